@@ -1,1 +1,46 @@
+//! The nouns of Leasehold and the bytes they are sealed in.
+//!
+//! In: what a command decided, as typed [`Record`]s; or bytes read back from a journal.
+//! Out: the canonical bytes of a record (what is hashed is what is stored), typed records decoded
+//! strictly from them, and a JSON view for people.
+//!
+//! Never: I/O, clocks, randomness, floating point. Serde appears only in the JSON view.
+//! The byte format is specified in `docs/reference/journal-format.md`.
 
+pub mod activity;
+pub mod body;
+pub mod class;
+pub mod codec;
+pub mod frame;
+pub mod id;
+pub mod instant;
+pub mod limits;
+pub mod name;
+pub mod policy;
+pub mod quantity;
+pub mod record;
+pub mod view;
+
+pub use activity::Activity;
+pub use body::Body;
+pub use class::{ClassSpec, ResourceKind};
+pub use codec::{DecodeError, Field, Reader};
+pub use frame::{Batch, Damage, RawBatch, RawRecord};
+pub use id::{
+    AllocationNo, AppInstanceNo, AttachmentNo, ClassNo, LeaseNo, NodeNo, PoolNo, ProjectNo,
+    PublicId, QuotaNo, TenantNo, TokenNo, UserNo,
+};
+pub use instant::{Instant, Span};
+pub use name::Name;
+pub use policy::{
+    DenyCause, LimitKind, Measure, NodeScope, Priority, QuotaScope, Reason, Strategy, TeardownMode,
+};
+pub use quantity::Quanta;
+pub use record::{Hash, Idempotency, Identity, Record};
+
+/// The version of the byte format this crate writes and reads.
+pub const FORMAT_VERSION: u32 = 1;
+
+/// The version of the rules by which the engine decides. A decision names the rules that made it
+/// (SEMANTICS 6), so that a replay under other rules can say so.
+pub const RULES_VERSION: u32 = 1;

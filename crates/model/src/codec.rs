@@ -1,0 +1,353 @@
+//! The small deterministic encoding everything sealed is written in.
+//!
+//! Every value has exactly one encoding, and decoding accepts no other: re-encoding what was
+//! decoded gives the same bytes (SEMANTICS 6). Integers are LEB128 without superfluous groups.
+
+use std::fmt;
+
+/// Why bytes are not a value of the format.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum DecodeError {
+    /// The bytes end before the value does.
+    Truncated,
+    /// A value is followed by bytes that belong to nothing.
+    TrailingBytes(usize),
+    /// An integer is written longer than it needs to be, or does not fit its type.
+    BadInteger,
+    /// Text that is not UTF-8 or breaks the rules for names.
+    BadText,
+    /// A code that this field does not know.
+    BadCode { field: &'static str, code: u64 },
+    /// A well-formed value that the format forbids here.
+    Forbidden(&'static str),
+}
+
+impl fmt::Display for DecodeError {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Truncated => write!(f, "the bytes end too early"),
+            Self::TrailingBytes(n) => write!(f, "{n} bytes are left over"),
+            Self::BadInteger => write!(f, "an integer is not in its shortest form or too large"),
+            Self::BadText => write!(f, "text is not valid here"),
+            Self::BadCode { field, code } => write!(f, "unknown code {code} for {field}"),
+            Self::Forbidden(what) => write!(f, "not allowed: {what}"),
+        }
+    }
+}
+
+impl std::error::Error for DecodeError {}
+
+/// A value with one canonical encoding.
+pub trait Field: Sized {
+    fn put(&self, out: &mut Vec<u8>);
+    fn get(r: &mut Reader<'_>) -> Result<Self, DecodeError>;
+
+    /// Decodes a value that must fill `bytes` to the end.
+    fn from_bytes(bytes: &[u8]) -> Result<Self, DecodeError> {
+        let mut r = Reader::new(bytes);
+        let value = Self::get(&mut r)?;
+        r.finish()?;
+        Ok(value)
+    }
+
+    fn to_bytes(&self) -> Vec<u8> {
+        let mut out = Vec::new();
+        self.put(&mut out);
+        out
+    }
+}
+
+/// A cursor over bytes that never reads past their end.
+#[derive(Clone, Debug)]
+pub struct Reader<'a> {
+    rest: &'a [u8],
+}
+
+impl<'a> Reader<'a> {
+    pub fn new(bytes: &'a [u8]) -> Self {
+        Self { rest: bytes }
+    }
+
+    pub fn remaining(&self) -> usize {
+        self.rest.len()
+    }
+
+    pub fn take(&mut self, n: usize) -> Result<&'a [u8], DecodeError> {
+        let (head, rest) = self
+            .rest
+            .split_at_checked(n)
+            .ok_or(DecodeError::Truncated)?;
+        self.rest = rest;
+        Ok(head)
+    }
+
+    pub fn array<const N: usize>(&mut self) -> Result<[u8; N], DecodeError> {
+        let (head, rest) = self
+            .rest
+            .split_first_chunk::<N>()
+            .ok_or(DecodeError::Truncated)?;
+        self.rest = rest;
+        Ok(*head)
+    }
+
+    pub fn byte(&mut self) -> Result<u8, DecodeError> {
+        Ok(self.array::<1>()?[0])
+    }
+
+    #[inline]
+    pub fn varint(&mut self) -> Result<u64, DecodeError> {
+        // Most integers of a record fit one byte; the long form is the exception.
+        if let [first, rest @ ..] = self.rest
+            && *first < 0x80
+        {
+            self.rest = rest;
+            return Ok(u64::from(*first));
+        }
+        u64::try_from(self.varint_wide()?).map_err(|_| DecodeError::BadInteger)
+    }
+
+    pub fn varint_wide(&mut self) -> Result<u128, DecodeError> {
+        let mut value: u128 = 0;
+        let mut shift = 0u32;
+        loop {
+            let byte = self.byte()?;
+            let group = u128::from(byte & 0x7f);
+            let placed = group << shift;
+            if placed >> shift != group {
+                return Err(DecodeError::BadInteger);
+            }
+            value |= placed;
+            if byte < 0x80 {
+                return if byte == 0 && shift > 0 {
+                    Err(DecodeError::BadInteger)
+                } else {
+                    Ok(value)
+                };
+            }
+            shift += 7;
+            if shift > 126 {
+                return Err(DecodeError::BadInteger);
+            }
+        }
+    }
+
+    /// A count of items, each of which takes at least one byte: it cannot exceed what is left, so
+    /// a forged count cannot make a reader allocate.
+    pub fn count(&mut self, max: usize) -> Result<usize, DecodeError> {
+        let n = usize::try_from(self.varint()?).map_err(|_| DecodeError::BadInteger)?;
+        if n > max {
+            return Err(DecodeError::Forbidden("a list longer than its limit"));
+        }
+        if n > self.remaining() {
+            return Err(DecodeError::Truncated);
+        }
+        Ok(n)
+    }
+
+    pub fn finish(&self) -> Result<(), DecodeError> {
+        match self.rest.len() {
+            0 => Ok(()),
+            n => Err(DecodeError::TrailingBytes(n)),
+        }
+    }
+}
+
+#[inline]
+#[expect(clippy::cast_possible_truncation, reason = "each group is seven bits")]
+pub fn put_varint(mut value: u64, out: &mut Vec<u8>) {
+    while value >= 0x80 {
+        out.push((value as u8 & 0x7f) | 0x80);
+        value >>= 7;
+    }
+    out.push(value as u8);
+}
+
+#[expect(clippy::cast_possible_truncation, reason = "each group is seven bits")]
+pub fn put_varint_wide(mut value: u128, out: &mut Vec<u8>) {
+    while value >= 0x80 {
+        out.push((value as u8 & 0x7f) | 0x80);
+        value >>= 7;
+    }
+    out.push(value as u8);
+}
+
+/// The units a scaled number may be written in, coarsest first, in nanoseconds.
+const SCALES: [u128; 4] = [1_000_000_000, 1_000_000, 1_000, 1];
+
+/// Writes a count of nanoseconds (or quantum-nanoseconds) in the coarsest unit that is exact:
+/// people and programs speak in seconds and milliseconds, and those take two to four bytes.
+pub fn put_scaled(value: u128, out: &mut Vec<u8>) {
+    assert!(
+        value < 1 << 120,
+        "a scaled number must leave room for its unit"
+    );
+    for (unit, scale) in SCALES.into_iter().enumerate() {
+        if value.is_multiple_of(scale) {
+            put_varint_wide((value / scale) << 2 | unit as u128, out);
+            return;
+        }
+    }
+}
+
+pub fn get_scaled(r: &mut Reader<'_>) -> Result<u128, DecodeError> {
+    let word = r.varint_wide()?;
+    let unit = usize::try_from(word & 3).map_err(|_| DecodeError::BadInteger)?;
+    let value = (word >> 2)
+        .checked_mul(SCALES[unit])
+        .filter(|v| *v < 1 << 120)
+        .ok_or(DecodeError::BadInteger)?;
+    if unit > 0 && value % SCALES[unit - 1] == 0 {
+        return Err(DecodeError::Forbidden(
+            "a number in a finer unit than it needs",
+        ));
+    }
+    Ok(value)
+}
+
+macro_rules! integer_fields {
+    ($($t:ty),*) => {$(
+        impl Field for $t {
+            #[inline]
+            fn put(&self, out: &mut Vec<u8>) {
+                put_varint(u64::from(*self), out);
+            }
+            #[inline]
+            fn get(r: &mut Reader<'_>) -> Result<Self, DecodeError> {
+                <$t>::try_from(r.varint()?).map_err(|_| DecodeError::BadInteger)
+            }
+        }
+    )*};
+}
+integer_fields!(u8, u16, u32, u64);
+
+impl Field for bool {
+    fn put(&self, out: &mut Vec<u8>) {
+        out.push(u8::from(*self));
+    }
+    fn get(r: &mut Reader<'_>) -> Result<Self, DecodeError> {
+        match r.byte()? {
+            0 => Ok(false),
+            1 => Ok(true),
+            code => Err(DecodeError::BadCode {
+                field: "flag",
+                code: u64::from(code),
+            }),
+        }
+    }
+}
+
+impl<const N: usize> Field for [u8; N] {
+    fn put(&self, out: &mut Vec<u8>) {
+        out.extend_from_slice(self);
+    }
+    fn get(r: &mut Reader<'_>) -> Result<Self, DecodeError> {
+        r.array()
+    }
+}
+
+impl<T: Field> Field for Option<T> {
+    fn put(&self, out: &mut Vec<u8>) {
+        out.push(u8::from(self.is_some()));
+        if let Some(value) = self {
+            value.put(out);
+        }
+    }
+    fn get(r: &mut Reader<'_>) -> Result<Self, DecodeError> {
+        Ok(if bool::get(r)? {
+            Some(T::get(r)?)
+        } else {
+            None
+        })
+    }
+}
+
+/// Lists inside a body: at most this many items unless the type says otherwise.
+pub const LIST_MAX: usize = 4096;
+
+impl<T: Field> Field for Vec<T> {
+    fn put(&self, out: &mut Vec<u8>) {
+        assert!(self.len() <= LIST_MAX, "a list longer than its limit");
+        put_varint(self.len() as u64, out);
+        for item in self {
+            item.put(out);
+        }
+    }
+    fn get(r: &mut Reader<'_>) -> Result<Self, DecodeError> {
+        let n = r.count(LIST_MAX)?;
+        (0..n).map(|_| T::get(r)).collect()
+    }
+}
+
+impl<A: Field, B: Field> Field for (A, B) {
+    fn put(&self, out: &mut Vec<u8>) {
+        self.0.put(out);
+        self.1.put(out);
+    }
+    fn get(r: &mut Reader<'_>) -> Result<Self, DecodeError> {
+        Ok((A::get(r)?, B::get(r)?))
+    }
+}
+
+/// Declares a struct whose encoding is its fields in order. Used by every crate that seals or
+/// snapshots something, so that a field cannot be written and forgotten in reading.
+#[macro_export]
+macro_rules! fields {
+    ($(#[$meta:meta])* pub struct $name:ident { $($(#[$fmeta:meta])* pub $field:ident : $t:ty),* $(,)? }) => {
+        $(#[$meta])*
+        #[derive(Clone, Debug, PartialEq, Eq)]
+        pub struct $name { $($(#[$fmeta])* pub $field: $t),* }
+
+        impl $crate::codec::Field for $name {
+            #[inline]
+            #[allow(unused_variables)]
+            fn put(&self, out: &mut Vec<u8>) {
+                $($crate::codec::Field::put(&self.$field, out);)*
+            }
+            #[inline]
+            #[allow(unused_variables)]
+            fn get(r: &mut $crate::codec::Reader<'_>) -> Result<Self, $crate::codec::DecodeError> {
+                Ok(Self { $($field: $crate::codec::Field::get(r)?),* })
+            }
+        }
+    };
+}
+
+/// Declares a closed list of words, each with its code in the format and its name in JSON.
+#[macro_export]
+macro_rules! words {
+    ($(#[$meta:meta])* pub enum $name:ident { $($(#[$vmeta:meta])* $variant:ident = $code:literal $word:literal),* $(,)? }) => {
+        $(#[$meta])*
+        #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+        pub enum $name { $($(#[$vmeta])* $variant = $code),* }
+
+        impl $name {
+            pub const ALL: &'static [Self] = &[$(Self::$variant),*];
+            pub const fn word(self) -> &'static str {
+                match self { $(Self::$variant => $word),* }
+            }
+            pub fn from_word(word: &str) -> Option<Self> {
+                Self::ALL.iter().copied().find(|v| v.word() == word)
+            }
+        }
+
+        impl std::fmt::Display for $name {
+            fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+                f.pad(self.word())
+            }
+        }
+
+        impl $crate::codec::Field for $name {
+            #[inline]
+            fn put(&self, out: &mut Vec<u8>) {
+                out.push(*self as u8);
+            }
+            #[inline]
+            fn get(r: &mut $crate::codec::Reader<'_>) -> Result<Self, $crate::codec::DecodeError> {
+                match r.byte()? {
+                    $($code => Ok(Self::$variant),)*
+                    code => Err($crate::codec::DecodeError::BadCode { field: stringify!($name), code: u64::from(code) }),
+                }
+            }
+        }
+    };
+}

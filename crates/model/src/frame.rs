@@ -1,0 +1,355 @@
+//! How records lie on disk: frames in batches (docs/reference/journal-format.md, "Batches").
+//!
+//! A batch is what one write and one sync make durable. It is built unsealed, with room for the
+//! links, and sealed in place: the bytes that were encoded are the bytes that are hashed and stored.
+
+use crate::codec::{DecodeError, Reader};
+use crate::limits::{BATCH_BYTES_MAX, BATCH_RECORDS_MAX, RECORD_BYTES_MAX, SIGNERS_MAX};
+use crate::record::{Hash, Record};
+use sha2::{Digest, Sha256};
+use std::fmt;
+
+/// The first bytes of every batch.
+pub const BATCH_MAGIC: [u8; 4] = *b"LHB1";
+/// Magic, payload length, record count, CRC-32: four bytes each, little-endian.
+pub const BATCH_HEADER_BYTES: usize = 16;
+/// Length of the hashed bytes, shifted left by two, plus the number of signatures.
+const FRAME_HEADER_BYTES: usize = 4;
+const HASH_BYTES: usize = 32;
+const SIGNATURE_BYTES: usize = 64;
+
+/// Hashes a record's bytes, which begin with the hash of the record before it.
+pub fn record_hash(bytes: &[u8]) -> Hash {
+    Sha256::digest(bytes).into()
+}
+
+/// What a signature of a record is made over.
+pub fn signed_message(hash: &Hash) -> Vec<u8> {
+    let mut message = b"leasehold record signature v1\n".to_vec();
+    message.extend_from_slice(hash);
+    message
+}
+
+/// Makes the signatures that records ask for.
+pub trait Signer {
+    /// The signature of `message` by the holder of `public_key`, if this is one of ours.
+    fn sign(&self, public_key: &[u8; 32], message: &[u8]) -> Option<[u8; 64]>;
+}
+
+/// A signer with no keys, for journals that hold no signed records.
+pub struct NoKeys;
+impl Signer for NoKeys {
+    fn sign(&self, _: &[u8; 32], _: &[u8]) -> Option<[u8; 64]> {
+        None
+    }
+}
+
+/// A record asked for a signature by a key that the signer does not hold.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct MissingKey(pub [u8; 32]);
+
+impl fmt::Display for MissingKey {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "a record must be signed by a key that is not here: ")?;
+        self.0.iter().try_for_each(|b| write!(f, "{b:02x}"))
+    }
+}
+impl std::error::Error for MissingKey {}
+
+/// Records on their way to the disk.
+#[derive(Clone, Debug)]
+pub struct Batch {
+    bytes: Vec<u8>,
+    count: u32,
+    first_sequence: u64,
+}
+
+impl Batch {
+    /// An empty batch whose first record will have this sequence.
+    pub fn new(first_sequence: u64) -> Self {
+        let mut bytes = Vec::with_capacity(4096);
+        bytes.resize(BATCH_HEADER_BYTES, 0);
+        Self {
+            bytes,
+            count: 0,
+            first_sequence,
+        }
+    }
+
+    /// Empties the batch and keeps its memory.
+    pub fn reset(&mut self, first_sequence: u64) {
+        self.bytes.truncate(BATCH_HEADER_BYTES);
+        self.count = 0;
+        self.first_sequence = first_sequence;
+    }
+
+    pub fn push(&mut self, record: &Record) {
+        assert_eq!(
+            record.sequence,
+            self.next_sequence(),
+            "records are appended without gaps"
+        );
+        let start = self.bytes.len();
+        self.bytes
+            .resize(start + FRAME_HEADER_BYTES + HASH_BYTES, 0);
+        record.put(&mut self.bytes);
+        let length = self.bytes.len() - start - FRAME_HEADER_BYTES;
+        assert!(length <= RECORD_BYTES_MAX, "a record of {length} bytes");
+        let signatures = record.signers.len();
+        let word = u32::try_from(length << 2 | signatures).expect("a record's length fits");
+        self.bytes[start..start + FRAME_HEADER_BYTES].copy_from_slice(&word.to_le_bytes());
+        self.bytes
+            .resize(self.bytes.len() + signatures * SIGNATURE_BYTES, 0);
+        self.count += 1;
+    }
+
+    pub fn count(&self) -> u32 {
+        self.count
+    }
+    pub fn is_empty(&self) -> bool {
+        self.count == 0
+    }
+    pub fn first_sequence(&self) -> u64 {
+        self.first_sequence
+    }
+    /// The sequence the next record must have.
+    pub fn next_sequence(&self) -> u64 {
+        self.first_sequence + u64::from(self.count)
+    }
+    /// The bytes as they go to disk, meaningful once sealed.
+    pub fn bytes(&self) -> &[u8] {
+        &self.bytes
+    }
+
+    /// Links every record to the one before, beginning at `prev`, signs those that name signers,
+    /// and closes the batch with its checksum. Returns the hash of the last record.
+    pub fn seal(&mut self, prev: &Hash, signer: &dyn Signer) -> Result<Hash, MissingKey> {
+        assert!(
+            self.count > 0 && self.count <= BATCH_RECORDS_MAX,
+            "a batch of {} records",
+            self.count
+        );
+        let mut head = *prev;
+        let mut at = BATCH_HEADER_BYTES;
+        while at < self.bytes.len() {
+            let mut word = [0u8; FRAME_HEADER_BYTES];
+            word.copy_from_slice(&self.bytes[at..at + FRAME_HEADER_BYTES]);
+            let word = u32::from_le_bytes(word) as usize;
+            let (length, signatures) = (word >> 2, word & 3);
+            let body = at + FRAME_HEADER_BYTES;
+            self.bytes[body..body + HASH_BYTES].copy_from_slice(&head);
+            head = record_hash(&self.bytes[body..body + length]);
+            at = body + length;
+            if signatures > 0 {
+                self.sign_frame(body, length, &head, signer)?;
+                at += signatures * SIGNATURE_BYTES;
+            }
+        }
+        let payload = self.bytes.len() - BATCH_HEADER_BYTES;
+        assert!(payload <= BATCH_BYTES_MAX, "a batch of {payload} bytes");
+        let payload = u32::try_from(payload).expect("a batch's length fits");
+        self.bytes[..4].copy_from_slice(&BATCH_MAGIC);
+        self.bytes[4..8].copy_from_slice(&payload.to_le_bytes());
+        self.bytes[8..12].copy_from_slice(&self.count.to_le_bytes());
+        let crc = batch_crc(&self.bytes);
+        self.bytes[12..16].copy_from_slice(&crc.to_le_bytes());
+        Ok(head)
+    }
+
+    fn sign_frame(
+        &mut self,
+        body: usize,
+        length: usize,
+        hash: &Hash,
+        signer: &dyn Signer,
+    ) -> Result<(), MissingKey> {
+        let mut r = Reader::new(&self.bytes[body + HASH_BYTES..body + length]);
+        let record = Record::get(&mut r).expect("a record that was just encoded");
+        let message = signed_message(hash);
+        for (i, key) in record.signers.iter().enumerate() {
+            let signature = signer.sign(key, &message).ok_or(MissingKey(*key))?;
+            let at = body + length + i * SIGNATURE_BYTES;
+            self.bytes[at..at + SIGNATURE_BYTES].copy_from_slice(&signature);
+        }
+        Ok(())
+    }
+}
+
+/// The checksum of a whole batch: everything but the magic and the checksum itself.
+fn batch_crc(bytes: &[u8]) -> u32 {
+    let mut crc = crc32fast::Hasher::new();
+    crc.update(&bytes[4..12]);
+    crc.update(&bytes[BATCH_HEADER_BYTES..]);
+    crc.finalize()
+}
+
+/// Why bytes are not a whole, undamaged batch.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Damage {
+    /// Nothing but the end, or zeroes up to it: not damage, the journal ends here.
+    Nothing,
+    NoMagic,
+    /// The lengths in the header cannot be.
+    BadHeader,
+    /// The file ends inside the batch.
+    Truncated,
+    BadChecksum,
+    /// The checksum holds but the frames do not: made, not torn.
+    BadFrame,
+}
+
+impl fmt::Display for Damage {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(match self {
+            Self::Nothing => "nothing is written here",
+            Self::NoMagic => "these bytes do not begin a batch",
+            Self::BadHeader => "the batch header holds impossible lengths",
+            Self::Truncated => "the batch is cut short",
+            Self::BadChecksum => "the batch does not match its checksum",
+            Self::BadFrame => "the frames of the batch do not add up",
+        })
+    }
+}
+
+/// A batch as it lies in a file: lengths and checksum hold, hashes are not yet looked at.
+#[derive(Clone, Copy, Debug)]
+pub struct RawBatch<'a> {
+    payload: &'a [u8],
+    count: u32,
+}
+
+impl<'a> RawBatch<'a> {
+    /// Reads the batch at the beginning of `bytes`, which may go on after it.
+    pub fn read(bytes: &'a [u8]) -> Result<Self, Damage> {
+        let Some((header, rest)) = bytes.split_first_chunk::<BATCH_HEADER_BYTES>() else {
+            return Err(if bytes.iter().all(|b| *b == 0) {
+                Damage::Nothing
+            } else {
+                Damage::NoMagic
+            });
+        };
+        if header[..4] != BATCH_MAGIC {
+            let empty = header.iter().all(|b| *b == 0);
+            return Err(if empty {
+                Damage::Nothing
+            } else {
+                Damage::NoMagic
+            });
+        }
+        let word = |at: usize| {
+            u32::from_le_bytes([header[at], header[at + 1], header[at + 2], header[at + 3]])
+        };
+        let (length, count) = (word(4) as usize, word(8));
+        let smallest = FRAME_HEADER_BYTES + HASH_BYTES;
+        if length > BATCH_BYTES_MAX
+            || count == 0
+            || count > BATCH_RECORDS_MAX
+            || length < count as usize * smallest
+        {
+            return Err(Damage::BadHeader);
+        }
+        let payload = rest.get(..length).ok_or(Damage::Truncated)?;
+        if batch_crc(&bytes[..BATCH_HEADER_BYTES + length]) != word(12) {
+            return Err(Damage::BadChecksum);
+        }
+        let batch = Self { payload, count };
+        let mut frames = batch.records();
+        let mut seen = 0;
+        for frame in frames.by_ref() {
+            frame?;
+            seen += 1;
+        }
+        if seen != count {
+            return Err(Damage::BadFrame);
+        }
+        Ok(batch)
+    }
+
+    pub fn count(&self) -> u32 {
+        self.count
+    }
+    /// Bytes the batch takes in its file.
+    pub fn bytes_total(&self) -> usize {
+        BATCH_HEADER_BYTES + self.payload.len()
+    }
+    pub fn records(&self) -> Frames<'a> {
+        Frames { rest: self.payload }
+    }
+}
+
+/// The frames of a batch, in order.
+#[derive(Clone, Debug)]
+pub struct Frames<'a> {
+    rest: &'a [u8],
+}
+
+impl<'a> Iterator for Frames<'a> {
+    type Item = Result<RawRecord<'a>, Damage>;
+    fn next(&mut self) -> Option<Self::Item> {
+        if self.rest.is_empty() {
+            return None;
+        }
+        let mut r = Reader::new(self.rest);
+        let frame = (|| {
+            let word = u32::from_le_bytes(r.array().ok()?) as usize;
+            let (length, signatures) = (word >> 2, word & 3);
+            if !(HASH_BYTES..=RECORD_BYTES_MAX).contains(&length) || signatures > SIGNERS_MAX {
+                return None;
+            }
+            let bytes = r.take(length).ok()?;
+            let signatures = r.take(signatures * SIGNATURE_BYTES).ok()?;
+            Some(RawRecord { bytes, signatures })
+        })();
+        match frame {
+            Some(frame) => {
+                self.rest = &self.rest[self.rest.len() - r.remaining()..];
+                Some(Ok(frame))
+            }
+            None => {
+                self.rest = &[];
+                Some(Err(Damage::BadFrame))
+            }
+        }
+    }
+}
+
+/// The bytes of one record as they are hashed and stored.
+#[derive(Clone, Copy, Debug)]
+pub struct RawRecord<'a> {
+    /// The hashed bytes: the previous hash, then the record.
+    pub bytes: &'a [u8],
+    /// The signatures that follow, 64 bytes each.
+    pub signatures: &'a [u8],
+}
+
+impl RawRecord<'_> {
+    pub fn prev_hash(&self) -> Hash {
+        let mut hash = [0u8; HASH_BYTES];
+        hash.copy_from_slice(&self.bytes[..HASH_BYTES]);
+        hash
+    }
+    pub fn hash(&self) -> Hash {
+        record_hash(self.bytes)
+    }
+    /// Strict: the bytes are the one encoding of the record, to the last.
+    pub fn decode(&self) -> Result<Record, DecodeError> {
+        let record = Record::get(&mut Reader::new(&self.bytes[HASH_BYTES..]))?;
+        if record.signers.len() * SIGNATURE_BYTES != self.signatures.len() {
+            return Err(DecodeError::Forbidden(
+                "a record without the signatures it names",
+            ));
+        }
+        Ok(record)
+    }
+    /// Only the sequence, for readers that look for a place.
+    pub fn sequence(&self) -> Result<u64, DecodeError> {
+        Reader::new(&self.bytes[HASH_BYTES..]).varint()
+    }
+    pub fn signature(&self, index: usize) -> Option<[u8; 64]> {
+        let at = index * SIGNATURE_BYTES;
+        self.signatures
+            .get(at..at + SIGNATURE_BYTES)?
+            .try_into()
+            .ok()
+    }
+}

@@ -1,0 +1,39 @@
+//! Every limit of the core, in one place (ARCHITECTURE, invariant 7). `docs/reference/limits.md`
+//! repeats them for users.
+
+use crate::instant::Span;
+
+/// Bytes of a name, tag, label or workload.
+pub const NAME_BYTES_MAX: usize = 128;
+/// Bytes of an idempotency key.
+pub const IDEMPOTENCY_KEY_BYTES_MAX: usize = 64;
+/// Live idempotency keys of one tenant.
+pub const IDEMPOTENCY_KEYS_PER_TENANT_MAX: u32 = 1_000_000;
+/// Leases that one record (and one command) may name.
+pub const LEASES_PER_RECORD_MAX: usize = 1024;
+/// Classes that one request may ask for on one node.
+pub const CLASSES_PER_REQUEST_MAX: usize = 16;
+/// Devices of one class on one node: the grant seals them as a 64-bit set.
+pub const DEVICES_PER_CLASS_MAX: u64 = 64;
+/// Quanta of one class on one node: keeps quanta × nanoseconds of a century far inside 128 bits.
+pub const QUANTA_PER_NODE_MAX: u64 = 1 << 48;
+/// Quanta to a billing unit.
+pub const QUANTA_PER_UNIT_MAX: u64 = 1 << 32;
+/// The longest TTL and lifetime anyone may configure.
+pub const TTL_MAX: Span = Span::from_secs(366 * 86_400);
+/// The longest grace, teardown, wipe or heartbeat limit.
+pub const LIMIT_SPAN_MAX: Span = Span::from_secs(7 * 86_400);
+/// Labels of a node.
+pub const LABELS_PER_NODE_MAX: usize = 64;
+/// Classes of a node.
+pub const CLASSES_PER_NODE_MAX: usize = 64;
+/// Quotas of one tenant.
+pub const QUOTAS_PER_TENANT_MAX: usize = 256;
+/// Bytes of one encoded record, signatures apart.
+pub const RECORD_BYTES_MAX: usize = 256 * 1024;
+/// Keys that may sign one record.
+pub const SIGNERS_MAX: usize = 2;
+/// Records in one batch (one write, one sync).
+pub const BATCH_RECORDS_MAX: u32 = 1 << 16;
+/// Bytes of one batch.
+pub const BATCH_BYTES_MAX: usize = 16 * 1024 * 1024;

@@ -1,0 +1,338 @@
+//! The closed vocabularies of decisions: priorities, reasons, quotas, strategies.
+
+use crate::codec::{DecodeError, Field, Reader};
+use crate::id::{ClassNo, NodeNo, PoolNo, ProjectNo, QuotaNo, TenantNo};
+use crate::instant::{Instant, Span};
+use crate::quantity::Quanta;
+use crate::{fields, words};
+
+words! {
+    /// Lower yields to higher (SEMANTICS 5); the order of the codes is the order of rank.
+    pub enum Priority {
+        Scavenger = 1 "scavenger",
+        Standard = 2 "standard",
+        Guaranteed = 3 "guaranteed",
+    }
+}
+
+impl Priority {
+    /// Position in a table with one row per priority.
+    pub const fn index(self) -> usize {
+        self as usize - 1
+    }
+}
+
+words! {
+    /// How a pool spreads or packs its work.
+    pub enum Strategy {
+        Spread = 1 "spread",
+        BinPack = 2 "bin_pack",
+    }
+}
+
+words! {
+    /// How a node gives capacity back.
+    pub enum TeardownMode {
+        /// An agent on the node confirms each teardown.
+        Confirmed = 1 "confirmed",
+        /// The node has no agent; the end of a lease frees its capacity at once.
+        Immediate = 2 "immediate",
+    }
+}
+
+words! {
+    /// What a quota counts.
+    pub enum Measure {
+        /// Quanta of one class.
+        Quanta = 1 "quanta",
+        /// Leases, however large.
+        Leases = 2 "leases",
+        /// Distinct nodes on which something is held.
+        Nodes = 3 "nodes",
+    }
+}
+
+words! {
+    /// Why teardown began after a revocation.
+    pub enum TeardownCause {
+        /// The holder said it was ready.
+        Ready = 1 "ready",
+        /// Grace ended.
+        GraceEnded = 2 "grace_ended",
+    }
+}
+
+/// Why something was done to a lease against its holder's plan. A closed list: no free text.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Reason {
+    /// Evicted by the decision sealed at that sequence.
+    Preempted {
+        by: u64,
+    },
+    Quota {
+        quota: QuotaNo,
+    },
+    Budget,
+    Operator,
+    NodeLost,
+    Policy,
+    DuplicateHolder,
+}
+
+impl Reason {
+    pub const fn word(self) -> &'static str {
+        match self {
+            Self::Preempted { .. } => "preempted",
+            Self::Quota { .. } => "quota",
+            Self::Budget => "budget",
+            Self::Operator => "operator",
+            Self::NodeLost => "node_lost",
+            Self::Policy => "policy",
+            Self::DuplicateHolder => "duplicate_holder",
+        }
+    }
+}
+
+impl Field for Reason {
+    fn put(&self, out: &mut Vec<u8>) {
+        match *self {
+            Self::Preempted { by } => {
+                out.push(1);
+                by.put(out);
+            }
+            Self::Quota { quota } => {
+                out.push(2);
+                quota.put(out);
+            }
+            Self::Budget => out.push(3),
+            Self::Operator => out.push(4),
+            Self::NodeLost => out.push(5),
+            Self::Policy => out.push(6),
+            Self::DuplicateHolder => out.push(7),
+        }
+    }
+    fn get(r: &mut Reader<'_>) -> Result<Self, DecodeError> {
+        Ok(match r.byte()? {
+            1 => Self::Preempted { by: Field::get(r)? },
+            2 => Self::Quota {
+                quota: Field::get(r)?,
+            },
+            3 => Self::Budget,
+            4 => Self::Operator,
+            5 => Self::NodeLost,
+            6 => Self::Policy,
+            7 => Self::DuplicateHolder,
+            code => {
+                return Err(DecodeError::BadCode {
+                    field: "reason",
+                    code: u64::from(code),
+                });
+            }
+        })
+    }
+}
+
+/// Which nodes a quota looks at.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum NodeScope {
+    /// All of them together.
+    All,
+    /// One node.
+    One(NodeNo),
+    /// Each node on its own.
+    Each,
+}
+
+impl Field for NodeScope {
+    fn put(&self, out: &mut Vec<u8>) {
+        match *self {
+            Self::All => out.push(0),
+            Self::One(node) => {
+                out.push(1);
+                node.put(out);
+            }
+            Self::Each => out.push(2),
+        }
+    }
+    fn get(r: &mut Reader<'_>) -> Result<Self, DecodeError> {
+        Ok(match r.byte()? {
+            0 => Self::All,
+            1 => Self::One(Field::get(r)?),
+            2 => Self::Each,
+            code => {
+                return Err(DecodeError::BadCode {
+                    field: "node scope",
+                    code: u64::from(code),
+                });
+            }
+        })
+    }
+}
+
+fields! {
+    /// What a quota applies to; absent parts mean "any".
+    pub struct QuotaScope {
+        pub tenant: TenantNo,
+        pub project: Option<ProjectNo>,
+        pub class: Option<ClassNo>,
+        pub pool: Option<PoolNo>,
+        pub node: NodeScope,
+        pub priority: Option<Priority>,
+    }
+}
+
+/// How strictly a quota holds (SEMANTICS 4).
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum LimitKind {
+    /// Refuse at once.
+    Hard { limit: u64 },
+    /// Admit, mark and count.
+    Soft { limit: u64 },
+    /// Up to `burst_limit` for one episode of `burst_ttl`.
+    Burst {
+        limit: u64,
+        burst_limit: u64,
+        burst_ttl: Span,
+    },
+}
+
+impl LimitKind {
+    /// The base limit.
+    pub const fn limit(self) -> u64 {
+        match self {
+            Self::Hard { limit } | Self::Soft { limit } | Self::Burst { limit, .. } => limit,
+        }
+    }
+    pub const fn word(self) -> &'static str {
+        match self {
+            Self::Hard { .. } => "hard",
+            Self::Soft { .. } => "soft",
+            Self::Burst { .. } => "burst",
+        }
+    }
+}
+
+impl Field for LimitKind {
+    fn put(&self, out: &mut Vec<u8>) {
+        match *self {
+            Self::Hard { limit } => {
+                out.push(1);
+                limit.put(out);
+            }
+            Self::Soft { limit } => {
+                out.push(2);
+                limit.put(out);
+            }
+            Self::Burst {
+                limit,
+                burst_limit,
+                burst_ttl,
+            } => {
+                out.push(3);
+                limit.put(out);
+                burst_limit.put(out);
+                burst_ttl.put(out);
+            }
+        }
+    }
+    fn get(r: &mut Reader<'_>) -> Result<Self, DecodeError> {
+        Ok(match r.byte()? {
+            1 => Self::Hard {
+                limit: Field::get(r)?,
+            },
+            2 => Self::Soft {
+                limit: Field::get(r)?,
+            },
+            3 => Self::Burst {
+                limit: Field::get(r)?,
+                burst_limit: Field::get(r)?,
+                burst_ttl: Field::get(r)?,
+            },
+            code => {
+                return Err(DecodeError::BadCode {
+                    field: "limit",
+                    code: u64::from(code),
+                });
+            }
+        })
+    }
+}
+
+/// Why a valid request was not granted.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum DenyCause {
+    /// A quota would be exceeded: the three numbers of SEMANTICS 4.
+    Quota {
+        quota: QuotaNo,
+        used: u64,
+        requested: u64,
+        limit: u64,
+    },
+    /// The burst episode is over or the lease could not end before it is.
+    BurstOver { quota: QuotaNo, ends_at: Instant },
+    /// No node has room for what was asked, of which this class was the scarcest.
+    Capacity {
+        class: ClassNo,
+        requested: Quanta,
+        most_free: Quanta,
+    },
+}
+
+impl Field for DenyCause {
+    fn put(&self, out: &mut Vec<u8>) {
+        match *self {
+            Self::Quota {
+                quota,
+                used,
+                requested,
+                limit,
+            } => {
+                out.push(1);
+                quota.put(out);
+                used.put(out);
+                requested.put(out);
+                limit.put(out);
+            }
+            Self::BurstOver { quota, ends_at } => {
+                out.push(2);
+                quota.put(out);
+                ends_at.put(out);
+            }
+            Self::Capacity {
+                class,
+                requested,
+                most_free,
+            } => {
+                out.push(3);
+                class.put(out);
+                requested.put(out);
+                most_free.put(out);
+            }
+        }
+    }
+    fn get(r: &mut Reader<'_>) -> Result<Self, DecodeError> {
+        Ok(match r.byte()? {
+            1 => Self::Quota {
+                quota: Field::get(r)?,
+                used: Field::get(r)?,
+                requested: Field::get(r)?,
+                limit: Field::get(r)?,
+            },
+            2 => Self::BurstOver {
+                quota: Field::get(r)?,
+                ends_at: Field::get(r)?,
+            },
+            3 => Self::Capacity {
+                class: Field::get(r)?,
+                requested: Field::get(r)?,
+                most_free: Field::get(r)?,
+            },
+            code => {
+                return Err(DecodeError::BadCode {
+                    field: "denial",
+                    code: u64::from(code),
+                });
+            }
+        })
+    }
+}

@@ -1,0 +1,233 @@
+//! A record: its head, which every kind shares, and its body.
+
+use crate::body::Body;
+use crate::codec::{DecodeError, Field, Reader, put_varint};
+use crate::id::{ProjectNo, TenantNo, TokenNo, UserNo};
+use crate::instant::{Instant, Span};
+use crate::limits::{IDEMPOTENCY_KEY_BYTES_MAX, SIGNERS_MAX};
+use crate::name::Name;
+use crate::policy::Reason;
+use smallvec::SmallVec;
+
+/// SHA-256 of a record's bytes.
+pub type Hash = [u8; 32];
+
+/// On whose behalf, for what, and by which token.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Identity {
+    pub tenant: Option<TenantNo>,
+    pub project: Option<ProjectNo>,
+    pub user: Option<UserNo>,
+    pub workload: Option<Name>,
+    pub token: Option<TokenNo>,
+}
+
+/// A claim on an idempotency key, made in the same append as what it guards.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Idempotency {
+    pub key: SmallVec<[u8; 40]>,
+    /// The first 16 bytes of SHA-256 of the command's canonical form.
+    pub payload: [u8; 16],
+}
+
+/// One sealed line of the journal, without the link to the one before: that is added when the
+/// journal seals it, and it is the first thing in the bytes.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Record {
+    pub sequence: u64,
+    pub stamp: Instant,
+    /// When what it says took effect; never after the stamp.
+    pub effective_at: Instant,
+    pub identity: Identity,
+    pub reason: Option<Reason>,
+    pub idempotency: Option<Idempotency>,
+    pub hcl_entry: Option<Name>,
+    pub dra_claim_id: Option<Name>,
+    /// Public keys whose signatures must accompany the record: named inside the hashed bytes, so
+    /// that a stripped signature shows.
+    pub signers: SmallVec<[[u8; 32]; 1]>,
+    pub body: Body,
+}
+
+/// The optional parts of the head, by bit, in the order they are written.
+mod part {
+    pub(super) const EFFECTIVE_AT: u64 = 1 << 0;
+    pub(super) const TENANT: u64 = 1 << 1;
+    pub(super) const PROJECT: u64 = 1 << 2;
+    pub(super) const USER: u64 = 1 << 3;
+    pub(super) const TOKEN: u64 = 1 << 4;
+    pub(super) const REASON: u64 = 1 << 5;
+    pub(super) const IDEMPOTENCY: u64 = 1 << 6;
+    pub(super) const WORKLOAD: u64 = 1 << 7;
+    pub(super) const HCL_ENTRY: u64 = 1 << 8;
+    pub(super) const DRA_CLAIM: u64 = 1 << 9;
+    pub(super) const SIGNERS: u64 = 1 << 10;
+    pub(super) const ALL: u64 = (1 << 11) - 1;
+}
+
+impl Record {
+    /// A record that takes effect as it is stamped, on nobody's behalf.
+    pub fn new(sequence: u64, stamp: Instant, body: impl Into<Body>) -> Self {
+        Self {
+            sequence,
+            stamp,
+            effective_at: stamp,
+            identity: Identity::default(),
+            reason: None,
+            idempotency: None,
+            hcl_entry: None,
+            dra_claim_id: None,
+            signers: SmallVec::new(),
+            body: body.into(),
+        }
+    }
+
+    fn parts(&self) -> u64 {
+        let identity = &self.identity;
+        let bit = |set: bool, bit: u64| if set { bit } else { 0 };
+        bit(self.effective_at != self.stamp, part::EFFECTIVE_AT)
+            | bit(identity.tenant.is_some(), part::TENANT)
+            | bit(identity.project.is_some(), part::PROJECT)
+            | bit(identity.user.is_some(), part::USER)
+            | bit(identity.token.is_some(), part::TOKEN)
+            | bit(self.reason.is_some(), part::REASON)
+            | bit(self.idempotency.is_some(), part::IDEMPOTENCY)
+            | bit(identity.workload.is_some(), part::WORKLOAD)
+            | bit(self.hcl_entry.is_some(), part::HCL_ENTRY)
+            | bit(self.dra_claim_id.is_some(), part::DRA_CLAIM)
+            | bit(!self.signers.is_empty(), part::SIGNERS)
+    }
+
+    /// Appends everything of the hashed bytes that follows the previous record's hash.
+    pub(crate) fn put(&self, out: &mut Vec<u8>) {
+        assert!(
+            self.effective_at <= self.stamp,
+            "a record cannot take effect before it is known"
+        );
+        put_varint(self.sequence, out);
+        self.stamp.put(out);
+        put_varint(u64::from(self.body.kind()), out);
+        put_varint(self.parts(), out);
+        if self.effective_at != self.stamp {
+            self.stamp.since(self.effective_at).put(out);
+        }
+        let identity = &self.identity;
+        if let Some(tenant) = identity.tenant {
+            tenant.put(out);
+        }
+        if let Some(project) = identity.project {
+            project.put(out);
+        }
+        if let Some(user) = identity.user {
+            user.put(out);
+        }
+        if let Some(token) = identity.token {
+            token.put(out);
+        }
+        if let Some(reason) = self.reason {
+            reason.put(out);
+        }
+        if let Some(claim) = &self.idempotency {
+            put_varint(claim.key.len() as u64, out);
+            out.extend_from_slice(&claim.key);
+            out.extend_from_slice(&claim.payload);
+        }
+        if let Some(workload) = &identity.workload {
+            workload.put(out);
+        }
+        if let Some(entry) = &self.hcl_entry {
+            entry.put(out);
+        }
+        if let Some(claim) = &self.dra_claim_id {
+            claim.put(out);
+        }
+        if !self.signers.is_empty() {
+            put_varint(self.signers.len() as u64, out);
+            self.signers.iter().for_each(|key| key.put(out));
+        }
+        self.body.put(out);
+    }
+
+    /// Decodes the hashed bytes that follow the previous record's hash; they must end with it.
+    pub fn get(r: &mut Reader<'_>) -> Result<Self, DecodeError> {
+        let sequence = r.varint()?;
+        let stamp = Instant::get(r)?;
+        let kind = u32::get(r)?;
+        let parts = r.varint()?;
+        if parts & !part::ALL != 0 {
+            return Err(DecodeError::BadCode {
+                field: "head",
+                code: parts,
+            });
+        }
+        let has = |bit: u64| parts & bit != 0;
+        let effective_at = if has(part::EFFECTIVE_AT) {
+            let before = Span::get(r)?;
+            if before == Span::ZERO {
+                return Err(DecodeError::Forbidden(
+                    "an effective instant equal to the stamp",
+                ));
+            }
+            Instant(
+                stamp
+                    .0
+                    .checked_sub(before.0)
+                    .ok_or(DecodeError::BadInteger)?,
+            )
+        } else {
+            stamp
+        };
+        let mut identity = Identity {
+            tenant: get_if(has(part::TENANT), r)?,
+            project: get_if(has(part::PROJECT), r)?,
+            user: get_if(has(part::USER), r)?,
+            workload: None,
+            token: get_if(has(part::TOKEN), r)?,
+        };
+        let reason = get_if(has(part::REASON), r)?;
+        let idempotency = if has(part::IDEMPOTENCY) {
+            let n = r.count(IDEMPOTENCY_KEY_BYTES_MAX)?;
+            if n == 0 {
+                return Err(DecodeError::Forbidden("an empty idempotency key"));
+            }
+            Some(Idempotency {
+                key: SmallVec::from_slice(r.take(n)?),
+                payload: r.array()?,
+            })
+        } else {
+            None
+        };
+        identity.workload = get_if(has(part::WORKLOAD), r)?;
+        let hcl_entry = get_if(has(part::HCL_ENTRY), r)?;
+        let dra_claim_id = get_if(has(part::DRA_CLAIM), r)?;
+        let mut signers = SmallVec::new();
+        if has(part::SIGNERS) {
+            let n = r.count(SIGNERS_MAX)?;
+            if n == 0 {
+                return Err(DecodeError::Forbidden("an empty list of signers"));
+            }
+            for _ in 0..n {
+                signers.push(r.array()?);
+            }
+        }
+        let body = Body::get(kind, r)?;
+        r.finish()?;
+        Ok(Self {
+            sequence,
+            stamp,
+            effective_at,
+            identity,
+            reason,
+            idempotency,
+            hcl_entry,
+            dra_claim_id,
+            signers,
+            body,
+        })
+    }
+}
+
+#[inline]
+fn get_if<T: Field>(present: bool, r: &mut Reader<'_>) -> Result<Option<T>, DecodeError> {
+    present.then(|| T::get(r)).transpose()
+}
