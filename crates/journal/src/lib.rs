@@ -1,1 +1,38 @@
+//! The sealed journal: one append-only log that is event log, audit chain and write-ahead log.
+//!
+//! In: batches of records that a cell decided, one at a time; the time, as a parameter; signing keys.
+//! Out: the promise that what was appended is durable; the records again, in order; signed checkpoints of
+//! the tree over them; snapshots of folded state, kept for whoever folded it.
+//!
+//! One trait ([`Journal`]), two providers here ([`MemoryJournal`], [`FileJournal`]) and one suite that both must pass
+//! (`conformance`). Bytes: `docs/reference/journal-format.md`. Rules: SEMANTICS 6.
+//! Never: what records mean (but for genesis and key rotation), a clock, randomness, a retry of a failed sync.
 
+#[cfg(any(test, feature = "testing"))]
+pub mod conformance;
+pub mod disk;
+mod admission;
+mod error;
+mod file;
+mod fold;
+mod keyring;
+mod memory;
+mod provider;
+mod real_disk;
+mod retention;
+mod text;
+
+pub use error::{
+    AppendError, Failure, KeyringError, OpenError, PrepareError, ReadError,
+    SnapshotError,
+};
+pub use file::{FileJournal, Options, Recovered, TornTail};
+pub use fold::{Broken, Flaw, Fold};
+pub use keyring::Keys;
+pub use memory::MemoryJournal;
+pub use provider::{
+    DamagedSnapshot, Head, Journal, LoadedSnapshot, Position, SignedCheckpoint, Snapshot,
+    StoredRecord, Visit, VisitVerified,
+};
+pub use real_disk::RealDisk;
+pub use retention::{SNAPSHOT_EVERY, SNAPSHOTS_NEWEST, snapshots_to_remove};

@@ -40,6 +40,12 @@ impl BadActivity {
     }
 }
 
+impl std::fmt::Display for BadActivity {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.write_str(self.word())
+    }
+}
+
 impl Activity {
     /// Checks the report against `held` quanta and the `unreported` time up to now.
     pub fn check(&self, held: Quanta, unreported: Span) -> Result<(), BadActivity> {
@@ -77,18 +83,11 @@ impl Field for Activity {
         }
     }
     fn get(r: &mut Reader<'_>) -> Result<Self, DecodeError> {
-        let mut activity = Self {
-            covered: Field::get(r)?,
-            busy: get_scaled(r)?,
-            active: Field::get(r)?,
-            waiting: [Span::ZERO; 5],
-        };
+        let mut activity =
+            Self { covered: Field::get(r)?, busy: get_scaled(r)?, active: Field::get(r)?, waiting: [Span::ZERO; 5] };
         let present = r.byte()?;
         if present >> 5 != 0 {
-            return Err(DecodeError::BadCode {
-                field: "waiting",
-                code: u64::from(present),
-            });
+            return Err(DecodeError::BadCode { field: "waiting", code: u64::from(present) });
         }
         for (i, wait) in activity.waiting.iter_mut().enumerate() {
             if present >> i & 1 == 1 {

@@ -5,15 +5,12 @@ use crate::class::ClassSpec;
 use crate::codec::{DecodeError, Field, Reader, put_varint};
 use crate::fields;
 use crate::id::{
-    AllocationNo, AppInstanceNo, AttachmentNo, ClassNo, LeaseNo, NodeNo, PoolNo, ProjectNo,
-    QuotaNo, TenantNo, UserNo,
+    AllocationNo, AppInstanceNo, AttachmentNo, ClassNo, LeaseNo, NodeNo, PoolNo, ProjectNo, QuotaNo, TenantNo, UserNo,
 };
 use crate::instant::{Instant, Span};
 use crate::limits::{CLASSES_PER_REQUEST_MAX, LEASES_PER_RECORD_MAX};
 use crate::name::Name;
-use crate::policy::{
-    DenyCause, LimitKind, Measure, Priority, QuotaScope, Strategy, TeardownCause, TeardownMode,
-};
+use crate::policy::{DenyCause, LimitKind, Measure, Priority, QuotaScope, Strategy, TeardownCause, TeardownMode};
 use crate::quantity::Quanta;
 use smallvec::SmallVec;
 
@@ -301,18 +298,11 @@ impl Field for Granted {
             return Err(DecodeError::Forbidden("a grant of nothing"));
         }
         for _ in 0..members {
-            granted.members.push(Member {
-                class: Field::get(r)?,
-                quanta: Field::get(r)?,
-                devices: Field::get(r)?,
-            });
+            granted.members.push(Member { class: Field::get(r)?, quanta: Field::get(r)?, devices: Field::get(r)? });
         }
         let flags = r.varint()?;
         if flags >> 9 != 0 {
-            return Err(DecodeError::BadCode {
-                field: "grant flags",
-                code: flags,
-            });
+            return Err(DecodeError::BadCode { field: "grant flags", code: flags });
         }
         let bit = |n: u32| flags >> n & 1 == 1;
         granted.sensitive = bit(0);
@@ -410,11 +400,9 @@ fn get_next(last: Option<LeaseNo>, r: &mut Reader<'_>) -> Result<LeaseNo, Decode
     let word = r.varint()?;
     match last {
         None => Ok(LeaseNo(word)),
-        Some(last) => word
-            .checked_add(1)
-            .and_then(|step| last.0.checked_add(step))
-            .map(LeaseNo)
-            .ok_or(DecodeError::BadInteger),
+        Some(last) => {
+            word.checked_add(1).and_then(|step| last.0.checked_add(step)).map(LeaseNo).ok_or(DecodeError::BadInteger)
+        }
     }
 }
 
@@ -506,16 +494,10 @@ impl Field for Renewed {
             let later = Span::get(r)?;
             let expires_at = earliest.checked_add(later).ok_or(DecodeError::BadInteger)?;
             let activity = if reported { Field::get(r)? } else { None };
-            renewals.push(Renewal {
-                lease,
-                expires_at,
-                activity,
-            });
+            renewals.push(Renewal { lease, expires_at, activity });
         }
         if renewals.iter().all(|r| r.expires_at != earliest) {
-            return Err(DecodeError::Forbidden(
-                "an earliest deadline that no lease has",
-            ));
+            return Err(DecodeError::Forbidden("an earliest deadline that no lease has"));
         }
         if reported && renewals.iter().all(|r| r.activity.is_none()) {
             return Err(DecodeError::Forbidden("an activity mark without activity"));

@@ -48,11 +48,7 @@ pub struct BadQuantaPerUnit(pub u64);
 
 impl fmt::Display for BadQuantaPerUnit {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(
-            f,
-            "quanta_per_unit is {}; it must be 1 to {QUANTA_PER_UNIT_MAX}",
-            self.0
-        )
+        write!(f, "quanta_per_unit is {}; it must be 1 to {QUANTA_PER_UNIT_MAX}", self.0)
     }
 }
 impl std::error::Error for BadQuantaPerUnit {}

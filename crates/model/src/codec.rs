@@ -73,19 +73,13 @@ impl<'a> Reader<'a> {
     }
 
     pub fn take(&mut self, n: usize) -> Result<&'a [u8], DecodeError> {
-        let (head, rest) = self
-            .rest
-            .split_at_checked(n)
-            .ok_or(DecodeError::Truncated)?;
+        let (head, rest) = self.rest.split_at_checked(n).ok_or(DecodeError::Truncated)?;
         self.rest = rest;
         Ok(head)
     }
 
     pub fn array<const N: usize>(&mut self) -> Result<[u8; N], DecodeError> {
-        let (head, rest) = self
-            .rest
-            .split_first_chunk::<N>()
-            .ok_or(DecodeError::Truncated)?;
+        let (head, rest) = self.rest.split_first_chunk::<N>().ok_or(DecodeError::Truncated)?;
         self.rest = rest;
         Ok(*head)
     }
@@ -118,11 +112,7 @@ impl<'a> Reader<'a> {
             }
             value |= placed;
             if byte < 0x80 {
-                return if byte == 0 && shift > 0 {
-                    Err(DecodeError::BadInteger)
-                } else {
-                    Ok(value)
-                };
+                return if byte == 0 && shift > 0 { Err(DecodeError::BadInteger) } else { Ok(value) };
             }
             shift += 7;
             if shift > 126 {
@@ -177,10 +167,7 @@ const SCALES: [u128; 4] = [1_000_000_000, 1_000_000, 1_000, 1];
 /// Writes a count of nanoseconds (or quantum-nanoseconds) in the coarsest unit that is exact:
 /// people and programs speak in seconds and milliseconds, and those take two to four bytes.
 pub fn put_scaled(value: u128, out: &mut Vec<u8>) {
-    assert!(
-        value < 1 << 120,
-        "a scaled number must leave room for its unit"
-    );
+    assert!(value < 1 << 120, "a scaled number must leave room for its unit");
     for (unit, scale) in SCALES.into_iter().enumerate() {
         if value.is_multiple_of(scale) {
             put_varint_wide((value / scale) << 2 | unit as u128, out);
@@ -192,14 +179,9 @@ pub fn put_scaled(value: u128, out: &mut Vec<u8>) {
 pub fn get_scaled(r: &mut Reader<'_>) -> Result<u128, DecodeError> {
     let word = r.varint_wide()?;
     let unit = usize::try_from(word & 3).map_err(|_| DecodeError::BadInteger)?;
-    let value = (word >> 2)
-        .checked_mul(SCALES[unit])
-        .filter(|v| *v < 1 << 120)
-        .ok_or(DecodeError::BadInteger)?;
+    let value = (word >> 2).checked_mul(SCALES[unit]).filter(|v| *v < 1 << 120).ok_or(DecodeError::BadInteger)?;
     if unit > 0 && value % SCALES[unit - 1] == 0 {
-        return Err(DecodeError::Forbidden(
-            "a number in a finer unit than it needs",
-        ));
+        return Err(DecodeError::Forbidden("a number in a finer unit than it needs"));
     }
     Ok(value)
 }
@@ -228,10 +210,7 @@ impl Field for bool {
         match r.byte()? {
             0 => Ok(false),
             1 => Ok(true),
-            code => Err(DecodeError::BadCode {
-                field: "flag",
-                code: u64::from(code),
-            }),
+            code => Err(DecodeError::BadCode { field: "flag", code: u64::from(code) }),
         }
     }
 }
@@ -253,11 +232,7 @@ impl<T: Field> Field for Option<T> {
         }
     }
     fn get(r: &mut Reader<'_>) -> Result<Self, DecodeError> {
-        Ok(if bool::get(r)? {
-            Some(T::get(r)?)
-        } else {
-            None
-        })
+        Ok(if bool::get(r)? { Some(T::get(r)?) } else { None })
     }
 }
 
@@ -275,6 +250,32 @@ impl<T: Field> Field for Vec<T> {
     fn get(r: &mut Reader<'_>) -> Result<Self, DecodeError> {
         let n = r.count(LIST_MAX)?;
         (0..n).map(|_| T::get(r)).collect()
+    }
+}
+
+impl<A: smallvec::Array> Field for smallvec::SmallVec<A>
+where
+    A::Item: Field,
+{
+    fn put(&self, out: &mut Vec<u8>) {
+        assert!(self.len() <= LIST_MAX, "a list longer than its limit");
+        put_varint(self.len() as u64, out);
+        for item in self {
+            item.put(out);
+        }
+    }
+    fn get(r: &mut Reader<'_>) -> Result<Self, DecodeError> {
+        let n = r.count(LIST_MAX)?;
+        (0..n).map(|_| A::Item::get(r)).collect()
+    }
+}
+
+impl Field for u128 {
+    fn put(&self, out: &mut Vec<u8>) {
+        out.extend_from_slice(&self.to_be_bytes());
+    }
+    fn get(r: &mut Reader<'_>) -> Result<Self, DecodeError> {
+        Ok(Self::from_be_bytes(r.array()?))
     }
 }
 

@@ -69,11 +69,7 @@ impl Batch {
     pub fn new(first_sequence: u64) -> Self {
         let mut bytes = Vec::with_capacity(4096);
         bytes.resize(BATCH_HEADER_BYTES, 0);
-        Self {
-            bytes,
-            count: 0,
-            first_sequence,
-        }
+        Self { bytes, count: 0, first_sequence }
     }
 
     /// Empties the batch and keeps its memory.
@@ -84,22 +80,16 @@ impl Batch {
     }
 
     pub fn push(&mut self, record: &Record) {
-        assert_eq!(
-            record.sequence,
-            self.next_sequence(),
-            "records are appended without gaps"
-        );
+        assert_eq!(record.sequence, self.next_sequence(), "records are appended without gaps");
         let start = self.bytes.len();
-        self.bytes
-            .resize(start + FRAME_HEADER_BYTES + HASH_BYTES, 0);
+        self.bytes.resize(start + FRAME_HEADER_BYTES + HASH_BYTES, 0);
         record.put(&mut self.bytes);
         let length = self.bytes.len() - start - FRAME_HEADER_BYTES;
         assert!(length <= RECORD_BYTES_MAX, "a record of {length} bytes");
         let signatures = record.signers.len();
         let word = u32::try_from(length << 2 | signatures).expect("a record's length fits");
         self.bytes[start..start + FRAME_HEADER_BYTES].copy_from_slice(&word.to_le_bytes());
-        self.bytes
-            .resize(self.bytes.len() + signatures * SIGNATURE_BYTES, 0);
+        self.bytes.resize(self.bytes.len() + signatures * SIGNATURE_BYTES, 0);
         self.count += 1;
     }
 
@@ -124,11 +114,7 @@ impl Batch {
     /// Links every record to the one before, beginning at `prev`, signs those that name signers,
     /// and closes the batch with its checksum. Returns the hash of the last record.
     pub fn seal(&mut self, prev: &Hash, signer: &dyn Signer) -> Result<Hash, MissingKey> {
-        assert!(
-            self.count > 0 && self.count <= BATCH_RECORDS_MAX,
-            "a batch of {} records",
-            self.count
-        );
+        assert!(self.count > 0 && self.count <= BATCH_RECORDS_MAX, "a batch of {} records", self.count);
         let mut head = *prev;
         let mut at = BATCH_HEADER_BYTES;
         while at < self.bytes.len() {
@@ -156,13 +142,7 @@ impl Batch {
         Ok(head)
     }
 
-    fn sign_frame(
-        &mut self,
-        body: usize,
-        length: usize,
-        hash: &Hash,
-        signer: &dyn Signer,
-    ) -> Result<(), MissingKey> {
+    fn sign_frame(&mut self, body: usize, length: usize, hash: &Hash, signer: &dyn Signer) -> Result<(), MissingKey> {
         let mut r = Reader::new(&self.bytes[body + HASH_BYTES..body + length]);
         let record = Record::get(&mut r).expect("a record that was just encoded");
         let message = signed_message(hash);
@@ -222,30 +202,16 @@ impl<'a> RawBatch<'a> {
     /// Reads the batch at the beginning of `bytes`, which may go on after it.
     pub fn read(bytes: &'a [u8]) -> Result<Self, Damage> {
         let Some((header, rest)) = bytes.split_first_chunk::<BATCH_HEADER_BYTES>() else {
-            return Err(if bytes.iter().all(|b| *b == 0) {
-                Damage::Nothing
-            } else {
-                Damage::NoMagic
-            });
+            return Err(if bytes.iter().all(|b| *b == 0) { Damage::Nothing } else { Damage::NoMagic });
         };
         if header[..4] != BATCH_MAGIC {
             let empty = header.iter().all(|b| *b == 0);
-            return Err(if empty {
-                Damage::Nothing
-            } else {
-                Damage::NoMagic
-            });
+            return Err(if empty { Damage::Nothing } else { Damage::NoMagic });
         }
-        let word = |at: usize| {
-            u32::from_le_bytes([header[at], header[at + 1], header[at + 2], header[at + 3]])
-        };
+        let word = |at: usize| u32::from_le_bytes([header[at], header[at + 1], header[at + 2], header[at + 3]]);
         let (length, count) = (word(4) as usize, word(8));
         let smallest = FRAME_HEADER_BYTES + HASH_BYTES;
-        if length > BATCH_BYTES_MAX
-            || count == 0
-            || count > BATCH_RECORDS_MAX
-            || length < count as usize * smallest
-        {
+        if length > BATCH_BYTES_MAX || count == 0 || count > BATCH_RECORDS_MAX || length < count as usize * smallest {
             return Err(Damage::BadHeader);
         }
         let payload = rest.get(..length).ok_or(Damage::Truncated)?;
@@ -335,9 +301,7 @@ impl RawRecord<'_> {
     pub fn decode(&self) -> Result<Record, DecodeError> {
         let record = Record::get(&mut Reader::new(&self.bytes[HASH_BYTES..]))?;
         if record.signers.len() * SIGNATURE_BYTES != self.signatures.len() {
-            return Err(DecodeError::Forbidden(
-                "a record without the signatures it names",
-            ));
+            return Err(DecodeError::Forbidden("a record without the signatures it names"));
         }
         Ok(record)
     }
@@ -347,9 +311,6 @@ impl RawRecord<'_> {
     }
     pub fn signature(&self, index: usize) -> Option<[u8; 64]> {
         let at = index * SIGNATURE_BYTES;
-        self.signatures
-            .get(at..at + SIGNATURE_BYTES)?
-            .try_into()
-            .ok()
+        self.signatures.get(at..at + SIGNATURE_BYTES)?.try_into().ok()
     }
 }

@@ -63,9 +63,7 @@ impl Field for Span {
         put_scaled(u128::from(self.0), out);
     }
     fn get(r: &mut Reader<'_>) -> Result<Self, DecodeError> {
-        u64::try_from(get_scaled(r)?)
-            .map(Self)
-            .map_err(|_| DecodeError::BadInteger)
+        u64::try_from(get_scaled(r)?).map(Self).map_err(|_| DecodeError::BadInteger)
     }
 }
 
@@ -76,12 +74,8 @@ impl fmt::Display for Instant {
         let ns = self.0 % 1_000_000_000;
         let (year, month, day) = civil_from_days(secs / 86_400);
         let of_day = secs % 86_400;
-        let mut text = format!(
-            "{year:04}-{month:02}-{day:02}T{:02}:{:02}:{:02}",
-            of_day / 3600,
-            of_day / 60 % 60,
-            of_day % 60
-        );
+        let mut text =
+            format!("{year:04}-{month:02}-{day:02}T{:02}:{:02}:{:02}", of_day / 3600, of_day / 60 % 60, of_day % 60);
         if ns > 0 {
             text.push_str(format!(".{ns:09}").trim_end_matches('0'));
         }
@@ -96,16 +90,11 @@ fn civil_from_days(days: u64) -> (u64, u64, u64) {
     let shifted = days + 719_468;
     let era = shifted / 146_097;
     let day_of_era = shifted % 146_097;
-    let year_of_era =
-        (day_of_era - day_of_era / 1460 + day_of_era / 36_524 - day_of_era / 146_096) / 365;
+    let year_of_era = (day_of_era - day_of_era / 1460 + day_of_era / 36_524 - day_of_era / 146_096) / 365;
     let day_of_year = day_of_era - (365 * year_of_era + year_of_era / 4 - year_of_era / 100);
     let from_march = (5 * day_of_year + 2) / 153;
     let day = day_of_year - (153 * from_march + 2) / 5 + 1;
-    let month = if from_march < 10 {
-        from_march + 3
-    } else {
-        from_march - 9
-    };
+    let month = if from_march < 10 { from_march + 3 } else { from_march - 9 };
     let year = year_of_era + era * 400 + u64::from(month <= 2);
     (year, month, day)
 }
@@ -140,11 +129,7 @@ pub struct BadSpan(pub String);
 
 impl fmt::Display for BadSpan {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(
-            f,
-            "`{}` is not a length of time; write it like 90s, 10m, 1h30m, 2d or 250ms",
-            self.0
-        )
+        write!(f, "`{}` is not a length of time; write it like 90s, 10m, 1h30m, 2d or 250ms", self.0)
     }
 }
 impl std::error::Error for BadSpan {}
@@ -162,9 +147,7 @@ impl std::str::FromStr for Span {
             let digits = rest.find(|c: char| !c.is_ascii_digit()).ok_or_else(bad)?;
             let number: u64 = rest[..digits].parse().map_err(|_| bad())?;
             rest = &rest[digits..];
-            let letters = rest
-                .find(|c: char| c.is_ascii_digit())
-                .unwrap_or(rest.len());
+            let letters = rest.find(|c: char| c.is_ascii_digit()).unwrap_or(rest.len());
             let size = match &rest[..letters] {
                 "d" => 86_400_000_000_000,
                 "h" => 3_600_000_000_000,
@@ -175,10 +158,7 @@ impl std::str::FromStr for Span {
                 "ns" => 1,
                 _ => return Err(bad()),
             };
-            total = number
-                .checked_mul(size)
-                .and_then(|ns| total.checked_add(ns))
-                .ok_or_else(bad)?;
+            total = number.checked_mul(size).and_then(|ns| total.checked_add(ns)).ok_or_else(bad)?;
             rest = &rest[letters..];
         }
         Ok(Self(total))
@@ -192,24 +172,15 @@ mod tests {
     #[test]
     fn instants_print_as_rfc_3339() {
         assert_eq!(Instant(0).to_string(), "1970-01-01T00:00:00Z");
-        assert_eq!(
-            Instant::from_secs(1_709_164_800).to_string(),
-            "2024-02-29T00:00:00Z"
-        );
-        assert_eq!(
-            Instant(1_767_225_599_000_000_500).to_string(),
-            "2025-12-31T23:59:59.0000005Z"
-        );
+        assert_eq!(Instant::from_secs(1_709_164_800).to_string(), "2024-02-29T00:00:00Z");
+        assert_eq!(Instant(1_767_225_599_000_000_500).to_string(), "2025-12-31T23:59:59.0000005Z");
     }
 
     #[test]
     fn spans_read_as_people_write_them() {
-        for (text, ns) in [
-            ("90s", 90_000_000_000),
-            ("1h30m", 5_400_000_000_000),
-            ("250ms", 250_000_000),
-            ("2d", 172_800_000_000_000),
-        ] {
+        for (text, ns) in
+            [("90s", 90_000_000_000), ("1h30m", 5_400_000_000_000), ("250ms", 250_000_000), ("2d", 172_800_000_000_000)]
+        {
             assert_eq!(text.parse(), Ok(Span(ns)));
         }
         for bad in ["", "5", "m", "1.5h", "-3s", "99999999999d", "1h x", "1y"] {

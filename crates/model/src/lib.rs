@@ -27,14 +27,12 @@ pub use class::{ClassSpec, ResourceKind};
 pub use codec::{DecodeError, Field, Reader};
 pub use frame::{Batch, Damage, RawBatch, RawRecord};
 pub use id::{
-    AllocationNo, AppInstanceNo, AttachmentNo, ClassNo, LeaseNo, NodeNo, PoolNo, ProjectNo,
-    PublicId, QuotaNo, TenantNo, TokenNo, UserNo,
+    AllocationNo, AppInstanceNo, AttachmentNo, ClassNo, LeaseNo, NodeNo, PoolNo, ProjectNo, PublicId, QuotaNo,
+    TenantNo, TokenNo, UserNo,
 };
 pub use instant::{Instant, Span};
 pub use name::Name;
-pub use policy::{
-    DenyCause, LimitKind, Measure, NodeScope, Priority, QuotaScope, Reason, Strategy, TeardownMode,
-};
+pub use policy::{DenyCause, LimitKind, Measure, NodeScope, Priority, QuotaScope, Reason, Strategy, TeardownMode};
 pub use quantity::Quanta;
 pub use record::{Hash, Idempotency, Identity, Record};
 

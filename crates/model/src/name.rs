@@ -22,9 +22,7 @@ impl fmt::Display for BadName {
         f.write_str(match self {
             Self::Empty => "a name must not be empty",
             Self::TooLong => "a name is at most 128 bytes long",
-            Self::ControlCharacter => {
-                "a name must not hold control, invisible or direction-changing characters"
-            }
+            Self::ControlCharacter => "a name must not hold control, invisible or direction-changing characters",
             Self::OuterSpace => "a name must not begin or end with a space",
         })
     }

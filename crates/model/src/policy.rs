@@ -114,19 +114,14 @@ impl Field for Reason {
     fn get(r: &mut Reader<'_>) -> Result<Self, DecodeError> {
         Ok(match r.byte()? {
             1 => Self::Preempted { by: Field::get(r)? },
-            2 => Self::Quota {
-                quota: Field::get(r)?,
-            },
+            2 => Self::Quota { quota: Field::get(r)? },
             3 => Self::Budget,
             4 => Self::Operator,
             5 => Self::NodeLost,
             6 => Self::Policy,
             7 => Self::DuplicateHolder,
             code => {
-                return Err(DecodeError::BadCode {
-                    field: "reason",
-                    code: u64::from(code),
-                });
+                return Err(DecodeError::BadCode { field: "reason", code: u64::from(code) });
             }
         })
     }
@@ -160,10 +155,7 @@ impl Field for NodeScope {
             1 => Self::One(Field::get(r)?),
             2 => Self::Each,
             code => {
-                return Err(DecodeError::BadCode {
-                    field: "node scope",
-                    code: u64::from(code),
-                });
+                return Err(DecodeError::BadCode { field: "node scope", code: u64::from(code) });
             }
         })
     }
@@ -189,11 +181,7 @@ pub enum LimitKind {
     /// Admit, mark and count.
     Soft { limit: u64 },
     /// Up to `burst_limit` for one episode of `burst_ttl`.
-    Burst {
-        limit: u64,
-        burst_limit: u64,
-        burst_ttl: Span,
-    },
+    Burst { limit: u64, burst_limit: u64, burst_ttl: Span },
 }
 
 impl LimitKind {
@@ -223,11 +211,7 @@ impl Field for LimitKind {
                 out.push(2);
                 limit.put(out);
             }
-            Self::Burst {
-                limit,
-                burst_limit,
-                burst_ttl,
-            } => {
+            Self::Burst { limit, burst_limit, burst_ttl } => {
                 out.push(3);
                 limit.put(out);
                 burst_limit.put(out);
@@ -237,22 +221,11 @@ impl Field for LimitKind {
     }
     fn get(r: &mut Reader<'_>) -> Result<Self, DecodeError> {
         Ok(match r.byte()? {
-            1 => Self::Hard {
-                limit: Field::get(r)?,
-            },
-            2 => Self::Soft {
-                limit: Field::get(r)?,
-            },
-            3 => Self::Burst {
-                limit: Field::get(r)?,
-                burst_limit: Field::get(r)?,
-                burst_ttl: Field::get(r)?,
-            },
+            1 => Self::Hard { limit: Field::get(r)? },
+            2 => Self::Soft { limit: Field::get(r)? },
+            3 => Self::Burst { limit: Field::get(r)?, burst_limit: Field::get(r)?, burst_ttl: Field::get(r)? },
             code => {
-                return Err(DecodeError::BadCode {
-                    field: "limit",
-                    code: u64::from(code),
-                });
+                return Err(DecodeError::BadCode { field: "limit", code: u64::from(code) });
             }
         })
     }
@@ -262,31 +235,17 @@ impl Field for LimitKind {
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum DenyCause {
     /// A quota would be exceeded: the three numbers of SEMANTICS 4.
-    Quota {
-        quota: QuotaNo,
-        used: u64,
-        requested: u64,
-        limit: u64,
-    },
+    Quota { quota: QuotaNo, used: u64, requested: u64, limit: u64 },
     /// The burst episode is over or the lease could not end before it is.
     BurstOver { quota: QuotaNo, ends_at: Instant },
     /// No node has room for what was asked, of which this class was the scarcest.
-    Capacity {
-        class: ClassNo,
-        requested: Quanta,
-        most_free: Quanta,
-    },
+    Capacity { class: ClassNo, requested: Quanta, most_free: Quanta },
 }
 
 impl Field for DenyCause {
     fn put(&self, out: &mut Vec<u8>) {
         match *self {
-            Self::Quota {
-                quota,
-                used,
-                requested,
-                limit,
-            } => {
+            Self::Quota { quota, used, requested, limit } => {
                 out.push(1);
                 quota.put(out);
                 used.put(out);
@@ -298,11 +257,7 @@ impl Field for DenyCause {
                 quota.put(out);
                 ends_at.put(out);
             }
-            Self::Capacity {
-                class,
-                requested,
-                most_free,
-            } => {
+            Self::Capacity { class, requested, most_free } => {
                 out.push(3);
                 class.put(out);
                 requested.put(out);
@@ -318,20 +273,10 @@ impl Field for DenyCause {
                 requested: Field::get(r)?,
                 limit: Field::get(r)?,
             },
-            2 => Self::BurstOver {
-                quota: Field::get(r)?,
-                ends_at: Field::get(r)?,
-            },
-            3 => Self::Capacity {
-                class: Field::get(r)?,
-                requested: Field::get(r)?,
-                most_free: Field::get(r)?,
-            },
+            2 => Self::BurstOver { quota: Field::get(r)?, ends_at: Field::get(r)? },
+            3 => Self::Capacity { class: Field::get(r)?, requested: Field::get(r)?, most_free: Field::get(r)? },
             code => {
-                return Err(DecodeError::BadCode {
-                    field: "denial",
-                    code: u64::from(code),
-                });
+                return Err(DecodeError::BadCode { field: "denial", code: u64::from(code) });
             }
         })
     }

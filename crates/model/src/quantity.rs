@@ -46,24 +46,15 @@ pub enum BadQuantity {
 impl fmt::Display for BadQuantity {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
-            Self::Unreadable(text) => write!(
-                f,
-                "`{text}` is not a quantity; write it like 8, 500m, 80GiB, 25Gb or 1/7"
-            ),
-            Self::WrongUnit { suffix, unit } => {
-                write!(
-                    f,
-                    "`{suffix}` does not fit a class that is counted in {unit}"
-                )
+            Self::Unreadable(text) => {
+                write!(f, "`{text}` is not a quantity; write it like 8, 500m, 80GiB, 25Gb or 1/7")
             }
-            Self::NotWhole {
-                text,
-                quanta_per_unit,
-                unit,
-            } => write!(
-                f,
-                "`{text}` is not a whole number of quanta; the smallest piece is 1/{quanta_per_unit} {unit}"
-            ),
+            Self::WrongUnit { suffix, unit } => {
+                write!(f, "`{suffix}` does not fit a class that is counted in {unit}")
+            }
+            Self::NotWhole { text, quanta_per_unit, unit } => {
+                write!(f, "`{text}` is not a whole number of quanta; the smallest piece is 1/{quanta_per_unit} {unit}")
+            }
             Self::Zero => write!(f, "a quantity must be more than zero"),
             Self::TooLarge(text) => write!(f, "`{text}` is larger than anything that exists"),
         }
@@ -117,11 +108,7 @@ fn decimal(text: &str) -> Option<(u128, u128)> {
         return None;
     }
     let scale = 10u128.pow(u32::try_from(decimals.len()).ok()?);
-    let fraction: u128 = if decimals.is_empty() {
-        0
-    } else {
-        decimals.parse().ok()?
-    };
+    let fraction: u128 = if decimals.is_empty() { 0 } else { decimals.parse().ok()? };
     Some((whole.parse::<u128>().ok()? * scale + fraction, scale))
 }
 
@@ -130,10 +117,7 @@ pub fn parse(text: &str, class: &ClassSpec) -> Result<Quanta, BadQuantity> {
     let unreadable = || BadQuantity::Unreadable(text.to_owned());
     let written = text.trim();
     let (num, den) = if let Some((a, b)) = written.split_once('/') {
-        let ((a, 1), (b, 1)) = (
-            decimal(a).ok_or_else(unreadable)?,
-            decimal(b).ok_or_else(unreadable)?,
-        ) else {
+        let ((a, 1), (b, 1)) = (decimal(a).ok_or_else(unreadable)?, decimal(b).ok_or_else(unreadable)?) else {
             return Err(unreadable());
         };
         if b == 0 {
@@ -141,37 +125,25 @@ pub fn parse(text: &str, class: &ClassSpec) -> Result<Quanta, BadQuantity> {
         }
         (a, b)
     } else {
-        let end = written
-            .find(|c: char| !(c.is_ascii_digit() || c == '.'))
-            .unwrap_or(written.len());
+        let end = written.find(|c: char| !(c.is_ascii_digit() || c == '.')).unwrap_or(written.len());
         let (number, suffix) = written.split_at(end);
         let (n, d) = decimal(number).ok_or_else(unreadable)?;
-        let suffix = suffix
-            .strip_suffix("/s")
-            .or(suffix.strip_suffix("ps"))
-            .unwrap_or(suffix);
+        let suffix = suffix.strip_suffix("/s").or(suffix.strip_suffix("ps")).unwrap_or(suffix);
         let (fn_, fd) = suffix_factor(suffix, class.kind).map_err(|known| {
             if known {
-                BadQuantity::WrongUnit {
-                    suffix: suffix.to_owned(),
-                    unit: class.kind.unit(),
-                }
+                BadQuantity::WrongUnit { suffix: suffix.to_owned(), unit: class.kind.unit() }
             } else {
                 unreadable()
             }
         })?;
         let too_large = || BadQuantity::TooLarge(text.to_owned());
-        (
-            n.checked_mul(fn_).ok_or_else(too_large)?,
-            d.checked_mul(fd).ok_or_else(too_large)?,
-        )
+        (n.checked_mul(fn_).ok_or_else(too_large)?, d.checked_mul(fd).ok_or_else(too_large)?)
     };
     if num == 0 {
         return Err(BadQuantity::Zero);
     }
-    let quanta = num
-        .checked_mul(u128::from(class.quanta_per_unit))
-        .ok_or_else(|| BadQuantity::TooLarge(text.to_owned()))?;
+    let quanta =
+        num.checked_mul(u128::from(class.quanta_per_unit)).ok_or_else(|| BadQuantity::TooLarge(text.to_owned()))?;
     if quanta % den != 0 {
         return Err(BadQuantity::NotWhole {
             text: text.to_owned(),
@@ -179,9 +151,7 @@ pub fn parse(text: &str, class: &ClassSpec) -> Result<Quanta, BadQuantity> {
             unit: class.kind.unit(),
         });
     }
-    u64::try_from(quanta / den)
-        .map(Quanta)
-        .map_err(|_| BadQuantity::TooLarge(text.to_owned()))
+    u64::try_from(quanta / den).map(Quanta).map_err(|_| BadQuantity::TooLarge(text.to_owned()))
 }
 
 /// Writes quanta in billing units: whole where they are whole, else as a decimal if it ends
@@ -207,13 +177,7 @@ mod tests {
 
     fn class(kind: ResourceKind, quanta_per_unit: u64) -> ClassSpec {
         let name = Name::new("c").expect("a valid name");
-        ClassSpec {
-            name,
-            kind,
-            tier: None,
-            quanta_per_unit,
-            premium: false,
-        }
+        ClassSpec { name, kind, tier: None, quanta_per_unit, premium: false }
     }
 
     #[test]
@@ -235,42 +199,21 @@ mod tests {
             let class = class(kind, per_unit);
             assert_eq!(parse(text, &class), Ok(Quanta(quanta)), "{text}");
             let shown = display(Quanta(quanta), &class);
-            assert_eq!(
-                parse(&shown, &class),
-                Ok(Quanta(quanta)),
-                "{text} shown as {shown}"
-            );
+            assert_eq!(parse(&shown, &class), Ok(Quanta(quanta)), "{text} shown as {shown}");
         }
     }
 
     #[test]
     fn wrong_quantities_say_what_is_wrong() {
         let gpu = class(ResourceKind::Gpu, 7);
-        assert!(matches!(
-            parse("1/2", &gpu),
-            Err(BadQuantity::NotWhole { .. })
-        ));
-        assert!(matches!(
-            parse("80GiB", &gpu),
-            Err(BadQuantity::WrongUnit { .. })
-        ));
+        assert!(matches!(parse("1/2", &gpu), Err(BadQuantity::NotWhole { .. })));
+        assert!(matches!(parse("80GiB", &gpu), Err(BadQuantity::WrongUnit { .. })));
         assert_eq!(parse("0", &gpu), Err(BadQuantity::Zero));
-        for text in [
-            "", "-1", "1e3", "x", "1/0", "1//2", "1.", ".5", "1 2", "½", "1/7/7", "8 GiBs",
-        ] {
-            assert!(
-                matches!(parse(text, &gpu), Err(BadQuantity::Unreadable(_))),
-                "{text}"
-            );
+        for text in ["", "-1", "1e3", "x", "1/0", "1//2", "1.", ".5", "1 2", "½", "1/7/7", "8 GiBs"] {
+            assert!(matches!(parse(text, &gpu), Err(BadQuantity::Unreadable(_))), "{text}");
         }
-        assert!(matches!(
-            parse("999999999999999999", &gpu),
-            Ok(_) | Err(BadQuantity::TooLarge(_))
-        ));
+        assert!(matches!(parse("999999999999999999", &gpu), Ok(_) | Err(BadQuantity::TooLarge(_))));
         let mem = class(ResourceKind::Mem, 1024);
-        assert!(matches!(
-            parse("999999999999999999PiB", &mem),
-            Err(BadQuantity::TooLarge(_))
-        ));
+        assert!(matches!(parse("999999999999999999PiB", &mem), Err(BadQuantity::TooLarge(_))));
     }
 }

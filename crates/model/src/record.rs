@@ -25,6 +25,8 @@ pub struct Identity {
 /// A claim on an idempotency key, made in the same append as what it guards.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Idempotency {
+    /// Whose key it is: the tenant that asked, or none for an operator acting on a tenant's lease.
+    pub owner: Option<TenantNo>,
     pub key: SmallVec<[u8; 40]>,
     /// The first 16 bytes of SHA-256 of the command's canonical form.
     pub payload: [u8; 16],
@@ -46,6 +48,8 @@ pub struct Record {
     /// Public keys whose signatures must accompany the record: named inside the hashed bytes, so
     /// that a stripped signature shows.
     pub signers: SmallVec<[[u8; 32]; 1]>,
+    /// The record belongs to the same command as the one before it.
+    pub continues: bool,
     pub body: Body,
 }
 
@@ -62,7 +66,8 @@ mod part {
     pub(super) const HCL_ENTRY: u64 = 1 << 8;
     pub(super) const DRA_CLAIM: u64 = 1 << 9;
     pub(super) const SIGNERS: u64 = 1 << 10;
-    pub(super) const ALL: u64 = (1 << 11) - 1;
+    pub(super) const CONTINUES: u64 = 1 << 11;
+    pub(super) const ALL: u64 = (1 << 12) - 1;
 }
 
 impl Record {
@@ -78,6 +83,7 @@ impl Record {
             hcl_entry: None,
             dra_claim_id: None,
             signers: SmallVec::new(),
+            continues: false,
             body: body.into(),
         }
     }
@@ -96,14 +102,12 @@ impl Record {
             | bit(self.hcl_entry.is_some(), part::HCL_ENTRY)
             | bit(self.dra_claim_id.is_some(), part::DRA_CLAIM)
             | bit(!self.signers.is_empty(), part::SIGNERS)
+            | bit(self.continues, part::CONTINUES)
     }
 
     /// Appends everything of the hashed bytes that follows the previous record's hash.
     pub(crate) fn put(&self, out: &mut Vec<u8>) {
-        assert!(
-            self.effective_at <= self.stamp,
-            "a record cannot take effect before it is known"
-        );
+        assert!(self.effective_at <= self.stamp, "a record cannot take effect before it is known");
         put_varint(self.sequence, out);
         self.stamp.put(out);
         put_varint(u64::from(self.body.kind()), out);
@@ -128,6 +132,7 @@ impl Record {
             reason.put(out);
         }
         if let Some(claim) = &self.idempotency {
+            claim.owner.put(out);
             put_varint(claim.key.len() as u64, out);
             out.extend_from_slice(&claim.key);
             out.extend_from_slice(&claim.payload);
@@ -155,25 +160,15 @@ impl Record {
         let kind = u32::get(r)?;
         let parts = r.varint()?;
         if parts & !part::ALL != 0 {
-            return Err(DecodeError::BadCode {
-                field: "head",
-                code: parts,
-            });
+            return Err(DecodeError::BadCode { field: "head", code: parts });
         }
         let has = |bit: u64| parts & bit != 0;
         let effective_at = if has(part::EFFECTIVE_AT) {
             let before = Span::get(r)?;
             if before == Span::ZERO {
-                return Err(DecodeError::Forbidden(
-                    "an effective instant equal to the stamp",
-                ));
+                return Err(DecodeError::Forbidden("an effective instant equal to the stamp"));
             }
-            Instant(
-                stamp
-                    .0
-                    .checked_sub(before.0)
-                    .ok_or(DecodeError::BadInteger)?,
-            )
+            Instant(stamp.0.checked_sub(before.0).ok_or(DecodeError::BadInteger)?)
         } else {
             stamp
         };
@@ -186,14 +181,12 @@ impl Record {
         };
         let reason = get_if(has(part::REASON), r)?;
         let idempotency = if has(part::IDEMPOTENCY) {
+            let owner = Field::get(r)?;
             let n = r.count(IDEMPOTENCY_KEY_BYTES_MAX)?;
             if n == 0 {
                 return Err(DecodeError::Forbidden("an empty idempotency key"));
             }
-            Some(Idempotency {
-                key: SmallVec::from_slice(r.take(n)?),
-                payload: r.array()?,
-            })
+            Some(Idempotency { owner, key: SmallVec::from_slice(r.take(n)?), payload: r.array()? })
         } else {
             None
         };
@@ -222,6 +215,7 @@ impl Record {
             hcl_entry,
             dra_claim_id,
             signers,
+            continues: has(part::CONTINUES),
             body,
         })
     }

@@ -12,11 +12,7 @@ use crate::hash::Hash;
 pub(crate) fn parse_decimal(text: &str) -> Option<u64> {
     let canonical = text == "0" || !text.starts_with('0');
     let digits = text.bytes().all(|byte| byte.is_ascii_digit());
-    if canonical && digits {
-        text.parse().ok()
-    } else {
-        None
-    }
+    if canonical && digits { text.parse().ok() } else { None }
 }
 
 /// RFC 4648, section 4, with padding.

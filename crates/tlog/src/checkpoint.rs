@@ -59,12 +59,7 @@ impl Checkpoint {
         if size == 0 && root != empty_root() {
             return Err(CheckpointError::EmptyTreeWithARoot);
         }
-        Ok(Self {
-            origin: origin.to_owned(),
-            size,
-            root,
-            extensions: Vec::new(),
-        })
+        Ok(Self { origin: origin.to_owned(), size, root, extensions: Vec::new() })
     }
 
     /// Adds one opaque line after the root.
@@ -72,10 +67,7 @@ impl Checkpoint {
     /// # Errors
     /// When it is not a line, or there are too many.
     pub fn add_extension(&mut self, line: &str) -> Result<(), CheckpointError> {
-        if !is_line(line)
-            || line.len() > EXTENSION_BYTES_MAX
-            || self.extensions.len() >= EXTENSION_LINES_MAX
-        {
+        if !is_line(line) || line.len() > EXTENSION_BYTES_MAX || self.extensions.len() >= EXTENSION_LINES_MAX {
             return Err(CheckpointError::BadExtension);
         }
         self.extensions.push(line.to_owned());
@@ -105,12 +97,7 @@ impl Checkpoint {
     /// The text that is signed.
     #[must_use]
     pub fn body(&self) -> String {
-        let mut body = format!(
-            "{}\n{}\n{}\n",
-            self.origin,
-            self.size,
-            encode_base64(&self.root)
-        );
+        let mut body = format!("{}\n{}\n{}\n", self.origin, self.size, encode_base64(&self.root));
         for line in &self.extensions {
             body.push_str(line);
             body.push('\n');
@@ -123,10 +110,7 @@ impl Checkpoint {
     /// # Errors
     /// Says which line is not in order.
     pub fn from_body(body: &str) -> Result<Self, CheckpointError> {
-        let mut lines = body
-            .strip_suffix('\n')
-            .ok_or(CheckpointError::MissingLine)?
-            .split('\n');
+        let mut lines = body.strip_suffix('\n').ok_or(CheckpointError::MissingLine)?.split('\n');
         let mut next = || lines.next().ok_or(CheckpointError::MissingLine);
         let origin = next()?;
         let size = parse_decimal(next()?).ok_or(CheckpointError::BadSize)?;
@@ -156,18 +140,11 @@ impl Checkpoint {
     ///
     /// # Errors
     /// As [`Checkpoint::open`].
-    pub fn open_note(
-        note: &Note,
-        keys: &[VerifierKey],
-        origin: &str,
-    ) -> Result<Self, CheckpointError> {
+    pub fn open_note(note: &Note, keys: &[VerifierKey], origin: &str) -> Result<Self, CheckpointError> {
         note.verify(keys)?;
         let checkpoint = Self::from_body(note.text())?;
         if checkpoint.origin != origin {
-            return Err(CheckpointError::WrongOrigin {
-                expected: origin.to_owned(),
-                found: checkpoint.origin,
-            });
+            return Err(CheckpointError::WrongOrigin { expected: origin.to_owned(), found: checkpoint.origin });
         }
         Ok(checkpoint)
     }
@@ -183,10 +160,9 @@ impl fmt::Display for CheckpointError {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
             Self::BadOrigin => write!(f, "a checkpoint's origin must be one line of 1 to {NAME_BYTES_MAX} bytes"),
-            Self::BadSize => write!(
-                f,
-                "a checkpoint's size must be a decimal number without leading zeros, at most {TREE_SIZE_MAX}"
-            ),
+            Self::BadSize => {
+                write!(f, "a checkpoint's size must be a decimal number without leading zeros, at most {TREE_SIZE_MAX}")
+            }
             Self::BadRoot => f.write_str("a checkpoint's root must be 32 bytes in base64"),
             Self::BadExtension => write!(
                 f,

@@ -51,22 +51,13 @@ impl WitnessSigningKey {
     ///
     /// # Errors
     /// When the time is out of range.
-    pub fn cosign(
-        &self,
-        checkpoint: &Checkpoint,
-        seconds: u64,
-    ) -> Result<NoteSignature, CosignatureError> {
+    pub fn cosign(&self, checkpoint: &Checkpoint, seconds: u64) -> Result<NoteSignature, CosignatureError> {
         if seconds > COSIGNATURE_SECONDS_MAX {
             return Err(CosignatureError::TimeOutOfRange { seconds });
         }
-        let signature = self
-            .0
-            .sign_raw(&signed_message(seconds, &checkpoint.body()));
+        let signature = self.0.sign_raw(&signed_message(seconds, &checkpoint.body()));
         let blob = [seconds.to_be_bytes().as_slice(), &signature].concat();
-        Ok(NoteSignature::by(
-            &self.0.named(SignatureType::CosignatureV1),
-            blob,
-        ))
+        Ok(NoteSignature::by(&self.0.named(SignatureType::CosignatureV1), blob))
     }
 }
 
@@ -101,19 +92,11 @@ impl WitnessKey {
     pub fn verify(&self, note: &Note) -> Result<u64, CosignatureError> {
         Checkpoint::from_body(note.text()).map_err(CosignatureError::NotACheckpoint)?;
         let mut latest = None;
-        for line in note
-            .signatures()
-            .iter()
-            .filter(|line| self.0.is_named_by(line))
-        {
+        for line in note.signatures().iter().filter(|line| self.0.is_named_by(line)) {
             let seconds = self.verify_line(line, note.text());
-            latest = latest.max(Some(seconds.ok_or_else(|| CosignatureError::Bad {
-                name: self.name().to_owned(),
-            })?));
+            latest = latest.max(Some(seconds.ok_or_else(|| CosignatureError::Bad { name: self.name().to_owned() })?));
         }
-        latest.ok_or_else(|| CosignatureError::Missing {
-            name: self.name().to_owned(),
-        })
+        latest.ok_or_else(|| CosignatureError::Missing { name: self.name().to_owned() })
     }
 
     fn verify_line(&self, line: &NoteSignature, body: &str) -> Option<u64> {
@@ -122,9 +105,7 @@ impl WitnessKey {
         if seconds > COSIGNATURE_SECONDS_MAX {
             return None;
         }
-        self.0
-            .verify(&signed_message(seconds, body), signature)
-            .ok()?;
+        self.0.verify(&signed_message(seconds, body), signature).ok()?;
         Some(seconds)
     }
 }
@@ -151,10 +132,9 @@ impl fmt::Display for WitnessKey {
 impl fmt::Display for CosignatureError {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
-            Self::TimeOutOfRange { seconds } => write!(
-                f,
-                "{seconds} seconds is after the last second a cosignature has"
-            ),
+            Self::TimeOutOfRange { seconds } => {
+                write!(f, "{seconds} seconds is after the last second a cosignature has")
+            }
             Self::NotACheckpoint(error) => write!(f, "not a checkpoint: {error}"),
             Self::Missing { name } => write!(f, "the checkpoint is not cosigned by {name}"),
             Self::Bad { name } => write!(f, "the cosignature in the name of {name} is false"),

@@ -20,11 +20,7 @@ pub struct Frontier {
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum FrontierError {
     /// A frontier has one part per set bit of its size.
-    WrongPartCount {
-        size: u64,
-        expected: u32,
-        found: usize,
-    },
+    WrongPartCount { size: u64, expected: u32, found: usize },
     /// The tree is, or would become, larger than [`TREE_SIZE_MAX`].
     TooLarge { size: u64, added: u64 },
     /// A perfect subtree of 2^level leaves can only start at a multiple of 2^level.
@@ -48,11 +44,7 @@ impl Frontier {
         }
         let expected = size.count_ones();
         if parts.len() != expected as usize {
-            return Err(FrontierError::WrongPartCount {
-                size,
-                expected,
-                found: parts.len(),
-            });
+            return Err(FrontierError::WrongPartCount { size, expected, found: parts.len() });
         }
         Ok(Self { size, parts })
     }
@@ -71,21 +63,11 @@ impl Frontier {
     /// When the tree's size is not a multiple of 2^level, or the tree would grow over the limit.
     pub fn push_subtree(&mut self, level: u32, root: Hash) -> Result<(), FrontierError> {
         let leaves = 1_u64.checked_shl(level).unwrap_or(u64::MAX);
-        if self
-            .size
-            .checked_add(leaves)
-            .is_none_or(|size| size > TREE_SIZE_MAX)
-        {
-            return Err(FrontierError::TooLarge {
-                size: self.size,
-                added: leaves,
-            });
+        if self.size.checked_add(leaves).is_none_or(|size| size > TREE_SIZE_MAX) {
+            return Err(FrontierError::TooLarge { size: self.size, added: leaves });
         }
         if !self.size.is_multiple_of(leaves) {
-            return Err(FrontierError::Unaligned {
-                size: self.size,
-                level,
-            });
+            return Err(FrontierError::Unaligned { size: self.size, level });
         }
         self.absorb(level, root);
         Ok(())
@@ -146,30 +128,17 @@ impl Frontier {
 /// Hashes `right` under each of the subtrees to its left, the nearest (the last) first.
 #[inline]
 fn join_leftwards(lefts: &[Hash], right: Hash) -> Hash {
-    lefts
-        .iter()
-        .rev()
-        .fold(right, |right, left| node_hash(left, &right))
+    lefts.iter().rev().fold(right, |right, left| node_hash(left, &right))
 }
 
 impl fmt::Display for FrontierError {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
-            Self::WrongPartCount {
-                size,
-                expected,
-                found,
-            } => {
-                write!(
-                    f,
-                    "a tree of {size} leaves has {expected} frontier hashes, found {found}"
-                )
+            Self::WrongPartCount { size, expected, found } => {
+                write!(f, "a tree of {size} leaves has {expected} frontier hashes, found {found}")
             }
             Self::TooLarge { size, added } => {
-                write!(
-                    f,
-                    "a tree of {size} leaves plus {added} is over the limit of {TREE_SIZE_MAX}"
-                )
+                write!(f, "a tree of {size} leaves plus {added} is over the limit of {TREE_SIZE_MAX}")
             }
             Self::Unaligned { size, level } => {
                 write!(f, "a subtree of level {level} cannot follow {size} leaves")

@@ -56,10 +56,7 @@ impl SigningKey {
     /// When the name is not a key name.
     pub fn from_seed(name: &str, seed: &[u8; 32]) -> Result<Self, KeyError> {
         check_name(name)?;
-        Ok(Self {
-            name: name.to_owned(),
-            secret: ed25519_dalek::SigningKey::from_bytes(seed),
-        })
+        Ok(Self { name: name.to_owned(), secret: ed25519_dalek::SigningKey::from_bytes(seed) })
     }
 
     /// The secret itself, for the caller that stores it. Whoever has it signs as this key.
@@ -168,11 +165,7 @@ impl fmt::Display for VerifierKey {
 ///
 /// # Errors
 /// When the key is unusable or the signature does not belong to this message and key.
-pub fn verify_raw(
-    public_key: &[u8; 32],
-    message: &[u8],
-    signature: &[u8; 64],
-) -> Result<(), BadSignature> {
+pub fn verify_raw(public_key: &[u8; 32], message: &[u8], signature: &[u8; 64]) -> Result<(), BadSignature> {
     let key = ed25519_dalek::VerifyingKey::from_bytes(public_key).map_err(|_| BadSignature)?;
     verify_strictly(&key, message, signature)
 }
@@ -183,8 +176,7 @@ fn verify_strictly(
     signature: &[u8; 64],
 ) -> Result<(), BadSignature> {
     let signature = ed25519_dalek::Signature::from_bytes(signature);
-    key.verify_strict(message, &signature)
-        .map_err(|_| BadSignature)
+    key.verify_strict(message, &signature).map_err(|_| BadSignature)
 }
 
 /// A public key of one signature type under a name; the common part of the two verifier keys.
@@ -197,25 +189,16 @@ pub(crate) struct NamedKey {
 }
 
 impl NamedKey {
-    pub(crate) fn new(
-        name: &str,
-        public_key: &[u8; 32],
-        signature_type: SignatureType,
-    ) -> Result<Self, KeyError> {
+    pub(crate) fn new(name: &str, public_key: &[u8; 32], signature_type: SignatureType) -> Result<Self, KeyError> {
         check_name(name)?;
-        let public = ed25519_dalek::VerifyingKey::from_bytes(public_key)
-            .map_err(|_| KeyError::BadPublicKey)?;
+        let public = ed25519_dalek::VerifyingKey::from_bytes(public_key).map_err(|_| KeyError::BadPublicKey)?;
         if public.is_weak() {
             return Err(KeyError::BadPublicKey);
         }
         Ok(Self::from_parts(name, public, signature_type))
     }
 
-    fn from_parts(
-        name: &str,
-        public: ed25519_dalek::VerifyingKey,
-        signature_type: SignatureType,
-    ) -> Self {
+    fn from_parts(name: &str, public: ed25519_dalek::VerifyingKey, signature_type: SignatureType) -> Self {
         let digest: [u8; 32] = Sha256::new()
             .chain_update(name)
             .chain_update([b'\n', signature_type as u8])
@@ -223,12 +206,7 @@ impl NamedKey {
             .finalize()
             .into();
         let id = KeyId([digest[0], digest[1], digest[2], digest[3]]);
-        Self {
-            name: name.to_owned(),
-            id,
-            public,
-            signature_type,
-        }
+        Self { name: name.to_owned(), id, public, signature_type }
     }
 
     pub(crate) fn parse(vkey: &str, signature_type: SignatureType) -> Result<Self, KeyError> {
@@ -237,10 +215,7 @@ impl NamedKey {
         let encoded = decode_base64(encoded).ok_or(KeyError::Malformed)?;
         let (&found, public_key) = encoded.split_first().ok_or(KeyError::Malformed)?;
         if found != signature_type as u8 {
-            return Err(KeyError::WrongType {
-                expected: signature_type as u8,
-                found,
-            });
+            return Err(KeyError::WrongType { expected: signature_type as u8, found });
         }
         let public_key = public_key.try_into().map_err(|_| KeyError::BadPublicKey)?;
         let key = Self::new(name, public_key, signature_type)?;
@@ -293,10 +268,7 @@ impl fmt::Display for KeyError {
             ),
             Self::Malformed => f.write_str("a verifier key has the form name+id+base64"),
             Self::WrongType { expected, found } => {
-                write!(
-                    f,
-                    "expected a key of signature type {expected:#04x}, found {found:#04x}"
-                )
+                write!(f, "expected a key of signature type {expected:#04x}, found {found:#04x}")
             }
             Self::WrongId { expected } => write!(f, "the key's id should be {expected}"),
             Self::BadPublicKey => f.write_str("not a usable Ed25519 public key"),

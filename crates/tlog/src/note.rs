@@ -68,10 +68,7 @@ impl Note {
         if !text.ends_with('\n') {
             return Err(NoteError::UnfinishedText);
         }
-        Ok(Self {
-            text: text.to_owned(),
-            signatures: Vec::new(),
-        })
+        Ok(Self { text: text.to_owned(), signatures: Vec::new() })
     }
 
     /// Reads a note without believing it.
@@ -83,23 +80,17 @@ impl Note {
         // The last blank line is the border: the text may have blank lines of its own.
         let border = note.rfind("\n\n").ok_or(NoteError::NoSignatures)?;
         let text = &note[..=border];
-        let lines = note[border + 2..]
-            .strip_suffix('\n')
-            .ok_or(NoteError::NoSignatures)?;
+        let lines = note[border + 2..].strip_suffix('\n').ok_or(NoteError::NoSignatures)?;
 
         let mut signatures = Vec::new();
         for (line, number) in lines.split('\n').zip(1..) {
             if number > NOTE_SIGNATURES_MAX {
                 return Err(NoteError::TooManySignatures);
             }
-            let signature =
-                NoteSignature::parse(line).ok_or(NoteError::MalformedSignature { line: number })?;
+            let signature = NoteSignature::parse(line).ok_or(NoteError::MalformedSignature { line: number })?;
             signatures.push(signature);
         }
-        Ok(Self {
-            text: text.to_owned(),
-            signatures,
-        })
+        Ok(Self { text: text.to_owned(), signatures })
     }
 
     /// What is signed, with its final newline.
@@ -142,39 +133,26 @@ impl Note {
             for key in keys.iter().filter(|key| key.named().is_named_by(signature)) {
                 key.named()
                     .verify(self.text.as_bytes(), &signature.signature)
-                    .map_err(|_| NoteError::BadSignature {
-                        name: key.name().to_owned(),
-                        key_id: key.id(),
-                    })?;
+                    .map_err(|_| NoteError::BadSignature { name: key.name().to_owned(), key_id: key.id() })?;
                 if !signed_by.contains(&key) {
                     signed_by.push(key);
                 }
             }
         }
-        if signed_by.is_empty() {
-            Err(NoteError::NoKnownSignature)
-        } else {
-            Ok(signed_by)
-        }
+        if signed_by.is_empty() { Err(NoteError::NoKnownSignature) } else { Ok(signed_by) }
     }
 }
 
 impl fmt::Display for Note {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         writeln!(f, "{}", self.text)?;
-        self.signatures
-            .iter()
-            .try_for_each(|signature| writeln!(f, "{signature}"))
+        self.signatures.iter().try_for_each(|signature| writeln!(f, "{signature}"))
     }
 }
 
 impl NoteSignature {
     pub(crate) fn by(key: &NamedKey, signature: Vec<u8>) -> Self {
-        Self {
-            name: key.name.clone(),
-            key_id: key.id,
-            signature,
-        }
+        Self { name: key.name.clone(), key_id: key.id, signature }
     }
 
     /// Reads one line, without its newline: what a witness answers is made of such lines.
@@ -187,11 +165,7 @@ impl NoteSignature {
         if signature.is_empty() {
             return None;
         }
-        Some(Self {
-            name: name.to_owned(),
-            key_id: KeyId(*key_id),
-            signature: signature.to_vec(),
-        })
+        Some(Self { name: name.to_owned(), key_id: KeyId(*key_id), signature: signature.to_vec() })
     }
 
     #[must_use]
@@ -232,28 +206,18 @@ fn check_characters(text: &str) -> Result<(), NoteError> {
 impl fmt::Display for NoteError {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
-            Self::TooLong { bytes } => write!(
-                f,
-                "the note has {bytes} bytes, the limit is {NOTE_BYTES_MAX}"
-            ),
+            Self::TooLong { bytes } => write!(f, "the note has {bytes} bytes, the limit is {NOTE_BYTES_MAX}"),
             Self::TooManySignatures => {
                 write!(f, "the note has more than {NOTE_SIGNATURES_MAX} signatures")
             }
-            Self::ControlCharacter => {
-                f.write_str("the note has a control character other than newline")
-            }
+            Self::ControlCharacter => f.write_str("the note has a control character other than newline"),
             Self::UnfinishedText => f.write_str("the note's text does not end in a newline"),
-            Self::NoSignatures => {
-                f.write_str("the note has no blank line with whole signature lines after it")
-            }
+            Self::NoSignatures => f.write_str("the note has no blank line with whole signature lines after it"),
             Self::MalformedSignature { line } => {
                 write!(f, "signature line {line} of the note is malformed")
             }
             Self::BadSignature { name, key_id } => {
-                write!(
-                    f,
-                    "the note's signature in the name of {name} (key {key_id}) is false"
-                )
+                write!(f, "the note's signature in the name of {name} (key {key_id}) is false")
             }
             Self::NoKnownSignature => f.write_str("the note is not signed by any known key"),
         }

@@ -61,11 +61,7 @@ impl InclusionProof {
     /// # Errors
     /// Says which part of the proof does not hold.
     pub fn verify(&self, leaf: &Hash, root: &Hash) -> Result<(), ProofError> {
-        if self.root_above(leaf)? == *root {
-            Ok(())
-        } else {
-            Err(ProofError::RootMismatch)
-        }
+        if self.root_above(leaf)? == *root { Ok(()) } else { Err(ProofError::RootMismatch) }
     }
 
     /// The root to which the leaf and the proof lead.
@@ -98,11 +94,7 @@ impl ConsistencyProof {
         }
         if self.old_size == 0 && self.new_size > 0 {
             // Every tree continues the empty one; there is nothing to lead to the new root from.
-            return if self.hashes.is_empty() {
-                Ok(())
-            } else {
-                Err(ProofError::TooManyHashes)
-            };
+            return if self.hashes.is_empty() { Ok(()) } else { Err(ProofError::TooManyHashes) };
         }
         if self.old_size == self.new_size {
             return match (self.hashes.is_empty(), old_root == new_root) {
@@ -185,16 +177,12 @@ impl Climb {
     }
 
     fn raise(&mut self, levels: u32) {
-        self.node = self.node.unbounded_shr(levels);
-        self.last = self.last.unbounded_shr(levels);
+        self.node >>= levels;
+        self.last >>= levels;
     }
 
     fn finish(&self) -> Result<(), ProofError> {
-        if self.last == 0 {
-            Ok(())
-        } else {
-            Err(ProofError::TooFewHashes)
-        }
+        if self.last == 0 { Ok(()) } else { Err(ProofError::TooFewHashes) }
     }
 }
 
@@ -223,10 +211,7 @@ pub(crate) fn check_growth(old_size: u64, new_size: u64) -> Result<(), ProofErro
 impl fmt::Display for ProofError {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
-            Self::TreeTooLarge { size } => write!(
-                f,
-                "a tree of {size} leaves is over the limit of {TREE_SIZE_MAX}"
-            ),
+            Self::TreeTooLarge { size } => write!(f, "a tree of {size} leaves is over the limit of {TREE_SIZE_MAX}"),
             Self::IndexOutsideTree { index, size } => {
                 write!(f, "there is no leaf {index} in a tree of {size}")
             }

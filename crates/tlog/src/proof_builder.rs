@@ -23,11 +23,7 @@ impl InclusionBuilder {
         check_position(leaf_index, tree_size)?;
         let mut spans = inclusion_spans(leaf_index, tree_size);
         spans.push(leaf_index..leaf_index + 1);
-        Ok(Self {
-            leaf_index,
-            tree_size,
-            roots: SpanRoots::new(spans),
-        })
+        Ok(Self { leaf_index, tree_size, roots: SpanRoots::new(spans) })
     }
 
     /// Takes the next leaf, from 0 to the size.
@@ -43,11 +39,7 @@ impl InclusionBuilder {
         check_leaves(&self.roots, self.tree_size)?;
         let mut hashes = self.roots.into_roots();
         let leaf = hashes.pop().unwrap_or_else(empty_root); // `new` put the leaf's span last.
-        let proof = InclusionProof {
-            leaf_index: self.leaf_index,
-            tree_size: self.tree_size,
-            hashes,
-        };
+        let proof = InclusionProof { leaf_index: self.leaf_index, tree_size: self.tree_size, hashes };
         let root = proof.root_above(&leaf)?;
         Ok((proof, root))
     }
@@ -63,9 +55,6 @@ pub struct ConsistencyBuilder {
     old_tree_is_a_span: bool,
 }
 
-/// A consistency proof with the two roots it leads to.
-pub type ConsistencyAndRoots = (ConsistencyProof, Hash, Hash);
-
 impl ConsistencyBuilder {
     /// # Errors
     /// When the old tree is the larger one.
@@ -79,12 +68,7 @@ impl ConsistencyBuilder {
         };
         let old_tree_is_a_span = known.is_some();
         spans.extend(known);
-        Ok(Self {
-            old_size,
-            new_size,
-            roots: SpanRoots::new(spans),
-            old_tree_is_a_span,
-        })
+        Ok(Self { old_size, new_size, roots: SpanRoots::new(spans), old_tree_is_a_span })
     }
 
     /// Takes the next leaf of the new tree, from 0 to its size.
@@ -96,25 +80,13 @@ impl ConsistencyBuilder {
     ///
     /// # Errors
     /// When not exactly as many leaves came as the new tree has.
-    pub fn finish(self) -> Result<ConsistencyAndRoots, ProofError> {
+    pub fn finish(self) -> Result<(ConsistencyProof, Hash, Hash), ProofError> {
         check_leaves(&self.roots, self.new_size)?;
         let (old_size, new_size) = (self.old_size, self.new_size);
         let mut hashes = self.roots.into_roots();
-        let outside = if self.old_tree_is_a_span {
-            hashes.pop()
-        } else {
-            None
-        };
-        let known = if new_size == 0 {
-            empty_root()
-        } else {
-            outside.unwrap_or_else(empty_root)
-        };
-        let proof = ConsistencyProof {
-            old_size,
-            new_size,
-            hashes,
-        };
+        let outside = if self.old_tree_is_a_span { hashes.pop() } else { None };
+        let known = if new_size == 0 { empty_root() } else { outside.unwrap_or_else(empty_root) };
+        let proof = ConsistencyProof { old_size, new_size, hashes };
         let (old_root, new_root) = match (old_size, old_size == new_size) {
             (_, true) => (known, known),
             (0, false) => (empty_root(), known),
@@ -126,9 +98,5 @@ impl ConsistencyBuilder {
 
 fn check_leaves(roots: &SpanRoots, expected: u64) -> Result<(), ProofError> {
     let found = roots.leaves();
-    if found == expected {
-        Ok(())
-    } else {
-        Err(ProofError::WrongLeafCount { expected, found })
-    }
+    if found == expected { Ok(()) } else { Err(ProofError::WrongLeafCount { expected, found }) }
 }

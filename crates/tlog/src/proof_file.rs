@@ -83,19 +83,10 @@ pub enum ProofFileError {
 impl InclusionFile {
     /// # Errors
     /// When there are too many hashes, or the extra data is empty or too long.
-    pub fn new(
-        proof: &InclusionProof,
-        note: Note,
-        extra: Option<Vec<u8>>,
-    ) -> Result<Self, ProofFileError> {
+    pub fn new(proof: &InclusionProof, note: Note, extra: Option<Vec<u8>>) -> Result<Self, ProofFileError> {
         check_hash_count(&proof.hashes)?;
         check_extra(extra.as_deref())?;
-        Ok(Self {
-            extra,
-            index: proof.leaf_index,
-            hashes: proof.hashes.clone(),
-            note,
-        })
+        Ok(Self { extra, index: proof.leaf_index, hashes: proof.hashes.clone(), note })
     }
 
     /// Data beside the proof. Nobody has signed it.
@@ -127,37 +118,22 @@ impl InclusionFile {
         }
         let extra = match lines.next_if(|line| line.starts_with("extra ")) {
             None => None,
-            Some(line) => {
-                Some(decode_base64(&line["extra ".len()..]).ok_or(ProofFileError::BadExtra)?)
-            }
+            Some(line) => Some(decode_base64(&line["extra ".len()..]).ok_or(ProofFileError::BadExtra)?),
         };
         check_extra(extra.as_deref())?;
         let index = parse_field("index ", lines.next()).ok_or(ProofFileError::BadIndex)?;
         let hashes = parse_hashes(lines)?;
-        Ok(Self {
-            extra,
-            index,
-            hashes,
-            note,
-        })
+        Ok(Self { extra, index, hashes, note })
     }
 
     /// The checkpoint in which `leaf` (see [`crate::leaf_hash`]) is thereby proved to be.
     ///
     /// # Errors
     /// When the checkpoint is not to be believed, or the proof does not lead to its root.
-    pub fn verify(
-        &self,
-        leaf: &Hash,
-        keys: &[VerifierKey],
-        origin: &str,
-    ) -> Result<Checkpoint, ProofFileError> {
+    pub fn verify(&self, leaf: &Hash, keys: &[VerifierKey], origin: &str) -> Result<Checkpoint, ProofFileError> {
         let checkpoint = Checkpoint::open_note(&self.note, keys, origin)?;
-        let proof = InclusionProof {
-            leaf_index: self.index,
-            tree_size: checkpoint.size(),
-            hashes: self.hashes.clone(),
-        };
+        let proof =
+            InclusionProof { leaf_index: self.index, tree_size: checkpoint.size(), hashes: self.hashes.clone() };
         proof.verify(leaf, checkpoint.root())?;
         Ok(checkpoint)
     }
@@ -179,11 +155,7 @@ impl ConsistencyFile {
     /// When there are too many hashes.
     pub fn new(proof: &ConsistencyProof, note: Note) -> Result<Self, ProofFileError> {
         check_hash_count(&proof.hashes)?;
-        Ok(Self {
-            old_size: proof.old_size,
-            hashes: proof.hashes.clone(),
-            note,
-        })
+        Ok(Self { old_size: proof.old_size, hashes: proof.hashes.clone(), note })
     }
 
     #[must_use]
@@ -206,34 +178,19 @@ impl ConsistencyFile {
         let mut lines = head.split('\n');
         let old_size = parse_field("old ", lines.next()).ok_or(ProofFileError::BadOldSize)?;
         let hashes = parse_hashes(lines)?;
-        Ok(Self {
-            old_size,
-            hashes,
-            note,
-        })
+        Ok(Self { old_size, hashes, note })
     }
 
     /// The newer checkpoint, once it is proved to continue the log of `old`, which the reader believes already.
     ///
     /// # Errors
     /// When the newer checkpoint is not to be believed, or is of another log, or does not continue the old one.
-    pub fn verify(
-        &self,
-        old: &Checkpoint,
-        keys: &[VerifierKey],
-    ) -> Result<Checkpoint, ProofFileError> {
+    pub fn verify(&self, old: &Checkpoint, keys: &[VerifierKey]) -> Result<Checkpoint, ProofFileError> {
         let new = Checkpoint::open_note(&self.note, keys, old.origin())?;
         if self.old_size != old.size() {
-            return Err(ProofFileError::WrongOldSize {
-                expected: old.size(),
-                found: self.old_size,
-            });
+            return Err(ProofFileError::WrongOldSize { expected: old.size(), found: self.old_size });
         }
-        let proof = ConsistencyProof {
-            old_size: self.old_size,
-            new_size: new.size(),
-            hashes: self.hashes.clone(),
-        };
+        let proof = ConsistencyProof { old_size: self.old_size, new_size: new.size(), hashes: self.hashes.clone() };
         proof.verify(old.root(), new.root())?;
         Ok(new)
     }
@@ -251,9 +208,7 @@ fn split_file(file: &str) -> Result<(&str, Note), ProofFileError> {
     if file.len() > PROOF_FILE_BYTES_MAX {
         return Err(ProofFileError::TooLong { bytes: file.len() });
     }
-    let (head, note) = file
-        .split_once("\n\n")
-        .ok_or(ProofFileError::NoCheckpoint)?;
+    let (head, note) = file.split_once("\n\n").ok_or(ProofFileError::NoCheckpoint)?;
     Ok((head, Note::parse(note)?))
 }
 
@@ -280,19 +235,13 @@ fn write_hashes_and_note(f: &mut fmt::Formatter<'_>, hashes: &[Hash], note: &Not
 }
 
 fn check_hash_count(hashes: &[Hash]) -> Result<(), ProofFileError> {
-    if hashes.len() > PROOF_HASHES_MAX {
-        Err(ProofFileError::TooManyHashes)
-    } else {
-        Ok(())
-    }
+    if hashes.len() > PROOF_HASHES_MAX { Err(ProofFileError::TooManyHashes) } else { Ok(()) }
 }
 
 /// "If no extra data is present, this line is omitted": there is no empty extra.
 fn check_extra(extra: Option<&[u8]>) -> Result<(), ProofFileError> {
     match extra {
-        Some(bytes) if bytes.is_empty() || bytes.len() > PROOF_EXTRA_BYTES_MAX => {
-            Err(ProofFileError::BadExtra)
-        }
+        Some(bytes) if bytes.is_empty() || bytes.len() > PROOF_EXTRA_BYTES_MAX => Err(ProofFileError::BadExtra),
         _ => Ok(()),
     }
 }
@@ -318,31 +267,20 @@ impl From<ProofError> for ProofFileError {
 impl fmt::Display for ProofFileError {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
-            Self::TooLong { bytes } => write!(
-                f,
-                "the proof has {bytes} bytes, the limit is {PROOF_FILE_BYTES_MAX}"
-            ),
+            Self::TooLong { bytes } => write!(f, "the proof has {bytes} bytes, the limit is {PROOF_FILE_BYTES_MAX}"),
             Self::BadHeader => write!(f, "a proof file begins with the line {INCLUSION_HEADER}"),
-            Self::BadExtra => write!(
-                f,
-                "extra data must be 1 to {PROOF_EXTRA_BYTES_MAX} bytes in base64"
-            ),
+            Self::BadExtra => write!(f, "extra data must be 1 to {PROOF_EXTRA_BYTES_MAX} bytes in base64"),
             Self::BadIndex => f.write_str("the proof has no line \"index N\" where it belongs"),
             Self::BadOldSize => f.write_str("the proof does not begin with a line \"old N\""),
             Self::BadHash { line } => {
                 write!(f, "hash line {line} of the proof is not 32 bytes in base64")
             }
             Self::TooManyHashes => write!(f, "a proof has at most {PROOF_HASHES_MAX} hashes"),
-            Self::NoCheckpoint => {
-                f.write_str("the proof has no blank line with a checkpoint after it")
-            }
+            Self::NoCheckpoint => f.write_str("the proof has no blank line with a checkpoint after it"),
             Self::Note(error) => error.fmt(f),
             Self::Checkpoint(error) => error.fmt(f),
             Self::WrongOldSize { expected, found } => {
-                write!(
-                    f,
-                    "the proof starts from size {found}, the older checkpoint has size {expected}"
-                )
+                write!(f, "the proof starts from size {found}, the older checkpoint has size {expected}")
             }
             Self::Proof(error) => error.fmt(f),
         }

@@ -78,12 +78,7 @@ impl SpanRoots {
         let roots = vec![Hash::default(); spans.len()];
         let mut ahead: Vec<_> = spans.into_iter().zip(0..).collect();
         ahead.sort_by_key(|(span, _)| std::cmp::Reverse(span.start));
-        Self {
-            ahead,
-            current: Frontier::new(),
-            roots,
-            leaves: 0,
-        }
+        Self { ahead, current: Frontier::new(), roots, leaves: 0 }
     }
 
     /// Leaves past the last span are counted and otherwise ignored.

@@ -1,0 +1,232 @@
+//! What can be asked of the engine.
+
+use leasehold_model::body::{Asks, PerPriority};
+use leasehold_model::codec::{DecodeError, Field, Reader};
+use leasehold_model::limits::IDEMPOTENCY_KEY_BYTES_MAX;
+use leasehold_model::{
+    Activity, AllocationNo, AppInstanceNo, AttachmentNo, ClassNo, ClassSpec, Idempotency, Identity, Instant, LeaseNo,
+    LimitKind, Measure, Name, NodeNo, PoolNo, Priority, ProjectNo, Quanta, QuotaNo, QuotaScope, Reason, Span, Strategy,
+    TeardownMode, TenantNo, TokenNo, UserNo, fields,
+};
+use sha2::{Digest, Sha256};
+use smallvec::SmallVec;
+
+use crate::refusal::Refusal;
+use crate::state::Settings;
+
+fields! {
+    /// Asks for one or several classes on one node, all or none.
+    pub struct RequestLease {
+        pub pool: Option<PoolNo>,
+        pub node: Option<NodeNo>,
+        pub asks: Asks,
+        pub ttl: Span,
+        pub priority: Priority,
+        pub sensitive: bool,
+        pub control_plane: bool,
+        pub correlation: Option<u128>,
+        pub allocation: Option<AllocationNo>,
+        pub app_instance: Option<AppInstanceNo>,
+        pub attachment: Option<AttachmentNo>,
+        pub source_project: Option<ProjectNo>,
+        pub hcl_entry: Option<Name>,
+        pub dra_claim_id: Option<Name>,
+    }
+}
+
+impl RequestLease {
+    /// A plain request for one class, anywhere, at standard priority.
+    pub fn of(class: ClassNo, quanta: Quanta, ttl: Span) -> Self {
+        Self {
+            pool: None,
+            node: None,
+            asks: SmallVec::from_slice(&[(class, quanta)]),
+            ttl,
+            priority: Priority::Standard,
+            sensitive: false,
+            control_plane: false,
+            correlation: None,
+            allocation: None,
+            app_instance: None,
+            attachment: None,
+            source_project: None,
+            hcl_entry: None,
+            dra_claim_id: None,
+        }
+    }
+}
+
+fields! {
+    /// One lease to renew, for `ttl` from now, with what its holder reports.
+    pub struct RenewOne { pub lease: LeaseNo, pub ttl: Span, pub activity: Option<Activity> }
+}
+fields! {
+    /// One lease to give back.
+    pub struct ReleaseOne { pub lease: LeaseNo, pub activity: Option<Activity> }
+}
+/// Leases of one command; nearly always one.
+pub type LeaseList = SmallVec<[LeaseNo; 2]>;
+
+fields! {
+    pub struct PutTenant {
+        pub tenant: Option<TenantNo>,
+        pub name: Name,
+        pub accounting_tag: Option<Name>,
+        pub max_priority: Priority,
+        pub max_evicted_quanta_per_hour: Option<u64>,
+    }
+}
+fields! { pub struct PutProject { pub project: Option<ProjectNo>, pub tenant: TenantNo, pub name: Name } }
+fields! { pub struct PutUser { pub user: Option<UserNo>, pub tenant: TenantNo, pub name: Name } }
+fields! {
+    pub struct PutPool {
+        pub pool: Option<PoolNo>,
+        pub name: Name,
+        pub strategy: Strategy,
+        pub ttl_max: PerPriority,
+        pub lifetime_max: PerPriority,
+        pub grace: Option<Span>,
+    }
+}
+fields! { pub struct PutClass { pub class: Option<ClassNo>, pub spec: ClassSpec } }
+fields! {
+    pub struct PutNode {
+        pub node: Option<NodeNo>,
+        pub name: Name,
+        pub pool: PoolNo,
+        pub rack: Option<Name>,
+        pub zone: Option<Name>,
+        pub labels: Vec<(Name, Name)>,
+        pub teardown: TeardownMode,
+        pub capacity: Vec<(ClassNo, Quanta)>,
+    }
+}
+fields! {
+    pub struct PutQuota {
+        pub quota: Option<QuotaNo>,
+        pub scope: QuotaScope,
+        pub measure: Measure,
+        pub limit: LimitKind,
+    }
+}
+
+macro_rules! commands {
+    ($($(#[$meta:meta])* $code:literal $name:ident($t:ty),)*) => {
+        /// One thing to do. Where a number is absent, the engine hands one out.
+        #[derive(Clone, Debug, PartialEq, Eq)]
+        pub enum Command { $($(#[$meta])* $name($t),)* }
+
+        impl Field for Command {
+            fn put(&self, out: &mut Vec<u8>) {
+                match self { $(Self::$name(body) => { out.push($code); body.put(out); })* }
+            }
+            fn get(r: &mut Reader<'_>) -> Result<Self, DecodeError> {
+                match r.byte()? {
+                    $($code => Ok(Self::$name(Field::get(r)?)),)*
+                    code => Err(DecodeError::BadCode { field: "command", code: u64::from(code) }),
+                }
+            }
+        }
+    };
+}
+
+fields! { pub struct Revoke { pub leases: LeaseList, pub reason: Reason, pub grace: Option<Span> } }
+fields! { pub struct ConfirmTeardown { pub node: NodeNo, pub leases: LeaseList } }
+fields! { pub struct LoseNode { pub node: NodeNo, pub last_seen: Instant } }
+fields! { pub struct RotateKey { pub new_key: [u8; 32] } }
+fields! { pub struct Nothing {} }
+fields! { pub struct NoticeClockJump { pub wall_clock: Instant } }
+
+commands! {
+    1 Request(RequestLease),
+    2 Renew(SmallVec<[RenewOne; 1]>),
+    3 Release(SmallVec<[ReleaseOne; 1]>),
+    4 Revoke(Revoke),
+    /// The holder of revoked leases is ready before grace ends.
+    5 Ready(LeaseList),
+    /// The node has torn these down.
+    6 ConfirmTeardown(ConfirmTeardown),
+    /// An operator vouches for fenced capacity.
+    7 Unfence(LeaseList),
+    8 ReportActivity(SmallVec<[ReleaseOne; 1]>),
+    20 PutTenant(PutTenant),
+    21 DeleteTenant(TenantNo),
+    22 PutProject(PutProject),
+    23 DeleteProject(ProjectNo),
+    24 PutUser(PutUser),
+    25 DeleteUser(UserNo),
+    26 PutPool(PutPool),
+    27 DeletePool(PoolNo),
+    28 PutClass(PutClass),
+    29 PutNode(PutNode),
+    30 DeleteNode(NodeNo),
+    31 DrainNode(NodeNo),
+    32 ResumeNode(NodeNo),
+    33 LoseNode(LoseNode),
+    34 ReturnNode(NodeNo),
+    35 PutQuota(PutQuota),
+    36 DeleteQuota(QuotaNo),
+    40 ChangeSettings(Settings),
+    41 RotateKey(RotateKey),
+    42 Heartbeat(Nothing),
+    43 NoticeClockJump(NoticeClockJump),
+}
+
+/// A command with who asks and, if it may be sent twice, its idempotency key.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Request {
+    pub identity: Identity,
+    pub command: Command,
+    pub(crate) claim: Option<Claim>,
+}
+
+/// An idempotency key, hashed where the request is made and not on the engine's one thread.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) struct Claim {
+    pub(crate) sealed: Idempotency,
+    pub(crate) scope: u128,
+}
+
+impl Request {
+    pub fn new(identity: Identity, command: Command) -> Self {
+        Self { identity, command, claim: None }
+    }
+
+    /// The same, to be decided once however often it is sent. Keys belong to (tenant, principal).
+    pub fn once(identity: Identity, command: Command, key: &[u8]) -> Result<Self, Refusal> {
+        if key.is_empty() || key.len() > IDEMPOTENCY_KEY_BYTES_MAX {
+            return Err(Refusal::BadIdempotencyKey { bytes: key.len() });
+        }
+        let mut payload = Vec::with_capacity(128);
+        command.put(&mut payload);
+        // What the command acts on behalf of is part of what it says.
+        identity.project.put(&mut payload);
+        identity.user.put(&mut payload);
+        identity.workload.put(&mut payload);
+        let digest: [u8; 32] = Sha256::digest(&payload).into();
+        let mut head = [0u8; 16];
+        head.copy_from_slice(&digest[..16]);
+        let sealed = Idempotency { owner: identity.tenant, key: SmallVec::from_slice(key), payload: head };
+        let scope = claim_scope(identity.tenant, identity.token, key);
+        Ok(Self { identity, command, claim: Some(Claim { sealed, scope }) })
+    }
+}
+
+/// Where a key is looked up. A cryptographic hash, so that no tenant can make a key that meets
+/// another tenant's.
+pub(crate) fn claim_scope(owner: Option<TenantNo>, token: Option<TokenNo>, key: &[u8]) -> u128 {
+    // 17 bytes of scope and at most 64 of key: fixed places, so two claims never spell the same.
+    let mut bytes = [0u8; 17 + IDEMPOTENCY_KEY_BYTES_MAX];
+    let mut put = |at: usize, number: Option<u32>| {
+        let word = number.map_or(0, |n| u64::from(n) + 1).to_le_bytes();
+        bytes[at..at + 8].copy_from_slice(&word);
+    };
+    put(0, owner.map(|t| t.0));
+    put(8, token.map(|t| t.0));
+    bytes[16] = u8::try_from(key.len()).expect("a key's length was checked");
+    bytes[17..17 + key.len()].copy_from_slice(key);
+    let digest: [u8; 32] = Sha256::digest(&bytes[..17 + key.len()]).into();
+    let mut scope = [0u8; 16];
+    scope.copy_from_slice(&digest[..16]);
+    u128::from_be_bytes(scope)
+}

@@ -1,0 +1,200 @@
+//! Deciding: a request and an instant in, records out. What is decided is applied at once, so
+//! that the next request sees it; nobody outside reads this state before the records are durable.
+
+mod admission;
+mod endings;
+mod places;
+mod renewal;
+mod tenancy;
+mod timers;
+
+use crate::command::{Command, Request};
+use crate::refusal::Refusal;
+use crate::state::State;
+use leasehold_model::body::{self, Body, Genesis, Started};
+use leasehold_model::limits::{IDEMPOTENCY_KEYS_PER_TENANT_MAX, LEASES_PER_RECORD_MAX};
+use leasehold_model::{Batch, Identity, Instant, LeaseNo, Record, TenantNo};
+
+/// What became of a request that was not refused.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Decided {
+    /// Sealed as `count` records from `first` on. A command on many leases may have left some out.
+    Sealed { first: u64, count: u32, refused: Vec<(LeaseNo, Refusal)> },
+    /// The same request was sealed before, from this record on; nothing was written.
+    Repeated { first: u64 },
+}
+
+/// The engine: its state, and the rules by which records are made.
+#[derive(Clone, Debug, Default)]
+pub struct Engine {
+    state: State,
+}
+
+/// The records of one command as they are made.
+struct Draft<'a> {
+    engine: &'a mut Engine,
+    out: &'a mut Batch,
+    now: Instant,
+    identity: Identity,
+    claim: Option<leasehold_model::Idempotency>,
+    first: u64,
+    count: u32,
+}
+
+impl Draft<'_> {
+    /// Makes a record of this command and applies it. The first one carries the claim.
+    fn emit(&mut self, tenant: Option<TenantNo>, body: impl Into<Body>, shape: impl FnOnce(&mut Record)) {
+        let mut record = Record::new(self.engine.state.size(), self.now, body);
+        record.identity = self.identity.clone();
+        if tenant.is_some() && record.identity.tenant != tenant {
+            record.identity.tenant = tenant;
+        }
+        record.idempotency = self.claim.take();
+        record.continues = self.count > 0;
+        shape(&mut record);
+        self.engine.seal(&record, self.out);
+        self.count += 1;
+    }
+
+    fn plain(&mut self, body: impl Into<Body>) {
+        self.emit(None, body, |_| {});
+    }
+}
+
+impl Engine {
+    /// An engine that goes on from a state, as a snapshot or a replay left it.
+    pub fn new(state: State) -> Self {
+        Self { state }
+    }
+
+    /// The deciding state. It runs ahead of the disk: for deciding and for tests, not for readers.
+    pub fn state(&self) -> &State {
+        &self.state
+    }
+
+    fn seal(&mut self, record: &Record, out: &mut Batch) {
+        out.push(record);
+        self.state.apply(record).expect("what the engine decides, the fold accepts");
+    }
+
+    /// The first record of a journal.
+    pub fn genesis(&mut self, now: Instant, genesis: Genesis, out: &mut Batch) {
+        assert_eq!(self.state.size(), 0, "a journal begins once");
+        let record = Record::new(0, now, genesis);
+        self.seal(&record, out);
+    }
+
+    /// The first record of a process that takes over as the one writer.
+    pub fn started(&mut self, now: Instant, started: Started, out: &mut Batch) {
+        let record = Record::new(self.state.size(), now, started);
+        self.seal(&record, out);
+    }
+
+    /// Decides one request at `now`. Every timer due by then must have been applied ([`Self::advance`]).
+    pub fn decide(&mut self, now: Instant, request: &Request, out: &mut Batch) -> Result<Decided, Refusal> {
+        assert!(now >= self.state.last_stamp(), "stamps never go back");
+        if let Some(repeated) = self.check_claim(now, request)? {
+            return Ok(repeated);
+        }
+        let first = self.state.size();
+        let claim = request.claim.as_ref().map(|claim| claim.sealed.clone());
+        let identity = request.identity.clone();
+        let mut draft = Draft { engine: self, out, now, identity, claim, first, count: 0 };
+        let refused = draft.command(&request.command)?;
+        assert!(draft.count > 0, "a command that stands is sealed");
+        Ok(Decided::Sealed { first: draft.first, count: draft.count, refused })
+    }
+
+    /// Looks an idempotency key up: a repeat is answered again, a changed payload is refused.
+    fn check_claim(&self, now: Instant, request: &Request) -> Result<Option<Decided>, Refusal> {
+        let Some(claim) = &request.claim else { return Ok(None) };
+        let claims = &self.state.claims;
+        match claims.find(claim.scope, now, self.state.settings.idempotency_window) {
+            Some(claimed) if claimed.payload == claim.sealed.payload => {
+                Ok(Some(Decided::Repeated { first: claimed.sequence }))
+            }
+            Some(claimed) => Err(Refusal::IdempotencyMismatch { sequence: claimed.sequence }),
+            None if claims.of_owner(claim.sealed.owner) >= IDEMPOTENCY_KEYS_PER_TENANT_MAX => {
+                Err(Refusal::TooManyIdempotencyKeys { limit: IDEMPOTENCY_KEYS_PER_TENANT_MAX })
+            }
+            None => Ok(None),
+        }
+    }
+}
+
+type Partial = Result<Vec<(LeaseNo, Refusal)>, Refusal>;
+
+impl Draft<'_> {
+    fn command(&mut self, command: &Command) -> Partial {
+        let done = |()| Vec::new();
+        match command {
+            Command::Request(request) => self.request_lease(request).map(done),
+            Command::Renew(renewals) => self.renew(renewals),
+            Command::Release(releases) => self.release(releases),
+            Command::Revoke(revoke) => self.revoke(revoke),
+            Command::Ready(leases) => self.ready(leases),
+            Command::ConfirmTeardown(confirm) => self.confirm_teardown(confirm),
+            Command::Unfence(leases) => self.unfence(leases),
+            Command::ReportActivity(reports) => self.report_activity(reports),
+            Command::PutTenant(put) => self.put_tenant(put).map(done),
+            Command::DeleteTenant(tenant) => self.delete_tenant(*tenant).map(done),
+            Command::PutProject(put) => self.put_project(put).map(done),
+            Command::DeleteProject(project) => self.delete_project(*project).map(done),
+            Command::PutUser(put) => self.put_user(put).map(done),
+            Command::DeleteUser(user) => self.delete_user(*user).map(done),
+            Command::PutQuota(put) => self.put_quota(put).map(done),
+            Command::DeleteQuota(quota) => self.delete_quota(*quota).map(done),
+            Command::PutPool(put) => self.put_pool(put).map(done),
+            Command::DeletePool(pool) => self.delete_pool(*pool).map(done),
+            Command::PutClass(put) => self.put_class(put).map(done),
+            Command::PutNode(put) => self.put_node(put).map(done),
+            Command::DeleteNode(node) => self.delete_node(*node).map(done),
+            Command::DrainNode(node) => self.drain_node(*node).map(done),
+            Command::ResumeNode(node) => self.resume_node(*node).map(done),
+            Command::LoseNode(lost) => self.lose_node(lost).map(done),
+            Command::ReturnNode(node) => self.return_node(*node).map(done),
+            Command::ChangeSettings(settings) => self.change_settings(settings).map(done),
+            Command::RotateKey(rotate) => self.rotate_key(rotate.new_key).map(done),
+            Command::Heartbeat(_) => {
+                self.plain(body::Heartbeat {});
+                Ok(Vec::new())
+            }
+            Command::NoticeClockJump(jump) => {
+                self.plain(body::ClockJumped { wall_clock: jump.wall_clock });
+                Ok(Vec::new())
+            }
+        }
+    }
+
+    fn state(&self) -> &State {
+        &self.engine.state
+    }
+
+    fn rotate_key(&mut self, new_key: [u8; 32]) -> Result<(), Refusal> {
+        let old_key = self.state().public_key;
+        if old_key == new_key {
+            return Err(Refusal::SameKey);
+        }
+        self.emit(None, body::KeyRotated { old_key, new_key }, |record| {
+            record.signers.push(old_key);
+            record.signers.push(new_key);
+        });
+        Ok(())
+    }
+}
+
+/// Sorts the leases of a command and checks that each is named once and not too many are.
+fn in_order<T: Clone>(items: &[T], lease: impl Fn(&T) -> LeaseNo) -> Result<Vec<T>, Refusal> {
+    if items.is_empty() {
+        return Err(Refusal::NoLeases);
+    }
+    if items.len() > LEASES_PER_RECORD_MAX {
+        return Err(Refusal::TooManyLeases { named: items.len(), limit: LEASES_PER_RECORD_MAX });
+    }
+    let mut sorted = items.to_vec();
+    sorted.sort_by_key(&lease);
+    match sorted.windows(2).find(|pair| lease(&pair[0]) == lease(&pair[1])) {
+        Some(pair) => Err(Refusal::DuplicateLease { lease: lease(&pair[0]) }),
+        None => Ok(sorted),
+    }
+}

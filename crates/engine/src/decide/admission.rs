@@ -1,0 +1,224 @@
+//! Asking for a lease: validate, then quota, then capacity (SEMANTICS 4).
+
+use super::Draft;
+use crate::command::RequestLease;
+use crate::placement::{Placed, Wanted};
+use crate::quota::{Facts, Verdict};
+use crate::refusal::Refusal;
+use leasehold_model::body::{Asks, Denied, Granted};
+use leasehold_model::limits::{CLASSES_PER_REQUEST_MAX, QUANTA_PER_NODE_MAX};
+use leasehold_model::{DenyCause, LeaseNo, PoolNo, Priority, ProjectNo, QuotaNo, RULES_VERSION, Span, TenantNo};
+use smallvec::SmallVec;
+
+/// What the quotas say besides yes or no.
+#[derive(Default)]
+struct Terms {
+    over_soft: SmallVec<[QuotaNo; 1]>,
+    /// The earliest end that a burst quota allows, and which quota that is.
+    until: Option<(leasehold_model::Instant, QuotaNo)>,
+}
+
+impl Terms {
+    fn add(&mut self, quota: QuotaNo, verdict: Verdict) -> Result<(), DenyCause> {
+        match verdict {
+            Verdict::Within => {}
+            Verdict::OverSoft => self.over_soft.push(quota),
+            Verdict::Until(end) => {
+                if self.until.is_none_or(|(found, _)| end < found) {
+                    self.until = Some((end, quota));
+                }
+            }
+            Verdict::Refused(cause) => return Err(cause),
+        }
+        Ok(())
+    }
+}
+
+impl Draft<'_> {
+    pub(super) fn request_lease(&mut self, request: &RequestLease) -> Result<(), Refusal> {
+        let (tenant, project) = self.check_identity(request)?;
+        let asks = self.check_asks(&request.asks)?;
+        self.check_ttl(request.ttl, request.pool, request.priority)?;
+        match self.admit(tenant, project, request, &asks) {
+            Ok((placed, terms)) => self.grant(request, placed, terms),
+            Err(cause) => {
+                let denied = Denied {
+                    pool: request.pool,
+                    asks,
+                    ttl: request.ttl,
+                    priority: request.priority,
+                    rules_version: RULES_VERSION,
+                    cause,
+                };
+                self.emit(None, denied, |record| {
+                    record.hcl_entry = request.hcl_entry.clone();
+                    record.dra_claim_id = request.dra_claim_id.clone();
+                });
+            }
+        }
+        Ok(())
+    }
+
+    fn check_identity(&self, request: &RequestLease) -> Result<(TenantNo, ProjectNo), Refusal> {
+        let state = self.state();
+        let number = self.identity.tenant.ok_or(Refusal::TenantRequired)?;
+        let tenant = state.tenant(number).ok_or(Refusal::UnknownTenant { tenant: number })?;
+        let project = self.identity.project.ok_or(Refusal::ProjectRequired)?;
+        let of_tenant = |no: ProjectNo| state.project(no).is_some_and(|p| p.tenant == number);
+        if !of_tenant(project) {
+            return Err(Refusal::UnknownProject { project });
+        }
+        if let Some(source) = request.source_project.filter(|source| !of_tenant(*source)) {
+            return Err(Refusal::UnknownProject { project: source });
+        }
+        if let Some(user) = self.identity.user
+            && state.user(user).is_none_or(|u| u.tenant != number)
+        {
+            return Err(Refusal::UnknownUser { user });
+        }
+        if let Some(pool) = request.pool
+            && state.pool(pool).is_none()
+        {
+            return Err(Refusal::UnknownPool { pool });
+        }
+        if let Some(node) = request.node
+            && state.node(node).is_none()
+        {
+            return Err(Refusal::UnknownNode { node });
+        }
+        if request.priority > tenant.max_priority {
+            return Err(Refusal::PriorityAboveMax { limit: tenant.max_priority });
+        }
+        if request.sensitive {
+            // Claims on nodes are made by users, and nobody can have made one yet.
+            return Err(match self.identity.user {
+                None => Refusal::SensitiveNeedsUser,
+                Some(_) => Refusal::SensitiveNeedsClaim,
+            });
+        }
+        Ok((number, project))
+    }
+
+    /// The asks in order of class, with devices first: what is scarcest is looked for first.
+    fn check_asks(&self, asks: &Asks) -> Result<Asks, Refusal> {
+        if asks.is_empty() {
+            return Err(Refusal::NothingAsked);
+        }
+        if asks.len() > CLASSES_PER_REQUEST_MAX {
+            return Err(Refusal::TooManyClasses { asked: asks.len(), limit: CLASSES_PER_REQUEST_MAX });
+        }
+        for (class, quanta) in asks {
+            let class = *class;
+            let spec = self.state().class(class).ok_or(Refusal::UnknownClass { class })?;
+            if quanta.0 == 0 {
+                return Err(Refusal::ZeroQuantity { class });
+            }
+            if quanta.0 > QUANTA_PER_NODE_MAX {
+                return Err(Refusal::QuantityTooLarge { class, limit: QUANTA_PER_NODE_MAX });
+            }
+            let per_device = spec.quanta_per_unit;
+            if spec.has_devices() && quanta.0 > per_device && !quanta.0.is_multiple_of(per_device) {
+                return Err(Refusal::NotWholeDevices { class, per_device });
+            }
+        }
+        let mut sorted = asks.clone();
+        if sorted.len() > 1 {
+            let has_devices = |class| self.state().class(class).is_some_and(|spec| spec.has_devices());
+            sorted.sort_by_key(|(class, _)| (!has_devices(*class), *class));
+            if let Some(pair) = sorted.windows(2).find(|pair| pair[0].0 == pair[1].0) {
+                return Err(Refusal::DuplicateClass { class: pair[0].0 });
+            }
+        }
+        Ok(sorted)
+    }
+
+    pub(super) fn check_ttl(&self, ttl: Span, pool: Option<PoolNo>, priority: Priority) -> Result<(), Refusal> {
+        if ttl == Span::ZERO {
+            return Err(Refusal::ZeroTtl);
+        }
+        let of_pool = pool.and_then(|pool| self.state().pool(pool)?.ttl_max.of(priority));
+        let limit = of_pool.unwrap_or(self.state().settings.ttl_max);
+        if ttl > limit {
+            return Err(Refusal::TtlTooLong { limit });
+        }
+        Ok(())
+    }
+
+    fn admit(
+        &self,
+        tenant: TenantNo,
+        project: ProjectNo,
+        request: &RequestLease,
+        asks: &Asks,
+    ) -> Result<(Placed, Terms), DenyCause> {
+        let state = self.state();
+        let facts: SmallVec<[Facts; 2]> = asks
+            .iter()
+            .map(|(class, quanta)| Facts { project, class: *class, priority: request.priority, quanta: quanta.0 })
+            .collect();
+        let mut terms = Terms::default();
+        let mut node_quotas: SmallVec<[(QuotaNo, u64); 4]> = SmallVec::new();
+        let tenant = state.tenant(tenant).expect("it was checked");
+        for number in &tenant.quotas {
+            let quota = state.quota(*number).expect("a listed quota exists");
+            let asked = quota.asked(&facts);
+            if quota.depends_on_node() {
+                if asked > 0 {
+                    node_quotas.push((*number, asked));
+                }
+            } else {
+                terms.add(*number, quota.judge(asked, None, self.now))?;
+            }
+        }
+        let wanted = Wanted {
+            pool: request.pool,
+            node: request.node,
+            asks,
+            facts: &facts,
+            node_quotas: &node_quotas,
+            now: self.now,
+        };
+        let placed = state.place(&wanted)?;
+        for (quota, verdict) in &placed.verdicts {
+            terms.add(*quota, *verdict)?;
+        }
+        terms.over_soft.sort_unstable();
+        Ok((placed, terms))
+    }
+
+    fn grant(&mut self, request: &RequestLease, placed: Placed, terms: Terms) {
+        let pool = self.state().pool(placed.pool).expect("a node's pool exists");
+        // A pool that was not asked for by name still caps the TTL of what lands in it.
+        let limits = [pool.ttl_max.of(request.priority), pool.lifetime_max.of(request.priority)];
+        let mut ttl = limits.into_iter().flatten().fold(request.ttl, Span::min);
+        let mut capped_by = None;
+        if let Some((end, quota)) = terms.until
+            && end.since(self.now) < ttl
+        {
+            ttl = end.since(self.now);
+            capped_by = Some(quota);
+        }
+        let granted = Granted {
+            first_lease: LeaseNo(self.state().next_lease),
+            node: placed.node,
+            pool: placed.pool,
+            ttl,
+            priority: request.priority,
+            rules_version: RULES_VERSION,
+            members: placed.members,
+            sensitive: request.sensitive,
+            control_plane: request.control_plane,
+            correlation: request.correlation,
+            allocation: request.allocation,
+            app_instance: request.app_instance,
+            attachment: request.attachment,
+            source_project: request.source_project,
+            over_soft: terms.over_soft,
+            capped_by,
+        };
+        self.emit(None, granted, |record| {
+            record.hcl_entry = request.hcl_entry.clone();
+            record.dra_claim_id = request.dra_claim_id.clone();
+        });
+    }
+}

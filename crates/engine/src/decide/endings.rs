@@ -1,0 +1,215 @@
+//! Release, revocation, readiness, teardown and fences.
+
+use super::renewal::{by_tenant, ended};
+use super::{Draft, Partial, in_order};
+use crate::command::{ConfirmTeardown, ReleaseOne, Revoke};
+use crate::lease::Phase;
+use crate::refusal::Refusal;
+use leasehold_model::body::{Leases, Released, Reported, ReportedLeases, Revoked, TeardownStarted, TornDown, Unfenced};
+use leasehold_model::limits::{LEASES_PER_RECORD_MAX, LIMIT_SPAN_MAX};
+use leasehold_model::policy::TeardownCause;
+use leasehold_model::{LeaseNo, NodeNo, Reason, TeardownMode, TenantNo};
+use std::collections::BTreeMap;
+
+impl Draft<'_> {
+    pub(super) fn release(&mut self, releases: &[ReleaseOne]) -> Partial {
+        let mut refused = Vec::new();
+        let mut standing = Vec::new();
+        for one in in_order(releases, |one| one.lease)? {
+            match self.holder_of(one.lease) {
+                Ok(lease) if lease.phase.is_held() => {
+                    let tenant = lease.tenant;
+                    let activity = self.checked_activity(one.lease, one.activity, &mut refused);
+                    standing.push((tenant, Reported { lease: one.lease, activity }));
+                }
+                Ok(lease) => refused.push((one.lease, ended(lease))),
+                Err(refusal) => refused.push((one.lease, refusal)),
+            }
+        }
+        for (tenant, leases) in by_tenant(standing, &refused)? {
+            let numbers: Vec<LeaseNo> = leases.iter().map(|r| r.lease).collect();
+            let closed = self.all_immediate(&numbers);
+            self.emit(Some(tenant), Released { leases: ReportedLeases(leases.into()), closed }, |_| {});
+            self.close_immediate(tenant, &numbers, closed);
+        }
+        Ok(refused)
+    }
+
+    /// Whether every one of them lies on a node that needs no confirmation.
+    pub(super) fn all_immediate(&self, leases: &[LeaseNo]) -> bool {
+        leases.iter().all(|lease| self.is_immediate(*lease))
+    }
+
+    fn is_immediate(&self, lease: LeaseNo) -> bool {
+        let lease = self.state().lease(lease).expect("a lease that stands");
+        self.state().node(lease.node).expect("a lease's node exists").teardown == TeardownMode::Immediate
+    }
+
+    /// Where a record ended leases of both sorts of nodes, those that need no confirmation are
+    /// closed by records of their own, one per node.
+    pub(super) fn close_immediate(&mut self, tenant: TenantNo, leases: &[LeaseNo], closed: bool) {
+        if closed {
+            return;
+        }
+        let mut by_node: BTreeMap<NodeNo, Vec<LeaseNo>> = BTreeMap::new();
+        for lease in leases.iter().filter(|lease| self.is_immediate(**lease)) {
+            let node = self.state().lease(*lease).expect("a lease that stands").node;
+            by_node.entry(node).or_default().push(*lease);
+        }
+        for (node, leases) in by_node {
+            self.emit(Some(tenant), TornDown { node, leases: leases.into_iter().collect() }, |_| {});
+        }
+    }
+
+    pub(super) fn revoke(&mut self, revoke: &Revoke) -> Partial {
+        if revoke.grace.is_some_and(|grace| grace > LIMIT_SPAN_MAX) {
+            return Err(Refusal::GraceTooLong { limit: LIMIT_SPAN_MAX });
+        }
+        let mut refused = Vec::new();
+        let mut standing: Vec<(TenantNo, LeaseNo)> = Vec::new();
+        for number in in_order(&revoke.leases, |lease| *lease)? {
+            match self.holder_of(number) {
+                Ok(lease) if lease.phase == Phase::Active => {
+                    // An involuntary end of one member of a gang revokes the others (SEMANTICS 3).
+                    let gang = (0..u64::from(lease.gang_len)).map(|i| LeaseNo(lease.gang.0 + i));
+                    let active = |no: &LeaseNo| self.state().lease(*no).is_some_and(|l| l.phase == Phase::Active);
+                    standing.extend(gang.filter(active).map(|no| (lease.tenant, no)));
+                }
+                Ok(lease) if lease.phase == Phase::Revoking => {
+                    refused.push((number, Refusal::LeaseRevoking { lease: number }));
+                }
+                Ok(lease) => refused.push((number, ended(lease))),
+                Err(refusal) => refused.push((number, refusal)),
+            }
+        }
+        standing.sort_unstable();
+        standing.dedup();
+        for (tenant, leases) in by_tenant(standing, &refused)? {
+            // Grace is the pool's where the command names none; one record for each length.
+            let mut by_grace: BTreeMap<_, Vec<LeaseNo>> = BTreeMap::new();
+            for lease in leases {
+                by_grace.entry(self.grace_of(lease, revoke)).or_default().push(lease);
+            }
+            for (grace, leases) in by_grace {
+                for leases in leases.chunks(LEASES_PER_RECORD_MAX) {
+                    let leases: Leases = leases.iter().copied().collect();
+                    self.emit(Some(tenant), Revoked { leases, grace }, |r| r.reason = Some(revoke.reason));
+                }
+            }
+        }
+        Ok(refused)
+    }
+
+    fn grace_of(&self, lease: LeaseNo, revoke: &Revoke) -> leasehold_model::Span {
+        let state = self.state();
+        let pool = state.lease(lease).and_then(|lease| state.pool(lease.pool));
+        let of_pool = pool.and_then(|pool| pool.grace);
+        revoke.grace.or(of_pool).unwrap_or(state.settings.grace_default)
+    }
+
+    pub(super) fn ready(&mut self, leases: &[LeaseNo]) -> Partial {
+        let check = |draft: &Self, number| {
+            let lease = draft.holder_of(number)?;
+            match lease.phase {
+                Phase::Revoking => Ok(lease.tenant),
+                Phase::Active => Err(Refusal::LeaseNotRevoking { lease: number }),
+                _ => Err(ended(lease)),
+            }
+        };
+        let (groups, refused) = self.sort_out(leases, check)?;
+        for (tenant, leases) in groups {
+            let closed = self.all_immediate(&leases);
+            let body =
+                TeardownStarted { leases: leases.iter().copied().collect(), cause: TeardownCause::Ready, closed };
+            self.emit(Some(tenant), body, |_| {});
+            self.close_immediate(tenant, &leases, closed);
+        }
+        Ok(refused)
+    }
+
+    pub(super) fn confirm_teardown(&mut self, confirm: &ConfirmTeardown) -> Partial {
+        let node = confirm.node;
+        if self.state().node(node).is_none() {
+            return Err(Refusal::UnknownNode { node });
+        }
+        let check = |draft: &Self, number| {
+            let lease = draft.holder_of(number)?;
+            if lease.node != node {
+                return Err(Refusal::LeaseElsewhere { lease: number, node });
+            }
+            match lease.phase {
+                phase if phase.is_tearing_down() => Ok(lease.tenant),
+                // A node that speaks too late does not clear a fence: only an operator does.
+                Phase::Fenced => Err(Refusal::LeaseFenced { lease: number }),
+                _ => Err(Refusal::LeaseNotTearingDown { lease: number }),
+            }
+        };
+        let (groups, refused) = self.sort_out(&confirm.leases, check)?;
+        for (tenant, leases) in groups {
+            self.emit(Some(tenant), TornDown { node, leases: leases.into_iter().collect() }, |_| {});
+        }
+        Ok(refused)
+    }
+
+    pub(super) fn unfence(&mut self, leases: &[LeaseNo]) -> Partial {
+        let check = |draft: &Self, number| {
+            let lease = draft.holder_of(number)?;
+            if lease.phase == Phase::Fenced { Ok(lease.tenant) } else { Err(Refusal::LeaseNotFenced { lease: number }) }
+        };
+        let (groups, refused) = self.sort_out(leases, check)?;
+        for (tenant, leases) in groups {
+            self.emit(Some(tenant), Unfenced { leases: leases.into_iter().collect() }, |_| {});
+        }
+        Ok(refused)
+    }
+
+    /// Parts the leases of a command into those that stand, by tenant, and those that are refused.
+    #[expect(clippy::type_complexity, reason = "named nowhere else")]
+    fn sort_out(
+        &self,
+        leases: &[LeaseNo],
+        check: impl Fn(&Self, LeaseNo) -> Result<TenantNo, Refusal>,
+    ) -> Result<(Vec<(TenantNo, Vec<LeaseNo>)>, Vec<(LeaseNo, Refusal)>), Refusal> {
+        let mut refused = Vec::new();
+        let mut standing = Vec::new();
+        for number in in_order(leases, |lease| *lease)? {
+            match check(self, number) {
+                Ok(tenant) => standing.push((tenant, number)),
+                Err(refusal) => refused.push((number, refusal)),
+            }
+        }
+        Ok((by_tenant(standing, &refused)?, refused))
+    }
+
+    /// Ends everything on a lost node at the instant it was last seen.
+    pub(super) fn end_all_on(&mut self, node: NodeNo, last_seen: leasehold_model::Instant) {
+        let first = self.state().node(node).expect("it was checked").first_lease;
+        let all = self.state().leases_on(first);
+        let held = |no: &LeaseNo| self.state().lease(*no).is_some_and(|l| l.phase.is_held());
+        let standing: Vec<(TenantNo, LeaseNo)> = all
+            .into_iter()
+            .filter(held)
+            .map(|no| (self.state().lease(no).expect("it was just listed").tenant, no))
+            .collect();
+        if standing.is_empty() {
+            return;
+        }
+        let groups = by_tenant(standing, &[]).expect("something stands");
+        for (tenant, leases) in groups {
+            for leases in leases.chunks(LEASES_PER_RECORD_MAX) {
+                let revoked = Revoked { leases: leases.iter().copied().collect(), grace: leasehold_model::Span::ZERO };
+                self.emit(Some(tenant), revoked, |r| r.reason = Some(Reason::NodeLost));
+                let closed = self.all_immediate(leases);
+                let body = TeardownStarted {
+                    leases: leases.iter().copied().collect(),
+                    cause: TeardownCause::GraceEnded,
+                    closed,
+                };
+                self.emit(Some(tenant), body, |r| {
+                    r.reason = Some(Reason::NodeLost);
+                    r.effective_at = last_seen;
+                });
+            }
+        }
+    }
+}

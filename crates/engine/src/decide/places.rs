@@ -1,0 +1,251 @@
+//! Classes, pools and nodes.
+
+use super::Draft;
+use crate::command::{LoseNode, PutClass, PutNode, PutPool};
+use crate::refusal::Refusal;
+use crate::state::{Settings, class_no};
+use leasehold_model::body::{
+    ClassPut, NodeDeleted, NodeDrained, NodeLost, NodePut, NodeResumed, NodeReturned, PoolDeleted, PoolPut,
+    SettingsChanged,
+};
+use leasehold_model::limits::{
+    CLASSES_PER_NODE_MAX, DEVICES_PER_CLASS_MAX, LABELS_PER_NODE_MAX, LIMIT_SPAN_MAX, QUANTA_PER_NODE_MAX, TTL_MAX,
+};
+use leasehold_model::{ClassNo, Name, NodeNo, PoolNo, Span};
+
+/// Classes are few: a table of them is indexed by number on every node.
+const CLASSES_MAX: usize = 1024;
+
+/// The number for an entry: its own, or the next one if it has none.
+pub(super) fn number(given: Option<u32>, len: usize) -> Result<u32, Refusal> {
+    match given {
+        Some(number) => Ok(number),
+        None => u32::try_from(len).map_err(|_| Refusal::Numbers),
+    }
+}
+
+/// Refuses a name that something else has.
+pub(super) fn free_name(taken_by: Option<&u32>, number: u32) -> Result<(), Refusal> {
+    match taken_by {
+        Some(other) if *other != number => Err(Refusal::NameTaken),
+        _ => Ok(()),
+    }
+}
+
+impl Draft<'_> {
+    pub(super) fn put_class(&mut self, put: &PutClass) -> Result<(), Refusal> {
+        let state = self.state();
+        if put.spec.check().is_err() {
+            return Err(Refusal::BadClass { quanta_per_unit: put.spec.quanta_per_unit });
+        }
+        let number = number(put.class.map(|c| u32::from(c.0)), state.classes.len())?;
+        if put.class.is_none() && state.classes.len() >= CLASSES_MAX {
+            return Err(Refusal::ClassLimit { limit: CLASSES_MAX });
+        }
+        let class = class_no(number);
+        if put.class.is_some() {
+            let old = state.class(class).ok_or(Refusal::UnknownClass { class })?;
+            let changed = old.kind != put.spec.kind || old.quanta_per_unit != put.spec.quanta_per_unit;
+            if changed && state.nodes().any(|node| node.class(class).is_some()) {
+                return Err(Refusal::ClassInUse { class });
+            }
+        }
+        free_name(state.names.classes.get(&put.spec.name), number)?;
+        self.plain(ClassPut { class, spec: put.spec.clone() });
+        Ok(())
+    }
+
+    pub(super) fn put_pool(&mut self, put: &PutPool) -> Result<(), Refusal> {
+        let state = self.state();
+        let number = number(put.pool.map(|p| p.0), state.pools.len())?;
+        let pool = PoolNo(number);
+        if put.pool.is_some() && state.pool(pool).is_none() {
+            return Err(Refusal::UnknownPool { pool });
+        }
+        free_name(state.names.pools.get(&put.name), number)?;
+        for (setting, limits) in [("ttl_max", put.ttl_max), ("lifetime_max", put.lifetime_max)] {
+            limits.0.into_iter().flatten().try_for_each(|span| in_range(setting, span, TTL_MAX))?;
+        }
+        if put.grace.is_some_and(|grace| grace > LIMIT_SPAN_MAX) {
+            return Err(Refusal::GraceTooLong { limit: LIMIT_SPAN_MAX });
+        }
+        self.plain(PoolPut {
+            pool,
+            name: put.name.clone(),
+            strategy: put.strategy,
+            ttl_max: put.ttl_max,
+            lifetime_max: put.lifetime_max,
+            grace: put.grace,
+        });
+        Ok(())
+    }
+
+    pub(super) fn delete_pool(&mut self, pool: PoolNo) -> Result<(), Refusal> {
+        let found = self.state().pool(pool).ok_or(Refusal::UnknownPool { pool })?;
+        if found.nodes > 0 {
+            return Err(Refusal::PoolHasNodes { pool });
+        }
+        self.plain(PoolDeleted { pool });
+        Ok(())
+    }
+
+    pub(super) fn put_node(&mut self, put: &PutNode) -> Result<(), Refusal> {
+        let state = self.state();
+        let number = number(put.node.map(|n| n.0), state.nodes.len())?;
+        let node = NodeNo(number);
+        if put.node.is_some() && state.node(node).is_none() {
+            return Err(Refusal::UnknownNode { node });
+        }
+        if state.pool(put.pool).is_none() {
+            return Err(Refusal::UnknownPool { pool: put.pool });
+        }
+        free_name(state.names.nodes.get(&put.name), number)?;
+        check_labels(&put.labels)?;
+        let mut capacity = put.capacity.clone();
+        capacity.sort_by_key(|(class, _)| *class);
+        self.check_capacity(&capacity)?;
+        if let Some(old) = state.node(node) {
+            if old.pool != put.pool && old.has_leases() {
+                return Err(Refusal::NodeHasLeases { node });
+            }
+            for class in &old.classes {
+                let new = capacity.iter().find(|(no, _)| *no == class.class).map_or(0, |(_, q)| q.0);
+                let kept = new.checked_div(class.per_device).unwrap_or(0);
+                let kept = usize::try_from(kept).expect("at most 64 devices");
+                let lost_device = class.devices.iter().skip(kept).any(|used| *used > 0);
+                if new < class.used() || lost_device {
+                    return Err(Refusal::NodeTooSmall { class: class.class, used: class.used(), capacity: new });
+                }
+            }
+        }
+        self.plain(NodePut {
+            node,
+            name: put.name.clone(),
+            pool: put.pool,
+            rack: put.rack.clone(),
+            zone: put.zone.clone(),
+            labels: put.labels.clone(),
+            teardown: put.teardown,
+            capacity,
+        });
+        Ok(())
+    }
+
+    fn check_capacity(&self, capacity: &[(ClassNo, leasehold_model::Quanta)]) -> Result<(), Refusal> {
+        if capacity.len() > CLASSES_PER_NODE_MAX {
+            return Err(Refusal::TooManyNodeClasses { limit: CLASSES_PER_NODE_MAX });
+        }
+        if let Some(pair) = capacity.windows(2).find(|pair| pair[0].0 == pair[1].0) {
+            return Err(Refusal::DuplicateClass { class: pair[0].0 });
+        }
+        for (class, quanta) in capacity {
+            let class = *class;
+            let spec = self.state().class(class).ok_or(Refusal::UnknownClass { class })?;
+            if quanta.0 == 0 {
+                return Err(Refusal::ZeroQuantity { class });
+            }
+            if quanta.0 > QUANTA_PER_NODE_MAX {
+                return Err(Refusal::QuantityTooLarge { class, limit: QUANTA_PER_NODE_MAX });
+            }
+            if spec.has_devices() {
+                let per_device = spec.quanta_per_unit;
+                if !quanta.0.is_multiple_of(per_device) {
+                    return Err(Refusal::NotWholeDevices { class, per_device });
+                }
+                if quanta.0 / per_device > DEVICES_PER_CLASS_MAX {
+                    return Err(Refusal::TooManyDevices { class, limit: DEVICES_PER_CLASS_MAX });
+                }
+            }
+        }
+        Ok(())
+    }
+
+    pub(super) fn delete_node(&mut self, node: NodeNo) -> Result<(), Refusal> {
+        let found = self.state().node(node).ok_or(Refusal::UnknownNode { node })?;
+        if found.has_leases() {
+            return Err(Refusal::NodeHasLeases { node });
+        }
+        self.plain(NodeDeleted { node });
+        Ok(())
+    }
+
+    pub(super) fn drain_node(&mut self, node: NodeNo) -> Result<(), Refusal> {
+        let found = self.state().node(node).ok_or(Refusal::UnknownNode { node })?;
+        if found.drained {
+            return Err(Refusal::NodeAlready { node, state: "drained" });
+        }
+        self.plain(NodeDrained { node });
+        Ok(())
+    }
+
+    pub(super) fn resume_node(&mut self, node: NodeNo) -> Result<(), Refusal> {
+        let found = self.state().node(node).ok_or(Refusal::UnknownNode { node })?;
+        if !found.drained {
+            return Err(Refusal::NodeAlready { node, state: "in service" });
+        }
+        self.plain(NodeResumed { node });
+        Ok(())
+    }
+
+    /// A node is lost: its leases end as of the instant it was last seen.
+    pub(super) fn lose_node(&mut self, lost: &LoseNode) -> Result<(), Refusal> {
+        let node = lost.node;
+        let found = self.state().node(node).ok_or(Refusal::UnknownNode { node })?;
+        if found.lost {
+            return Err(Refusal::NodeAlready { node, state: "lost" });
+        }
+        if lost.last_seen > self.now {
+            return Err(Refusal::LastSeenInFuture);
+        }
+        self.plain(NodeLost { node, last_seen: lost.last_seen });
+        self.end_all_on(node, lost.last_seen);
+        Ok(())
+    }
+
+    pub(super) fn return_node(&mut self, node: NodeNo) -> Result<(), Refusal> {
+        let found = self.state().node(node).ok_or(Refusal::UnknownNode { node })?;
+        if !found.lost {
+            return Err(Refusal::NodeAlready { node, state: "present" });
+        }
+        self.plain(NodeReturned { node });
+        Ok(())
+    }
+
+    pub(super) fn change_settings(&mut self, s: &Settings) -> Result<(), Refusal> {
+        in_range("ttl_max", s.ttl_max, TTL_MAX)?;
+        in_range("teardown_deadline", s.teardown_deadline, LIMIT_SPAN_MAX)?;
+        in_range("node_timeout", s.node_timeout, LIMIT_SPAN_MAX)?;
+        in_range("idempotency_window", s.idempotency_window, LIMIT_SPAN_MAX)?;
+        if s.grace_default > LIMIT_SPAN_MAX {
+            return Err(Refusal::GraceTooLong { limit: LIMIT_SPAN_MAX });
+        }
+        self.plain(SettingsChanged {
+            ttl_max: s.ttl_max,
+            grace_default: s.grace_default,
+            teardown_deadline: s.teardown_deadline,
+            node_timeout: s.node_timeout,
+            idempotency_window: s.idempotency_window,
+        });
+        Ok(())
+    }
+}
+
+fn check_labels(labels: &[(Name, Name)]) -> Result<(), Refusal> {
+    if labels.len() > LABELS_PER_NODE_MAX {
+        return Err(Refusal::TooManyLabels { limit: LABELS_PER_NODE_MAX });
+    }
+    let mut keys: Vec<&Name> = labels.iter().map(|(key, _)| key).collect();
+    keys.sort_unstable();
+    if keys.windows(2).any(|pair| pair[0] == pair[1]) {
+        return Err(Refusal::DuplicateLabel);
+    }
+    Ok(())
+}
+
+fn in_range(setting: &'static str, span: Span, max: Span) -> Result<(), Refusal> {
+    let min = Span(1);
+    if span < min || span > max {
+        return Err(Refusal::SettingOutOfRange { setting, min, max });
+    }
+    Ok(())
+}

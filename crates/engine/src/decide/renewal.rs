@@ -1,0 +1,165 @@
+//! Renewing: the deadline is replaced, never past what lifetime and burst allow.
+
+use super::{Draft, Partial, in_order};
+use crate::command::{ReleaseOne, RenewOne};
+use crate::lease::{Lease, Phase};
+use crate::refusal::Refusal;
+use leasehold_model::body::{ActivityReported, Renewal, Renewed, Reported, ReportedLeases};
+use leasehold_model::{Activity, Instant, LeaseNo, TenantNo};
+
+impl Draft<'_> {
+    pub(super) fn renew(&mut self, renewals: &[RenewOne]) -> Partial {
+        let mut refused = Vec::new();
+        let mut standing: Vec<(TenantNo, Renewal)> = Vec::new();
+        for one in in_order(renewals, |one| one.lease)? {
+            match self.renew_one(&one) {
+                Ok((tenant, expires_at)) => {
+                    // A bad report is refused alone: the renewal stands (SEMANTICS 8).
+                    let activity = self.checked_activity(one.lease, one.activity, &mut refused);
+                    standing.push((tenant, Renewal { lease: one.lease, expires_at, activity }));
+                }
+                Err(refusal) => refused.push((one.lease, refusal)),
+            }
+        }
+        let groups = by_tenant(standing, &refused)?;
+        for (tenant, renewals) in groups {
+            self.emit(Some(tenant), Renewed { renewals: renewals.into() }, |_| {});
+        }
+        Ok(refused)
+    }
+
+    fn renew_one(&self, one: &RenewOne) -> Result<(TenantNo, Instant), Refusal> {
+        let lease = self.holder_of(one.lease)?;
+        match lease.phase {
+            Phase::Active => {}
+            Phase::Revoking => return Err(Refusal::LeaseRevoking { lease: one.lease }),
+            _ => return Err(ended(lease)),
+        }
+        self.check_ttl(one.ttl, Some(lease.pool), lease.priority)?;
+        let asked = self.now.saturating_add(one.ttl);
+        let mut expires_at = asked;
+        let pool = self.state().pool(lease.pool).expect("a lease's pool exists");
+        if let Some(lifetime) = pool.lifetime_max.of(lease.priority) {
+            let end = lease.granted_at.saturating_add(lifetime);
+            // It stops there; what stands there already cannot be renewed further.
+            if asked > end && end <= lease.expires_at {
+                return Err(Refusal::LifetimeReached { lease: one.lease, at: end });
+            }
+            expires_at = expires_at.min(end);
+        }
+        let tenant = self.state().tenant(lease.tenant).expect("a lease's tenant exists");
+        for number in &tenant.quotas {
+            let quota = self.state().quota(*number).expect("a listed quota exists");
+            if let Some(end) = quota.renewal_limit(lease, self.now)
+                && expires_at > end
+            {
+                // Burst may shorten what is asked for, not what was granted.
+                if end <= lease.expires_at {
+                    return Err(Refusal::BurstOver { lease: one.lease, quota: *number, at: end });
+                }
+                expires_at = end;
+            }
+        }
+        Ok((lease.tenant, expires_at))
+    }
+
+    pub(super) fn report_activity(&mut self, reports: &[ReleaseOne]) -> Partial {
+        let mut refused = Vec::new();
+        let mut standing = Vec::new();
+        for one in in_order(reports, |one| one.lease)? {
+            let lease = match self.holder_of(one.lease) {
+                Ok(lease) if lease.phase.is_held() => lease,
+                Ok(lease) => {
+                    refused.push((one.lease, ended(lease)));
+                    continue;
+                }
+                Err(refusal) => {
+                    refused.push((one.lease, refusal));
+                    continue;
+                }
+            };
+            let tenant = lease.tenant;
+            if let Some(activity) = self.checked_activity(one.lease, one.activity, &mut refused) {
+                standing.push((tenant, Reported { lease: one.lease, activity: Some(activity) }));
+            }
+        }
+        for (tenant, reports) in by_tenant(standing, &refused)? {
+            self.emit(Some(tenant), ActivityReported { leases: ReportedLeases(reports.into()) }, |_| {});
+        }
+        Ok(refused)
+    }
+
+    /// The report, if it can be true; otherwise the refusal of the report alone.
+    pub(super) fn checked_activity(
+        &self,
+        number: LeaseNo,
+        activity: Option<Activity>,
+        refused: &mut Vec<(LeaseNo, Refusal)>,
+    ) -> Option<Activity> {
+        let lease = self.state().lease(number)?;
+        let report = activity?;
+        match report.check(lease.quanta, self.now.since(lease.reported_to)) {
+            Ok(()) => Some(report),
+            Err(why) => {
+                refused.push((number, Refusal::BadActivityReport { lease: number, why }));
+                None
+            }
+        }
+    }
+
+    /// The lease, if the one who asks may act for its holder. What belongs to another tenant
+    /// does not exist for them.
+    pub(super) fn holder_of(&self, number: LeaseNo) -> Result<&Lease, Refusal> {
+        let identity = &self.identity;
+        let Some(lease) = self.state().lease(number) else {
+            let gone = self.state().gone(number);
+            let gone = gone.filter(|gone| identity.tenant.is_none_or(|tenant| tenant == gone.tenant));
+            return Err(
+                gone.map_or(Refusal::LeaseNotFound { lease: number }, |gone| ended_as(number, gone.phase, gone.at))
+            );
+        };
+        if identity.tenant.is_some_and(|tenant| tenant != lease.tenant) {
+            return Err(Refusal::LeaseNotFound { lease: number });
+        }
+        match identity.project {
+            Some(project) if project != lease.project => Err(Refusal::WrongHolder { lease: number, project }),
+            _ => Ok(lease),
+        }
+    }
+}
+
+/// What to say of a lease that is no longer held.
+pub(super) fn ended(lease: &Lease) -> Refusal {
+    ended_as(lease.number, lease.phase, lease.ended_at)
+}
+
+fn ended_as(lease: LeaseNo, phase: Phase, at: Instant) -> Refusal {
+    match phase {
+        Phase::Expired => Refusal::LeaseExpired { lease, at },
+        Phase::Releasing => Refusal::LeaseReleased { lease, at },
+        Phase::Fenced => Refusal::LeaseFenced { lease },
+        Phase::Active | Phase::Revoking | Phase::TearingDown => Refusal::LeaseRevoked { lease, at },
+    }
+}
+
+/// One group per tenant, in order of tenant: no record carries two tenants' data. If nothing
+/// stands, the first refusal is the answer.
+pub(super) fn by_tenant<T>(
+    mut standing: Vec<(TenantNo, T)>,
+    refused: &[(LeaseNo, Refusal)],
+) -> Result<Vec<(TenantNo, Vec<T>)>, Refusal> {
+    if standing.is_empty() {
+        let (_, first) = refused.first().expect("each lease stands or is refused");
+        return Err(first.clone());
+    }
+    // Stable: within a tenant the leases stay in order of their numbers.
+    standing.sort_by_key(|(tenant, _)| *tenant);
+    let mut groups: Vec<(TenantNo, Vec<T>)> = Vec::with_capacity(1);
+    for (tenant, item) in standing {
+        match groups.last_mut() {
+            Some((last, items)) if *last == tenant => items.push(item),
+            _ => groups.push((tenant, vec![item])),
+        }
+    }
+    Ok(groups)
+}

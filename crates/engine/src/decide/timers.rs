@@ -1,0 +1,109 @@
+//! What comes due by itself, in the order of SEMANTICS 2: by (due, kind, id).
+
+use super::Engine;
+use crate::lease::Phase;
+use crate::state::entry;
+use crate::timer::Entry;
+use leasehold_model::body::{Body, BurstEnded, Expired, Fenced, Leases, TeardownStarted};
+use leasehold_model::limits::LEASES_PER_RECORD_MAX;
+use leasehold_model::policy::TeardownCause;
+use leasehold_model::{Batch, Instant, LeaseNo, QuotaNo, Record, TeardownMode, TenantNo};
+
+/// Leases that one record can end together: same instant, same tenant, same phase, same sort of node.
+#[derive(Clone, Copy, PartialEq, Eq)]
+struct Together {
+    due: Instant,
+    tenant: TenantNo,
+    phase: Phase,
+    closed: bool,
+}
+
+impl Engine {
+    /// Applies what is due at or before `now`, at most `records_max` records of it. Answers
+    /// whether all of it is done; if not, call again before deciding anything.
+    pub fn advance(&mut self, now: Instant, out: &mut Batch, records_max: u32) -> bool {
+        assert!(now >= self.state.last_stamp(), "stamps never go back");
+        let mut made = 0;
+        let mut run: Option<(Together, Leases)> = None;
+        while let Some(due) = self.state.timers.peek().filter(|entry| entry.due() <= now) {
+            if made >= records_max {
+                self.end_run(now, run.take(), out);
+                return false;
+            }
+            self.state.timers.pop();
+            if due.is_burst() {
+                made += u32::from(run.is_some());
+                self.end_run(now, run.take(), out);
+                made += u32::from(self.end_burst(now, due, out));
+                continue;
+            }
+            let Some(together) = self.comes_due(due) else { continue };
+            let lease = LeaseNo(due.id());
+            match &mut run {
+                // A record names leases in rising order; the heap hands them out that way.
+                Some((open, leases))
+                    if *open == together
+                        && leases.0.len() < LEASES_PER_RECORD_MAX
+                        && leases.0.last().is_none_or(|last| *last < lease) =>
+                {
+                    leases.0.push(lease);
+                }
+                _ => {
+                    made += u32::from(run.is_some());
+                    self.end_run(now, run.take(), out);
+                    run = Some((together, Leases([lease].into_iter().collect())));
+                }
+            }
+        }
+        self.end_run(now, run, out);
+        true
+    }
+
+    /// Whether the entry is the lease's own and true; one that came up early goes back to its place.
+    fn comes_due(&mut self, due: Entry) -> Option<Together> {
+        let slot = self.state.leases.slot(LeaseNo(due.id()))?;
+        let lease = self.state.leases.at_mut(slot);
+        if lease.timer != due {
+            return None;
+        }
+        lease.timer = crate::state::NO_TIMER;
+        if lease.true_timer() != Some(due) {
+            self.state.arm(slot);
+            return None;
+        }
+        let node = entry(&self.state.nodes, lease.node.0).expect("a lease's node exists");
+        Some(Together {
+            due: due.due(),
+            tenant: lease.tenant,
+            phase: lease.phase,
+            closed: node.teardown == TeardownMode::Immediate,
+        })
+    }
+
+    /// Seals the leases that come due together.
+    fn end_run(&mut self, now: Instant, run: Option<(Together, Leases)>, out: &mut Batch) {
+        let Some((together, leases)) = run else { return };
+        let closed = together.closed;
+        let body: Body = match together.phase {
+            Phase::Active => Expired { leases, closed }.into(),
+            Phase::Revoking => TeardownStarted { leases, cause: TeardownCause::GraceEnded, closed }.into(),
+            Phase::Releasing | Phase::Expired | Phase::TearingDown => Fenced { leases }.into(),
+            Phase::Fenced => unreachable!("a fence has no timer"),
+        };
+        let mut record = Record::new(self.state.size(), now, body);
+        record.effective_at = together.due;
+        record.identity.tenant = Some(together.tenant);
+        self.seal(&record, out);
+    }
+
+    fn end_burst(&mut self, now: Instant, due: Entry, out: &mut Batch) -> bool {
+        let number = QuotaNo(u32::try_from(due.id()).expect("quota numbers fit 32 bits"));
+        let quota = entry(&self.state.quotas, number.0);
+        let Some(quota) = quota.filter(|quota| quota.episode_due() == Some(due.due())) else { return false };
+        let mut record = Record::new(self.state.size(), now, BurstEnded { quota: number });
+        record.effective_at = due.due();
+        record.identity.tenant = Some(quota.scope.tenant);
+        self.seal(&record, out);
+        true
+    }
+}

@@ -1,0 +1,181 @@
+//! Live leases: everything between the grant and the confirmed teardown.
+
+use crate::timer::{Entry, TimerKind};
+use leasehold_model::{
+    ClassNo, Instant, LeaseNo, NodeNo, PoolNo, Priority, ProjectNo, Quanta, Span, TenantNo, UserNo, words,
+};
+use std::collections::HashMap;
+use std::hash::{BuildHasherDefault, Hasher};
+
+words! {
+    /// Where a lease is in its life (SEMANTICS 3). A closed lease is no longer kept.
+    pub enum Phase {
+        Active = 1 "active",
+        /// Revoked, within grace: still held and billed.
+        Revoking = 2 "revoking",
+        /// Given back; teardown is not confirmed.
+        Releasing = 3 "releasing",
+        /// The deadline passed; teardown is not confirmed.
+        Expired = 4 "expired",
+        /// Revoked and grace is over; teardown is not confirmed.
+        TearingDown = 5 "tearing_down",
+        /// Teardown was not confirmed in time.
+        Fenced = 6 "fenced",
+    }
+}
+
+impl Phase {
+    /// Still held by its holder and billed.
+    pub const fn is_held(self) -> bool {
+        matches!(self, Self::Active | Self::Revoking)
+    }
+    /// Ended, and waiting for the node's word.
+    pub const fn is_tearing_down(self) -> bool {
+        matches!(self, Self::Releasing | Self::Expired | Self::TearingDown)
+    }
+}
+
+/// No slot: the end of a chain.
+pub(crate) const NONE: u32 = u32::MAX;
+
+/// One lease. Fields are ordered and sized so that a million of them stay small.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Lease {
+    pub number: LeaseNo,
+    /// The first lease of the request it came with.
+    pub gang: LeaseNo,
+    pub quanta: Quanta,
+    /// Which devices, as a bit set.
+    pub devices: u64,
+    pub granted_at: Instant,
+    pub expires_at: Instant,
+    /// Where billing stopped; meaningful once it is no longer held.
+    pub ended_at: Instant,
+    /// When grace or the teardown limit ends; meaningful in those phases.
+    pub limit_at: Instant,
+    /// The grace of its revocation.
+    pub grace: Span,
+    /// Up to where activity was reported.
+    pub reported_to: Instant,
+    pub tenant: TenantNo,
+    pub project: ProjectNo,
+    pub user: Option<UserNo>,
+    pub node: NodeNo,
+    pub pool: PoolNo,
+    /// The accounting tag at the grant, by its place in the state's list of tags.
+    pub tag: Option<u32>,
+    pub class: ClassNo,
+    pub gang_len: u8,
+    pub phase: Phase,
+    pub priority: Priority,
+    pub sensitive: bool,
+    pub over_soft: bool,
+    /// The entry in the heap of timers that stands for this lease.
+    pub(crate) timer: Entry,
+    /// Neighbours in the list of its node's leases.
+    pub(crate) node_next: u32,
+    pub(crate) node_prev: u32,
+}
+
+impl Lease {
+    /// The instant at which something happens to it by itself.
+    pub(crate) fn true_timer(&self) -> Option<Entry> {
+        let id = self.number.0;
+        match self.phase {
+            Phase::Active => Some(Entry::new(self.expires_at, TimerKind::Expiry, id)),
+            Phase::Revoking => Some(Entry::new(self.limit_at, TimerKind::Grace, id)),
+            Phase::Fenced => None,
+            _ => Some(Entry::new(self.limit_at, TimerKind::Teardown, id)),
+        }
+    }
+}
+
+/// Lease numbers are handed out in order: one multiplication scatters them well enough.
+#[derive(Default)]
+pub(crate) struct NumberHasher(u64);
+
+impl Hasher for NumberHasher {
+    fn finish(&self) -> u64 {
+        self.0
+    }
+    fn write(&mut self, bytes: &[u8]) {
+        for byte in bytes {
+            self.write_u64(u64::from(*byte));
+        }
+    }
+    fn write_u64(&mut self, n: u64) {
+        let product = u128::from(n ^ self.0) * 0x9e37_79b9_7f4a_7c15_f39c_c060_5ced_c835;
+        #[expect(clippy::cast_possible_truncation, reason = "both halves are folded in")]
+        {
+            self.0 = (product >> 64) as u64 ^ product as u64;
+        }
+    }
+}
+
+pub(crate) type NumberMap<K, V> = HashMap<K, V, BuildHasherDefault<NumberHasher>>;
+
+const CHUNK: usize = 1024;
+
+/// Leases by slot, slots by number. Slots live in chunks, so that growth neither copies a million
+/// leases nor doubles their memory.
+#[derive(Clone, Debug, Default)]
+pub(crate) struct LeaseTable {
+    chunks: Vec<Vec<Lease>>,
+    free: Vec<u32>,
+    slots: NumberMap<u64, u32>,
+}
+
+impl LeaseTable {
+    pub(crate) fn len(&self) -> usize {
+        self.slots.len()
+    }
+    pub(crate) fn slot(&self, number: LeaseNo) -> Option<u32> {
+        self.slots.get(&number.0).copied()
+    }
+    pub(crate) fn get(&self, number: LeaseNo) -> Option<&Lease> {
+        self.slot(number).map(|slot| self.at(slot))
+    }
+    pub(crate) fn at(&self, slot: u32) -> &Lease {
+        &self.chunks[slot as usize / CHUNK][slot as usize % CHUNK]
+    }
+    pub(crate) fn at_mut(&mut self, slot: u32) -> &mut Lease {
+        &mut self.chunks[slot as usize / CHUNK][slot as usize % CHUNK]
+    }
+
+    pub(crate) fn insert(&mut self, lease: Lease) -> u32 {
+        let number = lease.number.0;
+        let slot = if let Some(slot) = self.free.pop() {
+            *self.at_mut(slot) = lease;
+            slot
+        } else {
+            if self.chunks.last().is_none_or(|chunk| chunk.len() == CHUNK) {
+                self.chunks.push(Vec::with_capacity(CHUNK));
+            }
+            let chunks = self.chunks.len();
+            let chunk = self.chunks.last_mut().expect("a chunk was just made sure of");
+            chunk.push(lease);
+            u32::try_from((chunks - 1) * CHUNK + chunk.len() - 1).expect("fewer than 2^32 live leases")
+        };
+        let before = self.slots.insert(number, slot);
+        assert!(before.is_none(), "lease {number} exists twice");
+        slot
+    }
+
+    pub(crate) fn remove(&mut self, number: LeaseNo) -> u32 {
+        let slot = self.slots.remove(&number.0).expect("a lease that is removed exists");
+        self.free.push(slot);
+        slot
+    }
+
+    /// Every live lease, in order of its number.
+    pub(crate) fn in_order(&self) -> Vec<&Lease> {
+        let mut vacant = vec![false; self.chunks.iter().map(Vec::len).sum()];
+        for slot in &self.free {
+            vacant[*slot as usize] = true;
+        }
+        let all = self.chunks.iter().flatten().zip(vacant);
+        let mut leases: Vec<&Lease> = all.filter(|(_, vacant)| !vacant).map(|(lease, _)| lease).collect();
+        leases.sort_unstable_by_key(|lease| lease.number);
+        leases
+    }
+}

@@ -1,0 +1,28 @@
+//! The deterministic state machine that decides leases.
+//!
+//! In: a [`Request`] and the instant it is decided at; or records read back from a journal.
+//! Out: records, encoded into a batch; a [`Refusal`] where a request cannot stand, which changes nothing.
+//!
+//! State changes only by [`State::apply`], a fold over records: what deciding does to the state is
+//! exactly what a replay does. Never: a clock, I/O, randomness, floats, the order of a hash map.
+
+pub mod command;
+mod decide;
+mod idempotency;
+mod lease;
+mod node;
+mod placement;
+mod quota;
+mod refusal;
+mod snapshot;
+mod state;
+mod timer;
+
+pub use command::{Command, Request};
+pub use decide::{Decided, Engine};
+pub use lease::{Lease, Phase};
+pub use node::{CapacitySplit, Node, NodeClass};
+pub use quota::{Episode, Quota};
+pub use refusal::Refusal;
+pub use snapshot::BadSnapshot;
+pub use state::{FoldError, Settings, State};

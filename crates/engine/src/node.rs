@@ -1,0 +1,159 @@
+//! Nodes and where their capacity is: held, tearing down, reserved, fenced, offline or idle.
+
+use crate::lease::NONE;
+use leasehold_model::{ClassNo, Name, NodeNo, PoolNo, Quanta, TeardownMode};
+
+/// Where a node's capacity of one class is. The six add up to the capacity (SEMANTICS 3).
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct CapacitySplit {
+    pub held: u64,
+    pub tearing_down: u64,
+    pub reserved: u64,
+    pub fenced: u64,
+    pub offline: u64,
+    pub idle: u64,
+}
+
+impl CapacitySplit {
+    pub fn total(&self) -> u64 {
+        self.held + self.tearing_down + self.reserved + self.fenced + self.offline + self.idle
+    }
+}
+
+/// One class on one node.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct NodeClass {
+    pub class: ClassNo,
+    pub capacity: u64,
+    pub held: u64,
+    pub tearing_down: u64,
+    pub fenced: u64,
+    /// Quanta in use of each device; empty for kinds without devices.
+    pub devices: Vec<u64>,
+    /// Quanta of one device.
+    pub per_device: u64,
+}
+
+impl NodeClass {
+    pub fn new(class: ClassNo, capacity: Quanta, per_device: Option<u64>) -> Self {
+        let devices = per_device.map_or(0, |unit| usize::try_from(capacity.0 / unit).expect("at most 64 devices"));
+        Self {
+            class,
+            capacity: capacity.0,
+            held: 0,
+            tearing_down: 0,
+            fenced: 0,
+            devices: vec![0; devices],
+            per_device: per_device.unwrap_or(0),
+        }
+    }
+
+    pub fn used(&self) -> u64 {
+        self.held + self.tearing_down + self.fenced
+    }
+    /// What nobody has, whether or not the node may give it out.
+    pub fn free(&self) -> u64 {
+        self.capacity - self.used()
+    }
+
+    /// The devices a request for `quanta` would get: the fullest one it fits into, or the first
+    /// whole ones. `None` if it does not fit; an empty set for kinds without devices.
+    pub fn choose_devices(&self, quanta: Quanta) -> Option<u64> {
+        if quanta.0 > self.free() {
+            return None;
+        }
+        if self.per_device == 0 {
+            return Some(0);
+        }
+        if quanta.0 <= self.per_device {
+            let room = |used: u64| self.per_device - used;
+            let fitting = self.devices.iter().enumerate().filter(|(_, used)| room(**used) >= quanta.0);
+            let (index, _) = fitting.min_by_key(|(index, used)| (room(**used), *index))?;
+            return Some(1 << index);
+        }
+        let wanted = usize::try_from(quanta.0 / self.per_device).ok()?;
+        let whole = self.devices.iter().enumerate().filter(|(_, used)| **used == 0).map(|(index, _)| index);
+        let chosen: Vec<usize> = whole.take(wanted).collect();
+        (chosen.len() == wanted).then(|| chosen.into_iter().fold(0, |set, index| set | 1 << index))
+    }
+
+    /// Moves `quanta` on `devices` in or out of use.
+    pub(crate) fn occupy_devices(&mut self, devices: u64, quanta: Quanta, taken: bool) {
+        if self.per_device == 0 {
+            return;
+        }
+        let each = quanta.0 / u64::from(devices.count_ones().max(1));
+        let mut rest = devices;
+        while rest != 0 {
+            let used = &mut self.devices[rest.trailing_zeros() as usize];
+            *used = if taken { *used + each } else { *used - each };
+            assert!(*used <= self.per_device, "a device holds more than it has");
+            rest &= rest - 1;
+        }
+    }
+}
+
+/// A machine.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Node {
+    pub number: NodeNo,
+    pub name: Name,
+    pub pool: PoolNo,
+    pub rack: Option<Name>,
+    pub zone: Option<Name>,
+    pub labels: Vec<(Name, Name)>,
+    pub teardown: TeardownMode,
+    pub drained: bool,
+    pub lost: bool,
+    /// In order of class number.
+    pub classes: Vec<NodeClass>,
+    /// The newest of its leases; they are chained through the lease table.
+    pub(crate) first_lease: u32,
+}
+
+impl Node {
+    pub(crate) fn new(number: NodeNo, name: Name, pool: PoolNo) -> Self {
+        Self {
+            number,
+            name,
+            pool,
+            rack: None,
+            zone: None,
+            labels: Vec::new(),
+            teardown: TeardownMode::Confirmed,
+            drained: false,
+            lost: false,
+            classes: Vec::new(),
+            first_lease: NONE,
+        }
+    }
+
+    /// May new work be placed here?
+    pub fn is_available(&self) -> bool {
+        !self.drained && !self.lost
+    }
+    pub fn class(&self, class: ClassNo) -> Option<&NodeClass> {
+        self.classes.iter().find(|c| c.class == class)
+    }
+    pub(crate) fn class_mut(&mut self, class: ClassNo) -> &mut NodeClass {
+        self.classes.iter_mut().find(|c| c.class == class).expect("a lease's class exists on its node")
+    }
+    pub fn has_leases(&self) -> bool {
+        self.first_lease != NONE
+    }
+
+    pub fn split(&self, class: ClassNo) -> CapacitySplit {
+        let Some(c) = self.class(class) else { return CapacitySplit::default() };
+        let free = c.free();
+        let (offline, idle) = if self.is_available() { (0, free) } else { (free, 0) };
+        CapacitySplit {
+            held: c.held,
+            tearing_down: c.tearing_down,
+            // Reservations for a requester whose victims are being torn down come with preemption.
+            reserved: 0,
+            fenced: c.fenced,
+            offline,
+            idle,
+        }
+    }
+}

@@ -1,0 +1,191 @@
+//! Limits on what a tenant may hold (SEMANTICS 4).
+
+use crate::lease::Lease;
+use leasehold_model::{
+    ClassNo, DenyCause, Instant, LimitKind, Measure, NodeNo, NodeScope, PoolNo, Priority, ProjectNo, QuotaNo,
+    QuotaScope,
+};
+use std::collections::BTreeMap;
+
+/// A stretch of time over the base limit of a burst quota, and the stretch below it that must
+/// pass before another may begin.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Episode {
+    pub started_at: Instant,
+    /// Since when use has been at or below the base.
+    pub below_since: Option<Instant>,
+}
+
+/// A limit with what counts against it.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Quota {
+    pub number: QuotaNo,
+    pub scope: QuotaScope,
+    pub measure: Measure,
+    pub limit: LimitKind,
+    /// Quanta, leases or distinct nodes, by measure.
+    pub used: u64,
+    /// By node: quanta or leases for `NodeScope::Each`, leases for `Measure::Nodes`.
+    pub(crate) by_node: BTreeMap<NodeNo, u64>,
+    pub episode: Option<Episode>,
+}
+
+/// What a quota looks at in a lease or in one that is asked for.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Facts {
+    pub(crate) project: ProjectNo,
+    pub(crate) class: ClassNo,
+    pub(crate) priority: Priority,
+    pub(crate) quanta: u64,
+}
+
+impl Facts {
+    pub(crate) fn of(lease: &Lease) -> Self {
+        Self { project: lease.project, class: lease.class, priority: lease.priority, quanta: lease.quanta.0 }
+    }
+}
+
+/// The answer of one quota to one request.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Verdict {
+    Within,
+    OverSoft,
+    /// Granted, but no longer than this.
+    Until(Instant),
+    Refused(DenyCause),
+}
+
+impl Quota {
+    pub(crate) fn new(number: QuotaNo, scope: QuotaScope, measure: Measure, limit: LimitKind) -> Self {
+        Self { number, scope, measure, limit, used: 0, by_node: BTreeMap::new(), episode: None }
+    }
+
+    fn concerns(&self, facts: &Facts) -> bool {
+        self.scope.project.is_none_or(|p| p == facts.project)
+            && self.scope.class.is_none_or(|c| c == facts.class)
+            && self.scope.priority.is_none_or(|p| p == facts.priority)
+    }
+
+    fn covers(&self, pool: PoolNo, node: NodeNo) -> bool {
+        self.scope.pool.is_none_or(|p| p == pool)
+            && match self.scope.node {
+                NodeScope::One(n) => n == node,
+                NodeScope::All | NodeScope::Each => true,
+            }
+    }
+
+    /// Whether its answer depends on the node that is chosen.
+    pub(crate) fn depends_on_node(&self) -> bool {
+        self.scope.pool.is_some() || self.scope.node != NodeScope::All || self.measure == Measure::Nodes
+    }
+
+    fn amount(&self, facts: &Facts) -> u64 {
+        match self.measure {
+            Measure::Quanta => facts.quanta,
+            Measure::Leases | Measure::Nodes => 1,
+        }
+    }
+
+    /// How much of what this quota counts the request would add. For nodes the answer is at most
+    /// one and the node says whether it is new.
+    pub(crate) fn asked(&self, asks: &[Facts]) -> u64 {
+        let sum = asks.iter().filter(|f| self.concerns(f)).map(|f| self.amount(f)).sum();
+        if self.measure == Measure::Nodes { u64::min(sum, 1) } else { sum }
+    }
+
+    /// The verdict for adding `asked` where the node does not matter or covers `on`.
+    pub(crate) fn judge(&self, asked: u64, on: Option<(PoolNo, NodeNo)>, now: Instant) -> Verdict {
+        if asked == 0 {
+            return Verdict::Within;
+        }
+        let (used, asked) = match on {
+            None => (self.used, asked),
+            Some((pool, node)) if !self.covers(pool, node) => return Verdict::Within,
+            Some((_, node)) => match (self.measure, self.scope.node) {
+                (Measure::Nodes, _) if self.by_node.contains_key(&node) => return Verdict::Within,
+                (Measure::Nodes, _) => (self.used, 1),
+                (_, NodeScope::Each) => (self.by_node.get(&node).copied().unwrap_or(0), asked),
+                _ => (self.used, asked),
+            },
+        };
+        let after = used.saturating_add(asked);
+        let refuse = |limit| Verdict::Refused(DenyCause::Quota { quota: self.number, used, requested: asked, limit });
+        match self.limit {
+            LimitKind::Hard { limit } if after > limit => refuse(limit),
+            LimitKind::Soft { limit } if after > limit => Verdict::OverSoft,
+            LimitKind::Burst { limit, burst_limit, .. } if after > limit => {
+                if after > burst_limit {
+                    return refuse(burst_limit);
+                }
+                let ends_at = self.episode_end(now);
+                if ends_at <= now {
+                    return Verdict::Refused(DenyCause::BurstOver { quota: self.number, ends_at });
+                }
+                Verdict::Until(ends_at)
+            }
+            _ => Verdict::Within,
+        }
+    }
+
+    /// Until when a renewal may reach while use is over base; `None` when the quota does not limit it.
+    pub(crate) fn renewal_limit(&self, lease: &Lease, now: Instant) -> Option<Instant> {
+        let LimitKind::Burst { limit, .. } = self.limit else { return None };
+        let over = self.used > limit && self.concerns(&Facts::of(lease)) && self.covers(lease.pool, lease.node);
+        over.then(|| self.episode_end(now))
+    }
+
+    /// The end of the running episode, or of one that began now.
+    fn episode_end(&self, now: Instant) -> Instant {
+        let LimitKind::Burst { burst_ttl, .. } = self.limit else { return Instant::MAX };
+        self.episode.map_or(now, |e| e.started_at).saturating_add(burst_ttl)
+    }
+
+    /// Counts a lease in or out, at a record's stamp. Returns when a burst timer must be set.
+    pub(crate) fn count(&mut self, lease: &Lease, added: bool, stamp: Instant) -> Option<Instant> {
+        let facts = Facts::of(lease);
+        if !self.concerns(&facts) || !self.covers(lease.pool, lease.node) {
+            return None;
+        }
+        let amount = self.amount(&facts);
+        let by_node = self.measure == Measure::Nodes || self.scope.node == NodeScope::Each;
+        if by_node {
+            let here = self.by_node.entry(lease.node).or_insert(0);
+            *here = if added { *here + amount } else { *here - amount };
+            if *here == 0 {
+                self.by_node.remove(&lease.node);
+            }
+        }
+        self.used = match self.measure {
+            Measure::Nodes => self.by_node.len() as u64,
+            _ if added => self.used + amount,
+            _ => self.used - amount,
+        };
+        self.settle_episode(stamp)
+    }
+
+    /// Brings the burst episode in line with use and limit. When use has just come down to the
+    /// base, returns the instant at which the episode ends if it stays there.
+    pub(crate) fn settle_episode(&mut self, stamp: Instant) -> Option<Instant> {
+        let LimitKind::Burst { limit, burst_ttl, .. } = self.limit else {
+            self.episode = None;
+            return None;
+        };
+        let over = self.used > limit;
+        match &mut self.episode {
+            None if over => self.episode = Some(Episode { started_at: stamp, below_since: None }),
+            Some(episode) if over => episode.below_since = None,
+            Some(episode) if episode.below_since.is_none() => {
+                episode.below_since = Some(stamp);
+                return Some(stamp.saturating_add(burst_ttl));
+            }
+            _ => {}
+        }
+        None
+    }
+
+    /// When the episode ends, if use stays at or below base.
+    pub(crate) fn episode_due(&self) -> Option<Instant> {
+        let LimitKind::Burst { burst_ttl, .. } = self.limit else { return None };
+        self.episode?.below_since.map(|since| since.saturating_add(burst_ttl))
+    }
+}

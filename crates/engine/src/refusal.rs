@@ -1,0 +1,109 @@
+//! Why a request cannot stand. A refusal changes nothing and claims nothing.
+//!
+//! Each has a stable code for programs (`docs/reference/codes.md`) and a sentence for people.
+
+use leasehold_model::activity::BadActivity;
+use leasehold_model::{
+    ClassNo, Instant, LeaseNo, NodeNo, PoolNo, Priority, ProjectNo, QuotaNo, Span, TenantNo, UserNo,
+};
+use std::fmt;
+
+macro_rules! refusals {
+    ($($(#[$meta:meta])* $variant:ident $({ $($field:ident : $t:ty),* })? $code:literal $text:literal,)*) => {
+        #[derive(Clone, Debug, PartialEq, Eq)]
+        pub enum Refusal { $($(#[$meta])* $variant $({ $($field: $t),* })?,)* }
+
+        impl Refusal {
+            /// Every code, in the order of the reference page.
+            pub const CODES: &'static [&'static str] = &[$($code),*];
+
+            pub fn code(&self) -> &'static str {
+                match self { $(Self::$variant $({ $($field: _),* })? => $code,)* }
+            }
+        }
+
+        impl fmt::Display for Refusal {
+            fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+                match self { $(Self::$variant $({ $($field),* })? => write!(f, $text),)* }
+            }
+        }
+    };
+}
+
+refusals! {
+    BadIdempotencyKey { bytes: usize } "bad_idempotency_key" "an idempotency key has 1 to 64 bytes; this one has {bytes}",
+    IdempotencyMismatch { sequence: u64 } "idempotency_mismatch" "this idempotency key was used for another request, sealed as record {sequence}; use a new key",
+    TooManyIdempotencyKeys { limit: u32 } "too_many_idempotency_keys" "the tenant has {limit} idempotency keys within the window; wait until some have passed out of it",
+
+    UnknownTenant { tenant: TenantNo } "unknown_tenant" "there is no {tenant}",
+    UnknownProject { project: ProjectNo } "unknown_project" "there is no {project} of this tenant",
+    UnknownUser { user: UserNo } "unknown_user" "there is no {user} of this tenant",
+    UnknownPool { pool: PoolNo } "unknown_pool" "there is no {pool}",
+    UnknownNode { node: NodeNo } "unknown_node" "there is no {node}",
+    UnknownClass { class: ClassNo } "unknown_class" "there is no {class}",
+    UnknownQuota { quota: QuotaNo } "unknown_quota" "there is no {quota}",
+    /// Also for what belongs to others: a tenant cannot tell the two apart.
+    LeaseNotFound { lease: LeaseNo } "lease_not_found" "there is no {lease} here",
+
+    TenantRequired "tenant_required" "a lease is asked for on behalf of a tenant; name one",
+    ProjectRequired "project_required" "every charge is anchored to a project; name one",
+    WrongHolder { lease: LeaseNo, project: ProjectNo } "wrong_holder" "{lease} is held by another project, not by {project}",
+
+    NothingAsked "nothing_asked" "the request names no class; ask for at least one",
+    TooManyClasses { asked: usize, limit: usize } "too_many_classes" "the request names {asked} classes; at most {limit} fit one request",
+    DuplicateClass { class: ClassNo } "duplicate_class" "{class} is asked for twice; add the two up",
+    ZeroQuantity { class: ClassNo } "zero_quantity" "the quantity of {class} is zero; ask for at least one quantum",
+    QuantityTooLarge { class: ClassNo, limit: u64 } "quantity_too_large" "no node can hold that much of {class}; at most {limit} quanta can be asked for",
+    NotWholeDevices { class: ClassNo, per_device: u64 } "not_whole_devices" "more than one device of {class} must be whole devices: a multiple of {per_device} quanta",
+    ZeroTtl "zero_ttl" "a TTL of zero would end before it began; give a length of time",
+    TtlTooLong { limit: Span } "ttl_too_long" "the TTL is longer than the {limit} allowed here",
+    PriorityAboveMax { limit: Priority } "priority_above_max" "the tenant may ask for {limit} priority at most",
+    SensitiveNeedsUser "sensitive_needs_user" "sensitive work names the user who claims it",
+    SensitiveNeedsClaim "sensitive_needs_claim" "sensitive work runs only on nodes that its user has claimed",
+
+    LeaseExpired { lease: LeaseNo, at: Instant } "lease_expired" "{lease} expired at {at}; ask for a new lease",
+    LeaseReleased { lease: LeaseNo, at: Instant } "lease_released" "{lease} was released at {at}",
+    LeaseRevoked { lease: LeaseNo, at: Instant } "lease_revoked" "{lease} was revoked and ended at {at}",
+    LeaseRevoking { lease: LeaseNo } "lease_revoking" "{lease} is being revoked; it can be released, not renewed or revoked again",
+    LeaseFenced { lease: LeaseNo } "lease_fenced" "{lease} is fenced; only an operator can clear it",
+    LeaseNotRevoking { lease: LeaseNo } "lease_not_revoking" "{lease} is not being revoked, so there is nothing to be ready for",
+    LeaseNotTearingDown { lease: LeaseNo } "lease_not_tearing_down" "{lease} is not being torn down",
+    LeaseNotFenced { lease: LeaseNo } "lease_not_fenced" "{lease} is not fenced",
+    LeaseElsewhere { lease: LeaseNo, node: NodeNo } "lease_elsewhere" "{lease} is not on {node}",
+    LifetimeReached { lease: LeaseNo, at: Instant } "lifetime_reached" "{lease} may not live past {at}; ask for a new lease",
+    BurstOver { lease: LeaseNo, quota: QuotaNo, at: Instant } "burst_over" "{lease} cannot be renewed past {at} while {quota} is over its base limit",
+    NoLeases "no_leases" "the command names no lease",
+    TooManyLeases { named: usize, limit: usize } "too_many_leases" "the command names {named} leases; at most {limit} fit one command",
+    DuplicateLease { lease: LeaseNo } "duplicate_lease" "{lease} is named twice",
+    GraceTooLong { limit: Span } "grace_too_long" "the grace is longer than {limit}",
+    BadActivityReport { lease: LeaseNo, why: BadActivity } "bad_activity" "the report on {lease} {why}",
+
+    NameTaken "name_taken" "that name is taken; choose another",
+    TenantHasLeases { tenant: TenantNo } "tenant_has_leases" "{tenant} still has live leases; release or revoke them first",
+    ProjectHasLeases { project: ProjectNo } "project_has_leases" "{project} still has live leases; release or revoke them first",
+    NodeHasLeases { node: NodeNo } "node_has_leases" "{node} still has live leases; drain it and wait, or revoke them",
+    PoolHasNodes { pool: PoolNo } "pool_has_nodes" "{pool} still has nodes; move or delete them first",
+    NodeTooSmall { class: ClassNo, used: u64, capacity: u64 } "node_smaller_than_leased" "{used} quanta of {class} are in use on the node; its capacity cannot become {capacity}",
+    TooManyDevices { class: ClassNo, limit: u64 } "too_many_devices" "a node has at most {limit} devices of {class}",
+    TooManyNodeClasses { limit: usize } "too_many_node_classes" "a node has at most {limit} classes",
+    TooManyLabels { limit: usize } "too_many_labels" "a node has at most {limit} labels",
+    DuplicateLabel "duplicate_label" "a label key is given twice",
+    ClassInUse { class: ClassNo } "class_in_use" "{class} is used by nodes; its kind and quanta_per_unit cannot change",
+    BadClass { quanta_per_unit: u64 } "bad_class" "quanta_per_unit is {quanta_per_unit}; it must be 1 to 4294967296",
+    ClassLimit { limit: usize } "too_many_resource_classes" "there are at most {limit} classes",
+    NodeAlready { node: NodeNo, state: &'static str } "node_already" "{node} is already {state}",
+    LastSeenInFuture "last_seen_in_future" "a node cannot have been last seen in the future",
+
+    TooManyQuotas { limit: usize } "too_many_quotas" "a tenant has at most {limit} quotas",
+    BurstBelowBase { limit: u64, burst_limit: u64 } "burst_below_base" "the burst limit {burst_limit} lies below the base limit {limit}; it is an absolute ceiling",
+    ZeroBurstTtl "zero_burst_ttl" "a burst of no length is no burst; give burst_ttl",
+    QuantaNeedClass "quanta_need_class" "a quota on quanta names the class it counts: quanta of different classes do not add up",
+    BurstPerNode "burst_per_node" "a burst quota counts all nodes or one, not each node on its own",
+    SettingOutOfRange { setting: &'static str, min: Span, max: Span } "setting_out_of_range" "{setting} must lie between {min} and {max}",
+    ScopeFixed { quota: QuotaNo } "scope_fixed" "what {quota} applies to and counts cannot change; delete it and make another",
+    TenantFixed "tenant_fixed" "projects and users cannot move to another tenant",
+    SameKey "same_key" "the new key is the one in use",
+    Numbers "numbers_exhausted" "there are no numbers left for more of these",
+}
+
+impl std::error::Error for Refusal {}

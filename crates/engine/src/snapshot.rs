@@ -1,0 +1,3 @@
+//! x
+#[derive(Debug)]
+pub struct BadSnapshot;

@@ -1,0 +1,346 @@
+//! Everything the engine knows: a fold over the journal, nothing else.
+
+mod endings;
+mod fold;
+
+use crate::idempotency::Claims;
+use crate::lease::{Lease, LeaseTable, Phase};
+use crate::node::Node;
+use crate::quota::Quota;
+use crate::timer::{Entry, TimerKind, Timers};
+use leasehold_model::body::PerPriority;
+use leasehold_model::codec::DecodeError;
+use leasehold_model::{
+    ClassNo, ClassSpec, Instant, LeaseNo, Name, NodeNo, PoolNo, Priority, ProjectNo, QuotaNo, Span, Strategy, TenantNo,
+    UserNo, fields,
+};
+use std::collections::{BTreeMap, BTreeSet};
+use std::fmt;
+
+fields! {
+    /// The engine's own limits; sealed, so that a replay decides the same.
+    pub struct Settings {
+        /// The longest TTL where a pool sets none.
+        pub ttl_max: Span,
+        /// Grace of a revocation that names none, where the pool sets none.
+        pub grace_default: Span,
+        /// How long a node has to confirm a teardown.
+        pub teardown_deadline: Span,
+        /// How long a node may be silent.
+        pub node_timeout: Span,
+        /// How long an idempotency key is remembered.
+        pub idempotency_window: Span,
+    }
+}
+
+impl Default for Settings {
+    fn default() -> Self {
+        Self {
+            ttl_max: Span::from_secs(24 * 3600),
+            grace_default: Span::from_secs(60),
+            teardown_deadline: Span::from_secs(120),
+            node_timeout: Span::from_secs(60),
+            idempotency_window: Span::from_secs(24 * 3600),
+        }
+    }
+}
+
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Tenant {
+    pub number: TenantNo,
+    pub name: Name,
+    /// By its place in the list of tags.
+    pub tag: Option<u32>,
+    pub max_priority: Priority,
+    pub max_evicted_quanta_per_hour: Option<u64>,
+    pub(crate) quotas: Vec<QuotaNo>,
+    pub leases: u32,
+}
+
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Project {
+    pub tenant: TenantNo,
+    pub name: Name,
+    pub leases: u32,
+}
+
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct User {
+    pub tenant: TenantNo,
+    pub name: Name,
+}
+
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Pool {
+    pub name: Name,
+    pub strategy: Strategy,
+    pub ttl_max: PerPriority,
+    pub lifetime_max: PerPriority,
+    pub grace: Option<Span>,
+    pub nodes: u32,
+    /// For each class: the nodes that may be given out, by how much of it is free.
+    pub(crate) by_free: Vec<BTreeSet<(u64, NodeNo)>>,
+}
+
+/// How a lease that is gone came to its end.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct Gone {
+    pub(crate) lease: LeaseNo,
+    pub(crate) tenant: TenantNo,
+    pub(crate) phase: Phase,
+    pub(crate) at: Instant,
+}
+
+/// How many ended leases are remembered, so that a second release is told what happened. Older
+/// ones are answered as not found; their story is in the journal.
+pub(crate) const GONE_KEPT: usize = 4096;
+
+/// A record that this engine cannot fold.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum FoldError {
+    Decode {
+        sequence: u64,
+        error: DecodeError,
+    },
+    UnknownKind {
+        sequence: u64,
+        kind: u32,
+    },
+    OutOfOrder {
+        expected: u64,
+        found: u64,
+    },
+    StampBack {
+        sequence: u64,
+    },
+    /// The record speaks of something that is not there, or not in that state.
+    Inconsistent {
+        sequence: u64,
+        what: &'static str,
+    },
+}
+
+impl fmt::Display for FoldError {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Decode { sequence, error } => write!(f, "record {sequence} cannot be read: {error}"),
+            Self::UnknownKind { sequence, kind } => write!(
+                f,
+                "record {sequence} is of kind {kind}, which this version does not know; run the version that wrote it"
+            ),
+            Self::OutOfOrder { expected, found } => {
+                write!(f, "record {found} stands where {expected} belongs")
+            }
+            Self::StampBack { sequence } => write!(f, "the stamp of record {sequence} goes back"),
+            Self::Inconsistent { sequence, what } => {
+                write!(f, "record {sequence} does not fit what came before: {what}")
+            }
+        }
+    }
+}
+impl std::error::Error for FoldError {}
+
+/// A table by number: numbers are handed out in order and never again.
+pub(crate) type Table<T> = Vec<Option<T>>;
+
+pub(crate) fn entry<T>(table: &[Option<T>], number: u32) -> Option<&T> {
+    table.get(number as usize)?.as_ref()
+}
+pub(crate) fn entry_mut<T>(table: &mut [Option<T>], number: u32) -> Option<&mut T> {
+    table.get_mut(number as usize)?.as_mut()
+}
+
+/// The state after some record. Equal journals give equal states, bit for bit.
+#[derive(Clone, Debug, Default)]
+pub struct State {
+    /// Records folded so far: the sequence of the next one.
+    pub(crate) size: u64,
+    pub(crate) last_stamp: Instant,
+    pub(crate) origin: Option<Name>,
+    pub(crate) public_key: [u8; 32],
+    pub(crate) epoch: u64,
+    pub(crate) settings: Settings,
+    pub(crate) tenants: Table<Tenant>,
+    pub(crate) projects: Table<Project>,
+    pub(crate) users: Table<User>,
+    pub(crate) pools: Table<Pool>,
+    pub(crate) classes: Table<ClassSpec>,
+    pub(crate) nodes: Table<Node>,
+    pub(crate) quotas: Table<Quota>,
+    pub(crate) tags: Vec<Name>,
+    pub(crate) next_lease: u64,
+    pub(crate) leases: LeaseTable,
+    pub(crate) gone: Vec<Option<Gone>>,
+    pub(crate) claims: Claims,
+    pub(crate) timers: Timers,
+    pub(crate) names: Names,
+}
+
+/// Names that are taken, by what they name and, where they are, within which tenant.
+#[derive(Clone, Debug, Default)]
+pub(crate) struct Names {
+    pub(crate) tenants: BTreeMap<Name, u32>,
+    pub(crate) projects: BTreeMap<(TenantNo, Name), u32>,
+    pub(crate) users: BTreeMap<(TenantNo, Name), u32>,
+    pub(crate) pools: BTreeMap<Name, u32>,
+    pub(crate) classes: BTreeMap<Name, u32>,
+    pub(crate) nodes: BTreeMap<Name, u32>,
+}
+
+impl State {
+    pub fn new() -> Self {
+        Self::default()
+    }
+
+    /// Records folded so far.
+    pub fn size(&self) -> u64 {
+        self.size
+    }
+    pub fn last_stamp(&self) -> Instant {
+        self.last_stamp
+    }
+    pub fn origin(&self) -> Option<&Name> {
+        self.origin.as_ref()
+    }
+    /// The key in force.
+    pub fn public_key(&self) -> &[u8; 32] {
+        &self.public_key
+    }
+    pub fn epoch(&self) -> u64 {
+        self.epoch
+    }
+    pub fn settings(&self) -> &Settings {
+        &self.settings
+    }
+    pub fn tenant(&self, tenant: TenantNo) -> Option<&Tenant> {
+        entry(&self.tenants, tenant.0)
+    }
+    pub fn project(&self, project: ProjectNo) -> Option<&Project> {
+        entry(&self.projects, project.0)
+    }
+    pub fn user(&self, user: UserNo) -> Option<&User> {
+        entry(&self.users, user.0)
+    }
+    pub fn pool(&self, pool: PoolNo) -> Option<&Pool> {
+        entry(&self.pools, pool.0)
+    }
+    pub fn class(&self, class: ClassNo) -> Option<&ClassSpec> {
+        entry(&self.classes, u32::from(class.0))
+    }
+    pub fn node(&self, node: NodeNo) -> Option<&Node> {
+        entry(&self.nodes, node.0)
+    }
+    pub fn quota(&self, quota: QuotaNo) -> Option<&Quota> {
+        entry(&self.quotas, quota.0)
+    }
+    pub fn lease(&self, lease: LeaseNo) -> Option<&Lease> {
+        self.leases.get(lease)
+    }
+    /// Leases that are not closed.
+    pub fn live_leases(&self) -> usize {
+        self.leases.len()
+    }
+    /// Every lease that is not closed, by number.
+    pub fn leases(&self) -> Vec<&Lease> {
+        self.leases.in_order()
+    }
+    pub fn nodes(&self) -> impl Iterator<Item = &Node> {
+        self.nodes.iter().flatten()
+    }
+    pub fn tenants(&self) -> impl Iterator<Item = &Tenant> {
+        self.tenants.iter().flatten()
+    }
+    pub fn quotas(&self) -> impl Iterator<Item = &Quota> {
+        self.quotas.iter().flatten()
+    }
+    pub fn pools(&self) -> impl Iterator<Item = (PoolNo, &Pool)> {
+        numbered(&self.pools).map(|(n, p)| (PoolNo(n), p))
+    }
+    pub fn projects(&self) -> impl Iterator<Item = (ProjectNo, &Project)> {
+        numbered(&self.projects).map(|(n, p)| (ProjectNo(n), p))
+    }
+    pub fn classes(&self) -> impl Iterator<Item = (ClassNo, &ClassSpec)> {
+        numbered(&self.classes).map(|(n, c)| (class_no(n), c))
+    }
+    pub fn tag(&self, tag: u32) -> Option<&Name> {
+        self.tags.get(tag as usize)
+    }
+    pub fn tenant_named(&self, name: &str) -> Option<TenantNo> {
+        Name::new(name).ok().and_then(|name| self.names.tenants.get(&name)).map(|n| TenantNo(*n))
+    }
+    pub fn project_named(&self, tenant: TenantNo, name: &str) -> Option<ProjectNo> {
+        Name::new(name).ok().and_then(|name| self.names.projects.get(&(tenant, name))).map(|n| ProjectNo(*n))
+    }
+    pub fn class_named(&self, name: &str) -> Option<ClassNo> {
+        Name::new(name).ok().and_then(|name| self.names.classes.get(&name)).map(|n| class_no(*n))
+    }
+    pub fn pool_named(&self, name: &str) -> Option<PoolNo> {
+        Name::new(name).ok().and_then(|name| self.names.pools.get(&name)).map(|n| PoolNo(*n))
+    }
+    pub fn node_named(&self, name: &str) -> Option<NodeNo> {
+        Name::new(name).ok().and_then(|name| self.names.nodes.get(&name)).map(|n| NodeNo(*n))
+    }
+
+    /// The earliest instant at which something may come due; it may prove too early, never too late.
+    pub fn next_due(&self) -> Option<Instant> {
+        self.timers.peek().map(Entry::due)
+    }
+
+    /// Makes sure that the lease in `slot` is woken at its true instant.
+    pub(crate) fn arm(&mut self, slot: u32) {
+        let lease = self.leases.at_mut(slot);
+        if let Some(due) = lease.true_timer()
+            && due < lease.timer
+        {
+            lease.timer = due;
+            self.timers.push(due);
+        }
+    }
+
+    pub(crate) fn arm_burst(&mut self, quota: QuotaNo, due: Instant) {
+        self.timers.push(Entry::new(due, TimerKind::Burst, u64::from(quota.0)));
+    }
+
+    /// Drops the timers of leases that are gone, when they are many.
+    pub(crate) fn sweep_timers(&mut self) {
+        if !self.timers.is_crowded(self.leases.len()) {
+            return;
+        }
+        let entries = self.true_timers();
+        self.timers.replace(entries);
+    }
+
+    /// Every timer that is really set, as it should stand in a fresh heap.
+    pub(crate) fn true_timers(&mut self) -> Vec<Entry> {
+        let numbers: Vec<LeaseNo> = self.leases.in_order().iter().map(|lease| lease.number).collect();
+        let mut entries = Vec::with_capacity(numbers.len());
+        for number in numbers {
+            let slot = self.leases.slot(number).expect("a lease that was listed");
+            let lease = self.leases.at_mut(slot);
+            lease.timer = lease.true_timer().unwrap_or(NO_TIMER);
+            if lease.timer != NO_TIMER {
+                entries.push(lease.timer);
+            }
+        }
+        let bursts = self.quotas.iter().flatten();
+        let burst = |q: &Quota| Some(Entry::new(q.episode_due()?, TimerKind::Burst, u64::from(q.number.0)));
+        entries.extend(bursts.filter_map(burst));
+        entries
+    }
+
+    pub(crate) fn gone(&self, lease: LeaseNo) -> Option<&Gone> {
+        let place = usize::try_from(lease.0 % GONE_KEPT as u64).ok()?;
+        self.gone.get(place)?.as_ref().filter(|gone| gone.lease == lease)
+    }
+}
+
+/// Later than every timer: a lease that nothing will happen to by itself.
+pub(crate) const NO_TIMER: Entry = Entry::NEVER;
+
+fn numbered<T>(table: &[Option<T>]) -> impl Iterator<Item = (u32, &T)> {
+    (0u32..).zip(table).filter_map(|(n, entry)| Some((n, entry.as_ref()?)))
+}
+
+pub(crate) fn class_no(number: u32) -> ClassNo {
+    ClassNo(u16::try_from(number).expect("class numbers fit 16 bits"))
+}

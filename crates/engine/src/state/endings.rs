@@ -1,0 +1,192 @@
+//! The fold's side of how leases end, and of the counters that follow a lease around.
+
+use super::{GONE_KEPT, Gone, State, entry, entry_mut};
+use crate::lease::{Lease, NONE, Phase};
+use leasehold_model::{Instant, LeaseNo, Quanta, Record};
+
+type Folded = Result<(), &'static str>;
+
+impl State {
+    pub(super) fn held_slot(&self, lease: LeaseNo) -> Result<u32, &'static str> {
+        let slot = self.leases.slot(lease).ok_or("no such lease")?;
+        if self.leases.at(slot).phase.is_held() { Ok(slot) } else { Err("a lease that is no longer held") }
+    }
+
+    /// Held leases end: billing stops at the record's effective instant.
+    pub(super) fn fold_ends(
+        &mut self,
+        leases: impl Iterator<Item = LeaseNo>,
+        record: &Record,
+        phase: Phase,
+        closed: bool,
+    ) -> Folded {
+        let limit_at = record.stamp.saturating_add(self.settings.teardown_deadline);
+        for number in leases {
+            let slot = self.held_slot(number)?;
+            let lease = self.leases.at_mut(slot);
+            lease.phase = phase;
+            lease.ended_at = record.effective_at.clamp(lease.granted_at, lease.expires_at);
+            lease.limit_at = limit_at;
+            let lease = lease.clone();
+            if closed {
+                self.close(&lease, record.stamp, Phase::Active);
+            } else {
+                self.move_capacity(&lease, |class, quanta| {
+                    class.held -= quanta;
+                    class.tearing_down += quanta;
+                });
+                self.arm(slot);
+            }
+        }
+        Ok(())
+    }
+
+    pub(super) fn fold_closed(&mut self, leases: &[LeaseNo], stamp: Instant, from: impl Fn(Phase) -> bool) -> Folded {
+        for number in leases {
+            let lease = self.leases.get(*number).ok_or("no such lease")?.clone();
+            if !from(lease.phase) {
+                return Err("a lease in another phase");
+            }
+            self.close(&lease, stamp, lease.phase);
+        }
+        Ok(())
+    }
+
+    /// A fenced lease is operator loss: no longer the tenant's quota (SEMANTICS 3).
+    pub(super) fn fold_fenced(&mut self, leases: &[LeaseNo], stamp: Instant) -> Folded {
+        for number in leases {
+            let slot = self.leases.slot(*number).ok_or("no such lease")?;
+            let lease = self.leases.at_mut(slot);
+            if !lease.phase.is_tearing_down() {
+                return Err("a lease that was not being torn down");
+            }
+            lease.phase = Phase::Fenced;
+            let lease = lease.clone();
+            self.move_capacity(&lease, |class, quanta| {
+                class.tearing_down -= quanta;
+                class.fenced += quanta;
+            });
+            self.count_in_quotas(&lease, false, stamp);
+        }
+        Ok(())
+    }
+
+    /// Limits on others' work start afresh when we do: our outage must not fence the cluster.
+    pub(super) fn restart_limits(&mut self, stamp: Instant) {
+        let numbers: Vec<LeaseNo> = self.leases.in_order().iter().map(|lease| lease.number).collect();
+        let teardown = self.settings.teardown_deadline;
+        for number in numbers {
+            let slot = self.leases.slot(number).expect("a lease that was listed");
+            let lease = self.leases.at_mut(slot);
+            if lease.phase == Phase::Revoking {
+                lease.limit_at = stamp.saturating_add(lease.grace).min(lease.expires_at);
+            } else if lease.phase.is_tearing_down() {
+                lease.limit_at = stamp.saturating_add(teardown);
+            }
+        }
+        let timers = self.true_timers();
+        self.timers.replace(timers);
+    }
+
+    /// The lease is over: its capacity, which counted as `held`, tearing down or fenced by the
+    /// phase it was `counted_as`, is free.
+    fn close(&mut self, lease: &Lease, stamp: Instant, counted_as: Phase) {
+        let place = usize::try_from(lease.number.0 % GONE_KEPT as u64).expect("below a small constant");
+        if self.gone.len() <= place {
+            self.gone.resize(GONE_KEPT, None);
+        }
+        self.gone[place] =
+            Some(Gone { lease: lease.number, tenant: lease.tenant, phase: lease.phase, at: lease.ended_at });
+        self.move_capacity(lease, |class, quanta| match counted_as {
+            Phase::Active | Phase::Revoking => class.held -= quanta,
+            Phase::Fenced => class.fenced -= quanta,
+            _ => class.tearing_down -= quanta,
+        });
+        let node = entry_mut(&mut self.nodes, lease.node.0).expect("a lease's node exists");
+        node.class_mut(lease.class).occupy_devices(lease.devices, lease.quanta, false);
+        if counted_as != Phase::Fenced {
+            self.count_in_quotas(lease, false, stamp);
+        }
+        entry_mut(&mut self.tenants, lease.tenant.0).expect("a lease's tenant exists").leases -= 1;
+        entry_mut(&mut self.projects, lease.project.0).expect("a lease's project exists").leases -= 1;
+        self.unchain_from_node(lease);
+        self.leases.remove(lease.number);
+        self.sweep_timers();
+    }
+
+    pub(super) fn occupy(&mut self, lease: &Lease) -> Folded {
+        let node = entry(&self.nodes, lease.node.0).ok_or("no such node")?;
+        let class = node.class(lease.class).ok_or("a class that the node does not have")?;
+        if class.free() < lease.quanta.0 {
+            return Err("more than the node has");
+        }
+        self.move_capacity(lease, |class, quanta| class.held += quanta);
+        let node = entry_mut(&mut self.nodes, lease.node.0).expect("it was just there");
+        node.class_mut(lease.class).occupy_devices(lease.devices, lease.quanta, true);
+        Ok(())
+    }
+
+    /// Changes where a lease's capacity is, and keeps placement's list in step.
+    fn move_capacity(&mut self, lease: &Lease, change: impl FnOnce(&mut crate::node::NodeClass, u64)) {
+        let Quanta(quanta) = lease.quanta;
+        let node = entry_mut(&mut self.nodes, lease.node.0).expect("a lease's node exists");
+        let (listed, pool) = (node.is_available(), node.pool);
+        let class = node.class_mut(lease.class);
+        let before = class.free();
+        change(class, quanta);
+        let after = class.free();
+        if listed && before != after {
+            let pool = entry_mut(&mut self.pools, pool.0).expect("a node's pool exists");
+            let list = &mut pool.by_free[lease.class.0 as usize];
+            list.remove(&(before, lease.node));
+            list.insert((after, lease.node));
+        }
+    }
+
+    pub(super) fn count_in_quotas(&mut self, lease: &Lease, added: bool, stamp: Instant) {
+        let tenant = entry(&self.tenants, lease.tenant.0).expect("a lease's tenant exists");
+        for place in 0..tenant.quotas.len() {
+            let tenant = entry(&self.tenants, lease.tenant.0).expect("it was just there");
+            let number = tenant.quotas[place];
+            let quota = entry_mut(&mut self.quotas, number.0).expect("a listed quota exists");
+            if let Some(due) = quota.count(lease, added, stamp) {
+                self.arm_burst(number, due);
+            }
+        }
+    }
+
+    pub(super) fn chain_to_node(&mut self, slot: u32) {
+        let node = self.leases.at(slot).node;
+        let node = entry_mut(&mut self.nodes, node.0).expect("a lease's node exists");
+        let next = std::mem::replace(&mut node.first_lease, slot);
+        self.leases.at_mut(slot).node_next = next;
+        if next != NONE {
+            self.leases.at_mut(next).node_prev = slot;
+        }
+    }
+
+    fn unchain_from_node(&mut self, lease: &Lease) {
+        let (next, prev) = (lease.node_next, lease.node_prev);
+        if next != NONE {
+            self.leases.at_mut(next).node_prev = prev;
+        }
+        if prev == NONE {
+            entry_mut(&mut self.nodes, lease.node.0).expect("a lease's node exists").first_lease = next;
+        } else {
+            self.leases.at_mut(prev).node_next = next;
+        }
+    }
+
+    /// The leases on a node, by number.
+    pub(crate) fn leases_on(&self, first: u32) -> Vec<LeaseNo> {
+        let mut numbers = Vec::new();
+        let mut slot = first;
+        while slot != NONE {
+            let lease = self.leases.at(slot);
+            numbers.push(lease.number);
+            slot = lease.node_next;
+        }
+        numbers.sort_unstable();
+        numbers
+    }
+}

@@ -1,0 +1,414 @@
+//! The fold: how each kind of record changes the state. Outcomes are in the records; nothing is
+//! decided here.
+
+use super::{FoldError, Pool, Project, Settings, State, Table, Tenant, User, entry, entry_mut};
+use crate::command::claim_scope;
+use crate::idempotency::{Claimed, InOrder};
+use crate::lease::{Lease, NONE, Phase};
+use crate::node::{Node, NodeClass};
+use crate::quota::Quota;
+use leasehold_model::body::{Body, Granted, NodePut, PoolPut, QuotaPut, TenantPut};
+use leasehold_model::{Idempotency, Instant, LeaseNo, Name, NodeNo, Record, Span};
+
+type Folded = Result<(), &'static str>;
+
+/// Puts a new entry at the next number, or replaces one.
+fn put<T>(table: &mut Table<T>, number: u32, value: T) -> Folded {
+    let place = number as usize;
+    match table.len() {
+        len if place < len => table[place] = Some(value),
+        len if place == len => table.push(Some(value)),
+        _ => return Err("a number was skipped"),
+    }
+    Ok(())
+}
+
+impl State {
+    /// Folds one record. After an error the state must be thrown away: the journal and this
+    /// program do not agree.
+    pub fn apply(&mut self, record: &Record) -> Result<(), FoldError> {
+        let sequence = record.sequence;
+        if sequence != self.size {
+            return Err(FoldError::OutOfOrder { expected: self.size, found: sequence });
+        }
+        if record.stamp < self.last_stamp {
+            return Err(FoldError::StampBack { sequence });
+        }
+        if let Body::Unknown { kind, .. } = record.body {
+            return Err(FoldError::UnknownKind { sequence, kind });
+        }
+        self.claims.sweep(record.stamp, self.settings.idempotency_window);
+        self.fold_body(record).map_err(|what| FoldError::Inconsistent { sequence, what })?;
+        if let Some(claim) = &record.idempotency {
+            self.fold_claim(record, claim);
+        }
+        self.size += 1;
+        self.last_stamp = record.stamp;
+        Ok(())
+    }
+
+    fn fold_claim(&mut self, record: &Record, claim: &Idempotency) {
+        let scope = claim_scope(claim.owner, record.identity.token, &claim.key);
+        let entry = InOrder { stamp: record.stamp, scope, owner: claim.owner };
+        self.claims.claim(entry, Claimed { payload: claim.payload, sequence: record.sequence });
+    }
+
+    fn fold_body(&mut self, record: &Record) -> Folded {
+        let stamp = record.stamp;
+        match &record.body {
+            Body::Genesis(genesis) => {
+                if record.sequence != 0 {
+                    return Err("a genesis record that is not the first");
+                }
+                self.origin = Some(genesis.origin.clone());
+                self.public_key = genesis.public_key;
+            }
+            Body::Started(started) => {
+                self.epoch = started.epoch;
+                self.restart_limits(stamp);
+            }
+            Body::Heartbeat(_) | Body::ClockJumped(_) | Body::Denied(_) | Body::Preempted(_) => {}
+            Body::KeyRotated(rotation) => self.public_key = rotation.new_key,
+            Body::SettingsChanged(s) => {
+                self.settings = Settings {
+                    ttl_max: s.ttl_max,
+                    grace_default: s.grace_default,
+                    teardown_deadline: s.teardown_deadline,
+                    node_timeout: s.node_timeout,
+                    idempotency_window: s.idempotency_window,
+                };
+            }
+            Body::ClassPut(class) => {
+                let number = u32::from(class.class.0);
+                if let Some(old) = entry(&self.classes, number) {
+                    self.names.classes.remove(&old.name);
+                }
+                self.names.classes.insert(class.spec.name.clone(), number);
+                put(&mut self.classes, number, class.spec.clone())?;
+            }
+            Body::PoolPut(pool) => self.fold_pool(pool)?,
+            Body::PoolDeleted(gone) => {
+                let pool = self.pools.get_mut(gone.pool.0 as usize).and_then(Option::take);
+                self.names.pools.remove(&pool.ok_or("no such pool")?.name);
+            }
+            Body::TenantPut(tenant) => self.fold_tenant(tenant)?,
+            Body::TenantDeleted(gone) => self.fold_tenant_deleted(gone.tenant.0)?,
+            Body::ProjectPut(p) => {
+                let leases = entry(&self.projects, p.project.0).map_or(0, |old| old.leases);
+                if let Some(old) = entry(&self.projects, p.project.0) {
+                    self.names.projects.remove(&(old.tenant, old.name.clone()));
+                }
+                self.names.projects.insert((p.tenant, p.name.clone()), p.project.0);
+                put(&mut self.projects, p.project.0, Project { tenant: p.tenant, name: p.name.clone(), leases })?;
+            }
+            Body::ProjectDeleted(gone) => {
+                let project = self.projects.get_mut(gone.project.0 as usize).and_then(Option::take);
+                let project = project.ok_or("no such project")?;
+                self.names.projects.remove(&(project.tenant, project.name));
+                self.drop_quotas_of(|q| q.scope.project == Some(gone.project));
+            }
+            Body::UserPut(u) => {
+                if let Some(old) = entry(&self.users, u.user.0) {
+                    self.names.users.remove(&(old.tenant, old.name.clone()));
+                }
+                self.names.users.insert((u.tenant, u.name.clone()), u.user.0);
+                put(&mut self.users, u.user.0, User { tenant: u.tenant, name: u.name.clone() })?;
+            }
+            Body::UserDeleted(gone) => {
+                let user = self.users.get_mut(gone.user.0 as usize).and_then(Option::take);
+                let user = user.ok_or("no such user")?;
+                self.names.users.remove(&(user.tenant, user.name));
+            }
+            Body::QuotaPut(quota) => self.fold_quota(quota, stamp)?,
+            Body::QuotaDeleted(gone) => {
+                let number = gone.quota;
+                entry(&self.quotas, number.0).ok_or("no such quota")?;
+                self.drop_quotas_of(|q| q.number == number);
+            }
+            Body::BurstEnded(ended) => {
+                entry_mut(&mut self.quotas, ended.quota.0).ok_or("no such quota")?.episode = None;
+            }
+            Body::NodePut(node) => self.fold_node(node)?,
+            Body::NodeDeleted(gone) => {
+                self.unlist_node(gone.node);
+                let node = self.nodes.get_mut(gone.node.0 as usize).and_then(Option::take);
+                let node = node.ok_or("no such node")?;
+                self.names.nodes.remove(&node.name);
+                entry_mut(&mut self.pools, node.pool.0).ok_or("no such pool")?.nodes -= 1;
+            }
+            Body::NodeDrained(n) => self.set_node_state(n.node, |node| node.drained = true)?,
+            Body::NodeResumed(n) => self.set_node_state(n.node, |node| node.drained = false)?,
+            Body::NodeLost(n) => self.set_node_state(n.node, |node| node.lost = true)?,
+            Body::NodeReturned(n) => self.set_node_state(n.node, |node| node.lost = false)?,
+            Body::Granted(granted) => self.fold_grant(record, granted)?,
+            Body::Renewed(renewed) => {
+                for renewal in &renewed.renewals {
+                    let slot = self.held_slot(renewal.lease)?;
+                    let lease = self.leases.at_mut(slot);
+                    lease.expires_at = renewal.expires_at;
+                    if renewal.activity.is_some() {
+                        lease.reported_to = stamp;
+                    }
+                    self.arm(slot);
+                }
+            }
+            Body::ActivityReported(reported) => {
+                for lease in reported.leases.leases() {
+                    let slot = self.leases.slot(lease).ok_or("no such lease")?;
+                    self.leases.at_mut(slot).reported_to = stamp;
+                }
+            }
+            Body::Released(r) => self.fold_ends(r.leases.leases(), record, Phase::Releasing, r.closed)?,
+            Body::Expired(e) => self.fold_ends(e.leases.0.iter().copied(), record, Phase::Expired, e.closed)?,
+            Body::TeardownStarted(t) => {
+                self.fold_ends(t.leases.0.iter().copied(), record, Phase::TearingDown, t.closed)?;
+            }
+            Body::Revoked(revoked) => {
+                for lease in &revoked.leases.0 {
+                    self.fold_revoked(*lease, stamp, revoked.grace)?;
+                }
+            }
+            Body::TornDown(torn) => self.fold_closed(&torn.leases.0, stamp, Phase::is_tearing_down)?,
+            Body::Fenced(fenced) => self.fold_fenced(&fenced.leases.0, stamp)?,
+            Body::Unfenced(unfenced) => self.fold_closed(&unfenced.leases.0, stamp, |phase| phase == Phase::Fenced)?,
+            Body::Unknown { .. } => unreachable!("refused before"),
+        }
+        Ok(())
+    }
+
+    fn fold_revoked(&mut self, lease: LeaseNo, stamp: Instant, grace: Span) -> Folded {
+        let slot = self.held_slot(lease)?;
+        let lease = self.leases.at_mut(slot);
+        lease.phase = Phase::Revoking;
+        lease.grace = grace;
+        // Grace never reaches past the deadline (SEMANTICS 2).
+        lease.limit_at = stamp.saturating_add(grace).min(lease.expires_at);
+        self.arm(slot);
+        Ok(())
+    }
+
+    fn fold_pool(&mut self, put_pool: &PoolPut) -> Folded {
+        let number = put_pool.pool.0;
+        let (nodes, by_free) = match self.pools.get_mut(number as usize).and_then(Option::take) {
+            Some(old) => {
+                self.names.pools.remove(&old.name);
+                (old.nodes, old.by_free)
+            }
+            None => (0, Vec::new()),
+        };
+        self.names.pools.insert(put_pool.name.clone(), number);
+        let pool = Pool {
+            name: put_pool.name.clone(),
+            strategy: put_pool.strategy,
+            ttl_max: put_pool.ttl_max,
+            lifetime_max: put_pool.lifetime_max,
+            grace: put_pool.grace,
+            nodes,
+            by_free,
+        };
+        put(&mut self.pools, number, pool)
+    }
+
+    fn fold_tenant(&mut self, t: &TenantPut) -> Folded {
+        let tag = t.accounting_tag.as_ref().map(|tag| self.tag_number(tag));
+        let (quotas, leases) = match self.tenants.get_mut(t.tenant.0 as usize).and_then(Option::take) {
+            Some(old) => {
+                self.names.tenants.remove(&old.name);
+                (old.quotas, old.leases)
+            }
+            None => (Vec::new(), 0),
+        };
+        self.names.tenants.insert(t.name.clone(), t.tenant.0);
+        let tenant = Tenant {
+            number: t.tenant,
+            name: t.name.clone(),
+            tag,
+            max_priority: t.max_priority,
+            max_evicted_quanta_per_hour: t.max_evicted_quanta_per_hour,
+            quotas,
+            leases,
+        };
+        put(&mut self.tenants, t.tenant.0, tenant)
+    }
+
+    /// Tags are few and live for ever: leases keep the one they were granted under.
+    fn tag_number(&mut self, tag: &Name) -> u32 {
+        let place = self.tags.iter().position(|known| known == tag).unwrap_or_else(|| {
+            self.tags.push(tag.clone());
+            self.tags.len() - 1
+        });
+        u32::try_from(place).expect("fewer than 2^32 tags")
+    }
+
+    /// A tenant takes its projects, users and quotas with it.
+    fn fold_tenant_deleted(&mut self, number: u32) -> Folded {
+        let tenant = self.tenants.get_mut(number as usize).and_then(Option::take).ok_or("no such tenant")?;
+        self.names.tenants.remove(&tenant.name);
+        for quota in &tenant.quotas {
+            self.quotas[quota.0 as usize] = None;
+        }
+        for project in &mut self.projects {
+            if let Some(gone) = project.take_if(|p| p.tenant == tenant.number) {
+                self.names.projects.remove(&(gone.tenant, gone.name));
+            }
+        }
+        for user in &mut self.users {
+            if let Some(gone) = user.take_if(|u| u.tenant == tenant.number) {
+                self.names.users.remove(&(gone.tenant, gone.name));
+            }
+        }
+        Ok(())
+    }
+
+    fn drop_quotas_of(&mut self, gone: impl Fn(&Quota) -> bool) {
+        for place in 0..self.quotas.len() {
+            let Some(quota) = self.quotas[place].take_if(|quota| gone(quota)) else { continue };
+            if let Some(tenant) = entry_mut(&mut self.tenants, quota.scope.tenant.0) {
+                tenant.quotas.retain(|q| *q != quota.number);
+            }
+        }
+    }
+
+    fn fold_quota(&mut self, q: &QuotaPut, stamp: Instant) -> Folded {
+        let number = q.quota;
+        if let Some(quota) = entry_mut(&mut self.quotas, number.0) {
+            quota.limit = q.limit;
+            quota.settle_episode(stamp);
+            let due = quota.episode_due();
+            due.into_iter().for_each(|due| self.arm_burst(number, due));
+            return Ok(());
+        }
+        let tenant = entry_mut(&mut self.tenants, q.scope.tenant.0).ok_or("no such tenant")?;
+        tenant.quotas.push(number);
+        let mut quota = Quota::new(number, q.scope.clone(), q.measure, q.limit);
+        for lease in self.leases.in_order() {
+            if lease.tenant == q.scope.tenant && lease.phase != Phase::Fenced {
+                quota.count(lease, true, stamp);
+            }
+        }
+        quota.settle_episode(stamp);
+        put(&mut self.quotas, number.0, quota)
+    }
+
+    fn fold_node(&mut self, n: &NodePut) -> Folded {
+        let number = n.node;
+        self.unlist_node(number);
+        let mut node = match self.nodes.get_mut(number.0 as usize).and_then(Option::take) {
+            Some(old) => {
+                self.names.nodes.remove(&old.name);
+                entry_mut(&mut self.pools, old.pool.0).ok_or("no such pool")?.nodes -= 1;
+                old
+            }
+            None => Node::new(number, n.name.clone(), n.pool),
+        };
+        entry_mut(&mut self.pools, n.pool.0).ok_or("no such pool")?.nodes += 1;
+        self.names.nodes.insert(n.name.clone(), number.0);
+        node.name = n.name.clone();
+        node.pool = n.pool;
+        node.rack = n.rack.clone();
+        node.zone = n.zone.clone();
+        node.labels = n.labels.clone();
+        node.teardown = n.teardown;
+        let before = std::mem::take(&mut node.classes);
+        for (class, capacity) in &n.capacity {
+            let spec = entry(&self.classes, u32::from(class.0)).ok_or("no such class")?;
+            let per_device = spec.has_devices().then_some(spec.quanta_per_unit);
+            let mut now = NodeClass::new(*class, *capacity, per_device);
+            if let Some(old) = before.iter().find(|c| c.class == *class) {
+                now.held = old.held;
+                now.tearing_down = old.tearing_down;
+                now.fenced = old.fenced;
+                for (new, old) in now.devices.iter_mut().zip(&old.devices) {
+                    *new = *old;
+                }
+            }
+            node.classes.push(now);
+        }
+        put(&mut self.nodes, number.0, node)?;
+        self.list_node(number);
+        Ok(())
+    }
+
+    fn set_node_state(&mut self, node: NodeNo, change: impl FnOnce(&mut Node)) -> Folded {
+        self.unlist_node(node);
+        change(entry_mut(&mut self.nodes, node.0).ok_or("no such node")?);
+        self.list_node(node);
+        Ok(())
+    }
+
+    /// Takes a node out of the lists that placement looks at.
+    fn unlist_node(&mut self, number: NodeNo) {
+        let Some(node) = entry(&self.nodes, number.0) else { return };
+        let Some(pool) = entry_mut(&mut self.pools, node.pool.0) else { return };
+        for class in &node.classes {
+            if let Some(list) = pool.by_free.get_mut(class.class.0 as usize) {
+                list.remove(&(class.free(), number));
+            }
+        }
+    }
+
+    fn list_node(&mut self, number: NodeNo) {
+        let node = entry(&self.nodes, number.0).expect("a node that is listed exists");
+        if !node.is_available() {
+            return;
+        }
+        let pool = entry_mut(&mut self.pools, node.pool.0).expect("a node's pool exists");
+        for class in &node.classes {
+            let place = class.class.0 as usize;
+            if pool.by_free.len() <= place {
+                pool.by_free.resize_with(place + 1, Default::default);
+            }
+            pool.by_free[place].insert((class.free(), number));
+        }
+    }
+
+    fn fold_grant(&mut self, record: &Record, granted: &Granted) -> Folded {
+        if granted.first_lease.0 != self.next_lease {
+            return Err("a lease number out of order");
+        }
+        let tenant = record.identity.tenant.ok_or("a grant without a tenant")?;
+        let project = record.identity.project.ok_or("a grant without a project")?;
+        let owner = entry_mut(&mut self.tenants, tenant.0).ok_or("no such tenant")?;
+        let members = u32::try_from(granted.members.len()).expect("at most sixteen");
+        owner.leases += members;
+        let tag = owner.tag;
+        entry_mut(&mut self.projects, project.0).ok_or("no such project")?.leases += members;
+        let expires_at = record.stamp.checked_add(granted.ttl).ok_or("a deadline past the end of time")?;
+        for (i, member) in (0u64..).zip(&granted.members) {
+            let lease = Lease {
+                number: LeaseNo(granted.first_lease.0 + i),
+                gang: granted.first_lease,
+                gang_len: u8::try_from(granted.members.len()).expect("at most sixteen"),
+                tenant,
+                project,
+                user: record.identity.user,
+                node: granted.node,
+                pool: granted.pool,
+                class: member.class,
+                quanta: member.quanta,
+                devices: member.devices,
+                granted_at: record.stamp,
+                expires_at,
+                ended_at: Instant(0),
+                limit_at: Instant(0),
+                grace: Span::ZERO,
+                reported_to: record.stamp,
+                tag,
+                phase: Phase::Active,
+                priority: granted.priority,
+                sensitive: granted.sensitive,
+                over_soft: !granted.over_soft.is_empty(),
+                timer: super::NO_TIMER,
+                node_next: NONE,
+                node_prev: NONE,
+            };
+            self.occupy(&lease)?;
+            self.count_in_quotas(&lease, true, record.stamp);
+            let slot = self.leases.insert(lease);
+            self.chain_to_node(slot);
+            self.arm(slot);
+        }
+        self.next_lease += granted.members.len() as u64;
+        Ok(())
+    }
+}

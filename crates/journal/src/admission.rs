@@ -1,0 +1,82 @@
+//! What the journal refuses to append: what it could not stand by when it reads it back.
+//!
+//! A record that breaks a rule of the chain would stop the checkpointer, and every start after it, for good. So the
+//! few rules that can be looked at without decoding every record are looked at before anything is written.
+
+use crate::error::AppendError;
+use crate::fold::check_rotation;
+use crate::keyring::Keys;
+use leasehold_model::body::Body;
+use leasehold_model::frame::MissingKey;
+use leasehold_model::{Batch, FORMAT_VERSION, Field, Instant, RawBatch, RawRecord, Reader};
+
+/// The end of what was admitted.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub(crate) struct Admission {
+    pub(crate) stamp: Instant,
+    /// The key in force; none before the genesis record.
+    pub(crate) key: Option<[u8; 32]>,
+}
+
+impl Admission {
+    /// Looks at a sealed batch that would follow, and returns where it would lead.
+    pub(crate) fn after(self, batch: &Batch, keys: &Keys) -> Result<Self, AppendError> {
+        let sealed = RawBatch::read(batch.bytes()).expect("a batch that was just sealed");
+        assert_eq!(sealed.count(), batch.count());
+        let mut admitted = self;
+        for (record, sequence) in sealed.records().zip(batch.first_sequence()..) {
+            let record = record.expect("a frame that was just sealed");
+            admitted.take(sequence, record, keys)?;
+        }
+        Ok(admitted)
+    }
+
+    fn take(
+        &mut self,
+        sequence: u64,
+        raw: RawRecord<'_>,
+        keys: &Keys,
+    ) -> Result<(), AppendError> {
+        let refused = |why| AppendError::Refused { sequence, why };
+        let stamp = sequence_and_stamp(raw)
+            .filter(|(found, _)| *found == sequence)
+            .map(|(_, stamp)| stamp)
+            .expect("records are pushed in order of sequence");
+        if stamp < self.stamp {
+            return Err(refused("its stamp lies before that of the record before it"));
+        }
+        self.stamp = stamp;
+        // Only these can touch the keys, and they are rare: the others are not decoded here.
+        if sequence == 0 || !raw.signatures.is_empty() {
+            let record = raw.decode().expect("a record that was just encoded");
+            match &record.body {
+                Body::Genesis(genesis) if sequence == 0 => {
+                    if genesis.origin.as_str() != keys.origin() {
+                        return Err(refused("the genesis record is of another origin"));
+                    }
+                    if genesis.format_version != FORMAT_VERSION {
+                        return Err(refused("the genesis record names another format version"));
+                    }
+                    self.key = Some(genesis.public_key);
+                    if keys.by_public_key(&genesis.public_key).is_none() {
+                        return Err(AppendError::MissingKey(MissingKey(genesis.public_key)));
+                    }
+                }
+                _ if sequence == 0 => return Err(refused("the first record is a genesis record")),
+                Body::KeyRotated(rotation) => {
+                    check_rotation(rotation, &record, self.key).map_err(|_| {
+                        refused("a key rotation names the key in force and is signed by it and the new one")
+                    })?;
+                    self.key = Some(rotation.new_key);
+                }
+                _ => {}
+            }
+        }
+        Ok(())
+    }
+}
+
+fn sequence_and_stamp(raw: RawRecord<'_>) -> Option<(u64, Instant)> {
+    let mut r = Reader::new(raw.bytes.get(32..)?);
+    Some((r.varint().ok()?, Instant::get(&mut r).ok()?))
+}

@@ -1,0 +1,356 @@
+//! What can go wrong, each with what a person needs to act.
+
+use crate::fold::Broken;
+use leasehold_model::frame::MissingKey;
+use leasehold_tlog::KeyId;
+use std::sync::Arc;
+use std::{fmt, io};
+
+/// The failure that stopped the journal. Every later append answers with the same one.
+#[derive(Clone, Debug)]
+pub struct Failure(Arc<io::Error>);
+
+impl Failure {
+    pub(crate) fn new(doing: &str, error: &io::Error) -> Self {
+        let message = format!("{doing}: {error}");
+        Self(Arc::new(io::Error::new(error.kind(), message)))
+    }
+    pub(crate) fn mismatch(what: impl fmt::Display) -> Self {
+        let message = format!("what was read back is not what was appended: {what}");
+        Self(Arc::new(io::Error::new(
+            io::ErrorKind::InvalidData,
+            message,
+        )))
+    }
+    pub(crate) fn closed() -> Self {
+        Self(Arc::new(io::Error::other("the journal was closed")))
+    }
+    pub fn kind(&self) -> io::ErrorKind {
+        self.0.kind()
+    }
+}
+
+impl fmt::Display for Failure {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        self.0.fmt(f)
+    }
+}
+impl std::error::Error for Failure {}
+
+/// Why a batch was not appended.
+#[derive(Clone, Debug)]
+pub enum AppendError {
+    /// There is no room until [`crate::Journal::prepare`] makes some. Nothing was written.
+    Full,
+    /// The batch is larger than a segment can hold. Nothing was written.
+    TooLarge { bytes: u64, bytes_max: u64 },
+    /// A record names a signer whose key is not in the keyring. Nothing was written.
+    MissingKey(MissingKey),
+    /// The record would not stand when read back. Nothing was written.
+    Refused { sequence: u64, why: &'static str },
+    /// A write or sync failed, now or earlier: whether this batch is durable is not known, and the process must stop.
+    Failed(Failure),
+}
+
+impl fmt::Display for AppendError {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Full => write!(
+                f,
+                "the journal has no room: the disk is full, or no segment was prepared"
+            ),
+            Self::TooLarge { bytes, bytes_max } => write!(
+                f,
+                "a batch of {bytes} bytes does not fit a segment, which holds {bytes_max}"
+            ),
+            Self::MissingKey(missing) => missing.fmt(f),
+            Self::Refused { sequence, why } => write!(f, "record {sequence} is refused: {why}"),
+            Self::Failed(failure) => write!(f, "the journal has stopped: {failure}"),
+        }
+    }
+}
+impl std::error::Error for AppendError {}
+
+/// Why nothing could be allocated ahead. It may be tried again.
+#[derive(Debug)]
+pub enum PrepareError {
+    /// The disk, or a quota on it, is full.
+    Full(io::Error),
+    Io(io::Error),
+    /// The journal has stopped or was closed.
+    Failed(Failure),
+}
+
+impl fmt::Display for PrepareError {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Full(error) => write!(
+                f,
+                "no room for the next segment: {error}; free some space, or move old segments away"
+            ),
+            Self::Io(error) => write!(f, "the next segment could not be allocated: {error}"),
+            Self::Failed(failure) => write!(f, "the journal has stopped: {failure}"),
+        }
+    }
+}
+impl std::error::Error for PrepareError {}
+
+/// Why records could not be read.
+#[derive(Debug)]
+pub enum ReadError {
+    /// The segment was moved away.
+    Archived {
+        segment: u32,
+    },
+    /// What was durable is not what it was.
+    Corrupt {
+        segment: u32,
+        offset: u64,
+        sequence: u64,
+        why: String,
+    },
+    /// A record does not follow from the one before.
+    BrokenChain {
+        sequence: u64,
+    },
+    Io(io::Error),
+}
+
+impl fmt::Display for ReadError {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Archived { segment } => write!(
+                f,
+                "segment {segment:08} was moved away; bring it back to read its records"
+            ),
+            Self::Corrupt {
+                segment,
+                offset,
+                sequence,
+                why,
+            } => write!(
+                f,
+                "segment {segment:08} is damaged at offset {offset} (record {sequence}): {why}"
+            ),
+            Self::BrokenChain { sequence } => {
+                write!(
+                    f,
+                    "record {sequence} does not carry the hash of the record before it"
+                )
+            }
+            Self::Io(error) => write!(f, "the journal cannot be read: {error}"),
+        }
+    }
+}
+impl std::error::Error for ReadError {}
+impl From<io::Error> for ReadError {
+    fn from(error: io::Error) -> Self {
+        Self::Io(error)
+    }
+}
+
+/// Why a snapshot could not be kept or looked for.
+#[derive(Debug)]
+pub enum SnapshotError {
+    /// Snapshots are kept of checkpointed positions only: only those can be proved.
+    NotCheckpointed {
+        size: u64,
+    },
+    Io(io::Error),
+}
+
+impl fmt::Display for SnapshotError {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::NotCheckpointed { size } => {
+                write!(
+                    f,
+                    "a snapshot of size {size} is ahead of the newest checkpoint"
+                )
+            }
+            Self::Io(error) => write!(f, "snapshots: {error}"),
+        }
+    }
+}
+impl std::error::Error for SnapshotError {}
+impl From<io::Error> for SnapshotError {
+    fn from(error: io::Error) -> Self {
+        Self::Io(error)
+    }
+}
+
+/// Why the keyring could not be loaded, saved or extended.
+#[derive(Debug)]
+pub enum KeyringError {
+    /// The origin cannot name a key (see C2SP signed-note).
+    BadOrigin(leasehold_tlog::KeyError),
+    /// The file is not a keyring.
+    Malformed,
+    /// Others may read the file.
+    TooOpen { mode: u32 },
+    Io(io::Error),
+}
+
+impl fmt::Display for KeyringError {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::BadOrigin(error) => write!(f, "the origin cannot name a key: {error}"),
+            Self::Malformed => write!(f, "the key file is not a keyring of this version"),
+            Self::TooOpen { mode } => write!(
+                f,
+                "the key file has mode {mode:03o}, so others may read it; run chmod 600 on it, and consider it known"
+            ),
+            Self::Io(error) => write!(f, "the key file: {error}"),
+        }
+    }
+}
+impl std::error::Error for KeyringError {}
+impl From<io::Error> for KeyringError {
+    fn from(error: io::Error) -> Self {
+        Self::Io(error)
+    }
+}
+
+/// Why a folder was not opened as a journal. Nothing in it was changed, unless it says so.
+#[derive(Debug)]
+pub enum OpenError {
+    /// Another process has it open.
+    InUse,
+    /// There is no journal here yet.
+    NoJournal,
+    /// There is one already, so none is created.
+    JournalExists,
+    BadOptions(&'static str),
+    /// There are records but no anchor.
+    MissingAnchor,
+    /// Neither slot of the anchor can be used.
+    BadAnchor {
+        why: String,
+    },
+    /// The anchor signs for more records than there are: the end was cut off, or an old copy was put back.
+    AnchorAhead {
+        anchor: u64,
+        journal: u64,
+    },
+    /// The records up to the anchor's size are not those it signs for.
+    AnchorMismatch {
+        size: u64,
+        what: &'static str,
+    },
+    /// Damage that is not the torn end of the last batch.
+    Corrupt {
+        segment: u32,
+        offset: u64,
+        sequence: u64,
+        why: String,
+    },
+    NewerFormat {
+        path: String,
+        version: u32,
+    },
+    ForeignFile {
+        path: String,
+    },
+    WrongOrigin {
+        path: String,
+        expected: String,
+    },
+    /// A segment is neither here nor covered by a tree file and a snapshot.
+    MissingSegment {
+        segment: u32,
+    },
+    MissingKey {
+        key: KeyId,
+    },
+    Io {
+        doing: String,
+        error: io::Error,
+    },
+}
+
+impl OpenError {
+    pub(crate) fn io(doing: impl Into<String>) -> impl FnOnce(io::Error) -> Self {
+        let doing = doing.into();
+        move |error| Self::Io { doing, error }
+    }
+
+    pub(crate) fn broken(segment: u32, offset: u64, broken: &Broken) -> Self {
+        Self::Corrupt {
+            segment,
+            offset,
+            sequence: broken.sequence,
+            why: broken.flaw.to_string(),
+        }
+    }
+
+    /// Stable, for programs.
+    pub fn code(&self) -> &'static str {
+        match self {
+            Self::InUse => "journal_in_use",
+            Self::NoJournal => "journal_not_found",
+            Self::JournalExists => "journal_exists",
+            Self::BadOptions(_) => "journal_bad_options",
+            Self::MissingAnchor => "journal_anchor_missing",
+            Self::BadAnchor { .. } => "journal_anchor_damaged",
+            Self::AnchorAhead { .. } => "journal_cut_off",
+            Self::AnchorMismatch { .. } => "journal_anchor_mismatch",
+            Self::Corrupt { .. } => "journal_corrupt",
+            Self::NewerFormat { .. } => "journal_newer_format",
+            Self::ForeignFile { .. } => "journal_foreign_file",
+            Self::WrongOrigin { .. } => "journal_wrong_origin",
+            Self::MissingSegment { .. } => "journal_segment_missing",
+            Self::MissingKey { .. } => "journal_key_missing",
+            Self::Io { .. } => "journal_io",
+        }
+    }
+}
+
+impl fmt::Display for OpenError {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::InUse => write!(f, "another process has the journal open; stop it first"),
+            Self::NoJournal => write!(f, "there is no journal here; create one, or check the path"),
+            Self::JournalExists => write!(f, "there is a journal here already; open it, or choose another folder"),
+            Self::BadOptions(why) => f.write_str(why),
+            Self::MissingAnchor => write!(
+                f,
+                "there are records but no anchor, so nothing says how many there should be; restore the anchor from where the segments came from"
+            ),
+            Self::BadAnchor { why } => write!(
+                f,
+                "neither slot of the anchor can be used ({why}); restore the anchor from a copy of this folder"
+            ),
+            Self::AnchorAhead { anchor, journal } => write!(
+                f,
+                "the anchor signs for {anchor} records and only {journal} are here: the end is missing; restore the newer segments"
+            ),
+            Self::AnchorMismatch { size, what } => write!(
+                f,
+                "the first {size} records do not have the {what} that the anchor signs for: segments or anchor were changed or exchanged; run leasehold-verify, and restore from a copy"
+            ),
+            Self::Corrupt { segment, offset, sequence, why } => write!(
+                f,
+                "journal/{segment:08}.seg is damaged at offset {offset} (record {sequence}): {why}; this is not the torn end of a crash; restore the segment from a copy"
+            ),
+            Self::NewerFormat { path, version } => write!(
+                f,
+                "{path} has format version {version}, which is newer than this program; use the program that wrote it"
+            ),
+            Self::ForeignFile { path } => write!(f, "{path} does not belong here; move it away"),
+            Self::WrongOrigin { path, expected } => write!(
+                f,
+                "{path} belongs to another origin than {expected}; check the configured origin and folder"
+            ),
+            Self::MissingSegment { segment } => write!(
+                f,
+                "journal/{segment:08}.seg is missing, and no tree file and snapshot stand in for it; bring it back from the archive"
+            ),
+            Self::MissingKey { key } => write!(
+                f,
+                "the anchor is signed by key {key}, which is not in the keyring; restore the key file"
+            ),
+            Self::Io { doing, error } => write!(f, "{doing}: {error}"),
+        }
+    }
+}
+impl std::error::Error for OpenError {}

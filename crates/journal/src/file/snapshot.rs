@@ -1,0 +1,184 @@
+//! Snapshots: folded state with the position it belongs to, in a file of its own.
+//!
+//! | offset | bytes | content |
+//! |---|---|---|
+//! | 0 | 8 | `LHSNAPSH` |
+//! | 8 | 4 | version, LE: 1 |
+//! | 12 | 4 | number of tree parts, LE |
+//! | 16 | 8 | size, LE |
+//! | 24 | 8 | length of the state, LE |
+//! | 32 | 32 | hash of the last record |
+//! | 64 | 32 | SHA-256 of the origin's name |
+//! | 96 | 32 | SHA-256 of the state |
+//! | 128 | 32 × n | tree parts, as in a tree file |
+//! | | 32 | SHA-256 of everything before |
+//! | | … | the state |
+//!
+//! The head has a checksum of its own: recovery wants the position and need not read a hundred megabytes for it.
+
+use super::layout::{SNAPSHOTS, snapshot_named, snapshot_path, write_whole};
+use super::segment::origin_hash;
+use crate::disk::{Access, Disk, DiskFile, read_full};
+use crate::provider::{DamagedSnapshot, Head, LoadedSnapshot, Position, Snapshot};
+use leasehold_model::record::Hash;
+use leasehold_tlog::Frontier;
+use sha2::{Digest, Sha256};
+use std::io;
+use std::sync::Arc;
+
+const MAGIC: [u8; 8] = *b"LHSNAPSH";
+const VERSION: u32 = 1;
+const FIXED_BYTES: usize = 128;
+const HASH_BYTES: usize = 32;
+const PARTS_MAX: usize = 64;
+
+/// Writes a snapshot. If it returns `Ok`, it is durable.
+pub(super) fn write(
+    disk: &dyn Disk,
+    origin: &str,
+    at: &Position,
+    state: &[u8],
+) -> io::Result<()> {
+    let parts = at.tree.parts();
+    assert!(parts.len() <= PARTS_MAX, "a tree has at most 62 parts");
+    let mut head = Vec::with_capacity(FIXED_BYTES + HASH_BYTES * (parts.len() + 1));
+    head.extend_from_slice(&MAGIC);
+    head.extend_from_slice(&VERSION.to_le_bytes());
+    head.extend_from_slice(&at.head.size.count_ones().to_le_bytes());
+    head.extend_from_slice(&at.head.size.to_le_bytes());
+    head.extend_from_slice(&(state.len() as u64).to_le_bytes());
+    head.extend_from_slice(&at.head.hash);
+    head.extend_from_slice(&origin_hash(origin));
+    head.extend_from_slice(&Sha256::digest(state));
+    for part in parts {
+        head.extend_from_slice(part);
+    }
+    let checksum = Sha256::digest(&head);
+    head.extend_from_slice(&checksum);
+    write_whole(
+        disk,
+        SNAPSHOTS,
+        &snapshot_path(at.head.size),
+        &[&head, state],
+    )
+}
+
+/// The sizes of all snapshots, ascending.
+pub(super) fn list(disk: &dyn Disk) -> io::Result<Vec<u64>> {
+    let names = disk.list(SNAPSHOTS)?;
+    let mut sizes: Vec<u64> = names.iter().filter_map(|name| snapshot_named(name)).collect();
+    sizes.sort_unstable();
+    Ok(sizes)
+}
+
+/// The newest undamaged snapshot of at most this size.
+pub(super) fn load(disk: &dyn Disk, origin: &str, size_max: u64) -> io::Result<LoadedSnapshot> {
+    let mut loaded = LoadedSnapshot::default();
+    for size in list(disk)?.into_iter().rev().filter(|s| *s <= size_max) {
+        match SnapshotFile::open(disk, origin, size).and_then(SnapshotFile::load) {
+            Ok(snapshot) => {
+                loaded.snapshot = Some(snapshot);
+                break;
+            }
+            Err(Unusable::Damaged(why)) => loaded.damaged.push(DamagedSnapshot {
+                size,
+                why: why.into(),
+            }),
+            Err(Unusable::Io(error)) => return Err(error),
+        }
+    }
+    Ok(loaded)
+}
+
+/// The position of a snapshot, if its head is undamaged.
+pub(super) fn position(disk: &dyn Disk, origin: &str, size: u64) -> io::Result<Option<Position>> {
+    match SnapshotFile::open(disk, origin, size) {
+        Ok(file) => Ok(Some(file.position)),
+        Err(Unusable::Damaged(_)) => Ok(None),
+        Err(Unusable::Io(error)) => Err(error),
+    }
+}
+
+enum Unusable {
+    Damaged(&'static str),
+    Io(io::Error),
+}
+
+impl From<io::Error> for Unusable {
+    fn from(error: io::Error) -> Self {
+        Self::Io(error)
+    }
+}
+
+/// A snapshot whose head was read and found whole.
+struct SnapshotFile {
+    file: Arc<dyn DiskFile>,
+    position: Position,
+    state_at: u64,
+    state_bytes: u64,
+    state_hash: Hash,
+}
+
+impl SnapshotFile {
+    fn open(disk: &dyn Disk, origin: &str, size: u64) -> Result<Self, Unusable> {
+        let file = disk.open(&snapshot_path(size), Access::Read)?;
+        let mut bytes = vec![0; FIXED_BYTES + HASH_BYTES * (PARTS_MAX + 1)];
+        let read = read_full(file.as_ref(), &mut bytes, 0)?;
+        let bytes = &bytes[..read];
+        let fixed = bytes
+            .first_chunk::<FIXED_BYTES>()
+            .filter(|fixed| fixed[..8] == MAGIC)
+            .ok_or(Unusable::Damaged("it is not a snapshot"))?;
+        let word = |at: usize| u32::from_le_bytes(fixed[at..at + 4].try_into().expect("4 bytes"));
+        let long = |at: usize| u64::from_le_bytes(fixed[at..at + 8].try_into().expect("8 bytes"));
+        let hash = |at: usize| -> Hash { fixed[at..at + 32].try_into().expect("32 bytes") };
+        if word(8) != VERSION {
+            return Err(Unusable::Damaged("it is of another version"));
+        }
+        // Bounded before it is used: the checksum is looked at only after it.
+        let parts_end = FIXED_BYTES + HASH_BYTES * (word(12) as usize).min(PARTS_MAX);
+        let checksum = bytes.get(parts_end..parts_end + HASH_BYTES);
+        if checksum != Some(Sha256::digest(&bytes[..parts_end.min(read)]).as_slice()) {
+            return Err(Unusable::Damaged("its head does not match its checksum"));
+        }
+        if long(16) != size || hash(64) != origin_hash(origin) {
+            return Err(Unusable::Damaged("it is of another size or origin"));
+        }
+        let parts = bytes[FIXED_BYTES..parts_end]
+            .chunks_exact(HASH_BYTES)
+            .map(|part| part.try_into().expect("32 bytes"))
+            .collect();
+        let tree = Frontier::from_parts(size, parts)
+            .map_err(|_| Unusable::Damaged("its tree does not fit its size"))?;
+        Ok(Self {
+            file,
+            position: Position {
+                head: Head {
+                    size,
+                    hash: hash(32),
+                },
+                tree,
+            },
+            state_at: (parts_end + HASH_BYTES) as u64,
+            state_bytes: long(24),
+            state_hash: hash(96),
+        })
+    }
+
+    fn load(self) -> Result<Snapshot, Unusable> {
+        if self.file.len()? != self.state_at + self.state_bytes {
+            return Err(Unusable::Damaged("it is cut short or too long"));
+        }
+        let length = usize::try_from(self.state_bytes)
+            .map_err(|_| Unusable::Damaged("it is larger than memory"))?;
+        let mut state = vec![0; length];
+        let read = read_full(self.file.as_ref(), &mut state, self.state_at)?;
+        if read != length || Sha256::digest(&state).as_slice() != self.state_hash {
+            return Err(Unusable::Damaged("its state does not match its checksum"));
+        }
+        Ok(Snapshot {
+            position: self.position,
+            state,
+        })
+    }
+}

@@ -1,0 +1,183 @@
+//! Verifying records one after the other: decoded strictly, linked, hashed into chain and tree.
+//!
+//! Recovery and the checkpointer both go through here, so that what is signed is what a restart will accept.
+
+use crate::provider::{Head, Position};
+use leasehold_model::body::{Body, KeyRotated};
+use leasehold_model::frame::signed_message;
+use leasehold_model::record::Hash;
+use leasehold_model::{DecodeError, FORMAT_VERSION, Instant, RawRecord, Record};
+use leasehold_tlog::leaf_hash;
+use std::fmt;
+
+/// A verified stretch of the journal, from where it began to where it stands.
+#[derive(Clone, Debug)]
+pub struct Fold {
+    origin: String,
+    position: Position,
+    /// The key that signs for the position, where it is known.
+    key: Option<[u8; 32]>,
+    stamp: Instant,
+}
+
+/// A record that does not stand.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Broken {
+    pub sequence: u64,
+    pub flaw: Flaw,
+}
+
+/// What is wrong with it.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Flaw {
+    Undecodable(DecodeError),
+    /// It does not carry the hash of the record before it.
+    Link,
+    Sequence {
+        found: u64,
+    },
+    StampWentBack,
+    /// The first record, and only the first, is a genesis record, of this origin and a known format.
+    Genesis(&'static str),
+    /// A key rotation names the key in force and is signed by it and the new one.
+    Rotation,
+}
+
+impl Fold {
+    /// Goes on from a position. What signs there may not be known yet.
+    pub fn new(origin: &str, position: Position, key: Option<[u8; 32]>) -> Self {
+        assert_eq!(
+            position.head.size,
+            position.tree.size(),
+            "chain and tree are of one size"
+        );
+        Self {
+            origin: origin.to_owned(),
+            position,
+            key,
+            stamp: Instant(0),
+        }
+    }
+
+    pub fn position(&self) -> &Position {
+        &self.position
+    }
+    pub fn size(&self) -> u64 {
+        self.position.head.size
+    }
+    /// The key that signs checkpoints of this size.
+    pub fn key(&self) -> Option<[u8; 32]> {
+        self.key
+    }
+    /// Tells it the key in force, learnt from a signature.
+    pub fn set_key(&mut self, key: [u8; 32]) {
+        self.key = Some(key);
+    }
+    /// The stamp of the last record folded.
+    pub fn stamp(&self) -> Instant {
+        self.stamp
+    }
+
+    /// Takes the next record, or says what is wrong with it and stays where it was.
+    pub fn take(&mut self, raw: RawRecord<'_>) -> Result<Hash, Broken> {
+        let sequence = self.size();
+        self.check(raw)
+            .map_err(|flaw| Broken { sequence, flaw })?;
+        let hash = raw.hash();
+        self.position.tree.push(leaf_hash(&hash));
+        self.position.head = Head {
+            size: sequence + 1,
+            hash,
+        };
+        Ok(hash)
+    }
+
+    fn check(&mut self, raw: RawRecord<'_>) -> Result<(), Flaw> {
+        if raw.prev_hash() != self.position.head.hash {
+            return Err(Flaw::Link);
+        }
+        let record = raw.decode().map_err(Flaw::Undecodable)?;
+        if record.sequence != self.size() {
+            return Err(Flaw::Sequence {
+                found: record.sequence,
+            });
+        }
+        if record.stamp < self.stamp {
+            return Err(Flaw::StampWentBack);
+        }
+        let key = self.key_after(&record, raw)?;
+        self.key = key;
+        self.stamp = record.stamp;
+        Ok(())
+    }
+
+    fn key_after(&self, record: &Record, raw: RawRecord<'_>) -> Result<Option<[u8; 32]>, Flaw> {
+        match &record.body {
+            Body::Genesis(_) if record.sequence != 0 => {
+                Err(Flaw::Genesis("a second genesis record"))
+            }
+            Body::Genesis(genesis) if genesis.origin.as_str() != self.origin => {
+                Err(Flaw::Genesis("the genesis record is of another origin"))
+            }
+            Body::Genesis(genesis) if genesis.format_version != FORMAT_VERSION => Err(
+                Flaw::Genesis("the genesis record names another format version"),
+            ),
+            Body::Genesis(genesis) => Ok(Some(genesis.public_key)),
+            _ if record.sequence == 0 => {
+                Err(Flaw::Genesis("the first record is not a genesis record"))
+            }
+            Body::KeyRotated(rotation) => {
+                check_rotation(rotation, record, self.key)?;
+                check_signatures(record, raw)?;
+                Ok(Some(rotation.new_key))
+            }
+            _ => Ok(self.key),
+        }
+    }
+}
+
+/// The part of the rule that holds before the record is signed.
+pub(crate) fn check_rotation(
+    rotation: &KeyRotated,
+    record: &Record,
+    in_force: Option<[u8; 32]>,
+) -> Result<(), Flaw> {
+    let by_both = record.signers.as_slice() == [rotation.old_key, rotation.new_key];
+    let from_the_one_in_force = in_force.is_none_or(|key| key == rotation.old_key);
+    if by_both && from_the_one_in_force {
+        Ok(())
+    } else {
+        Err(Flaw::Rotation)
+    }
+}
+
+fn check_signatures(record: &Record, raw: RawRecord<'_>) -> Result<(), Flaw> {
+    let message = signed_message(&raw.hash());
+    for (index, key) in record.signers.iter().enumerate() {
+        let signature = raw.signature(index).ok_or(Flaw::Rotation)?;
+        leasehold_tlog::verify_raw(key, &message, &signature).map_err(|_| Flaw::Rotation)?;
+    }
+    Ok(())
+}
+
+impl fmt::Display for Flaw {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Undecodable(error) => write!(f, "the record cannot be decoded: {error}"),
+            Self::Link => f.write_str("the record does not carry the hash of the one before it"),
+            Self::Sequence { found } => write!(f, "the record says it is number {found}"),
+            Self::StampWentBack => f.write_str("the record's stamp lies before the last one's"),
+            Self::Genesis(why) => f.write_str(why),
+            Self::Rotation => f.write_str(
+                "the key rotation is not from the key in force, or not signed by both keys",
+            ),
+        }
+    }
+}
+
+impl fmt::Display for Broken {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "record {}: {}", self.sequence, self.flaw)
+    }
+}
+impl std::error::Error for Broken {}

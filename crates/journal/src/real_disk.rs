@@ -1,0 +1,104 @@
+//! The disk of this machine.
+
+use crate::disk::{Access, Disk, DiskFile, DiskLock};
+use std::fs::{self, File, OpenOptions, TryLockError};
+use std::io;
+use std::os::unix::fs::FileExt;
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+
+/// A folder of the machine's file system.
+#[derive(Clone, Debug)]
+pub struct RealDisk {
+    root: PathBuf,
+}
+
+impl RealDisk {
+    /// The folder must be there.
+    pub fn new(root: impl Into<PathBuf>) -> Self {
+        Self { root: root.into() }
+    }
+    pub fn root(&self) -> &Path {
+        &self.root
+    }
+    fn at(&self, path: &str) -> PathBuf {
+        if path.is_empty() {
+            self.root.clone()
+        } else {
+            self.root.join(path)
+        }
+    }
+}
+
+impl Disk for RealDisk {
+    fn list(&self, dir: &str) -> io::Result<Vec<String>> {
+        fs::read_dir(self.at(dir))?
+            // A name that is not UTF-8 is not one of ours; it is shown as well as it can be.
+            .map(|entry| Ok(entry?.file_name().to_string_lossy().into_owned()))
+            .collect()
+    }
+    fn create_dir(&self, dir: &str) -> io::Result<()> {
+        fs::create_dir_all(self.at(dir))
+    }
+    fn open(&self, path: &str, access: Access) -> io::Result<Arc<dyn DiskFile>> {
+        let mut options = OpenOptions::new();
+        options.read(true);
+        match access {
+            Access::Read => {}
+            Access::Update => {
+                options.write(true);
+            }
+            Access::Create => {
+                options.write(true).create(true).truncate(true);
+            }
+        }
+        Ok(Arc::new(RealFile(options.open(self.at(path))?)))
+    }
+    fn remove(&self, path: &str) -> io::Result<()> {
+        fs::remove_file(self.at(path))
+    }
+    fn rename(&self, from: &str, to: &str) -> io::Result<()> {
+        fs::rename(self.at(from), self.at(to))
+    }
+    fn sync_dir(&self, dir: &str) -> io::Result<()> {
+        File::open(self.at(dir))?.sync_all()
+    }
+    fn lock(&self, path: &str) -> io::Result<Box<dyn DiskLock>> {
+        let file = OpenOptions::new()
+            .write(true)
+            .create(true)
+            .truncate(false)
+            .open(self.at(path))?;
+        match file.try_lock() {
+            Ok(()) => Ok(Box::new(RealLock { _file: file })),
+            Err(TryLockError::WouldBlock) => Err(io::ErrorKind::WouldBlock.into()),
+            Err(TryLockError::Error(error)) => Err(error),
+        }
+    }
+}
+
+struct RealFile(File);
+
+impl DiskFile for RealFile {
+    fn read_at(&self, bytes: &mut [u8], offset: u64) -> io::Result<usize> {
+        self.0.read_at(bytes, offset)
+    }
+    fn write_at(&self, bytes: &[u8], offset: u64) -> io::Result<()> {
+        self.0.write_all_at(bytes, offset)
+    }
+    fn sync(&self) -> io::Result<()> {
+        self.0.sync_data()
+    }
+    fn len(&self) -> io::Result<u64> {
+        Ok(self.0.metadata()?.len())
+    }
+    fn set_len(&self, len: u64) -> io::Result<()> {
+        self.0.set_len(len)
+    }
+}
+
+/// The system releases the lock when the file is closed, also when the process dies.
+struct RealLock {
+    _file: File,
+}
+impl DiskLock for RealLock {}

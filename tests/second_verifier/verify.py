@@ -1,0 +1,926 @@
+#!/usr/bin/env python3
+"""A second, independent verifier for the journal format, version 1.
+
+Written from docs/reference/journal-format.md alone (and from C2SP signed-note, tlog-checkpoint,
+tlog-cosignature and RFC 6962), without sight of the first implementation, so that the two can be
+held against each other. Needs Python 3.11 and the `cryptography` package (Ed25519 only).
+
+    verify.py DATA_FOLDER --trust FILE [--archive DIR]... [--json]
+
+Exit status: 0 the journal verifies, 3 it does not, 2 the call or the trust file is unusable.
+
+How it works: one pass over all segments in order keeps the chain (hash, sequence, stamp), the key
+in force and the frontier of the Merkle tree. Whenever the pass arrives at a size for which somebody
+signed a checkpoint (the anchor, a tree file, the trust file's pinned note), it compares. The first
+thing that does not fit ends the pass. "GUESS" marks the places where the page leaves a choice open.
+"""
+
+from __future__ import annotations
+
+import argparse
+import base64
+import binascii
+import hashlib
+import json
+import re
+import sys
+import unicodedata
+import zlib
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any, Callable, Iterator, NoReturn, Optional
+
+from cryptography.exceptions import InvalidSignature
+from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PublicKey
+
+FORMAT_VERSION = 1
+ZERO32 = bytes(32)
+U64 = 1 << 64
+SEGMENT_HEADER, BATCH_HEADER, SLOT = 96, 16, 4096
+MAX_PAYLOAD, MAX_COUNT, MIN_RECORD, MAX_RECORD = 16_777_216, 65_536, 32, 262_144
+RECORD_SIGNATURE_PREFIX = b"leasehold record signature v1\n"
+ED25519, COSIGNATURE_V1 = 1, 4  # C2SP signature types
+
+
+class UsageError(Exception):
+    """The call or the trust file cannot be used (exit 2)."""
+
+
+class Malformed(Exception):
+    """Bytes that do not decode; the caller knows where they lie."""
+
+
+class NotSealed(Malformed):
+    """An `end` line that is missing or does not fit."""
+
+
+class Bad(Exception):
+    """Verification failed, and where."""
+
+    def __init__(self, why: str, *, sequence: Optional[int] = None, segment: Optional[int] = None,
+                 offset: Optional[int] = None, file: Optional[str] = None) -> None:
+        super().__init__(why)
+        self.where = {"sequence": sequence, "segment": segment, "offset": offset, "file": file, "why": why}
+
+
+def sha256(*parts: bytes) -> bytes:
+    return hashlib.sha256(b"".join(parts)).digest()
+
+
+def signature_fits(key: bytes, signature: bytes, message: bytes) -> bool:
+    try:
+        Ed25519PublicKey.from_public_bytes(key).verify(signature, message)
+        return True
+    except (InvalidSignature, ValueError):
+        return False
+
+
+# ---------------------------------------------------------------- primitive encodings
+
+# GUESS: "invisible characters" = Unicode's Default_Ignorable_Code_Point, plus categories Cc, Cf, Zl, Zp.
+_IGNORABLE = re.compile("[\u00ad\u034f\u061c\u115f\u1160\u17b4\u17b5\u180b-\u180f\u200b-\u200f\u202a-\u202e"
+                        "\u2060-\u206f\u3164\ufe00-\ufe0f\ufeff\uffa0\ufff0-\ufff8"
+                        "\U0001bca0-\U0001bca3\U0001d173-\U0001d17a\U000e0000-\U000e0fff]")
+
+
+def check_text(raw: bytes) -> str:
+    if not 1 <= len(raw) <= 128:
+        raise Malformed(f"text of {len(raw)} bytes, not 1 to 128")
+    try:
+        text = raw.decode("utf-8")
+    except UnicodeDecodeError:
+        raise Malformed("text that is not UTF-8") from None
+    if _IGNORABLE.search(text) or any(unicodedata.category(c) in ("Cc", "Cf", "Zl", "Zp") for c in text):
+        raise Malformed("text with a control or invisible character")
+    if text.strip() != text:
+        raise Malformed("text with outer spaces")
+    return text
+
+
+class Reader:
+    """A strict reader: it accepts canonical bytes only."""
+
+    def __init__(self, data: bytes) -> None:
+        self.data, self.pos = data, 0
+
+    def take(self, n: int) -> bytes:
+        if n > len(self.data) - self.pos:
+            raise Malformed(f"ends early: {n} bytes wanted, {len(self.data) - self.pos} left")
+        self.pos += n
+        return self.data[self.pos - n:self.pos]
+
+    def byte(self) -> int:
+        return self.take(1)[0]
+
+    def varint(self, bits: int = 64) -> int:  # GUESS: 64 bits wherever the page gives no other bound
+        value = shift = 0
+        while True:
+            b = self.byte()
+            value |= (b & 0x7F) << shift
+            if value >> bits:
+                raise Malformed(f"varint over {bits} bits")
+            if b < 0x80:
+                if b == 0 and shift:
+                    raise Malformed("varint with a superfluous trailing group")
+                return value
+            shift += 7
+            if shift >= bits:
+                raise Malformed(f"varint over {bits} bits")
+
+    def bool(self) -> bool:
+        b = self.byte()
+        if b > 1:
+            raise Malformed(f"bool of {b}")
+        return b == 1
+
+    def instant(self) -> int:
+        return int.from_bytes(self.take(8), "little")
+
+    def text(self) -> str:
+        return check_text(self.take(self.count(1, 128, "bytes of text")))
+
+    def scaled(self, limit: int = 1 << 120) -> int:
+        word = self.varint(bits=122)
+        n, unit = word >> 2, word & 3
+        if unit and n % 1000 == 0:
+            raise Malformed("scaled number not in its coarsest unit")
+        value = n * 1000 ** (3 - unit)
+        if value >= limit:
+            raise Malformed("scaled number too large")
+        return value
+
+    def span(self) -> int:
+        return self.scaled(U64)
+
+    def count(self, least: int, most: int, what: str) -> int:
+        n = self.varint()
+        if not least <= n <= most:
+            raise Malformed(f"{n} {what}, not {least} to {most}")
+        return n
+
+    def numbers(self, count: int) -> Iterator[int]:
+        """Lease numbers, ascending: the first, then distances minus 1."""
+        number = -1
+        for i in range(count):
+            number = self.varint() if i == 0 else number + 1 + self.varint()
+            if number >= U64:
+                raise Malformed("lease number over 64 bits")
+            yield number
+
+    def activity(self) -> tuple:
+        covered, busy, active, bits = self.span(), self.scaled(), self.span(), self.byte()
+        if bits >> 5:
+            raise Malformed("activity with unknown waiting times")
+        waits = [self.span() if bits >> i & 1 else 0 for i in range(5)]
+        if any(bits >> i & 1 and waits[i] == 0 for i in range(5)):
+            raise Malformed("activity with a waiting time of zero written out")
+        return covered, busy, active, tuple(waits)
+
+
+Parser = Callable[[Reader], Any]
+
+
+def V(r: Reader) -> int: return r.varint()
+def TEXT(r: Reader) -> str: return r.text()
+def SPAN(r: Reader) -> int: return r.span()
+def BOOL(r: Reader) -> bool: return r.bool()
+def INSTANT(r: Reader) -> int: return r.instant()
+def KEY(r: Reader) -> bytes: return r.take(32)
+
+
+def seq(*fields: Parser) -> Parser:
+    return lambda r: tuple(f(r) for f in fields)
+
+
+def option(p: Parser) -> Parser:
+    return lambda r: p(r) if r.bool() else None
+
+
+def items(p: Parser, least: int = 0, most: int = 4096) -> Parser:
+    return lambda r: [p(r) for _ in range(r.count(least, most, "items"))]
+
+
+def choice(what: str, cases: dict[int, Parser]) -> Parser:
+    def parse(r: Reader) -> tuple:
+        tag = r.byte()
+        if tag not in cases:
+            raise Malformed(f"{what} of {tag}")
+        return tag, cases[tag](r)
+    return parse
+
+
+def enum(what: str, highest: int) -> Parser:
+    return choice(what, {i: seq() for i in range(1, highest + 1)})
+
+
+PRIORITY = enum("priority", 3)  # GUESS: wherever a priority is a byte it is 1 to 3, as in tenant.put
+
+
+def LEASES(r: Reader) -> list[int]:
+    return list(r.numbers(r.count(1, 1024, "leases")))
+
+
+def with_activity(r: Reader, count: int, any_carries: bool, before: Parser) -> list[tuple]:
+    rows = [(n, before(r), r.activity() if any_carries and r.bool() else None) for n in r.numbers(count)]
+    if any_carries and all(row[2] is None for row in rows):
+        raise Malformed("says that some lease carries activity, but none does")
+    return rows
+
+
+def REPORTED(r: Reader) -> list[tuple]:
+    count = r.count(1, 1024, "leases")
+    return with_activity(r, count, r.bool(), seq())
+
+
+def RENEWED(r: Reader) -> tuple:
+    count = r.count(1, 1024, "leases")
+    any_carries, earliest = r.bool(), r.instant()
+    rows = with_activity(r, count, any_carries, SPAN)
+    if min(row[1] for row in rows) != 0:
+        raise Malformed("earliest deadline is not that of any lease")
+    if earliest + max(row[1] for row in rows) >= U64:
+        raise Malformed("deadline over 64 bits")
+    return earliest, rows
+
+
+def GRANTED(r: Reader) -> tuple:
+    fixed = seq(V, V, V, SPAN, PRIORITY, V, items(seq(V, V, V), 1, 16))(r)
+    flags = r.varint()
+    if flags >> 9:
+        raise Malformed("lease.granted with unknown flags")
+    rest: list[Parser] = [seq(), seq(), lambda q: q.take(16), V, V, V, V, items(V, 1, 256), V]
+    return fixed, flags, [p(r) for i, p in enumerate(rest) if flags >> i & 1]
+
+
+OPT_SPANS = seq(option(SPAN), option(SPAN), option(SPAN))
+KINDS: dict[int, tuple[str, Parser]] = {
+    1: ("journal.genesis", seq(V, TEXT, KEY, TEXT)),
+    2: ("journal.started", seq(V, TEXT, V, option(seq(INSTANT, INSTANT)))),
+    3: ("journal.heartbeat", seq()),
+    4: ("journal.key_rotated", seq(KEY, KEY)),
+    5: ("journal.clock_jumped", seq(INSTANT)),
+    6: ("settings.changed", seq(SPAN, SPAN, SPAN, SPAN, SPAN)),
+    10: ("class.put", seq(V, TEXT, enum("resource kind", 5), option(TEXT), V, BOOL)),
+    11: ("pool.put", seq(V, TEXT, enum("strategy", 2), OPT_SPANS, OPT_SPANS, option(SPAN))),
+    12: ("pool.deleted", seq(V)),
+    13: ("tenant.put", seq(V, TEXT, option(TEXT), PRIORITY, option(V))),
+    14: ("tenant.deleted", seq(V)),
+    15: ("project.put", seq(V, V, TEXT)),
+    16: ("project.deleted", seq(V)),
+    17: ("user.put", seq(V, V, TEXT)),
+    18: ("user.deleted", seq(V)),
+    19: ("quota.updated", seq(
+        V, V, option(V), option(V), option(V), choice("node scope", {0: seq(), 1: V, 2: seq()}), option(PRIORITY),
+        enum("measure", 3), choice("limit", {1: V, 2: V, 3: seq(V, V, SPAN)}))),
+    20: ("quota.deleted", seq(V)),
+    21: ("quota.burst_ended", seq(V)),
+    30: ("node.put", seq(V, TEXT, V, option(TEXT), option(TEXT), items(seq(TEXT, TEXT)), enum("teardown", 2),
+                         items(seq(V, V)))),
+    31: ("node.deleted", seq(V)),
+    32: ("node.drained", seq(V)),
+    33: ("node.resumed", seq(V)),
+    34: ("node.lost", seq(V, INSTANT)),
+    35: ("node.returned", seq(V)),
+    40: ("lease.granted", GRANTED),
+    41: ("lease.denied", seq(
+        option(V), items(seq(V, V), 0, 16), SPAN, PRIORITY, V,
+        choice("cause", {1: seq(V, V, V, V), 2: seq(V, INSTANT), 3: seq(V, V, V)}))),
+    42: ("lease.renewed", RENEWED),
+    43: ("lease.released", seq(REPORTED, BOOL)),
+    44: ("lease.expired", seq(LEASES, BOOL)),
+    45: ("lease.revoked", seq(LEASES, SPAN)),
+    46: ("lease.teardown_started", seq(LEASES, enum("cause", 2), BOOL)),
+    47: ("lease.torn_down", seq(V, LEASES)),
+    48: ("lease.fenced", seq(LEASES)),
+    49: ("lease.unfenced", seq(LEASES)),
+    50: ("lease.activity", seq(REPORTED)),
+    51: ("lease.preempted", seq(V, PRIORITY, V, LEASES)),
+}
+REASON = choice("reason", {1: V, 2: V, 3: seq(), 4: seq(), 5: seq(), 6: seq(), 7: seq()})
+
+
+@dataclass
+class Record:
+    previous: bytes
+    sequence: int
+    stamp: int
+    kind: int
+    effective: int
+    parts: dict[int, Any]
+    body: Any  # None for an unknown kind
+
+    @property
+    def signers(self) -> list[bytes]:
+        return self.parts.get(10, [])
+
+
+def decode_record(hashed: bytes) -> Record:
+    """The head is decoded for every kind; the body only for those the page lists."""
+    r = Reader(hashed)
+    previous, sequence, stamp, kind, bits = r.take(32), r.varint(), r.instant(), r.varint(), r.varint()
+    if bits >> 12:
+        raise Malformed(f"optional parts {bits:#x} above bit 11")
+    readers: list[Parser] = [SPAN, V, V, V, V, REASON,
+                             lambda q: (option(V)(q), q.take(q.count(1, 64, "bytes of idempotency key")), q.take(16)),
+                             TEXT, TEXT, TEXT, items(KEY, 1, 2), seq()]
+    parts = {i: p(r) for i, p in enumerate(readers) if bits >> i & 1}
+    if parts.get(0) == 0:
+        raise Malformed("effective instant written out although it equals the stamp")
+    if parts.get(0, 0) > stamp:
+        raise Malformed("effective instant before 1970")
+    if 11 in parts and sequence == 0:  # GUESS: there is no record before it whose command it could continue
+        raise Malformed("the first record continues a command")
+    body = None
+    if kind in KINDS:
+        body = KINDS[kind][1](r)
+        if r.pos != len(hashed):
+            raise Malformed(f"{len(hashed) - r.pos} bytes left over after {KINDS[kind][0]}")
+    return Record(previous, sequence, stamp, kind, stamp - parts.get(0, 0), parts, body)
+
+
+# ---------------------------------------------------------------- the tree (RFC 6962)
+
+class Frontier:
+    """The roots of the perfect subtrees of a growing tree, largest first."""
+
+    def __init__(self, size: int = 0, parts: Optional[list[bytes]] = None) -> None:
+        self.size, self.parts = size, list(parts or [])
+
+    def append(self, record_hash: bytes) -> None:
+        node, size = sha256(b"\0", record_hash), self.size
+        while size & 1:
+            node, size = sha256(b"\1", self.parts.pop(), node), size >> 1
+        self.parts.append(node)
+        self.size += 1
+
+    def root(self) -> bytes:
+        if not self.parts:
+            return sha256(b"")
+        node = self.parts[-1]
+        for left in reversed(self.parts[:-1]):
+            node = sha256(b"\1", left, node)
+        return node
+
+
+# ---------------------------------------------------------------- signed notes
+
+def decimal(text: str) -> int:
+    if not re.fullmatch(r"0|[1-9][0-9]{0,19}", text, re.ASCII) or int(text) >= U64:
+        raise Malformed(f"not a plain decimal number: {text[:40]!r}")
+    return int(text)
+
+
+def hex_bytes(text: str, n: int) -> bytes:
+    if not re.fullmatch(f"[0-9a-f]{{{2 * n}}}", text):
+        raise Malformed(f"not {2 * n} lower-case hex digits: {text[:80]!r}")
+    return bytes.fromhex(text)
+
+
+def base64_bytes(text: str) -> bytes:
+    try:
+        raw = base64.b64decode(text, validate=True)
+    except (binascii.Error, ValueError):
+        raise Malformed("bad base64") from None
+    if base64.b64encode(raw).decode() != text:
+        raise Malformed("base64 that is not canonical")
+    return raw
+
+
+def key_id(name: str, kind: int, key: bytes) -> bytes:
+    return sha256(name.encode(), b"\n", bytes([kind]), key)[:4]
+
+
+def check_key_name(name: str) -> str:
+    if not name or "+" in name or any(c.isspace() for c in name):
+        raise Malformed(f"not a C2SP key name: {name!r}")
+    return name
+
+
+def parse_vkey(text: str, kind: int) -> tuple[str, bytes]:
+    """A C2SP verifier key, `name+hash+base64(type, key)`; base64 may itself hold a plus."""
+    pieces = text.split("+", 2)
+    if len(pieces) != 3:
+        raise Malformed(f"not a verifier key: {text!r}")
+    name, raw = check_key_name(pieces[0]), base64_bytes(pieces[2])
+    if len(raw) != 33 or raw[0] != kind:
+        raise Malformed(f"verifier key {name} is not an Ed25519 key of type {kind}")
+    if hex_bytes(pieces[1], 4) != key_id(name, kind, raw[1:]):
+        raise Malformed(f"verifier key {name}: the key id does not fit the key")
+    return name, raw[1:]
+
+
+@dataclass
+class Checkpoint:
+    text: bytes
+    origin: str
+    size: int
+    root: bytes
+    signatures: list[tuple[str, bytes]]
+
+    @classmethod
+    def parse(cls, raw: bytes) -> "Checkpoint":
+        try:
+            note = raw.decode("utf-8")
+        except UnicodeDecodeError:
+            raise Malformed("checkpoint is not UTF-8") from None
+        if any(c < " " and c != "\n" for c in note):
+            raise Malformed("checkpoint with control characters")
+        split = note.rfind("\n\n")
+        if split < 0 or not note.endswith("\n"):
+            raise Malformed("checkpoint without signature lines")
+        text, tail = note[:split + 1], note[split + 2:]
+        lines = text.split("\n")[:-1]
+        if len(lines) != 3 or not lines[0]:
+            raise Malformed("checkpoint does not have exactly origin, size and root")
+        root = base64_bytes(lines[2])
+        if len(root) != 32:
+            raise Malformed("checkpoint's root is not 32 bytes")
+        signatures = []
+        for line in tail.split("\n")[:-1]:
+            pieces = line.split(" ")
+            if len(pieces) != 3 or pieces[0] != "\u2014":
+                raise Malformed("checkpoint with a malformed signature line")
+            blob = base64_bytes(pieces[2])
+            if len(blob) < 5:
+                raise Malformed("checkpoint with a signature that is too short")
+            signatures.append((check_key_name(pieces[1]), blob))
+        if not 1 <= len(signatures) <= 100:
+            raise Malformed(f"checkpoint with {len(signatures)} signatures")
+        return cls(text.encode(), lines[0], decimal(lines[1]), root, signatures)
+
+    def signed_by(self, name: str, key: bytes) -> bool:
+        """By a log's key. Lines of other keys are ignored; a line of this key that does not fit is fatal."""
+        return self._signed(name, key_id(name, ED25519, key), lambda s: signature_fits(key, s, self.text))
+
+    def cosigned_by(self, name: str, key: bytes) -> bool:
+        def fits(s: bytes) -> bool:
+            time = int.from_bytes(s[:8], "big")
+            return len(s) == 72 and time < 1 << 63 and signature_fits(
+                key, s[8:], b"cosignature/v1\ntime %d\n" % time + self.text)
+        return self._signed(name, key_id(name, COSIGNATURE_V1, key), fits)
+
+    def _signed(self, name: str, kid: bytes, fits: Callable[[bytes], bool]) -> bool:
+        mine = [blob[4:] for n, blob in self.signatures if n == name and blob[:4] == kid]
+        if not all(fits(s) for s in mine):
+            raise Malformed(f"checkpoint of size {self.size}: the signature of {name} ({kid.hex()}) is wrong")
+        return bool(mine)
+
+
+# ---------------------------------------------------------------- anchor, tree and trust files
+
+def sealed_lines(raw: bytes, first: str) -> tuple[list[str], Checkpoint]:
+    """Checks the `end` line; returns the lines before `checkpoint`, less the first one, and the note."""
+    start = raw.rfind(b"\nend ", 0, len(raw)) + 1
+    if start == 0 or raw[start:] != b"end " + sha256(raw[:start]).hex().encode() + b"\n":
+        raise NotSealed("its `end` line does not fit")
+    head, mark, note = raw[:start].partition(b"\ncheckpoint\n")
+    try:
+        lines = head.decode("utf-8").split("\n")
+    except UnicodeDecodeError:
+        raise Malformed("not UTF-8") from None
+    if lines[0] != first:
+        raise Malformed(f"begins with {lines[0][:40]!r}, not {first!r} (another format version?)")
+    if not mark:
+        raise Malformed("no `checkpoint` line")
+    return lines[1:], Checkpoint.parse(note)
+
+
+def fields_of(lines: list[str], names: list[str]) -> list[str]:
+    """The values of `name value` lines that must come in exactly this order."""
+    pairs = [line.partition(" ") for line in lines]
+    if [p[0] for p in pairs] != names or any(p[1] != " " for p in pairs):
+        raise Malformed(f"lines are {[p[0] for p in pairs]}, not {names}")
+    return [p[2] for p in pairs]
+
+
+@dataclass
+class Anchor:
+    counter: int
+    origin: str
+    size: int
+    head: bytes
+    root: bytes
+    key_id: bytes
+    checkpoint: Checkpoint
+
+
+def parse_anchor(raw: bytes) -> Anchor:
+    lines, note = sealed_lines(raw, "leasehold-anchor v1")
+    v = fields_of(lines, ["counter", "origin", "epoch", "size", "head", "root", "key", "time"])
+    decimal(v[2]), decimal(v[7])  # epoch and time: checked for form only, the page ties them to nothing
+    anchor = Anchor(decimal(v[0]), v[1], decimal(v[3]), hex_bytes(v[4], 32), hex_bytes(v[5], 32), hex_bytes(v[6], 4), note)
+    if (note.origin, note.size, note.root) != (anchor.origin, anchor.size, anchor.root):
+        raise Malformed("its lines and its checkpoint do not agree")
+    return anchor
+
+
+def read_anchor(path: Path) -> Anchor:
+    if not path.is_file():
+        raise Bad("there is no anchor", file="anchor")
+    data = path.read_bytes()
+    if len(data) > 2 * SLOT:  # GUESS: shorter is accepted (a slot never written), longer is not
+        raise Bad(f"the anchor is {len(data)} bytes long, more than two slots", file="anchor")
+    found: list[Anchor] = []
+    reasons: list[str] = []
+    for n in (0, 1):
+        try:
+            found.append(parse_anchor(data[n * SLOT:(n + 1) * SLOT].rstrip(b"\0")))
+        except NotSealed as e:
+            reasons.append(f"slot {n}: {e}")
+        except Malformed as e:  # GUESS: a slot that is sealed but malformed (or newer) is not passed over
+            raise Bad(f"anchor, slot {n}: {e}", file="anchor") from None
+    if not found:
+        raise Bad("no slot of the anchor fits: " + "; ".join(reasons), file="anchor")
+    if len(found) == 2 and found[0].counter == found[1].counter and found[0] != found[1]:
+        raise Bad("both slots of the anchor have the same counter", file="anchor")
+    return max(found, key=lambda a: a.counter)
+
+
+@dataclass
+class TreeFile:
+    size: int
+    head: bytes
+    parts: list[bytes]
+    checkpoint: Checkpoint
+    name: str
+
+
+def read_tree(path: Path) -> TreeFile:
+    try:
+        lines, note = sealed_lines(path.read_bytes(), "leasehold-tree v1")
+        v = fields_of(lines, ["size", "head"] + ["part"] * (len(lines) - 2))
+        tree = TreeFile(decimal(v[0]), hex_bytes(v[1], 32), [hex_bytes(p, 32) for p in v[2:]], note, path.name)
+        if len(tree.parts) != tree.size.bit_count():
+            raise Malformed(f"{len(tree.parts)} parts for size {tree.size}")
+        if note.size != tree.size or note.root != Frontier(tree.size, tree.parts).root():
+            raise Malformed("its parts do not make the root of its checkpoint")
+        return tree
+    except Malformed as e:
+        raise Bad(f"tree file {path.name}: {e}", file=path.name) from None
+
+
+@dataclass
+class Trust:
+    origin: str
+    keys: list[bytes]
+    witnesses: list[tuple[str, bytes]]
+    pinned: Optional[Checkpoint]
+
+
+def read_trust(path: Path) -> Trust:
+    try:
+        raw = path.read_bytes()
+        head, mark, note = raw.partition(b"\ncheckpoint\n")
+        text = (head + b"\n" if mark else raw).decode("utf-8")
+        if not text.endswith("\n"):
+            raise Malformed("the last line does not end")
+        lines = [line for line in text.split("\n")[:-1] if not line.startswith("#")]
+        if not lines or lines[0] != "leasehold-trust v1":
+            raise Malformed("it does not begin with `leasehold-trust v1`")
+        values: dict[str, list[str]] = {"origin": [], "key": [], "witness": []}
+        for line in lines[1:]:
+            name, space, value = line.partition(" ")
+            if name not in values or not space:
+                raise Malformed(f"a line it should not have: {line[:60]!r}")
+            values[name].append(value)
+        if len(values["origin"]) != 1 or not values["key"]:
+            raise Malformed("it needs one origin line and at least one key line")
+        origin = check_key_name(check_text(values["origin"][0].encode()))
+        keys = [parse_vkey(v, ED25519) for v in values["key"]]
+        if any(name != origin for name, _ in keys):
+            raise Malformed("a key whose name is not the origin")
+        return Trust(origin, [k for _, k in keys], [parse_vkey(v, COSIGNATURE_V1) for v in values["witness"]],
+                     Checkpoint.parse(note) if mark else None)
+    except (OSError, UnicodeDecodeError, Malformed) as e:
+        raise UsageError(f"trust file {path}: {e}") from None
+
+
+# ---------------------------------------------------------------- segments and batches
+
+@dataclass
+class Frame:
+    offset: int
+    hashed: bytes
+    signatures: list[bytes]
+
+
+def sound_batch(data: bytes, at: int) -> Optional[tuple[bytes, int]]:
+    """Payload and record count of the batch at this offset if magic, bounds and checksum fit."""
+    head = data[at:at + BATCH_HEADER]
+    if len(head) < BATCH_HEADER or head[:4] != b"LHB1":
+        return None
+    length, count, crc = (int.from_bytes(head[i:i + 4], "little") for i in (4, 8, 12))
+    if length > MAX_PAYLOAD or not 1 <= count <= MAX_COUNT or at + BATCH_HEADER + length > len(data):
+        return None
+    payload = data[at + BATCH_HEADER:at + BATCH_HEADER + length]
+    return (payload, count) if zlib.crc32(payload, zlib.crc32(head[4:12])) == crc else None
+
+
+def sound_batch_after(data: bytes, at: int) -> Optional[int]:
+    while (at := data.find(b"LHB1", at)) >= 0:
+        if sound_batch(data, at):
+            return at
+        at += 1
+    return None
+
+
+def frames_of(payload: bytes, count: int, base: int) -> Iterator[Frame]:
+    r = Reader(payload)
+    for _ in range(count):
+        offset = base + r.pos
+        word = int.from_bytes(r.take(4), "little")
+        length, signatures = word >> 2, word & 3
+        if not MIN_RECORD <= length <= MAX_RECORD or signatures > 2:
+            raise Malformed(f"a frame of {length} bytes with {signatures} signatures")
+        yield Frame(offset, r.take(length), [r.take(64) for _ in range(signatures)])
+    if r.pos != len(payload):
+        raise Malformed(f"{len(payload) - r.pos} bytes of the batch belong to no record")
+
+
+@dataclass
+class Folder:
+    segments: dict[int, Path] = field(default_factory=dict)
+    trees: dict[int, list[Path]] = field(default_factory=dict)
+
+    @classmethod
+    def scan(cls, data_folder: Path, archives: list[Path]) -> "Folder":
+        """GUESS: an archive holds the files itself or in `journal/`; on a double the data folder counts."""
+        found = cls()
+        for place in [data_folder / "journal", *(p for a in archives for p in (a, a / "journal"))]:
+            for path in sorted(place.iterdir()) if place.is_dir() else []:
+                if m := re.fullmatch(r"([0-9]{8})\.(seg|tree)", path.name, re.ASCII):
+                    number = int(m[1])
+                    if m[2] == "seg":
+                        found.segments.setdefault(number, path)
+                    else:
+                        found.trees.setdefault(number, []).append(path)
+        return found
+
+
+# ---------------------------------------------------------------- the pass
+
+class Verifier:
+    def __init__(self, data_folder: Path, trust: Trust, archives: list[Path]) -> None:
+        self.trust = trust
+        self.folder = Folder.scan(data_folder, archives)
+        self.anchor_path = data_folder / "anchor"
+        self.tree = Frontier()
+        self.first = 0  # sequence of the first record at hand
+        self.head, self.stamp = ZERO32, 0
+        self.key: Optional[bytes] = None  # the one that signs checkpoints of the present size
+        self.segment = 0
+        self.torn: Optional[dict] = None
+        self.unknown = self.rotations = 0
+        self.notes: list[str] = []
+        self.proved: dict[str, Optional[int]] = {"pinned_checkpoint": None, "witness": None, "anchor": None}
+
+    def fail(self, why: str, offset: Optional[int] = None, sequence: Optional[int] = None) -> NoReturn:
+        path = self.folder.segments.get(self.segment)
+        raise Bad(why, sequence=self.tree.size if sequence is None else sequence, segment=self.segment or None,
+                  offset=offset, file=path.name if path else None)
+
+    def run(self) -> None:
+        self.anchor = read_anchor(self.anchor_path)
+        if self.anchor.origin != self.trust.origin:
+            raise Bad(f"the anchor is of {self.anchor.origin!r}, not {self.trust.origin!r}", file="anchor")
+        numbers = sorted(self.folder.segments)
+        if not numbers:
+            raise Bad("there are no segments")
+        for a, b in zip(numbers, numbers[1:]):
+            if b != a + 1:
+                raise Bad(f"segment {a + 1} is missing", segment=a + 1)
+        begun = next((n for n in reversed(numbers) if self.load(n).strip(b"\0")), None)
+        if begun is None:
+            raise Bad("no segment was begun", segment=numbers[0])
+        if 0 in self.folder.segments or 1 in self.folder.trees:
+            raise Bad("there is a segment 0, or a tree file for segment 1")
+        self.enter(numbers[0])
+        for number in numbers:
+            self.segment = number
+            self.check_trees(number)
+            if number <= begun:
+                self.walk(number, self.load(number), last=number == begun)
+        self.check_trees(numbers[-1] + 1)
+        if left := [n for n in self.folder.trees if n > numbers[-1] + 1]:
+            raise Bad(f"tree file {min(left):08}.tree belongs to no segment", file=f"{min(left):08}.tree")
+        if self.anchor.size > self.tree.size:
+            self.fail(f"the journal was cut: the anchor knows {self.anchor.size} records, here are {self.tree.size}")
+        if self.trust.pinned and self.trust.pinned.size > self.tree.size:
+            self.fail(f"the journal was cut: the pinned checkpoint knows {self.trust.pinned.size} records, "
+                      f"here are {self.tree.size}")
+
+    def load(self, number: int) -> bytes:
+        return self.folder.segments[number].read_bytes()
+
+    def enter(self, number: int) -> None:
+        """Sets the state before the first segment at hand."""
+        self.segment = number
+        if number > 1:
+            if number not in self.folder.trees:
+                raise Bad(f"the journal begins with segment {number}, but {number:08}.tree is missing", segment=number)
+            tree = read_tree(self.folder.trees[number][0])
+            signers = [k for k in self.trust.keys if self.note(tree.checkpoint, tree.name, k, ask=True)]
+            if len(set(signers)) != 1:
+                raise Bad(f"{tree.name} is signed by {len(set(signers))} of the trusted keys, not by one",
+                          sequence=tree.size, segment=number, file=tree.name)
+            self.tree, self.head, self.key = Frontier(tree.size, tree.parts), tree.head, signers[0]
+            self.first = tree.size
+            self.notes.append(f"records before {tree.size} are not at hand; the tree file stands for them")
+            for what, size in (("anchor", self.anchor.size),
+                               ("pinned checkpoint", self.trust.pinned.size if self.trust.pinned else U64)):
+                if size < tree.size:  # GUESS: what cannot be compared is not waved through
+                    raise Bad(f"the {what} is of size {size}, before the first record at hand ({tree.size}): "
+                              "it cannot be compared without the earlier segments", sequence=tree.size, segment=number)
+        elif self.anchor.size == 0 or (self.trust.pinned and self.trust.pinned.size == 0):
+            raise Bad("a checkpoint of size 0 proves nothing", file="anchor")  # GUESS: it has no head, no key in force
+        self.arrived()
+
+    def note(self, c: Checkpoint, name: str, key: bytes, ask: bool = False) -> bool:
+        """Origin and signature of a checkpoint, then its witnesses."""
+        try:
+            if c.origin != self.trust.origin:
+                raise Malformed(f"checkpoint of {c.origin!r}, not {self.trust.origin!r}")
+            if not c.signed_by(self.trust.origin, key):
+                if ask:
+                    return False
+                raise Malformed(f"checkpoint of size {c.size} is not signed by the key in force, "
+                                f"{key_id(self.trust.origin, ED25519, key).hex()}")
+            if any([c.cosigned_by(*w) for w in self.trust.witnesses]) and not ask:
+                self.proved["witness"] = max(self.proved["witness"] or 0, c.size)
+        except Malformed as e:
+            raise Bad(f"{name}: {e}", sequence=c.size - 1, segment=self.segment, file=name) from None
+        return True
+
+    def check_trees(self, number: int) -> None:
+        for path in self.folder.trees.get(number, []):
+            tree = read_tree(path)
+            if (tree.size, tree.head, tree.parts) != (self.tree.size, self.head, self.tree.parts):
+                raise Bad(f"{path.name} describes another journal than the {self.tree.size} records before its segment",
+                          sequence=self.tree.size, segment=number, file=path.name)
+            if self.key is not None:
+                self.note(tree.checkpoint, path.name, self.key)
+
+    def walk(self, number: int, data: bytes, last: bool) -> None:
+        end = len(data.rstrip(b"\0"))  # only zeroes after this
+        at = self.header(number, data, last)
+        if at is None:
+            return
+        start = self.tree.size
+        while at < end:
+            batch = sound_batch(data, at)
+            if batch is None:
+                self.maybe_torn(data, at, end, last, "no good batch, and not the torn end of one")
+                break
+            payload, count = batch
+            offset = at
+            try:
+                for frame in frames_of(payload, count, at + BATCH_HEADER):
+                    offset = frame.offset
+                    self.record(frame)
+            except Malformed as e:
+                self.fail(str(e), offset)
+            at += BATCH_HEADER + len(payload)
+        if self.tree.size == start and not last:
+            self.fail("a segment without batches before the last one", SEGMENT_HEADER)
+
+    def maybe_torn(self, data: bytes, at: int, end: int, last: bool, why: str) -> None:
+        later = sound_batch_after(data, at + 1)
+        if not last:
+            self.fail(why + " (other segments follow)", at)
+        if later is not None:
+            self.fail(why + f" (a good batch follows at {later})", at)
+        if self.anchor.size > self.tree.size:
+            self.fail(why + f" (the anchor knows {self.anchor.size} records)", at)
+        self.torn = {"segment": self.segment, "offset": at, "bytes": end - at}
+
+    def header(self, number: int, data: bytes, last: bool) -> Optional[int]:
+        h = data[:SEGMENT_HEADER]
+        if len(h) < SEGMENT_HEADER or zlib.crc32(h[:92]) != int.from_bytes(h[92:], "little"):
+            self.maybe_torn(data, 0, len(data.rstrip(b"\0")), last, "bad segment header")
+            return None
+        version, named = (int.from_bytes(h[i:i + 4], "little") for i in (8, 12))
+        if h[:8] != b"LHSEGMNT":
+            self.fail("not a segment", 0)
+        if version != FORMAT_VERSION:
+            self.fail(f"format version {version}; this verifier knows version {FORMAT_VERSION}", 8)
+        if named != number:
+            self.fail(f"segment says that it is number {named}", 12)
+        if int.from_bytes(h[16:24], "little") != self.tree.size:
+            self.fail(f"segment begins with record {int.from_bytes(h[16:24], 'little')}, not {self.tree.size}", 16)
+        if h[24:56] != self.head:
+            self.fail("segment does not link to the record before it", 24)
+        if h[56:88] != sha256(self.trust.origin.encode()):
+            self.fail(f"segment is not of origin {self.trust.origin!r}", 56)
+        if h[88:92] != bytes(4):
+            self.fail("segment header with something in its zero bytes", 88)
+        return SEGMENT_HEADER
+
+    def record(self, frame: Frame) -> None:
+        """Rules 1 to 5 for one record; Malformed becomes a failure at its place."""
+        r = decode_record(frame.hashed)
+        if r.sequence != self.tree.size:
+            raise Malformed(f"record says sequence {r.sequence}, expected {self.tree.size}")
+        if r.previous != self.head:
+            raise Malformed("record does not link to the one before it: this one or that one was altered")
+        if r.stamp < self.stamp:
+            raise Malformed(f"stamp goes back from {self.stamp} to {r.stamp}")
+        if (r.kind == 1) != (r.sequence == 0):  # GUESS: genesis is the first record and no other
+            raise Malformed("the first record, and no other, is a journal.genesis")
+        digest = sha256(frame.hashed)
+        if len(frame.signatures) != len(r.signers):
+            raise Malformed(f"{len(frame.signatures)} signatures for {len(r.signers)} signers")
+        for signer, signature in zip(r.signers, frame.signatures):
+            if not signature_fits(signer, signature, RECORD_SIGNATURE_PREFIX + digest):
+                raise Malformed(f"signature of {signer.hex()} is wrong")
+        if r.kind == 1:
+            version, origin, self.key, _software = r.body
+            if version != FORMAT_VERSION:
+                raise Malformed(f"journal of format version {version}; this verifier knows version {FORMAT_VERSION}")
+            if origin != self.trust.origin:
+                raise Malformed(f"journal of origin {origin!r}, not {self.trust.origin!r}")
+            if self.key not in self.trust.keys:
+                raise Malformed("the key pinned in the genesis record is not a trusted one")
+        elif r.kind == 4:
+            if r.signers != list(r.body):
+                raise Malformed("key rotation that is not signed by its old and its new key")
+            if r.body[0] != self.key:
+                raise Malformed("key rotation whose old key is not the one in force")
+            self.key, self.rotations = r.body[1], self.rotations + 1
+        self.unknown += r.kind not in KINDS
+        self.head, self.stamp = digest, r.stamp
+        self.tree.append(digest)
+        self.arrived()
+
+    def arrived(self) -> None:
+        """Rules 6 and 7, whenever the journal has grown to a size that somebody signed."""
+        size, pin = self.tree.size, self.trust.pinned
+        if pin is not None and size == pin.size:
+            self.note(pin, "trust file's checkpoint", self.key or b"")
+            if pin.root != self.tree.root():
+                self.fail(f"rewritten or forked: the root at size {size} is not that of the pinned checkpoint",
+                          sequence=size - 1)
+            self.proved["pinned_checkpoint"] = size
+        if size == self.anchor.size:
+            if self.anchor.head != self.head:
+                self.fail(f"rewritten: the head at size {size} is not the anchor's", sequence=size - 1)
+            if self.anchor.root != self.tree.root():
+                self.fail(f"rewritten: the root at size {size} is not the anchor's", sequence=size - 1)
+            if self.anchor.key_id != key_id(self.trust.origin, ED25519, self.key or b""):
+                raise Bad("the anchor names another key than the one in force", sequence=size - 1, file="anchor")
+            self.note(self.anchor.checkpoint, "anchor", self.key or b"")
+            self.proved["anchor"] = size
+
+
+def verify(data_folder: Path, trust: Trust, archives: Optional[list[Path]] = None) -> dict:
+    """The whole judgement as one JSON-ready object."""
+    v = Verifier(data_folder, trust, archives or [])
+    bad: Optional[dict] = None
+    try:
+        v.run()
+    except Bad as e:
+        bad = e.where
+    except OSError as e:
+        bad = Bad(f"cannot be read: {e}", segment=v.segment or None).where
+    # GUESS: evidence from outside the folder comes first, however old; the larger size, at a tie the pin.
+    outside = [(v.proved[k] or 0, k) for k in ("witness", "pinned_checkpoint") if v.proved[k] is not None]
+    complete_to, proved_by = max(outside, key=lambda p: p[0] + (p[1] == "pinned_checkpoint") / 2) if outside else (
+        v.proved["anchor"] or 0, "anchor")
+    return {
+        "ok": bad is None, "origin": trust.origin,
+        "records": v.tree.size, "first_sequence": v.first,
+        "complete_to": complete_to if bad is None else 0, "proved_by": proved_by if bad is None else None,
+        "proofs": v.proved, "segments": len(v.folder.segments), "rotations": v.rotations,
+        "unknown_kinds": v.unknown, "torn": v.torn, "notes": v.notes, "first_bad": bad,
+    }
+
+
+def main(argv: Optional[list[str]] = None) -> int:
+    p = argparse.ArgumentParser(description="Verify a journal (second, independent implementation).")
+    p.add_argument("folder", type=Path, metavar="DATA_FOLDER")
+    p.add_argument("--trust", type=Path, required=True, metavar="FILE")
+    p.add_argument("--archive", type=Path, action="append", default=[], metavar="DIR")
+    p.add_argument("--json", action="store_true")
+    args = p.parse_args(argv)
+    try:
+        for folder in [args.folder, *args.archive]:
+            if not folder.is_dir():
+                raise UsageError(f"not a folder: {folder}")
+        result = verify(args.folder, read_trust(args.trust), args.archive)
+    except UsageError as e:
+        print(f"verify.py: {e}", file=sys.stderr)
+        return 2
+    if args.json:
+        print(json.dumps(result, ensure_ascii=False))
+    elif result["ok"]:
+        print(f"ok: {result['origin']}: records {result['first_sequence']} to {result['records'] - 1}; "
+              f"complete to size {result['complete_to']}, proved by {result['proved_by']}")
+        if result["torn"]:
+            print("torn end, not counted: segment {segment}, offset {offset}, {bytes} bytes".format(**result["torn"]))
+        print("\n".join(f"note: {n}" for n in result["notes"]), end="\n" if result["notes"] else "")
+    else:
+        print("FAILED: record {sequence}, segment {segment}, offset {offset}, file {file}: {why}".format(**result["first_bad"]))
+    return 0 if result["ok"] else 3
+
+
+if __name__ == "__main__":
+    sys.exit(main())
