@@ -24,11 +24,12 @@ pub(crate) struct InOrder {
 pub(crate) struct Claims {
     by_scope: NumberMap<u128, Claimed>,
     in_order: VecDeque<InOrder>,
-    per_owner: NumberMap<u64, u32>,
+    /// Claims of nobody in particular, then of each tenant by number.
+    per_owner: Vec<u32>,
 }
 
-fn owner_key(owner: Option<TenantNo>) -> u64 {
-    owner.map_or(0, |tenant| u64::from(tenant.0) + 1)
+fn owner_place(owner: Option<TenantNo>) -> usize {
+    owner.map_or(0, |tenant| tenant.0 as usize + 1)
 }
 
 impl Claims {
@@ -40,14 +41,23 @@ impl Claims {
         (!over).then_some(*claimed)
     }
 
+    /// Fetches the place of a claim into the cache; see `Engine::warm`.
+    pub(crate) fn touch(&self, scope: u128) -> bool {
+        self.by_scope.contains_key(&scope)
+    }
+
     pub(crate) fn of_owner(&self, owner: Option<TenantNo>) -> u32 {
-        self.per_owner.get(&owner_key(owner)).copied().unwrap_or(0)
+        self.per_owner.get(owner_place(owner)).copied().unwrap_or(0)
     }
 
     pub(crate) fn claim(&mut self, entry: InOrder, claimed: Claimed) {
         self.by_scope.insert(entry.scope, claimed);
         self.in_order.push_back(entry);
-        *self.per_owner.entry(owner_key(entry.owner)).or_insert(0) += 1;
+        let place = owner_place(entry.owner);
+        if self.per_owner.len() <= place {
+            self.per_owner.resize(place + 1, 0);
+        }
+        self.per_owner[place] += 1;
     }
 
     /// Forgets claims that are over at `stamp`, the stamp of a record.
@@ -55,11 +65,7 @@ impl Claims {
         while let Some(oldest) = self.in_order.front().copied().filter(|c| is_over(c.stamp, stamp, window)) {
             self.in_order.pop_front();
             self.by_scope.remove(&oldest.scope);
-            let left = self.per_owner.get_mut(&owner_key(oldest.owner)).expect("an owner with a claim is counted");
-            *left -= 1;
-            if *left == 0 {
-                self.per_owner.remove(&owner_key(oldest.owner));
-            }
+            self.per_owner[owner_place(oldest.owner)] -= 1;
         }
     }
 

@@ -103,6 +103,14 @@ impl Hasher for NumberHasher {
             self.write_u64(u64::from(*byte));
         }
     }
+    /// Scopes of idempotency keys are hashes already.
+    fn write_u128(&mut self, n: u128) {
+        #[expect(clippy::cast_possible_truncation, reason = "any part of a hash is a hash")]
+        {
+            self.0 = n as u64;
+        }
+    }
+    #[inline]
     fn write_u64(&mut self, n: u64) {
         let product = u128::from(n ^ self.0) * 0x9e37_79b9_7f4a_7c15_f39c_c060_5ced_c835;
         #[expect(clippy::cast_possible_truncation, reason = "both halves are folded in")]

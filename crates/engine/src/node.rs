@@ -73,8 +73,8 @@ impl NodeClass {
         }
         let wanted = usize::try_from(quanta.0 / self.per_device).ok()?;
         let whole = self.devices.iter().enumerate().filter(|(_, used)| **used == 0).map(|(index, _)| index);
-        let chosen: Vec<usize> = whole.take(wanted).collect();
-        (chosen.len() == wanted).then(|| chosen.into_iter().fold(0, |set, index| set | 1 << index))
+        let (count, set) = whole.take(wanted).fold((0, 0), |(count, set), index| (count + 1, set | 1 << index));
+        (count == wanted).then_some(set)
     }
 
     /// Moves `quanta` on `devices` in or out of use.

@@ -142,9 +142,14 @@ impl Quota {
 
     /// Counts a lease in or out, at a record's stamp. Returns when a burst timer must be set.
     pub(crate) fn count(&mut self, lease: &Lease, added: bool, stamp: Instant) -> Option<Instant> {
+        if self.tally(lease, added) { self.settle_episode(stamp) } else { None }
+    }
+
+    /// Adds or takes away what a lease uses; answers whether it counts here at all.
+    pub(crate) fn tally(&mut self, lease: &Lease, added: bool) -> bool {
         let facts = Facts::of(lease);
         if !self.concerns(&facts) || !self.covers(lease.pool, lease.node) {
-            return None;
+            return false;
         }
         let amount = self.amount(&facts);
         let by_node = self.measure == Measure::Nodes || self.scope.node == NodeScope::Each;
@@ -160,7 +165,7 @@ impl Quota {
             _ if added => self.used + amount,
             _ => self.used - amount,
         };
-        self.settle_episode(stamp)
+        true
     }
 
     /// Brings the burst episode in line with use and limit. When use has just come down to the

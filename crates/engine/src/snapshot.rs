@@ -1,3 +1,380 @@
-//! x
-#[derive(Debug)]
-pub struct BadSnapshot;
+//! The state as bytes: what a restart loads instead of replaying the whole journal.
+//!
+//! Only what cannot be derived is written, in order of number; counters, lists and timers are
+//! rebuilt. Equal states give equal bytes, so the bytes are also what two states are compared by.
+
+use crate::idempotency::{Claimed, InOrder};
+use crate::lease::{Lease, NONE};
+use crate::node::{Node, NodeClass};
+use crate::quota::{Episode, Quota};
+use crate::state::{GONE_KEPT, Gone, NO_TIMER, Pool, Project, State, Tenant, User, entry_mut};
+use leasehold_model::codec::{DecodeError, Field, Reader, put_varint};
+use leasehold_model::{Instant, NodeNo, QuotaNo, TenantNo};
+use sha2::{Digest, Sha256};
+use std::fmt;
+
+/// The version of these bytes; a snapshot of another version is thrown away and rebuilt.
+const SNAPSHOT_VERSION: u32 = 1;
+
+/// Why bytes are not a snapshot of this version.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum BadSnapshot {
+    OtherVersion(u32),
+    Decode(DecodeError),
+    Inconsistent(&'static str),
+}
+
+impl fmt::Display for BadSnapshot {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::OtherVersion(version) => write!(f, "the snapshot is of version {version}"),
+            Self::Decode(error) => write!(f, "the snapshot cannot be read: {error}"),
+            Self::Inconsistent(what) => write!(f, "the snapshot contradicts itself: {what}"),
+        }
+    }
+}
+impl std::error::Error for BadSnapshot {}
+
+impl From<DecodeError> for BadSnapshot {
+    fn from(error: DecodeError) -> Self {
+        Self::Decode(error)
+    }
+}
+
+/// A table row by row; a deleted row is a zero byte.
+fn put_table<T>(table: &[Option<T>], out: &mut Vec<u8>, mut row: impl FnMut(&T, &mut Vec<u8>)) {
+    put_varint(table.len() as u64, out);
+    for entry in table {
+        out.push(u8::from(entry.is_some()));
+        if let Some(value) = entry {
+            row(value, out);
+        }
+    }
+}
+
+fn get_table<T>(
+    r: &mut Reader<'_>,
+    mut row: impl FnMut(u32, &mut Reader<'_>) -> Result<T, BadSnapshot>,
+) -> Result<Vec<Option<T>>, BadSnapshot> {
+    let n = r.count(usize::MAX)?;
+    let mut table = Vec::with_capacity(n);
+    for place in 0..n {
+        let number = u32::try_from(place).map_err(|_| BadSnapshot::Inconsistent("a table too long"))?;
+        table.push(if bool::get(r)? { Some(row(number, r)?) } else { None });
+    }
+    Ok(table)
+}
+
+impl State {
+    /// The whole state, canonically.
+    pub fn to_snapshot(&self) -> Vec<u8> {
+        let mut out = Vec::with_capacity(256 + self.leases.len() * 72);
+        SNAPSHOT_VERSION.put(&mut out);
+        self.size.put(&mut out);
+        self.last_stamp.put(&mut out);
+        self.origin.put(&mut out);
+        self.public_key.put(&mut out);
+        self.epoch.put(&mut out);
+        self.settings.put(&mut out);
+        put_varint(self.tags.len() as u64, &mut out);
+        self.tags.iter().for_each(|tag| tag.put(&mut out));
+        self.next_lease.put(&mut out);
+        put_table(&self.classes, &mut out, |class, out| class.put(out));
+        put_table(&self.tenants, &mut out, put_tenant);
+        put_table(&self.projects, &mut out, |p, out| (p.tenant, p.name.clone()).put(out));
+        put_table(&self.users, &mut out, |u, out| (u.tenant, u.name.clone()).put(out));
+        put_table(&self.pools, &mut out, put_pool);
+        put_table(&self.nodes, &mut out, put_node);
+        put_table(&self.quotas, &mut out, put_quota);
+        put_varint(self.leases.len() as u64, &mut out);
+        for lease in self.leases.in_order() {
+            put_lease(lease, &mut out);
+        }
+        put_table(&self.gone, &mut out, put_gone);
+        put_varint(self.claims.in_order().len() as u64, &mut out);
+        for (entry, claimed) in self.claims.in_order() {
+            entry.stamp.put(&mut out);
+            entry.scope.put(&mut out);
+            entry.owner.put(&mut out);
+            claimed.payload.put(&mut out);
+            claimed.sequence.put(&mut out);
+        }
+        out
+    }
+
+    /// SHA-256 of the snapshot bytes: two states are equal if their digests are.
+    pub fn digest(&self) -> [u8; 32] {
+        Sha256::digest(self.to_snapshot()).into()
+    }
+
+    pub fn from_snapshot(bytes: &[u8]) -> Result<Self, BadSnapshot> {
+        let mut r = Reader::new(bytes);
+        let version = u32::get(&mut r)?;
+        if version != SNAPSHOT_VERSION {
+            return Err(BadSnapshot::OtherVersion(version));
+        }
+        let mut state = Self {
+            size: Field::get(&mut r)?,
+            last_stamp: Field::get(&mut r)?,
+            origin: Field::get(&mut r)?,
+            public_key: Field::get(&mut r)?,
+            epoch: Field::get(&mut r)?,
+            settings: Field::get(&mut r)?,
+            ..Self::default()
+        };
+        let r = &mut r;
+        for _ in 0..r.count(usize::MAX)? {
+            state.tags.push(Field::get(r)?);
+        }
+        state.next_lease = Field::get(r)?;
+        state.classes = get_table(r, |_, r| Ok(Field::get(r)?))?;
+        state.tenants = get_table(r, |no, r| get_tenant(TenantNo(no), r))?;
+        state.projects = get_table(r, |_, r| {
+            let (tenant, name) = Field::get(r)?;
+            Ok(Project { tenant, name, leases: 0 })
+        })?;
+        state.users = get_table(r, |_, r| {
+            let (tenant, name) = Field::get(r)?;
+            Ok(User { tenant, name })
+        })?;
+        state.pools = get_table(r, |_, r| get_pool(r))?;
+        state.nodes = get_table(r, |no, r| get_node(NodeNo(no), r))?;
+        state.quotas = get_table(r, |no, r| get_quota(QuotaNo(no), r))?;
+        state.rebuild_names();
+        state.rebuild_tenant_quotas()?;
+        for _ in 0..r.count(usize::MAX)? {
+            let lease = get_lease(r)?;
+            state.restore_lease(lease)?;
+        }
+        state.gone = get_table(r, |_, r| get_gone(r))?;
+        if !(state.gone.is_empty() || state.gone.len() == GONE_KEPT) {
+            return Err(BadSnapshot::Inconsistent("a list of ended leases of another length"));
+        }
+        let claims = r.count(usize::MAX)?;
+        state.claims.reserve(claims);
+        for _ in 0..claims {
+            let entry = InOrder { stamp: Field::get(r)?, scope: Field::get(r)?, owner: Field::get(r)? };
+            state.claims.claim(entry, Claimed { payload: Field::get(r)?, sequence: Field::get(r)? });
+        }
+        r.finish()?;
+        state.rebuild_placement()?;
+        let timers = state.true_timers();
+        state.timers.replace(timers);
+        Ok(state)
+    }
+
+    fn rebuild_names(&mut self) {
+        let names = &mut self.names;
+        fn listed<T>(table: &[Option<T>]) -> impl Iterator<Item = (u32, &T)> {
+            (0u32..).zip(table).filter_map(|(no, row)| Some((no, row.as_ref()?)))
+        }
+        names.tenants = listed(&self.tenants).map(|(no, t)| (t.name.clone(), no)).collect();
+        names.projects = listed(&self.projects).map(|(no, p)| ((p.tenant, p.name.clone()), no)).collect();
+        names.users = listed(&self.users).map(|(no, u)| ((u.tenant, u.name.clone()), no)).collect();
+        names.pools = listed(&self.pools).map(|(no, p)| (p.name.clone(), no)).collect();
+        names.classes = listed(&self.classes).map(|(no, c)| (c.name.clone(), no)).collect();
+        names.nodes = listed(&self.nodes).map(|(no, n)| (n.name.clone(), no)).collect();
+    }
+
+    fn rebuild_tenant_quotas(&mut self) -> Result<(), BadSnapshot> {
+        for quota in self.quotas.iter().flatten() {
+            let tenant = entry_mut(&mut self.tenants, quota.scope.tenant.0);
+            tenant.ok_or(BadSnapshot::Inconsistent("a quota of no tenant"))?.quotas.push(quota.number);
+        }
+        Ok(())
+    }
+
+    fn restore_lease(&mut self, lease: Lease) -> Result<(), BadSnapshot> {
+        let tenant = entry_mut(&mut self.tenants, lease.tenant.0).ok_or(BadSnapshot::Inconsistent("no such tenant"))?;
+        tenant.leases += 1;
+        let project = entry_mut(&mut self.projects, lease.project.0);
+        project.ok_or(BadSnapshot::Inconsistent("no such project"))?.leases += 1;
+        let node = entry_mut(&mut self.nodes, lease.node.0).ok_or(BadSnapshot::Inconsistent("no such node"))?;
+        let class = node.classes.iter_mut().find(|c| c.class == lease.class);
+        let class = class.ok_or(BadSnapshot::Inconsistent("a class that the node does not have"))?;
+        if class.free() < lease.quanta.0 || (u64::BITS - lease.devices.leading_zeros()) as usize > class.devices.len() {
+            return Err(BadSnapshot::Inconsistent("more is leased than the node has"));
+        }
+        match lease.phase {
+            crate::lease::Phase::Fenced => class.fenced += lease.quanta.0,
+            phase if phase.is_held() => class.held += lease.quanta.0,
+            _ => class.tearing_down += lease.quanta.0,
+        }
+        class.occupy_devices(lease.devices, lease.quanta, true);
+        if lease.phase != crate::lease::Phase::Fenced {
+            for place in 0..tenant.quotas.len() {
+                let quota = entry_mut(&mut self.quotas, tenant.quotas[place].0).expect("a listed quota exists");
+                quota.tally(&lease, true);
+            }
+        }
+        let slot = self.leases.insert(lease);
+        self.chain_to_node(slot);
+        Ok(())
+    }
+
+    fn rebuild_placement(&mut self) -> Result<(), BadSnapshot> {
+        let numbers: Vec<NodeNo> = self.nodes().map(|node| node.number).collect();
+        for number in numbers {
+            let pool = self.node(number).expect("it was just listed").pool;
+            let pool = entry_mut(&mut self.pools, pool.0).ok_or(BadSnapshot::Inconsistent("no such pool"))?;
+            pool.nodes += 1;
+            self.list_node(number);
+        }
+        Ok(())
+    }
+}
+
+fn put_tenant(t: &Tenant, out: &mut Vec<u8>) {
+    t.name.put(out);
+    t.tag.put(out);
+    t.max_priority.put(out);
+    t.max_evicted_quanta_per_hour.put(out);
+}
+
+fn get_tenant(number: TenantNo, r: &mut Reader<'_>) -> Result<Tenant, BadSnapshot> {
+    Ok(Tenant {
+        number,
+        name: Field::get(r)?,
+        tag: Field::get(r)?,
+        max_priority: Field::get(r)?,
+        max_evicted_quanta_per_hour: Field::get(r)?,
+        quotas: Vec::new(),
+        leases: 0,
+    })
+}
+
+fn put_pool(p: &Pool, out: &mut Vec<u8>) {
+    p.name.put(out);
+    p.strategy.put(out);
+    p.ttl_max.put(out);
+    p.lifetime_max.put(out);
+    p.grace.put(out);
+}
+
+fn get_pool(r: &mut Reader<'_>) -> Result<Pool, BadSnapshot> {
+    Ok(Pool {
+        name: Field::get(r)?,
+        strategy: Field::get(r)?,
+        ttl_max: Field::get(r)?,
+        lifetime_max: Field::get(r)?,
+        grace: Field::get(r)?,
+        nodes: 0,
+        by_free: Vec::new(),
+    })
+}
+
+fn put_node(n: &Node, out: &mut Vec<u8>) {
+    n.name.put(out);
+    n.pool.put(out);
+    n.rack.put(out);
+    n.zone.put(out);
+    n.labels.put(out);
+    n.teardown.put(out);
+    n.drained.put(out);
+    n.lost.put(out);
+    put_varint(n.classes.len() as u64, out);
+    for class in &n.classes {
+        class.class.put(out);
+        class.capacity.put(out);
+        class.per_device.put(out);
+    }
+}
+
+fn get_node(number: NodeNo, r: &mut Reader<'_>) -> Result<Node, BadSnapshot> {
+    let mut node = Node::new(number, Field::get(r)?, Field::get(r)?);
+    node.rack = Field::get(r)?;
+    node.zone = Field::get(r)?;
+    node.labels = Field::get(r)?;
+    node.teardown = Field::get(r)?;
+    node.drained = Field::get(r)?;
+    node.lost = Field::get(r)?;
+    for _ in 0..r.count(usize::MAX)? {
+        let (class, capacity, per_device) = (Field::get(r)?, Field::get(r)?, u64::get(r)?);
+        let per_device = (per_device > 0).then_some(per_device);
+        node.classes.push(NodeClass::new(class, capacity, per_device));
+    }
+    Ok(node)
+}
+
+fn put_quota(q: &Quota, out: &mut Vec<u8>) {
+    q.scope.put(out);
+    q.measure.put(out);
+    q.limit.put(out);
+    q.episode.map(|e| (e.started_at, e.below_since)).put(out);
+}
+
+fn get_quota(number: QuotaNo, r: &mut Reader<'_>) -> Result<Quota, BadSnapshot> {
+    let mut quota = Quota::new(number, Field::get(r)?, Field::get(r)?, Field::get(r)?);
+    let episode: Option<(Instant, Option<Instant>)> = Field::get(r)?;
+    quota.episode = episode.map(|(started_at, below_since)| Episode { started_at, below_since });
+    Ok(quota)
+}
+
+/// The fields of a lease that are its own; its timer and its neighbours are derived.
+fn put_lease(l: &Lease, out: &mut Vec<u8>) {
+    l.number.put(out);
+    (l.number.0 - l.gang.0).put(out);
+    l.gang_len.put(out);
+    l.quanta.put(out);
+    l.devices.put(out);
+    l.granted_at.put(out);
+    l.expires_at.put(out);
+    l.ended_at.put(out);
+    l.limit_at.put(out);
+    l.grace.put(out);
+    l.reported_to.put(out);
+    l.tenant.put(out);
+    l.project.put(out);
+    l.user.put(out);
+    l.node.put(out);
+    l.pool.put(out);
+    l.tag.put(out);
+    l.class.put(out);
+    l.phase.put(out);
+    l.priority.put(out);
+    l.sensitive.put(out);
+    l.over_soft.put(out);
+}
+
+fn get_lease(r: &mut Reader<'_>) -> Result<Lease, BadSnapshot> {
+    let number = leasehold_model::LeaseNo::get(r)?;
+    let gang = number.0.checked_sub(u64::get(r)?).ok_or(BadSnapshot::Inconsistent("a gang after its member"))?;
+    Ok(Lease {
+        number,
+        gang: leasehold_model::LeaseNo(gang),
+        gang_len: Field::get(r)?,
+        quanta: Field::get(r)?,
+        devices: Field::get(r)?,
+        granted_at: Field::get(r)?,
+        expires_at: Field::get(r)?,
+        ended_at: Field::get(r)?,
+        limit_at: Field::get(r)?,
+        grace: Field::get(r)?,
+        reported_to: Field::get(r)?,
+        tenant: Field::get(r)?,
+        project: Field::get(r)?,
+        user: Field::get(r)?,
+        node: Field::get(r)?,
+        pool: Field::get(r)?,
+        tag: Field::get(r)?,
+        class: Field::get(r)?,
+        phase: Field::get(r)?,
+        priority: Field::get(r)?,
+        sensitive: Field::get(r)?,
+        over_soft: Field::get(r)?,
+        timer: NO_TIMER,
+        node_next: NONE,
+        node_prev: NONE,
+    })
+}
+
+fn put_gone(g: &Gone, out: &mut Vec<u8>) {
+    g.lease.put(out);
+    g.tenant.put(out);
+    g.phase.put(out);
+    g.at.put(out);
+}
+
+fn get_gone(r: &mut Reader<'_>) -> Result<Gone, BadSnapshot> {
+    Ok(Gone { lease: Field::get(r)?, tenant: Field::get(r)?, phase: Field::get(r)?, at: Field::get(r)? })
+}

@@ -31,12 +31,7 @@ impl Admission {
         Ok(admitted)
     }
 
-    fn take(
-        &mut self,
-        sequence: u64,
-        raw: RawRecord<'_>,
-        keys: &Keys,
-    ) -> Result<(), AppendError> {
+    fn take(&mut self, sequence: u64, raw: RawRecord<'_>, keys: &Keys) -> Result<(), AppendError> {
         let refused = |why| AppendError::Refused { sequence, why };
         let stamp = sequence_and_stamp(raw)
             .filter(|(found, _)| *found == sequence)
@@ -76,7 +71,7 @@ impl Admission {
     }
 }
 
-fn sequence_and_stamp(raw: RawRecord<'_>) -> Option<(u64, Instant)> {
+pub(crate) fn sequence_and_stamp(raw: RawRecord<'_>) -> Option<(u64, Instant)> {
     let mut r = Reader::new(raw.bytes.get(32..)?);
     Some((r.varint().ok()?, Instant::get(&mut r).ok()?))
 }

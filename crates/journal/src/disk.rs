@@ -67,8 +67,5 @@ pub(crate) fn read_full(file: &dyn DiskFile, bytes: &mut [u8], offset: u64) -> i
 
 /// Whether the error says that there is no room, which is survivable where no record depends on it.
 pub(crate) fn is_full(error: &io::Error) -> bool {
-    matches!(
-        error.kind(),
-        io::ErrorKind::StorageFull | io::ErrorKind::QuotaExceeded
-    )
+    matches!(error.kind(), io::ErrorKind::StorageFull | io::ErrorKind::QuotaExceeded)
 }

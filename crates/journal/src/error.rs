@@ -17,10 +17,7 @@ impl Failure {
     }
     pub(crate) fn mismatch(what: impl fmt::Display) -> Self {
         let message = format!("what was read back is not what was appended: {what}");
-        Self(Arc::new(io::Error::new(
-            io::ErrorKind::InvalidData,
-            message,
-        )))
+        Self(Arc::new(io::Error::new(io::ErrorKind::InvalidData, message)))
     }
     pub(crate) fn closed() -> Self {
         Self(Arc::new(io::Error::other("the journal was closed")))
@@ -55,14 +52,10 @@ pub enum AppendError {
 impl fmt::Display for AppendError {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
-            Self::Full => write!(
-                f,
-                "the journal has no room: the disk is full, or no segment was prepared"
-            ),
-            Self::TooLarge { bytes, bytes_max } => write!(
-                f,
-                "a batch of {bytes} bytes does not fit a segment, which holds {bytes_max}"
-            ),
+            Self::Full => write!(f, "the journal has no room: the disk is full, or no segment was prepared"),
+            Self::TooLarge { bytes, bytes_max } => {
+                write!(f, "a batch of {bytes} bytes does not fit a segment, which holds {bytes_max}")
+            }
             Self::MissingKey(missing) => missing.fmt(f),
             Self::Refused { sequence, why } => write!(f, "record {sequence} is refused: {why}"),
             Self::Failed(failure) => write!(f, "the journal has stopped: {failure}"),
@@ -84,10 +77,9 @@ pub enum PrepareError {
 impl fmt::Display for PrepareError {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
-            Self::Full(error) => write!(
-                f,
-                "no room for the next segment: {error}; free some space, or move old segments away"
-            ),
+            Self::Full(error) => {
+                write!(f, "no room for the next segment: {error}; free some space, or move old segments away")
+            }
             Self::Io(error) => write!(f, "the next segment could not be allocated: {error}"),
             Self::Failed(failure) => write!(f, "the journal has stopped: {failure}"),
         }
@@ -119,24 +111,14 @@ pub enum ReadError {
 impl fmt::Display for ReadError {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
-            Self::Archived { segment } => write!(
-                f,
-                "segment {segment:08} was moved away; bring it back to read its records"
-            ),
-            Self::Corrupt {
-                segment,
-                offset,
-                sequence,
-                why,
-            } => write!(
-                f,
-                "segment {segment:08} is damaged at offset {offset} (record {sequence}): {why}"
-            ),
+            Self::Archived { segment } => {
+                write!(f, "segment {segment:08} was moved away; bring it back to read its records")
+            }
+            Self::Corrupt { segment, offset, sequence, why } => {
+                write!(f, "segment {segment:08} is damaged at offset {offset} (record {sequence}): {why}")
+            }
             Self::BrokenChain { sequence } => {
-                write!(
-                    f,
-                    "record {sequence} does not carry the hash of the record before it"
-                )
+                write!(f, "record {sequence} does not carry the hash of the record before it")
             }
             Self::Io(error) => write!(f, "the journal cannot be read: {error}"),
         }
@@ -163,10 +145,7 @@ impl fmt::Display for SnapshotError {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
             Self::NotCheckpointed { size } => {
-                write!(
-                    f,
-                    "a snapshot of size {size} is ahead of the newest checkpoint"
-                )
+                write!(f, "a snapshot of size {size} is ahead of the newest checkpoint")
             }
             Self::Io(error) => write!(f, "snapshots: {error}"),
         }
@@ -187,7 +166,9 @@ pub enum KeyringError {
     /// The file is not a keyring.
     Malformed,
     /// Others may read the file.
-    TooOpen { mode: u32 },
+    TooOpen {
+        mode: u32,
+    },
     Io(io::Error),
 }
 
@@ -275,12 +256,7 @@ impl OpenError {
     }
 
     pub(crate) fn broken(segment: u32, offset: u64, broken: &Broken) -> Self {
-        Self::Corrupt {
-            segment,
-            offset,
-            sequence: broken.sequence,
-            why: broken.flaw.to_string(),
-        }
+        Self::Corrupt { segment, offset, sequence: broken.sequence, why: broken.flaw.to_string() }
     }
 
     /// Stable, for programs.
@@ -337,18 +313,16 @@ impl fmt::Display for OpenError {
                 "{path} has format version {version}, which is newer than this program; use the program that wrote it"
             ),
             Self::ForeignFile { path } => write!(f, "{path} does not belong here; move it away"),
-            Self::WrongOrigin { path, expected } => write!(
-                f,
-                "{path} belongs to another origin than {expected}; check the configured origin and folder"
-            ),
+            Self::WrongOrigin { path, expected } => {
+                write!(f, "{path} belongs to another origin than {expected}; check the configured origin and folder")
+            }
             Self::MissingSegment { segment } => write!(
                 f,
                 "journal/{segment:08}.seg is missing, and no tree file and snapshot stand in for it; bring it back from the archive"
             ),
-            Self::MissingKey { key } => write!(
-                f,
-                "the anchor is signed by key {key}, which is not in the keyring; restore the key file"
-            ),
+            Self::MissingKey { key } => {
+                write!(f, "the anchor is signed by key {key}, which is not in the keyring; restore the key file")
+            }
             Self::Io { doing, error } => write!(f, "{doing}: {error}"),
         }
     }

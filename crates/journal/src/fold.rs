@@ -2,12 +2,14 @@
 //!
 //! Recovery and the checkpointer both go through here, so that what is signed is what a restart will accept.
 
+use crate::error::Failure;
+use crate::keyring::Keys;
 use crate::provider::{Head, Position};
 use leasehold_model::body::{Body, KeyRotated};
 use leasehold_model::frame::signed_message;
 use leasehold_model::record::Hash;
 use leasehold_model::{DecodeError, FORMAT_VERSION, Instant, RawRecord, Record};
-use leasehold_tlog::leaf_hash;
+use leasehold_tlog::{Checkpoint, SigningKey, leaf_hash};
 use std::fmt;
 
 /// A verified stretch of the journal, from where it began to where it stands.
@@ -46,17 +48,8 @@ pub enum Flaw {
 impl Fold {
     /// Goes on from a position. What signs there may not be known yet.
     pub fn new(origin: &str, position: Position, key: Option<[u8; 32]>) -> Self {
-        assert_eq!(
-            position.head.size,
-            position.tree.size(),
-            "chain and tree are of one size"
-        );
-        Self {
-            origin: origin.to_owned(),
-            position,
-            key,
-            stamp: Instant(0),
-        }
+        assert_eq!(position.head.size, position.tree.size(), "chain and tree are of one size");
+        Self { origin: origin.to_owned(), position, key, stamp: Instant(0) }
     }
 
     pub fn position(&self) -> &Position {
@@ -73,22 +66,35 @@ impl Fold {
     pub fn set_key(&mut self, key: [u8; 32]) {
         self.key = Some(key);
     }
+    /// Tells it the stamp of the last record before the position.
+    pub(crate) fn set_stamp(&mut self, stamp: Instant) {
+        self.stamp = stamp;
+    }
     /// The stamp of the last record folded.
     pub fn stamp(&self) -> Instant {
         self.stamp
     }
 
+    /// A signed checkpoint of the position, and the key that signed it.
+    pub(crate) fn sign(&self, keys: &Keys) -> Result<(String, SigningKey), Failure> {
+        // Before the genesis record no key is in force; the oldest will be the one it pins.
+        let key = match self.key {
+            Some(public_key) => keys.by_public_key(&public_key),
+            None => Some(keys.oldest()),
+        };
+        let key = key.ok_or_else(|| Failure::mismatch("the key in force is not in the keyring"))?;
+        let checkpoint =
+            Checkpoint::new(&self.origin, self.size(), self.position.tree.root()).map_err(Failure::mismatch)?;
+        Ok((checkpoint.sign(&key), key))
+    }
+
     /// Takes the next record, or says what is wrong with it and stays where it was.
     pub fn take(&mut self, raw: RawRecord<'_>) -> Result<Hash, Broken> {
         let sequence = self.size();
-        self.check(raw)
-            .map_err(|flaw| Broken { sequence, flaw })?;
+        self.check(raw).map_err(|flaw| Broken { sequence, flaw })?;
         let hash = raw.hash();
         self.position.tree.push(leaf_hash(&hash));
-        self.position.head = Head {
-            size: sequence + 1,
-            hash,
-        };
+        self.position.head = Head { size: sequence + 1, hash };
         Ok(hash)
     }
 
@@ -98,9 +104,7 @@ impl Fold {
         }
         let record = raw.decode().map_err(Flaw::Undecodable)?;
         if record.sequence != self.size() {
-            return Err(Flaw::Sequence {
-                found: record.sequence,
-            });
+            return Err(Flaw::Sequence { found: record.sequence });
         }
         if record.stamp < self.stamp {
             return Err(Flaw::StampWentBack);
@@ -113,19 +117,15 @@ impl Fold {
 
     fn key_after(&self, record: &Record, raw: RawRecord<'_>) -> Result<Option<[u8; 32]>, Flaw> {
         match &record.body {
-            Body::Genesis(_) if record.sequence != 0 => {
-                Err(Flaw::Genesis("a second genesis record"))
-            }
+            Body::Genesis(_) if record.sequence != 0 => Err(Flaw::Genesis("a second genesis record")),
             Body::Genesis(genesis) if genesis.origin.as_str() != self.origin => {
                 Err(Flaw::Genesis("the genesis record is of another origin"))
             }
-            Body::Genesis(genesis) if genesis.format_version != FORMAT_VERSION => Err(
-                Flaw::Genesis("the genesis record names another format version"),
-            ),
-            Body::Genesis(genesis) => Ok(Some(genesis.public_key)),
-            _ if record.sequence == 0 => {
-                Err(Flaw::Genesis("the first record is not a genesis record"))
+            Body::Genesis(genesis) if genesis.format_version != FORMAT_VERSION => {
+                Err(Flaw::Genesis("the genesis record names another format version"))
             }
+            Body::Genesis(genesis) => Ok(Some(genesis.public_key)),
+            _ if record.sequence == 0 => Err(Flaw::Genesis("the first record is not a genesis record")),
             Body::KeyRotated(rotation) => {
                 check_rotation(rotation, record, self.key)?;
                 check_signatures(record, raw)?;
@@ -137,18 +137,10 @@ impl Fold {
 }
 
 /// The part of the rule that holds before the record is signed.
-pub(crate) fn check_rotation(
-    rotation: &KeyRotated,
-    record: &Record,
-    in_force: Option<[u8; 32]>,
-) -> Result<(), Flaw> {
+pub(crate) fn check_rotation(rotation: &KeyRotated, record: &Record, in_force: Option<[u8; 32]>) -> Result<(), Flaw> {
     let by_both = record.signers.as_slice() == [rotation.old_key, rotation.new_key];
     let from_the_one_in_force = in_force.is_none_or(|key| key == rotation.old_key);
-    if by_both && from_the_one_in_force {
-        Ok(())
-    } else {
-        Err(Flaw::Rotation)
-    }
+    if by_both && from_the_one_in_force { Ok(()) } else { Err(Flaw::Rotation) }
 }
 
 fn check_signatures(record: &Record, raw: RawRecord<'_>) -> Result<(), Flaw> {
@@ -168,9 +160,7 @@ impl fmt::Display for Flaw {
             Self::Sequence { found } => write!(f, "the record says it is number {found}"),
             Self::StampWentBack => f.write_str("the record's stamp lies before the last one's"),
             Self::Genesis(why) => f.write_str(why),
-            Self::Rotation => f.write_str(
-                "the key rotation is not from the key in force, or not signed by both keys",
-            ),
+            Self::Rotation => f.write_str("the key rotation is not from the key in force, or not signed by both keys"),
         }
     }
 }

@@ -23,10 +23,7 @@ pub struct Keys {
 impl Keys {
     /// A keyring with one key. The seed is 32 bytes of the caller's best randomness.
     pub fn new(origin: &str, seed: &[u8; 32]) -> Result<Self, KeyringError> {
-        let keys = Self {
-            origin: origin.to_owned(),
-            keys: RwLock::default(),
-        };
+        let keys = Self { origin: origin.to_owned(), keys: RwLock::default() };
         keys.add(seed)?;
         Ok(keys)
     }
@@ -104,11 +101,7 @@ impl Keys {
             Err(error) if error.kind() != std::io::ErrorKind::NotFound => return Err(error.into()),
             _ => {}
         }
-        let mut file = OpenOptions::new()
-            .write(true)
-            .create_new(true)
-            .mode(0o600)
-            .open(&temporary)?;
+        let mut file = OpenOptions::new().write(true).create_new(true).mode(0o600).open(&temporary)?;
         file.write_all(text.as_bytes())?;
         file.sync_all()?;
         fs::rename(&temporary, path)?;
@@ -128,15 +121,8 @@ impl Signer for Keys {
 
 impl fmt::Debug for Keys {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let ids = self.read(|keys| {
-            keys.iter()
-                .map(|key| key.verifier().id().to_string())
-                .collect::<Vec<_>>()
-        });
-        f.debug_struct("Keys")
-            .field("origin", &self.origin)
-            .field("ids", &ids)
-            .finish_non_exhaustive()
+        let ids = self.read(|keys| keys.iter().map(|key| key.verifier().id().to_string()).collect::<Vec<_>>());
+        f.debug_struct("Keys").field("origin", &self.origin).field("ids", &ids).finish_non_exhaustive()
     }
 }
 
@@ -158,20 +144,13 @@ mod tests {
         assert!(!format!("{loaded:?}").contains("0707"));
 
         fs::set_permissions(&path, fs::Permissions::from_mode(0o640)).unwrap();
-        assert!(matches!(
-            Keys::load(&path),
-            Err(KeyringError::TooOpen { mode: 0o640 })
-        ));
+        assert!(matches!(Keys::load(&path), Err(KeyringError::TooOpen { mode: 0o640 })));
     }
 
     #[test]
     fn other_files_are_no_keyrings() {
-        for text in [
-            "",
-            "leasehold-key v1\n",
-            "leasehold-key v1\norigin a\n",
-            "leasehold-key v2\norigin a\nseed 00\n",
-        ] {
+        for text in ["", "leasehold-key v1\n", "leasehold-key v1\norigin a\n", "leasehold-key v2\norigin a\nseed 00\n"]
+        {
             assert!(Keys::parse(text).is_none(), "{text:?}");
         }
     }

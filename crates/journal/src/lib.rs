@@ -8,10 +8,10 @@
 //! (`conformance`). Bytes: `docs/reference/journal-format.md`. Rules: SEMANTICS 6.
 //! Never: what records mean (but for genesis and key rotation), a clock, randomness, a retry of a failed sync.
 
+mod admission;
 #[cfg(any(test, feature = "testing"))]
 pub mod conformance;
 pub mod disk;
-mod admission;
 mod error;
 mod file;
 mod fold;
@@ -22,17 +22,14 @@ mod real_disk;
 mod retention;
 mod text;
 
-pub use error::{
-    AppendError, Failure, KeyringError, OpenError, PrepareError, ReadError,
-    SnapshotError,
-};
+pub use error::{AppendError, Failure, KeyringError, OpenError, PrepareError, ReadError, SnapshotError};
 pub use file::{FileJournal, Options, Recovered, TornTail};
 pub use fold::{Broken, Flaw, Fold};
 pub use keyring::Keys;
 pub use memory::MemoryJournal;
 pub use provider::{
-    DamagedSnapshot, Head, Journal, LoadedSnapshot, Position, SignedCheckpoint, Snapshot,
-    StoredRecord, Visit, VisitVerified,
+    DamagedSnapshot, Head, Journal, LoadedSnapshot, Position, SignedCheckpoint, Snapshot, StoredRecord, Visit,
+    VisitVerified,
 };
 pub use real_disk::RealDisk;
 pub use retention::{SNAPSHOT_EVERY, SNAPSHOTS_NEWEST, snapshots_to_remove};

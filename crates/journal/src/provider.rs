@@ -17,10 +17,7 @@ pub struct Head {
 
 impl Head {
     /// Before the first record.
-    pub const EMPTY: Self = Self {
-        size: 0,
-        hash: [0; 32],
-    };
+    pub const EMPTY: Self = Self { size: 0, hash: [0; 32] };
 }
 
 /// A head with the tree over the same records: all that is needed to verify from there on.
@@ -33,10 +30,7 @@ pub struct Position {
 
 impl Position {
     pub fn empty() -> Self {
-        Self {
-            head: Head::EMPTY,
-            tree: Frontier::new(),
-        }
+        Self { head: Head::EMPTY, tree: Frontier::new() }
     }
     pub fn size(&self) -> u64 {
         self.head.size
@@ -68,10 +62,7 @@ pub struct StoredRecord {
 
 impl StoredRecord {
     pub fn raw(&self) -> RawRecord<'_> {
-        RawRecord {
-            bytes: &self.bytes,
-            signatures: &self.signatures,
-        }
+        RawRecord { bytes: &self.bytes, signatures: &self.signatures }
     }
     pub fn decode(&self) -> Result<Record, DecodeError> {
         self.raw().decode()
@@ -156,10 +147,7 @@ pub trait Journal: Send + Sync {
                 return ControlFlow::Break(());
             }
             let hash = record.hash();
-            at = Head {
-                size: sequence + 1,
-                hash,
-            };
+            at = Head { size: sequence + 1, hash };
             visit(sequence, record, &hash)
         })?;
         match broken {
@@ -172,10 +160,7 @@ pub trait Journal: Send + Sync {
     fn record(&self, sequence: u64) -> Result<Option<StoredRecord>, ReadError> {
         let mut found = None;
         self.scan(sequence, &mut |_, record| {
-            found = Some(StoredRecord {
-                bytes: record.bytes.to_vec(),
-                signatures: record.signatures.to_vec(),
-            });
+            found = Some(StoredRecord { bytes: record.bytes.to_vec(), signatures: record.signatures.to_vec() });
             ControlFlow::Break(())
         })?;
         Ok(found)

@@ -22,11 +22,7 @@ impl RealDisk {
         &self.root
     }
     fn at(&self, path: &str) -> PathBuf {
-        if path.is_empty() {
-            self.root.clone()
-        } else {
-            self.root.join(path)
-        }
+        if path.is_empty() { self.root.clone() } else { self.root.join(path) }
     }
 }
 
@@ -64,11 +60,7 @@ impl Disk for RealDisk {
         File::open(self.at(dir))?.sync_all()
     }
     fn lock(&self, path: &str) -> io::Result<Box<dyn DiskLock>> {
-        let file = OpenOptions::new()
-            .write(true)
-            .create(true)
-            .truncate(false)
-            .open(self.at(path))?;
+        let file = OpenOptions::new().write(true).create(true).truncate(false).open(self.at(path))?;
         match file.try_lock() {
             Ok(()) => Ok(Box::new(RealLock { _file: file })),
             Err(TryLockError::WouldBlock) => Err(io::ErrorKind::WouldBlock.into()),

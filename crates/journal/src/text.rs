@@ -6,13 +6,11 @@ use std::fmt::Write;
 
 /// Lower-case hex.
 pub(crate) fn hex(bytes: &[u8]) -> String {
-    bytes
-        .iter()
-        .fold(String::with_capacity(bytes.len() * 2), |mut text, byte| {
-            // Writing to a string cannot fail.
-            let _ = write!(text, "{byte:02x}");
-            text
-        })
+    bytes.iter().fold(String::with_capacity(bytes.len() * 2), |mut text, byte| {
+        // Writing to a string cannot fail.
+        let _ = write!(text, "{byte:02x}");
+        text
+    })
 }
 
 /// Exactly 64 lower-case hex digits.
@@ -36,9 +34,7 @@ pub(crate) fn parse_hash(text: &str) -> Option<Hash> {
 /// Digits without a sign or a leading zero.
 pub(crate) fn parse_number(text: &str) -> Option<u64> {
     let canonical = text == "0" || !text.starts_with('0');
-    (canonical && text.bytes().all(|b| b.is_ascii_digit()))
-        .then(|| text.parse().ok())
-        .flatten()
+    (canonical && text.bytes().all(|b| b.is_ascii_digit())).then(|| text.parse().ok()).flatten()
 }
 
 /// Adds the `end` line: the hash of all before it.

@@ -1,7 +1,7 @@
 //! Release, revocation, readiness, teardown and fences.
 
 use super::renewal::{by_tenant, ended};
-use super::{Draft, Partial, in_order};
+use super::{Draft, Few, Partial, in_order};
 use crate::command::{ConfirmTeardown, ReleaseOne, Revoke};
 use crate::lease::Phase;
 use crate::refusal::Refusal;
@@ -14,7 +14,7 @@ use std::collections::BTreeMap;
 impl Draft<'_> {
     pub(super) fn release(&mut self, releases: &[ReleaseOne]) -> Partial {
         let mut refused = Vec::new();
-        let mut standing = Vec::new();
+        let mut standing = Few::new();
         for one in in_order(releases, |one| one.lease)? {
             match self.holder_of(one.lease) {
                 Ok(lease) if lease.phase.is_held() => {
@@ -27,9 +27,9 @@ impl Draft<'_> {
             }
         }
         for (tenant, leases) in by_tenant(standing, &refused)? {
-            let numbers: Vec<LeaseNo> = leases.iter().map(|r| r.lease).collect();
+            let numbers: Few<LeaseNo> = leases.iter().map(|r| r.lease).collect();
             let closed = self.all_immediate(&numbers);
-            self.emit(Some(tenant), Released { leases: ReportedLeases(leases.into()), closed }, |_| {});
+            self.emit(Some(tenant), Released { leases: ReportedLeases(leases), closed }, |_| {});
             self.close_immediate(tenant, &numbers, closed);
         }
         Ok(refused)
@@ -66,7 +66,7 @@ impl Draft<'_> {
             return Err(Refusal::GraceTooLong { limit: LIMIT_SPAN_MAX });
         }
         let mut refused = Vec::new();
-        let mut standing: Vec<(TenantNo, LeaseNo)> = Vec::new();
+        let mut standing: Few<(TenantNo, LeaseNo)> = Few::new();
         for number in in_order(&revoke.leases, |lease| *lease)? {
             match self.holder_of(number) {
                 Ok(lease) if lease.phase == Phase::Active => {
@@ -169,9 +169,9 @@ impl Draft<'_> {
         &self,
         leases: &[LeaseNo],
         check: impl Fn(&Self, LeaseNo) -> Result<TenantNo, Refusal>,
-    ) -> Result<(Vec<(TenantNo, Vec<LeaseNo>)>, Vec<(LeaseNo, Refusal)>), Refusal> {
+    ) -> Result<(Few<(TenantNo, Few<LeaseNo>)>, Vec<(LeaseNo, Refusal)>), Refusal> {
         let mut refused = Vec::new();
-        let mut standing = Vec::new();
+        let mut standing = Few::new();
         for number in in_order(leases, |lease| *lease)? {
             match check(self, number) {
                 Ok(tenant) => standing.push((tenant, number)),
@@ -186,7 +186,7 @@ impl Draft<'_> {
         let first = self.state().node(node).expect("it was checked").first_lease;
         let all = self.state().leases_on(first);
         let held = |no: &LeaseNo| self.state().lease(*no).is_some_and(|l| l.phase.is_held());
-        let standing: Vec<(TenantNo, LeaseNo)> = all
+        let standing: Few<(TenantNo, LeaseNo)> = all
             .into_iter()
             .filter(held)
             .map(|no| (self.state().lease(no).expect("it was just listed").tenant, no))

@@ -1,16 +1,17 @@
 //! Renewing: the deadline is replaced, never past what lifetime and burst allow.
 
-use super::{Draft, Partial, in_order};
+use super::{Draft, Few, Partial, in_order};
 use crate::command::{ReleaseOne, RenewOne};
 use crate::lease::{Lease, Phase};
 use crate::refusal::Refusal;
 use leasehold_model::body::{ActivityReported, Renewal, Renewed, Reported, ReportedLeases};
 use leasehold_model::{Activity, Instant, LeaseNo, TenantNo};
+use smallvec::SmallVec;
 
 impl Draft<'_> {
     pub(super) fn renew(&mut self, renewals: &[RenewOne]) -> Partial {
         let mut refused = Vec::new();
-        let mut standing: Vec<(TenantNo, Renewal)> = Vec::new();
+        let mut standing: Few<(TenantNo, Renewal)> = Few::new();
         for one in in_order(renewals, |one| one.lease)? {
             match self.renew_one(&one) {
                 Ok((tenant, expires_at)) => {
@@ -23,7 +24,7 @@ impl Draft<'_> {
         }
         let groups = by_tenant(standing, &refused)?;
         for (tenant, renewals) in groups {
-            self.emit(Some(tenant), Renewed { renewals: renewals.into() }, |_| {});
+            self.emit(Some(tenant), Renewed { renewals }, |_| {});
         }
         Ok(refused)
     }
@@ -65,7 +66,7 @@ impl Draft<'_> {
 
     pub(super) fn report_activity(&mut self, reports: &[ReleaseOne]) -> Partial {
         let mut refused = Vec::new();
-        let mut standing = Vec::new();
+        let mut standing = Few::new();
         for one in in_order(reports, |one| one.lease)? {
             let lease = match self.holder_of(one.lease) {
                 Ok(lease) if lease.phase.is_held() => lease,
@@ -84,7 +85,7 @@ impl Draft<'_> {
             }
         }
         for (tenant, reports) in by_tenant(standing, &refused)? {
-            self.emit(Some(tenant), ActivityReported { leases: ReportedLeases(reports.into()) }, |_| {});
+            self.emit(Some(tenant), ActivityReported { leases: ReportedLeases(reports) }, |_| {});
         }
         Ok(refused)
     }
@@ -145,20 +146,20 @@ fn ended_as(lease: LeaseNo, phase: Phase, at: Instant) -> Refusal {
 /// One group per tenant, in order of tenant: no record carries two tenants' data. If nothing
 /// stands, the first refusal is the answer.
 pub(super) fn by_tenant<T>(
-    mut standing: Vec<(TenantNo, T)>,
+    mut standing: Few<(TenantNo, T)>,
     refused: &[(LeaseNo, Refusal)],
-) -> Result<Vec<(TenantNo, Vec<T>)>, Refusal> {
+) -> Result<Few<(TenantNo, Few<T>)>, Refusal> {
     if standing.is_empty() {
         let (_, first) = refused.first().expect("each lease stands or is refused");
         return Err(first.clone());
     }
     // Stable: within a tenant the leases stay in order of their numbers.
     standing.sort_by_key(|(tenant, _)| *tenant);
-    let mut groups: Vec<(TenantNo, Vec<T>)> = Vec::with_capacity(1);
+    let mut groups: Few<(TenantNo, Few<T>)> = Few::new();
     for (tenant, item) in standing {
         match groups.last_mut() {
             Some((last, items)) if *last == tenant => items.push(item),
-            _ => groups.push((tenant, vec![item])),
+            _ => groups.push((tenant, SmallVec::from_buf([item]))),
         }
     }
     Ok(groups)

@@ -93,7 +93,7 @@ impl Engine {
         let mut record = Record::new(self.state.size(), now, body);
         record.effective_at = together.due;
         record.identity.tenant = Some(together.tenant);
-        self.seal(&record, out);
+        self.seal(&record, None, out);
     }
 
     fn end_burst(&mut self, now: Instant, due: Entry, out: &mut Batch) -> bool {
@@ -103,7 +103,7 @@ impl Engine {
         let mut record = Record::new(self.state.size(), now, BurstEnded { quota: number });
         record.effective_at = due.due();
         record.identity.tenant = Some(quota.scope.tenant);
-        self.seal(&record, out);
+        self.seal(&record, None, out);
         true
     }
 }

@@ -155,7 +155,7 @@ impl State {
         }
     }
 
-    pub(super) fn chain_to_node(&mut self, slot: u32) {
+    pub(crate) fn chain_to_node(&mut self, slot: u32) {
         let node = self.leases.at(slot).node;
         let node = entry_mut(&mut self.nodes, node.0).expect("a lease's node exists");
         let next = std::mem::replace(&mut node.first_lease, slot);

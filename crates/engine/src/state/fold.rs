@@ -8,7 +8,7 @@ use crate::lease::{Lease, NONE, Phase};
 use crate::node::{Node, NodeClass};
 use crate::quota::Quota;
 use leasehold_model::body::{Body, Granted, NodePut, PoolPut, QuotaPut, TenantPut};
-use leasehold_model::{Idempotency, Instant, LeaseNo, Name, NodeNo, Record, Span};
+use leasehold_model::{Instant, LeaseNo, Name, NodeNo, Record, Span};
 
 type Folded = Result<(), &'static str>;
 
@@ -27,6 +27,12 @@ impl State {
     /// Folds one record. After an error the state must be thrown away: the journal and this
     /// program do not agree.
     pub fn apply(&mut self, record: &Record) -> Result<(), FoldError> {
+        let scope = record.idempotency.as_ref().map(|c| claim_scope(c.owner, record.identity.token, &c.key));
+        self.apply_claimed(record, scope)
+    }
+
+    /// The same, where the scope of the record's idempotency key is known already.
+    pub(crate) fn apply_claimed(&mut self, record: &Record, scope: Option<u128>) -> Result<(), FoldError> {
         let sequence = record.sequence;
         if sequence != self.size {
             return Err(FoldError::OutOfOrder { expected: self.size, found: sequence });
@@ -39,18 +45,13 @@ impl State {
         }
         self.claims.sweep(record.stamp, self.settings.idempotency_window);
         self.fold_body(record).map_err(|what| FoldError::Inconsistent { sequence, what })?;
-        if let Some(claim) = &record.idempotency {
-            self.fold_claim(record, claim);
+        if let (Some(claim), Some(scope)) = (&record.idempotency, scope) {
+            let entry = InOrder { stamp: record.stamp, scope, owner: claim.owner };
+            self.claims.claim(entry, Claimed { payload: claim.payload, sequence: record.sequence });
         }
         self.size += 1;
         self.last_stamp = record.stamp;
         Ok(())
-    }
-
-    fn fold_claim(&mut self, record: &Record, claim: &Idempotency) {
-        let scope = claim_scope(claim.owner, record.identity.token, &claim.key);
-        let entry = InOrder { stamp: record.stamp, scope, owner: claim.owner };
-        self.claims.claim(entry, Claimed { payload: claim.payload, sequence: record.sequence });
     }
 
     fn fold_body(&mut self, record: &Record) -> Folded {
@@ -347,7 +348,7 @@ impl State {
         }
     }
 
-    fn list_node(&mut self, number: NodeNo) {
+    pub(crate) fn list_node(&mut self, number: NodeNo) {
         let node = entry(&self.nodes, number.0).expect("a node that is listed exists");
         if !node.is_available() {
             return;

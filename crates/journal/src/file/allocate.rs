@@ -21,11 +21,7 @@ pub(super) fn zero_fill(file: &dyn DiskFile, from: u64, to: u64) -> io::Result<(
 }
 
 /// Makes a segment that is not begun. If it fails, nothing of it is left.
-pub(super) fn allocate_segment(
-    disk: &dyn Disk,
-    number: u32,
-    bytes: u64,
-) -> io::Result<Arc<dyn DiskFile>> {
+pub(super) fn allocate_segment(disk: &dyn Disk, number: u32, bytes: u64) -> io::Result<Arc<dyn DiskFile>> {
     let path = segment_path(number);
     let made = (|| {
         let file = disk.open(&path, Access::Create)?;

@@ -65,32 +65,18 @@ impl Anchor {
         let time = Instant(lines.number("time")?);
         lines.exactly("checkpoint")?;
         let note = lines.rest().to_owned();
-        Some(Self {
-            counter,
-            origin,
-            epoch,
-            head: Head { size, hash },
-            root,
-            key,
-            time,
-            note,
-        })
+        Some(Self { counter, origin, epoch, head: Head { size, hash }, root, key, time, note })
     }
 
     /// Checks that the signed checkpoint is by one of our keys and says what the anchor says.
     pub(super) fn check(&self, keys: &Keys) -> Result<[u8; 32], OpenError> {
         let bad = |why: &str| OpenError::BadAnchor { why: why.into() };
         if self.origin != keys.origin() {
-            return Err(OpenError::WrongOrigin {
-                path: ANCHOR.into(),
-                expected: keys.origin().into(),
-            });
+            return Err(OpenError::WrongOrigin { path: ANCHOR.into(), expected: keys.origin().into() });
         }
-        let key = keys
-            .by_id(self.key)
-            .ok_or(OpenError::MissingKey { key: self.key })?;
-        let checkpoint = Checkpoint::open(&self.note, &[key.verifier()], &self.origin)
-            .map_err(|error| bad(&error.to_string()))?;
+        let key = keys.by_id(self.key).ok_or(OpenError::MissingKey { key: self.key })?;
+        let checkpoint =
+            Checkpoint::open(&self.note, &[key.verifier()], &self.origin).map_err(|error| bad(&error.to_string()))?;
         if checkpoint.size() != self.head.size || *checkpoint.root() != self.root {
             return Err(bad("its checkpoint is of another size or root"));
         }
@@ -129,9 +115,7 @@ impl Slot {
             Some(anchor) => Self::Good(anchor),
             // A whole text of a later version is not damage; half of one might be anything.
             None => match text::version(text, FAMILY) {
-                Some(version) if version > VERSION && text::open(text).is_some() => {
-                    Self::NewerFormat(version)
-                }
+                Some(version) if version > VERSION && text::open(text).is_some() => Self::NewerFormat(version),
                 _ => Self::Damaged,
             },
         }
@@ -158,11 +142,7 @@ impl AnchorFile {
     pub(super) fn create(disk: &dyn Disk) -> io::Result<Self> {
         let file = disk.open(ANCHOR, Access::Create)?;
         file.write_at(&[0; 2 * SLOT_BYTES], 0)?;
-        Ok(Self {
-            file,
-            counter: 0,
-            next_slot: 0,
-        })
+        Ok(Self { file, counter: 0, next_slot: 0 })
     }
 
     /// Finds the slot that counts. `Ok(None)` if there is no file.
@@ -173,18 +153,14 @@ impl AnchorFile {
             Err(error) => return Err(OpenError::io("opening the anchor")(error)),
         };
         let mut bytes = vec![0; 2 * SLOT_BYTES];
-        let read = read_full(file.as_ref(), &mut bytes, 0)
-            .map_err(OpenError::io("reading the anchor"))?;
+        let read = read_full(file.as_ref(), &mut bytes, 0).map_err(OpenError::io("reading the anchor"))?;
         let (first, second) = bytes[..read].split_at(read.min(SLOT_BYTES));
         let slots = [Slot::read(first), Slot::read(second)];
         if let Some(version) = slots.iter().find_map(|slot| match slot {
             Slot::NewerFormat(version) => Some(*version),
             _ => None,
         }) {
-            return Err(OpenError::NewerFormat {
-                path: ANCHOR.into(),
-                version,
-            });
+            return Err(OpenError::NewerFormat { path: ANCHOR.into(), version });
         }
         let slot_damaged = slots.contains(&Slot::Damaged);
         let newest = slots
@@ -196,23 +172,11 @@ impl AnchorFile {
             })
             .max_by_key(|(anchor, _)| anchor.counter);
         let Some((anchor, slot)) = newest else {
-            let why = if slot_damaged {
-                "they are damaged"
-            } else {
-                "they were never written"
-            };
+            let why = if slot_damaged { "they are damaged" } else { "they were never written" };
             return Err(OpenError::BadAnchor { why: why.into() });
         };
-        let file = Self {
-            file,
-            counter: anchor.counter,
-            next_slot: 1 - slot,
-        };
-        Ok(Some(FoundAnchor {
-            anchor,
-            file,
-            slot_damaged,
-        }))
+        let file = Self { file, counter: anchor.counter, next_slot: 1 - slot };
+        Ok(Some(FoundAnchor { anchor, file, slot_damaged }))
     }
 
     /// Writes the slot whose turn it is; the other one counts until this one is whole.
@@ -220,8 +184,7 @@ impl AnchorFile {
     pub(super) fn write(&mut self, mut anchor: Anchor) -> io::Result<()> {
         self.counter += 1;
         anchor.counter = self.counter;
-        self.file
-            .write_at(&anchor.encode(), self.next_slot * SLOT_BYTES as u64)?;
+        self.file.write_at(&anchor.encode(), self.next_slot * SLOT_BYTES as u64)?;
         self.file.sync()?;
         self.next_slot = 1 - self.next_slot;
         Ok(())

@@ -26,14 +26,7 @@ pub(super) struct BatchReader {
 
 impl BatchReader {
     pub(super) fn new(file: Arc<dyn DiskFile>, offset: u64) -> Self {
-        Self {
-            file,
-            base: offset,
-            buffer: Vec::new(),
-            filled: 0,
-            taken: 0,
-            piece_bytes: PIECE_BYTES_FIRST,
-        }
+        Self { file, base: offset, buffer: Vec::new(), filled: 0, taken: 0, piece_bytes: PIECE_BYTES_FIRST }
     }
 
     /// Where the next batch begins, if there is one.
@@ -72,11 +65,7 @@ impl BatchReader {
             self.buffer.resize(target, 0);
         }
         let at = self.base + self.filled as u64;
-        self.filled += read_full(
-            self.file.as_ref(),
-            &mut self.buffer[self.filled..target],
-            at,
-        )?;
+        self.filled += read_full(self.file.as_ref(), &mut self.buffer[self.filled..target], at)?;
         Ok(())
     }
 }

@@ -16,11 +16,7 @@ pub(super) struct Marks(Vec<Mark>);
 impl Marks {
     /// Notes a batch if the last one noted is at least `spacing` bytes back.
     pub(super) fn note(&mut self, mark: Mark, spacing: u64) {
-        if self
-            .0
-            .last()
-            .is_none_or(|last| mark.offset - last.offset >= spacing)
-        {
+        if self.0.last().is_none_or(|last| mark.offset - last.offset >= spacing) {
             self.0.push(mark);
         }
     }
@@ -55,10 +51,15 @@ pub(super) enum Lookup {
     /// Nothing durable has this sequence.
     Beyond,
     /// It lies before the first segment at hand.
-    Archived { segment: u32 },
+    Archived {
+        segment: u32,
+    },
     /// Its segment is not indexed yet.
     Unindexed(Stretch),
-    Found { stretch: Stretch, mark: Mark },
+    Found {
+        stretch: Stretch,
+        mark: Mark,
+    },
 }
 
 /// The durable records of one segment: `first_sequence..until`.
@@ -74,31 +75,18 @@ impl Index {
         if sequence >= self.head.size {
             return Lookup::Beyond;
         }
-        let after = self
-            .segments
-            .partition_point(|segment| segment.first_sequence <= sequence);
+        let after = self.segments.partition_point(|segment| segment.first_sequence <= sequence);
         let Some(at) = after.checked_sub(1) else {
             // The first at hand has one before it, or it would begin with record 0.
-            return Lookup::Archived {
-                segment: self.segments[0].number - 1,
-            };
+            return Lookup::Archived { segment: self.segments[0].number - 1 };
         };
         let segment = &self.segments[at];
         let stretch = self.stretch(at);
-        let begin = Mark {
-            sequence: segment.first_sequence,
-            offset: super::segment::HEADER_BYTES_U64,
-        };
+        let begin = Mark { sequence: segment.first_sequence, offset: super::segment::HEADER_BYTES_U64 };
         match &segment.marks {
-            _ if sequence == begin.sequence => Lookup::Found {
-                stretch,
-                mark: begin,
-            },
+            _ if sequence == begin.sequence => Lookup::Found { stretch, mark: begin },
             None => Lookup::Unindexed(stretch),
-            Some(marks) => Lookup::Found {
-                stretch,
-                mark: marks.before(sequence).unwrap_or(begin),
-            },
+            Some(marks) => Lookup::Found { stretch, mark: marks.before(sequence).unwrap_or(begin) },
         }
     }
 
@@ -115,9 +103,7 @@ impl Index {
     /// The stretches from this segment on.
     pub(super) fn stretches_from(&self, number: u32) -> Vec<Stretch> {
         let first = self.segments.partition_point(|s| s.number < number);
-        (first..self.segments.len())
-            .map(|at| self.stretch(at))
-            .collect()
+        (first..self.segments.len()).map(|at| self.stretch(at)).collect()
     }
 
     pub(super) fn set_marks(&mut self, number: u32, marks: Marks) {
@@ -130,17 +116,10 @@ impl Index {
     /// A batch became durable; `begins` says that it is the first of a new segment.
     pub(super) fn appended(&mut self, number: u32, mark: Mark, begins: bool, head: Head) {
         if begins {
-            self.segments.push(Segment {
-                number,
-                first_sequence: mark.sequence,
-                marks: Some(Marks::default()),
-            });
+            self.segments.push(Segment { number, first_sequence: mark.sequence, marks: Some(Marks::default()) });
         }
         let segment = self.segments.last_mut().expect("a segment was begun");
-        assert_eq!(
-            segment.number, number,
-            "only the last segment is appended to"
-        );
+        assert_eq!(segment.number, number, "only the last segment is appended to");
         if let Some(marks) = &mut segment.marks {
             marks.note(mark, self.spacing);
         }

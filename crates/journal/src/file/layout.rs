@@ -32,10 +32,7 @@ impl JournalFile {
     pub(super) fn named(name: &str) -> Self {
         let number = |digits: &str| -> Option<u32> {
             let all_digits = digits.len() == 8 && digits.bytes().all(|b| b.is_ascii_digit());
-            all_digits
-                .then(|| digits.parse().ok())
-                .flatten()
-                .filter(|number| *number > 0)
+            all_digits.then(|| digits.parse().ok()).flatten().filter(|number| *number > 0)
         };
         if let Some(number) = name.strip_suffix(".seg").and_then(number) {
             Self::Segment(number)
@@ -57,12 +54,7 @@ pub(super) fn snapshot_named(name: &str) -> Option<u64> {
 }
 
 /// Writes a file that is either there whole or not at all. If it returns `Ok`, the file is durable.
-pub(super) fn write_whole(
-    disk: &dyn Disk,
-    dir: &str,
-    path: &str,
-    pieces: &[&[u8]],
-) -> io::Result<()> {
+pub(super) fn write_whole(disk: &dyn Disk, dir: &str, path: &str, pieces: &[&[u8]]) -> io::Result<()> {
     let temporary = format!("{path}{TEMPORARY}");
     let written = (|| {
         let file = disk.open(&temporary, Access::Create)?;

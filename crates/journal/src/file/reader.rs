@@ -13,12 +13,7 @@ use std::ops::ControlFlow;
 use std::sync::{Arc, Mutex};
 
 /// Hands out the records from `from` on, up to the head at the time of the call.
-pub(super) fn scan(
-    disk: &dyn Disk,
-    index: &Mutex<Index>,
-    from: u64,
-    visit: &mut Visit<'_>,
-) -> Result<(), ReadError> {
+pub(super) fn scan(disk: &dyn Disk, index: &Mutex<Index>, from: u64, visit: &mut Visit<'_>) -> Result<(), ReadError> {
     let (size, spacing) = {
         let index = index.lock().expect("the index is whole");
         (index.head.size, index.spacing)
@@ -85,33 +80,18 @@ fn index_segment(disk: &dyn Disk, stretch: Stretch, spacing: u64) -> Result<Mark
     Ok(marks)
 }
 
-pub(super) fn open_segment(
-    disk: &dyn Disk,
-    segment: u32,
-) -> Result<Arc<dyn DiskFile>, ReadError> {
-    disk.open(&segment_path(segment), Access::Read)
-        .map_err(|error| match error.kind() {
-            io::ErrorKind::NotFound => ReadError::Archived { segment },
-            _ => ReadError::Io(error),
-        })
+pub(super) fn open_segment(disk: &dyn Disk, segment: u32) -> Result<Arc<dyn DiskFile>, ReadError> {
+    disk.open(&segment_path(segment), Access::Read).map_err(|error| match error.kind() {
+        io::ErrorKind::NotFound => ReadError::Archived { segment },
+        _ => ReadError::Io(error),
+    })
 }
 
 /// The next batch, which must be there and begin with the record `sequence`.
-pub(super) fn next_batch(
-    batches: &mut BatchReader,
-    segment: u32,
-    sequence: u64,
-) -> Result<RawBatch<'_>, ReadError> {
+pub(super) fn next_batch(batches: &mut BatchReader, segment: u32, sequence: u64) -> Result<RawBatch<'_>, ReadError> {
     let offset = batches.offset();
-    let corrupt = |why: String| ReadError::Corrupt {
-        segment,
-        offset,
-        sequence,
-        why,
-    };
-    let batch = batches
-        .next()?
-        .map_err(|damage: Damage| corrupt(damage.to_string()))?;
+    let corrupt = |why: String| ReadError::Corrupt { segment, offset, sequence, why };
+    let batch = batches.next()?.map_err(|damage: Damage| corrupt(damage.to_string()))?;
     if !begins_with(&batch, sequence) {
         return Err(corrupt("the batch begins with another record".into()));
     }

@@ -47,11 +47,8 @@ impl Header {
     }
 
     pub(super) fn parse(bytes: &[u8]) -> Result<Self, HeaderFlaw> {
-        let header = bytes
-            .first_chunk::<HEADER_BYTES>()
-            .ok_or(HeaderFlaw::Damaged)?;
-        let word =
-            |at: usize| u32::from_le_bytes(header[at..at + 4].try_into().expect("four bytes"));
+        let header = bytes.first_chunk::<HEADER_BYTES>().ok_or(HeaderFlaw::Damaged)?;
+        let word = |at: usize| u32::from_le_bytes(header[at..at + 4].try_into().expect("four bytes"));
         if header[..8] != MAGIC || crc32fast::hash(&header[..CRC_AT]) != word(CRC_AT) {
             return Err(HeaderFlaw::Damaged);
         }

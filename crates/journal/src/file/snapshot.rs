@@ -33,12 +33,7 @@ const HASH_BYTES: usize = 32;
 const PARTS_MAX: usize = 64;
 
 /// Writes a snapshot. If it returns `Ok`, it is durable.
-pub(super) fn write(
-    disk: &dyn Disk,
-    origin: &str,
-    at: &Position,
-    state: &[u8],
-) -> io::Result<()> {
+pub(super) fn write(disk: &dyn Disk, origin: &str, at: &Position, state: &[u8]) -> io::Result<()> {
     let parts = at.tree.parts();
     assert!(parts.len() <= PARTS_MAX, "a tree has at most 62 parts");
     let mut head = Vec::with_capacity(FIXED_BYTES + HASH_BYTES * (parts.len() + 1));
@@ -55,12 +50,7 @@ pub(super) fn write(
     }
     let checksum = Sha256::digest(&head);
     head.extend_from_slice(&checksum);
-    write_whole(
-        disk,
-        SNAPSHOTS,
-        &snapshot_path(at.head.size),
-        &[&head, state],
-    )
+    write_whole(disk, SNAPSHOTS, &snapshot_path(at.head.size), &[&head, state])
 }
 
 /// The sizes of all snapshots, ascending.
@@ -80,10 +70,7 @@ pub(super) fn load(disk: &dyn Disk, origin: &str, size_max: u64) -> io::Result<L
                 loaded.snapshot = Some(snapshot);
                 break;
             }
-            Err(Unusable::Damaged(why)) => loaded.damaged.push(DamagedSnapshot {
-                size,
-                why: why.into(),
-            }),
+            Err(Unusable::Damaged(why)) => loaded.damaged.push(DamagedSnapshot { size, why: why.into() }),
             Err(Unusable::Io(error)) => return Err(error),
         }
     }
@@ -148,17 +135,11 @@ impl SnapshotFile {
             .chunks_exact(HASH_BYTES)
             .map(|part| part.try_into().expect("32 bytes"))
             .collect();
-        let tree = Frontier::from_parts(size, parts)
-            .map_err(|_| Unusable::Damaged("its tree does not fit its size"))?;
+        let tree =
+            Frontier::from_parts(size, parts).map_err(|_| Unusable::Damaged("its tree does not fit its size"))?;
         Ok(Self {
             file,
-            position: Position {
-                head: Head {
-                    size,
-                    hash: hash(32),
-                },
-                tree,
-            },
+            position: Position { head: Head { size, hash: hash(32) }, tree },
             state_at: (parts_end + HASH_BYTES) as u64,
             state_bytes: long(24),
             state_hash: hash(96),
@@ -169,16 +150,12 @@ impl SnapshotFile {
         if self.file.len()? != self.state_at + self.state_bytes {
             return Err(Unusable::Damaged("it is cut short or too long"));
         }
-        let length = usize::try_from(self.state_bytes)
-            .map_err(|_| Unusable::Damaged("it is larger than memory"))?;
+        let length = usize::try_from(self.state_bytes).map_err(|_| Unusable::Damaged("it is larger than memory"))?;
         let mut state = vec![0; length];
         let read = read_full(self.file.as_ref(), &mut state, self.state_at)?;
         if read != length || Sha256::digest(&state).as_slice() != self.state_hash {
             return Err(Unusable::Damaged("its state does not match its checksum"));
         }
-        Ok(Snapshot {
-            position: self.position,
-            state,
-        })
+        Ok(Snapshot { position: self.position, state })
     }
 }

@@ -23,11 +23,8 @@ pub(super) struct TreeFile {
 
 impl TreeFile {
     fn encode(&self) -> String {
-        let mut text = format!(
-            "{FIRST_LINE}\nsize {}\nhead {}\n",
-            self.position.head.size,
-            hex(&self.position.head.hash)
-        );
+        let mut text =
+            format!("{FIRST_LINE}\nsize {}\nhead {}\n", self.position.head.size, hex(&self.position.head.hash));
         for part in self.position.tree.parts() {
             // Writing to a string cannot fail.
             let _ = writeln!(text, "part {}", hex(part));
@@ -61,15 +58,11 @@ fn parse(text: &str) -> Option<Position> {
     lines.exactly(FIRST_LINE)?;
     let size = lines.number("size")?;
     let hash = lines.hash("head")?;
-    let parts = (0..size.count_ones())
-        .map(|_| lines.hash("part"))
-        .collect::<Option<Vec<_>>>()?;
+    let parts = (0..size.count_ones()).map(|_| lines.hash("part")).collect::<Option<Vec<_>>>()?;
     lines.exactly("checkpoint")?;
     let tree = Frontier::from_parts(size, parts).ok()?;
     let note = Note::parse(lines.rest()).ok()?;
     let checkpoint = Checkpoint::from_body(note.text()).ok()?;
-    (checkpoint.size() == size && *checkpoint.root() == tree.root()).then_some(Position {
-        head: Head { size, hash },
-        tree,
-    })
+    (checkpoint.size() == size && *checkpoint.root() == tree.root())
+        .then_some(Position { head: Head { size, hash }, tree })
 }

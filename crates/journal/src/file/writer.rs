@@ -9,13 +9,17 @@ use crate::keyring::Keys;
 use crate::provider::Head;
 use leasehold_model::Batch;
 use leasehold_model::record::Hash;
-use std::sync::{Arc, Mutex};
+use std::sync::{Arc, Mutex, MutexGuard};
 
 /// A segment that is filled with zeroes and waits to be begun.
 pub(super) struct Prepared {
     pub(super) number: u32,
     pub(super) file: Arc<dyn DiskFile>,
     pub(super) capacity: u64,
+}
+
+pub(super) fn lock(prepared: &Mutex<Option<Prepared>>) -> MutexGuard<'_, Option<Prepared>> {
+    prepared.lock().expect("no one panics with it")
 }
 
 /// The segment that is appended to.
@@ -41,6 +45,8 @@ pub(super) struct Writer {
     pub(super) head: Head,
     pub(super) admission: Admission,
     pub(super) origin: Hash,
+    /// The largest batch that a new segment holds.
+    pub(super) batch_bytes_max: u64,
     /// A header with the batch after it, so that both go out in one write.
     pub(super) beginning: Vec<u8>,
 }
@@ -62,47 +68,28 @@ impl Writer {
         index: &Mutex<Index>,
     ) -> Result<Head, AppendError> {
         assert!(!batch.is_empty(), "an empty batch is not appended");
-        assert_eq!(
-            batch.first_sequence(),
-            self.head.size,
-            "a batch continues the journal"
-        );
+        assert_eq!(batch.first_sequence(), self.head.size, "a batch continues the journal");
         let bytes = batch.bytes().len() as u64;
         let fits = self.current.as_ref().is_some_and(|c| bytes <= c.room());
-        let mut prepared = prepared.lock().expect("no one panics while preparing");
-        if !fits {
-            let next = prepared.as_ref().ok_or(AppendError::Full)?;
-            let bytes_max = next.capacity - HEADER_BYTES_U64;
-            if bytes > bytes_max {
-                return Err(AppendError::TooLarge { bytes, bytes_max });
-            }
+        if !fits && bytes > self.batch_bytes_max {
+            return Err(AppendError::TooLarge { bytes, bytes_max: self.batch_bytes_max });
         }
-        let hash = batch
-            .seal(&self.head.hash, keys)
-            .map_err(AppendError::MissingKey)?;
+        // Only appends take it away, and there is one append at a time: seen here, it is there below.
+        if !fits && lock(prepared).is_none() {
+            return Err(AppendError::Full);
+        }
+        let hash = batch.seal(&self.head.hash, keys).map_err(AppendError::MissingKey)?;
         let admission = self.admission.after(batch, keys)?;
 
         // From here on a failure is final.
         let begins = !fits;
         if begins {
-            let next = prepared.take().expect("it was there a moment ago");
-            drop(prepared);
-            self.current = Some(Current {
-                number: next.number,
-                file: next.file,
-                at: 0,
-                capacity: next.capacity,
-            });
+            let next = lock(prepared).take().expect("it was there a moment ago");
+            self.current = Some(Current { number: next.number, file: next.file, at: 0, capacity: next.capacity });
         }
         let offset = self.write(batch, begins)?;
-        let mark = Mark {
-            sequence: self.head.size,
-            offset,
-        };
-        self.head = Head {
-            size: batch.next_sequence(),
-            hash,
-        };
+        let mark = Mark { sequence: self.head.size, offset };
+        self.head = Head { size: batch.next_sequence(), hash };
         self.admission = admission;
         let number = self.current.as_ref().map_or(0, |c| c.number);
         let mut index = index.lock().expect("the index is whole");
@@ -131,10 +118,7 @@ impl Writer {
         } else {
             (batch.bytes(), current.at)
         };
-        current
-            .file
-            .write_at(bytes, current.at)
-            .map_err(failed("writing"))?;
+        current.file.write_at(bytes, current.at).map_err(failed("writing"))?;
         current.file.sync().map_err(failed("syncing"))?;
         current.at += bytes.len() as u64;
         assert!(current.at <= current.capacity, "an append never allocates");

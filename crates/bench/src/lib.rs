@@ -1,0 +1,3 @@
+//! Benchmarks.
+#![allow(clippy::float_arithmetic)]
+pub mod work;

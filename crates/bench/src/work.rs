@@ -1,0 +1,171 @@
+//! The work that is measured: requests, renewals and releases, a third each, on a standing load.
+
+use leasehold_engine::command::{
+    PutClass, PutNode, PutPool, PutProject, PutQuota, PutTenant, ReleaseOne, RenewOne, RequestLease,
+};
+use leasehold_engine::{Command, Decided, Engine, Request};
+use leasehold_model::body::{Genesis, PerPriority};
+use leasehold_model::{
+    Batch, ClassNo, ClassSpec, Identity, Instant, LeaseNo, LimitKind, Measure, Name, NodeScope, PoolNo, Priority,
+    ProjectNo, Quanta, QuotaScope, ResourceKind, Span, Strategy, TeardownMode, TenantNo,
+};
+
+/// A small deterministic generator (splitmix64): the same work in every run.
+#[derive(Clone, Debug)]
+pub struct Dice(pub u64);
+
+impl Dice {
+    pub fn next(&mut self) -> u64 {
+        self.0 = self.0.wrapping_add(0x9e37_79b9_7f4a_7c15);
+        let mut z = self.0;
+        z = (z ^ (z >> 30)).wrapping_mul(0xbf58_476d_1ce4_e5b9);
+        z = (z ^ (z >> 27)).wrapping_mul(0x94d0_49bb_1331_11eb);
+        z ^ (z >> 31)
+    }
+    pub fn below(&mut self, n: u64) -> u64 {
+        ((u128::from(self.next()) * u128::from(n)) >> 64) as u64
+    }
+}
+
+pub const T0: Instant = Instant(1_767_225_600_000_000_000);
+
+pub fn name(text: &str) -> Name {
+    Name::new(text).expect("a valid name")
+}
+
+/// The commands that make a cluster of `nodes` nodes and `tenants` tenants, with two quotas each.
+pub fn cluster(nodes: u32, tenants: u32) -> Vec<Command> {
+    let mut commands = vec![
+        Command::PutClass(PutClass {
+            class: None,
+            spec: ClassSpec {
+                name: name("cpu"),
+                kind: ResourceKind::Cpu,
+                tier: None,
+                quanta_per_unit: 1000,
+                premium: false,
+            },
+        }),
+        Command::PutPool(PutPool {
+            pool: None,
+            name: name("main"),
+            strategy: Strategy::Spread,
+            ttl_max: PerPriority::default(),
+            lifetime_max: PerPriority::default(),
+            grace: None,
+        }),
+    ];
+    for n in 0..nodes {
+        commands.push(Command::PutNode(PutNode {
+            node: None,
+            name: name(&format!("node-{n:05}")),
+            pool: PoolNo(0),
+            rack: None,
+            zone: None,
+            labels: vec![],
+            teardown: TeardownMode::Immediate,
+            capacity: vec![(ClassNo(0), Quanta(4_000_000))],
+        }));
+    }
+    for t in 0..tenants {
+        let tenant = TenantNo(t);
+        commands.push(Command::PutTenant(PutTenant {
+            tenant: None,
+            name: name(&format!("tenant-{t:04}")),
+            accounting_tag: Some(name("cc-1000")),
+            max_priority: Priority::Guaranteed,
+            max_evicted_quanta_per_hour: None,
+        }));
+        commands.push(Command::PutProject(PutProject { project: None, tenant, name: name("main") }));
+        for (class, measure, limit) in
+            [(Some(ClassNo(0)), Measure::Quanta, u64::MAX / 4), (None, Measure::Leases, 1_000_000)]
+        {
+            commands.push(Command::PutQuota(PutQuota {
+                quota: None,
+                scope: QuotaScope { tenant, project: None, class, pool: None, node: NodeScope::All, priority: None },
+                measure,
+                limit: LimitKind::Hard { limit },
+            }));
+        }
+    }
+    commands
+}
+
+/// A fresh engine with that cluster.
+pub fn engine_with_cluster(nodes: u32, tenants: u32) -> Engine {
+    let mut engine = Engine::default();
+    let mut batch = Batch::new(0);
+    let genesis =
+        Genesis { format_version: 1, origin: name("bench"), public_key: [0; 32], software: name("leasehold bench") };
+    engine.genesis(T0, genesis, &mut batch);
+    for command in cluster(nodes, tenants) {
+        batch.reset(engine.state().size());
+        engine.decide(T0, &Request::new(Identity::default(), command), &mut batch).expect("the cluster is valid");
+    }
+    engine
+}
+
+/// Draws transitions; keeps who holds what.
+#[derive(Clone, Debug)]
+pub struct Workload {
+    pub dice: Dice,
+    pub tenants: u32,
+    pub live: Vec<(LeaseNo, u32)>,
+    pub step: u64,
+}
+
+fn identity(tenant: u32) -> Identity {
+    Identity { tenant: Some(TenantNo(tenant)), project: Some(ProjectNo(tenant)), ..Identity::default() }
+}
+
+impl Workload {
+    pub fn new(seed: u64, tenants: u32) -> Self {
+        Self { dice: Dice(seed), tenants, live: Vec::new(), step: 0 }
+    }
+
+    fn key(&mut self) -> [u8; 16] {
+        let mut key = [0; 16];
+        key[..8].copy_from_slice(&self.step.to_le_bytes());
+        key[8..].copy_from_slice(&self.dice.next().to_le_bytes());
+        key
+    }
+
+    pub fn request(&mut self) -> (Request, u32) {
+        let tenant = self.dice.below(u64::from(self.tenants)) as u32;
+        let mut ask = RequestLease::of(ClassNo(0), Quanta(1000 + 1000 * self.dice.below(2)), Span::from_secs(3600));
+        ask.pool = Some(PoolNo(0));
+        let key = self.key();
+        (Request::once(identity(tenant), Command::Request(ask), &key).expect("a valid key"), tenant)
+    }
+
+    pub fn renew(&mut self) -> Request {
+        let at = self.dice.below(self.live.len() as u64) as usize;
+        let (lease, tenant) = self.live[at];
+        let one = RenewOne { lease, ttl: Span::from_secs(3600), activity: None };
+        let key = self.key();
+        Request::once(identity(tenant), Command::Renew(smallvec::smallvec![one]), &key).expect("a valid key")
+    }
+
+    pub fn release(&mut self) -> Request {
+        let at = self.dice.below(self.live.len() as u64) as usize;
+        let (lease, tenant) = self.live.swap_remove(at);
+        let one = ReleaseOne { lease, activity: None };
+        let key = self.key();
+        Request::once(identity(tenant), Command::Release(smallvec::smallvec![one]), &key).expect("a valid key")
+    }
+}
+
+/// Brings the engine to `live` leases without keys.
+pub fn fill(engine: &mut Engine, work: &mut Workload, live: usize) {
+    let mut batch = Batch::new(engine.state().size());
+    while work.live.len() < live {
+        let tenant = work.dice.below(u64::from(work.tenants)) as u32;
+        let mut ask = RequestLease::of(ClassNo(0), Quanta(1000), Span::from_secs(23 * 3600));
+        ask.pool = Some(PoolNo(0));
+        batch.reset(engine.state().size());
+        let next = LeaseNo(work.live.len() as u64);
+        let decided = engine.decide(T0, &Request::new(identity(tenant), Command::Request(ask)), &mut batch);
+        assert!(matches!(decided, Ok(Decided::Sealed { .. })));
+        work.live.push((next, tenant));
+    }
+}

@@ -1,0 +1,256 @@
+//! The file provider: segments, an anchor and snapshots in a folder (docs/reference/journal-format.md).
+
+mod allocate;
+mod anchor;
+mod batches;
+mod checkpointer;
+mod index;
+mod layout;
+mod options;
+mod reader;
+mod recovery;
+mod replay;
+mod segment;
+mod snapshot;
+mod start;
+mod survey;
+mod tail;
+mod tree_file;
+mod writer;
+
+pub use options::Options;
+pub use recovery::{Recovered, TornTail};
+
+use crate::admission::Admission;
+use crate::disk::{Disk, DiskLock, is_full};
+use crate::error::{AppendError, Failure, OpenError, PrepareError, ReadError, SnapshotError};
+use crate::keyring::Keys;
+use crate::provider::{Head, Journal, LoadedSnapshot, Position, SignedCheckpoint, Visit};
+use crate::retention::snapshots_to_remove;
+use checkpointer::Checkpointer;
+use index::Index;
+use leasehold_model::{Batch, Instant};
+use std::io;
+use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::{Arc, Mutex, MutexGuard, OnceLock};
+use writer::{Current, Prepared, Writer};
+
+/// A journal in a folder.
+///
+/// Locks are taken in the order of the fields below, and none but `writer` is held over a write or sync of records.
+pub struct FileJournal {
+    disk: Arc<dyn Disk>,
+    options: Options,
+    keys: Arc<Keys>,
+    epoch: u64,
+    checkpointer: Mutex<Checkpointer>,
+    writer: Mutex<Writer>,
+    /// One thread allocates at a time.
+    allocating: Mutex<()>,
+    prepared: Mutex<Option<Prepared>>,
+    index: Mutex<Index>,
+    checkpointed: Mutex<SignedCheckpoint>,
+    room: AtomicU64,
+    failure: OnceLock<Failure>,
+    lock: Mutex<Option<Box<dyn DiskLock>>>,
+}
+
+impl FileJournal {
+    /// Makes an empty journal of the keys' origin. The first batch appended begins with its genesis record.
+    pub fn create(disk: Arc<dyn Disk>, options: Options, keys: Arc<Keys>, now: Instant) -> Result<Self, OpenError> {
+        recovery::create(disk, options, keys, now)
+    }
+
+    /// Opens a journal for writing: verifies from a trusted place on, rolls forward past the anchor, cuts off a torn
+    /// end, and signs for all that is there. What it cannot explain by a crash it refuses, having changed nothing.
+    ///
+    /// Call [`Journal::prepare`] before the current segment is full.
+    pub fn open(
+        disk: Arc<dyn Disk>,
+        options: Options,
+        keys: Arc<Keys>,
+        now: Instant,
+    ) -> Result<(Self, Recovered), OpenError> {
+        recovery::open(disk, options, keys, now)
+    }
+
+    #[expect(clippy::too_many_arguments, reason = "the parts of a journal, named once")]
+    fn assemble(
+        disk: Arc<dyn Disk>,
+        options: Options,
+        keys: Arc<Keys>,
+        lock: Box<dyn DiskLock>,
+        mut checkpointer: Checkpointer,
+        index: Index,
+        current: Option<Current>,
+        now: Instant,
+    ) -> Result<Self, OpenError> {
+        let checkpoint = checkpointer.seal(disk.as_ref(), &keys, now).map_err(recovery::failed)?;
+        let writer = Writer {
+            current,
+            head: index.head,
+            admission: Admission { stamp: checkpointer.fold.stamp(), key: checkpointer.fold.key() },
+            origin: segment::origin_hash(keys.origin()),
+            batch_bytes_max: options.segment_bytes - segment::HEADER_BYTES_U64,
+            beginning: Vec::new(),
+        };
+        Ok(Self {
+            room: AtomicU64::new(writer.room(None)),
+            disk,
+            options,
+            keys,
+            epoch: checkpointer.epoch,
+            checkpointer: Mutex::new(checkpointer),
+            writer: Mutex::new(writer),
+            allocating: Mutex::new(()),
+            prepared: Mutex::new(None),
+            index: Mutex::new(index),
+            checkpointed: Mutex::new(checkpoint),
+            failure: OnceLock::new(),
+            lock: Mutex::new(Some(lock)),
+        })
+    }
+
+    fn working(&self) -> Result<(), Failure> {
+        match self.failure.get() {
+            None => Ok(()),
+            Some(failure) => Err(failure.clone()),
+        }
+    }
+
+    /// Stops the journal for good; the first failure is the one that is told.
+    fn stop(&self, failure: Failure) -> Failure {
+        self.failure.get_or_init(|| failure).clone()
+    }
+
+    /// Allocates the next segment if none is ready.
+    fn allocate_next(&self) -> io::Result<()> {
+        let _one_at_a_time = locked(&self.allocating);
+        if locked(&self.prepared).is_some() {
+            return Ok(());
+        }
+        // While none is ready no segment is begun, so the number stays right.
+        let number = locked(&self.index).segments.last().map_or(1, |last| last.number + 1);
+        let capacity = self.options.segment_bytes;
+        let file = allocate::allocate_segment(self.disk.as_ref(), number, capacity)?;
+        // The room is told with the lock held, here and in `append`: it must not fall behind what is ready.
+        let mut prepared = locked(&self.prepared);
+        *prepared = Some(Prepared { number, file, capacity });
+        self.room.fetch_max(capacity - segment::HEADER_BYTES_U64, Ordering::Relaxed);
+        Ok(())
+    }
+
+    fn try_checkpoint(&self, now: Instant) -> Result<Option<SignedCheckpoint>, Failure> {
+        let mut checkpointer = locked(&self.checkpointer);
+        self.working()?;
+        if self.head().size == locked(&self.checkpointed).size() {
+            return Ok(None);
+        }
+        checkpointer.catch_up(self.disk.as_ref(), &self.index, &self.keys)?;
+        let checkpoint = checkpointer.seal(self.disk.as_ref(), &self.keys, now)?;
+        *locked(&self.checkpointed) = checkpoint.clone();
+        Ok(Some(checkpoint))
+    }
+
+    fn try_close(&self) -> io::Result<()> {
+        let writer = locked(&self.writer);
+        if let Some(next) = locked(&self.prepared).take() {
+            self.disk.remove(&layout::segment_path(next.number))?;
+            self.disk.sync_dir(layout::JOURNAL)?;
+        }
+        if let Some(current) = &writer.current {
+            current.file.set_len(current.at)?;
+            current.file.sync()?;
+        }
+        Ok(())
+    }
+}
+
+fn locked<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
+    mutex.lock().expect("no one panics with this lock held")
+}
+
+impl Journal for FileJournal {
+    fn origin(&self) -> &str {
+        self.keys.origin()
+    }
+    fn epoch(&self) -> u64 {
+        self.epoch
+    }
+    fn head(&self) -> Head {
+        locked(&self.index).head
+    }
+
+    fn append(&self, batch: &mut Batch) -> Result<Head, AppendError> {
+        let mut writer = locked(&self.writer);
+        self.working().map_err(AppendError::Failed)?;
+        let appended = writer.append(batch, &self.keys, &self.prepared, &self.index);
+        let prepared = locked(&self.prepared);
+        self.room.store(writer.room(prepared.as_ref()), Ordering::Relaxed);
+        appended.map_err(|error| match error {
+            AppendError::Failed(failure) => AppendError::Failed(self.stop(failure)),
+            error => error,
+        })
+    }
+
+    fn room(&self) -> u64 {
+        self.room.load(Ordering::Relaxed)
+    }
+
+    fn prepare(&self) -> Result<(), PrepareError> {
+        self.working().map_err(PrepareError::Failed)?;
+        self.allocate_next().map_err(|error| match is_full(&error) {
+            true => PrepareError::Full(error),
+            false => PrepareError::Io(error),
+        })
+    }
+
+    fn scan(&self, from: u64, visit: &mut Visit<'_>) -> Result<(), ReadError> {
+        reader::scan(self.disk.as_ref(), &self.index, from, visit)
+    }
+
+    fn checkpoint(&self, now: Instant) -> Result<Option<SignedCheckpoint>, Failure> {
+        self.try_checkpoint(now).map_err(|failure| self.stop(failure))
+    }
+
+    fn checkpointed(&self) -> SignedCheckpoint {
+        locked(&self.checkpointed).clone()
+    }
+
+    fn put_snapshot(&self, at: &Position, state: &[u8]) -> Result<(), SnapshotError> {
+        if at.size() > locked(&self.checkpointed).size() {
+            return Err(SnapshotError::NotCheckpointed { size: at.size() });
+        }
+        Ok(snapshot::write(self.disk.as_ref(), self.origin(), at, state)?)
+    }
+
+    fn snapshots(&self) -> Result<Vec<u64>, SnapshotError> {
+        Ok(snapshot::list(self.disk.as_ref())?)
+    }
+
+    fn load_snapshot(&self, size_max: u64) -> Result<LoadedSnapshot, SnapshotError> {
+        let size_max = size_max.min(self.head().size);
+        Ok(snapshot::load(self.disk.as_ref(), self.origin(), size_max)?)
+    }
+
+    fn prune_snapshots(&self) -> Result<Vec<u64>, SnapshotError> {
+        let removed = snapshots_to_remove(&self.snapshots()?);
+        for size in &removed {
+            self.disk.remove(&layout::snapshot_path(*size))?;
+        }
+        Ok(removed)
+    }
+
+    fn close(&self, now: Instant) -> Result<(), Failure> {
+        self.checkpoint(now)?;
+        // Whatever happens now, nothing is appended any more.
+        let closed = self.failure.set(Failure::closed()).is_ok();
+        let trimmed = self.try_close();
+        locked(&self.lock).take();
+        match trimmed {
+            Ok(()) if closed => Ok(()),
+            Ok(()) => self.working(),
+            Err(error) => Err(Failure::new("trimming the journal", &error)),
+        }
+    }
+}
