@@ -111,6 +111,11 @@ impl Batch {
         &self.bytes
     }
 
+    /// The frames of the batch. Their links are meaningful once it is sealed.
+    pub fn frames(&self) -> Frames<'_> {
+        Frames { rest: &self.bytes[BATCH_HEADER_BYTES..] }
+    }
+
     /// Links every record to the one before, beginning at `prev`, signs those that name signers,
     /// and closes the batch with its checksum. Returns the hash of the last record.
     pub fn seal(&mut self, prev: &Hash, signer: &dyn Signer) -> Result<Hash, MissingKey> {

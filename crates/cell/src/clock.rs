@@ -1,0 +1,147 @@
+//! Time for the cell: two clocks in, one stamp out that never goes back.
+
+use leasehold_model::{Instant, Span};
+use std::sync::atomic::{AtomicU64, Ordering};
+
+/// What the machine says the time is.
+pub trait Clock: Send + Sync {
+    /// The wall clock, which people and NTP may set.
+    fn wall(&self) -> Instant;
+    /// A clock that only ever runs forward, from an arbitrary beginning.
+    fn monotonic(&self) -> Span;
+}
+
+/// The machine's own clocks.
+#[derive(Debug)]
+pub struct SystemClock {
+    began: std::time::Instant,
+}
+
+impl SystemClock {
+    pub fn new() -> Self {
+        Self { began: std::time::Instant::now() }
+    }
+}
+
+impl Default for SystemClock {
+    fn default() -> Self {
+        Self::new()
+    }
+}
+
+impl Clock for SystemClock {
+    fn wall(&self) -> Instant {
+        let since = std::time::SystemTime::now().duration_since(std::time::UNIX_EPOCH);
+        // A clock before 1970 is read as 1970: far outside the accepted gap, and refused as such.
+        Instant(since.map_or(0, |d| u64::try_from(d.as_nanos()).unwrap_or(u64::MAX)))
+    }
+    fn monotonic(&self) -> Span {
+        Span(u64::try_from(self.began.elapsed().as_nanos()).unwrap_or(u64::MAX))
+    }
+}
+
+/// Clocks that stand still until they are moved, for tests, the simulator and made-up histories.
+#[derive(Debug, Default)]
+pub struct ManualClock {
+    wall: AtomicU64,
+    monotonic: AtomicU64,
+}
+
+impl ManualClock {
+    pub fn at(wall: Instant) -> Self {
+        Self { wall: AtomicU64::new(wall.0), monotonic: AtomicU64::new(0) }
+    }
+    /// Time passes.
+    pub fn advance(&self, by: Span) {
+        self.wall.fetch_add(by.0, Ordering::SeqCst);
+        self.monotonic.fetch_add(by.0, Ordering::SeqCst);
+    }
+    /// Someone sets the wall clock.
+    pub fn set_wall(&self, wall: Instant) {
+        self.wall.store(wall.0, Ordering::SeqCst);
+    }
+}
+
+impl Clock for ManualClock {
+    fn wall(&self) -> Instant {
+        Instant(self.wall.load(Ordering::SeqCst))
+    }
+    fn monotonic(&self) -> Span {
+        Span(self.monotonic.load(Ordering::SeqCst))
+    }
+}
+
+/// The wall clock may drift this far from the monotonic one before it counts as a jump.
+const JUMP: Span = Span::from_secs(1);
+
+/// Makes stamps: the wall clock as it was at the start, moved on by the monotonic clock. A jump of
+/// the wall clock must not expire the cluster (SEMANTICS 2).
+#[derive(Clone, Debug)]
+pub struct Stamper {
+    base: Instant,
+    began: Span,
+    last: Instant,
+    /// How far the wall clock stood from the stamps when that was last noticed.
+    offset: i128,
+}
+
+impl Stamper {
+    /// Begins at the wall clock, or at `last_stamp` if that is later.
+    pub fn start(clock: &dyn Clock, last_stamp: Instant) -> Self {
+        let wall = clock.wall();
+        let base = wall.max(last_stamp);
+        Self { base, began: clock.monotonic(), last: base, offset: distance(wall, base) }
+    }
+
+    /// The stamp for now.
+    pub fn now(&mut self, clock: &dyn Clock) -> Instant {
+        let elapsed = Span(clock.monotonic().0.saturating_sub(self.began.0));
+        self.last = self.last.max(self.base.saturating_add(elapsed));
+        self.last
+    }
+
+    /// The wall clock, if it has jumped since the last time this was asked.
+    pub fn jumped(&mut self, clock: &dyn Clock) -> Option<Instant> {
+        let now = self.now(clock);
+        let wall = clock.wall();
+        let offset = distance(wall, now);
+        if offset.abs_diff(self.offset) <= u128::from(JUMP.0) {
+            return None;
+        }
+        self.offset = offset;
+        Some(wall)
+    }
+}
+
+fn distance(wall: Instant, stamp: Instant) -> i128 {
+    i128::from(wall.0) - i128::from(stamp.0)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn stamps_follow_the_monotonic_clock_and_tell_of_a_jump_once() {
+        let clock = ManualClock::at(Instant::from_secs(1000));
+        let mut stamper = Stamper::start(&clock, Instant(0));
+        clock.advance(Span::from_secs(5));
+        assert_eq!(stamper.now(&clock), Instant::from_secs(1005));
+        assert_eq!(stamper.jumped(&clock), None);
+        for wall in [Instant::from_secs(500_000), Instant::from_secs(10)] {
+            clock.set_wall(wall);
+            assert_eq!(stamper.now(&clock), Instant::from_secs(1005));
+            assert_eq!(stamper.jumped(&clock), Some(wall));
+            assert_eq!(stamper.jumped(&clock), None);
+        }
+    }
+
+    #[test]
+    fn stamps_never_begin_before_the_last_one() {
+        let clock = ManualClock::at(Instant::from_secs(10));
+        let mut stamper = Stamper::start(&clock, Instant::from_secs(99));
+        assert_eq!(stamper.now(&clock), Instant::from_secs(99));
+        clock.advance(Span::from_secs(1));
+        assert_eq!(stamper.now(&clock), Instant::from_secs(100));
+    }
+}

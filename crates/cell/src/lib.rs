@@ -1,0 +1,27 @@
+//! The way of a command: decide → seal → sync → reply → publish.
+//!
+//! In: requests from many callers, node heartbeats, a clock. Out: replies, each after its records are
+//! durable and visible; the view of durable records that readers use ([`Now`]).
+//!
+//! [`Core`] is the way as plain steps, for whoever owns the threads (the simulator owns none);
+//! [`Cell`] runs the steps on threads: the next batch is decided while the last one syncs.
+//! Never: HTTP, an answer before its records are durable, a read of the deciding state.
+
+mod clock;
+mod core;
+mod inbox;
+mod now;
+mod open;
+mod queue;
+mod runtime;
+mod snapshot;
+mod watch;
+
+pub use clock::{Clock, ManualClock, Stamper, SystemClock};
+pub use core::{Core, Pending, PublishError, Settled, commit, publish};
+pub use inbox::{Inbox, Replies, Reply};
+pub use now::Now;
+pub use open::{Opened, StartError, StartOptions, replay};
+pub use queue::Submission;
+pub use runtime::{Cell, CellOptions, Stats};
+pub use snapshot::{SnapshotFailure, take_snapshot};

@@ -1,0 +1,234 @@
+//! Starting: the state from a snapshot and the records after it, the clock looked at, a `started` record sealed.
+
+use crate::clock::{Clock, Stamper};
+use crate::core::Core;
+use crate::now::Now;
+use leasehold_engine::{Command, Engine, FoldError, Refusal, Request, Settings, State};
+use leasehold_journal::{AppendError, Head, Journal, PrepareError, ReadError, SnapshotError};
+use leasehold_model::body::{ClockAccepted, Genesis, Started};
+use leasehold_model::{Batch, FORMAT_VERSION, Identity, Instant, Name, RULES_VERSION, Span};
+use std::fmt;
+use std::ops::ControlFlow;
+use std::sync::Arc;
+
+/// How a cell starts.
+#[derive(Clone, Debug)]
+pub struct StartOptions {
+    /// What the `started` record says of the program.
+    pub software: Name,
+    /// The key that a new journal's first record pins.
+    pub public_key: [u8; 32],
+    /// The engine's limits; sealed if they differ from those in force. `None` leaves them.
+    pub settings: Option<Settings>,
+    /// Start although the wall clock lies outside the gap; that is sealed.
+    pub accept_clock: bool,
+    /// How far the wall clock may lie after the last stamp.
+    pub max_clock_gap: Span,
+    /// The most records in one batch.
+    pub batch_records_max: u32,
+    /// Journal bytes kept free for what one command may need.
+    pub headroom_bytes: u64,
+}
+
+impl StartOptions {
+    pub fn new(software: Name, public_key: [u8; 32]) -> Self {
+        Self {
+            software,
+            public_key,
+            settings: None,
+            accept_clock: false,
+            max_clock_gap: Span::from_secs(7 * 86_400),
+            batch_records_max: 1000,
+            headroom_bytes: 1 << 20,
+        }
+    }
+}
+
+/// Why a cell did not start.
+#[derive(Debug)]
+pub enum StartError {
+    Read(ReadError),
+    Snapshot(SnapshotError),
+    Fold(FoldError),
+    /// The wall clock lies before the last stamp, or too far after it.
+    Clock { last_stamp: Instant, wall: Instant },
+    Append(AppendError),
+    Prepare(PrepareError),
+    Settings(Refusal),
+    BadOrigin(String),
+}
+
+impl StartError {
+    pub fn code(&self) -> &'static str {
+        match self {
+            Self::Read(_) => "journal_unreadable",
+            Self::Snapshot(_) => "snapshot_unreadable",
+            Self::Fold(FoldError::UnknownKind { .. }) => "record_kind_unknown",
+            Self::Fold(_) => "record_inconsistent",
+            Self::Clock { .. } => "clock_gap",
+            Self::Append(AppendError::Full) | Self::Prepare(PrepareError::Full(_)) => "journal_full",
+            Self::Append(_) | Self::Prepare(_) => "journal_failed",
+            Self::Settings(refusal) => refusal.code(),
+            Self::BadOrigin(_) => "bad_origin",
+        }
+    }
+}
+
+impl fmt::Display for StartError {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Read(error) => error.fmt(f),
+            Self::Snapshot(error) => error.fmt(f),
+            Self::Fold(error) => error.fmt(f),
+            Self::Clock { last_stamp, wall } => write!(
+                f,
+                "the clock says {wall}, but the last record was sealed at {last_stamp}; set the clock right, \
+                 or start with --accept-clock, which is sealed in the journal"
+            ),
+            Self::Append(error) => error.fmt(f),
+            Self::Prepare(error) => error.fmt(f),
+            Self::Settings(refusal) => write!(f, "the settings cannot be: {refusal}"),
+            Self::BadOrigin(why) => write!(f, "the journal's origin cannot be sealed: {why}"),
+        }
+    }
+}
+impl std::error::Error for StartError {}
+
+/// What was found at the start.
+#[derive(Clone, Debug)]
+pub struct Opened {
+    /// Where the snapshot stood that the state came from; zero if there was none.
+    pub snapshot_size: u64,
+    /// Records folded after it.
+    pub replayed: u64,
+    /// Snapshots that could not be used, and why.
+    pub damaged_snapshots: Vec<String>,
+}
+
+/// Folds the journal's records into `state`, from where it stands to the head, with the chain
+/// verified from `from`.
+pub fn replay(journal: &dyn Journal, state: &mut State, from: Head) -> Result<Head, StartError> {
+    replay_to(journal, state, from, u64::MAX)
+}
+
+/// The same, up to the record before `size`.
+pub(crate) fn replay_to(
+    journal: &dyn Journal,
+    state: &mut State,
+    from: Head,
+    size: u64,
+) -> Result<Head, StartError> {
+    let mut failed = None;
+    let end = journal
+        .scan_verified(from, &mut |sequence, raw, _| {
+            if sequence >= size {
+                return ControlFlow::Break(());
+            }
+            let folded = raw
+                .decode()
+                .map_err(|error| FoldError::Decode { sequence, error })
+                .and_then(|record| state.apply(&record));
+            match folded {
+                Ok(()) => ControlFlow::Continue(()),
+                Err(error) => {
+                    failed = Some(error);
+                    ControlFlow::Break(())
+                }
+            }
+        })
+        .map_err(StartError::Read)?;
+    failed.map_or(Ok(end), |error| Err(StartError::Fold(error)))
+}
+
+/// The state at the newest usable snapshot, and what became of the others.
+fn newest_state(journal: &dyn Journal, damaged: &mut Vec<String>) -> Result<(State, Head), StartError> {
+    let mut size_max = journal.head().size;
+    loop {
+        let loaded = journal.load_snapshot(size_max).map_err(StartError::Snapshot)?;
+        damaged.extend(loaded.damaged.iter().map(|d| format!("snapshot at {}: {}", d.size, d.why)));
+        let Some(snapshot) = loaded.snapshot else { return Ok((State::new(), Head::EMPTY)) };
+        let head = snapshot.position.head;
+        match State::from_snapshot(&snapshot.state) {
+            Ok(state) if state.size() == head.size => return Ok((state, head)),
+            Ok(_) => damaged.push(format!("snapshot at {}: it says otherwise itself", head.size)),
+            Err(error) => damaged.push(format!("snapshot at {}: {error}", head.size)),
+        }
+        match head.size.checked_sub(1) {
+            Some(older) => size_max = older,
+            None => return Ok((State::new(), Head::EMPTY)),
+        }
+    }
+}
+
+impl Core {
+    /// Opens a cell on a journal: when it returns, the `started` record is durable and visible.
+    pub fn open(
+        journal: Arc<dyn Journal>,
+        clock: Arc<dyn Clock>,
+        options: &StartOptions,
+    ) -> Result<(Self, Now, Opened), StartError> {
+        let mut damaged_snapshots = Vec::new();
+        let (mut state, from) = newest_state(&*journal, &mut damaged_snapshots)?;
+        let end = replay(&*journal, &mut state, from)?;
+        let opened = Opened { snapshot_size: from.size, replayed: end.size - from.size, damaged_snapshots };
+
+        let last_stamp = state.last_stamp();
+        let clock_accepted = check_clock(&*clock, &state, options)?;
+        let now_view = Now::new(state.clone());
+        let mut engine = Engine::new(state);
+        let mut stamper = Stamper::start(&*clock, last_stamp);
+        let mut batch = Batch::new(engine.state().size());
+        let now = stamper.now(&*clock);
+        if engine.state().size() == 0 {
+            let origin = Name::new(journal.origin()).map_err(|why| StartError::BadOrigin(why.to_string()))?;
+            let genesis = Genesis {
+                format_version: FORMAT_VERSION,
+                origin,
+                public_key: options.public_key,
+                software: options.software.clone(),
+            };
+            engine.genesis(now, genesis, &mut batch);
+        }
+        let started = Started {
+            epoch: journal.epoch(),
+            software: options.software.clone(),
+            rules_version: RULES_VERSION,
+            clock_accepted,
+        };
+        engine.started(now, started, &mut batch);
+        if let Some(settings) = options.settings.clone().filter(|s| s != engine.state().settings()) {
+            // What came due in our absence comes first, as before any command.
+            while !engine.advance(now, &mut batch, u32::MAX) {}
+            let request = Request::new(Identity::default(), Command::ChangeSettings(settings));
+            engine.decide(now, &request, &mut batch).map_err(StartError::Settings)?;
+        }
+        journal.prepare().or_else(|error| match error {
+            // There may be room in the segment at hand.
+            PrepareError::Full(_) => Ok(()),
+            error => Err(StartError::Prepare(error)),
+        })?;
+        journal.append(&mut batch).map_err(StartError::Append)?;
+        let sealed: Result<Vec<_>, _> = batch.frames().map(|f| f.expect("just encoded").decode()).collect();
+        let sealed = sealed.expect("what was just encoded decodes");
+        now_view.publish(sealed.iter()).map_err(StartError::Fold)?;
+        let core = Self::new(engine, journal, clock, stamper, options.headroom_bytes, options.batch_records_max);
+        Ok((core, now_view, opened))
+    }
+}
+
+/// SEMANTICS 2: before the last stamp, or too far after it, only with the operator's word.
+fn check_clock(
+    clock: &dyn Clock,
+    state: &State,
+    options: &StartOptions,
+) -> Result<Option<ClockAccepted>, StartError> {
+    let (wall, last_stamp) = (clock.wall(), state.last_stamp());
+    let fits = wall >= last_stamp && wall.since(last_stamp) <= options.max_clock_gap;
+    if state.size() == 0 || fits {
+        return Ok(None);
+    }
+    if options.accept_clock {
+        return Ok(Some(ClockAccepted { last_stamp, wall_clock: wall }));
+    }
+    Err(StartError::Clock { last_stamp, wall })
+}

@@ -1,0 +1,463 @@
+//! The steps on threads: decider, writer, publisher; and in the background the checkpointer, the
+//! allocator and the snapshotter.
+
+use crate::clock::Clock;
+use crate::core::{Core, Pending, commit, publish};
+use crate::inbox::{Inbox, Reply};
+use crate::now::Now;
+use crate::open::{Opened, StartError, StartOptions};
+use crate::queue::{Queue, Submission, Ticket};
+use crate::snapshot::take_snapshot;
+use crate::watch::Watch;
+use leasehold_engine::{Command, Request};
+use leasehold_journal::{Journal, PrepareError};
+use leasehold_model::{Identity, Instant, NodeNo};
+use std::collections::VecDeque;
+use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
+use std::sync::mpsc::{Receiver, SyncSender, TrySendError, sync_channel};
+use std::sync::{Arc, Mutex};
+use std::thread::JoinHandle;
+use std::time::Duration;
+
+/// How a cell runs.
+#[derive(Clone)]
+pub struct CellOptions {
+    pub start: StartOptions,
+    /// Requests that may wait; more are turned away as busy.
+    pub requests_max: usize,
+    /// A checkpoint follows within this time.
+    pub checkpoint_every: Duration,
+    /// Records between snapshots.
+    pub snapshot_every: u64,
+    /// Called once, with the reason, when the cell must stop: a failed disk, or a journal that this
+    /// program cannot follow. The daemon ends the process here.
+    pub on_failure: Arc<dyn Fn(&str) + Send + Sync>,
+}
+
+impl CellOptions {
+    pub fn new(start: StartOptions) -> Self {
+        Self {
+            start,
+            requests_max: 100_000,
+            checkpoint_every: Duration::from_millis(50),
+            snapshot_every: 500_000,
+            on_failure: Arc::new(|_| {}),
+        }
+    }
+}
+
+/// Counters of a running cell.
+#[derive(Debug, Default)]
+pub struct Stats {
+    pub batches: AtomicU64,
+    pub records: AtomicU64,
+    pub checkpoints: AtomicU64,
+    pub snapshots: AtomicU64,
+    pub snapshot_failures: AtomicU64,
+    pub allocation_failures: AtomicU64,
+}
+
+struct Shared {
+    queue: Queue,
+    journal: Arc<dyn Journal>,
+    clock: Arc<dyn Clock>,
+    now: Arc<Now>,
+    stats: Stats,
+    /// What background threads wait on between rounds.
+    background: std::sync::Condvar,
+    background_lock: Mutex<()>,
+    stopping: AtomicBool,
+    failed: Mutex<Option<String>>,
+    on_failure: Arc<dyn Fn(&str) + Send + Sync>,
+}
+
+impl Shared {
+    /// Stops everything: the first reason counts.
+    fn fail(&self, why: &str) {
+        let first = {
+            let mut failed = self.failed.lock().expect("no one panics with the reason");
+            let first = failed.is_none();
+            failed.get_or_insert_with(|| why.to_owned());
+            first
+        };
+        self.stop();
+        if first {
+            (self.on_failure)(why);
+        }
+    }
+
+    fn stop(&self) {
+        self.queue.lock().stopping = true;
+        self.stopping.store(true, Ordering::SeqCst);
+        self.queue.notify();
+        self.background.notify_all();
+    }
+
+    fn has_failed(&self) -> bool {
+        self.failed.lock().expect("no one panics with the reason").is_some()
+    }
+
+    /// Waits for `at_most` or until the cell stops; answers whether to go on.
+    fn rest(&self, at_most: Duration) -> bool {
+        let guard = self.background_lock.lock().expect("no one panics between rounds");
+        if self.stopping.load(Ordering::SeqCst) {
+            return false;
+        }
+        drop(self.background.wait_timeout(guard, at_most).expect("no one panics between rounds"));
+        !self.stopping.load(Ordering::SeqCst)
+    }
+}
+
+/// A running cell.
+pub struct Cell {
+    shared: Arc<Shared>,
+    threads: Vec<JoinHandle<()>>,
+    background: Vec<JoinHandle<()>>,
+}
+
+type Batchful = Pending<Ticket>;
+
+impl Cell {
+    /// Opens the journal's state and starts the threads.
+    pub fn start(
+        journal: Arc<dyn Journal>,
+        clock: Arc<dyn Clock>,
+        options: CellOptions,
+    ) -> Result<(Self, Opened), StartError> {
+        let (core, now, opened) = Core::open(Arc::clone(&journal), Arc::clone(&clock), &options.start)?;
+        let shared = Arc::new(Shared {
+            queue: Queue::new(options.requests_max),
+            journal,
+            clock,
+            now: Arc::new(now),
+            stats: Stats::default(),
+            background: std::sync::Condvar::new(),
+            background_lock: Mutex::new(()),
+            stopping: AtomicBool::new(false),
+            failed: Mutex::new(None),
+            on_failure: options.on_failure,
+        });
+        // One batch is being synced while one is decided: the channel between holds none.
+        let (to_writer, from_decider) = sync_channel::<Batchful>(1);
+        let (to_publisher, from_writer) = sync_channel::<Batchful>(4);
+        let (give_back, reuse) = sync_channel::<Batchful>(8);
+        let run = |name: &str, body: Box<dyn FnOnce() + Send>| {
+            let thread = std::thread::Builder::new().name(name.to_owned());
+            thread.spawn(body).expect("the system can start a thread")
+        };
+        let on = || Arc::clone(&shared);
+        let threads = vec![
+            run("decider", {
+                let shared = on();
+                Box::new(move || decider(&shared, core, &to_writer, &reuse))
+            }),
+            run("writer", {
+                let shared = on();
+                Box::new(move || writer(&shared, &from_decider, &to_publisher))
+            }),
+            run("publisher", {
+                let shared = on();
+                Box::new(move || publisher(&shared, &from_writer, &give_back))
+            }),
+        ];
+        let background = vec![
+            run("checkpointer", {
+                let (shared, every) = (on(), options.checkpoint_every);
+                Box::new(move || checkpointer(&shared, every))
+            }),
+            run("allocator", {
+                let shared = on();
+                Box::new(move || allocator(&shared))
+            }),
+            run("snapshotter", {
+                let (shared, every) = (on(), options.snapshot_every);
+                Box::new(move || snapshotter(&shared, every))
+            }),
+        ];
+        Ok((Self { shared, threads, background }, opened))
+    }
+
+    /// What readers may see.
+    pub fn now(&self) -> &Arc<Now> {
+        &self.shared.now
+    }
+    pub fn journal(&self) -> &Arc<dyn Journal> {
+        &self.shared.journal
+    }
+    pub fn stats(&self) -> &Stats {
+        &self.shared.stats
+    }
+    /// Why the cell stopped, if it had to.
+    pub fn failure(&self) -> Option<String> {
+        self.shared.failed.lock().expect("no one panics with the reason").clone()
+    }
+
+    /// Leaves requests; each reply goes where its submission says.
+    pub fn submit(&self, submissions: impl IntoIterator<Item = Submission>) {
+        self.shared.queue.submit(submissions.into_iter());
+    }
+
+    /// Sends one request and waits for its reply.
+    pub fn call(&self, request: Request) -> Reply {
+        let inbox = Arc::new(Inbox::new());
+        self.submit([Submission { request, to: inbox.clone(), tag: 0 }]);
+        let mut replies = VecDeque::new();
+        inbox.take(&mut replies);
+        replies.pop_front().expect("a reply was waited for").1
+    }
+
+    /// Sends a command on the operator's own behalf and waits for its reply.
+    pub fn operate(&self, command: Command) -> Reply {
+        self.call(Request::new(Identity::default(), command))
+    }
+
+    /// A node gave a sign of life.
+    pub fn node_seen(&self, node: NodeNo) {
+        self.shared.queue.lock().seen.push(node);
+        self.shared.queue.notify();
+    }
+
+    /// A clean stop: what was accepted is answered, the journal is closed with a last checkpoint.
+    pub fn stop(mut self) -> Result<(), String> {
+        self.join();
+        let now = Instant(self.shared.clock.wall().0);
+        match self.failure() {
+            Some(why) => Err(why),
+            None => self.shared.journal.close(now).map_err(|error| error.to_string()),
+        }
+    }
+
+    fn join(&mut self) {
+        self.shared.stop();
+        for thread in self.threads.drain(..).chain(self.background.drain(..)) {
+            // A thread that panicked has said so itself; the others still end in order.
+            let _ = thread.join();
+        }
+    }
+}
+
+impl Drop for Cell {
+    fn drop(&mut self) {
+        self.join();
+    }
+}
+
+/// Longest sleep of the decider: how late a timer may be noticed when the clock is not the real one.
+const TICK: Duration = Duration::from_millis(100);
+
+fn decider(shared: &Shared, mut core: Core, to_writer: &SyncSender<Batchful>, reuse: &Receiver<Batchful>) {
+    let mut requests: VecDeque<(Ticket, Request)> = VecDeque::new();
+    let mut pending = Batchful::new();
+    let mut watch = Watch::default();
+    loop {
+        let (in_flight, stopping) = {
+            let mut waiting = shared.queue.lock();
+            loop {
+                let writer_wants = waiting.writer_idle && !pending.is_empty();
+                let can_decide = !core.is_full(&pending);
+                let work = !waiting.requests.is_empty() || !requests.is_empty() || !waiting.seen.is_empty();
+                if writer_wants || waiting.stopping || (can_decide && work) {
+                    break;
+                }
+                let until_due = core.next_due().since(core.stamp());
+                // Without room, what is due waits; so do we.
+                if can_decide && until_due.0 == 0 && core.has_room(&pending, waiting.in_flight_bytes) {
+                    break;
+                }
+                let rest = if until_due.0 == 0 { TICK } else { Duration::from_nanos(until_due.0).min(TICK) };
+                waiting = shared.queue.wait(waiting, rest);
+            }
+            if requests.is_empty() {
+                std::mem::swap(&mut requests, &mut waiting.requests);
+            }
+            let now = core.stamp();
+            let seen = std::mem::take(&mut waiting.seen);
+            let (in_flight, stopping) = (waiting.in_flight_bytes, waiting.stopping);
+            drop(waiting);
+            note_seen(seen, now, &mut watch, &core, &mut requests);
+            (in_flight, stopping)
+        };
+        for lose in watch.take_silent(core.stamp(), core.engine().state()) {
+            requests.push_front((nobody(), Request::new(Identity::default(), Command::LoseNode(lose))));
+        }
+        core.decide(&mut requests, &mut pending, in_flight);
+        core.tick(&mut pending, in_flight);
+        if !pending.is_empty() {
+            let idle = shared.queue.lock().writer_idle;
+            if idle {
+                let fresh = reuse.try_recv().unwrap_or_default();
+                let full = std::mem::replace(&mut pending, fresh);
+                if !hand_over(shared, full, to_writer) {
+                    return;
+                }
+            }
+        }
+        let nothing_left = requests.is_empty() && pending.is_empty() && shared.queue.lock().requests.is_empty();
+        if stopping && (nothing_left || shared.has_failed()) {
+            let mut left = shared.queue.lock();
+            let unanswered = requests.drain(..).chain(left.requests.drain(..)).map(|(ticket, _)| ticket);
+            let unanswered: Vec<Ticket> = unanswered.chain(pending.abandon()).collect();
+            drop(left);
+            answer_stopped(unanswered.into_iter());
+            return;
+        }
+    }
+}
+
+/// Heartbeats of nodes; one that was lost and speaks again has returned.
+fn note_seen(
+    seen: Vec<NodeNo>,
+    now: Instant,
+    watch: &mut Watch,
+    core: &Core,
+    requests: &mut VecDeque<(Ticket, Request)>,
+) {
+    for node in seen {
+        watch.seen(node, now);
+        if core.engine().state().node(node).is_some_and(|node| node.lost) {
+            requests.push_front((nobody(), Request::new(Identity::default(), Command::ReturnNode(node))));
+        }
+    }
+}
+
+/// Gives the batch to the writer; false if there is no writer any more.
+fn hand_over(shared: &Shared, batch: Batchful, to_writer: &SyncSender<Batchful>) -> bool {
+    {
+        let mut waiting = shared.queue.lock();
+        waiting.writer_idle = false;
+        waiting.in_flight_bytes = batch.bytes();
+    }
+    match to_writer.try_send(batch) {
+        Ok(()) => true,
+        Err(TrySendError::Disconnected(mut batch) | TrySendError::Full(mut batch)) => {
+            answer_stopped(batch.abandon());
+            false
+        }
+    }
+}
+
+fn answer_stopped(tickets: impl Iterator<Item = Ticket>) {
+    for (to, tag) in tickets {
+        to.put(tag, Reply::Stopped);
+        to.wake();
+    }
+}
+
+/// Takes replies that nobody waits for.
+struct Nobody;
+impl crate::inbox::Replies for Nobody {
+    fn put(&self, _: u64, _: Reply) {}
+    fn wake(&self) {}
+}
+
+fn nobody() -> Ticket {
+    (Arc::new(Nobody), 0)
+}
+
+fn writer(shared: &Shared, from_decider: &Receiver<Batchful>, to_publisher: &SyncSender<Batchful>) {
+    for mut batch in from_decider {
+        match commit(&*shared.journal, &mut batch) {
+            Ok(_) => {
+                shared.stats.batches.fetch_add(1, Ordering::Relaxed);
+                shared.stats.records.fetch_add(u64::from(batch.records()), Ordering::Relaxed);
+            }
+            Err(error) => {
+                shared.fail(&format!("the journal did not take a decided batch: {error}"));
+                answer_stopped(batch.abandon());
+                return;
+            }
+        }
+        {
+            let mut waiting = shared.queue.lock();
+            waiting.writer_idle = true;
+            waiting.in_flight_bytes = 0;
+        }
+        shared.queue.notify();
+        if let Err(mut unsent) = to_publisher.send(batch) {
+            answer_stopped(unsent.0.abandon());
+            return;
+        }
+    }
+}
+
+fn publisher(shared: &Shared, from_writer: &Receiver<Batchful>, give_back: &SyncSender<Batchful>) {
+    let mut to_wake: Vec<Arc<dyn crate::inbox::Replies>> = Vec::new();
+    for mut batch in from_writer {
+        let shown = publish(&*shared.journal, &shared.now, &mut batch, |(to, tag), reply| {
+            to.put(tag, reply);
+            to_wake.push(to);
+        });
+        // Each caller is woken once, however many replies it got.
+        to_wake.sort_unstable_by_key(|to| Arc::as_ptr(to).addr());
+        to_wake.dedup_by(|a, b| Arc::ptr_eq(a, b));
+        to_wake.drain(..).for_each(|to| to.wake());
+        if let Err(error) = shown {
+            shared.fail(&error.to_string());
+            answer_stopped(batch.abandon());
+            return;
+        }
+        // If nobody takes it back, it is simply dropped.
+        let _ = give_back.try_send(batch);
+    }
+}
+
+fn checkpointer(shared: &Shared, every: Duration) {
+    loop {
+        let going_on = shared.rest(every);
+        if shared.has_failed() {
+            return;
+        }
+        match shared.journal.checkpoint(shared.clock.wall()) {
+            Ok(Some(_)) => {
+                shared.stats.checkpoints.fetch_add(1, Ordering::Relaxed);
+            }
+            Ok(None) => {}
+            Err(failure) => {
+                shared.fail(&format!("a checkpoint failed: {failure}"));
+                return;
+            }
+        }
+        if !going_on {
+            return;
+        }
+    }
+}
+
+fn allocator(shared: &Shared) {
+    while shared.rest(Duration::from_millis(20)) {
+        match shared.journal.prepare() {
+            Ok(()) => {}
+            Err(PrepareError::Failed(failure)) => {
+                shared.fail(&failure.to_string());
+                return;
+            }
+            // Survivable: commands are answered `journal_full` until there is room again (SEMANTICS 6).
+            Err(PrepareError::Full(_) | PrepareError::Io(_)) => {
+                shared.stats.allocation_failures.fetch_add(1, Ordering::Relaxed);
+                if !shared.rest(Duration::from_secs(1)) {
+                    return;
+                }
+            }
+        }
+    }
+}
+
+fn snapshotter(shared: &Shared, every: u64) {
+    let mut last = shared.journal.snapshots().ok().and_then(|sizes| sizes.last().copied()).unwrap_or(0);
+    while shared.rest(Duration::from_millis(200)) {
+        if shared.journal.checkpointed().size() < last.saturating_add(every) {
+            continue;
+        }
+        match take_snapshot(&*shared.journal) {
+            Ok(taken) => {
+                last = taken.unwrap_or(last);
+                shared.stats.snapshots.fetch_add(u64::from(taken.is_some()), Ordering::Relaxed);
+            }
+            Err(_) => {
+                shared.stats.snapshot_failures.fetch_add(1, Ordering::Relaxed);
+                // A snapshot saves time and proves nothing: try again later, with more records behind it.
+                last = shared.journal.checkpointed().size();
+            }
+        }
+    }
+}

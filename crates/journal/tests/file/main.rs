@@ -1,0 +1,13 @@
+//! The file provider on disks that crash, fill up, fail and lie.
+
+// The shared disk is public to its siblings only; in a test that is all there is.
+#![allow(unreachable_pub)]
+// Sizes in tests fit.
+#![allow(clippy::cast_possible_truncation)]
+
+mod crash;
+mod faults;
+mod faulty_disk;
+mod golden;
+mod properties;
+mod recovery;

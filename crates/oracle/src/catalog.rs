@@ -1,0 +1,201 @@
+//! Tenants, projects, users, pools, classes and quotas: what may be put and deleted when.
+
+use crate::lease::Lease;
+use crate::violation::{Broken, Checked, demand, found};
+use crate::world::{Quota, World};
+use leasehold_model::body::{ClassPut, PoolPut, ProjectPut, QuotaPut, SettingsChanged, TenantPut, UserPut};
+use leasehold_model::limits::{LIMIT_SPAN_MAX, QUANTA_PER_UNIT_MAX, QUOTAS_PER_TENANT_MAX, TTL_MAX};
+use leasehold_model::{
+    ClassNo, ClassSpec, LimitKind, Measure, NodeScope, PoolNo, ProjectNo, QuotaNo, QuotaScope, Span, TenantNo, UserNo,
+};
+
+impl World {
+    pub(crate) fn settings_changed(&mut self, settings: &SettingsChanged) -> Checked {
+        let ttl = settings.ttl_max;
+        demand!(ttl > Span::ZERO && ttl <= TTL_MAX, "settings", "a ttl_max of {ttl}");
+        for limit in [settings.grace_default, settings.teardown_deadline, settings.node_timeout] {
+            demand!(limit <= LIMIT_SPAN_MAX, "settings", "a limit of {limit}");
+        }
+        self.settings = settings.clone();
+        Ok(())
+    }
+
+    pub(crate) fn class_put(&mut self, put: &ClassPut) -> Checked {
+        let ClassPut { class, spec } = put;
+        let per_unit = spec.quanta_per_unit;
+        demand!((1..=QUANTA_PER_UNIT_MAX).contains(&per_unit), "class", "{per_unit} quanta per unit");
+        let taken = self.classes.iter().any(|(no, other)| no != class && other.name == spec.name);
+        demand!(!taken, "name-taken", "another class is called {:?}", spec.name);
+        match self.classes.get(class) {
+            None => self.check_new_number("class", u64::from(class.0))?,
+            // What a quantum is never changes once the class is used (SEMANTICS 1).
+            Some(old) if self.class_is_used(*class) => {
+                let same = |a: &ClassSpec, b: &ClassSpec| a.kind == b.kind && a.quanta_per_unit == b.quanta_per_unit;
+                demand!(same(old, spec), "class-in-use", "{class} is used and would become {spec:?}");
+            }
+            Some(_) => {}
+        }
+        self.take_number("class", u64::from(class.0));
+        self.classes.insert(*class, spec.clone());
+        Ok(())
+    }
+
+    fn class_is_used(&self, class: ClassNo) -> bool {
+        self.leases.iter().any(|lease| lease.class == class)
+            || self.nodes.values().any(|node| node.put.capacity.iter().any(|(c, _)| *c == class))
+    }
+
+    pub(crate) fn pool_put(&mut self, put: &PoolPut) -> Checked {
+        let taken = self.pools.values().any(|other| other.pool != put.pool && other.name == put.name);
+        demand!(!taken, "name-taken", "another pool is called {:?}", put.name);
+        if !self.pools.contains_key(&put.pool) {
+            self.check_new_number("pool", u64::from(put.pool.0))?;
+        }
+        self.take_number("pool", u64::from(put.pool.0));
+        self.pools.insert(put.pool, put.clone());
+        Ok(())
+    }
+
+    pub(crate) fn pool_deleted(&mut self, pool: PoolNo) -> Checked {
+        demand!(self.pools.contains_key(&pool), "unknown-pool", "there is no {pool}");
+        let empty = self.nodes.values().all(|node| node.put.pool != pool);
+        demand!(empty, "pool-has-nodes", "{pool} still has nodes");
+        self.pools.remove(&pool);
+        Ok(())
+    }
+
+    pub(crate) fn tenant_put(&mut self, put: &TenantPut) -> Checked {
+        let taken = self.tenants.values().any(|other| other.tenant != put.tenant && other.name == put.name);
+        demand!(!taken, "name-taken", "another tenant is called {:?}", put.name);
+        if !self.tenants.contains_key(&put.tenant) {
+            self.check_new_number("tenant", u64::from(put.tenant.0))?;
+        }
+        self.take_number("tenant", u64::from(put.tenant.0));
+        self.tenants.insert(put.tenant, put.clone());
+        Ok(())
+    }
+
+    /// Refused while it has live leases (SEMANTICS 3); takes its projects, users and quotas along.
+    pub(crate) fn tenant_deleted(&mut self, tenant: TenantNo) -> Checked {
+        demand!(self.tenants.contains_key(&tenant), "unknown-tenant", "there is no {tenant}");
+        self.check_no_leases("tenant-has-leases", |lease| lease.tenant == tenant)?;
+        self.tenants.remove(&tenant);
+        self.projects.retain(|_, project| project.tenant != tenant);
+        self.users.retain(|_, user| user.tenant != tenant);
+        self.quotas.retain(|_, quota| quota.put.scope.tenant != tenant);
+        Ok(())
+    }
+
+    /// Live and torn-down-but-unconfirmed leases bind their tenant; fenced ones are the operator's.
+    fn check_no_leases(&self, rule: &'static str, of: impl Fn(&Lease) -> bool) -> Checked {
+        let live = self.leases.iter().find(|lease| lease.phase.counts_for_quota() && of(lease));
+        match live {
+            None => Ok(()),
+            Some(lease) => Err(Broken { rule, detail: format!("{} is {}", lease.number, lease.phase.word()) }),
+        }
+    }
+
+    pub(crate) fn project_put(&mut self, put: &ProjectPut) -> Checked {
+        demand!(self.tenants.contains_key(&put.tenant), "unknown-tenant", "there is no {}", put.tenant);
+        let twin =
+            |other: &ProjectPut| other.tenant == put.tenant && other.project != put.project && other.name == put.name;
+        demand!(!self.projects.values().any(twin), "name-taken", "another project is called {:?}", put.name);
+        match self.projects.get(&put.project) {
+            None => self.check_new_number("project", u64::from(put.project.0))?,
+            Some(old) => demand!(old.tenant == put.tenant, "tenant-fixed", "{} would move", put.project),
+        }
+        self.take_number("project", u64::from(put.project.0));
+        self.projects.insert(put.project, put.clone());
+        Ok(())
+    }
+
+    pub(crate) fn project_deleted(&mut self, project: ProjectNo) -> Checked {
+        demand!(self.projects.contains_key(&project), "unknown-project", "there is no {project}");
+        self.check_no_leases("project-has-leases", |lease| lease.project == project)?;
+        self.projects.remove(&project);
+        self.quotas.retain(|_, quota| quota.put.scope.project != Some(project));
+        Ok(())
+    }
+
+    pub(crate) fn user_put(&mut self, put: &UserPut) -> Checked {
+        demand!(self.tenants.contains_key(&put.tenant), "unknown-tenant", "there is no {}", put.tenant);
+        let twin = |other: &UserPut| other.tenant == put.tenant && other.user != put.user && other.name == put.name;
+        demand!(!self.users.values().any(twin), "name-taken", "another user is called {:?}", put.name);
+        match self.users.get(&put.user) {
+            None => self.check_new_number("user", u64::from(put.user.0))?,
+            Some(old) => demand!(old.tenant == put.tenant, "tenant-fixed", "{} would move", put.user),
+        }
+        self.take_number("user", u64::from(put.user.0));
+        self.users.insert(put.user, put.clone());
+        Ok(())
+    }
+
+    pub(crate) fn user_deleted(&mut self, user: UserNo) -> Checked {
+        demand!(self.users.remove(&user).is_some(), "unknown-user", "there is no {user}");
+        Ok(())
+    }
+
+    /// A new quota counts what runs already; a lower limit touches nothing that runs (SEMANTICS 4).
+    /// Episodes are followed after every record, this one included.
+    pub(crate) fn quota_put(&mut self, put: &QuotaPut) -> Checked {
+        self.check_limit(put)?;
+        let episode = match self.quotas.get(&put.quota) {
+            Some(old) => {
+                let same = old.put.scope == put.scope && old.put.measure == put.measure;
+                demand!(same, "scope-fixed", "{} would count something else", put.quota);
+                old.episode
+            }
+            None => {
+                self.check_scope(&put.scope)?;
+                self.check_new_number("quota", u64::from(put.quota.0))?;
+                let count = self.quotas.values().filter(|q| q.put.scope.tenant == put.scope.tenant).count();
+                demand!(count < QUOTAS_PER_TENANT_MAX, "quota-count", "{count} quotas of {}", put.scope.tenant);
+                None
+            }
+        };
+        self.take_number("quota", u64::from(put.quota.0));
+        self.quotas.insert(put.quota, Quota { put: put.clone(), episode });
+        Ok(())
+    }
+
+    fn check_limit(&self, put: &QuotaPut) -> Checked {
+        let names_class = put.measure != Measure::Quanta || put.scope.class.is_some();
+        demand!(names_class, "quota-limit", "quanta of different classes do not add up");
+        if let LimitKind::Burst { limit, burst_limit, burst_ttl } = put.limit {
+            demand!(burst_limit >= limit, "quota-limit", "burst limit {burst_limit} below the base {limit}");
+            demand!(burst_ttl > Span::ZERO, "quota-limit", "a burst of no length");
+            demand!(put.scope.node != NodeScope::Each, "quota-limit", "a burst for each node on its own");
+        }
+        Ok(())
+    }
+
+    fn check_scope(&self, scope: &QuotaScope) -> Checked {
+        demand!(self.tenants.contains_key(&scope.tenant), "unknown-tenant", "there is no {}", scope.tenant);
+        if let Some(project) = scope.project {
+            let own = self.projects.get(&project).is_some_and(|p| p.tenant == scope.tenant);
+            demand!(own, "unknown-project", "{} has no {project}", scope.tenant);
+        }
+        if let Some(class) = scope.class {
+            demand!(self.classes.contains_key(&class), "unknown-class", "there is no {class}");
+        }
+        if let Some(pool) = scope.pool {
+            demand!(self.pools.contains_key(&pool), "unknown-pool", "there is no {pool}");
+        }
+        if let NodeScope::One(node) = scope.node {
+            demand!(self.nodes.contains_key(&node), "unknown-node", "there is no {node}");
+        }
+        Ok(())
+    }
+
+    pub(crate) fn quota_deleted(&mut self, quota: QuotaNo) -> Checked {
+        demand!(self.quotas.remove(&quota).is_some(), "unknown-quota", "there is no {quota}");
+        Ok(())
+    }
+
+    /// The time at or below base was long enough: that it was due is checked as a timer.
+    pub(crate) fn burst_ended(&mut self, quota: QuotaNo) -> Checked {
+        let known = self.quotas.get_mut(&quota);
+        found!(known, "unknown-quota", "there is no {quota}").episode = None;
+        Ok(())
+    }
+}

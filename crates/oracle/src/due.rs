@@ -1,0 +1,105 @@
+//! Timers: what must happen by itself, and in which order (SEMANTICS 2).
+
+use crate::lease::{Lease, Phase};
+use crate::quota::burst_of;
+use crate::violation::{Checked, demand, found};
+use crate::world::World;
+use leasehold_model::{Body, Instant, Record, body, policy};
+
+/// In the order of SEMANTICS 2: expiry, grace, teardown, (wipe,) burst.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub(crate) enum TimerKind {
+    Expiry,
+    Grace,
+    Teardown,
+    Burst,
+}
+
+/// Sorted as SEMANTICS 2 sorts them: by due, kind, id.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub(crate) struct Timer {
+    pub(crate) due: Instant,
+    pub(crate) kind: TimerKind,
+    /// The lease's number, or the quota's for a burst.
+    pub(crate) id: u64,
+}
+
+/// The one timer that runs for a lease, if one does.
+fn timer_of(lease: &Lease) -> Option<Timer> {
+    let (due, kind) = match lease.phase {
+        Phase::Active => (lease.expires_at, TimerKind::Expiry),
+        Phase::Revoking => (lease.limit_at?, TimerKind::Grace),
+        Phase::Releasing | Phase::Expired | Phase::TearingDown => (lease.limit_at?, TimerKind::Teardown),
+        Phase::Fenced | Phase::Closed => return None,
+    };
+    Some(Timer { due, kind, id: lease.number.0 })
+}
+
+/// Which timer a record applies, and to what; none where it is no timer's record.
+pub(crate) fn applied_by(record: &Record) -> Option<(TimerKind, Vec<u64>)> {
+    let numbers = |leases: &body::Leases| leases.0.iter().map(|lease| lease.0).collect();
+    match &record.body {
+        Body::Expired(expired) => Some((TimerKind::Expiry, numbers(&expired.leases))),
+        Body::TeardownStarted(started) if started.cause == policy::TeardownCause::GraceEnded => {
+            Some((TimerKind::Grace, numbers(&started.leases)))
+        }
+        Body::Fenced(fenced) => Some((TimerKind::Teardown, numbers(&fenced.leases))),
+        Body::BurstEnded(ended) => Some((TimerKind::Burst, vec![u64::from(ended.quota.0)])),
+        _ => None,
+    }
+}
+
+impl World {
+    /// Every timer due at or before `now` that has not been applied, in order.
+    pub(crate) fn due(&self, now: Instant) -> Vec<Timer> {
+        let leases = self.leases.iter().filter_map(timer_of);
+        let bursts = self.quotas.iter().filter_map(|(number, quota)| {
+            let below_since = quota.episode?.below_since?;
+            let due = below_since.saturating_add(burst_of(quota)?.ttl);
+            Some(Timer { due, kind: TimerKind::Burst, id: u64::from(number.0) })
+        });
+        let mut due: Vec<Timer> = leases.chain(bursts).filter(|timer| timer.due <= now).collect();
+        due.sort();
+        due
+    }
+
+    /// Before a command stamped t is decided, every timer due at or before t has been applied.
+    pub(crate) fn check_none_due(&self, now: Instant) -> Checked {
+        let due = self.due(now);
+        demand!(due.is_empty(), "timer-missed", "{:?} is due and was not applied first", due[0]);
+        Ok(())
+    }
+
+    /// A timer's record comes in order and carries the instant at which the timer was due. It may
+    /// take along other leases for which the same timer is due at the same instant.
+    pub(crate) fn check_timer(&self, record: &Record, kind: TimerKind, ids: &[u64]) -> Checked {
+        let due = self.due(record.stamp);
+        for id in ids {
+            let timer = due.iter().find(|timer| timer.kind == kind && timer.id == *id);
+            let timer = found!(timer, "timer-not-due", "no {kind:?} of {id} is due at {}", record.stamp);
+            demand!(
+                timer.due == record.effective_at,
+                "timer-effective",
+                "{timer:?} takes effect when it is due, not at {}",
+                record.effective_at
+            );
+        }
+        let head = due.first().map(|timer| (timer.due, timer.kind, timer.id));
+        let first = ids.first().map(|id| (record.effective_at, kind, *id));
+        demand!(head == first, "timer-order", "{head:?} comes before {first:?}");
+        Ok(())
+    }
+
+    /// Limits on others' work start afresh when a process takes over: our outage must not fence
+    /// the cluster. Grace never reaches past `expires_at`; expiries and bursts do not move.
+    pub(crate) fn restart_limits(&mut self, stamp: Instant) {
+        let teardown_limit = self.teardown_limit(stamp);
+        for lease in &mut self.leases {
+            if lease.phase == Phase::Revoking {
+                lease.limit_at = Some(stamp.saturating_add(lease.grace).min(lease.expires_at));
+            } else if lease.phase.is_tearing_down() {
+                lease.limit_at = Some(teardown_limit);
+            }
+        }
+    }
+}

@@ -1,0 +1,219 @@
+//! Grants and denials: legal by a recount of everything (SEMANTICS 4).
+
+use crate::lease::{Lease, Phase};
+use crate::quota::Ruling;
+use crate::request::{Expected, RequestFacts};
+use crate::violation::{Broken, Checked, broken, demand, found};
+use crate::world::World;
+use leasehold_model::body::{Denied, Granted};
+use leasehold_model::limits::CLASSES_PER_REQUEST_MAX;
+use leasehold_model::{Body, LeaseNo, Record, Span};
+
+impl World {
+    pub(crate) fn granted(&mut self, record: &Record, granted: &Granted) -> Checked {
+        self.check_grant_names(record, granted)?;
+        self.check_grant_terms(record, granted)?;
+        let facts = facts_of_grant(record, granted)?;
+        self.check_grant_room(granted)?;
+        self.check_grant_quotas(record, granted, &facts)?;
+        let tag = self.tenants[&facts.tenant].accounting_tag.clone();
+        for (position, member) in (0u64..).zip(&granted.members) {
+            let number = LeaseNo(granted.first_lease.0 + position);
+            self.take_number("lease", number.0);
+            self.leases.push(Lease {
+                number,
+                gang: granted.first_lease,
+                tenant: facts.tenant,
+                project: facts.project,
+                node: granted.node,
+                pool: granted.pool,
+                class: member.class,
+                quanta: member.quanta.0,
+                devices: member.devices,
+                priority: granted.priority,
+                tag: tag.clone(),
+                granted_at: record.stamp,
+                expires_at: record.stamp.saturating_add(granted.ttl),
+                phase: Phase::Active,
+                ended_at: None,
+                grace: Span::ZERO,
+                limit_at: None,
+                reported_to: record.stamp,
+            });
+        }
+        Ok(())
+    }
+
+    /// Everything named exists and belongs together.
+    fn check_grant_names(&self, record: &Record, granted: &Granted) -> Checked {
+        let identity = &record.identity;
+        let tenant = found!(identity.tenant, "unknown-tenant", "a grant to nobody");
+        let project = found!(identity.project, "unknown-project", "a grant without a project to charge");
+        demand!(self.tenants.contains_key(&tenant), "unknown-tenant", "there is no {tenant}");
+        let own = self.projects.get(&project).is_some_and(|p| p.tenant == tenant);
+        demand!(own, "unknown-project", "{tenant} has no {project}");
+        if let Some(user) = identity.user {
+            let own = self.users.get(&user).is_some_and(|u| u.tenant == tenant);
+            demand!(own, "unknown-user", "{tenant} has no {user}");
+        }
+        demand!(!granted.sensitive || identity.user.is_some(), "sensitive-user", "sensitive work names its user");
+        demand!(self.pools.contains_key(&granted.pool), "unknown-pool", "there is no {}", granted.pool);
+        let node = found!(self.nodes.get(&granted.node), "unknown-node", "there is no {}", granted.node);
+        demand!(
+            node.put.pool == granted.pool,
+            "wrong-pool",
+            "{} is in {}, not {}",
+            granted.node,
+            node.put.pool,
+            granted.pool
+        );
+        demand!(node.is_available(), "node-offline", "{} is drained or lost", granted.node);
+        self.check_new_number("lease", granted.first_lease.0)
+    }
+
+    fn check_grant_terms(&self, record: &Record, granted: &Granted) -> Checked {
+        let tenant = &self.tenants[&record.identity.tenant.expect("checked with the names")];
+        demand!(
+            granted.priority <= tenant.max_priority,
+            "priority",
+            "{} is above the tenant's {}",
+            granted.priority,
+            tenant.max_priority
+        );
+        let longest = self.grant_ttl_max(granted.pool, granted.priority);
+        demand!(granted.ttl > Span::ZERO && granted.ttl <= longest, "ttl", "{} of at most {longest}", granted.ttl);
+        let count = granted.members.len();
+        demand!((1..=CLASSES_PER_REQUEST_MAX).contains(&count), "members", "{count} members");
+        for (i, member) in granted.members.iter().enumerate() {
+            demand!(self.classes.contains_key(&member.class), "unknown-class", "there is no {}", member.class);
+            demand!(member.quanta.0 > 0, "members", "no quanta of {}", member.class);
+            let twice = granted.members[..i].iter().any(|other| other.class == member.class);
+            demand!(!twice, "members", "{} is granted twice", member.class);
+        }
+        Ok(())
+    }
+
+    /// Capacity is there, and the sealed devices are the ones the rule picks (SEMANTICS 1).
+    fn check_grant_room(&self, granted: &Granted) -> Checked {
+        let node = &self.nodes[&granted.node];
+        for member in &granted.members {
+            let place = self.place(granted.node, node, member.class, member.quanta.0);
+            let devices =
+                found!(place, "capacity", "{} has no room for {} of {}", granted.node, member.quanta, member.class);
+            demand!(
+                devices == member.devices,
+                "devices",
+                "{} of {} lies on {devices:#b}, not {:#b}",
+                member.quanta,
+                member.class,
+                member.devices
+            );
+        }
+        Ok(())
+    }
+
+    /// All quotas that apply pass, and the grant says which soft ones it passed and which burst
+    /// shortened it. What was asked for is not sealed: a grant that was not shortened asked for
+    /// what it got, one that was shortened for more.
+    fn check_grant_quotas(&self, record: &Record, granted: &Granted, facts: &RequestFacts) -> Checked {
+        let (ttl, over_soft) = match self.expect_request(facts, record.stamp) {
+            Expected::Granted { ttl, over_soft, .. } => (ttl, over_soft),
+            Expected::Denied(cause) => broken!("quota", "must be denied: {cause:?}"),
+            Expected::Refused(word) => broken!("grant-of-invalid", "must be refused: {word}"),
+        };
+        demand!(granted.over_soft[..] == over_soft[..], "over-soft", "{over_soft:?} is passed");
+        demand!(granted.ttl == ttl, "burst", "a burst leaves {ttl} of {}", granted.ttl);
+        let Some(capped_by) = granted.capped_by else { return Ok(()) };
+        // Several may end at the same instant; which of them is named is `observe_with_request`'s.
+        let ruling = self.quotas.get(&capped_by).and_then(|quota| {
+            let place = quota.depends_on_node().then_some((granted.pool, granted.node));
+            self.rule(capped_by, quota, facts, place, record.stamp)
+        });
+        let ends_at = record.stamp.saturating_add(granted.ttl);
+        let longer_was_possible = granted.ttl < self.grant_ttl_max(granted.pool, granted.priority);
+        demand!(
+            ruling == Some(Ruling::Until(ends_at)) && longer_was_possible,
+            "capped-by",
+            "{capped_by} does not end at {ends_at}: {ruling:?}"
+        );
+        Ok(())
+    }
+
+    /// A denial is one that some request of this kind gets: the record does not say whether a node
+    /// was named, so each is tried.
+    pub(crate) fn denied(&self, record: &Record, denied: &Denied) -> Checked {
+        let anywhere = facts_of_denial(record, denied)?;
+        if let Some(fault) = self.fault_of(&anywhere) {
+            broken!("denial-of-invalid", "an invalid request claims nothing: {fault}");
+        }
+        let expected = self.expect_request(&anywhere, record.stamp);
+        let asked_for = Expected::Denied(denied.cause);
+        let justified = expected == asked_for
+            || self.nodes.keys().any(|node| {
+                self.expect_request(&RequestFacts { node: Some(*node), ..anywhere.clone() }, record.stamp) == asked_for
+            });
+        demand!(justified, "denial", "{:?} does not hold: {expected:?}", denied.cause);
+        Ok(())
+    }
+
+    /// A grant or denial is the very answer that its request must get.
+    pub(crate) fn check_answer(&self, record: &Record, facts: &RequestFacts) -> Checked {
+        let identity = &record.identity;
+        let same_holder = identity.tenant == Some(facts.tenant) && identity.project == Some(facts.project);
+        demand!(same_holder, "answer", "the record is another's: {identity:?}");
+        let expected = self.expect_request(facts, record.stamp);
+        let mut asks = facts.asks.clone();
+        asks.sort();
+        let answer = match &record.body {
+            Body::Granted(granted) => {
+                let mut members: Vec<_> = granted.members.iter().map(|m| (m.class, m.quanta.0)).collect();
+                members.sort();
+                demand!(members == asks, "answer", "{members:?} was granted, {asks:?} asked");
+                demand!(granted.priority == facts.priority, "answer", "granted at {}", granted.priority);
+                let devices = |class| granted.members.iter().find(|m| m.class == class).map_or(0, |m| m.devices);
+                Expected::Granted {
+                    node: granted.node,
+                    devices: facts.asks.iter().map(|(class, _)| devices(*class)).collect(),
+                    ttl: granted.ttl,
+                    over_soft: granted.over_soft.to_vec(),
+                    capped_by: granted.capped_by,
+                }
+            }
+            Body::Denied(denied) => {
+                let mut asked: Vec<_> = denied.asks.iter().map(|(class, quanta)| (*class, quanta.0)).collect();
+                asked.sort();
+                let same = asked == asks
+                    && (denied.pool, denied.ttl, denied.priority) == (facts.pool, facts.ttl, facts.priority);
+                demand!(same, "answer", "the denial repeats another request: {denied:?}");
+                Expected::Denied(denied.cause)
+            }
+            other => broken!("answer", "{} does not answer a request", other.word()),
+        };
+        demand!(answer == expected, "answer", "expected {expected:?}, sealed {answer:?}");
+        Ok(())
+    }
+}
+
+fn facts_of_grant(record: &Record, granted: &Granted) -> Result<RequestFacts, Broken> {
+    Ok(RequestFacts {
+        tenant: found!(record.identity.tenant, "unknown-tenant", "a grant to nobody"),
+        project: found!(record.identity.project, "unknown-project", "a grant without a project to charge"),
+        pool: Some(granted.pool),
+        node: Some(granted.node),
+        asks: granted.members.iter().map(|m| (m.class, m.quanta.0)).collect(),
+        ttl: granted.ttl,
+        priority: granted.priority,
+    })
+}
+
+fn facts_of_denial(record: &Record, denied: &Denied) -> Result<RequestFacts, Broken> {
+    Ok(RequestFacts {
+        tenant: found!(record.identity.tenant, "unknown-tenant", "a denial to nobody"),
+        project: found!(record.identity.project, "unknown-project", "a denial without a project"),
+        pool: denied.pool,
+        node: None,
+        asks: denied.asks.iter().map(|(class, quanta)| (*class, quanta.0)).collect(),
+        ttl: denied.ttl,
+        priority: denied.priority,
+    })
+}

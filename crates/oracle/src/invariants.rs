@@ -1,0 +1,88 @@
+//! What holds after every record (DESIGN, "Invariants").
+
+use crate::capacity::share_of_device;
+use crate::oracle::Oracle;
+use crate::violation::{Checked, Violation, demand, found};
+use crate::world::World;
+use leasehold_model::{ClassNo, TenantNo};
+use std::collections::BTreeMap;
+
+impl Oracle {
+    /// Checks the invariants by counting everything once more, in other ways than the rules do.
+    pub fn check_invariants(&self) -> Result<(), Violation> {
+        self.world.check_invariants().map_err(|broken| broken.at(self.size))
+    }
+}
+
+impl World {
+    fn check_invariants(&self) -> Checked {
+        self.check_six_parts()?;
+        self.check_devices()?;
+        self.check_tenants_add_up()?;
+        self.check_lives()
+    }
+
+    /// Held + tearing down + reserved + fenced + offline + idle = capacity, per node and class.
+    fn check_six_parts(&self) -> Checked {
+        for (number, node) in &self.nodes {
+            for class in self.classes.keys() {
+                let p = self.parts(*number, node, *class);
+                let sum = p.held + p.tearing_down + p.reserved + p.fenced + p.offline + p.idle;
+                demand!(sum == p.capacity, "six-parts", "{number} {class}: {p:?}");
+                demand!(p.idle == 0 || p.offline == 0, "six-parts", "{number} {class} is idle and offline: {p:?}");
+            }
+        }
+        Ok(())
+    }
+
+    /// Slices in use + slices idle = the device, and every lease lies on devices that exist.
+    fn check_devices(&self) -> Checked {
+        for (number, node) in &self.nodes {
+            for (class, spec) in self.classes.iter().filter(|(_, spec)| spec.has_devices()) {
+                let used = self.device_use(*number, node, *class);
+                let over = used.iter().position(|used| *used > spec.quanta_per_unit);
+                demand!(over.is_none(), "device-full", "{number} {class} device {over:?}: {used:?}");
+                for lease in self.leases_on(*number, *class) {
+                    let lies: u64 = (0..used.len()).map(|i| share_of_device(lease, spec, i)).sum();
+                    demand!(lies == lease.quanta, "device-share", "{} lies with {lies} on {used:?}", lease.number);
+                }
+            }
+        }
+        Ok(())
+    }
+
+    /// Σ over tenants = Σ over nodes, of what is held and of what takes capacity.
+    fn check_tenants_add_up(&self) -> Checked {
+        let mut by_tenant: BTreeMap<(TenantNo, ClassNo), u64> = BTreeMap::new();
+        for lease in self.leases.iter().filter(|lease| lease.phase.is_held()) {
+            *by_tenant.entry((lease.tenant, lease.class)).or_default() += lease.quanta;
+        }
+        for class in self.classes.keys() {
+            let tenants: u64 = by_tenant.iter().filter(|((_, c), _)| c == class).map(|(_, quanta)| quanta).sum();
+            let nodes: u64 = self.nodes.iter().map(|(number, node)| self.parts(*number, node, *class).held).sum();
+            demand!(tenants == nodes, "tenants-add-up", "{class}: tenants hold {tenants}, nodes {nodes}");
+        }
+        Ok(())
+    }
+
+    /// Each lease says when it ended exactly if it has, and lies on a node while it takes capacity.
+    fn check_lives(&self) -> Checked {
+        for lease in &self.leases {
+            let number = lease.number;
+            demand!(lease.ended_at.is_none() == lease.phase.is_held(), "lives", "{lease:?}");
+            demand!(
+                lease.ended_at.is_none_or(|at| at >= lease.granted_at && at <= lease.expires_at),
+                "lives",
+                "{lease:?}"
+            );
+            if lease.phase.takes_capacity() {
+                found!(self.nodes.get(&lease.node), "lives", "{number} is on {}, which is gone", lease.node);
+            }
+            if lease.phase.counts_for_quota() {
+                let holder = self.projects.get(&lease.project).map(|project| project.tenant);
+                demand!(holder == Some(lease.tenant), "lives", "{number} is of {:?}", lease.tenant);
+            }
+        }
+        Ok(())
+    }
+}

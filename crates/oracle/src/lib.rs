@@ -1,0 +1,34 @@
+//! The independent brute-force model that the simulator compares the engine with.
+//!
+//! In: the records of a journal, one after the other, and what a request asked for.
+//! Out: a [`Violation`] for the first record that the rules forbid; a plain [`Summary`] of all that
+//! is; the answer a request must get ([`Expected`]); usage over any window.
+//!
+//! It is written from SEMANTICS 1–4 and 6, never from the engine. Every figure is counted afresh
+//! from the list of all leases that ever were: no counters, no indexes, no heap of timers.
+//!
+//! Never: depend on the engine or the meter, keep a derived figure, do I/O, read a clock, draw
+//! lots, use a float.
+
+mod capacity;
+mod catalog;
+mod command;
+mod due;
+mod grant;
+mod invariants;
+mod lease;
+mod lifecycle;
+mod nodes;
+mod oracle;
+mod quota;
+mod request;
+mod summary;
+mod usage;
+mod violation;
+mod world;
+
+pub use leasehold_model::body::SettingsChanged as Settings;
+pub use oracle::Oracle;
+pub use request::{Expected, RequestFacts};
+pub use summary::{CapacityLine, EpisodeLine, LeaseLine, NodeLine, QuotaLine, Summary};
+pub use violation::Violation;

@@ -1,0 +1,241 @@
+//! The oracle: reads records in order, says which one is not legal, and answers for the rest.
+
+use crate::command::{Claims, Command, claim_of};
+use crate::due::applied_by;
+use crate::request::{Expected, RequestFacts};
+use crate::violation::{Broken, Checked, Violation, broken, demand, found};
+use crate::world::World;
+use leasehold_model::body::{Genesis, KeyRotated, SettingsChanged, Started};
+use leasehold_model::limits::TTL_MAX;
+use leasehold_model::{Body, FORMAT_VERSION, Instant, Record, Span};
+
+/// The brute-force model. After a [`Violation`] it is of no further use.
+#[derive(Clone, Debug)]
+pub struct Oracle {
+    pub(crate) world: World,
+    pub(crate) size: u64,
+    pub(crate) last_stamp: Option<Instant>,
+    key: Option<[u8; 32]>,
+    started: Option<(u64, u32)>,
+    command: Command,
+    claims: Claims,
+}
+
+impl Default for Oracle {
+    fn default() -> Self {
+        Self::new()
+    }
+}
+
+impl Oracle {
+    /// An oracle for a journal that seals its settings before anything rests on them. Until then
+    /// the least strict ones hold; the window is the one that SEMANTICS 4 names.
+    pub fn new() -> Self {
+        Self::with_settings(SettingsChanged {
+            ttl_max: TTL_MAX,
+            grace_default: Span::from_secs(60),
+            teardown_deadline: Span::from_secs(300),
+            node_timeout: Span::from_secs(60),
+            idempotency_window: Span::from_secs(24 * 3600),
+        })
+    }
+
+    /// An oracle that is told what holds before the first `settings.changed`.
+    pub fn with_settings(settings: SettingsChanged) -> Self {
+        Self {
+            world: World::new(settings),
+            size: 0,
+            last_stamp: None,
+            key: None,
+            started: None,
+            command: Command::default(),
+            claims: Claims::default(),
+        }
+    }
+
+    /// Takes the next record of the journal: checks that it is legal given all before it, then
+    /// applies it.
+    pub fn observe(&mut self, record: &Record) -> Result<(), Violation> {
+        self.take(record).map_err(|broken| broken.at(record.sequence))
+    }
+
+    /// The same, for the record that answers a request: it is the very answer that the request
+    /// must get, node and devices, caps and causes included.
+    pub fn observe_with_request(&mut self, record: &Record, facts: &RequestFacts) -> Result<(), Violation> {
+        self.world.check_answer(record, facts).map_err(|broken| broken.at(record.sequence))?;
+        self.observe(record)
+    }
+
+    /// What must come of a request decided at `now`, all timers due by then having been applied.
+    pub fn expect_request(&self, facts: &RequestFacts, now: Instant) -> Expected {
+        self.world.expect_request(facts, now)
+    }
+
+    /// Between commands, at `now`: the last command owes nothing and no timer is overdue.
+    pub fn check_at_rest(&self, now: Instant) -> Result<(), Violation> {
+        let settled = self.world.check_settled(&self.command);
+        settled.and_then(|()| self.world.check_none_due(now)).map_err(|broken| broken.at(self.size))
+    }
+
+    fn take(&mut self, record: &Record) -> Checked {
+        self.check_head(record)?;
+        if !record.continues {
+            self.world.check_settled(&self.command)?;
+            self.command = Command::default();
+        }
+        let is_timer = self.check_timers(record)?;
+        self.check_effective(record, is_timer)?;
+        self.claims.check(record, &self.command)?;
+        self.apply(record, is_timer)?;
+        if let Some(key) = claim_of(record) {
+            self.command.claim = Some(key);
+        }
+        self.claims.claim(record, self.world.settings.idempotency_window);
+        self.world.follow_episodes(record.stamp);
+        self.size += 1;
+        self.last_stamp = Some(record.stamp);
+        Ok(())
+    }
+
+    /// SEMANTICS 2 and 6: no gaps, no time that runs back, no effect after it is known.
+    fn check_head(&self, record: &Record) -> Checked {
+        demand!(record.sequence == self.size, "sequence", "{} where {} is next", record.sequence, self.size);
+        let is_genesis = matches!(record.body, Body::Genesis(_));
+        demand!(is_genesis == (self.size == 0), "genesis", "{} at {}", record.body.word(), record.sequence);
+        if let Some(last) = self.last_stamp {
+            demand!(record.stamp >= last, "stamp", "{} after {last}", record.stamp);
+        }
+        demand!(record.effective_at <= record.stamp, "effective", "{} after its stamp", record.effective_at);
+        if record.continues {
+            demand!(self.last_stamp == Some(record.stamp), "continues", "nothing of the same stamp comes before");
+        }
+        Ok(())
+    }
+
+    /// Whether the record applies a timer. If it does, that timer was the next one; if not, none
+    /// was due (SEMANTICS 2). A process that takes over says so first; what came due while
+    /// there was none follows.
+    fn check_timers(&mut self, record: &Record) -> Result<bool, Broken> {
+        let of_lost_node = self.command.lost.is_some() && matches!(record.body, Body::TeardownStarted(_));
+        if let Some((kind, ids)) = applied_by(record).filter(|_| !of_lost_node) {
+            self.world.check_timer(record, kind, &ids)?;
+            self.command.timers_checked = false;
+            return Ok(true);
+        }
+        // Within a command only its own timers can be due: they wait until it has said its last.
+        let waits = record.continues && self.command.timers_checked;
+        if !waits && !matches!(record.body, Body::Genesis(_) | Body::Started(_)) {
+            self.world.check_none_due(record.stamp)?;
+            self.command.timers_checked = true;
+        }
+        Ok(false)
+    }
+
+    /// What a command says takes effect as it is stamped. Only a lost node's leases end before: when
+    /// it was last seen.
+    fn check_effective(&self, record: &Record, is_timer: bool) -> Checked {
+        let (at, stamp) = (record.effective_at, record.stamp);
+        let legal = match (&record.body, self.command.lost) {
+            _ if is_timer => true,
+            (Body::NodeLost(lost), _) => at == stamp || at == lost.last_seen,
+            (Body::Revoked(_), Some((_, last_seen))) => at == stamp || at == last_seen,
+            (Body::TeardownStarted(_), Some((_, last_seen))) => at == last_seen,
+            _ => at == stamp,
+        };
+        demand!(legal, "effective", "{} stamped {stamp} takes effect at {at}", record.body.word());
+        Ok(())
+    }
+
+    fn apply(&mut self, record: &Record, is_timer: bool) -> Checked {
+        let (world, command) = (&mut self.world, &mut self.command);
+        match &record.body {
+            Body::Genesis(body) => self.genesis(body),
+            Body::Started(body) => self.started(record, body),
+            Body::Heartbeat(_) | Body::ClockJumped(_) => Ok(()),
+            Body::KeyRotated(body) => self.key_rotated(record, body),
+            Body::SettingsChanged(body) => {
+                world.settings_changed(body)?;
+                self.claims.shorten(body.idempotency_window);
+                Ok(())
+            }
+            Body::ClassPut(body) => world.class_put(body),
+            Body::PoolPut(body) => world.pool_put(body),
+            Body::PoolDeleted(body) => world.pool_deleted(body.pool),
+            Body::TenantPut(body) => world.tenant_put(body),
+            Body::TenantDeleted(body) => world.tenant_deleted(body.tenant),
+            Body::ProjectPut(body) => world.project_put(body),
+            Body::ProjectDeleted(body) => world.project_deleted(body.project),
+            Body::UserPut(body) => world.user_put(body),
+            Body::UserDeleted(body) => world.user_deleted(body.user),
+            Body::QuotaPut(body) => world.quota_put(body),
+            Body::QuotaDeleted(body) => world.quota_deleted(body.quota),
+            Body::BurstEnded(body) => world.burst_ended(body.quota),
+            Body::NodePut(body) => world.node_put(body),
+            Body::NodeDeleted(body) => world.node_deleted(body.node),
+            Body::NodeDrained(body) => world.set_drained(body.node, true),
+            Body::NodeResumed(body) => world.set_drained(body.node, false),
+            Body::NodeLost(body) => {
+                world.node_lost(body.node, body.last_seen, record.stamp)?;
+                command.lost = Some((body.node, body.last_seen));
+                Ok(())
+            }
+            Body::NodeReturned(body) => world.node_returned(body.node),
+            Body::Granted(body) => {
+                self.check_rules_version(body.rules_version)?;
+                self.world.granted(record, body)
+            }
+            Body::Denied(body) => {
+                self.check_rules_version(body.rules_version)?;
+                self.world.denied(record, body)
+            }
+            Body::Renewed(body) => world.renewed(record, body),
+            Body::Released(body) => world.released(command, record, body),
+            Body::Expired(body) => world.expired(record, body),
+            Body::Revoked(body) => world.revoked(command, record, body),
+            Body::TeardownStarted(body) => world.teardown_started(command, record, body, is_timer),
+            Body::TornDown(body) => world.torn_down(command, record, body),
+            Body::Fenced(body) => world.fenced(record, &body.leases),
+            Body::Unfenced(body) => world.unfenced(record, &body.leases),
+            Body::ActivityReported(body) => world.reported(record, &body.leases.0),
+            // Preemption (SEMANTICS 5) is not among the rules this oracle knows yet.
+            Body::Preempted(_) => broken!("unknown-kind", "no preemption in these rules"),
+            Body::Unknown { kind, .. } => broken!("unknown-kind", "kind {kind} is not known"),
+        }
+    }
+
+    fn genesis(&mut self, genesis: &Genesis) -> Checked {
+        let version = genesis.format_version;
+        demand!(version == FORMAT_VERSION, "genesis", "format version {version}");
+        self.key = Some(genesis.public_key);
+        Ok(())
+    }
+
+    fn started(&mut self, record: &Record, started: &Started) -> Checked {
+        if let Some((epoch, _)) = self.started {
+            demand!(started.epoch > epoch, "epoch", "{} after {epoch}", started.epoch);
+        }
+        if let Some(accepted) = &started.clock_accepted {
+            let last = accepted.last_stamp;
+            demand!(self.last_stamp == Some(last), "clock-accepted", "{last} was not the last stamp");
+        }
+        self.started = Some((started.epoch, started.rules_version));
+        self.world.restart_limits(record.stamp);
+        Ok(())
+    }
+
+    fn key_rotated(&mut self, record: &Record, rotated: &KeyRotated) -> Checked {
+        let key = found!(self.key, "key", "no key is in force");
+        demand!(rotated.old_key == key, "key", "the old key is not the one in force");
+        demand!(rotated.new_key != key, "key", "the new key is the old one");
+        demand!(record.signers[..] == [rotated.old_key, rotated.new_key], "key", "not signed by both keys");
+        self.key = Some(rotated.new_key);
+        Ok(())
+    }
+
+    /// A decision names the rules of the process that made it (SEMANTICS 6).
+    fn check_rules_version(&self, version: u32) -> Checked {
+        let known = self.started.is_none_or(|(_, rules)| rules == version);
+        demand!(known, "rules-version", "{version} is not what the running process said");
+        Ok(())
+    }
+}

@@ -1,0 +1,195 @@
+//! The answer that a valid request must get (SEMANTICS 4), by trying everything.
+
+use crate::quota::Ruling;
+use crate::world::{Node, World};
+use leasehold_model::{
+    ClassNo, DenyCause, Instant, NodeNo, PoolNo, Priority, ProjectNo, Quanta, QuotaNo, Span, TenantNo,
+};
+
+/// What a request for a lease says.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct RequestFacts {
+    pub tenant: TenantNo,
+    pub project: ProjectNo,
+    pub pool: Option<PoolNo>,
+    pub node: Option<NodeNo>,
+    pub asks: Vec<(ClassNo, u64)>,
+    pub ttl: Span,
+    pub priority: Priority,
+}
+
+/// What must come of it.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Expected {
+    Granted {
+        node: NodeNo,
+        /// The device set of each ask, in the order of the request.
+        devices: Vec<u64>,
+        ttl: Span,
+        over_soft: Vec<QuotaNo>,
+        capped_by: Option<QuotaNo>,
+    },
+    Denied(DenyCause),
+    /// Not valid: nothing is sealed. Which of several faults is named is not predicted.
+    Refused(&'static str),
+}
+
+/// What all quotas together say of a request at one place.
+#[derive(Default)]
+struct Terms {
+    over_soft: Vec<QuotaNo>,
+    until: Option<(Instant, QuotaNo)>,
+    refusal: Option<DenyCause>,
+}
+
+impl Terms {
+    fn hear(&mut self, number: QuotaNo, ruling: Ruling) {
+        match ruling {
+            Ruling::Passes => {}
+            Ruling::OverSoft => self.over_soft.push(number),
+            Ruling::Until(at) if self.until.is_none_or(|(until, _)| at < until) => self.until = Some((at, number)),
+            Ruling::Until(_) => {}
+            Ruling::Refused(cause) => {
+                self.refusal.get_or_insert(cause);
+            }
+        }
+    }
+}
+
+impl World {
+    pub(crate) fn expect_request(&self, facts: &RequestFacts, now: Instant) -> Expected {
+        if let Some(fault) = self.fault_of(facts) {
+            return Expected::Refused(fault);
+        }
+        // Classes with devices first, then by class number: the scarce things decide.
+        let mut asks = facts.asks.clone();
+        asks.sort_by_key(|(class, _)| (!self.classes[class].has_devices(), *class));
+
+        if let Some(cause) = self.terms(facts, None, now).refusal {
+            return Expected::Denied(cause);
+        }
+        let candidates = self.candidates(facts, asks[0].0);
+        let mut first_refusal = None;
+        let mut best: Option<(u64, NodeNo)> = None;
+        for (_, free, number) in &candidates {
+            let node = &self.nodes[number];
+            let fits = asks.iter().all(|(class, quanta)| self.place(*number, node, *class, *quanta).is_some());
+            if !fits {
+                continue;
+            }
+            match self.terms(facts, Some((node.put.pool, *number)), now).refusal {
+                Some(cause) => {
+                    first_refusal.get_or_insert(cause);
+                }
+                None if best.is_none_or(|best| (*free, *number) < best) => best = Some((*free, *number)),
+                None => {}
+            }
+        }
+        match (best, first_refusal) {
+            (Some((_, number)), _) => self.grant_at(facts, number, now),
+            (None, Some(cause)) => Expected::Denied(cause),
+            (None, None) => Expected::Denied(self.scarcest(&asks, &candidates)),
+        }
+    }
+
+    /// Why the request is not valid, if it is not.
+    pub(crate) fn fault_of(&self, facts: &RequestFacts) -> Option<&'static str> {
+        let Some(tenant) = self.tenants.get(&facts.tenant) else { return Some("unknown_tenant") };
+        let own = |project| self.projects.get(project).is_some_and(|p| p.tenant == facts.tenant);
+        let twice = |i: usize| facts.asks[..i].iter().any(|(class, _)| *class == facts.asks[i].0);
+        let fault = [
+            (!own(&facts.project), "unknown_project"),
+            (facts.pool.is_some_and(|pool| !self.pools.contains_key(&pool)), "unknown_pool"),
+            (facts.node.is_some_and(|node| !self.nodes.contains_key(&node)), "unknown_node"),
+            (facts.asks.is_empty(), "nothing_asked"),
+            (facts.asks.iter().any(|(class, _)| !self.classes.contains_key(class)), "unknown_class"),
+            ((0..facts.asks.len()).any(twice), "duplicate_class"),
+            (facts.asks.iter().any(|(_, quanta)| *quanta == 0), "zero_quantity"),
+            (facts.asks.iter().any(|(class, quanta)| self.splits_devices(*class, *quanta)), "not_whole_devices"),
+            (facts.ttl == Span::ZERO, "zero_ttl"),
+            (!self.ttl_is_possible(facts), "ttl_too_long"),
+            (facts.priority > tenant.max_priority, "priority_above_max"),
+        ];
+        fault.into_iter().find(|(wrong, _)| *wrong).map(|(_, word)| word)
+    }
+
+    fn splits_devices(&self, class: ClassNo, quanta: u64) -> bool {
+        self.classes.get(&class).is_some_and(|spec| {
+            spec.has_devices() && quanta > spec.quanta_per_unit && !quanta.is_multiple_of(spec.quanta_per_unit)
+        })
+    }
+
+    fn ttl_is_possible(&self, facts: &RequestFacts) -> bool {
+        let mut pools = self.pools.keys().filter(|pool| self.may_look_in(facts, **pool)).peekable();
+        if pools.peek().is_none() {
+            return facts.ttl <= self.settings.ttl_max;
+        }
+        pools.any(|pool| facts.ttl <= self.grant_ttl_max(*pool, facts.priority))
+    }
+
+    fn may_look_in(&self, facts: &RequestFacts, pool: PoolNo) -> bool {
+        let of_node = facts.node.and_then(|node| self.nodes.get(&node)).map(|node| node.put.pool);
+        facts.pool.is_none_or(|asked| asked == pool) && of_node.is_none_or(|own| own == pool)
+    }
+
+    /// The nodes to look at as (pool, free quanta of the first class, node), in order of looking. A
+    /// pool that does not allow the TTL is not looked into.
+    fn candidates(&self, facts: &RequestFacts, first: ClassNo) -> Vec<(PoolNo, u64, NodeNo)> {
+        let looked_at = |number: &NodeNo, node: &Node| {
+            node.is_available()
+                && facts.node.is_none_or(|asked| asked == *number)
+                && facts.pool.is_none_or(|asked| asked == node.put.pool)
+                && facts.ttl <= self.grant_ttl_max(node.put.pool, facts.priority)
+        };
+        let nodes = self.nodes.iter().filter(|(number, node)| looked_at(number, node));
+        let mut candidates: Vec<_> =
+            nodes.map(|(number, node)| (node.put.pool, self.free(*number, node, first), *number)).collect();
+        candidates.sort();
+        candidates
+    }
+
+    /// What the quotas say: without a place, those that need none; with one, those that need it.
+    fn terms(&self, facts: &RequestFacts, place: Option<(PoolNo, NodeNo)>, now: Instant) -> Terms {
+        let mut terms = Terms::default();
+        for (number, quota) in &self.quotas {
+            if quota.depends_on_node() == place.is_some()
+                && let Some(ruling) = self.rule(*number, quota, facts, place, now)
+            {
+                terms.hear(*number, ruling);
+            }
+        }
+        terms
+    }
+
+    fn grant_at(&self, facts: &RequestFacts, number: NodeNo, now: Instant) -> Expected {
+        let node = &self.nodes[&number];
+        let anywhere = self.terms(facts, None, now);
+        let here = self.terms(facts, Some((node.put.pool, number)), now);
+        let mut over_soft = [anywhere.over_soft, here.over_soft].concat();
+        over_soft.sort();
+        let until = match (anywhere.until, here.until) {
+            (Some(any), Some(here)) => Some(if here.0 < any.0 { here } else { any }),
+            (any, here) => any.or(here),
+        };
+        let capped = until.map(|(at, quota)| (at.since(now), quota)).filter(|(ttl, _)| *ttl < facts.ttl);
+        let place = |(class, quanta): &(ClassNo, u64)| self.place(number, node, *class, *quanta);
+        Expected::Granted {
+            node: number,
+            devices: facts.asks.iter().map(|ask| place(ask).expect("it was seen to fit")).collect(),
+            ttl: capped.map_or(facts.ttl, |(ttl, _)| ttl),
+            over_soft,
+            capped_by: capped.map(|(_, quota)| quota),
+        }
+    }
+
+    /// The first ask that no node could hold alone, else the first.
+    fn scarcest(&self, asks: &[(ClassNo, u64)], candidates: &[(PoolNo, u64, NodeNo)]) -> DenyCause {
+        let most_free = |class: ClassNo| {
+            let free = candidates.iter().map(|(_, _, number)| self.free(*number, &self.nodes[number], class));
+            free.max().unwrap_or(0)
+        };
+        let short = asks.iter().find(|(class, quanta)| most_free(*class) < *quanta);
+        let (class, quanta) = *short.unwrap_or(&asks[0]);
+        DenyCause::Capacity { class, requested: Quanta(quanta), most_free: Quanta(most_free(class)) }
+    }
+}

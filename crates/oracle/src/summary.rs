@@ -1,0 +1,219 @@
+//! Everything there is, as plain data that two models can be compared by.
+
+use crate::oracle::Oracle;
+use crate::world::{Quota, World};
+use leasehold_model::body::{PoolPut, ProjectPut, SettingsChanged, TenantPut, UserPut};
+use leasehold_model::{
+    ClassNo, ClassSpec, Instant, LeaseNo, LimitKind, Name, NodeNo, NodeScope, PoolNo, Priority, ProjectNo, QuotaNo,
+    TeardownMode, TenantNo, UserNo,
+};
+use std::collections::BTreeMap;
+use std::fmt::{Debug, Write};
+
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct LeaseLine {
+    pub tenant: TenantNo,
+    pub project: ProjectNo,
+    pub node: NodeNo,
+    pub class: ClassNo,
+    pub pool: PoolNo,
+    pub quanta: u64,
+    pub devices: u64,
+    pub priority: Priority,
+    pub tag: Option<Name>,
+    pub granted_at: Instant,
+    pub expires_at: Instant,
+    /// `active`, `revoking`, `releasing`, `expired`, `tearing_down`, `fenced` or `closed`.
+    pub phase: &'static str,
+    pub ended_at: Option<Instant>,
+    /// The end of grace while revoking, of the time for teardown while torn down; else none.
+    pub limit_at: Option<Instant>,
+}
+
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct NodeLine {
+    pub name: Name,
+    pub pool: PoolNo,
+    pub teardown: TeardownMode,
+    pub drained: bool,
+    pub lost: bool,
+}
+
+/// The six parts of a node's capacity of one class (SEMANTICS 3).
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct CapacityLine {
+    pub held: u64,
+    pub tearing_down: u64,
+    pub reserved: u64,
+    pub fenced: u64,
+    pub offline: u64,
+    pub idle: u64,
+    pub capacity: u64,
+    /// What leases take of each device; empty for kinds without devices.
+    pub device_use: Vec<u64>,
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct EpisodeLine {
+    pub started_at: Instant,
+    pub below_since: Option<Instant>,
+}
+
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct QuotaLine {
+    pub limit: LimitKind,
+    /// One figure under no node; of a quota for each node one per node, zeroes left out.
+    pub used: BTreeMap<Option<NodeNo>, u64>,
+    pub episode: Option<EpisodeLine>,
+}
+
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Summary {
+    /// How many records there are.
+    pub size: u64,
+    pub last_stamp: Option<Instant>,
+    pub settings: SettingsChanged,
+    pub tenants: BTreeMap<TenantNo, TenantPut>,
+    pub projects: BTreeMap<ProjectNo, ProjectPut>,
+    pub users: BTreeMap<UserNo, UserPut>,
+    pub pools: BTreeMap<PoolNo, PoolPut>,
+    pub classes: BTreeMap<ClassNo, ClassSpec>,
+    pub nodes: BTreeMap<NodeNo, NodeLine>,
+    /// One line for each class that a node lists.
+    pub capacity: BTreeMap<(NodeNo, ClassNo), CapacityLine>,
+    pub quotas: BTreeMap<QuotaNo, QuotaLine>,
+    pub leases: BTreeMap<LeaseNo, LeaseLine>,
+}
+
+impl Summary {
+    /// The same without closed leases: an engine's memory grows with what is live.
+    #[must_use]
+    pub fn without_closed(mut self) -> Self {
+        self.leases.retain(|_, lease| lease.phase != "closed");
+        self
+    }
+
+    /// What differs, one line for each; empty where nothing does.
+    pub fn diff(&self, other: &Self) -> String {
+        let mut out = String::new();
+        diff_one("size", &self.size, &other.size, &mut out);
+        diff_one("last stamp", &self.last_stamp, &other.last_stamp, &mut out);
+        diff_one("settings", &self.settings, &other.settings, &mut out);
+        diff_maps("tenant", &self.tenants, &other.tenants, &mut out);
+        diff_maps("project", &self.projects, &other.projects, &mut out);
+        diff_maps("user", &self.users, &other.users, &mut out);
+        diff_maps("pool", &self.pools, &other.pools, &mut out);
+        diff_maps("class", &self.classes, &other.classes, &mut out);
+        diff_maps("node", &self.nodes, &other.nodes, &mut out);
+        diff_maps("capacity", &self.capacity, &other.capacity, &mut out);
+        diff_maps("quota", &self.quotas, &other.quotas, &mut out);
+        diff_maps("lease", &self.leases, &other.leases, &mut out);
+        assert_eq!(out.is_empty(), self == other, "a difference that no line shows");
+        out
+    }
+}
+
+fn diff_one<T: Debug + PartialEq>(what: &str, ours: &T, theirs: &T, out: &mut String) {
+    if ours != theirs {
+        writeln!(out, "{what}:\n  - {ours:?}\n  + {theirs:?}").expect("a string takes all");
+    }
+}
+
+fn diff_maps<K: Debug + Ord, V: Debug + PartialEq>(
+    what: &str,
+    ours: &BTreeMap<K, V>,
+    theirs: &BTreeMap<K, V>,
+    out: &mut String,
+) {
+    for (key, value) in ours {
+        diff_one(&format!("{what} {key:?}"), &Some(value), &theirs.get(key), out);
+    }
+    for (key, value) in theirs.iter().filter(|(key, _)| !ours.contains_key(key)) {
+        diff_one(&format!("{what} {key:?}"), &None, &Some(value), out);
+    }
+}
+
+impl Oracle {
+    pub fn summary(&self) -> Summary {
+        let world = &self.world;
+        Summary {
+            size: self.size,
+            last_stamp: self.last_stamp,
+            settings: world.settings.clone(),
+            tenants: world.tenants.clone(),
+            projects: world.projects.clone(),
+            users: world.users.clone(),
+            pools: world.pools.clone(),
+            classes: world.classes.clone(),
+            nodes: world.node_lines(),
+            capacity: world.capacity_lines(),
+            quotas: world.quotas.iter().map(|(number, quota)| (*number, world.quota_line(quota))).collect(),
+            leases: world.lease_lines(),
+        }
+    }
+}
+
+impl World {
+    fn node_lines(&self) -> BTreeMap<NodeNo, NodeLine> {
+        let line = |node: &crate::world::Node| NodeLine {
+            name: node.put.name.clone(),
+            pool: node.put.pool,
+            teardown: node.put.teardown,
+            drained: node.drained,
+            lost: node.lost,
+        };
+        self.nodes.iter().map(|(number, node)| (*number, line(node))).collect()
+    }
+
+    fn capacity_lines(&self) -> BTreeMap<(NodeNo, ClassNo), CapacityLine> {
+        let mut lines = BTreeMap::new();
+        for (number, node) in &self.nodes {
+            for (class, _) in &node.put.capacity {
+                let p = self.parts(*number, node, *class);
+                let line = CapacityLine {
+                    held: p.held,
+                    tearing_down: p.tearing_down,
+                    reserved: p.reserved,
+                    fenced: p.fenced,
+                    offline: p.offline,
+                    idle: p.idle,
+                    capacity: p.capacity,
+                    device_use: self.device_use(*number, node, *class),
+                };
+                lines.insert((*number, *class), line);
+            }
+        }
+        lines
+    }
+
+    fn quota_line(&self, quota: &Quota) -> QuotaLine {
+        let used = if quota.put.scope.node == NodeScope::Each {
+            let each = self.nodes.keys().map(|node| (Some(*node), self.used(quota, Some(*node))));
+            each.filter(|(_, used)| *used > 0).collect()
+        } else {
+            BTreeMap::from([(None, self.used(quota, None))])
+        };
+        let episode = quota.episode.map(|e| EpisodeLine { started_at: e.started_at, below_since: e.below_since });
+        QuotaLine { limit: quota.put.limit, used, episode }
+    }
+
+    fn lease_lines(&self) -> BTreeMap<LeaseNo, LeaseLine> {
+        let line = |lease: &crate::lease::Lease| LeaseLine {
+            tenant: lease.tenant,
+            project: lease.project,
+            node: lease.node,
+            class: lease.class,
+            pool: lease.pool,
+            quanta: lease.quanta,
+            devices: lease.devices,
+            priority: lease.priority,
+            tag: lease.tag.clone(),
+            granted_at: lease.granted_at,
+            expires_at: lease.expires_at,
+            phase: lease.phase.word(),
+            ended_at: lease.ended_at,
+            limit_at: lease.limit_at,
+        };
+        self.leases.iter().map(|lease| (lease.number, line(lease))).collect()
+    }
+}

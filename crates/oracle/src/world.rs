@@ -1,0 +1,126 @@
+//! Everything that the records have said so far.
+
+use crate::lease::Lease;
+use leasehold_model::body::{NodePut, PoolPut, ProjectPut, QuotaPut, SettingsChanged, TenantPut, UserPut};
+use leasehold_model::{
+    ClassNo, ClassSpec, Instant, LeaseNo, NodeNo, PoolNo, Priority, ProjectNo, QuotaNo, Span, TeardownMode, TenantNo,
+    UserNo,
+};
+use std::collections::BTreeMap;
+
+use crate::violation::{Checked, demand};
+
+#[derive(Clone, Debug)]
+pub(crate) struct Node {
+    pub(crate) put: NodePut,
+    pub(crate) drained: bool,
+    pub(crate) lost: bool,
+}
+
+impl Node {
+    /// New work may come here: offline is drained or lost (SEMANTICS 3).
+    pub(crate) fn is_available(&self) -> bool {
+        !self.drained && !self.lost
+    }
+    pub(crate) fn is_immediate(&self) -> bool {
+        self.put.teardown == TeardownMode::Immediate
+    }
+    pub(crate) fn capacity(&self, class: ClassNo) -> u64 {
+        self.put.capacity.iter().find(|(c, _)| *c == class).map_or(0, |(_, quanta)| quanta.0)
+    }
+}
+
+/// A stretch of time that began when use passed the base of a burst quota (SEMANTICS 4).
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct Episode {
+    pub(crate) started_at: Instant,
+    /// Since when use has been at or below base, if it is.
+    pub(crate) below_since: Option<Instant>,
+}
+
+#[derive(Clone, Debug)]
+pub(crate) struct Quota {
+    pub(crate) put: QuotaPut,
+    pub(crate) episode: Option<Episode>,
+}
+
+#[derive(Clone, Debug)]
+pub(crate) struct World {
+    pub(crate) settings: SettingsChanged,
+    pub(crate) classes: BTreeMap<ClassNo, ClassSpec>,
+    pub(crate) pools: BTreeMap<PoolNo, PoolPut>,
+    pub(crate) tenants: BTreeMap<TenantNo, TenantPut>,
+    pub(crate) projects: BTreeMap<ProjectNo, ProjectPut>,
+    pub(crate) users: BTreeMap<UserNo, UserPut>,
+    pub(crate) quotas: BTreeMap<QuotaNo, Quota>,
+    pub(crate) nodes: BTreeMap<NodeNo, Node>,
+    /// Every lease that ever was, in order of number.
+    pub(crate) leases: Vec<Lease>,
+    /// The highest number handed out of each kind, deleted ones included.
+    pub(crate) highest: BTreeMap<&'static str, u64>,
+}
+
+impl World {
+    pub(crate) fn new(settings: SettingsChanged) -> Self {
+        Self {
+            settings,
+            classes: BTreeMap::new(),
+            pools: BTreeMap::new(),
+            tenants: BTreeMap::new(),
+            projects: BTreeMap::new(),
+            users: BTreeMap::new(),
+            quotas: BTreeMap::new(),
+            nodes: BTreeMap::new(),
+            leases: Vec::new(),
+            highest: BTreeMap::new(),
+        }
+    }
+
+    pub(crate) fn lease(&self, number: LeaseNo) -> Option<&Lease> {
+        let at = self.leases.binary_search_by_key(&number, |lease| lease.number).ok()?;
+        Some(&self.leases[at])
+    }
+
+    pub(crate) fn lease_mut(&mut self, number: LeaseNo) -> &mut Lease {
+        let at = self.leases.binary_search_by_key(&number, |lease| lease.number);
+        &mut self.leases[at.expect("the lease was looked up before")]
+    }
+
+    /// Numbers are handed out in order (model::id): a new one follows the highest there ever was.
+    /// Whether counting begins with 0 or with 1 is left to the engine.
+    pub(crate) fn check_new_number(&self, noun: &'static str, number: u64) -> Checked {
+        match self.highest.get(noun) {
+            None => demand!(number <= 1, "number", "the first {noun} has the number {number}"),
+            Some(highest) => {
+                demand!(number == highest + 1, "number", "a new {noun} has the number {number} after {highest}");
+            }
+        }
+        Ok(())
+    }
+
+    pub(crate) fn take_number(&mut self, noun: &'static str, number: u64) {
+        let highest = self.highest.entry(noun).or_insert(number);
+        *highest = number.max(*highest);
+    }
+
+    /// The longest TTL for that priority: the pool's own cap, else the setting (SEMANTICS 4).
+    pub(crate) fn ttl_max(&self, pool: PoolNo, priority: Priority) -> Span {
+        let own = self.pools.get(&pool).and_then(|pool| pool.ttl_max.of(priority));
+        own.unwrap_or(self.settings.ttl_max)
+    }
+
+    /// How long a lease may live, renewals included; may be none (SEMANTICS 2).
+    pub(crate) fn lifetime_max(&self, pool: PoolNo, priority: Priority) -> Option<Span> {
+        self.pools.get(&pool).and_then(|pool| pool.lifetime_max.of(priority))
+    }
+
+    /// The longest TTL of a grant.
+    pub(crate) fn grant_ttl_max(&self, pool: PoolNo, priority: Priority) -> Span {
+        let ttl = self.ttl_max(pool, priority);
+        self.lifetime_max(pool, priority).map_or(ttl, |life| life.min(ttl))
+    }
+
+    pub(crate) fn teardown_limit(&self, from: Instant) -> Instant {
+        from.saturating_add(self.settings.teardown_deadline)
+    }
+}

@@ -1,0 +1,237 @@
+//! Putting the checked pieces together in journal order: links and stamps across pieces, the key in force, and the
+//! roots at the sizes that someone signed for (journal-format.md, "What a verifier checks", 2 and 4 to 7).
+
+use crate::anchor_file::{Anchor, TreeFile};
+use crate::chain::{Checked, KeyEvent, Linked, check_follows};
+use crate::chunks::Flaw;
+use crate::failure::{Document, Failure, Why};
+use crate::keys::KeyHistory;
+use crate::report::Witnessed;
+use crate::segments::Header;
+use crate::trust::Trust;
+use leasehold_model::body::Genesis;
+use leasehold_model::{FORMAT_VERSION, Hash, Instant};
+use leasehold_tlog::{CosignatureError, Frontier};
+use sha2::{Digest, Sha256};
+
+/// The journal as far as it was put together.
+pub(crate) struct Joiner<'a> {
+    trust: &'a Trust,
+    anchor: &'a Anchor,
+    pub(crate) keys: KeyHistory<'a>,
+    pub(crate) tree: Frontier,
+    pub(crate) head: Hash,
+    pub(crate) last: Option<Linked>,
+    /// Of the first record at hand; none before the first segment.
+    pub(crate) first_sequence: Option<u64>,
+    pub(crate) first_stamp: Option<Instant>,
+    pub(crate) witnessed: Vec<Witnessed>,
+    /// Bytes of headers and good batches.
+    pub(crate) bytes: u64,
+    /// The largest size at which a signed checkpoint agreed with the records.
+    pub(crate) agreed_up_to: u64,
+    /// The segment that began last, until it is held against what lies before it.
+    begun: Option<(Header, Vec<TreeFile>)>,
+}
+
+impl<'a> Joiner<'a> {
+    pub(crate) fn new(trust: &'a Trust, anchor: &'a Anchor) -> Self {
+        Self {
+            trust,
+            anchor,
+            keys: KeyHistory::new(trust),
+            tree: Frontier::new(),
+            head: [0; 32],
+            last: None,
+            first_sequence: None,
+            first_stamp: None,
+            witnessed: Vec::new(),
+            bytes: 0,
+            agreed_up_to: 0,
+            begun: None,
+        }
+    }
+
+    pub(crate) fn size(&self) -> u64 {
+        self.tree.size()
+    }
+
+    /// The largest size that anyone signed for, as far as is known before the end.
+    pub(crate) fn signed_up_to(&self) -> u64 {
+        self.anchor.size.max(self.trust.pinned().map_or(0, |pinned| pinned.checkpoint.size()))
+    }
+
+    pub(crate) fn begin(&mut self, header: Header, trees: Vec<TreeFile>) -> Result<(), Flaw> {
+        let flaw = |why| Flaw::in_segment(header.number, 0, None, why);
+        if header.origin != Hash::from(Sha256::digest(self.trust.origin())) {
+            return Err(flaw(Why::WrongOrigin { expected: self.trust.origin().to_owned(), found: None }));
+        }
+        if self.first_sequence.is_none() {
+            if header.first_sequence > 0 {
+                self.begin_late(&header, &trees).map_err(flaw)?;
+            }
+            self.first_sequence = Some(header.first_sequence);
+        }
+        assert_eq!(header.first_sequence, self.size(), "the reader counts as the joiner does");
+        self.bytes += crate::segments::HEADER_BYTES as u64;
+        self.begun = Some((header, trees));
+        Ok(())
+    }
+
+    /// Earlier segments are not at hand: begins with the first one's tree file.
+    fn begin_late(&mut self, header: &Header, trees: &[TreeFile]) -> Result<(), Why> {
+        let document = Document::Tree(header.number);
+        let first = header.first_sequence;
+        let tree = trees.first().ok_or(Why::MissingTreeFile)?;
+        if tree.tree.size() != first {
+            return Err(Why::BadTreeFile("it is of another size than its segment begins with"));
+        }
+        if self.anchor.size < first {
+            return Err(Why::AnchorTooOld { anchor: self.anchor.size, first });
+        }
+        if let Some(pinned) = self.trust.pinned().map(|pinned| pinned.checkpoint.size()).filter(|size| *size < first) {
+            return Err(Why::PinnedOutOfReach { pinned, first });
+        }
+        self.keys.begin_signed(&tree.signed.note, document)?;
+        self.tree = tree.tree.clone();
+        self.head = tree.head;
+        Ok(())
+    }
+
+    pub(crate) fn join(&mut self, checked: Checked, begin: u64) -> Result<(), Flaw> {
+        if let Some(first) = &checked.first {
+            self.check_link_to(first, checked.second_link)?;
+        }
+        // Only now: an altered record just before a signed size shows in the link first, and is named.
+        self.settle()?;
+        let mut events = checked.events.into_iter().peekable();
+        let mut runs = checked.runs.iter().peekable();
+        while let Some((run, head)) = runs.next() {
+            while let Some((place, event)) = events.next_if(|(place, _)| place.sequence < run.end()) {
+                self.apply(place.sequence, event).map_err(|why| place.flaw(why))?;
+            }
+            run.join(&mut self.tree).expect("runs fit the tree that they were made for");
+            self.head = *head;
+            if runs.peek().is_some() {
+                self.settle()?;
+            }
+        }
+        self.first_stamp = self.first_stamp.or(checked.first.map(|first| first.stamp));
+        self.last = checked.last.or(self.last);
+        self.bytes += checked.end - begin;
+        match checked.flaw {
+            Some(flaw) => Err(*flaw),
+            None => Ok(()),
+        }
+    }
+
+    fn check_link_to(&self, first: &Linked, second_link: Option<Hash>) -> Result<(), Flaw> {
+        match &self.last {
+            Some(last) => check_follows(last, first, || second_link),
+            None if first.link != self.head => Err(first.place.flaw(Why::BrokenLink)),
+            None => Ok(()),
+        }
+    }
+
+    fn apply(&mut self, sequence: u64, event: KeyEvent) -> Result<(), Why> {
+        match event {
+            KeyEvent::Genesis(genesis) => self.begin_genesis(&genesis),
+            KeyEvent::Rotation { old_key, new_key } => self.keys.rotate(sequence, &old_key, &new_key),
+        }
+    }
+
+    fn begin_genesis(&mut self, genesis: &Genesis) -> Result<(), Why> {
+        if genesis.format_version > FORMAT_VERSION {
+            return Err(Why::NewerFormat(genesis.format_version));
+        }
+        if genesis.format_version != FORMAT_VERSION {
+            return Err(Why::BadGenesis("there is no such format version"));
+        }
+        if genesis.origin.as_str() != self.trust.origin() {
+            let found = Some(genesis.origin.as_str().to_owned());
+            return Err(Why::WrongOrigin { expected: self.trust.origin().to_owned(), found });
+        }
+        self.keys.begin(&genesis.public_key)
+    }
+
+    /// Holds the place reached so far against everything that was said about it: the header and the tree files of the
+    /// segment that begins here, the anchor, the pinned checkpoint.
+    pub(crate) fn settle(&mut self) -> Result<(), Flaw> {
+        if let Some((header, trees)) = self.begun.take() {
+            let flaw = |why| Flaw::in_segment(header.number, 0, Some(header.first_sequence), why);
+            if header.prev != self.head {
+                return Err(flaw(Why::BadSegmentHeader("it does not carry the hash of the record before it")));
+            }
+            for tree in &trees {
+                self.check_tree(header.number, tree).map_err(|why| {
+                    let mut failure = Failure::new(why);
+                    failure.segment = Some(header.number);
+                    failure
+                })?;
+                self.agreed_up_to = self.size();
+            }
+        }
+        if self.anchor.size == self.size() {
+            self.witnessed = self.check_anchor().map_err(Failure::new)?;
+            self.agreed_up_to = self.size();
+        }
+        if let Some(pinned) = self.trust.pinned()
+            && pinned.checkpoint.size() == self.size()
+        {
+            self.keys.open(&pinned.note, Document::Pinned).map_err(Failure::new)?;
+            if *pinned.checkpoint.root() != self.tree.root() {
+                return Err(Failure::new(Why::PinnedMismatch { size: self.size() }).into());
+            }
+            self.agreed_up_to = self.size();
+        }
+        Ok(())
+    }
+
+    /// Returns the witnesses that cosigned the anchor's checkpoint.
+    fn check_anchor(&self) -> Result<Vec<Witnessed>, Why> {
+        let document = Document::Anchor;
+        let anchor = self.anchor;
+        let checkpoint = self.keys.open(&anchor.signed.note, document)?;
+        if checkpoint.size() != anchor.size || *checkpoint.root() != anchor.root {
+            return Err(Why::BadAnchor("its checkpoint is of another size or root than its lines"));
+        }
+        if self.keys.in_force().is_some_and(|key| key.id().to_string() != anchor.key) {
+            return Err(Why::BadAnchor("it names another key than the one in force"));
+        }
+        if anchor.root != self.tree.root() {
+            return Err(Why::RootMismatch { document, size: self.size() });
+        }
+        if anchor.head != self.head {
+            return Err(Why::HeadMismatch { document });
+        }
+        let mut witnessed = Vec::new();
+        for witness in self.trust.witnesses() {
+            match witness.verify(&anchor.signed.note) {
+                Ok(seconds) => {
+                    witnessed.push(Witnessed { name: witness.name().to_owned(), size: anchor.size, seconds });
+                }
+                Err(CosignatureError::Missing { .. }) => {}
+                Err(_) => return Err(Why::BadCosignature { witness: witness.name().to_owned() }),
+            }
+        }
+        Ok(witnessed)
+    }
+
+    fn check_tree(&self, number: u32, tree: &TreeFile) -> Result<(), Why> {
+        let document = Document::Tree(number);
+        if tree.tree.size() != self.size() {
+            return Err(Why::BadTreeFile("it is of another size than its segment begins with"));
+        }
+        self.keys.open(&tree.signed.note, document)?;
+        if *tree.signed.checkpoint.root() != self.tree.root() {
+            return Err(Why::RootMismatch { document, size: self.size() });
+        }
+        if tree.tree != self.tree {
+            return Err(Why::BadTreeFile("its parts are not those of the tree"));
+        }
+        if tree.head != self.head {
+            return Err(Why::HeadMismatch { document });
+        }
+        Ok(())
+    }
+}

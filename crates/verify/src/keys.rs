@@ -1,0 +1,88 @@
+//! The key in force over time: pinned by the trust file, changed by rotation records, and asked whenever a signed
+//! checkpoint is to be believed (journal-format.md, "Keys over time").
+
+use crate::failure::{Document, Why};
+use crate::trust::Trust;
+use leasehold_tlog::{Checkpoint, CheckpointError, KeyId, Note, NoteError, VerifierKey};
+
+/// A change of the signing key that both keys signed.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Rotation {
+    /// The record that says so; checkpoints of a larger size are signed by `new_key`.
+    pub sequence: u64,
+    pub old_key: KeyId,
+    pub new_key: KeyId,
+}
+
+/// Which key signs, at the size reached so far.
+pub(crate) struct KeyHistory<'a> {
+    trust: &'a Trust,
+    in_force: Option<VerifierKey>,
+    /// Every key that was in force, in order.
+    pub(crate) seen: Vec<KeyId>,
+    pub(crate) rotations: Vec<Rotation>,
+}
+
+impl<'a> KeyHistory<'a> {
+    pub(crate) fn new(trust: &'a Trust) -> Self {
+        Self { trust, in_force: None, seen: Vec::new(), rotations: Vec::new() }
+    }
+
+    pub(crate) fn in_force(&self) -> Option<&VerifierKey> {
+        self.in_force.as_ref()
+    }
+
+    fn enforce(&mut self, key: VerifierKey) {
+        if !self.seen.contains(&key.id()) {
+            self.seen.push(key.id());
+        }
+        self.in_force = Some(key);
+    }
+
+    /// The genesis record names the first key; it counts only because the trust file does too.
+    pub(crate) fn begin(&mut self, public_key: &[u8; 32]) -> Result<(), Why> {
+        let key = VerifierKey::new(self.trust.origin(), public_key)
+            .map_err(|_| Why::BadGenesis("the key of the genesis record is not a usable key"))?;
+        if !self.trust.keys().contains(&key) {
+            return Err(Why::UnknownKey { key: key.id() });
+        }
+        self.enforce(key);
+        Ok(())
+    }
+
+    /// Where the records begin later, the trusted key that signed for all before them is the one in force.
+    pub(crate) fn begin_signed(&mut self, note: &Note, document: Document) -> Result<(), Why> {
+        self.open(note, document)?;
+        let signed_by = note.verify(self.trust.keys()).map_err(|error| why_not(error.into(), document, None))?;
+        let key = signed_by.first().expect("a verified note is signed by someone");
+        self.enforce((*key).clone());
+        Ok(())
+    }
+
+    pub(crate) fn rotate(&mut self, sequence: u64, old_key: &[u8; 32], new_key: &[u8; 32]) -> Result<(), Why> {
+        let in_force = self.in_force.as_ref().filter(|key| key.public_key() == *old_key);
+        let old_key = in_force.ok_or(Why::BadRotation("the old key is not the one in force"))?.id();
+        let key = VerifierKey::new(self.trust.origin(), new_key)
+            .map_err(|_| Why::BadRotation("the new key is not a usable key"))?;
+        self.rotations.push(Rotation { sequence, old_key, new_key: key.id() });
+        self.enforce(key);
+        Ok(())
+    }
+
+    /// Believes a checkpoint of the size reached so far, if the key in force signed it.
+    pub(crate) fn open(&self, note: &Note, document: Document) -> Result<Checkpoint, Why> {
+        // Before the first record none is in force yet; the trust file's keys are all there is.
+        let keys = self.in_force.as_ref().map_or(self.trust.keys(), std::slice::from_ref);
+        let in_force = self.in_force.as_ref().map(VerifierKey::id);
+        Checkpoint::open_note(note, keys, self.trust.origin()).map_err(|error| why_not(error, document, in_force))
+    }
+}
+
+fn why_not(error: CheckpointError, document: Document, in_force: Option<KeyId>) -> Why {
+    match error {
+        CheckpointError::Note(NoteError::BadSignature { key_id, .. }) => Why::BadSignature { document, key: key_id },
+        CheckpointError::Note(NoteError::NoKnownSignature) => Why::NotSigned { document, key: in_force },
+        CheckpointError::WrongOrigin { expected, found } => Why::WrongOrigin { expected, found: Some(found) },
+        error => Why::BadCheckpoint { document, why: error.to_string() },
+    }
+}

@@ -1,0 +1,187 @@
+//! The auditor's program: says whether a journal is whole, from its files alone.
+//!
+//! In: the data folder of a cell or a copy of it, folders with segments that were moved away, and the auditor's own
+//! trust file. Out: yes, with how far and by what that is proved; or no, with the first thing that is wrong.
+//!
+//! What is checked is the list in `docs/reference/journal-format.md`. Memory is bounded whatever the files hold.
+//! Never: write into the folder, ask the network, believe a text from the folder before its signature is checked,
+//! panic on what it reads, or share code with the server beyond the format (`model`) and the tree (`tlog`).
+
+mod anchor_file;
+mod chain;
+mod chunks;
+pub mod cli;
+mod failure;
+mod join;
+mod keys;
+mod progress;
+mod report;
+mod segments;
+mod text;
+mod torn;
+mod tree;
+mod trust;
+mod work;
+
+pub use failure::{Document, Failure, Why};
+pub use keys::Rotation;
+pub use report::{ProvedBy, Report, TornTail, Witnessed};
+pub use trust::{Pinned, Trust, TrustError};
+
+use anchor_file::{ANCHOR_BYTES, Anchor, AnchorFile, read_anchor};
+use chunks::{ChunkReader, Flaw, read_trees};
+use join::Joiner;
+use segments::{Segments, read_small, unreadable};
+use std::path::{Path, PathBuf};
+use std::time::Instant;
+
+/// What to verify, and against what.
+pub struct Options<'a> {
+    /// The folder that holds `journal` and `anchor`.
+    pub data: PathBuf,
+    /// Folders with segments that were moved away.
+    pub archives: Vec<PathBuf>,
+    pub trust: Trust,
+    /// 0 for as many as there are cores.
+    pub threads: usize,
+    /// Is told now and then how far it is, from any thread.
+    pub progress: Option<&'a (dyn Fn(Progress) + Sync)>,
+}
+
+/// How far the work is.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Progress {
+    pub bytes: u64,
+    /// Of the files, with their padding: it may end a little early.
+    pub bytes_total: u64,
+    pub records: u64,
+}
+
+/// Verifies a journal.
+///
+/// # Errors
+/// The first thing that is wrong, in journal order. [`Failure::is_unreadable`] tells a folder that could not be read
+/// from a journal that is not in order.
+pub fn verify(options: &Options<'_>) -> Result<Report, Failure> {
+    let began = Instant::now();
+    let trust = &options.trust;
+    // The anchor comes first: a journal that is being written to may be ahead of it, never behind.
+    let (anchor, anchor_slot_damaged) = find_anchor(&options.data)?;
+    if anchor.origin != trust.origin() {
+        let found = Some(anchor.origin);
+        return Err(anchor_failure(&options.data, Why::WrongOrigin { expected: trust.origin().to_owned(), found }));
+    }
+    let segments = Segments::find(&options.data, &options.archives)?;
+    let mut marks: Vec<u64> = trust.pinned().map(|pinned| pinned.checkpoint.size()).into_iter().collect();
+    marks.push(anchor.size);
+    marks.sort_unstable();
+    marks.dedup();
+
+    let threads = match options.threads {
+        0 => std::thread::available_parallelism().map_or(1, usize::from),
+        threads => threads,
+    };
+    let (reader, joiner) = (ChunkReader::new(&segments), Joiner::new(trust, &anchor));
+    let (mut joiner, flaw) = work::run(reader, joiner, &marks, threads, segments.bytes_total(), options.progress);
+    let agreed_up_to = joiner.agreed_up_to;
+    let finished = finish(&mut joiner, flaw, &segments, &anchor, trust).map_err(|flaw| Failure {
+        agreed_up_to: agreed_up_to.max(joiner.agreed_up_to),
+        file: flaw.failure.file.clone().or_else(|| file_of(&flaw.failure, &segments, &options.data)),
+        ..flaw.failure
+    });
+    let torn_tail = finished?;
+    Ok(Report::new(joiner, &anchor, trust, &segments, torn_tail, anchor_slot_damaged, began.elapsed()))
+}
+
+fn find_anchor(data: &Path) -> Result<(Anchor, bool), Failure> {
+    // Only to tell a folder that cannot be looked into from one that holds no journal.
+    std::fs::read_dir(data).map_err(|error| unreadable(data, error))?;
+    let journal = data.join("journal");
+    if !journal.try_exists().map_err(|error| unreadable(&journal, error))? {
+        return Err(Failure::new(Why::NoJournal).in_file(data));
+    }
+    let bytes = read_small(&data.join("anchor"), ANCHOR_BYTES)?;
+    match read_anchor(&bytes.ok_or_else(|| anchor_failure(data, Why::NoAnchor))?) {
+        AnchorFile::Good { anchor, slot_damaged } => Ok((*anchor, slot_damaged)),
+        AnchorFile::NewerFormat(version) => Err(anchor_failure(data, Why::NewerFormat(version))),
+        AnchorFile::Bad(why) => Err(anchor_failure(data, Why::BadAnchor(why))),
+    }
+}
+
+fn anchor_failure(data: &Path, why: Why) -> Failure {
+    Failure::new(why).in_file(data.join("anchor"))
+}
+
+/// What can only be said at the end: whether the end is torn or damaged, and whether anyone signed for more.
+fn finish(
+    joiner: &mut Joiner<'_>,
+    flaw: Option<Flaw>,
+    segments: &Segments,
+    anchor: &Anchor,
+    trust: &Trust,
+) -> Result<Option<TornTail>, Flaw> {
+    let torn_tail = match flaw {
+        None => None,
+        Some(flaw) => Some(torn_or_damaged(flaw, joiner, segments)?),
+    };
+    joiner.settle()?;
+    let records = joiner.size();
+    let last_begun = segments.files[..segments.begun].last().map_or(0, |file| file.number);
+    for number in segments.trees.keys().filter(|number| **number > last_begun) {
+        // A tree file is written when its segment holds a record: if it is here, the segment was.
+        let ahead = read_trees(segments, *number)?.iter().map(|tree| tree.tree.size()).max();
+        return Err(Failure::new(match ahead {
+            Some(tree) if tree > records => Why::TreeAhead { tree, records },
+            _ => Why::MissingSegment(*number),
+        })
+        .into());
+    }
+    if anchor.size > records {
+        return Err(Failure::new(Why::AnchorAhead { anchor: anchor.size, records }).at_sequence(records).into());
+    }
+    match trust.pinned().map(|pinned| pinned.checkpoint.size()) {
+        Some(pinned) if pinned > records => {
+            Err(Failure::new(Why::PinnedAhead { pinned, records }).at_sequence(records).into())
+        }
+        _ => Ok(torn_tail),
+    }
+}
+
+/// Excuses the flaw if it is what a crash may leave (journal-format.md, "A torn end").
+fn torn_or_damaged(flaw: Flaw, joiner: &Joiner<'_>, segments: &Segments) -> Result<TornTail, Flaw> {
+    let last_begun = segments.files[..segments.begun].last();
+    let at_the_end = last_begun.filter(|file| flaw.failure.segment == Some(file.number));
+    let (Some(offset), Some(file)) = (flaw.torn_from, at_the_end) else {
+        return Err(flaw);
+    };
+    if joiner.signed_up_to() > joiner.size() {
+        return Err(flaw);
+    }
+    let sequence = joiner.size();
+    match torn::good_batch_after(&file.path, offset, sequence) {
+        Ok(false) => {}
+        Ok(true) => return Err(flaw),
+        Err(error) => return Err(unreadable(&file.path, error).into()),
+    }
+    let end = torn::end_of_bytes(&file.path, offset).map_err(|error| unreadable(&file.path, error))?;
+    Ok(TornTail { segment: file.number, offset, bytes: end - offset })
+}
+
+/// The file that a failure is about, where the failure does not name it.
+fn file_of(failure: &Failure, segments: &Segments, data: &Path) -> Option<PathBuf> {
+    let document = match failure.why {
+        Why::BadAnchor(_) | Why::AnchorAhead { .. } | Why::AnchorTooOld { .. } => Document::Anchor,
+        Why::RootMismatch { document, .. }
+        | Why::HeadMismatch { document }
+        | Why::BadSignature { document, .. }
+        | Why::NotSigned { document, .. }
+        | Why::BadCheckpoint { document, .. } => document,
+        Why::BadTreeFile(_) => Document::Tree(failure.segment?),
+        _ => return segments.path_of(failure.segment?).map(Path::to_owned),
+    };
+    match document {
+        Document::Anchor => Some(data.join("anchor")),
+        Document::Tree(number) => segments.trees.get(&number)?.first().cloned(),
+        Document::Pinned => None,
+    }
+}

@@ -1,0 +1,142 @@
+//! What was found where the answer is yes.
+
+use crate::anchor_file::Anchor;
+use crate::join::Joiner;
+use crate::keys::Rotation;
+use crate::segments::Segments;
+use crate::trust::{Trust, TrustError};
+use leasehold_model::{Hash, Instant};
+use leasehold_tlog::{KeyId, VerifierKey};
+use std::time::Duration;
+
+/// What a verified journal holds, how far it is proved to be complete, and by what.
+#[derive(Clone, Debug)]
+pub struct Report {
+    pub origin: String,
+    /// The number of records of the journal, those that were moved away included.
+    pub records: u64,
+    /// The first record at hand: 0 unless earlier segments were moved away and are not here.
+    pub first_sequence: u64,
+    /// Stamps of the first and last record at hand.
+    pub stamps: Option<(Instant, Instant)>,
+    /// Bytes of segment headers and batches; padding does not count.
+    pub bytes: u64,
+    /// Numbers of the first and last segment read.
+    pub segments: Option<(u32, u32)>,
+    /// Hash of the last record.
+    pub head: Hash,
+    /// Root of the tree over all records.
+    pub root: Hash,
+    /// The size that the anchor's checkpoint signs for; later records hang on the chain alone.
+    pub checkpoint_size: u64,
+    /// Up to this size a missing record would have shown.
+    pub complete_up_to: u64,
+    pub proved_by: ProvedBy,
+    /// Every witness in the trust file that cosigned the anchor's checkpoint.
+    pub witnessed: Vec<Witnessed>,
+    /// The ids of the keys that were in force, in order.
+    pub keys: Vec<KeyId>,
+    pub rotations: Vec<Rotation>,
+    pub torn_tail: Option<TornTail>,
+    /// One of the anchor's slots is not whole; the other one counted.
+    pub anchor_slot_damaged: bool,
+    /// Segments that lie in several of the folders; the first folder named counted.
+    pub duplicate_segments: Vec<u32>,
+    /// The newest signed checkpoint, for the auditor to pin.
+    pub newest_checkpoint: String,
+    /// The key in force at the end.
+    pub key_in_force: Option<VerifierKey>,
+    pub duration: Duration,
+}
+
+/// What shows that no record is missing up to some size.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum ProvedBy {
+    /// The checkpoint in the trust file: the auditor's own memory.
+    Pinned,
+    /// A cosignature by a witness in the trust file.
+    Witness(Witnessed),
+    /// Only the anchor beside the files: whoever holds the operator's key could have replaced both.
+    Anchor,
+}
+
+/// A witness's word for the anchor's checkpoint.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Witnessed {
+    pub name: String,
+    pub size: u64,
+    /// When it says it cosigned, in seconds since 1970.
+    pub seconds: u64,
+}
+
+/// The rest of a write that a crash interrupted: nobody was told of it, and it does not count.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct TornTail {
+    pub segment: u32,
+    pub offset: u64,
+    pub bytes: u64,
+}
+
+impl Report {
+    pub(crate) fn new(
+        joiner: Joiner<'_>,
+        anchor: &Anchor,
+        trust: &Trust,
+        segments: &Segments,
+        torn_tail: Option<TornTail>,
+        anchor_slot_damaged: bool,
+        duration: Duration,
+    ) -> Self {
+        let pinned_size = trust.pinned().map_or(0, |pinned| pinned.checkpoint.size());
+        let newest = match trust.pinned() {
+            Some(pinned) if pinned_size > anchor.size => &pinned.note,
+            _ => &anchor.signed.note,
+        };
+        let (complete_up_to, proved_by) = match joiner.witnessed.first() {
+            Some(witness) if witness.size > pinned_size => (witness.size, ProvedBy::Witness(witness.clone())),
+            _ if pinned_size > 0 => (pinned_size, ProvedBy::Pinned),
+            _ => (anchor.size, ProvedBy::Anchor),
+        };
+        let read = &segments.files[..segments.begun];
+        Self {
+            origin: trust.origin().to_owned(),
+            records: joiner.size(),
+            first_sequence: joiner.first_sequence.unwrap_or(0),
+            stamps: joiner.first_stamp.zip(joiner.last.map(|last| last.stamp)),
+            bytes: joiner.bytes,
+            segments: read.first().zip(read.last()).map(|(first, last)| (first.number, last.number)),
+            head: joiner.head,
+            root: joiner.tree.root(),
+            checkpoint_size: anchor.size,
+            complete_up_to,
+            proved_by,
+            witnessed: joiner.witnessed,
+            key_in_force: joiner.keys.in_force().cloned(),
+            keys: joiner.keys.seen,
+            rotations: joiner.keys.rotations,
+            torn_tail,
+            anchor_slot_damaged,
+            duplicate_segments: segments.duplicates.clone(),
+            newest_checkpoint: newest.to_string(),
+            duration,
+        }
+    }
+
+    /// Records that no checkpoint signs for yet.
+    pub fn records_after_checkpoint(&self) -> u64 {
+        self.records - self.checkpoint_size
+    }
+
+    /// What to trust next time: the same, the key now in force, and the newest checkpoint pinned.
+    ///
+    /// # Errors
+    /// When `trust` is about another origin.
+    pub fn updated_trust(&self, trust: &Trust) -> Result<Trust, TrustError> {
+        let mut updated = trust.clone();
+        if let Some(key) = &self.key_in_force {
+            updated.add_key(key.clone())?;
+        }
+        updated.pin(&self.newest_checkpoint)?;
+        Ok(updated)
+    }
+}

@@ -1,0 +1,72 @@
+//! Whether what follows the last good batch may be the torn end of a write (journal-format.md, "A torn end").
+
+use leasehold_model::RawBatch;
+use leasehold_model::frame::{BATCH_HEADER_BYTES, BATCH_MAGIC};
+use leasehold_model::limits::BATCH_BYTES_MAX;
+use std::fs::File;
+use std::io::{self, Read, Seek, SeekFrom};
+use std::path::Path;
+
+const WINDOW_BYTES: usize = 2 * (BATCH_HEADER_BYTES + BATCH_BYTES_MAX);
+/// Bytes of look-alikes that are checksummed before the answer is that this is no accident. A file made of nothing
+/// but beginnings of batches would take hours otherwise.
+const PATIENCE_BYTES: usize = 1 << 30;
+
+/// Looks at every offset after `from` for a batch whose first record comes at or after `sequence`.
+///
+/// A batch inside a record (an idempotency key can hold some sixty bytes) does not count: it does not decode to a
+/// record that belongs there.
+pub(crate) fn good_batch_after(path: &Path, from: u64, sequence: u64) -> io::Result<bool> {
+    let mut file = File::open(path)?;
+    let mut begin = from + 1;
+    let mut window = Vec::new();
+    let mut patience = PATIENCE_BYTES;
+    loop {
+        file.seek(SeekFrom::Start(begin))?;
+        window.clear();
+        (&mut file).take(WINDOW_BYTES as u64).read_to_end(&mut window)?;
+        // Of a full window the second half is only looked at as the end of what begins in the first.
+        let last = window.len() < WINDOW_BYTES;
+        let candidates = if last { window.len() } else { WINDOW_BYTES / 2 };
+        for at in places_of_magic(&window, candidates) {
+            let bytes = &window[at..];
+            let length = bytes[4..].first_chunk().map_or(0, |length| u32::from_le_bytes(*length) as usize);
+            patience = patience.saturating_sub(length.min(BATCH_BYTES_MAX));
+            if patience == 0 || is_batch_from(bytes, sequence) {
+                return Ok(true);
+            }
+        }
+        if last {
+            return Ok(false);
+        }
+        begin += (WINDOW_BYTES / 2) as u64;
+    }
+}
+
+fn places_of_magic(window: &[u8], candidates: usize) -> impl Iterator<Item = usize> {
+    let last = window.len().saturating_sub(BATCH_HEADER_BYTES).min(candidates);
+    (0..last).filter(|at| window[*at..*at + BATCH_MAGIC.len()] == BATCH_MAGIC)
+}
+
+fn is_batch_from(bytes: &[u8], sequence: u64) -> bool {
+    let first = RawBatch::read(bytes).ok().and_then(|batch| batch.records().next()?.ok());
+    first.and_then(|record| record.decode().ok()).is_some_and(|record| record.sequence >= sequence)
+}
+
+/// Where the last byte that is not zero ends, if one lies at or after `from`.
+pub(crate) fn end_of_bytes(path: &Path, from: u64) -> io::Result<u64> {
+    let mut file = File::open(path)?;
+    file.seek(SeekFrom::Start(from))?;
+    let mut piece = vec![0; 256 * 1024];
+    let (mut at, mut end) = (from, from);
+    loop {
+        let read = file.read(&mut piece)?;
+        if read == 0 {
+            return Ok(end);
+        }
+        if let Some(last) = piece[..read].iter().rposition(|byte| *byte != 0) {
+            end = at + last as u64 + 1;
+        }
+        at += read as u64;
+    }
+}

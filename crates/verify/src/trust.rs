@@ -1,0 +1,236 @@
+//! The trust file: what the auditor knew before looking (journal-format.md, "The trust file").
+//!
+//! It is the auditor's own and never taken from the folder that is being verified: a folder that vouches for itself
+//! proves nothing.
+
+use leasehold_tlog::{Checkpoint, CheckpointError, KeyError, Note, NoteError, VerifierKey, WitnessKey};
+use std::fmt;
+
+const FAMILY: &str = "leasehold-trust";
+const FIRST_LINE: &str = "leasehold-trust v1";
+
+/// Whose journal is expected, by which keys, and the last checkpoint seen of it.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Trust {
+    origin: String,
+    keys: Vec<VerifierKey>,
+    witnesses: Vec<WitnessKey>,
+    pinned: Option<Pinned>,
+}
+
+/// The checkpoint that the auditor saw last.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Pinned {
+    pub note: Note,
+    /// What the note says. Believed only once its signature is checked against the key in force at that size.
+    pub checkpoint: Checkpoint,
+}
+
+/// Why a text is not a trust file. Lines are counted from 1.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum TrustError {
+    NotATrustFile,
+    NewerFormat { version: u32 },
+    UnknownLine { line: usize },
+    BadKey { line: usize, why: KeyError },
+    /// A key under another name than the origin's signs for some other log.
+    ForeignKey { name: String, origin: String },
+    NoOrigin,
+    SecondOrigin { line: usize },
+    NoKey,
+    BadNote(NoteError),
+    BadCheckpoint(CheckpointError),
+    ForeignCheckpoint { origin: String },
+}
+
+impl Trust {
+    /// Trusts one key of one origin, with nothing pinned yet.
+    pub fn new(key: VerifierKey) -> Self {
+        Self { origin: key.name().to_owned(), keys: vec![key], witnesses: Vec::new(), pinned: None }
+    }
+
+    pub fn origin(&self) -> &str {
+        &self.origin
+    }
+    pub fn keys(&self) -> &[VerifierKey] {
+        &self.keys
+    }
+    pub fn witnesses(&self) -> &[WitnessKey] {
+        &self.witnesses
+    }
+    pub fn pinned(&self) -> Option<&Pinned> {
+        self.pinned.as_ref()
+    }
+
+    /// Trusts one more key of the same origin.
+    ///
+    /// # Errors
+    /// When the key signs under another name.
+    pub fn add_key(&mut self, key: VerifierKey) -> Result<(), TrustError> {
+        if key.name() != self.origin {
+            return Err(TrustError::ForeignKey { name: key.name().to_owned(), origin: self.origin.clone() });
+        }
+        if !self.keys.contains(&key) {
+            self.keys.push(key);
+        }
+        Ok(())
+    }
+
+    pub fn add_witness(&mut self, witness: WitnessKey) {
+        if !self.witnesses.contains(&witness) {
+            self.witnesses.push(witness);
+        }
+    }
+
+    /// Remembers a checkpoint in place of the one remembered before.
+    ///
+    /// # Errors
+    /// When the text is not a signed checkpoint of this origin. The signature itself is checked by [`crate::verify`].
+    pub fn pin(&mut self, note: &str) -> Result<(), TrustError> {
+        let note = Note::parse(note).map_err(TrustError::BadNote)?;
+        let checkpoint = Checkpoint::from_body(note.text()).map_err(TrustError::BadCheckpoint)?;
+        if checkpoint.origin() != self.origin {
+            return Err(TrustError::ForeignCheckpoint { origin: checkpoint.origin().to_owned() });
+        }
+        self.pinned = Some(Pinned { note, checkpoint });
+        Ok(())
+    }
+
+    /// Reads a trust file.
+    ///
+    /// # Errors
+    /// Says which line is not in order.
+    pub fn parse(text: &str) -> Result<Self, TrustError> {
+        let (head, note) = split_note(text);
+        let mut origin = None;
+        let mut keys: Vec<VerifierKey> = Vec::new();
+        let mut witnesses = Vec::new();
+        let mut meaningful = (1..).zip(head.lines()).filter(|(_, line)| !line.is_empty() && !line.starts_with('#'));
+        match meaningful.next() {
+            Some((_, FIRST_LINE)) => {}
+            Some((_, line)) => {
+                return Err(match crate::text::version(&format!("{line}\n"), FAMILY) {
+                    Some(version) if version > 1 => TrustError::NewerFormat { version },
+                    _ => TrustError::NotATrustFile,
+                });
+            }
+            None => return Err(TrustError::NotATrustFile),
+        }
+        for (line, content) in meaningful {
+            let bad_key = |why| TrustError::BadKey { line, why };
+            match content.split_once(' ') {
+                Some(("origin", name)) if origin.is_none() => origin = Some(name.to_owned()),
+                Some(("origin", _)) => return Err(TrustError::SecondOrigin { line }),
+                Some(("key", key)) => keys.push(key.parse().map_err(bad_key)?),
+                Some(("witness", key)) => witnesses.push(key.parse().map_err(bad_key)?),
+                _ => return Err(TrustError::UnknownLine { line }),
+            }
+        }
+        let origin = origin.ok_or(TrustError::NoOrigin)?;
+        if keys.is_empty() {
+            return Err(TrustError::NoKey);
+        }
+        let mut trust = Self { origin, keys: Vec::new(), witnesses, pinned: None };
+        keys.into_iter().try_for_each(|key| trust.add_key(key))?;
+        if let Some(note) = note {
+            trust.pin(note)?;
+        }
+        Ok(trust)
+    }
+
+    /// The trust file, as [`Trust::parse`] reads it.
+    pub fn to_text(&self) -> String {
+        let mut text = format!("{FIRST_LINE}\norigin {}\n", self.origin);
+        self.keys.iter().for_each(|key| text.push_str(&format!("key {key}\n")));
+        self.witnesses.iter().for_each(|key| text.push_str(&format!("witness {key}\n")));
+        if let Some(pinned) = &self.pinned {
+            text.push_str(&format!("checkpoint\n{}", pinned.note));
+        }
+        text
+    }
+}
+
+/// The note begins after the first line `checkpoint` and goes to the end, so that nothing in it is taken for a remark.
+fn split_note(text: &str) -> (&str, Option<&str>) {
+    const BORDER: &str = "checkpoint\n";
+    let mut from = 0;
+    while let Some(found) = text[from..].find(BORDER) {
+        let at = from + found;
+        if at == 0 || text.as_bytes()[at - 1] == b'\n' {
+            return (&text[..at], Some(&text[at + BORDER.len()..]));
+        }
+        from = at + BORDER.len();
+    }
+    (text, None)
+}
+
+impl fmt::Display for TrustError {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::NotATrustFile => write!(f, "a trust file begins with the line `{FIRST_LINE}`"),
+            Self::NewerFormat { version } => {
+                write!(f, "it is of version {version}, and this program knows version 1; use a newer leasehold-verify")
+            }
+            Self::UnknownLine { line } => {
+                write!(f, "line {line} is none of origin, key, witness, checkpoint or a remark that begins with #")
+            }
+            Self::BadKey { line, why } => write!(f, "line {line}: {why}"),
+            Self::ForeignKey { name, origin } => {
+                write!(f, "a key of {name:?} cannot sign for the origin {origin:?}; keys bear the origin's name")
+            }
+            Self::NoOrigin => f.write_str("it has no line `origin NAME`"),
+            Self::SecondOrigin { line } => write!(f, "line {line} is a second origin"),
+            Self::NoKey => f.write_str("it has no line `key NAME+ID+BASE64`"),
+            Self::BadNote(error) => write!(f, "its checkpoint cannot be read: {error}"),
+            Self::BadCheckpoint(error) => write!(f, "its checkpoint cannot be read: {error}"),
+            Self::ForeignCheckpoint { origin } => write!(f, "its checkpoint is of another origin, {origin:?}"),
+        }
+    }
+}
+impl std::error::Error for TrustError {}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use leasehold_tlog::{SigningKey, WitnessSigningKey};
+
+    fn sample() -> Trust {
+        let key = SigningKey::from_seed("c.example", &[1; 32]).unwrap();
+        let mut trust = Trust::new(key.verifier());
+        trust.add_key(SigningKey::from_seed("c.example", &[2; 32]).unwrap().verifier()).unwrap();
+        trust.add_witness(WitnessSigningKey::from_seed("w.example", &[3; 32]).unwrap().verifier());
+        trust.pin(&Checkpoint::new("c.example", 7, [9; 32]).unwrap().sign(&key)).unwrap();
+        trust
+    }
+
+    #[test]
+    fn what_is_printed_is_read_again() {
+        let trust = sample();
+        assert_eq!(Trust::parse(&trust.to_text()), Ok(trust.clone()));
+        let remarked = trust.to_text().replace("\norigin", "\n# got by phone, 2026-03-01\n\norigin");
+        assert_eq!(Trust::parse(&remarked), Ok(trust));
+    }
+
+    #[test]
+    fn a_wrong_file_is_told_apart() {
+        let text = sample().to_text();
+        let check = |text: &str, why: TrustError| assert_eq!(Trust::parse(text), Err(why), "{text}");
+        check("", TrustError::NotATrustFile);
+        check("origin c.example\n", TrustError::NotATrustFile);
+        check("leasehold-trust v2\n", TrustError::NewerFormat { version: 2 });
+        check("leasehold-trust v1\n", TrustError::NoOrigin);
+        check("leasehold-trust v1\norigin a\n", TrustError::NoKey);
+        check("leasehold-trust v1\norigin a\norigin b\n", TrustError::SecondOrigin { line: 3 });
+        check("leasehold-trust v1\norigin a\nkey x\n", TrustError::BadKey { line: 3, why: KeyError::Malformed });
+        check("leasehold-trust v1\ncolour blue\n", TrustError::UnknownLine { line: 2 });
+        check(
+            &text.replacen("origin c.example", "origin d.example", 1),
+            TrustError::ForeignKey { name: "c.example".into(), origin: "d.example".into() },
+        );
+        check(
+            &text.replacen("\nc.example\n7", "\nd.example\n7", 1),
+            TrustError::ForeignCheckpoint { origin: "d.example".into() },
+        );
+        check(text.split_once("\n\n").unwrap().0, TrustError::BadNote(NoteError::NoSignatures));
+    }
+}
