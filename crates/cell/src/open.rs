@@ -174,7 +174,7 @@ impl Core {
 
         let last_stamp = state.last_stamp();
         let clock_accepted = check_clock(&*clock, &state, options)?;
-        let now_view = Now::new(state.clone());
+        let now_view = Now::new(state.for_readers());
         let mut engine = Engine::new(state);
         let mut stamper = Stamper::start(&*clock, last_stamp);
         let mut batch = Batch::new(engine.state().size());

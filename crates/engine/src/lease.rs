@@ -112,7 +112,7 @@ impl Hasher for NumberHasher {
     }
     #[inline]
     fn write_u64(&mut self, n: u64) {
-        let product = u128::from(n ^ self.0) * 0x9e37_79b9_7f4a_7c15_f39c_c060_5ced_c835;
+        let product = u128::from(n ^ self.0) * 0x9e37_79b9_7f4a_7c15;
         #[expect(clippy::cast_possible_truncation, reason = "both halves are folded in")]
         {
             self.0 = (product >> 64) as u64 ^ product as u64;

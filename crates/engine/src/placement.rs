@@ -5,7 +5,7 @@ use crate::node::Node;
 use crate::quota::{Facts, Verdict};
 use crate::state::{State, entry};
 use leasehold_model::body::{Asks, Member, Members};
-use leasehold_model::{ClassNo, DenyCause, Instant, NodeNo, PoolNo, Quanta, QuotaNo};
+use leasehold_model::{ClassNo, DenyCause, Instant, NodeNo, PoolNo, Priority, Quanta, QuotaNo, Span};
 
 /// The question.
 pub(crate) struct Wanted<'a> {
@@ -16,6 +16,8 @@ pub(crate) struct Wanted<'a> {
     pub(crate) facts: &'a [Facts],
     /// Quotas whose answer depends on the node, with what is asked of each.
     pub(crate) node_quotas: &'a [(QuotaNo, u64)],
+    pub(crate) ttl: Span,
+    pub(crate) priority: Priority,
     pub(crate) now: Instant,
 }
 
@@ -51,11 +53,17 @@ impl State {
         let placed = match wanted.node {
             Some(number) => {
                 let node = entry(&self.nodes, number.0).filter(|n| n.is_available());
-                node.filter(|n| wanted.pool.is_none_or(|p| p == n.pool)).and_then(|n| try_node(n.number))
+                node.filter(|n| self.pool_suits(n.pool, wanted)).and_then(|n| try_node(n.number))
             }
             None => self.best_fit(wanted, &mut try_node),
         };
         placed.ok_or_else(|| refused.unwrap_or_else(|| self.scarcest(wanted)))
+    }
+
+    /// Whether the request may go into this pool and the pool allows its TTL.
+    fn pool_suits(&self, number: PoolNo, wanted: &Wanted<'_>) -> bool {
+        let pool = entry(&self.pools, number.0).expect("a node's pool exists");
+        wanted.pool.is_none_or(|asked| asked == number) && wanted.ttl <= self.ttl_max(pool, wanted.priority)
     }
 
     /// The candidate with the least free of the first class, then the lowest number. Exact: nodes
@@ -68,6 +76,9 @@ impl State {
             None => 0..self.pools.len(),
         };
         for pool in self.pools[pools].iter().flatten() {
+            if wanted.ttl > self.ttl_max(pool, wanted.priority) {
+                continue;
+            }
             let Some(list) = pool.by_free.get(class.0 as usize) else { continue };
             for candidate in list.range((quanta, NodeNo(0))..) {
                 if best.as_ref().is_some_and(|(found, _)| found < candidate) {
@@ -105,9 +116,15 @@ impl State {
     /// enough, or else the first that was asked for.
     fn scarcest(&self, wanted: &Wanted<'_>) -> DenyCause {
         let most_free = |class: ClassNo| -> u64 {
+            if let Some(number) = wanted.node {
+                let node = entry(&self.nodes, number.0).filter(|n| n.is_available());
+                let node = node.filter(|n| self.pool_suits(n.pool, wanted));
+                return node.and_then(|n| n.class(class)).map_or(0, |c| c.free());
+            }
             let pools = self.pools.iter().enumerate().filter_map(|(n, pool)| Some((n, pool.as_ref()?)));
             let asked = pools.filter(|(n, _)| wanted.pool.is_none_or(|p| p.0 as usize == *n));
-            let lists = asked.filter_map(|(_, pool)| pool.by_free.get(class.0 as usize)?.last());
+            let suited = asked.filter(|(_, pool)| wanted.ttl <= self.ttl_max(pool, wanted.priority));
+            let lists = suited.filter_map(|(_, pool)| pool.by_free.get(class.0 as usize)?.last());
             lists.map(|(free, _)| *free).max().unwrap_or(0)
         };
         let all = wanted.asks.iter().map(|(class, quanta)| (*class, *quanta, most_free(*class)));

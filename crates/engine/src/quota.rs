@@ -60,6 +60,11 @@ impl Quota {
         Self { number, scope, measure, limit, used: 0, by_node: BTreeMap::new(), episode: None }
     }
 
+    /// Where a quota looks at nodes one by one: what is used on each.
+    pub fn used_by_node(&self) -> impl Iterator<Item = (NodeNo, u64)> + '_ {
+        self.by_node.iter().map(|(node, used)| (*node, *used))
+    }
+
     fn concerns(&self, facts: &Facts) -> bool {
         self.scope.project.is_none_or(|p| p == facts.project)
             && self.scope.class.is_none_or(|c| c == facts.class)

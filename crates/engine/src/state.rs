@@ -172,6 +172,8 @@ pub struct State {
     pub(crate) leases: LeaseTable,
     pub(crate) gone: Vec<Option<Gone>>,
     pub(crate) claims: Claims,
+    /// A state for readers: idempotency keys matter only to deciding.
+    pub(crate) for_readers: bool,
     pub(crate) timers: Timers,
     pub(crate) names: Names,
 }
@@ -190,6 +192,14 @@ pub(crate) struct Names {
 impl State {
     pub fn new() -> Self {
         Self::default()
+    }
+
+    /// A copy for readers, which keeps no idempotency keys: they matter only to deciding, and take
+    /// time and memory.
+    pub fn for_readers(&self) -> Self {
+        let mut copy = self.clone_without_claims();
+        copy.for_readers = true;
+        copy
     }
 
     /// Records folded so far.
@@ -259,6 +269,9 @@ impl State {
     pub fn projects(&self) -> impl Iterator<Item = (ProjectNo, &Project)> {
         numbered(&self.projects).map(|(n, p)| (ProjectNo(n), p))
     }
+    pub fn users(&self) -> impl Iterator<Item = (UserNo, &User)> {
+        numbered(&self.users).map(|(n, u)| (UserNo(n), u))
+    }
     pub fn classes(&self) -> impl Iterator<Item = (ClassNo, &ClassSpec)> {
         numbered(&self.classes).map(|(n, c)| (class_no(n), c))
     }
@@ -279,6 +292,12 @@ impl State {
     }
     pub fn node_named(&self, name: &str) -> Option<NodeNo> {
         Name::new(name).ok().and_then(|name| self.names.nodes.get(&name)).map(|n| NodeNo(*n))
+    }
+
+    /// The longest TTL that a grant in `pool` may have.
+    pub(crate) fn ttl_max(&self, pool: &Pool, priority: Priority) -> Span {
+        let ttl_max = pool.ttl_max.of(priority).unwrap_or(self.settings.ttl_max);
+        pool.lifetime_max.of(priority).map_or(ttl_max, |lifetime| lifetime.min(ttl_max))
     }
 
     /// The earliest instant at which something may come due; it may prove too early, never too late.
@@ -326,6 +345,32 @@ impl State {
         let burst = |q: &Quota| Some(Entry::new(q.episode_due()?, TimerKind::Burst, u64::from(q.number.0)));
         entries.extend(bursts.filter_map(burst));
         entries
+    }
+
+    fn clone_without_claims(&self) -> Self {
+        Self {
+            size: self.size,
+            last_stamp: self.last_stamp,
+            origin: self.origin.clone(),
+            public_key: self.public_key,
+            epoch: self.epoch,
+            settings: self.settings.clone(),
+            tenants: self.tenants.clone(),
+            projects: self.projects.clone(),
+            users: self.users.clone(),
+            pools: self.pools.clone(),
+            classes: self.classes.clone(),
+            nodes: self.nodes.clone(),
+            quotas: self.quotas.clone(),
+            tags: self.tags.clone(),
+            next_lease: self.next_lease,
+            leases: self.leases.clone(),
+            gone: self.gone.clone(),
+            claims: Claims::default(),
+            for_readers: self.for_readers,
+            timers: self.timers.clone(),
+            names: self.names.clone(),
+        }
     }
 
     pub(crate) fn gone(&self, lease: LeaseNo) -> Option<&Gone> {

@@ -22,7 +22,7 @@ pub enum Access {
 pub trait Disk: Send + Sync {
     /// Names of the files and folders in `dir` (`""` is the journal's folder itself), in any order.
     fn list(&self, dir: &str) -> io::Result<Vec<String>>;
-    /// Makes a folder; it may be there already.
+    /// Makes a folder, and those above it; it may be there already.
     fn create_dir(&self, dir: &str) -> io::Result<()>;
     fn open(&self, path: &str, access: Access) -> io::Result<Arc<dyn DiskFile>>;
     fn remove(&self, path: &str) -> io::Result<()>;

@@ -321,7 +321,7 @@ impl fmt::Display for OpenError {
                 "journal/{segment:08}.seg is missing, and no tree file and snapshot stand in for it; bring it back from the archive"
             ),
             Self::MissingKey { key } => {
-                write!(f, "the anchor is signed by key {key}, which is not in the keyring; restore the key file")
+                write!(f, "key {key} signs for the journal and is not in the keyring; restore the key file")
             }
             Self::Io { doing, error } => write!(f, "{doing}: {error}"),
         }

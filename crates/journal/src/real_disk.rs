@@ -14,7 +14,7 @@ pub struct RealDisk {
 }
 
 impl RealDisk {
-    /// The folder must be there.
+    /// The folder need not be there before a journal is created in it.
     pub fn new(root: impl Into<PathBuf>) -> Self {
         Self { root: root.into() }
     }

@@ -8,7 +8,7 @@ use crate::id::{
     AllocationNo, AppInstanceNo, AttachmentNo, ClassNo, LeaseNo, NodeNo, PoolNo, ProjectNo, QuotaNo, TenantNo, UserNo,
 };
 use crate::instant::{Instant, Span};
-use crate::limits::{CLASSES_PER_REQUEST_MAX, LEASES_PER_RECORD_MAX};
+use crate::limits::{CLASSES_PER_REQUEST_MAX, LEASES_PER_RECORD_MAX, QUOTAS_PER_TENANT_MAX};
 use crate::name::Name;
 use crate::policy::{DenyCause, LimitKind, Measure, Priority, QuotaScope, Strategy, TeardownCause, TeardownMode};
 use crate::quantity::Quanta;
@@ -237,6 +237,8 @@ impl Granted {
 
 impl Field for Granted {
     fn put(&self, out: &mut Vec<u8>) {
+        assert!((1..=CLASSES_PER_REQUEST_MAX).contains(&self.members.len()), "a grant of 1 to 16 leases");
+        assert!(self.over_soft.len() <= QUOTAS_PER_TENANT_MAX, "more quotas than a tenant has");
         self.first_lease.put(out);
         self.node.put(out);
         self.pool.put(out);
@@ -323,7 +325,7 @@ impl Field for Granted {
             granted.source_project = Some(Field::get(r)?);
         }
         if bit(7) {
-            let n = r.count(crate::limits::QUOTAS_PER_TENANT_MAX)?;
+            let n = r.count(QUOTAS_PER_TENANT_MAX)?;
             if n == 0 {
                 return Err(DecodeError::Forbidden("an empty list written out"));
             }
@@ -351,6 +353,7 @@ pub struct Denied {
 
 impl Field for Denied {
     fn put(&self, out: &mut Vec<u8>) {
+        assert!(self.asks.len() <= CLASSES_PER_REQUEST_MAX, "a request for at most 16 classes");
         self.pool.put(out);
         put_varint(self.asks.len() as u64, out);
         for (class, quanta) in &self.asks {
@@ -385,6 +388,20 @@ impl Field for Denied {
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Leases(pub SmallVec<[LeaseNo; 2]>);
 
+/// Begins a list of leases. What the decoder would refuse must never be sealed: no restart could
+/// read it.
+fn put_lease_count(n: usize, out: &mut Vec<u8>) {
+    assert!((1..=LEASES_PER_RECORD_MAX).contains(&n), "a record names 1 to 1024 leases");
+    put_varint(n as u64, out);
+}
+
+fn get_lease_count(r: &mut Reader<'_>) -> Result<usize, DecodeError> {
+    match r.count(LEASES_PER_RECORD_MAX)? {
+        0 => Err(DecodeError::Forbidden("an empty list of leases")),
+        n => Ok(n),
+    }
+}
+
 /// Writes the distance from `last` (exclusive) to `lease`; `None` stands before the first.
 fn put_next(last: Option<LeaseNo>, lease: LeaseNo, out: &mut Vec<u8>) {
     match last {
@@ -408,7 +425,7 @@ fn get_next(last: Option<LeaseNo>, r: &mut Reader<'_>) -> Result<LeaseNo, Decode
 
 impl Field for Leases {
     fn put(&self, out: &mut Vec<u8>) {
-        put_varint(self.0.len() as u64, out);
+        put_lease_count(self.0.len(), out);
         let mut last = None;
         for lease in &self.0 {
             put_next(last, *lease, out);
@@ -416,10 +433,7 @@ impl Field for Leases {
         }
     }
     fn get(r: &mut Reader<'_>) -> Result<Self, DecodeError> {
-        let n = r.count(LEASES_PER_RECORD_MAX)?;
-        if n == 0 {
-            return Err(DecodeError::Forbidden("an empty list of leases"));
-        }
+        let n = get_lease_count(r)?;
         let mut leases = SmallVec::new();
         let mut last = None;
         for _ in 0..n {
@@ -470,7 +484,7 @@ impl Field for Renewed {
         let earliest = self.renewals.iter().map(|r| r.expires_at).min();
         let earliest = earliest.expect("a renewal names at least one lease");
         let reported = self.renewals.iter().any(|r| r.activity.is_some());
-        put_varint(self.renewals.len() as u64, out);
+        put_lease_count(self.renewals.len(), out);
         reported.put(out);
         earliest.put(out);
         let mut last = None;
@@ -482,10 +496,7 @@ impl Field for Renewed {
         }
     }
     fn get(r: &mut Reader<'_>) -> Result<Self, DecodeError> {
-        let n = r.count(LEASES_PER_RECORD_MAX)?;
-        if n == 0 {
-            return Err(DecodeError::Forbidden("an empty list of leases"));
-        }
+        let n = get_lease_count(r)?;
         let reported = bool::get(r)?;
         let earliest = Instant::get(r)?;
         let mut renewals: SmallVec<[Renewal; 1]> = SmallVec::new();
@@ -519,7 +530,7 @@ impl ReportedLeases {
 impl Field for ReportedLeases {
     fn put(&self, out: &mut Vec<u8>) {
         let reported = self.0.iter().any(|r| r.activity.is_some());
-        put_varint(self.0.len() as u64, out);
+        put_lease_count(self.0.len(), out);
         reported.put(out);
         let mut last = None;
         for item in &self.0 {
@@ -529,10 +540,7 @@ impl Field for ReportedLeases {
         }
     }
     fn get(r: &mut Reader<'_>) -> Result<Self, DecodeError> {
-        let n = r.count(LEASES_PER_RECORD_MAX)?;
-        if n == 0 {
-            return Err(DecodeError::Forbidden("an empty list of leases"));
-        }
+        let n = get_lease_count(r)?;
         let reported = bool::get(r)?;
         let mut items: SmallVec<[Reported; 1]> = SmallVec::new();
         for _ in 0..n {
@@ -615,7 +623,11 @@ macro_rules! kinds {
             pub(crate) fn put(&self, out: &mut Vec<u8>) {
                 match self {
                     $(Self::$kind(body) => body.put(out),)*
-                    Self::Unknown { bytes, .. } => out.extend_from_slice(bytes),
+                    Self::Unknown { kind, bytes } => {
+                        let known = Self::KINDS.iter().any(|(code, _)| code == kind);
+                        assert!(!known, "bytes of a known kind passed off as unknown");
+                        out.extend_from_slice(bytes);
+                    }
                 }
             }
 

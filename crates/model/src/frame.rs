@@ -304,7 +304,7 @@ impl RawRecord<'_> {
     }
     /// Strict: the bytes are the one encoding of the record, to the last.
     pub fn decode(&self) -> Result<Record, DecodeError> {
-        let record = Record::get(&mut Reader::new(&self.bytes[HASH_BYTES..]))?;
+        let record = Record::get(&mut self.after_link()?)?;
         if record.signers.len() * SIGNATURE_BYTES != self.signatures.len() {
             return Err(DecodeError::Forbidden("a record without the signatures it names"));
         }
@@ -312,7 +312,11 @@ impl RawRecord<'_> {
     }
     /// Only the sequence, for readers that look for a place.
     pub fn sequence(&self) -> Result<u64, DecodeError> {
-        Reader::new(&self.bytes[HASH_BYTES..]).varint()
+        self.after_link()?.varint()
+    }
+    /// Frames are never shorter than the link, but anyone can make a `RawRecord`.
+    fn after_link(&self) -> Result<Reader<'_>, DecodeError> {
+        self.bytes.get(HASH_BYTES..).map(Reader::new).ok_or(DecodeError::Truncated)
     }
     pub fn signature(&self, index: usize) -> Option<[u8; 64]> {
         let at = index * SIGNATURE_BYTES;

@@ -158,6 +158,10 @@ pub fn parse(text: &str, class: &ClassSpec) -> Result<Quanta, BadQuantity> {
 /// within nine places, else as a fraction.
 pub fn display(quanta: Quanta, class: &ClassSpec) -> String {
     let per_unit = class.quanta_per_unit;
+    if per_unit == 0 {
+        // No engine makes such a class, but bytes can hold one, and showing them must not panic.
+        return format!("{quanta}/0");
+    }
     let (whole, rest) = (quanta.0 / per_unit, quanta.0 % per_unit);
     if rest == 0 {
         return whole.to_string();

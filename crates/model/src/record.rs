@@ -132,6 +132,7 @@ impl Record {
             reason.put(out);
         }
         if let Some(claim) = &self.idempotency {
+            assert!((1..=IDEMPOTENCY_KEY_BYTES_MAX).contains(&claim.key.len()), "a key of 1 to 64 bytes");
             claim.owner.put(out);
             put_varint(claim.key.len() as u64, out);
             out.extend_from_slice(&claim.key);
@@ -147,6 +148,7 @@ impl Record {
             claim.put(out);
         }
         if !self.signers.is_empty() {
+            assert!(self.signers.len() <= SIGNERS_MAX, "at most two signers");
             put_varint(self.signers.len() as u64, out);
             self.signers.iter().for_each(|key| key.put(out));
         }

@@ -69,7 +69,8 @@ impl World {
     pub(crate) fn device_use(&self, number: NodeNo, node: &Node, class: ClassNo) -> Vec<u64> {
         let Some(spec) = self.classes.get(&class).filter(|spec| spec.has_devices()) else { return Vec::new() };
         let count = usize::try_from(node.capacity(class) / spec.quanta_per_unit).unwrap_or(usize::MAX).min(64);
-        (0..count).map(|i| self.leases_on(number, class).map(|l| share_of_device(l, spec, i)).sum()).collect()
+        let leases: Vec<&Lease> = self.leases_on(number, class).collect();
+        (0..count).map(|i| leases.iter().map(|lease| share_of_device(lease, spec, i)).sum()).collect()
     }
 
     /// Where `quanta` of a class would lie on a node: the set of its devices, zero for kinds without

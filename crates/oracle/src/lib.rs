@@ -13,6 +13,8 @@
 mod capacity;
 mod catalog;
 mod command;
+#[cfg(test)]
+mod driven;
 mod due;
 mod grant;
 mod invariants;

@@ -56,14 +56,13 @@ impl Oracle {
     /// Takes the next record of the journal: checks that it is legal given all before it, then
     /// applies it.
     pub fn observe(&mut self, record: &Record) -> Result<(), Violation> {
-        self.take(record).map_err(|broken| broken.at(record.sequence))
+        self.take(record, None).map_err(|broken| broken.at(record.sequence))
     }
 
     /// The same, for the record that answers a request: it is the very answer that the request
     /// must get, node and devices, caps and causes included.
     pub fn observe_with_request(&mut self, record: &Record, facts: &RequestFacts) -> Result<(), Violation> {
-        self.world.check_answer(record, facts).map_err(|broken| broken.at(record.sequence))?;
-        self.observe(record)
+        self.take(record, Some(facts)).map_err(|broken| broken.at(record.sequence))
     }
 
     /// What must come of a request decided at `now`, all timers due by then having been applied.
@@ -77,7 +76,7 @@ impl Oracle {
         settled.and_then(|()| self.world.check_none_due(now)).map_err(|broken| broken.at(self.size))
     }
 
-    fn take(&mut self, record: &Record) -> Checked {
+    fn take(&mut self, record: &Record, facts: Option<&RequestFacts>) -> Checked {
         self.check_head(record)?;
         if !record.continues {
             self.world.check_settled(&self.command)?;
@@ -86,6 +85,9 @@ impl Oracle {
         let is_timer = self.check_timers(record)?;
         self.check_effective(record, is_timer)?;
         self.claims.check(record, &self.command)?;
+        if let Some(facts) = facts {
+            self.world.check_answer(record, facts)?;
+        }
         self.apply(record, is_timer)?;
         if let Some(key) = claim_of(record) {
             self.command.claim = Some(key);

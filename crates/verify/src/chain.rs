@@ -43,7 +43,10 @@ pub(crate) struct Linked {
 pub(crate) enum KeyEvent {
     Genesis(Box<Genesis>),
     /// Signed by both keys; whether the old one was in force shows when the pieces are joined.
-    Rotation { old_key: [u8; 32], new_key: [u8; 32] },
+    Rotation {
+        old_key: [u8; 32],
+        new_key: [u8; 32],
+    },
 }
 
 /// What a piece turned out to be, up to its first flaw.

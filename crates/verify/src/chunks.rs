@@ -58,7 +58,10 @@ pub(crate) struct Chunk {
 #[derive(Debug)]
 pub(crate) enum Piece {
     /// A segment begins.
-    Begin { header: Header, trees: Vec<TreeFile> },
+    Begin {
+        header: Header,
+        trees: Vec<TreeFile>,
+    },
     Batches(Chunk),
     /// Nothing is read after it.
     Flaw(Box<Flaw>),
@@ -84,7 +87,10 @@ struct OpenSegment {
 
 /// What the next bytes of a segment are, by the header of a batch alone.
 enum Next {
-    Batch { bytes: usize, records: u32 },
+    Batch {
+        bytes: usize,
+        records: u32,
+    },
     /// The batch would have so many bytes, and they were not all read.
     More(usize),
     Zeroes,

@@ -15,6 +15,7 @@ mod failure;
 mod join;
 mod keys;
 mod progress;
+mod receipt;
 mod report;
 mod segments;
 mod text;

@@ -30,17 +30,31 @@ pub struct Pinned {
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum TrustError {
     NotATrustFile,
-    NewerFormat { version: u32 },
-    UnknownLine { line: usize },
-    BadKey { line: usize, why: KeyError },
+    NewerFormat {
+        version: u32,
+    },
+    UnknownLine {
+        line: usize,
+    },
+    BadKey {
+        line: usize,
+        why: KeyError,
+    },
     /// A key under another name than the origin's signs for some other log.
-    ForeignKey { name: String, origin: String },
+    ForeignKey {
+        name: String,
+        origin: String,
+    },
     NoOrigin,
-    SecondOrigin { line: usize },
+    SecondOrigin {
+        line: usize,
+    },
     NoKey,
     BadNote(NoteError),
     BadCheckpoint(CheckpointError),
-    ForeignCheckpoint { origin: String },
+    ForeignCheckpoint {
+        origin: String,
+    },
 }
 
 impl Trust {

@@ -38,7 +38,7 @@ impl Draft<'_> {
     pub(super) fn request_lease(&mut self, request: &RequestLease) -> Result<(), Refusal> {
         let (tenant, project) = self.check_identity(request)?;
         let asks = self.check_asks(&request.asks)?;
-        self.check_ttl(request.ttl, request.pool, request.priority)?;
+        self.check_request_ttl(request)?;
         match self.admit(tenant, project, request, &asks) {
             Ok((placed, terms)) => self.grant(request, placed, terms),
             Err(cause) => {
@@ -132,11 +132,31 @@ impl Draft<'_> {
         Ok(sorted)
     }
 
-    pub(super) fn check_ttl(&self, ttl: Span, pool: Option<PoolNo>, priority: Priority) -> Result<(), Refusal> {
+    /// The TTL must be possible somewhere the request may go.
+    fn check_request_ttl(&self, request: &RequestLease) -> Result<(), Refusal> {
+        if request.ttl == Span::ZERO {
+            return Err(Refusal::ZeroTtl);
+        }
+        let state = self.state();
+        let of_node = request.node.and_then(|node| state.node(node)).map(|node| node.pool);
+        let may_go = |number: PoolNo| {
+            request.pool.is_none_or(|asked| asked == number) && of_node.is_none_or(|own| own == number)
+        };
+        let pools = state.pools().filter(|(number, _)| may_go(*number));
+        let limit = pools.map(|(_, pool)| state.ttl_max(pool, request.priority)).max();
+        let limit = limit.unwrap_or(state.settings.ttl_max);
+        if request.ttl > limit {
+            return Err(Refusal::TtlTooLong { limit });
+        }
+        Ok(())
+    }
+
+    /// A renewal may ask for what its pool allows; how long it lives in all is another question.
+    pub(super) fn check_renewal_ttl(&self, ttl: Span, pool: PoolNo, priority: Priority) -> Result<(), Refusal> {
         if ttl == Span::ZERO {
             return Err(Refusal::ZeroTtl);
         }
-        let of_pool = pool.and_then(|pool| self.state().pool(pool)?.ttl_max.of(priority));
+        let of_pool = self.state().pool(pool).and_then(|pool| pool.ttl_max.of(priority));
         let limit = of_pool.unwrap_or(self.state().settings.ttl_max);
         if ttl > limit {
             return Err(Refusal::TtlTooLong { limit });
@@ -176,6 +196,8 @@ impl Draft<'_> {
             asks,
             facts: &facts,
             node_quotas: &node_quotas,
+            ttl: request.ttl,
+            priority: request.priority,
             now: self.now,
         };
         let placed = state.place(&wanted)?;
@@ -187,10 +209,7 @@ impl Draft<'_> {
     }
 
     fn grant(&mut self, request: &RequestLease, placed: Placed, terms: Terms) {
-        let pool = self.state().pool(placed.pool).expect("a node's pool exists");
-        // A pool that was not asked for by name still caps the TTL of what lands in it.
-        let limits = [pool.ttl_max.of(request.priority), pool.lifetime_max.of(request.priority)];
-        let mut ttl = limits.into_iter().flatten().fold(request.ttl, Span::min);
+        let mut ttl = request.ttl;
         let mut capped_by = None;
         if let Some((end, quota)) = terms.until
             && end.since(self.now) < ttl

@@ -36,7 +36,7 @@ impl Draft<'_> {
             Phase::Revoking => return Err(Refusal::LeaseRevoking { lease: one.lease }),
             _ => return Err(ended(lease)),
         }
-        self.check_ttl(one.ttl, Some(lease.pool), lease.priority)?;
+        self.check_renewal_ttl(one.ttl, lease.pool, lease.priority)?;
         let asked = self.now.saturating_add(one.ttl);
         let mut expires_at = asked;
         let pool = self.state().pool(lease.pool).expect("a lease's pool exists");
@@ -80,7 +80,9 @@ impl Draft<'_> {
                 }
             };
             let tenant = lease.tenant;
-            if let Some(activity) = self.checked_activity(one.lease, one.activity, &mut refused) {
+            // A report without a report covers nothing.
+            let report = Some(one.activity.unwrap_or_default());
+            if let Some(activity) = self.checked_activity(one.lease, report, &mut refused) {
                 standing.push((tenant, Reported { lease: one.lease, activity: Some(activity) }));
             }
         }

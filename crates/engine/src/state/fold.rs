@@ -27,7 +27,8 @@ impl State {
     /// Folds one record. After an error the state must be thrown away: the journal and this
     /// program do not agree.
     pub fn apply(&mut self, record: &Record) -> Result<(), FoldError> {
-        let scope = record.idempotency.as_ref().map(|c| claim_scope(c.owner, record.identity.token, &c.key));
+        let claim = record.idempotency.as_ref().filter(|_| !self.for_readers);
+        let scope = claim.map(|c| claim_scope(c.owner, record.identity.token, &c.key));
         self.apply_claimed(record, scope)
     }
 

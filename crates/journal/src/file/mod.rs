@@ -45,8 +45,9 @@ pub struct FileJournal {
     epoch: u64,
     checkpointer: Mutex<Checkpointer>,
     writer: Mutex<Writer>,
-    /// One thread allocates at a time.
-    allocating: Mutex<()>,
+    /// The number of the next segment to allocate; one thread allocates at a time. Not taken from the index: a segment
+    /// that is just being begun is not in it yet.
+    allocating: Mutex<u32>,
     prepared: Mutex<Option<Prepared>>,
     index: Mutex<Index>,
     checkpointed: Mutex<SignedCheckpoint>,
@@ -102,7 +103,7 @@ impl FileJournal {
             epoch: checkpointer.epoch,
             checkpointer: Mutex::new(checkpointer),
             writer: Mutex::new(writer),
-            allocating: Mutex::new(()),
+            allocating: Mutex::new(index.segments.last().map_or(1, |last| last.number + 1)),
             prepared: Mutex::new(None),
             index: Mutex::new(index),
             checkpointed: Mutex::new(checkpoint),
@@ -125,14 +126,14 @@ impl FileJournal {
 
     /// Allocates the next segment if none is ready.
     fn allocate_next(&self) -> io::Result<()> {
-        let _one_at_a_time = locked(&self.allocating);
+        let mut allocating = locked(&self.allocating);
         if locked(&self.prepared).is_some() {
             return Ok(());
         }
-        // While none is ready no segment is begun, so the number stays right.
-        let number = locked(&self.index).segments.last().map_or(1, |last| last.number + 1);
+        let number = *allocating;
         let capacity = self.options.segment_bytes;
         let file = allocate::allocate_segment(self.disk.as_ref(), number, capacity)?;
+        *allocating += 1;
         // The room is told with the lock held, here and in `append`: it must not fall behind what is ready.
         let mut prepared = locked(&self.prepared);
         *prepared = Some(Prepared { number, file, capacity });

@@ -20,6 +20,7 @@ use crate::fold::Fold;
 use crate::keyring::Keys;
 use crate::provider::{Head, Position};
 use leasehold_model::Instant;
+use leasehold_tlog::VerifierKey;
 use std::io;
 use std::sync::Arc;
 
@@ -49,6 +50,7 @@ pub struct TornTail {
 pub(super) fn take_lock(disk: &dyn Disk) -> Result<Box<dyn DiskLock>, OpenError> {
     disk.lock(LOCK).map_err(|error| match error.kind() {
         io::ErrorKind::WouldBlock => OpenError::InUse,
+        io::ErrorKind::NotFound => OpenError::NoJournal,
         _ => OpenError::io("locking the journal")(error),
     })
 }
@@ -61,8 +63,9 @@ pub(super) fn create(
     now: Instant,
 ) -> Result<FileJournal, OpenError> {
     options.check()?;
-    let lock = take_lock(disk.as_ref())?;
     let creating = || OpenError::io("creating the journal");
+    disk.create_dir("").map_err(creating())?;
+    let lock = take_lock(disk.as_ref())?;
     disk.create_dir(JOURNAL).map_err(creating())?;
     disk.create_dir(SNAPSHOTS).map_err(creating())?;
     let survey = Survey::take(disk.as_ref(), keys.origin())?;
@@ -73,7 +76,6 @@ pub(super) fn create(
         Err(error @ OpenError::Io { .. }) => return Err(error),
         _ => return Err(OpenError::JournalExists),
     }
-    remove_unbegun(disk.as_ref(), &survey).map_err(creating())?;
     let checkpointer = Checkpointer {
         fold: Fold::new(keys.origin(), Position::empty(), None),
         at: None,
@@ -157,6 +159,13 @@ fn find(disk: &dyn Disk, options: &Options, keys: &Keys) -> Result<Found, OpenEr
     };
     let key = anchor.anchor.check(keys)?;
     let (replayed, verified_from) = replay(disk, options, &survey, &anchor.anchor, key)?;
+    // A rotation beyond the anchor may have put another key in force.
+    if let Some(key) = replayed.fold.key()
+        && keys.by_public_key(&key).is_none()
+    {
+        let key = VerifierKey::new(keys.origin(), &key).map_or(anchor.anchor.key, |key| key.id());
+        return Err(OpenError::MissingKey { key });
+    }
     Ok(Found { anchor, survey, replayed, verified_from })
 }
 
@@ -188,10 +197,9 @@ fn replay(
 /// Cuts the torn end, makes the last batch durable, removes leftovers, and makes the last segment ready.
 fn put_in_order(disk: &dyn Disk, options: &Options, found: &Found) -> Result<Option<Current>, OpenError> {
     let repairing = || OpenError::io("putting the journal in order");
-    let Found { survey, replayed, .. } = found;
+    let replayed = &found.replayed;
     remove_temporaries(disk, JOURNAL).map_err(repairing())?;
     remove_temporaries(disk, SNAPSHOTS).map_err(repairing())?;
-    remove_unbegun(disk, survey).map_err(repairing())?;
     if let Some(torn) = replayed.torn {
         cut_off(disk, replayed, torn).map_err(repairing())?;
     }
@@ -231,13 +239,6 @@ fn ready(last: &super::replay::LastSegment, options: &Options) -> io::Result<Cur
         }
     }
     Ok(Current { number: last.number, file: last.file.clone(), at: last.end, capacity })
-}
-
-fn remove_unbegun(disk: &dyn Disk, survey: &Survey) -> io::Result<()> {
-    for number in &survey.unbegun {
-        disk.remove(&segment_path(*number))?;
-    }
-    disk.sync_dir(JOURNAL)
 }
 
 fn index_of(survey: &Survey, replayed: &Replayed, spacing: u64) -> Index {

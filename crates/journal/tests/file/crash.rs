@@ -12,6 +12,7 @@ struct Told {
     /// The batch in flight when the power failed, if one was.
     in_flight: u64,
     checkpointed: u64,
+    snapshot: u64,
 }
 
 /// Works until it is done or the power fails.
@@ -31,6 +32,7 @@ fn work(journal: &FileJournal, keys: &Keys, random: &mut Random, told: &mut Told
             told.checkpointed = checkpoint.size();
             if random.below(3) == 0 {
                 journal.put_snapshot(&checkpoint.position, &[7; 700]).ok()?;
+                told.snapshot = checkpoint.size();
                 journal.prune_snapshots().ok()?;
             }
         }
@@ -50,6 +52,9 @@ fn reopen(disk: &FaultyDisk, keys: &Arc<Keys>, told: &Told, place: &str) -> File
     assert!(sizes.contains(&recovered.size), "{place}: {} records, expected {sizes:?}", recovered.size);
     assert!(recovered.size >= told.checkpointed);
     check_records(&journal, keys, recovered.size);
+    let loaded = journal.load_snapshot(u64::MAX).unwrap();
+    assert_eq!(loaded.damaged, [], "{place}");
+    assert!(loaded.snapshot.map_or(0, |snapshot| snapshot.position.size()) >= told.snapshot, "{place}");
     journal
 }
 

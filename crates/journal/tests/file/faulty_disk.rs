@@ -289,7 +289,8 @@ impl DiskFile for FaultyFile {
         };
         // After the crash nothing reaches the disk any more.
         let dead = state.crash_at.is_some_and(|crash| state.operations > crash);
-        if !dead && !(full && grows > 0) {
+        let refused = full && grows > 0;
+        if !dead && !refused {
             let file = &mut state.files[self.id];
             if file.now.len() < at + written.len() {
                 file.now.resize(at + written.len(), 0);

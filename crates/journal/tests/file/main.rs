@@ -11,3 +11,6 @@ mod faulty_disk;
 mod golden;
 mod properties;
 mod recovery;
+mod refusal;
+mod story;
+mod threads;

@@ -1,36 +1,12 @@
-//! What is opened again, what is cut off, and what is refused.
+//! What is opened again, and what is cut off.
 
-use crate::faulty_disk::{FaultyDisk, Image, OPTIONS, create, open, open_image};
-use leasehold_journal::conformance::{append, batch, check_records, genesis, keys, stamp};
-use leasehold_journal::{FileJournal, Head, Journal, Keys, OpenError, Options, ReadError, RealDisk, TornTail};
-use leasehold_model::Batch;
+use crate::faulty_disk::{FaultyDisk, OPTIONS, create, open, open_image};
+use crate::story::{Restamped, SEGMENT, code, end_of_bytes, journal_of};
+use leasehold_journal::conformance::{append, batch, check_records, keys, record, stamp};
+use leasehold_journal::{AppendError, FileJournal, Head, Journal, OpenError, Options, ReadError, RealDisk, TornTail};
+use leasehold_model::{Batch, Record};
 use std::ops::ControlFlow;
 use std::sync::Arc;
-
-/// Appends batches of these counts, checkpointing after those before `checkpointed`, and dies.
-fn journal_of(counts: &[u64], checkpointed: usize, keys: &Arc<Keys>) -> Image {
-    let disk = FaultyDisk::default();
-    let journal = create(&disk, keys);
-    for (round, count) in counts.iter().enumerate() {
-        append(&journal, keys, *count);
-        if round < checkpointed {
-            journal.checkpoint(stamp(0)).unwrap();
-        }
-    }
-    disk.image()
-}
-
-const SEGMENT: &str = "journal/00000001.seg";
-
-fn end_of_bytes(bytes: &[u8]) -> usize {
-    bytes.iter().rposition(|b| *b != 0).map_or(0, |at| at + 1)
-}
-
-fn code(opened: Result<(FileJournal, leasehold_journal::Recovered), OpenError>) -> &'static str {
-    let error = opened.err().expect("a refusal");
-    assert!(!error.to_string().is_empty());
-    error.code()
-}
 
 #[test]
 fn a_journal_ahead_of_its_anchor_is_rolled_forward() {
@@ -97,170 +73,6 @@ fn a_torn_beginning_of_a_segment_counts_as_not_begun() {
     let mut broken = image.clone();
     broken.get_mut(second).unwrap()[..96].fill(0);
     assert_eq!(code(open_image(&broken, &keys)), "journal_corrupt");
-}
-
-#[test]
-fn no_flipped_bit_goes_unseen() {
-    let keys = keys();
-    let mut image = journal_of(&[4, 9, 9, 3], 3, &keys);
-    // Everything is verified from the first record on.
-    image.retain(|name, _| !name.ends_with(".tree"));
-    let whole = open_image(&image, &keys).unwrap().0.head();
-    assert_eq!(whole.size, 25);
-    for (name, bytes) in &image {
-        for at in 0..bytes.len() {
-            let mut image = image.clone();
-            image.get_mut(name).unwrap()[at] ^= 1 << (at % 8);
-            let Ok((journal, recovered)) = open_image(&image, &keys) else {
-                continue;
-            };
-            let said = recovered.torn.is_some() || recovered.anchor_slot_damaged;
-            assert!(said, "a flip at {at} of {name} is passed over in silence");
-            assert!(recovered.size >= 22, "a flip at {at} of {name} costs synced records");
-            check_records(&journal, &keys, recovered.size);
-        }
-    }
-}
-
-#[test]
-fn damage_in_old_segments_shows_when_they_are_read() {
-    let keys = keys();
-    let image = journal_of(&[9, 9, 9, 9, 9], 5, &keys);
-    assert!(image.contains_key("journal/00000003.seg"));
-    let end = end_of_bytes(&image[SEGMENT]);
-    for at in (96..end).step_by(7) {
-        let mut image = image.clone();
-        image.get_mut(SEGMENT).unwrap()[at] ^= 0x10;
-        let (journal, recovered) = open_image(&image, &keys).unwrap();
-        assert!(recovered.verified_from > 0, "this start need not read the first segment");
-        let read = journal.scan(0, &mut |_, _| ControlFlow::Continue(()));
-        assert!(matches!(read, Err(ReadError::Corrupt { segment: 1, .. })));
-    }
-}
-
-#[test]
-fn damage_before_a_good_batch_names_its_place() {
-    let keys = keys();
-    let one = journal_of(&[2], 0, &keys);
-    let mut image = journal_of(&[2, 3, 3], 0, &keys);
-    let place = end_of_bytes(&one[SEGMENT]);
-    image.get_mut(SEGMENT).unwrap()[place + 40] ^= 1;
-    let error = open_image(&image, &keys).err().unwrap();
-    let OpenError::Corrupt { segment, offset, sequence, .. } = error else {
-        panic!("{error}");
-    };
-    assert_eq!((segment, offset, sequence), (1, place as u64, 2));
-}
-
-#[test]
-fn damage_that_the_anchor_signs_for_is_not_torn() {
-    let keys = keys();
-    let mut image = journal_of(&[2, 3], 2, &keys);
-    let end = end_of_bytes(&image[SEGMENT]);
-    image.get_mut(SEGMENT).unwrap()[end - 1] ^= 1;
-    assert_eq!(code(open_image(&image, &keys)), "journal_corrupt");
-    // Without a trace of the batch, the end was cut off.
-    let before = end_of_bytes(&journal_of(&[2], 1, &keys)[SEGMENT]);
-    image.get_mut(SEGMENT).unwrap()[before..].fill(0);
-    assert_eq!(code(open_image(&image, &keys)), "journal_cut_off");
-    image.remove(SEGMENT);
-    assert_eq!(code(open_image(&image, &keys)), "journal_cut_off");
-}
-
-#[test]
-fn a_rewritten_journal_does_not_fit_its_anchor() {
-    let keys = keys();
-    let image = journal_of(&[4], 1, &keys);
-    // The same history with another name in it, sealed anew.
-    let disk = FaultyDisk::default();
-    let journal = create(&disk, &keys);
-    let mut forged = Batch::new(0);
-    forged.push(&genesis(&keys));
-    for sequence in 1..4 {
-        forged.push(&leasehold_journal::conformance::record(sequence + 100).renumbered(sequence));
-    }
-    journal.append(&mut forged).unwrap();
-    let mut rewritten = disk.image();
-    rewritten.insert("anchor".into(), image["anchor"].clone());
-    assert_eq!(code(open_image(&rewritten, &keys)), "journal_anchor_mismatch");
-}
-
-/// A record under another number, stamped accordingly.
-trait Renumbered {
-    fn renumbered(self, sequence: u64) -> Self;
-}
-impl Renumbered for leasehold_model::Record {
-    fn renumbered(mut self, sequence: u64) -> Self {
-        self.sequence = sequence;
-        self.stamp = stamp(sequence);
-        self.effective_at = self.stamp;
-        self
-    }
-}
-
-#[test]
-fn what_does_not_belong_is_refused_by_name() {
-    let keys = keys();
-    let image = journal_of(&[9, 9, 9, 9, 9], 5, &keys);
-    let check = |change: &dyn Fn(&mut Image), expected: &str| {
-        let mut image = image.clone();
-        change(&mut image);
-        assert_eq!(code(open_image(&image, &keys)), expected);
-    };
-    check(&|image| drop(image.remove("anchor")), "journal_anchor_missing");
-    check(&|image| image.get_mut("anchor").unwrap().fill(b'x'), "journal_anchor_damaged");
-    check(&|image| drop(image.insert("journal/notes.txt".into(), b"hello".to_vec())), "journal_foreign_file");
-    check(&|image| drop(image.remove("journal/00000002.seg")), "journal_segment_missing");
-    check(&|image| image.get_mut("journal/00000002.seg").unwrap().fill(0), "journal_corrupt");
-    check(
-        &|image| {
-            let third = image["journal/00000003.seg"].clone();
-            image.insert("journal/00000002.seg".into(), third);
-        },
-        "journal_corrupt",
-    );
-    check(
-        &|image| {
-            let header = &mut image.get_mut(SEGMENT).unwrap()[..96];
-            header[8] = 2;
-            let crc = crc32fast::hash(&header[..92]);
-            header[92..].copy_from_slice(&crc.to_le_bytes());
-        },
-        "journal_newer_format",
-    );
-
-    let elsewhere = Arc::new(Keys::new("other.example", &[1; 32]).unwrap());
-    assert_eq!(code(open_image(&image, &elsewhere)), "journal_wrong_origin");
-    let stranger = Arc::new(Keys::new(keys.origin(), &[9; 32]).unwrap());
-    assert_eq!(code(open_image(&image, &stranger)), "journal_key_missing");
-    assert_eq!(code(open_image(&Image::new(), &keys)), "journal_not_found");
-    let exists = FileJournal::create(Arc::new(FaultyDisk::from_image(&image)), OPTIONS, keys.clone(), stamp(0));
-    assert_eq!(exists.err().unwrap().code(), "journal_exists");
-}
-
-#[test]
-fn a_refusal_changes_nothing() {
-    let keys = keys();
-    let mut image = journal_of(&[2, 3, 3], 3, &keys);
-    image.get_mut(SEGMENT).unwrap()[200] ^= 1;
-    let disk = FaultyDisk::from_image(&image);
-    assert!(open(&disk, &keys).is_err());
-    assert_eq!(disk.image(), image);
-}
-
-#[test]
-fn one_process_at_a_time() {
-    let folder = tempfile::tempdir().unwrap();
-    let disk = || Arc::new(RealDisk::new(folder.path()));
-    let keys = keys();
-    let journal = FileJournal::create(disk(), OPTIONS, keys.clone(), stamp(0)).unwrap();
-    let reopen = || FileJournal::open(disk(), OPTIONS, keys.clone(), stamp(0));
-    assert_eq!(code(reopen()), "journal_in_use");
-    append(&journal, &keys, 1);
-    journal.close(stamp(1)).unwrap();
-    let (next, recovered) = reopen().unwrap();
-    assert_eq!(recovered.size, 1);
-    assert_eq!(next.epoch(), 2);
 }
 
 #[test]
@@ -352,6 +164,9 @@ fn a_snapshot_that_lies_is_passed_over() {
     let parts = position.tree.parts().iter().map(|_| [3; 32]).collect();
     position.tree = leasehold_tlog::Frontier::from_parts(4, parts).unwrap();
     journal.put_snapshot(&position, b"state").unwrap();
+    let mut elsewhere = journal.checkpointed().position;
+    elsewhere.head.hash = [3; 32];
+    journal.put_snapshot(&elsewhere, b"state").unwrap();
     let (journal, recovered) = open_image(&disk.image(), &keys).unwrap();
     assert_eq!(recovered.verified_from, 0);
     check_records(&journal, &keys, 8);
@@ -385,30 +200,21 @@ fn a_restart_reads_from_the_newest_snapshot_on() {
     let keys = keys();
     let disk = FaultyDisk::default();
     let journal = create(&disk, &keys);
-    for round in 0..10 {
+    for round in 1..=10 {
         append(&journal, &keys, 8);
         let checkpoint = journal.checkpoint(stamp(0)).unwrap().unwrap();
-        if round == 7 {
+        if round == 8 || round == 10 {
             journal.put_snapshot(&checkpoint.position, b"").unwrap();
         }
-    }
-    let (journal, recovered) = open_image(&disk.image(), &keys).unwrap();
-    assert!(recovered.verified_from >= 64);
-    // Stamps are remembered across the start, though their records were not read.
-    let mut early = Batch::new(80);
-    early.push(&leasehold_journal::conformance::record(80).renumbered_only(80, 3));
-    assert!(journal.append(&mut early).is_err());
-    assert_eq!(journal.head().size, 80);
-}
-
-trait RenumberedOnly {
-    fn renumbered_only(self, sequence: u64, stamped: u64) -> Self;
-}
-impl RenumberedOnly for leasehold_model::Record {
-    fn renumbered_only(self, sequence: u64, stamped: u64) -> Self {
-        let mut record = self.renumbered(stamped);
-        record.sequence = sequence;
-        record
+        if round < 8 {
+            continue;
+        }
+        let (journal, recovered) = open_image(&disk.image(), &keys).unwrap();
+        assert!(recovered.verified_from >= 64);
+        // The last stamp is known, though its record may not have been verified.
+        let mut early = Batch::new(round * 8);
+        early.push(&record(round * 8).restamped(3));
+        assert!(matches!(journal.append(&mut early), Err(AppendError::Refused { .. })));
     }
 }
 
@@ -417,10 +223,10 @@ fn idempotency_keys_cannot_pass_for_batches() {
     let keys = keys();
     // A whole batch of one record, small enough for an idempotency key, inside a record that is then torn.
     let mut inner = Batch::new(3);
-    inner.push(&leasehold_model::Record::new(3, stamp(3), leasehold_model::body::Heartbeat {}));
+    inner.push(&Record::new(3, stamp(3), leasehold_model::body::Heartbeat {}));
     inner.seal(&[0; 32], &leasehold_model::frame::NoKeys).unwrap();
     assert!(inner.bytes().len() <= 64);
-    let mut hostile = leasehold_journal::conformance::record(30);
+    let mut hostile = record(30);
     hostile.idempotency =
         Some(leasehold_model::Idempotency { owner: None, key: inner.bytes().into(), payload: [0; 16] });
     let disk = FaultyDisk::default();
@@ -485,4 +291,39 @@ fn an_interrupted_creation_can_be_repeated() {
             check_records(&journal, &keys, 3);
         }
     }
+}
+
+#[test]
+fn a_segment_that_was_torn_leaves_no_tree_file() {
+    let keys = keys();
+    let mut image = journal_of(&[9, 9, 9], 1, &keys);
+    // Of the second segment only the header got through.
+    image.get_mut("journal/00000002.seg").unwrap()[96..].fill(0);
+    let disk = FaultyDisk::from_image(&image);
+    // With larger segments the first one goes on, and the second will begin elsewhere.
+    let options = Options { segment_bytes: 8000, ..OPTIONS };
+    let opened = FileJournal::open(Arc::new(disk.clone()), options, keys.clone(), stamp(0));
+    let (journal, recovered) = opened.unwrap();
+    let torn = TornTail { segment: 2, offset: 0, bytes: 96 };
+    assert_eq!((recovered.size, recovered.torn), (18, Some(torn)));
+    assert!(!disk.image().contains_key("journal/00000002.tree"));
+    for _ in 0..8 {
+        append(&journal, &keys, 9);
+        journal.checkpoint(stamp(0)).unwrap().unwrap();
+    }
+    drop(journal);
+    let (journal, recovered) = open(&disk, &keys).unwrap();
+    assert!(recovered.verified_from > 18);
+    check_records(&journal, &keys, 90);
+}
+
+#[test]
+fn a_folder_that_is_not_there_holds_no_journal() {
+    let folder = tempfile::tempdir().unwrap();
+    let disk = || Arc::new(RealDisk::new(folder.path().join("deep/down")));
+    let keys = keys();
+    let opened = FileJournal::open(disk(), OPTIONS, keys.clone(), stamp(0));
+    assert_eq!(code(opened), "journal_not_found");
+    drop(FileJournal::create(disk(), OPTIONS, keys.clone(), stamp(0)).unwrap());
+    assert!(FileJournal::open(disk(), OPTIONS, keys, stamp(0)).is_ok());
 }

@@ -1,0 +1,92 @@
+//! Counted afresh from the list of leases, by brute force.
+
+use leasehold_engine::{Lease, Phase, Quota, State};
+use leasehold_model::{Instant, Measure, NodeScope};
+use std::collections::BTreeSet;
+
+/// Where everything is, against a recount: capacity per node, class and device; quotas; counters.
+pub(crate) fn balance(state: &State) {
+    let leases = state.leases();
+    assert_eq!(leases.len(), state.live_leases());
+    for node in state.nodes() {
+        let here: Vec<&&Lease> = leases.iter().filter(|lease| lease.node == node.number).collect();
+        assert_eq!(node.has_leases(), !here.is_empty());
+        for class in &node.classes {
+            let of_class = || here.iter().filter(|lease| lease.class == class.class);
+            let sum = |phases: fn(Phase) -> bool| -> u64 {
+                of_class().filter(|lease| phases(lease.phase)).map(|lease| lease.quanta.0).sum()
+            };
+            let split = node.split(class.class);
+            assert_eq!(split.total(), class.capacity, "the six parts of {} add up", node.name);
+            assert_eq!(split.held, sum(Phase::is_held));
+            assert_eq!(split.tearing_down, sum(Phase::is_tearing_down));
+            assert_eq!(split.fenced, sum(|phase| phase == Phase::Fenced));
+            assert_eq!(if node.is_available() { split.offline } else { split.idle }, 0);
+            if class.per_device > 0 {
+                assert_eq!(class.devices.len() as u64 * class.per_device, class.capacity);
+            }
+            for (index, used) in class.devices.iter().enumerate() {
+                let on_it = of_class().filter(|lease| lease.devices >> index & 1 == 1);
+                let recount: u64 = on_it.map(|lease| lease.quanta.0 / u64::from(lease.devices.count_ones())).sum();
+                assert_eq!(*used, recount, "device {index} of {}", node.name);
+                assert!(*used <= class.per_device);
+            }
+        }
+        for lease in here {
+            assert!(node.class(lease.class).is_some() && lease.pool == node.pool);
+        }
+    }
+    for quota in state.quotas() {
+        assert_eq!(quota.used, recount(quota, &leases), "{:?}", quota.scope);
+    }
+    for tenant in state.tenants() {
+        let count = leases.iter().filter(|lease| lease.tenant == tenant.number).count();
+        assert_eq!(tenant.leases as usize, count);
+    }
+    for (number, project) in state.projects() {
+        assert!(state.tenant(project.tenant).is_some());
+        assert_eq!(project.leases as usize, leases.iter().filter(|lease| lease.project == number).count());
+    }
+    for (number, pool) in state.pools() {
+        assert_eq!(pool.nodes as usize, state.nodes().filter(|node| node.pool == number).count());
+    }
+}
+
+fn recount(quota: &Quota, leases: &[&Lease]) -> u64 {
+    let scope = &quota.scope;
+    let counts = |lease: &&&Lease| {
+        lease.phase != Phase::Fenced
+            && lease.tenant == scope.tenant
+            && scope.project.is_none_or(|project| project == lease.project)
+            && scope.class.is_none_or(|class| class == lease.class)
+            && scope.pool.is_none_or(|pool| pool == lease.pool)
+            && scope.priority.is_none_or(|priority| priority == lease.priority)
+            && match scope.node {
+                NodeScope::One(node) => node == lease.node,
+                NodeScope::All | NodeScope::Each => true,
+            }
+    };
+    let counted = leases.iter().filter(counts);
+    match quota.measure {
+        Measure::Quanta => counted.map(|lease| lease.quanta.0).sum(),
+        Measure::Leases => counted.count() as u64,
+        Measure::Nodes => counted.map(|lease| lease.node).collect::<BTreeSet<_>>().len() as u64,
+    }
+}
+
+/// After everything due at or before `now` was applied, nothing lives past its limit.
+pub(crate) fn nothing_overdue(state: &State, now: Instant) {
+    for lease in state.leases() {
+        match lease.phase {
+            Phase::Active => assert!(lease.expires_at > now, "{} lives past its deadline", lease.number),
+            Phase::Fenced => {}
+            _ => assert!(lease.limit_at > now, "{} is past its limit", lease.number),
+        }
+        if lease.phase.is_held() {
+            assert!(lease.granted_at < lease.expires_at);
+        } else {
+            assert!(lease.granted_at <= lease.ended_at && lease.ended_at <= lease.expires_at.min(now));
+        }
+    }
+    assert!(state.next_due().is_none_or(|due| due > now));
+}

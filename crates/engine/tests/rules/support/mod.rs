@@ -1,0 +1,10 @@
+//! What the tests stand on: a world that is checked after every step, stories written as text,
+//! and records told back as text.
+
+pub(crate) mod invariants;
+mod script;
+mod tell;
+mod world;
+
+pub(crate) use script::{Story, check, check_from};
+pub(crate) use world::World;

@@ -1,0 +1,429 @@
+//! Stories: one command a line, `TIME WHO VERB words… [option=value…]`.
+//!
+//! TIME is in seconds (`130`, `130.5`) or by the clock (`10:30`, `10:30:15`); what comes due by then
+//! is applied first. WHO is `op`, a tenant (`a`, in its project of the same name) or a tenant and a
+//! project (`a/p`). Leases are `#0`, `#1`, … in the order they were granted; `#0(60s,20s,140)` reports
+//! 60 s covered, 20 s active and 140 busy quantum-seconds. Quantities are written as people do.
+//! `show leases|capacity|quotas` prints the state; a line with only a time lets it pass.
+
+use super::World;
+use super::tell::{Names, tell};
+use super::world::name;
+use expect_test::Expect;
+use leasehold_engine::command::{
+    Command, ConfirmTeardown, LoseNode, PutClass, PutNode, PutPool, PutProject, PutQuota, PutTenant, PutUser,
+    ReleaseOne, RenewOne, RequestLease, Revoke,
+};
+use leasehold_engine::{Decided, Refusal, Request, Settings};
+use leasehold_model::body::PerPriority;
+use leasehold_model::{
+    Activity, ClassNo, ClassSpec, Identity, Instant, LeaseNo, LimitKind, Measure, NodeNo, NodeScope, PoolNo, Priority,
+    ProjectNo, Quanta, QuotaNo, QuotaScope, Reason, ResourceKind, Span, Strategy, TeardownMode, TenantNo, TokenNo,
+    UserNo, quantity,
+};
+use std::collections::BTreeMap;
+use std::fmt::Write;
+
+/// Tenants a and b, each with a project of its name; `n1` confirms teardowns and has two GPUs of
+/// seven slices, `n2` has no agent. One `core` is one quantum, so that numbers read as they are.
+pub(crate) const STAGE: &str = "
+    0 op class gpu kind=gpu per=7
+    0 op class cpu kind=cpu per=1000
+    0 op class core kind=cpu per=1
+    0 op pool main
+    0 op node n1 gpu 2 cpu 8 core 200
+    0 op node n2 immediate core 200
+    0 op tenant a
+    0 op tenant b
+    0 op project a/a
+    0 op project b/b
+";
+
+/// Runs a story on the stage and compares what it tells.
+#[track_caller]
+pub(crate) fn check(story: &str, expected: Expect) {
+    check_from(STAGE, story, expected);
+}
+
+/// The same on another stage, of which nothing is told.
+#[track_caller]
+pub(crate) fn check_from(stage: &str, story: &str, expected: Expect) {
+    let mut told = Story::on(stage);
+    told.play(story);
+    expected.assert_eq(&told.text);
+}
+
+pub(crate) struct Story {
+    pub(crate) world: World,
+    pub(crate) names: Names,
+    pub(crate) text: String,
+    quotas: BTreeMap<String, PutQuota>,
+}
+
+/// One line, taken apart.
+struct Line<'a> {
+    words: Vec<&'a str>,
+    options: BTreeMap<&'a str, &'a str>,
+}
+
+impl Line<'_> {
+    fn flag(&self, word: &str) -> bool {
+        self.words.contains(&word)
+    }
+    fn span(&self, option: &str) -> Option<Span> {
+        self.options.get(option).map(|text| text.parse().expect("a length of time"))
+    }
+    fn priority(&self, option: &str) -> Option<Priority> {
+        self.options.get(option).map(|word| Priority::from_word(word).expect("a priority"))
+    }
+    fn per_priority(&self, option: &str) -> PerPriority {
+        let one = |p: &Priority| self.span(&format!("{option}.{p}")).or(self.span(option));
+        let each: Vec<_> = Priority::ALL.iter().map(one).collect();
+        PerPriority([each[0], each[1], each[2]])
+    }
+    /// The leases with what is reported on them.
+    fn reports(&self) -> Vec<ReleaseOne> {
+        let leases = self.words.iter().filter_map(|word| word.strip_prefix('#'));
+        let read = |word: &str| match word.split_once('(') {
+            None => ReleaseOne { lease: LeaseNo(word.parse().expect("a lease")), activity: None },
+            Some((lease, report)) => {
+                let parts: Vec<&str> = report.trim_end_matches(')').split(',').collect();
+                let span = |at: usize| parts.get(at).map_or(Span::ZERO, |text| text.parse().expect("a span"));
+                let busy: u128 = parts.get(2).map_or(0, |text| text.parse().expect("quantum-seconds"));
+                let activity =
+                    Activity { covered: span(0), active: span(1), busy: busy * 1_000_000_000, waiting: [span(3); 5] };
+                ReleaseOne { lease: LeaseNo(lease.parse().expect("a lease")), activity: Some(activity) }
+            }
+        };
+        leases.map(read).collect()
+    }
+    fn leases(&self) -> Vec<LeaseNo> {
+        self.reports().iter().map(|one| one.lease).collect()
+    }
+}
+
+impl Story {
+    pub(crate) fn on(stage: &str) -> Self {
+        let mut story = Self {
+            world: World::new(),
+            names: Names::default(),
+            text: String::new(),
+            quotas: BTreeMap::new(),
+        };
+        story.play(stage);
+        story.text.clear();
+        story
+    }
+
+    pub(crate) fn play(&mut self, story: &str) {
+        for line in story.lines().map(str::trim).filter(|line| !line.is_empty()) {
+            self.line(line);
+        }
+    }
+
+    /// Plays one line and answers what was decided, if it asked for a decision.
+    pub(crate) fn line(&mut self, line: &str) -> Option<Result<Decided, Refusal>> {
+        let mut words: Vec<&str> = line.split_whitespace().collect();
+        let now = self.names.read_time(words.remove(0));
+        let records = self.world.advance(now, u32::MAX);
+        self.tell(&records);
+        match words.as_slice() {
+            [] => return None,
+            ["op", "started"] => {
+                let records = self.world.started(now);
+                self.tell(&records);
+                return None;
+            }
+            ["show", what] => {
+                self.text.push_str(&self.names.show(self.world.state(), what));
+                return None;
+            }
+            _ => {}
+        }
+        let request = self.request(&words);
+        let (answer, records) = match request {
+            Ok(request) => self.world.decide(now, &request),
+            Err(refusal) => (Err(refusal), Vec::new()),
+        };
+        self.tell(&records);
+        let at = self.names.time(now);
+        match &answer {
+            Ok(Decided::Repeated { first }) => writeln!(self.text, "{at} repeated: record {first}"),
+            Ok(Decided::Sealed { refused, .. }) => refused
+                .iter()
+                .try_for_each(|(lease, why)| writeln!(self.text, "{at}   but #{}: {}", lease.0, why.code())),
+            Err(refusal) => writeln!(self.text, "{at} refused: {}", refusal.code()),
+        }
+        .expect("text grows");
+        Some(answer)
+    }
+
+    fn tell(&mut self, records: &[leasehold_model::Record]) {
+        for record in records {
+            let line = tell(record, &self.names, self.world.state());
+            writeln!(self.text, "{line}").expect("text grows");
+        }
+    }
+
+    /// The request that the words after the time ask for.
+    pub(crate) fn request(&mut self, words: &[&str]) -> Result<Request, Refusal> {
+        let (who, verb) = (words[0], words[1]);
+        let (options, rest): (Vec<&str>, Vec<&str>) = words[2..].iter().partition(|word| word.contains('='));
+        let options = options.iter().map(|word| word.split_once('=').expect("an option")).collect();
+        let line = Line { words: rest, options };
+        let mut identity = self.identity(who);
+        identity.user = line.options.get("user").map(|user| self.user(user));
+        identity.token = line.options.get("token").map(|no| TokenNo(no.parse().expect("a token")));
+        let command = self.command(verb, &line);
+        match line.options.get("key") {
+            Some(key) => Request::once(identity, command, key.as_bytes()),
+            None => Ok(Request::new(identity, command)),
+        }
+    }
+
+    fn identity(&self, who: &str) -> Identity {
+        if who == "op" {
+            return Identity::default();
+        }
+        let (tenant, project) = who.split_once('/').unwrap_or((who, who));
+        let project = Some(project).filter(|p| !p.is_empty()).map(|_| self.project(who));
+        Identity { tenant: Some(self.tenant(tenant)), project, ..Identity::default() }
+    }
+
+    // What does not exist gets a number that nothing has.
+    fn tenant(&self, text: &str) -> TenantNo {
+        self.world.state().tenant_named(text).unwrap_or(TenantNo(99))
+    }
+    fn project(&self, text: &str) -> ProjectNo {
+        let (tenant, project) = text.split_once('/').unwrap_or((text, text));
+        self.world.state().project_named(self.tenant(tenant), project).unwrap_or(ProjectNo(99))
+    }
+    fn user(&self, text: &str) -> UserNo {
+        self.names.users.get(text).copied().unwrap_or(UserNo(99))
+    }
+    fn pool(&self, text: &str) -> PoolNo {
+        self.world.state().pool_named(text).unwrap_or(PoolNo(99))
+    }
+    fn node(&self, text: &str) -> NodeNo {
+        self.world.state().node_named(text).unwrap_or(NodeNo(99))
+    }
+    fn class(&self, text: &str) -> ClassNo {
+        self.world.state().class_named(text).unwrap_or(ClassNo(99))
+    }
+    fn quota(&self, label: &str) -> QuotaNo {
+        let numbers = self.names.quotas.iter();
+        numbers.rev().find(|(_, known)| *known == label).map_or(QuotaNo(99), |(number, _)| *number)
+    }
+
+    /// Pairs of a class and a quantity; a class that does not exist takes quanta.
+    fn asks(&self, line: &Line<'_>) -> Vec<(ClassNo, Quanta)> {
+        let mut words = line.words.iter().skip_while(|w| self.world.state().class_named(w).is_none() && **w != "x");
+        let mut asks = Vec::new();
+        while let (Some(class), Some(amount)) = (words.next(), words.next()) {
+            let number = self.class(class);
+            let quanta = match (self.world.state().class(number), amount.strip_suffix('q')) {
+                (Some(spec), None) => quantity::parse(amount, spec).expect("a quantity"),
+                (_, raw) => Quanta(raw.unwrap_or(amount).parse().expect("quanta")),
+            };
+            asks.push((number, quanta));
+        }
+        asks
+    }
+
+    fn command(&mut self, verb: &str, line: &Line<'_>) -> Command {
+        let first = line.words.first().copied().unwrap_or("");
+        match verb {
+            "grant" => Command::Request(RequestLease {
+                pool: line.options.get("pool").map(|pool| self.pool(pool)),
+                node: line.options.get("node").map(|node| self.node(node)),
+                asks: self.asks(line).into_iter().collect(),
+                priority: line.priority("prio").unwrap_or(Priority::Standard),
+                sensitive: line.flag("sensitive"),
+                source_project: line.options.get("source").map(|project| self.project(project)),
+                ..RequestLease::of(ClassNo(0), Quanta(0), line.span("ttl").unwrap_or(Span::from_secs(3600)))
+            }),
+            "renew" => {
+                let ttl = line.span("ttl").expect("a ttl");
+                let one = |one: ReleaseOne| RenewOne { lease: one.lease, ttl, activity: one.activity };
+                Command::Renew(line.reports().into_iter().map(one).collect())
+            }
+            "release" => Command::Release(line.reports().into_iter().collect()),
+            "report" => Command::ReportActivity(line.reports().into_iter().collect()),
+            "revoke" => Command::Revoke(Revoke {
+                leases: line.leases().into(),
+                reason: Reason::Operator,
+                grace: line.span("grace"),
+            }),
+            "ready" => Command::Ready(line.leases().into()),
+            "confirm" => {
+                Command::ConfirmTeardown(ConfirmTeardown { node: self.node(first), leases: line.leases().into() })
+            }
+            "unfence" => Command::Unfence(line.leases().into()),
+            "drain" => Command::DrainNode(self.node(first)),
+            "resume" => Command::ResumeNode(self.node(first)),
+            "return" => Command::ReturnNode(self.node(first)),
+            "lose" => Command::LoseNode(LoseNode {
+                node: self.node(first),
+                last_seen: self.names.read_time(line.options["seen"]),
+            }),
+            "beat" => Command::Heartbeat(leasehold_engine::command::Nothing {}),
+            "key" => Command::RotateKey(leasehold_engine::command::RotateKey {
+                new_key: [first.parse().expect("a byte"); 32],
+            }),
+            "settings" => Command::ChangeSettings(self.settings(line)),
+            "delete" => self.deletion(first, line.words[1]),
+            _ => self.put(verb, first, line),
+        }
+    }
+
+    fn deletion(&self, noun: &str, which: &str) -> Command {
+        match noun {
+            "tenant" => Command::DeleteTenant(self.tenant(which)),
+            "project" => Command::DeleteProject(self.project(which)),
+            "user" => Command::DeleteUser(self.user(which)),
+            "pool" => Command::DeletePool(self.pool(which)),
+            "node" => Command::DeleteNode(self.node(which)),
+            "quota" => Command::DeleteQuota(self.quota(which)),
+            _ => panic!("nothing deletes a {noun}"),
+        }
+    }
+
+    /// Makes something, or changes what has that name; `no=` names a number outright.
+    fn put(&mut self, noun: &str, label: &str, line: &Line<'_>) -> Command {
+        let state = self.world.state();
+        let given: Option<u32> = line.options.get("no").map(|no| no.parse().expect("a number"));
+        let (tenant, last) = label.split_once('/').unwrap_or((label, label));
+        let called = name(line.options.get("name").copied().unwrap_or(last));
+        match noun {
+            "tenant" => Command::PutTenant(PutTenant {
+                tenant: given.map(TenantNo).or(state.tenant_named(label)),
+                name: called,
+                accounting_tag: line.options.get("tag").map(|tag| name(tag)),
+                max_priority: line.priority("max").unwrap_or(Priority::Standard),
+                max_evicted_quanta_per_hour: None,
+            }),
+            "project" => Command::PutProject(PutProject {
+                project: given.map(ProjectNo),
+                tenant: self.tenant(tenant),
+                name: called,
+            }),
+            "user" => {
+                let number = UserNo(u32::try_from(self.names.users.len()).expect("few users"));
+                if given.is_none() {
+                    self.names.users.insert(label.to_owned(), number);
+                }
+                Command::PutUser(PutUser { user: given.map(UserNo), tenant: self.tenant(tenant), name: called })
+            }
+            "class" => {
+                let kind = line.options.get("kind").map_or(ResourceKind::Gpu, |kind| {
+                    ResourceKind::from_word(kind).expect("a kind")
+                });
+                let quanta_per_unit = line.options.get("per").map_or(1, |per| per.parse().expect("quanta"));
+                let spec = ClassSpec { name: called, kind, tier: None, quanta_per_unit, premium: false };
+                let class = given.map(|no| ClassNo(u16::try_from(no).expect("a class"))).or(state.class_named(label));
+                Command::PutClass(PutClass { class, spec })
+            }
+            "pool" => Command::PutPool(PutPool {
+                pool: given.map(PoolNo).or(state.pool_named(label)),
+                name: called,
+                strategy: Strategy::BinPack,
+                ttl_max: line.per_priority("ttl"),
+                lifetime_max: line.per_priority("lifetime"),
+                grace: line.span("grace"),
+            }),
+            "node" => Command::PutNode(PutNode {
+                node: given.map(NodeNo).or(state.node_named(label)),
+                name: called,
+                pool: self.pool(line.options.get("pool").unwrap_or(&"main")),
+                rack: None,
+                zone: None,
+                labels: line.options.get("labels").map_or(Vec::new(), |all| {
+                    all.split(',').map(|label| (name(label), name("yes"))).collect()
+                }),
+                teardown: if line.flag("immediate") { TeardownMode::Immediate } else { TeardownMode::Confirmed },
+                capacity: self.asks(line),
+            }),
+            "quota" => Command::PutQuota(self.put_quota(label, line)),
+            _ => panic!("no such verb: {noun}"),
+        }
+    }
+
+    fn settings(&self, line: &Line<'_>) -> Settings {
+        let now = self.world.state().settings();
+        Settings {
+            ttl_max: line.span("ttl").unwrap_or(now.ttl_max),
+            grace_default: line.span("grace").unwrap_or(now.grace_default),
+            teardown_deadline: line.span("teardown").unwrap_or(now.teardown_deadline),
+            node_timeout: line.span("silence").unwrap_or(now.node_timeout),
+            idempotency_window: line.span("window").unwrap_or(now.idempotency_window),
+        }
+    }
+
+    /// `quota q1 a core hard=10`: a new one. `quota q1 soft=12`: the same with another limit.
+    fn put_quota(&mut self, label: &str, line: &Line<'_>) -> PutQuota {
+        let limit = limit(line);
+        if let (Some(old), true) = (self.quotas.get(label), line.words.len() == 1) {
+            return PutQuota { quota: Some(self.quota(label)), limit, ..old.clone() };
+        }
+        let (who, class) = (line.words[1], line.words.get(2));
+        let tenant = who.split_once('/').map_or(who, |(tenant, _)| tenant);
+        let put = PutQuota {
+            quota: line.options.get("no").map(|no| QuotaNo(no.parse().expect("a number"))),
+            scope: QuotaScope {
+                tenant: self.tenant(tenant),
+                project: who.contains('/').then(|| self.project(who)),
+                class: class.map(|class| self.class(class)),
+                pool: line.options.get("pool").map(|pool| self.pool(pool)),
+                node: match line.options.get("node") {
+                    None => NodeScope::All,
+                    Some(&"each") => NodeScope::Each,
+                    Some(node) => NodeScope::One(self.node(node)),
+                },
+                priority: line.priority("prio"),
+            },
+            measure: line.options.get("count").map_or(Measure::Quanta, |word| {
+                Measure::from_word(word).expect("a measure")
+            }),
+            limit,
+        };
+        self.quotas.insert(label.to_owned(), put.clone());
+        self.names.expect_quota(label);
+        put
+    }
+}
+
+/// `hard=10`, `soft=10`, or `burst=10..15/60s`: from base to ceiling for one episode.
+fn limit(line: &Line<'_>) -> LimitKind {
+    let number = |text: &str| text.parse().expect("a limit");
+    if let Some(limit) = line.options.get("hard") {
+        return LimitKind::Hard { limit: number(limit) };
+    }
+    if let Some(limit) = line.options.get("soft") {
+        return LimitKind::Soft { limit: number(limit) };
+    }
+    let (limits, ttl) = line.options["burst"].split_once('/').expect("a burst");
+    let (limit, burst_limit) = limits.split_once("..").expect("base and ceiling");
+    LimitKind::Burst {
+        limit: number(limit),
+        burst_limit: number(burst_limit),
+        burst_ttl: ttl.parse().expect("a span"),
+    }
+}
+
+/// Instants as a story writes them.
+pub(super) fn read_time(text: &str) -> (Instant, bool) {
+    let fraction = |text: &str| -> u64 {
+        let (whole, decimals) = text.split_once('.').unwrap_or((text, ""));
+        let whole: u64 = whole.parse().expect("seconds");
+        let nanos: u64 = format!("{decimals:0<9}").parse().expect("decimals");
+        whole * 1_000_000_000 + nanos
+    };
+    let parts: Vec<&str> = text.split(':').collect();
+    let hours = |part: &str| part.parse::<u64>().expect("a clock");
+    match parts.as_slice() {
+        [seconds] => (Instant(fraction(seconds)), false),
+        [h, m] => (Instant::from_secs(hours(h) * 3600 + hours(m) * 60), true),
+        [h, m, s] => (Instant(Instant::from_secs(hours(h) * 3600 + hours(m) * 60).0 + fraction(s)), true),
+        _ => panic!("`{text}` is no time"),
+    }
+}

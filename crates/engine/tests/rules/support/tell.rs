@@ -1,0 +1,226 @@
+//! Records and states as text, a line each.
+
+use super::script::read_time;
+use leasehold_engine::{Phase, State};
+use leasehold_model::body::{Body, Granted, Leases};
+use leasehold_model::{ClassNo, DenyCause, Instant, LeaseNo, LimitKind, NodeNo, Priority, QuotaNo, Record, TenantNo, UserNo};
+use std::collections::BTreeMap;
+use std::fmt::Write;
+
+/// What a story calls things, and whether it speaks in seconds or by the clock.
+#[derive(Default)]
+pub(crate) struct Names {
+    pub(super) quotas: BTreeMap<QuotaNo, String>,
+    pub(super) users: BTreeMap<String, UserNo>,
+    coming: Option<String>,
+    by_clock: bool,
+}
+
+impl Names {
+    pub(super) fn read_time(&mut self, text: &str) -> Instant {
+        let (at, by_clock) = read_time(text);
+        self.by_clock |= by_clock;
+        at
+    }
+
+    pub(super) fn time(&self, at: Instant) -> String {
+        let (secs, ns) = (at.0 / 1_000_000_000, at.0 % 1_000_000_000);
+        let decimals = if ns == 0 { String::new() } else { format!(".{ns:09}").trim_end_matches('0').to_owned() };
+        if !self.by_clock {
+            return format!("{secs}{decimals}");
+        }
+        let clock = format!("{:02}:{:02}", secs / 3600, secs / 60 % 60);
+        if secs % 60 == 0 && ns == 0 { clock } else { format!("{clock}:{:02}{decimals}", secs % 60) }
+    }
+
+    /// The next quota to be made is called so.
+    pub(super) fn expect_quota(&mut self, label: &str) {
+        self.coming = Some(label.to_owned());
+    }
+
+    fn quota(&self, number: QuotaNo) -> String {
+        let known = self.quotas.get(&number).or(self.coming.as_ref());
+        known.cloned().unwrap_or_else(|| number.to_string())
+    }
+
+    /// The state, as far as it was asked for.
+    pub(super) fn show(&self, state: &State, what: &str) -> String {
+        let mut text = String::new();
+        let line = |text: &mut String, line: String| writeln!(text, "  {line}").expect("text grows");
+        match what {
+            "leases" => {
+                for lease in state.leases() {
+                    let class = class(state, lease.class);
+                    let (from, to) = (self.time(lease.granted_at), self.time(lease.expires_at));
+                    let mut about = format!("#{} {} {class} {} {from}..{to}", lease.number.0, lease.phase, lease.quanta);
+                    match lease.phase {
+                        Phase::Active => {}
+                        Phase::Revoking => write!(about, " grace to {}", self.time(lease.limit_at)).expect("text"),
+                        Phase::Fenced => write!(about, " ended {}", self.time(lease.ended_at)).expect("text"),
+                        _ => write!(
+                            about,
+                            " ended {}, teardown to {}",
+                            self.time(lease.ended_at),
+                            self.time(lease.limit_at)
+                        )
+                        .expect("text"),
+                    }
+                    if let Some(tag) = lease.tag.and_then(|tag| state.tag(tag)) {
+                        write!(about, " tag {tag}").expect("text");
+                    }
+                    if lease.over_soft {
+                        about.push_str(" over_soft");
+                    }
+                    line(&mut text, about);
+                }
+            }
+            "capacity" => {
+                for node in state.nodes() {
+                    for of in &node.classes {
+                        let split = node.split(of.class);
+                        let parts = [
+                            ("held", split.held),
+                            ("tearing down", split.tearing_down),
+                            ("reserved", split.reserved),
+                            ("fenced", split.fenced),
+                            ("offline", split.offline),
+                            ("idle", split.idle),
+                        ];
+                        let parts = parts.iter().filter(|(_, quanta)| *quanta > 0);
+                        let parts: Vec<String> = parts.map(|(part, quanta)| format!("{part} {quanta}")).collect();
+                        let mut about = format!("{} {}: {}", node.name, class(state, of.class), parts.join(", "));
+                        if !of.devices.is_empty() {
+                            write!(about, " devices {:?}", of.devices).expect("text");
+                        }
+                        line(&mut text, about);
+                    }
+                }
+            }
+            "quotas" => {
+                for quota in state.quotas() {
+                    let limit = match quota.limit {
+                        LimitKind::Hard { limit } => format!("hard {limit}"),
+                        LimitKind::Soft { limit } => format!("soft {limit}"),
+                        LimitKind::Burst { limit, burst_limit, burst_ttl } => {
+                            format!("burst {limit}..{burst_limit} for {burst_ttl}")
+                        }
+                    };
+                    let mut about = format!("{} used {} of {limit}", self.quota(quota.number), quota.used);
+                    if let Some(episode) = quota.episode {
+                        write!(about, ", episode since {}", self.time(episode.started_at)).expect("text");
+                        if let Some(since) = episode.below_since {
+                            write!(about, ", below since {}", self.time(since)).expect("text");
+                        }
+                    }
+                    line(&mut text, about);
+                }
+            }
+            "tenancy" => {
+                for tenant in state.tenants() {
+                    line(&mut text, format!("tenant {} leases {}", tenant.name, tenant.leases));
+                }
+                for (_, project) in state.projects() {
+                    line(&mut text, format!("project {} leases {}", project.name, project.leases));
+                }
+                for quota in state.quotas() {
+                    line(&mut text, format!("quota {}", self.quota(quota.number)));
+                }
+                let users = self.users.iter().filter(|(_, user)| state.user(**user).is_some());
+                users.for_each(|(label, _)| line(&mut text, format!("user {label}")));
+            }
+            _ => panic!("nothing shows {what}"),
+        }
+        text
+    }
+}
+
+fn class(state: &State, class: ClassNo) -> String {
+    state.class(class).map_or_else(|| class.to_string(), |spec| spec.name.to_string())
+}
+fn node(state: &State, node: NodeNo) -> String {
+    state.node(node).map_or_else(|| node.to_string(), |node| node.name.to_string())
+}
+fn tenant(state: &State, tenant: TenantNo) -> String {
+    state.tenant(tenant).map_or_else(|| tenant.to_string(), |tenant| tenant.name.to_string())
+}
+fn list(leases: impl Iterator<Item = LeaseNo>) -> String {
+    leases.map(|lease| format!("#{}", lease.0)).collect::<Vec<_>>().join(" ")
+}
+fn all(leases: &Leases) -> String {
+    list(leases.0.iter().copied())
+}
+
+/// `TIME tenant what happened (since WHEN)`.
+pub(super) fn tell(record: &Record, names: &Names, state: &State) -> String {
+    let closed = |closed: bool| if closed { ", closed" } else { "" };
+    let what = match &record.body {
+        Body::Granted(granted) => grant(granted, record.stamp, names, state),
+        Body::Denied(denied) => match denied.cause {
+            DenyCause::Quota { quota, used, requested, limit } => {
+                format!("denied: {} used {used}, requested {requested}, limit {limit}", names.quota(quota))
+            }
+            DenyCause::BurstOver { quota, ends_at } => {
+                format!("denied: burst of {} over at {}", names.quota(quota), names.time(ends_at))
+            }
+            DenyCause::Capacity { class: of, requested, most_free } => {
+                format!("denied: {} requested {requested}, most free {most_free}", class(state, of))
+            }
+        },
+        Body::Renewed(renewed) => {
+            let one = |r: &leasehold_model::body::Renewal| {
+                let reported = if r.activity.is_some() { " with report" } else { "" };
+                format!("#{} to {}{reported}", r.lease.0, names.time(r.expires_at))
+            };
+            format!("renewed {}", renewed.renewals.iter().map(one).collect::<Vec<_>>().join(", "))
+        }
+        Body::Released(r) => {
+            let reported = if r.leases.0.iter().any(|r| r.activity.is_some()) { " with report" } else { "" };
+            format!("released {}{reported}{}", list(r.leases.leases()), closed(r.closed))
+        }
+        Body::Expired(e) => format!("expired {}{}", all(&e.leases), closed(e.closed)),
+        Body::Revoked(r) => format!("revoked {}, grace {}", all(&r.leases), r.grace),
+        Body::TeardownStarted(t) => format!("teardown of {}, {}{}", all(&t.leases), t.cause, closed(t.closed)),
+        Body::TornDown(t) => format!("torn down {} on {}", all(&t.leases), node(state, t.node)),
+        Body::Fenced(f) => format!("fenced {}", all(&f.leases)),
+        Body::Unfenced(u) => format!("unfenced {}", all(&u.leases)),
+        Body::ActivityReported(r) => format!("report on {}", list(r.leases.leases())),
+        Body::BurstEnded(ended) => format!("burst of {} ended", names.quota(ended.quota)),
+        Body::NodeLost(lost) => format!("lost {}, last seen {}", node(state, lost.node), names.time(lost.last_seen)),
+        Body::NodeDrained(n) => format!("drained {}", node(state, n.node)),
+        Body::NodeResumed(n) => format!("resumed {}", node(state, n.node)),
+        Body::NodeReturned(n) => format!("returned {}", node(state, n.node)),
+        Body::QuotaPut(q) => format!("quota {}: {} {}", names.quota(q.quota), q.limit.word(), q.limit.limit()),
+        other => other.word().to_owned(),
+    };
+    let who = record.identity.tenant.map_or("-".to_owned(), |no| tenant(state, no));
+    let why = record.reason.map_or(String::new(), |reason| format!(" ({})", reason.word()));
+    let since = if record.effective_at == record.stamp {
+        String::new()
+    } else {
+        format!(" since {}", names.time(record.effective_at))
+    };
+    format!("{} {who} {what}{why}{since}", names.time(record.stamp))
+}
+
+fn grant(granted: &Granted, stamp: Instant, names: &Names, state: &State) -> String {
+    let mut text = "granted".to_owned();
+    for (number, member) in (granted.first_lease.0..).zip(&granted.members) {
+        write!(text, " #{number} {} {}", class(state, member.class), member.quanta).expect("text grows");
+        if member.devices != 0 {
+            let indexes: Vec<String> = (0..64).filter(|i| member.devices >> i & 1 == 1).map(|i| i.to_string()).collect();
+            write!(text, "[{}]", indexes.join(",")).expect("text grows");
+        }
+    }
+    let until = stamp.saturating_add(granted.ttl);
+    write!(text, " on {} to {}", node(state, granted.node), names.time(until)).expect("text grows");
+    if granted.priority != Priority::Standard {
+        write!(text, " {}", granted.priority).expect("text grows");
+    }
+    for quota in &granted.over_soft {
+        write!(text, ", over soft {}", names.quota(*quota)).expect("text grows");
+    }
+    if let Some(quota) = granted.capped_by {
+        write!(text, ", capped by {}", names.quota(quota)).expect("text grows");
+    }
+    text
+}

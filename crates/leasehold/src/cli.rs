@@ -1,0 +1,230 @@
+//! What can be typed, and how a mistake in it is told.
+
+use crate::problem::{EXIT_OK, EXIT_USAGE};
+use crate::term;
+use clap::error::ErrorKind;
+use clap::{Args, Parser, Subcommand};
+use leasehold_model::{Body, Span};
+use leasehold_verify::cli::VerifyArgs;
+use std::path::PathBuf;
+
+const AFTER_HELP: &str = "\
+Start here:
+  leasehold demo --exit-after 20s      a small cluster under load, in a folder you can look into and verify
+
+Data goes to stdout, everything else to stderr. Exit codes: 0 ok, 1 refused or not found, 2 usage, 3 verification failed.";
+
+/// The book-keeper of a shared GPU cluster: leases with deadlines, one sealed journal.
+#[derive(Debug, Parser)]
+#[command(name = "leasehold", version, about, after_help = AFTER_HELP, max_term_width = 120, disable_help_subcommand = true)]
+pub(crate) struct Cli {
+    #[command(subcommand)]
+    pub(crate) command: Command,
+}
+
+#[derive(Debug, Subcommand)]
+pub(crate) enum Command {
+    /// Run a believable cluster on a real journal, watch it, and verify what it wrote
+    Demo(DemoArgs),
+    /// Read, prove and verify a journal from its files
+    #[command(subcommand)]
+    Audit(Audit),
+    /// Write under load and print what was acknowledged, to be killed by a test
+    #[command(hide = true)]
+    Drill(DrillArgs),
+}
+
+#[derive(Debug, Subcommand)]
+pub(crate) enum Audit {
+    /// Say whether a journal is whole: from its files alone, offline
+    Verify(VerifyArgs),
+    /// Print the trust file an auditor keeps: origin, key and newest checkpoint
+    Trust(TrustArgs),
+    /// Print the newest signed checkpoint
+    Checkpoint(CheckpointArgs),
+    /// Prove that a record is in the journal, or that the journal only grew; or check such a proof
+    Prove(ProveArgs),
+    /// Print the records as JSON, one per line
+    Export(ExportArgs),
+}
+
+/// Where the files are. They are only read, also while a cell is writing them.
+#[derive(Clone, Debug, Args)]
+pub(crate) struct FolderArgs {
+    /// The data folder: the one that holds `journal` and `anchor`
+    #[arg(long, value_name = "DIR")]
+    pub(crate) data: PathBuf,
+    /// A folder with segments that were moved away; may be given more than once
+    #[arg(long = "archive", value_name = "DIR")]
+    pub(crate) archives: Vec<PathBuf>,
+}
+
+#[derive(Debug, Args)]
+#[command(after_help = "\
+Hand the file to the auditor over another channel than the journal, and let them compare the key with you:
+  leasehold audit trust --data /var/lib/leasehold > cluster-1.trust
+  leasehold audit verify /var/lib/leasehold --trust cluster-1.trust")]
+pub(crate) struct TrustArgs {
+    #[command(flatten)]
+    pub(crate) folder: FolderArgs,
+    /// Print one JSON object
+    #[arg(long)]
+    pub(crate) json: bool,
+}
+
+#[derive(Debug, Args)]
+pub(crate) struct CheckpointArgs {
+    #[command(flatten)]
+    pub(crate) folder: FolderArgs,
+    /// Print one JSON object
+    #[arg(long)]
+    pub(crate) json: bool,
+}
+
+#[derive(Debug, Args)]
+#[command(
+    group = clap::ArgGroup::new("proof").required(true).args(["sequence", "consistency_from", "check"]),
+    after_help = "\
+Examples:
+  leasehold audit prove --data DIR --sequence 4711 --out 4711.proof    the record is in the journal
+  leasehold audit prove --data DIR --consistency-from 1000             the journal only grew since size 1000
+  leasehold audit prove --check 4711.proof --trust cluster-1.trust     check either kind, offline
+
+Proofs are C2SP texts (tlog-proof, and the request of tlog-witness). A proof of a record carries the record's own bytes
+beside it, so that it can be checked and shown without the journal. A proof of growth is checked against the
+checkpoint in the trust file, which must be of the size the proof starts from."
+)]
+pub(crate) struct ProveArgs {
+    /// The data folder: the one that holds `journal` and `anchor`
+    #[arg(long, value_name = "DIR", required_unless_present = "check", conflicts_with = "check")]
+    pub(crate) data: Option<PathBuf>,
+    /// A folder with segments that were moved away; may be given more than once
+    #[arg(long = "archive", value_name = "DIR", conflicts_with = "check")]
+    pub(crate) archives: Vec<PathBuf>,
+    /// Prove that the record with this sequence is in the journal
+    #[arg(long, value_name = "N")]
+    pub(crate) sequence: Option<u64>,
+    /// Prove that the journal of this size is the beginning of the one now
+    #[arg(long, value_name = "SIZE")]
+    pub(crate) consistency_from: Option<u64>,
+    /// Write the proof to this file instead of stdout
+    #[arg(long, value_name = "FILE", conflicts_with = "check")]
+    pub(crate) out: Option<PathBuf>,
+    /// Check a proof instead of making one
+    #[arg(long, value_name = "FILE", requires = "trust")]
+    pub(crate) check: Option<PathBuf>,
+    /// Your own trust file, to check against
+    #[arg(long, value_name = "FILE", requires = "check")]
+    pub(crate) trust: Option<PathBuf>,
+    /// The hash of the record, where the proof does not carry the record itself
+    #[arg(long, value_name = "HEX", requires = "check")]
+    pub(crate) record_hash: Option<String>,
+    /// Print one JSON object
+    #[arg(long)]
+    pub(crate) json: bool,
+}
+
+#[derive(Debug, Args)]
+#[command(after_help = "\
+Examples:
+  leasehold audit export --data DIR --kind lease.denied --tenant students
+  leasehold audit export --data DIR --from 1000 --to 2000 | jq -r .kind | sort | uniq -c")]
+pub(crate) struct ExportArgs {
+    #[command(flatten)]
+    pub(crate) folder: FolderArgs,
+    /// The first sequence to print
+    #[arg(long, value_name = "N")]
+    pub(crate) from: Option<u64>,
+    /// The last sequence to print
+    #[arg(long, value_name = "N")]
+    pub(crate) to: Option<u64>,
+    /// Only records of the tenant with this name
+    #[arg(long, value_name = "NAME")]
+    pub(crate) tenant: Option<String>,
+    /// Only records of this kind, or of a family of kinds: `lease.granted`, `lease`
+    #[arg(long, value_name = "WORD", value_parser = kind_words(), hide_possible_values = true)]
+    pub(crate) kind: Option<String>,
+    /// Changes nothing: what is printed is JSON anyway
+    #[arg(long)]
+    pub(crate) json: bool,
+}
+
+#[derive(Debug, Args)]
+pub(crate) struct DemoArgs {
+    /// The folder to use; one made by an earlier demo is gone on with [default: a new temporary folder]
+    #[arg(long, value_name = "DIR")]
+    pub(crate) data: Option<PathBuf>,
+    /// Stop after this time, such as 20s or 5m [default: until Ctrl-C]
+    #[arg(long, value_name = "TIME", value_parser = demo_length)]
+    pub(crate) exit_after: Option<Span>,
+    /// Draw the same work again [default: a new seed, which is printed]
+    #[arg(long, value_name = "N")]
+    pub(crate) seed: Option<u64>,
+    /// Print the final report as one JSON object
+    #[arg(long)]
+    pub(crate) json: bool,
+}
+
+#[derive(Debug, Args)]
+pub(crate) struct DrillArgs {
+    #[arg(long, value_name = "DIR")]
+    pub(crate) data: PathBuf,
+    /// Threads that each wait for an acknowledgement before they go on
+    #[arg(long, value_name = "N", default_value_t = 4, value_parser = clap::value_parser!(u16).range(1..=256))]
+    pub(crate) submitters: u16,
+    #[arg(long, value_name = "N", default_value_t = 1)]
+    pub(crate) seed: u64,
+}
+
+/// Every kind, and every family of kinds.
+fn kind_words() -> clap::builder::PossibleValuesParser {
+    let words = Body::KINDS.iter().map(|(_, word)| *word);
+    let mut all: Vec<&str> = words.clone().chain(words.filter_map(|w| Some(w.split_once('.')?.0))).collect();
+    all.sort_unstable();
+    all.dedup();
+    clap::builder::PossibleValuesParser::new(all)
+}
+
+fn demo_length(text: &str) -> Result<Span, String> {
+    let span: Span = text.parse().map_err(|error: leasehold_model::instant::BadSpan| error.to_string())?;
+    let range = Span::from_millis(500)..=Span::from_secs(30 * 86_400);
+    if range.contains(&span) { Ok(span) } else { Err("a demo runs for 500ms to 30d".into()) }
+}
+
+/// Prints help where it was asked for, and otherwise what was wrong; returns the exit code.
+pub(crate) fn report_usage(error: &clap::Error) -> u8 {
+    if matches!(error.kind(), ErrorKind::DisplayHelp | ErrorKind::DisplayVersion) {
+        // A reader that went away has seen enough.
+        let _ = error.print();
+        return EXIT_OK;
+    }
+    let text = error.render().to_string();
+    match text.strip_prefix("error: ") {
+        Some(rest) => {
+            let (what, rest) = rest.split_once('\n').unwrap_or((rest, ""));
+            term::say(&format!("leasehold: {what} (usage)\n{rest}"));
+        }
+        None => term::say(&text),
+    }
+    EXIT_USAGE
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use clap::CommandFactory;
+
+    #[test]
+    fn the_command_line_is_consistent() {
+        Cli::command().debug_assert();
+    }
+
+    #[test]
+    fn kinds_and_families_are_known() {
+        let parse = |kind: &str| Cli::try_parse_from(["leasehold", "audit", "export", "--data", "x", "--kind", kind]);
+        assert!(parse("lease.granted").is_ok());
+        assert!(parse("lease").is_ok());
+        let wrong = parse("lease.grantd").unwrap_err().to_string();
+        assert!(wrong.contains("lease.granted"), "{wrong}");
+    }
+}

@@ -1,0 +1,36 @@
+//! `leasehold`, the one binary: parses what was asked, hands it to the command's own file, and turns the outcome into
+//! an exit code.
+//!
+//! In: the command line, a data folder, signals. Out: data on stdout, everything else on stderr, and 0 (ok), 1
+//! (refused or not found), 2 (usage) or 3 (verification failed).
+//! Never: a rule of its own about leases, records or proofs; those live in the libraries below.
+
+mod audit;
+mod cli;
+mod demo;
+mod dice;
+mod drill;
+mod folder;
+mod numbers;
+mod output;
+mod problem;
+mod table;
+mod term;
+
+use clap::Parser;
+use cli::{Cli, Command};
+use problem::{EXIT_OK, Problem};
+use std::process::ExitCode;
+
+fn main() -> ExitCode {
+    let command = match Cli::try_parse() {
+        Ok(cli) => cli.command,
+        Err(error) => return ExitCode::from(cli::report_usage(&error)),
+    };
+    let done = match command {
+        Command::Audit(audit) => audit::run(audit),
+        Command::Demo(args) => demo::run(&args).map(|()| EXIT_OK),
+        Command::Drill(args) => drill::run(&args).map(|()| EXIT_OK),
+    };
+    ExitCode::from(done.unwrap_or_else(|problem: Problem| problem.report()))
+}

@@ -1,0 +1,259 @@
+//! What is particular to each kind of record.
+
+use super::Directory;
+use super::object::{Object, count, devices, hex, text, units};
+use super::record::public_id;
+use crate::activity::Activity;
+use crate::body::{Body, Denied, Granted, NodePut, PerPriority, QuotaPut, Renewal, Renewed, Reported, ReportedLeases};
+use crate::class::ResourceKind;
+use crate::id::{ClassNo, IdKind, PublicId, QuotaNo};
+use crate::name::Name;
+use crate::policy::{DenyCause, LimitKind, NodeScope, Priority, QuotaScope};
+use crate::quantity::Quanta;
+use crate::record::Record;
+use serde_json::{Map, Value};
+
+pub(super) fn show(directory: &Directory, record: &Record) -> Value {
+    let new = || Object::new(directory);
+    match &record.body {
+        Body::Genesis(genesis) => new()
+            .field("format_version", genesis.format_version)
+            .field("origin", genesis.origin.as_str())
+            .field("public_key", hex(&genesis.public_key))
+            .field("software", genesis.software.as_str()),
+        Body::Started(started) => {
+            let clock = started.clock_accepted.as_ref();
+            let clock = clock.map(|clock| {
+                new().instant("last_stamp", clock.last_stamp).instant("wall_clock", clock.wall_clock).done()
+            });
+            new()
+                .count("epoch", started.epoch)
+                .field("software", started.software.as_str())
+                .field("rules_version", started.rules_version)
+                .field("clock_accepted", clock)
+        }
+        Body::Heartbeat(_) => new(),
+        Body::KeyRotated(rotated) => {
+            new().field("old_key", hex(&rotated.old_key)).field("new_key", hex(&rotated.new_key))
+        }
+        Body::ClockJumped(jumped) => new().instant("wall_clock", jumped.wall_clock),
+        Body::SettingsChanged(settings) => new()
+            .span("ttl_max", settings.ttl_max)
+            .span("grace_default", settings.grace_default)
+            .span("teardown_deadline", settings.teardown_deadline)
+            .span("node_timeout", settings.node_timeout)
+            .span("idempotency_window", settings.idempotency_window),
+        Body::ClassPut(put) => new()
+            .named("class", put.class)
+            .field("kind", put.spec.kind.word())
+            .field("tier", text(put.spec.tier.as_ref()))
+            .count("quanta_per_unit", put.spec.quanta_per_unit)
+            .field("unit", put.spec.kind.unit())
+            .field("premium", put.spec.premium),
+        Body::PoolPut(put) => new()
+            .named("pool", put.pool)
+            .field("strategy", put.strategy.word())
+            .field("ttl_max", per_priority(directory, &put.ttl_max))
+            .field("lifetime_max", per_priority(directory, &put.lifetime_max))
+            .span("grace", put.grace),
+        Body::PoolDeleted(gone) => new().named("pool", gone.pool),
+        Body::TenantPut(put) => new()
+            .named("tenant", put.tenant)
+            .field("accounting_tag", text(put.accounting_tag.as_ref()))
+            .field("max_priority", put.max_priority.word())
+            .field("max_evicted_quanta_per_hour", put.max_evicted_quanta_per_hour.map(count)),
+        Body::TenantDeleted(gone) => new().named("tenant", gone.tenant),
+        Body::ProjectPut(put) => new().named("project", put.project).named("tenant", put.tenant),
+        Body::ProjectDeleted(gone) => new().named("project", gone.project),
+        Body::UserPut(put) => new().named("user", put.user).named("tenant", put.tenant),
+        Body::UserDeleted(gone) => new().named("user", gone.user),
+        Body::QuotaPut(put) => quota(new(), directory, put),
+        Body::QuotaDeleted(gone) => new().field("quota_id", gone.quota.0),
+        Body::BurstEnded(ended) => new().field("quota_id", ended.quota.0),
+        Body::NodePut(put) => node(new(), directory, put),
+        Body::NodeDeleted(gone) => new().named("node", gone.node),
+        Body::NodeDrained(drained) => new().named("node", drained.node),
+        Body::NodeResumed(resumed) => new().named("node", resumed.node),
+        Body::NodeLost(lost) => new().named("node", lost.node).instant("last_seen", lost.last_seen),
+        Body::NodeReturned(returned) => new().named("node", returned.node),
+        Body::Granted(granted) => grant(new(), directory, record, granted),
+        Body::Denied(denied) => denial(new(), directory, denied),
+        Body::Renewed(renewed) => new().field("renewals", renewals(directory, renewed)),
+        Body::Released(released) => {
+            new().field("leases", reports(directory, &released.leases)).field("closed", released.closed)
+        }
+        Body::Expired(expired) => new().leases("leases", &expired.leases.0).field("closed", expired.closed),
+        Body::Revoked(revoked) => new().leases("leases", &revoked.leases.0).span("grace", revoked.grace),
+        Body::TeardownStarted(started) => new()
+            .leases("leases", &started.leases.0)
+            .field("cause", started.cause.word())
+            .field("closed", started.closed),
+        Body::TornDown(torn) => new().named("node", torn.node).leases("leases", &torn.leases.0),
+        Body::Fenced(fenced) => new().leases("leases", &fenced.leases.0),
+        Body::Unfenced(unfenced) => new().leases("leases", &unfenced.leases.0),
+        Body::ActivityReported(reported) => new().field("leases", reports(directory, &reported.leases)),
+        Body::Preempted(preempted) => new()
+            .named("node", preempted.node)
+            .field("priority", preempted.priority.word())
+            .field("rules_version", preempted.rules_version)
+            .leases("victims", &preempted.victims.0),
+        Body::Unknown { kind, bytes } => new().field("kind_code", *kind).field("bytes", hex(bytes)),
+    }
+    .done()
+}
+
+fn per_priority(directory: &Directory, spans: &PerPriority) -> Value {
+    let shown = Object::new(directory);
+    Priority::ALL.iter().fold(shown, |shown, priority| shown.span(priority.word(), spans.of(*priority))).done()
+}
+
+/// An amount of a class: quanta, and the same in billing units.
+fn amount(directory: &Directory, class: ClassNo, quanta: Quanta) -> Object<'_> {
+    Object::new(directory)
+        .named("class", class)
+        .count("quanta", quanta.0)
+        .field("units", units(quanta, directory.class(class)))
+}
+
+fn quota<'a>(shown: Object<'a>, directory: &'a Directory, put: &QuotaPut) -> Object<'a> {
+    let limit = Object::new(directory).field("type", put.limit.word()).count("limit", put.limit.limit());
+    let limit = match put.limit {
+        LimitKind::Hard { .. } | LimitKind::Soft { .. } => limit,
+        LimitKind::Burst { burst_limit, burst_ttl, .. } => {
+            limit.count("burst_limit", burst_limit).span("burst_ttl", burst_ttl)
+        }
+    };
+    shown
+        .field("quota_id", put.quota.0)
+        .field("scope", quota_scope(directory, &put.scope))
+        .field("measure", put.measure.word())
+        .field("limit", limit.done())
+}
+
+fn quota_scope(directory: &Directory, scope: &QuotaScope) -> Value {
+    let (nodes, node) = match scope.node {
+        NodeScope::All => ("all", None),
+        NodeScope::One(node) => ("one", Some(node)),
+        NodeScope::Each => ("each", None),
+    };
+    Object::new(directory)
+        .named("tenant", scope.tenant)
+        .named("project", scope.project)
+        .named("class", scope.class)
+        .named("pool", scope.pool)
+        .field("nodes", nodes)
+        .named("node", node)
+        .field("priority", scope.priority.map(Priority::word))
+        .done()
+}
+
+fn node<'a>(shown: Object<'a>, directory: &'a Directory, put: &NodePut) -> Object<'a> {
+    // A journal may hold one key twice; a list shows both.
+    let label = |(key, value): &(Name, Name)| {
+        Object::new(directory).field("key", key.as_str()).field("value", value.as_str()).done()
+    };
+    let capacity = put.capacity.iter().map(|(class, quanta)| amount(directory, *class, *quanta).done());
+    shown
+        .named("node", put.node)
+        .named("pool", put.pool)
+        .field("rack", text(put.rack.as_ref()))
+        .field("zone", text(put.zone.as_ref()))
+        .field("labels", put.labels.iter().map(label).collect::<Value>())
+        .field("teardown", put.teardown.word())
+        .field("capacity", capacity.collect::<Value>())
+}
+
+fn grant<'a>(shown: Object<'a>, directory: &'a Directory, record: &Record, granted: &Granted) -> Object<'a> {
+    let members = granted.members.iter().map(|member| {
+        amount(directory, member.class, member.quanta).field("devices", devices(member.devices)).done()
+    });
+    // A story that nobody named is named by the record it began with.
+    let correlation = match granted.correlation {
+        Some(id) => PublicId(id).to_string().into(),
+        None => public_id(directory, IdKind::Correlation, 0, record.sequence),
+    };
+    shown
+        .field("first_lease", granted.first_lease.to_string())
+        .named("node", granted.node)
+        .named("pool", granted.pool)
+        .span("ttl", granted.ttl)
+        .instant("expires_at", record.stamp.saturating_add(granted.ttl))
+        .field("priority", granted.priority.word())
+        .field("rules_version", granted.rules_version)
+        .field("members", members.collect::<Value>())
+        .field("sensitive", granted.sensitive)
+        .field("control_plane", granted.control_plane)
+        .field("correlation_id", correlation)
+        .field("correlation_given", granted.correlation.is_some())
+        .field("allocation_id", granted.allocation.map(|no| count(no.0)))
+        .field("app_instance_id", granted.app_instance.map(|no| count(no.0)))
+        .field("attachment_id", granted.attachment.map(|no| count(no.0)))
+        .named("source_project", granted.source_project)
+        .field("over_soft_quota_ids", granted.over_soft.iter().map(|quota| quota.0).collect::<Value>())
+        .field("capped_by_quota_id", granted.capped_by.map(|QuotaNo(quota)| quota))
+}
+
+fn denial<'a>(shown: Object<'a>, directory: &'a Directory, denied: &Denied) -> Object<'a> {
+    let asks = denied.asks.iter().map(|(class, quanta)| amount(directory, *class, *quanta).done());
+    shown
+        .named("pool", denied.pool)
+        .field("asks", asks.collect::<Value>())
+        .span("ttl", denied.ttl)
+        .field("priority", denied.priority.word())
+        .field("rules_version", denied.rules_version)
+        .field("cause", denial_cause(directory, denied.cause))
+}
+
+fn denial_cause(directory: &Directory, cause: DenyCause) -> Value {
+    let new = |kind: &str| Object::new(directory).field("type", kind);
+    match cause {
+        DenyCause::Quota { quota, used, requested, limit } => new("quota")
+            .field("quota_id", quota.0)
+            .count("used", used)
+            .count("requested", requested)
+            .count("limit", limit),
+        DenyCause::BurstOver { quota, ends_at } => {
+            new("burst_over").field("quota_id", quota.0).instant("ends_at", ends_at)
+        }
+        DenyCause::Capacity { class, requested, most_free } => {
+            new("capacity").named("class", class).count("requested", requested.0).count("most_free", most_free.0)
+        }
+    }
+    .done()
+}
+
+fn renewals(directory: &Directory, renewed: &Renewed) -> Value {
+    let one = |renewal: &Renewal| {
+        Object::new(directory)
+            .field("lease", renewal.lease.to_string())
+            .instant("expires_at", renewal.expires_at)
+            .field("activity", renewal.activity.as_ref().map(|report| activity(directory, report)))
+            .done()
+    };
+    renewed.renewals.iter().map(one).collect()
+}
+
+fn reports(directory: &Directory, reported: &ReportedLeases) -> Value {
+    let one = |report: &Reported| {
+        Object::new(directory)
+            .field("lease", report.lease.to_string())
+            .field("activity", report.activity.as_ref().map(|report| activity(directory, report)))
+            .done()
+    };
+    reported.0.iter().map(one).collect()
+}
+
+fn activity(directory: &Directory, report: &Activity) -> Value {
+    let waiting: Map<String, Value> = ResourceKind::ALL
+        .iter()
+        .zip(report.waiting)
+        .filter(|(_, wait)| wait.0 > 0)
+        .map(|(kind, wait)| (kind.word().to_owned(), wait.0.to_string().into()))
+        .collect();
+    Object::new(directory)
+        .span("covered", report.covered)
+        .field("busy_quantum_ns", report.busy.to_string())
+        .span("active", report.active)
+        .field("waiting_ns", waiting)
+        .done()
+}

@@ -1,0 +1,424 @@
+//! Records of all kinds with all sorts of values, from the ordinary to the largest there are.
+
+use leasehold_model::body::*;
+use leasehold_model::policy::{Strategy as PlacementStrategy, TeardownCause};
+use leasehold_model::*;
+use proptest::collection::vec;
+use proptest::option;
+use proptest::prelude::{BoxedStrategy, Just, Strategy, any, prop_oneof};
+use proptest::sample::select;
+use proptest::strategy::Union;
+use smallvec::SmallVec;
+
+/// Numbers around the lengths of their encoding, small ones most often.
+fn u64s() -> BoxedStrategy<u64> {
+    let edges = vec![127, 128, 16_383, 16_384, (1 << 53) - 1, 1 << 53, u64::MAX - 1, u64::MAX];
+    prop_oneof![4 => 0..200u64, 2 => 0..300_000u64, 1 => select(edges), 1 => any::<u64>()].boxed()
+}
+fn u32s() -> BoxedStrategy<u32> {
+    prop_oneof![6 => 0..40u32, 2 => 0..300_000u32, 1 => Just(u32::MAX), 1 => any::<u32>()].boxed()
+}
+fn u16s() -> BoxedStrategy<u16> {
+    prop_oneof![6 => 0..8u16, 1 => Just(u16::MAX), 1 => any::<u16>()].boxed()
+}
+
+pub fn spans() -> BoxedStrategy<Span> {
+    prop_oneof![
+        1 => Just(Span::ZERO),
+        4 => (0..1_000_000u64).prop_map(Span::from_secs),
+        3 => (0..1_000_000u64).prop_map(Span::from_millis),
+        1 => (0..1_000_000_000u64).prop_map(|us| Span(us * 1_000)),
+        1 => any::<u64>().prop_map(Span),
+        1 => Just(Span(u64::MAX)),
+    ]
+    .boxed()
+}
+fn instants() -> BoxedStrategy<Instant> {
+    let recent = 1_767_225_600_000_000_000u64..1_798_761_600_000_000_000;
+    prop_oneof![6 => recent.prop_map(Instant), 1 => any::<u64>().prop_map(Instant), 1 => Just(Instant::MAX)].boxed()
+}
+
+pub fn names() -> BoxedStrategy<Name> {
+    let odd = vec!["Röntgen", "東京", "a b", "\"quoted\"", "\\", "e\u{301}", "🦀", "{}"];
+    let texts = prop_oneof![
+        6 => "[a-z0-9-]{1,12}",
+        1 => select(odd).prop_map(str::to_owned),
+        1 => "\\PC{1,20}",
+        1 => "[a-z]{128}",
+    ];
+    texts.prop_filter_map("a name", |text| Name::new(&text).ok()).boxed()
+}
+
+fn words<T: Copy + std::fmt::Debug + 'static>(all: &'static [T]) -> impl Strategy<Value = T> + Clone {
+    select(all)
+}
+fn priorities() -> impl Strategy<Value = Priority> + Clone {
+    words(Priority::ALL)
+}
+fn quanta() -> impl Strategy<Value = Quanta> {
+    u64s().prop_map(Quanta)
+}
+fn tenants() -> impl Strategy<Value = TenantNo> {
+    u32s().prop_map(TenantNo)
+}
+fn projects() -> impl Strategy<Value = ProjectNo> {
+    u32s().prop_map(ProjectNo)
+}
+fn users() -> impl Strategy<Value = UserNo> {
+    u32s().prop_map(UserNo)
+}
+fn pools() -> impl Strategy<Value = PoolNo> {
+    u32s().prop_map(PoolNo)
+}
+fn nodes() -> impl Strategy<Value = NodeNo> {
+    u32s().prop_map(NodeNo)
+}
+fn classes() -> impl Strategy<Value = ClassNo> {
+    u16s().prop_map(ClassNo)
+}
+fn quotas() -> impl Strategy<Value = QuotaNo> {
+    u32s().prop_map(QuotaNo)
+}
+fn keys() -> impl Strategy<Value = [u8; 32]> {
+    any::<[u8; 32]>()
+}
+
+pub fn activities() -> impl Strategy<Value = Activity> {
+    let busy = prop_oneof![3 => (0..1u128 << 40).prop_map(|s| s * 1_000_000_000), 1 => 0..1u128 << 120];
+    let waiting = prop_oneof![2 => Just(Span::ZERO), 1 => spans()];
+    let waiting = [waiting.clone(), waiting.clone(), waiting.clone(), waiting.clone(), waiting];
+    (spans(), busy, spans(), waiting).prop_map(|(covered, busy, active, waiting)| Activity {
+        covered,
+        busy,
+        active,
+        waiting,
+    })
+}
+
+/// Rising lease numbers, close to each other or far apart, few or (rarely) as many as there may be.
+fn lease_numbers() -> BoxedStrategy<Vec<LeaseNo>> {
+    let gap = prop_oneof![4 => Just(0u64), 2 => 0..300u64, 1 => 0..1u64 << 40];
+    let gaps = prop_oneof![40 => vec(gap.clone(), 0..6), 1 => vec(gap, 1023)];
+    (u64s(), gaps)
+        .prop_map(|(first, gaps)| {
+            let next = |last: &LeaseNo, gap: u64| last.0.checked_add(gap)?.checked_add(1).map(LeaseNo);
+            let mut numbers = vec![LeaseNo(first)];
+            for gap in gaps {
+                numbers.extend(next(&numbers[numbers.len() - 1], gap));
+            }
+            numbers
+        })
+        .boxed()
+}
+fn leases() -> impl Strategy<Value = Leases> {
+    lease_numbers().prop_map(Leases::from_iter)
+}
+fn reported() -> impl Strategy<Value = ReportedLeases> {
+    // Three choices for all leases of a record: nobody reports, everybody may.
+    (lease_numbers(), vec(option::of(activities()), 7), any::<bool>()).prop_map(|(numbers, reports, any)| {
+        let report = |i: usize| reports[i % reports.len()].filter(|_| any);
+        ReportedLeases(numbers.iter().enumerate().map(|(i, n)| Reported { lease: *n, activity: report(i) }).collect())
+    })
+}
+fn renewed() -> impl Strategy<Value = Renewed> {
+    (instants(), vec(spans(), 5), reported()).prop_map(|(earliest, later, reported)| {
+        let expires_at = |i: usize| earliest.saturating_add(later[i % later.len()]);
+        let renewal = |(i, r): (usize, &Reported)| Renewal {
+            lease: r.lease,
+            expires_at: expires_at(i),
+            activity: r.activity,
+        };
+        Renewed { renewals: reported.0.iter().enumerate().map(renewal).collect() }
+    })
+}
+
+fn class_specs() -> impl Strategy<Value = ClassSpec> {
+    (names(), words(ResourceKind::ALL), option::of(names()), u64s(), any::<bool>()).prop_map(
+        |(name, kind, tier, quanta_per_unit, premium)| ClassSpec { name, kind, tier, quanta_per_unit, premium },
+    )
+}
+fn per_priority() -> impl Strategy<Value = PerPriority> {
+    [option::of(spans()), option::of(spans()), option::of(spans())].prop_map(PerPriority)
+}
+fn scopes() -> impl Strategy<Value = QuotaScope> {
+    let node = prop_oneof![Just(NodeScope::All), nodes().prop_map(NodeScope::One), Just(NodeScope::Each)];
+    let parts = (option::of(projects()), option::of(classes()), option::of(pools()), option::of(priorities()));
+    (tenants(), parts, node).prop_map(|(tenant, (project, class, pool, priority), node)| QuotaScope {
+        tenant,
+        project,
+        class,
+        pool,
+        node,
+        priority,
+    })
+}
+fn limits() -> impl Strategy<Value = LimitKind> {
+    prop_oneof![
+        u64s().prop_map(|limit| LimitKind::Hard { limit }),
+        u64s().prop_map(|limit| LimitKind::Soft { limit }),
+        (u64s(), u64s(), spans()).prop_map(|(limit, burst_limit, burst_ttl)| LimitKind::Burst {
+            limit,
+            burst_limit,
+            burst_ttl
+        }),
+    ]
+}
+fn causes() -> impl Strategy<Value = DenyCause> {
+    prop_oneof![
+        (quotas(), u64s(), u64s(), u64s()).prop_map(|(quota, used, requested, limit)| DenyCause::Quota {
+            quota,
+            used,
+            requested,
+            limit
+        }),
+        (quotas(), instants()).prop_map(|(quota, ends_at)| DenyCause::BurstOver { quota, ends_at }),
+        (classes(), quanta(), quanta()).prop_map(|(class, requested, most_free)| DenyCause::Capacity {
+            class,
+            requested,
+            most_free
+        }),
+    ]
+}
+
+fn granted() -> impl Strategy<Value = Granted> {
+    let member =
+        (classes(), quanta(), any::<u64>()).prop_map(|(class, quanta, devices)| Member { class, quanta, devices });
+    let place = (u64s().prop_map(LeaseNo), nodes(), pools(), spans(), priorities(), u32s());
+    let optional = (
+        option::of(any::<u128>()),
+        option::of(u64s().prop_map(AllocationNo)),
+        option::of(u64s().prop_map(AppInstanceNo)),
+        option::of(u64s().prop_map(AttachmentNo)),
+        option::of(projects()),
+        vec(quotas(), 0..4),
+        option::of(quotas()),
+    );
+    (place, vec(member, 1..5), any::<bool>(), any::<bool>(), optional).prop_map(
+        |(place, members, sensitive, control_plane, optional)| {
+            let (first_lease, node, pool, ttl, priority, rules_version) = place;
+            let (correlation, allocation, app_instance, attachment, source_project, over_soft, capped_by) = optional;
+            Granted {
+                first_lease,
+                node,
+                pool,
+                ttl,
+                priority,
+                rules_version,
+                members: members.into(),
+                sensitive,
+                control_plane,
+                correlation,
+                allocation,
+                app_instance,
+                attachment,
+                source_project,
+                over_soft: over_soft.into(),
+                capped_by,
+            }
+        },
+    )
+}
+fn denied() -> impl Strategy<Value = Denied> {
+    let asks = vec((classes(), quanta()), 0..5);
+    (option::of(pools()), asks, spans(), priorities(), u32s(), causes()).prop_map(
+        |(pool, asks, ttl, priority, rules_version, cause)| Denied {
+            pool,
+            asks: asks.into(),
+            ttl,
+            priority,
+            rules_version,
+            cause,
+        },
+    )
+}
+fn node_puts() -> impl Strategy<Value = NodePut> {
+    let place = (nodes(), names(), pools(), option::of(names()), option::of(names()));
+    let labels = vec((names(), names()), 0..4);
+    let capacity = vec((classes(), quanta()), 0..4);
+    (place, labels, words(TeardownMode::ALL), capacity).prop_map(
+        |((node, name, pool, rack, zone), labels, teardown, capacity)| NodePut {
+            node,
+            name,
+            pool,
+            rack,
+            zone,
+            labels,
+            teardown,
+            capacity,
+        },
+    )
+}
+fn pool_puts() -> impl Strategy<Value = PoolPut> {
+    (pools(), names(), words(PlacementStrategy::ALL), per_priority(), per_priority(), option::of(spans())).prop_map(
+        |(pool, name, strategy, ttl_max, lifetime_max, grace)| PoolPut {
+            pool,
+            name,
+            strategy,
+            ttl_max,
+            lifetime_max,
+            grace,
+        },
+    )
+}
+
+fn tenant_puts() -> impl Strategy<Value = TenantPut> {
+    (tenants(), names(), option::of(names()), priorities(), option::of(u64s())).prop_map(
+        |(tenant, name, accounting_tag, max_priority, max_evicted_quanta_per_hour)| TenantPut {
+            tenant,
+            name,
+            accounting_tag,
+            max_priority,
+            max_evicted_quanta_per_hour,
+        },
+    )
+}
+fn starts() -> impl Strategy<Value = Started> {
+    let clock = option::of((instants(), instants()));
+    (u64s(), names(), u32s(), clock).prop_map(|(epoch, software, rules_version, clock)| Started {
+        epoch,
+        software,
+        rules_version,
+        clock_accepted: clock.map(|(last_stamp, wall_clock)| ClockAccepted { last_stamp, wall_clock }),
+    })
+}
+fn settings() -> impl Strategy<Value = SettingsChanged> {
+    [spans(), spans(), spans(), spans(), spans()].prop_map(
+        |[ttl_max, grace_default, teardown_deadline, node_timeout, idempotency_window]| SettingsChanged {
+            ttl_max,
+            grace_default,
+            teardown_deadline,
+            node_timeout,
+            idempotency_window,
+        },
+    )
+}
+fn unknown() -> impl Strategy<Value = Body> {
+    let kind = u32s().prop_filter("a kind nobody has given out", |kind| {
+        Body::KINDS.iter().all(|(known, _)| known != kind)
+    });
+    (kind, vec(any::<u8>(), 0..40)).prop_map(|(kind, bytes)| Body::Unknown { kind, bytes })
+}
+
+/// Bodies of every kind, each as often as any other.
+pub fn bodies() -> impl Strategy<Value = Body> {
+    fn body<T: Into<Body> + std::fmt::Debug + 'static>(kind: impl Strategy<Value = T> + 'static) -> BoxedStrategy<Body> {
+        kind.prop_map(Into::into).boxed()
+    }
+    Union::new([
+        body((u32s(), names(), keys(), names()).prop_map(|(format_version, origin, public_key, software)| Genesis {
+            format_version,
+            origin,
+            public_key,
+            software,
+        })),
+        body(starts()),
+        body(Just(Heartbeat {})),
+        body((keys(), keys()).prop_map(|(old_key, new_key)| KeyRotated { old_key, new_key })),
+        body(instants().prop_map(|wall_clock| ClockJumped { wall_clock })),
+        body(settings()),
+        body((classes(), class_specs()).prop_map(|(class, spec)| ClassPut { class, spec })),
+        body(pool_puts()),
+        body(pools().prop_map(|pool| PoolDeleted { pool })),
+        body(tenant_puts()),
+        body(tenants().prop_map(|tenant| TenantDeleted { tenant })),
+        body((projects(), tenants(), names()).prop_map(|(project, tenant, name)| ProjectPut { project, tenant, name })),
+        body(projects().prop_map(|project| ProjectDeleted { project })),
+        body((users(), tenants(), names()).prop_map(|(user, tenant, name)| UserPut { user, tenant, name })),
+        body(users().prop_map(|user| UserDeleted { user })),
+        body((quotas(), scopes(), words(Measure::ALL), limits()).prop_map(|(quota, scope, measure, limit)| QuotaPut {
+            quota,
+            scope,
+            measure,
+            limit,
+        })),
+        body(quotas().prop_map(|quota| QuotaDeleted { quota })),
+        body(quotas().prop_map(|quota| BurstEnded { quota })),
+        body(node_puts()),
+        body(nodes().prop_map(|node| NodeDeleted { node })),
+        body(nodes().prop_map(|node| NodeDrained { node })),
+        body(nodes().prop_map(|node| NodeResumed { node })),
+        body((nodes(), instants()).prop_map(|(node, last_seen)| NodeLost { node, last_seen })),
+        body(nodes().prop_map(|node| NodeReturned { node })),
+        body(granted()),
+        body(denied()),
+        body(renewed()),
+        body((reported(), any::<bool>()).prop_map(|(leases, closed)| Released { leases, closed })),
+        body((leases(), any::<bool>()).prop_map(|(leases, closed)| Expired { leases, closed })),
+        body((leases(), spans()).prop_map(|(leases, grace)| Revoked { leases, grace })),
+        body((leases(), words(TeardownCause::ALL), any::<bool>()).prop_map(|(leases, cause, closed)| {
+            TeardownStarted { leases, cause, closed }
+        })),
+        body((nodes(), leases()).prop_map(|(node, leases)| TornDown { node, leases })),
+        body(leases().prop_map(|leases| Fenced { leases })),
+        body(leases().prop_map(|leases| Unfenced { leases })),
+        body(reported().prop_map(|leases| ActivityReported { leases })),
+        body((nodes(), priorities(), u32s(), leases()).prop_map(|(node, priority, rules_version, victims)| {
+            Preempted { node, priority, rules_version, victims }
+        })),
+        unknown().boxed(),
+    ])
+}
+
+fn reasons() -> impl Strategy<Value = Reason> {
+    prop_oneof![
+        u64s().prop_map(|by| Reason::Preempted { by }),
+        quotas().prop_map(|quota| Reason::Quota { quota }),
+        Just(Reason::Budget),
+        Just(Reason::Operator),
+        Just(Reason::NodeLost),
+        Just(Reason::Policy),
+        Just(Reason::DuplicateHolder),
+    ]
+}
+fn identities() -> impl Strategy<Value = Identity> {
+    let token = option::of(u32s().prop_map(TokenNo));
+    (option::of(tenants()), option::of(projects()), option::of(users()), option::weighted(0.2, names()), token)
+        .prop_map(|(tenant, project, user, workload, token)| Identity { tenant, project, user, workload, token })
+}
+fn claims() -> impl Strategy<Value = Idempotency> {
+    let key = prop_oneof![2 => "[a-z0-9-]{1,64}".prop_map(String::into_bytes), 1 => vec(any::<u8>(), 1..=64)];
+    (option::of(tenants()), key, any::<[u8; 16]>()).prop_map(|(owner, key, payload)| Idempotency {
+        owner,
+        key: key.into(),
+        payload,
+    })
+}
+
+pub fn records() -> impl Strategy<Value = Record> {
+    let late = option::weighted(0.3, spans());
+    let marks = (
+        option::weighted(0.3, reasons()),
+        option::weighted(0.3, claims()),
+        option::weighted(0.2, names()),
+        option::weighted(0.2, names()),
+        prop_oneof![6 => vec(keys(), 0..=0), 1 => vec(keys(), 1..=2)],
+        any::<bool>(),
+    );
+    (u64s(), instants(), late, identities(), marks, bodies()).prop_map(
+        |(sequence, stamp, late, identity, (reason, idempotency, hcl_entry, dra_claim_id, signers, continues), body)| {
+            Record {
+                sequence,
+                stamp,
+                effective_at: Instant(stamp.0.saturating_sub(late.unwrap_or_default().0)),
+                identity,
+                reason,
+                idempotency,
+                hcl_entry,
+                dra_claim_id,
+                signers: SmallVec::from_vec(signers),
+                continues,
+                body,
+            }
+        },
+    )
+}
+
+/// Records as a journal holds them: numbered from zero, beginning with a genesis record.
+pub fn journals(lengths: std::ops::Range<usize>) -> impl Strategy<Value = Vec<Record>> {
+    vec(records(), lengths).prop_map(|mut records| {
+        for (sequence, record) in (0u64..).zip(&mut records) {
+            record.sequence = sequence;
+        }
+        records
+    })
+}

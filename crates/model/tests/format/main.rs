@@ -1,0 +1,14 @@
+//! The byte format and its JSON view, held to what the pages in `docs/reference` say.
+//!
+//! `LEASEHOLD_FUZZ_CASES` sets how many cases each property tries; a failure prints what it found
+//! and can be replayed with `PROPTEST_RNG_SEED`.
+
+mod arbitrary;
+mod golden_bytes;
+mod samples;
+mod sealing;
+mod sizes;
+mod strictness;
+mod texts;
+mod view;
+mod view_page;

@@ -1,0 +1,14 @@
+//! Every rule of the oracle, both ways: what is legal passes, what is not is named.
+
+mod bursts;
+mod catalog;
+mod grants;
+mod independence;
+mod journal;
+mod language;
+mod lifecycle;
+mod quotas;
+mod requests;
+mod summaries;
+mod timers;
+mod vectors;

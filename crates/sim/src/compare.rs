@@ -1,0 +1,122 @@
+//! The engine's state in the oracle's words.
+
+use leasehold_engine::{Lease, Phase, State};
+use leasehold_model::body::{PoolPut, ProjectPut, SettingsChanged, TenantPut, UserPut};
+use leasehold_model::{NodeScope, QuotaNo};
+use leasehold_oracle::{CapacityLine, EpisodeLine, LeaseLine, NodeLine, QuotaLine, Summary};
+
+pub(crate) fn summary(state: &State) -> Summary {
+    let s = state.settings();
+    let tag = |tag: Option<u32>| tag.and_then(|tag| state.tag(tag)).cloned();
+    Summary {
+        size: state.size(),
+        last_stamp: (state.size() > 0).then(|| state.last_stamp()),
+        settings: SettingsChanged {
+            ttl_max: s.ttl_max,
+            grace_default: s.grace_default,
+            teardown_deadline: s.teardown_deadline,
+            node_timeout: s.node_timeout,
+            idempotency_window: s.idempotency_window,
+        },
+        tenants: state
+            .tenants()
+            .map(|t| {
+                let put = TenantPut {
+                    tenant: t.number,
+                    name: t.name.clone(),
+                    accounting_tag: tag(t.tag),
+                    max_priority: t.max_priority,
+                    max_evicted_quanta_per_hour: t.max_evicted_quanta_per_hour,
+                };
+                (t.number, put)
+            })
+            .collect(),
+        projects: state
+            .projects()
+            .map(|(project, p)| (project, ProjectPut { project, tenant: p.tenant, name: p.name.clone() }))
+            .collect(),
+        users: state
+            .users()
+            .map(|(user, u)| (user, UserPut { user, tenant: u.tenant, name: u.name.clone() }))
+            .collect(),
+        pools: state
+            .pools()
+            .map(|(pool, p)| {
+                let put = PoolPut {
+                    pool,
+                    name: p.name.clone(),
+                    strategy: p.strategy,
+                    ttl_max: p.ttl_max,
+                    lifetime_max: p.lifetime_max,
+                    grace: p.grace,
+                };
+                (pool, put)
+            })
+            .collect(),
+        classes: state.classes().map(|(class, spec)| (class, spec.clone())).collect(),
+        nodes: state
+            .nodes()
+            .map(|n| {
+                let line = NodeLine {
+                    name: n.name.clone(),
+                    pool: n.pool,
+                    teardown: n.teardown,
+                    drained: n.drained,
+                    lost: n.lost,
+                };
+                (n.number, line)
+            })
+            .collect(),
+        capacity: state
+            .nodes()
+            .flat_map(|node| node.classes.iter().map(move |class| (node, class)))
+            .map(|(node, class)| {
+                let split = node.split(class.class);
+                let line = CapacityLine {
+                    held: split.held,
+                    tearing_down: split.tearing_down,
+                    reserved: split.reserved,
+                    fenced: split.fenced,
+                    offline: split.offline,
+                    idle: split.idle,
+                    capacity: class.capacity,
+                    device_use: class.devices.clone(),
+                };
+                ((node.number, class.class), line)
+            })
+            .collect(),
+        quotas: state.quotas().map(|q| (q.number, quota_line(state, q.number))).collect(),
+        leases: state.leases().into_iter().map(|lease| (lease.number, lease_line(state, lease))).collect(),
+    }
+}
+
+fn quota_line(state: &State, number: QuotaNo) -> QuotaLine {
+    let quota = state.quota(number).expect("a listed quota");
+    let used = if quota.scope.node == NodeScope::Each {
+        quota.used_by_node().map(|(node, used)| (Some(node), used)).collect()
+    } else {
+        [(None, quota.used)].into()
+    };
+    let episode = quota.episode.map(|e| EpisodeLine { started_at: e.started_at, below_since: e.below_since });
+    QuotaLine { limit: quota.limit, used, episode }
+}
+
+fn lease_line(state: &State, lease: &Lease) -> LeaseLine {
+    let limited = lease.phase == Phase::Revoking || lease.phase.is_tearing_down();
+    LeaseLine {
+        tenant: lease.tenant,
+        project: lease.project,
+        node: lease.node,
+        class: lease.class,
+        pool: lease.pool,
+        quanta: lease.quanta.0,
+        devices: lease.devices,
+        priority: lease.priority,
+        tag: lease.tag.and_then(|tag| state.tag(tag)).cloned(),
+        granted_at: lease.granted_at,
+        expires_at: lease.expires_at,
+        phase: lease.phase.word(),
+        ended_at: (!lease.phase.is_held()).then_some(lease.ended_at),
+        limit_at: limited.then_some(lease.limit_at),
+    }
+}

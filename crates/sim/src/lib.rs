@@ -1,0 +1,18 @@
+//! The seeded simulator: the real engine, journal and cell on a disk that fails, against a
+//! brute-force model that shares no code with them.
+//!
+//! In: a seed. Out: nothing, or the seed, the step and what went wrong.
+//!
+//! Everything runs on one thread with a clock that is moved by hand, so that a seed always tells the
+//! same story. Never: real files, real time, randomness from anywhere but the seed.
+
+mod compare;
+mod dice;
+mod fault_disk;
+mod life;
+mod requests;
+mod run;
+
+pub use dice::Dice;
+pub use fault_disk::{FaultDisk, Faults};
+pub use run::{Failure, Tally, run_seed, run_seeds};

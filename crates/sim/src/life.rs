@@ -1,0 +1,454 @@
+//! One life of a cell, from a start to a crash, a failure or a clean stop.
+
+use crate::compare::summary;
+use crate::dice::Dice;
+use crate::fault_disk::{FaultDisk, Faults};
+use crate::requests;
+use leasehold_cell::{Core, ManualClock, Now, Pending, Reply, StartError, StartOptions, commit, publish, take_snapshot};
+use leasehold_engine::{Refusal, Request, State};
+use leasehold_journal::{AppendError, FileJournal, Journal, Keys, OpenError, Options, PrepareError};
+use leasehold_model::record::Hash;
+use leasehold_model::{Identity, Instant, Name, Record, Span};
+use leasehold_oracle::{Oracle, RequestFacts};
+use std::collections::{BTreeMap, VecDeque};
+use std::ops::ControlFlow;
+use std::sync::Arc;
+
+/// What is known across lives: the truth that no crash may change.
+pub(crate) struct Truth {
+    pub(crate) oracle: Oracle,
+    /// The hash of every record that was acknowledged or found after a restart.
+    pub(crate) hashes: Vec<Hash>,
+    pub(crate) keys: Arc<Keys>,
+    pub(crate) clock: Arc<ManualClock>,
+    /// Requests that carried a key, and the reply they got.
+    pub(crate) sent: Vec<(Request, Vec<u8>, Option<RequestFacts>)>,
+    pub(crate) answered: BTreeMap<usize, (Instant, Vec<Record>)>,
+    pub(crate) tally: super::run::Tally,
+}
+
+/// How a life ended.
+#[derive(Debug, PartialEq, Eq)]
+pub(crate) enum End {
+    /// The machine stopped, or the journal failed and the process with it.
+    Crash,
+    CleanStop,
+    /// The steps of the run are used up.
+    Done,
+}
+
+/// A request on its way: the index of a keyed request it repeats, and what it asked for.
+struct Asked {
+    sent: Option<usize>,
+    facts: Option<RequestFacts>,
+}
+
+pub(crate) struct Life<'a> {
+    truth: &'a mut Truth,
+    journal: Arc<FileJournal>,
+    core: Core,
+    now: Now,
+    /// Decided, and being appended.
+    flying: Option<Pending<Asked>>,
+    /// Being decided.
+    pending: Pending<Asked>,
+}
+
+type Step<T> = Result<T, String>;
+
+const OPTIONS: Options = Options { segment_bytes: 24 << 10, index_bytes: 2 << 10 };
+
+fn software() -> Name {
+    Name::new("leasehold sim").expect("a valid name")
+}
+
+/// Starts on what the disk holds. `None`: the machine stopped meanwhile.
+pub(crate) fn start<'a>(truth: &'a mut Truth, disk: &FaultDisk, dice: &mut Dice) -> Step<Option<Life<'a>>> {
+    let now = truth.clock_wall();
+    let shared: Arc<FaultDisk> = Arc::new(disk.clone());
+    let opened = FileJournal::open(shared.clone(), OPTIONS, truth.keys.clone(), now).map(|(journal, _)| journal);
+    let journal = match opened {
+        Err(_) if disk.has_stopped() => return Ok(None),
+        Err(OpenError::NoJournal) if truth.hashes.is_empty() => {
+            match FileJournal::create(shared, OPTIONS, truth.keys.clone(), now) {
+                Ok(journal) => journal,
+                Err(_) if disk.has_stopped() => return Ok(None),
+                Err(error) => return Err(format!("a journal could not be made: {error}")),
+            }
+        }
+        Err(error) if is_disk_trouble(&error) => return Ok(None),
+        Err(error) => return Err(format!("the journal was refused: {error}")),
+        Ok(journal) => journal,
+    };
+    let journal = Arc::new(journal);
+    truth.check_nothing_lost(&*journal)?;
+    let mut options = StartOptions::new(software(), truth.keys.public_keys()[0]);
+    options.batch_records_max = 1 + u32::try_from(dice.below(24)).expect("small");
+    options.headroom_bytes = 6 << 10;
+    let mut opened = Core::open(journal.clone(), truth.clock.clone(), &options);
+    if let Err(StartError::Clock { last_stamp, wall }) = opened {
+        let gap = wall < last_stamp || wall.since(last_stamp) > options.max_clock_gap;
+        if !gap {
+            return Err(format!("the clock was refused without reason: {wall} after {last_stamp}"));
+        }
+        options.accept_clock = true;
+        opened = Core::open(journal.clone(), truth.clock.clone(), &options);
+    }
+    let (core, view, found) = match opened {
+        Ok(opened) => opened,
+        Err(StartError::Append(AppendError::Failed(_) | AppendError::Full)) => return Ok(None),
+        Err(_) if disk.has_stopped() => return Ok(None),
+        Err(error) => return Err(format!("the cell did not start: {error}")),
+    };
+    truth.tally.replayed += found.replayed;
+    truth.observe_new(&*journal)?;
+    let life = Life { truth, journal, core, now: view, flying: None, pending: Pending::new() };
+    life.check_states("after a start")?;
+    Ok(Some(life))
+}
+
+/// Faults that were ordered show as errors of the disk, not as damage.
+fn is_disk_trouble(error: &OpenError) -> bool {
+    matches!(error, OpenError::Io { .. })
+}
+
+impl Truth {
+    pub(crate) fn clock_wall(&self) -> Instant {
+        leasehold_cell::Clock::wall(&*self.clock)
+    }
+
+    /// Every record that was acknowledged, or seen after an earlier start, is there unchanged.
+    fn check_nothing_lost(&self, journal: &dyn Journal) -> Step<()> {
+        let head = journal.head();
+        if head.size < self.hashes.len() as u64 {
+            return Err(format!("{} records were known, {} are left", self.hashes.len(), head.size));
+        }
+        let mut wrong = None;
+        let known = &self.hashes;
+        let scanned = journal.scan_verified(leasehold_journal::Head::EMPTY, &mut |sequence, _, hash| {
+            let place = usize::try_from(sequence).expect("small");
+            match known.get(place) {
+                Some(old) if old != hash => {
+                    wrong = Some(sequence);
+                    ControlFlow::Break(())
+                }
+                Some(_) => ControlFlow::Continue(()),
+                None => ControlFlow::Break(()),
+            }
+        });
+        scanned.map_err(|error| format!("the journal cannot be read: {error}"))?;
+        wrong.map_or(Ok(()), |sequence| Err(format!("record {sequence} is not what was acknowledged")))
+    }
+
+    /// Shows the oracle the records it has not seen: those that were durable but not yet answered
+    /// when the machine stopped, and those of the start itself.
+    fn observe_new(&mut self, journal: &dyn Journal) -> Step<()> {
+        let mut found = Vec::new();
+        let scanned = journal.scan(self.hashes.len() as u64, &mut |_, raw| {
+            found.push((raw.decode(), raw.hash()));
+            ControlFlow::Continue(())
+        });
+        scanned.map_err(|error| format!("the journal cannot be read: {error}"))?;
+        for (record, hash) in found {
+            let record = record.map_err(|error| format!("a record cannot be read: {error}"))?;
+            self.observe(&record, None)?;
+            self.hashes.push(hash);
+        }
+        Ok(())
+    }
+
+    fn observe(&mut self, record: &Record, facts: Option<&RequestFacts>) -> Step<()> {
+        self.tally.records += 1;
+        *self.tally.kinds.entry(record.body.word()).or_insert(0) += 1;
+        let observed = match facts {
+            Some(facts) => self.oracle.observe_with_request(record, facts),
+            None => self.oracle.observe(record),
+        };
+        observed.map_err(|violation| format!("{violation}\n  {record:?}"))
+    }
+}
+
+impl Life<'_> {
+    /// Makes the world, in the first life.
+    pub(crate) fn settle_world(&mut self, dice: &mut Dice) -> Step<bool> {
+        for command in requests::world(dice) {
+            let request = Request::new(Identity::default(), command);
+            let mut one = VecDeque::from([(Asked { sent: None, facts: None }, request)]);
+            while !one.is_empty() {
+                self.core.decide(&mut one, &mut self.pending, 0);
+                if !self.flush()? {
+                    return Ok(false);
+                }
+            }
+        }
+        Ok(true)
+    }
+
+    /// Lives until something ends it.
+    pub(crate) fn run(&mut self, steps: &mut u32, disk: &FaultDisk, dice: &mut Dice) -> Step<End> {
+        while *steps > 0 {
+            *steps -= 1;
+            let alive = self.step(disk, dice)?;
+            if !alive {
+                return Ok(End::Crash);
+            }
+            if dice.one_in(150) {
+                return self.stop_cleanly();
+            }
+        }
+        if self.flush()? { Ok(End::Done) } else { Ok(End::Crash) }
+    }
+
+    fn stop_cleanly(&mut self) -> Step<End> {
+        if !self.flush()? {
+            return Ok(End::Crash);
+        }
+        self.check_states("before a clean stop")?;
+        match self.journal.close(self.truth.clock_wall()) {
+            Ok(()) => Ok(End::CleanStop),
+            Err(_) => Ok(End::Crash),
+        }
+    }
+
+    /// One thing happens. False if the process would have ended.
+    fn step(&mut self, disk: &FaultDisk, dice: &mut Dice) -> Step<bool> {
+        match dice.below(24) {
+            0..10 => self.ask(dice),
+            10..13 => self.pass_time(dice),
+            13 => {
+                let in_flight = self.in_flight();
+                self.core.tick(&mut self.pending, in_flight);
+            }
+            14..19 => return self.commit_flying(),
+            19 => return self.flush(),
+            20 => {
+                if self.journal.checkpoint(self.truth.clock_wall()).is_err() {
+                    return Ok(false);
+                }
+                if self.journal.checkpointed().size() != self.journal.head().size {
+                    return Err("a checkpoint does not reach the head".to_owned());
+                }
+            }
+            21 => match self.journal.prepare() {
+                Ok(()) => {}
+                Err(PrepareError::Full(_)) => self.truth.tally.full += 1,
+                Err(PrepareError::Io(_)) if !disk.has_stopped() => {}
+                Err(_) => return Ok(false),
+            },
+            22 => {
+                // A failed snapshot loses nothing but time.
+                if dice.one_in(3) && take_snapshot(&*self.journal).is_ok_and(|taken| taken.is_some()) {
+                    self.truth.tally.snapshots += 1;
+                }
+            }
+            _ => {
+                if dice.one_in(4) {
+                    self.check_states("between steps")?;
+                    self.check_replay()?;
+                }
+                if dice.one_in(6) {
+                    disk.set_faults(Faults::draw(dice, disk));
+                }
+            }
+        }
+        Ok(!disk.has_stopped())
+    }
+
+    fn in_flight(&self) -> usize {
+        self.flying.as_ref().map_or(0, Pending::bytes)
+    }
+
+    /// Some requests arrive, a few of them again, some of them out of order.
+    fn ask(&mut self, dice: &mut Dice) {
+        let now = self.core.stamp();
+        let mut requests = VecDeque::new();
+        for _ in 0..1 + dice.below(4) {
+            if !self.truth.sent.is_empty() && dice.one_in(6) {
+                let again = dice.index(self.truth.sent.len());
+                let (request, _, facts) = self.truth.sent[again].clone();
+                self.truth.tally.repeats += 1;
+                requests.push_back((Asked { sent: Some(again), facts }, request));
+                continue;
+            }
+            let (identity, command, facts) = self.now.read(|state| requests::any(state, now, dice));
+            if dice.one_in(3) {
+                let key = format!("key-{}", dice.below(4096)).into_bytes();
+                let request = requests::keyed(identity, command, &key);
+                self.truth.sent.push((request.clone(), key, facts.clone()));
+                let sent = Some(self.truth.sent.len() - 1);
+                requests.push_back((Asked { sent, facts }, request));
+            } else {
+                requests.push_back((Asked { sent: None, facts }, Request::new(identity, command)));
+            }
+        }
+        if dice.one_in(3) {
+            requests.make_contiguous().reverse();
+        }
+        self.truth.tally.requests += requests.len() as u64;
+        let in_flight = self.in_flight();
+        self.core.decide(&mut requests, &mut self.pending, in_flight);
+        // Those for which the batch had no place are forgotten, as by callers that hung up.
+    }
+
+    fn pass_time(&mut self, dice: &mut Dice) {
+        let span = match dice.below(8) {
+            0 => Span(1),
+            1 => Span::from_millis(dice.below(1000)),
+            2..6 => Span::from_secs(dice.below(15)),
+            6 => Span::from_secs(dice.below(90)),
+            _ => {
+                // Exactly to the next thing that is due.
+                self.core.next_due().since(self.core.stamp())
+            }
+        };
+        self.truth.clock.advance(span);
+        if dice.one_in(40) {
+            let wall = self.truth.clock_wall();
+            let jump = dice.below(20 * 86_400) * 1_000_000_000;
+            self.truth.clock.set_wall(Instant(if dice.one_in(2) { wall.0 + jump } else { wall.0 - jump }));
+            self.truth.tally.clock_jumps += 1;
+        }
+    }
+
+    /// The batch that is in flight lands; the next one takes off.
+    fn commit_flying(&mut self) -> Step<bool> {
+        if let Some(mut flying) = self.flying.take() {
+            match commit(&*self.journal, &mut flying) {
+                Ok(_) => self.publish(flying)?,
+                Err(AppendError::Failed(_)) => return Ok(false),
+                Err(error) => return Err(format!("a decided batch was refused: {error}")),
+            }
+        }
+        if !self.pending.is_empty() {
+            self.flying = Some(std::mem::take(&mut self.pending));
+        }
+        Ok(true)
+    }
+
+    /// Everything decided becomes durable and visible.
+    fn flush(&mut self) -> Step<bool> {
+        Ok(self.commit_flying()? && self.commit_flying()?)
+    }
+
+    fn publish(&mut self, mut batch: Pending<Asked>) -> Step<()> {
+        let mut replies: Vec<(Asked, Reply)> = Vec::new();
+        let answered = batch.waiting();
+        publish(&*self.journal, &self.now, &mut batch, |asked, reply| replies.push((asked, reply)))
+            .map_err(|error| error.to_string())?;
+        if replies.len() != answered {
+            return Err(format!("{answered} requests waited, {} were answered", replies.len()));
+        }
+        self.observe_published(&replies)?;
+        replies.into_iter().try_for_each(|(asked, reply)| self.check_reply(&asked, reply))
+    }
+
+    /// Shows the oracle what has become durable, each record beside the request it answers.
+    fn observe_published(&mut self, replies: &[(Asked, Reply)]) -> Step<()> {
+        let mut facts_of: BTreeMap<u64, &RequestFacts> = BTreeMap::new();
+        for (asked, reply) in replies {
+            if let (Reply::Sealed { records, .. }, Some(facts)) = (reply, &asked.facts) {
+                facts_of.insert(records[0].sequence, facts);
+            }
+        }
+        let mut found = Vec::new();
+        let from = self.truth.hashes.len() as u64;
+        let to = self.now.read(State::size);
+        let scanned = self.journal.scan(from, &mut |sequence, raw| {
+            if sequence >= to {
+                return ControlFlow::Break(());
+            }
+            found.push((sequence, raw.decode(), raw.hash()));
+            ControlFlow::Continue(())
+        });
+        scanned.map_err(|error| format!("the journal cannot be read: {error}"))?;
+        for (sequence, record, hash) in found {
+            let record = record.map_err(|error| format!("a record cannot be read: {error}"))?;
+            self.truth.observe(&record, facts_of.get(&sequence).copied())?;
+            self.truth.hashes.push(hash);
+        }
+        self.truth.oracle.check_invariants().map_err(|violation| violation.to_string())
+    }
+
+    /// What was answered once under a key is answered again. That nothing is decided twice within the
+    /// window is the oracle's to say: it sees every claim.
+    fn check_reply(&mut self, asked: &Asked, reply: Reply) -> Step<()> {
+        match (&reply, &asked.facts) {
+            (Reply::Refused(_), _) => self.truth.tally.refused += 1,
+            (Reply::JournalFull, _) => self.truth.tally.full += 1,
+            _ => {}
+        }
+        let Some(sent) = asked.sent else { return Ok(()) };
+        let (_, key, _) = &self.truth.sent[sent];
+        let first = self.truth.answered.get(&sent);
+        match reply {
+            Reply::Sealed { records, .. } => {
+                let records = records.to_vec();
+                let stamp = records[0].stamp;
+                if records[0].idempotency.as_ref().map(|claim| claim.key.to_vec()) != Some(key.clone()) {
+                    return Err("a keyed request was sealed without its key".to_owned());
+                }
+                self.truth.answered.insert(sent, (stamp, records));
+            }
+            Reply::Repeated { records } => {
+                self.truth.tally.repeated += 1;
+                if let Some((_, before)) = first
+                    && before[..] != records[..]
+                    && before[0].idempotency.as_ref().map(|c| c.payload) == records[0].idempotency.as_ref().map(|c| c.payload)
+                    && before[0].sequence == records[0].sequence
+                {
+                    return Err(format!("an answer changed:\n  {before:?}\n  {records:?}"));
+                }
+            }
+            Reply::Refused(Refusal::IdempotencyMismatch { .. }) => self.truth.tally.mismatches += 1,
+            _ => {}
+        }
+        Ok(())
+    }
+
+    /// What readers see is what the oracle says, to the last figure.
+    fn check_states(&self, when: &str) -> Step<()> {
+        let ours = self.now.read(summary);
+        let theirs = self.truth.oracle.summary().without_closed();
+        if ours != theirs {
+            return Err(format!("engine (-) and oracle (+) differ {when}:\n{}", ours.diff(&theirs)));
+        }
+        Ok(())
+    }
+
+    /// Invariant 1: the state is the fold of the journal, bit for bit. Only when nothing is in
+    /// flight does the deciding state say the same as the durable one.
+    fn check_replay(&self) -> Step<()> {
+        if self.flying.is_some() || !self.pending.is_empty() {
+            return Ok(());
+        }
+        let mut fresh = State::new();
+        leasehold_cell::replay(&*self.journal, &mut fresh, leasehold_journal::Head::EMPTY)
+            .map_err(|error| error.to_string())?;
+        let decided = self.core.engine().state();
+        if fresh.digest() != decided.digest() {
+            return Err("the deciding state is not the fold of the journal".to_owned());
+        }
+        let restored = State::from_snapshot(&fresh.to_snapshot()).map_err(|error| error.to_string())?;
+        if restored.digest() != fresh.digest() {
+            return Err("a restored snapshot is another state".to_owned());
+        }
+        Ok(())
+    }
+}
+
+impl Faults {
+    /// Trouble for the next while: often none, so that histories grow long.
+    pub(crate) fn draw(dice: &mut Dice, disk: &FaultDisk) -> Self {
+        let soon = |dice: &mut Dice| Some(disk.operations() + 1 + dice.below(120));
+        let mut faults = Self::default();
+        match dice.below(8) {
+            0..4 => faults.crash_at = soon(dice),
+            4 => faults.sync_error_at = soon(dice),
+            5 => faults.short_write_at = soon(dice),
+            6 => faults.capacity_bytes = Some(disk.bytes_used() + dice.below(60_000)),
+            _ => {}
+        }
+        faults
+    }
+}
+

@@ -1,0 +1,319 @@
+//! Random requests: mostly sensible, sometimes wrong, always from the seed.
+
+use crate::dice::Dice;
+use leasehold_engine::command::{
+    ConfirmTeardown, LoseNode, PutClass, PutNode, PutPool, PutProject, PutQuota, PutTenant, PutUser, ReleaseOne,
+    RenewOne, RequestLease, Revoke,
+};
+use leasehold_engine::{Command, Request, Settings, State};
+use leasehold_model::body::PerPriority;
+use leasehold_model::{
+    Activity, ClassNo, ClassSpec, Identity, Instant, LeaseNo, LimitKind, Measure, Name, NodeNo, NodeScope, PoolNo,
+    Priority, ProjectNo, Quanta, QuotaNo, QuotaScope, Reason, ResourceKind, Span, Strategy, TeardownMode, TenantNo,
+    UserNo,
+};
+use leasehold_oracle::RequestFacts;
+use smallvec::SmallVec;
+
+fn name(text: &str) -> Name {
+    Name::new(text).expect("the simulator's names are valid")
+}
+
+/// The commands that set a small world up.
+pub(crate) fn world(dice: &mut Dice) -> Vec<Command> {
+    let mut commands = vec![Command::ChangeSettings(settings(dice))];
+    for (class, kind, per_unit) in
+        [("gpu", ResourceKind::Gpu, 7), ("cpu", ResourceKind::Cpu, 1000), ("mem", ResourceKind::Mem, 4)]
+    {
+        let spec = ClassSpec { name: name(class), kind, tier: None, quanta_per_unit: per_unit, premium: false };
+        commands.push(Command::PutClass(PutClass { class: None, spec }));
+    }
+    for pool in 0..2 {
+        commands.push(Command::PutPool(pool_named(&format!("pool-{pool}"), None, dice)));
+    }
+    for node in 0..2 + dice.below(4) {
+        commands.push(Command::PutNode(node_named(&format!("node-{node}"), None, dice)));
+    }
+    for tenant in 0..2 + dice.below(3) {
+        commands.push(Command::PutTenant(tenant_named(&format!("tenant-{tenant}"), None, dice)));
+    }
+    for project in 0..4 + dice.below(4) {
+        let tenant = TenantNo(small(dice, 3));
+        commands.push(Command::PutProject(PutProject { project: None, tenant, name: name(&format!("p{project}")) }));
+    }
+    commands.push(Command::PutUser(PutUser { user: None, tenant: TenantNo(0), name: name("ada") }));
+    for _ in 0..dice.below(6) {
+        commands.push(quota(None, dice));
+    }
+    commands
+}
+
+fn small(dice: &mut Dice, n: u64) -> u32 {
+    u32::try_from(dice.below(n)).expect("small")
+}
+
+fn settings(dice: &mut Dice) -> Settings {
+    Settings {
+        ttl_max: Span::from_secs(60 + dice.below(600)),
+        grace_default: Span::from_secs(dice.below(40)),
+        teardown_deadline: Span::from_secs(1 + dice.below(60)),
+        node_timeout: Span::from_secs(1 + dice.below(60)),
+        idempotency_window: Span::from_secs(10 + dice.below(400)),
+    }
+}
+
+fn some_span(dice: &mut Dice, secs: u64) -> Option<Span> {
+    dice.one_in(4).then(|| Span::from_secs(5 + dice.below(secs)))
+}
+
+fn pool_named(text: &str, pool: Option<PoolNo>, dice: &mut Dice) -> PutPool {
+    let mut per = || PerPriority([some_span(dice, 300), some_span(dice, 300), some_span(dice, 300)]);
+    let (ttl_max, lifetime_max) = (per(), per());
+    let strategy = if dice.one_in(2) { Strategy::Spread } else { Strategy::BinPack };
+    PutPool { pool, name: name(text), strategy, ttl_max, lifetime_max, grace: some_span(dice, 30) }
+}
+
+fn node_named(text: &str, node: Option<NodeNo>, dice: &mut Dice) -> PutNode {
+    let mut capacity = vec![(ClassNo(0), Quanta(7 * (1 + dice.below(4)))), (ClassNo(1), Quanta(1 + dice.below(8000)))];
+    if dice.one_in(2) {
+        capacity.push((ClassNo(2), Quanta(1 + dice.below(64))));
+    }
+    PutNode {
+        node,
+        name: name(text),
+        pool: PoolNo(small(dice, 2)),
+        rack: dice.one_in(2).then(|| name("r1")),
+        zone: None,
+        labels: vec![],
+        teardown: if dice.one_in(2) { TeardownMode::Immediate } else { TeardownMode::Confirmed },
+        capacity,
+    }
+}
+
+fn tenant_named(text: &str, tenant: Option<TenantNo>, dice: &mut Dice) -> PutTenant {
+    PutTenant {
+        tenant,
+        name: name(text),
+        accounting_tag: dice.one_in(2).then(|| name(&format!("cc-{}", dice.below(3)))),
+        max_priority: *dice.pick(Priority::ALL),
+        max_evicted_quanta_per_hour: None,
+    }
+}
+
+fn quota(quota: Option<QuotaNo>, dice: &mut Dice) -> Command {
+    let measure = *dice.pick(Measure::ALL);
+    let class = (measure == Measure::Quanta || dice.one_in(3)).then(|| ClassNo(u16::try_from(dice.below(3)).expect("small")));
+    let limit = match (measure, class) {
+        (Measure::Quanta, Some(ClassNo(1))) => dice.below(12_000),
+        (Measure::Quanta, _) => dice.below(40),
+        _ => dice.below(8),
+    };
+    let node = match dice.below(4) {
+        0 => NodeScope::One(NodeNo(small(dice, 3))),
+        1 if measure != Measure::Nodes => NodeScope::Each,
+        _ => NodeScope::All,
+    };
+    let limit = match dice.below(3) {
+        0 => LimitKind::Hard { limit },
+        1 => LimitKind::Soft { limit },
+        _ => {
+            let burst_ttl = Span::from_secs(dice.below(120));
+            LimitKind::Burst { limit, burst_limit: (limit + dice.below(20)).saturating_sub(1), burst_ttl }
+        }
+    };
+    let scope = QuotaScope {
+        tenant: TenantNo(small(dice, 4)),
+        project: dice.one_in(4).then(|| ProjectNo(small(dice, 6))),
+        class,
+        pool: dice.one_in(4).then(|| PoolNo(small(dice, 2))),
+        node,
+        priority: dice.one_in(5).then(|| *dice.pick(Priority::ALL)),
+    };
+    Command::PutQuota(PutQuota { quota, scope, measure, limit })
+}
+
+/// A request with, if it asks for a lease, what the oracle needs to know of it.
+pub(crate) fn any(state: &State, now: Instant, dice: &mut Dice) -> (Identity, Command, Option<RequestFacts>) {
+    let leases: Vec<LeaseNo> = state.leases().iter().map(|lease| lease.number).collect();
+    let some_lease = |dice: &mut Dice| {
+        if leases.is_empty() || dice.one_in(20) { LeaseNo(dice.below(60)) } else { *dice.pick(&leases) }
+    };
+    let some_leases = |dice: &mut Dice| {
+        let n = if dice.one_in(3) { 1 + dice.below(5) } else { 1 };
+        (0..n).map(|_| some_lease(dice)).collect::<SmallVec<[LeaseNo; 2]>>()
+    };
+    let who = |lease: LeaseNo, dice: &mut Dice| match state.lease(lease) {
+        Some(lease) if !dice.one_in(8) => Identity {
+            tenant: Some(lease.tenant),
+            project: dice.one_in(2).then_some(lease.project),
+            ..Identity::default()
+        },
+        _ if dice.one_in(2) => Identity::default(),
+        _ => Identity { tenant: Some(TenantNo(small(dice, 4))), ..Identity::default() },
+    };
+    let operator = Identity::default();
+    match dice.below(100) {
+        0..35 => lease_request(state, dice),
+        35..50 => {
+            let leases = some_leases(dice);
+            let identity = who(leases[0], dice);
+            let one = |lease: LeaseNo, dice: &mut Dice| RenewOne {
+                lease,
+                ttl: Span::from_secs(dice.below(200)),
+                activity: activity(state, lease, now, dice),
+            };
+            let renewals = leases.iter().map(|lease| one(*lease, dice)).collect();
+            (identity, Command::Renew(renewals), None)
+        }
+        50..62 => {
+            let leases = some_leases(dice);
+            let identity = who(leases[0], dice);
+            let one = |lease: LeaseNo, dice: &mut Dice| ReleaseOne { lease, activity: activity(state, lease, now, dice) };
+            let releases = leases.iter().map(|lease| one(*lease, dice)).collect();
+            (identity, Command::Release(releases), None)
+        }
+        62..67 => {
+            let grace = dice.one_in(2).then(|| Span::from_secs(dice.below(30)));
+            let reason = *dice.pick(&[Reason::Operator, Reason::Budget, Reason::Policy, Reason::DuplicateHolder]);
+            (operator, Command::Revoke(Revoke { leases: some_leases(dice), reason, grace }), None)
+        }
+        67..71 => {
+            let leases = some_leases(dice);
+            (who(leases[0], dice), Command::Ready(leases), None)
+        }
+        71..83 => {
+            let leases = some_leases(dice);
+            let own = state.lease(leases[0]).map(|lease| lease.node);
+            let node = own.filter(|_| !dice.one_in(10)).unwrap_or(NodeNo(small(dice, 5)));
+            (operator, Command::ConfirmTeardown(ConfirmTeardown { node, leases }), None)
+        }
+        83..86 => (operator, Command::Unfence(some_leases(dice)), None),
+        86 => {
+            let lease = some_lease(dice);
+            let report = ReleaseOne { lease, activity: activity(state, lease, now, dice) };
+            (who(lease, dice), Command::ReportActivity(SmallVec::from_buf([report])), None)
+        }
+        87..89 => (operator, quota(None, dice), None),
+        89..92 => (operator, changed_quota(state, dice), None),
+        _ => (operator, rare(state, now, dice), None),
+    }
+}
+
+fn activity(state: &State, lease: LeaseNo, now: Instant, dice: &mut Dice) -> Option<Activity> {
+    if !dice.one_in(3) {
+        return None;
+    }
+    let lease = state.lease(lease)?;
+    let unreported = now.since(lease.reported_to);
+    let covered = Span(if unreported.0 == 0 { 0 } else { dice.below(unreported.0 + unreported.0 / 8 + 1) });
+    let part = |of: u64, dice: &mut Dice| if of == 0 { 0 } else { dice.below(of + of / 8 + 1) };
+    Some(Activity {
+        covered,
+        busy: u128::from(lease.quanta.0) * u128::from(part(covered.0, dice)),
+        active: Span(part(covered.0, dice)),
+        waiting: [Span::ZERO, Span(part(covered.0, dice)), Span::ZERO, Span::ZERO, Span::ZERO],
+    })
+}
+
+fn lease_request(state: &State, dice: &mut Dice) -> (Identity, Command, Option<RequestFacts>) {
+    let projects: Vec<(ProjectNo, TenantNo)> = state.projects().map(|(no, p)| (no, p.tenant)).collect();
+    let (project, tenant) = match projects.len() {
+        0 => (ProjectNo(0), TenantNo(0)),
+        _ if dice.one_in(30) => (ProjectNo(small(dice, 8)), TenantNo(small(dice, 5))),
+        n => projects[dice.index(n)],
+    };
+    let mut asks: Vec<(ClassNo, u64)> = Vec::new();
+    for class in 0..3u16 {
+        if dice.one_in(if asks.is_empty() { 2 } else { 4 }) {
+            let quanta = match class {
+                0 if dice.one_in(3) => 7 * (1 + dice.below(3)),
+                0 => dice.below(9),
+                1 => dice.below(3000),
+                _ => dice.below(20),
+            };
+            asks.push((ClassNo(class), quanta));
+        }
+    }
+    if asks.is_empty() {
+        asks.push((ClassNo(u16::try_from(dice.below(4)).expect("small")), 1 + dice.below(7)));
+    }
+    if dice.one_in(3) {
+        asks.reverse();
+    }
+    let priority = if dice.one_in(2) { Priority::Scavenger } else { *dice.pick(Priority::ALL) };
+    let facts = RequestFacts {
+        tenant,
+        project,
+        pool: dice.one_in(2).then(|| PoolNo(small(dice, 2))),
+        node: dice.one_in(8).then(|| NodeNo(small(dice, 5))),
+        asks,
+        ttl: Span(if dice.one_in(4) { dice.below(90_000_000_000) } else { Span::from_secs(dice.below(120)).0 }),
+        priority,
+    };
+    let mut request = RequestLease::of(ClassNo(0), Quanta(1), facts.ttl);
+    request.asks = facts.asks.iter().map(|(class, quanta)| (*class, Quanta(*quanta))).collect();
+    request.pool = facts.pool;
+    request.node = facts.node;
+    request.priority = priority;
+    request.correlation = dice.one_in(4).then(|| u128::from(dice.draw()));
+    let identity = Identity {
+        tenant: Some(tenant),
+        project: Some(project),
+        user: dice.one_in(10).then_some(UserNo(0)),
+        workload: dice.one_in(6).then(|| name("train")),
+        ..Identity::default()
+    };
+    (identity, Command::Request(request), Some(facts))
+}
+
+/// An existing quota with another limit.
+fn changed_quota(state: &State, dice: &mut Dice) -> Command {
+    let quotas: Vec<_> = state.quotas().collect();
+    if quotas.is_empty() {
+        return quota(None, dice);
+    }
+    let known = quotas[dice.index(quotas.len())];
+    let Command::PutQuota(mut put) = quota(Some(known.number), dice) else { unreachable!("it makes quotas") };
+    put.scope = known.scope.clone();
+    put.measure = known.measure;
+    Command::PutQuota(put)
+}
+
+fn rare(state: &State, now: Instant, dice: &mut Dice) -> Command {
+    let node = NodeNo(small(dice, 5));
+    match dice.below(16) {
+        0 => Command::DrainNode(node),
+        1 | 2 => Command::ResumeNode(node),
+        3 => Command::LoseNode(LoseNode { node, last_seen: Instant(now.0.saturating_sub(dice.below(20_000_000_000))) }),
+        4 | 5 => Command::ReturnNode(node),
+        6 => {
+            let old = state.node(node).map(|n| n.name.to_string()).unwrap_or_else(|| "node-x".to_owned());
+            Command::PutNode(node_named(&old, Some(node), dice))
+        }
+        7 => Command::DeleteNode(node),
+        8 => Command::PutNode(node_named(&format!("n{}", dice.below(9)), None, dice)),
+        9 => {
+            let tenant = TenantNo(small(dice, 4));
+            let old = state.tenant(tenant).map(|t| t.name.to_string()).unwrap_or_else(|| "t".to_owned());
+            Command::PutTenant(tenant_named(&old, Some(tenant), dice))
+        }
+        10 => Command::DeleteTenant(TenantNo(small(dice, 5))),
+        11 => Command::DeleteProject(ProjectNo(small(dice, 8))),
+        12 => Command::DeleteQuota(QuotaNo(small(dice, 8))),
+        13 => Command::ChangeSettings(settings(dice)),
+        14 => {
+            let project = format!("q{}", dice.below(6));
+            Command::PutProject(PutProject { project: None, tenant: TenantNo(small(dice, 4)), name: name(&project) })
+        }
+        _ => {
+            let pool = PoolNo(small(dice, 2));
+            let old = state.pool(pool).map(|p| p.name.to_string()).unwrap_or_else(|| "pool-x".to_owned());
+            Command::PutPool(pool_named(&old, Some(pool), dice))
+        }
+    }
+}
+
+/// Gives a request an idempotency key out of a few, so that some meet again.
+pub(crate) fn keyed(identity: Identity, command: Command, key: &[u8]) -> Request {
+    Request::once(identity, command, key).expect("the simulator's keys are valid")
+}

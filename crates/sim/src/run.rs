@@ -1,0 +1,170 @@
+//! A run: one seed, one world, many lives.
+
+use crate::dice::Dice;
+use crate::fault_disk::{FaultDisk, Faults};
+use crate::life::{End, Truth, start};
+use leasehold_cell::ManualClock;
+use leasehold_journal::{FileJournal, Keys, Options};
+use leasehold_model::Instant;
+use leasehold_oracle::{Oracle, Settings};
+use std::collections::BTreeMap;
+use std::fmt;
+use std::sync::Arc;
+
+/// What happened in runs that found nothing wrong.
+#[derive(Clone, Debug, Default)]
+pub struct Tally {
+    pub seeds: u64,
+    pub records: u64,
+    pub requests: u64,
+    pub refused: u64,
+    pub repeats: u64,
+    pub repeated: u64,
+    pub mismatches: u64,
+    pub crashes: u64,
+    pub clean_stops: u64,
+    pub replayed: u64,
+    pub snapshots: u64,
+    pub full: u64,
+    pub clock_jumps: u64,
+    pub flips: u64,
+    pub flips_refused: u64,
+    pub kinds: BTreeMap<&'static str, u64>,
+}
+
+impl Tally {
+    fn add(&mut self, other: &Self) {
+        self.seeds += other.seeds;
+        self.records += other.records;
+        self.requests += other.requests;
+        self.refused += other.refused;
+        self.repeats += other.repeats;
+        self.repeated += other.repeated;
+        self.mismatches += other.mismatches;
+        self.crashes += other.crashes;
+        self.clean_stops += other.clean_stops;
+        self.replayed += other.replayed;
+        self.snapshots += other.snapshots;
+        self.full += other.full;
+        self.clock_jumps += other.clock_jumps;
+        self.flips += other.flips;
+        self.flips_refused += other.flips_refused;
+        for (kind, count) in &other.kinds {
+            *self.kinds.entry(kind).or_insert(0) += count;
+        }
+    }
+}
+
+/// A seed that shows something wrong.
+#[derive(Clone, Debug)]
+pub struct Failure {
+    pub seed: u64,
+    pub steps: u32,
+    pub life: u64,
+    pub what: String,
+}
+
+impl fmt::Display for Failure {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "seed {} (steps {}, life {}): {}", self.seed, self.steps, self.life, self.what)
+    }
+}
+impl std::error::Error for Failure {}
+
+/// Lives one seed through `steps` steps, however many lives that takes.
+pub fn run_seed(seed: u64, steps: u32) -> Result<Tally, Failure> {
+    let mut dice = Dice::new(seed);
+    let keys = Keys::new("sim.example", &[9; 32]).expect("a valid origin");
+    let settings = leasehold_engine::Settings::default();
+    let mut truth = Truth {
+        oracle: Oracle::with_settings(Settings {
+            ttl_max: settings.ttl_max,
+            grace_default: settings.grace_default,
+            teardown_deadline: settings.teardown_deadline,
+            node_timeout: settings.node_timeout,
+            idempotency_window: settings.idempotency_window,
+        }),
+        hashes: Vec::new(),
+        keys: Arc::new(keys),
+        clock: Arc::new(ManualClock::at(Instant::from_secs(1_767_225_600))),
+        sent: Vec::new(),
+        answered: BTreeMap::new(),
+        tally: Tally { seeds: 1, ..Tally::default() },
+    };
+    let mut disk = FaultDisk::new(dice.split(), Faults::default());
+    let mut left = steps;
+    let mut lives = 0;
+    let mut settled = false;
+    while left > 0 {
+        lives += 1;
+        let failed = |what: String| Failure { seed, steps, life: lives, what };
+        let end = match start(&mut truth, &disk, &mut dice).map_err(failed)? {
+            None => End::Crash,
+            Some(mut life) => {
+                if !settled {
+                    settled = true;
+                    life.settle_world(&mut dice).map_err(failed)?;
+                    disk.set_faults(Faults::draw(&mut dice, &disk));
+                }
+                life.run(&mut left, &disk, &mut dice).map_err(failed)?
+            }
+        };
+        left = left.saturating_sub(1);
+        match end {
+            End::Crash => truth.tally.crashes += 1,
+            End::CleanStop => truth.tally.clean_stops += 1,
+            End::Done => {}
+        }
+        // Sometimes trouble strikes again while the next start is still recovering.
+        let faults = if dice.one_in(3) { Faults::draw(&mut dice, &disk) } else { Faults::default() };
+        let faults = Faults { crash_at: faults.crash_at.map(|_| 1 + dice.below(60)), ..Faults::default() };
+        disk = disk.reboot(faults);
+        if dice.one_in(4) {
+            flip_and_look(&mut truth, &disk, &mut dice).map_err(failed)?;
+        }
+    }
+    Ok(truth.tally)
+}
+
+/// On a copy: a flipped bit is refused, or was in the torn end, in padding or in something that
+/// can be rebuilt; it never changes a record.
+fn flip_and_look(truth: &mut Truth, disk: &FaultDisk, dice: &mut Dice) -> Result<(), String> {
+    let copy = disk.reboot_copy();
+    let prefix = *dice.pick(&["journal/", "anchor", "snapshots/", ""]);
+    let Some((name, at)) = copy.flip_bit(prefix, dice) else { return Ok(()) };
+    truth.tally.flips += 1;
+    let options = Options { segment_bytes: 24 << 10, index_bytes: 2 << 10 };
+    let opened = FileJournal::open(Arc::new(copy), options, truth.keys.clone(), truth.clock_wall());
+    let Ok((journal, _)) = opened else {
+        truth.tally.flips_refused += 1;
+        return Ok(());
+    };
+    let mut wrong = None;
+    let scanned = leasehold_journal::Journal::scan_verified(
+        &journal,
+        leasehold_journal::Head::EMPTY,
+        &mut |sequence, _, hash| {
+            let place = usize::try_from(sequence).expect("small");
+            if truth.hashes.get(place).is_some_and(|known| known != hash) {
+                wrong = Some(sequence);
+            }
+            std::ops::ControlFlow::Continue(())
+        },
+    );
+    match (scanned, wrong) {
+        // A read that fails says so: nothing was taken for good that is not.
+        (Err(_), None) => Ok(()),
+        (_, Some(sequence)) => Err(format!("a bit flipped in {name} at {at} changed record {sequence} unnoticed")),
+        (Ok(_), None) => Ok(()),
+    }
+}
+
+/// Runs seeds `from..from + count`, and stops at the first that fails.
+pub fn run_seeds(from: u64, count: u64, steps: u32, mut progress: impl FnMut(u64)) -> Result<Tally, Failure> {
+    let mut total = Tally::default();
+    for seed in from..from.saturating_add(count) {
+        total.add(&run_seed(seed, steps)?);
+        progress(seed);
+    }
+    Ok(total)
+}

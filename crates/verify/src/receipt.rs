@@ -1,0 +1,184 @@
+//! The answer as people read it and as programs do.
+
+use crate::failure::Failure;
+use crate::progress::thousands;
+use crate::report::{ProvedBy, Report};
+use crate::text::hex;
+use serde_json::{Value, json};
+use std::fmt::Write;
+
+/// How a yes or no is set off on a terminal.
+#[derive(Clone, Copy)]
+pub(crate) struct Colours(pub(crate) bool);
+
+impl Colours {
+    fn paint(self, code: &str, text: &str) -> String {
+        if self.0 { format!("\x1b[{code}m{text}\x1b[0m") } else { text.to_owned() }
+    }
+    pub(crate) fn yes(self) -> String {
+        self.paint("1;32", "yes")
+    }
+    pub(crate) fn no(self) -> String {
+        self.paint("1;31", "no")
+    }
+}
+
+/// A receipt: the answer in one line, and below it what it rests on.
+pub(crate) fn receipt(report: &Report, colours: Colours) -> String {
+    let mut text = format!("{}: {}\n\n", colours.yes(), answer(report));
+    // Writing to a string cannot fail; so below.
+    let mut line = |name: &str, value: &str| writeln!(text, "  {name:<12}{value}").unwrap_or(());
+    line("origin", &report.origin);
+    if report.first_sequence > 0 {
+        let earlier = thousands(report.first_sequence);
+        line("at hand", &format!("from record {earlier} on; the {earlier} before it were moved away and not read"));
+    }
+    let segments = report.segments.map_or("none".to_owned(), |(first, last)| format!("{first} to {last}"));
+    line("segments", &format!("{segments}, {} bytes", thousands(report.bytes)));
+    line("head", &hex(&report.head));
+    line("root", &hex(&report.root));
+    let key = report.key_in_force.as_ref().map_or(String::new(), |key| format!(", key {} is in force", key.id()));
+    line("signed", &format!("up to size {}{key}", thousands(report.checkpoint_size)));
+    line("complete", &completeness(report));
+    for witness in &report.witnessed {
+        let at = leasehold_model::Instant::from_secs(witness.seconds.min(u64::MAX / 1_000_000_000));
+        line("witness", &format!("{} saw size {} at {at}", witness.name, thousands(witness.size)));
+    }
+    for rotation in &report.rotations {
+        let sequence = thousands(rotation.sequence);
+        line("rotation", &format!("record {sequence}: key {} to {}", rotation.old_key, rotation.new_key));
+    }
+    notes(report).iter().for_each(|note| line("note", note));
+    line("took", &format!("{} ms", thousands(u64::try_from(report.duration.as_millis()).unwrap_or(u64::MAX))));
+    text
+}
+
+fn answer(report: &Report) -> String {
+    let at_hand = report.records - report.first_sequence;
+    match report.stamps {
+        None => "no record, and nobody signed for one".to_owned(),
+        Some((first, last)) => {
+            let records = if at_hand == 1 { "record" } else { "records" };
+            format!("{} {records}, from {first} to {last}, all sealed and linked", thousands(at_hand))
+        }
+    }
+}
+
+fn completeness(report: &Report) -> String {
+    let by = match &report.proved_by {
+        ProvedBy::Pinned => "by the checkpoint pinned in the trust file".to_owned(),
+        ProvedBy::Witness(witness) => format!("by witness {}", witness.name),
+        ProvedBy::Anchor => "only by the anchor beside the files".to_owned(),
+    };
+    format!("up to size {}, proved {by}", thousands(report.complete_up_to))
+}
+
+fn notes(report: &Report) -> Vec<String> {
+    let mut notes = Vec::new();
+    let unproved = report.checkpoint_size.saturating_sub(report.complete_up_to);
+    if unproved > 0 {
+        notes
+            .push(format!("{} later records are signed for in the anchor beside the files alone", thousands(unproved)));
+    }
+    let after = report.records_after_checkpoint();
+    if after > 0 {
+        let after = thousands(after);
+        notes
+            .push(format!("{after} records after the anchor hang on the chain; if more are missing it would not show"));
+    }
+    if let Some(torn) = report.torn_tail {
+        notes.push(format!(
+            "segment {} ends with {} bytes of a torn write from byte {} on; nobody was told of it, it does not count",
+            torn.segment,
+            thousands(torn.bytes),
+            thousands(torn.offset)
+        ));
+    }
+    if report.anchor_slot_damaged {
+        notes.push("one of the anchor's two slots is damaged; the other one counted".to_owned());
+    }
+    if !report.duplicate_segments.is_empty() {
+        let numbers: Vec<String> = report.duplicate_segments.iter().map(u32::to_string).collect();
+        let numbers = numbers.join(", ");
+        notes.push(format!("segments in more than one folder: {numbers}; the one in the folder named first was read"));
+    }
+    notes
+}
+
+/// The no: the sentence, and where to look.
+pub(crate) fn refusal(failure: &Failure, colours: Colours) -> String {
+    let mut text = format!("{}: {failure}\n\n", colours.no());
+    let mut line = |name: &str, value: &str| writeln!(text, "  {name:<12}{value}").unwrap_or(());
+    if let Some(sequence) = failure.sequence {
+        line("record", &thousands(sequence));
+    }
+    if let Some(segment) = failure.segment {
+        let offset = failure.offset.map_or(String::new(), |offset| format!(", byte {}", thousands(offset)));
+        line("segment", &format!("{segment}{offset}"));
+    }
+    if let Some(file) = &failure.file {
+        line("file", &file.display().to_string());
+    }
+    if failure.agreed_up_to > 0 {
+        line(
+            "agreed",
+            &format!("the first {} records agree with a signed checkpoint", thousands(failure.agreed_up_to)),
+        );
+    }
+    line("code", failure.code());
+    text
+}
+
+pub(crate) fn report_json(report: &Report) -> Value {
+    let proved_by = match &report.proved_by {
+        ProvedBy::Pinned => json!({ "kind": "pinned_checkpoint" }),
+        ProvedBy::Witness(witness) => json!({ "kind": "witness", "name": witness.name }),
+        ProvedBy::Anchor => json!({ "kind": "anchor" }),
+    };
+    json!({
+        "verdict": "yes",
+        "origin": report.origin,
+        "records": report.records,
+        "first_sequence": report.first_sequence,
+        "first_stamp": report.stamps.map(|(first, _)| first.to_string()),
+        "last_stamp": report.stamps.map(|(_, last)| last.to_string()),
+        "bytes": report.bytes,
+        "first_segment": report.segments.map(|(first, _)| first),
+        "last_segment": report.segments.map(|(_, last)| last),
+        "head": hex(&report.head),
+        "root": hex(&report.root),
+        "checkpoint_size": report.checkpoint_size,
+        "records_after_checkpoint": report.records_after_checkpoint(),
+        "complete_up_to": report.complete_up_to,
+        "proved_by": proved_by,
+        "witnesses": report.witnessed.iter().map(|witness| json!({
+            "name": witness.name, "size": witness.size, "seconds": witness.seconds,
+        })).collect::<Vec<_>>(),
+        "keys": report.keys.iter().map(ToString::to_string).collect::<Vec<_>>(),
+        "rotations": report.rotations.iter().map(|rotation| json!({
+            "sequence": rotation.sequence,
+            "old_key": rotation.old_key.to_string(),
+            "new_key": rotation.new_key.to_string(),
+        })).collect::<Vec<_>>(),
+        "torn_tail": report.torn_tail.map(|torn| json!({
+            "segment": torn.segment, "offset": torn.offset, "bytes": torn.bytes,
+        })),
+        "anchor_slot_damaged": report.anchor_slot_damaged,
+        "duplicate_segments": report.duplicate_segments,
+        "newest_checkpoint": report.newest_checkpoint,
+        "duration_ms": u64::try_from(report.duration.as_millis()).unwrap_or(u64::MAX),
+    })
+}
+
+pub(crate) fn failure_json(failure: &Failure) -> Value {
+    json!({
+        "verdict": "no",
+        "code": failure.code(),
+        "sentence": failure.to_string(),
+        "sequence": failure.sequence,
+        "segment": failure.segment,
+        "offset": failure.offset,
+        "file": failure.file.as_ref().map(|file| file.display().to_string()),
+        "agreed_up_to": failure.agreed_up_to,
+    })
+}
