@@ -51,7 +51,7 @@ impl Folder {
             let (header, segment) = match open(path)? {
                 Found::Begun(header, segment) => (header, segment),
                 Found::Unbegun => break,
-                Found::Damaged => return cursor.ended(path, 0, "its header is damaged"),
+                Found::Damaged => return cursor.ended(path, 0, Some("its header is damaged".into())),
             };
             if let Some((last, before)) = &mut current {
                 if *last + 1 != *number {
@@ -70,25 +70,23 @@ impl Folder {
             }
         }
         match &mut current {
-            None => cursor.ended(&self.data.join("journal"), 0, "no segment holds a record"),
+            None => cursor.ended(&self.data.join("journal"), 0, None),
             Some((_, segment)) => {
-                let why = match segment.batch()? {
-                    Err(Damage::Nothing) | Ok(_) => "the journal ends here".to_owned(),
-                    Err(damage) => damage.to_string(),
-                };
-                cursor.ended(&segment.path.clone(), segment.offset(), &why)
+                let damage = segment.batch()?.err().filter(|damage| *damage != Damage::Nothing);
+                cursor.ended(&segment.path, segment.offset(), damage.map(|damage| damage.to_string()))
             }
         }
     }
 
     /// As [`Self::scan`], for those who need the journal from its first record on.
     pub(crate) fn scan_from_genesis(&self, visit: &mut Visit<'_>) -> Result<Scanned, Problem> {
-        self.scan(&mut |entry| match entry.sequence {
-            0 => visit(entry),
-            _ if entry.raw.prev_hash() == [0; 32] => Err(missing(1)),
-            _ => visit(entry),
+        let mut at_the_beginning = true;
+        self.scan(&mut |entry| {
+            if std::mem::take(&mut at_the_beginning) && entry.sequence > 0 {
+                return Err(missing(1));
+            }
+            visit(entry)
         })
-        .and_then(|scanned| if scanned.first > 0 { Err(missing(1)) } else { Ok(scanned) })
     }
 }
 
@@ -168,18 +166,17 @@ impl Cursor<'_> {
     }
 
     /// There is no more: right only if everything that was signed for has been read.
-    fn ended(&self, path: &Path, offset: u64, why: &str) -> Result<Scanned, Problem> {
+    fn ended(&self, path: &Path, offset: u64, damage: Option<String>) -> Result<Scanned, Problem> {
         let (signed, read) = (self.anchor.size, self.scanned.size);
-        if read >= signed {
-            return Ok(self.scanned);
+        match damage {
+            _ if read >= signed => Ok(self.scanned),
+            Some(why) => Err(corrupt(path, offset, &why)),
+            None => {
+                let what = format!("the anchor signs for {signed} records and only {read} are here");
+                Err(Problem::not_verified("journal_cut_off", what)
+                    .at(path)
+                    .advice("the end was cut off, or an old copy was put back; run leasehold audit verify"))
+            }
         }
-        let problem = corrupt(path, offset, why);
-        if why == "the journal ends here" || !self.begun {
-            let what = format!("the anchor signs for {signed} records and only {read} can be read");
-            return Err(Problem::not_verified("journal_cut_off", what)
-                .at(path)
-                .advice("the end was cut off, or an old copy was put back; run leasehold audit verify"));
-        }
-        Err(problem)
     }
 }

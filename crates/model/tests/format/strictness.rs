@@ -88,7 +88,7 @@ proptest! {
     #[test]
     fn what_is_encoded_decodes_to_itself(record in records()) {
         let bytes = encode(&record);
-        prop_assert_eq!(decode(&bytes).as_ref(), Ok(&record));
+        prop_assert_eq!(decode(&bytes), Ok(record));
         prop_assert!(check_strict(&bytes));
     }
 

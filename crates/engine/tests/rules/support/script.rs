@@ -160,6 +160,7 @@ impl Story {
 
     fn tell(&mut self, records: &[leasehold_model::Record]) {
         for record in records {
+            self.names.meet(record);
             let line = tell(record, &self.names, self.world.state());
             writeln!(self.text, "{line}").expect("text grows");
         }

@@ -12,6 +12,7 @@ use std::fmt::Write;
 pub(crate) struct Names {
     pub(super) quotas: BTreeMap<QuotaNo, String>,
     pub(super) users: BTreeMap<String, UserNo>,
+    /// The label of the quota that is being made.
     coming: Option<String>,
     by_clock: bool,
 }
@@ -38,9 +39,15 @@ impl Names {
         self.coming = Some(label.to_owned());
     }
 
+    /// A quota that is told of for the first time is the one that was expected.
+    pub(super) fn meet(&mut self, record: &Record) {
+        if let (Body::QuotaPut(put), Some(label)) = (&record.body, self.coming.take()) {
+            self.quotas.entry(put.quota).or_insert(label);
+        }
+    }
+
     fn quota(&self, number: QuotaNo) -> String {
-        let known = self.quotas.get(&number).or(self.coming.as_ref());
-        known.cloned().unwrap_or_else(|| number.to_string())
+        self.quotas.get(&number).cloned().unwrap_or_else(|| number.to_string())
     }
 
     /// The state, as far as it was asked for.

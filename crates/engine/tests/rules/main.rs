@@ -1,0 +1,24 @@
+//! The rules of SEMANTICS 2 to 4 as the engine keeps them. Each test is a story and what it must
+//! tell (`support/script.rs` says how to read one); each step of each story is also held to the
+//! invariants of DESIGN (`support/world.rs`).
+
+mod support;
+
+mod bad_input;
+mod bulk;
+mod burst;
+mod commands;
+mod deadlines;
+mod devices;
+mod gangs;
+mod idempotency;
+mod laws;
+mod lifecycle;
+mod nodes;
+mod quotas;
+mod reference;
+mod revocation;
+mod snapshots;
+mod teardown;
+mod tenancy;
+mod timers;

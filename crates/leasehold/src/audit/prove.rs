@@ -1,0 +1,267 @@
+//! `leasehold audit prove`: proofs that stand on their own, and checking them.
+
+use super::{read_text, read_trust};
+use crate::cli::ProveArgs;
+use crate::folder::Folder;
+use crate::numbers::{hex, parse_hash};
+use crate::output::{failed, print, print_json};
+use crate::problem::Problem;
+use crate::term;
+use leasehold_model::frame::record_hash;
+use leasehold_model::view::Directory;
+use leasehold_model::{Hash, RawRecord};
+use leasehold_tlog::limits::PROOF_EXTRA_BYTES_MAX;
+use leasehold_tlog::{
+    Checkpoint, ConsistencyBuilder, ConsistencyFile, InclusionBuilder, InclusionFile, ProofError, ProofFileError,
+    leaf_hash,
+};
+use leasehold_verify::Trust;
+use serde_json::{Value, json};
+use std::ops::ControlFlow;
+use std::path::Path;
+
+pub(super) fn run(args: &ProveArgs) -> Result<(), Problem> {
+    if let (Some(file), Some(trust)) = (&args.check, &args.trust) {
+        return check(args, file, trust);
+    }
+    let data = args.data.as_ref().expect("clap asks for it");
+    let folder = Folder::open(data, &args.archives)?;
+    match (args.sequence, args.consistency_from) {
+        (Some(sequence), _) => prove_record(args, &folder, sequence),
+        (_, Some(size)) => prove_growth(args, &folder, size),
+        _ => unreachable!("clap asks for one of them"),
+    }
+}
+
+/// Where proof and story go: the proof is the data, unless it goes to a file.
+fn deliver(args: &ProveArgs, proof: &str, story: &str, mut object: Value) -> Result<(), Problem> {
+    if let Some(path) = &args.out {
+        std::fs::write(path, proof).map_err(|error| failed(&error).at(path))?;
+        object["file"] = json!(path.display().to_string());
+    }
+    object["proof"] = json!(proof);
+    match (args.json, &args.out) {
+        (true, _) => print_json(&object),
+        (false, Some(path)) => print(&format!("{story}The proof is in {}.\n", path.display())),
+        (false, None) => {
+            term::say(story);
+            print(proof)
+        }
+    }
+}
+
+fn prove_record(args: &ProveArgs, folder: &Folder, sequence: u64) -> Result<(), Problem> {
+    let anchor = folder.anchor();
+    let size = anchor.size;
+    let mut builder = InclusionBuilder::new(sequence, size).map_err(|_| beyond(sequence, size))?;
+    let mut directory = Directory::new();
+    let mut found: Option<(Vec<u8>, Hash, Value)> = None;
+    leaves(folder, &mut |index, raw, hash| {
+        if index < sequence {
+            directory.pass(raw, hash).map_err(|error| unreadable(index, &error))?;
+        } else if index == sequence {
+            let shown = directory.show(raw, hash).map_err(|error| unreadable(index, &error))?;
+            found = Some((raw.bytes.to_vec(), *hash, shown));
+        }
+        builder.push(leaf_hash(hash));
+        Ok(())
+    })?;
+    let (bytes, hash, shown) = found.ok_or_else(|| beyond(sequence, size))?;
+    let (proof, root) = builder.finish().map_err(not_proved)?;
+    same_root(&root, &anchor.checkpoint)?;
+    let extra = Some(bytes).filter(|bytes| bytes.len() <= PROOF_EXTRA_BYTES_MAX);
+    let carried = extra.is_some();
+    let file = InclusionFile::new(&proof, anchor.note.clone(), extra).map_err(|error| no_proof(&error))?;
+    let story = format!(
+        "Record {sequence} of {} is in the checkpoint of {size} records.\nhash {}\n{shown:#}\n",
+        anchor.origin,
+        hex(&hash),
+    );
+    let object = json!({
+        "proves": "inclusion",
+        "origin": anchor.origin,
+        "sequence": sequence,
+        "record_hash": hex(&hash),
+        "record": shown,
+        "record_in_proof": carried,
+        "checkpoint": { "size": size, "root": hex(&root) },
+    });
+    deliver(args, &file.to_string(), &story, object)
+}
+
+fn prove_growth(args: &ProveArgs, folder: &Folder, old_size: u64) -> Result<(), Problem> {
+    let anchor = folder.anchor();
+    let size = anchor.size;
+    let mut builder = ConsistencyBuilder::new(old_size, size).map_err(|_| beyond_size(old_size, size))?;
+    leaves(folder, &mut |_, _, hash| {
+        builder.push(leaf_hash(hash));
+        Ok(())
+    })?;
+    let (proof, old_root, root) = builder.finish().map_err(not_proved)?;
+    same_root(&root, &anchor.checkpoint)?;
+    let file = ConsistencyFile::new(&proof, anchor.note.clone()).map_err(|error| no_proof(&error))?;
+    let story = format!(
+        "The first {old_size} records of {} are the beginning of its {size} records.\nold root {}\nnew root {}\n",
+        anchor.origin,
+        hex(&old_root),
+        hex(&root),
+    );
+    let object = json!({
+        "proves": "consistency",
+        "origin": anchor.origin,
+        "old": { "size": old_size, "root": hex(&old_root) },
+        "checkpoint": { "size": size, "root": hex(&root) },
+    });
+    deliver(args, &file.to_string(), &story, object)
+}
+
+/// Hands out the records that the newest checkpoint signs for.
+fn leaves(
+    folder: &Folder,
+    visit: &mut dyn FnMut(u64, &RawRecord<'_>, &Hash) -> Result<(), Problem>,
+) -> Result<(), Problem> {
+    let size = folder.anchor().size;
+    folder.scan_from_genesis(&mut |entry| {
+        if entry.sequence >= size {
+            return Ok(ControlFlow::Break(()));
+        }
+        visit(entry.sequence, &entry.raw, &entry.hash).map(ControlFlow::Continue)
+    })?;
+    Ok(())
+}
+
+fn same_root(root: &Hash, checkpoint: &Checkpoint) -> Result<(), Problem> {
+    if root == checkpoint.root() {
+        return Ok(());
+    }
+    let what = format!("the first {} records do not lead to the root that was signed", checkpoint.size());
+    Err(Problem::not_verified("root_mismatch", what).advice("run leasehold audit verify"))
+}
+
+/// Checks a proof against what the auditor keeps.
+fn check(args: &ProveArgs, file: &Path, trust: &Path) -> Result<(), Problem> {
+    let trust = read_trust(trust)?;
+    let text = read_text(file, "proof")?;
+    let (story, object) = if text.starts_with("old ") {
+        check_growth(&text, &trust)
+    } else {
+        check_record(args, &text, &trust)
+    }
+    .map_err(|problem| problem.at(file))?;
+    if args.json { print_json(&object) } else { print(&story) }
+}
+
+fn check_record(args: &ProveArgs, text: &str, trust: &Trust) -> Result<(String, Value), Problem> {
+    let proof = InclusionFile::parse(text).map_err(|error| malformed(&error))?;
+    let named = match &args.record_hash {
+        None => None,
+        Some(hash) => Some(parse_hash(hash).ok_or_else(|| {
+            Problem::usage("bad_hash", "--record-hash takes 64 lower-case hex digits")
+        })?),
+    };
+    let carried = proof.unauthenticated_extra();
+    let hash = match (carried.map(record_hash), named) {
+        (Some(carried), Some(named)) if carried != named => {
+            let what = format!("the proof is about the record with the hash {}", hex(&carried));
+            return Err(Problem::not_verified("record_mismatch", what).advice("it proves nothing about the one you named"));
+        }
+        (Some(hash), _) | (None, Some(hash)) => hash,
+        (None, None) => {
+            return Err(Problem::usage("record_hash_needed", "the proof does not carry its record")
+                .advice("say which record it is about with --record-hash"));
+        }
+    };
+    let checkpoint = proof.verify(&leaf_hash(&hash), trust.keys(), trust.origin()).map_err(not_proved)?;
+    let index = proof.index();
+    // The leaf binds the bytes, and the bytes hold the sequence: the index must be the same.
+    let record = carried.map(|bytes| RawRecord { bytes, signatures: &[] });
+    if record.is_some_and(|raw| raw.sequence() != Ok(index)) {
+        return Err(Problem::not_verified("record_mismatch", "the record in the proof has another sequence than it says"));
+    }
+    let shown = record.and_then(|raw| Directory::new().show(&raw, &hash).ok());
+    let mut story = format!(
+        "Proved: record {index} of {} is in the checkpoint of {} records.\nhash {}\n",
+        trust.origin(),
+        checkpoint.size(),
+        hex(&hash)
+    );
+    if let Some(shown) = &shown {
+        story.push_str(&format!("{shown:#}\n"));
+    }
+    let object = json!({
+        "verdict": "proved",
+        "proves": "inclusion",
+        "origin": trust.origin(),
+        "sequence": index,
+        "record_hash": hex(&hash),
+        "record": shown,
+        "checkpoint": { "size": checkpoint.size(), "root": hex(checkpoint.root()) },
+    });
+    Ok((story, object))
+}
+
+fn check_growth(text: &str, trust: &Trust) -> Result<(String, Value), Problem> {
+    let proof = ConsistencyFile::parse(text).map_err(|error| malformed(&error))?;
+    let pinned = trust.pinned().ok_or_else(|| {
+        Problem::usage("checkpoint_needed", "the trust file holds no checkpoint to grow from")
+            .advice("a proof of growth leads on from the checkpoint you saw last")
+    })?;
+    let old = Checkpoint::open_note(&pinned.note, trust.keys(), trust.origin()).map_err(|error| {
+        Problem::usage("trust_malformed", format!("the checkpoint in the trust file is not in order: {error}"))
+    })?;
+    if old.size() != proof.old_size() {
+        let what = format!("the proof leads on from {} records", proof.old_size());
+        return Err(Problem::refused("other_size", what)
+            .advice(format!("the checkpoint in the trust file has {0}; ask for --consistency-from {0}", old.size())));
+    }
+    let new = proof.verify(&old, trust.keys(), trust.origin()).map_err(not_proved)?;
+    let story = format!(
+        "Proved: the {} records you saw of {} are the beginning of its {} records.\n",
+        old.size(),
+        trust.origin(),
+        new.size()
+    );
+    let object = json!({
+        "verdict": "proved",
+        "proves": "consistency",
+        "origin": trust.origin(),
+        "old": { "size": old.size(), "root": hex(old.root()) },
+        "checkpoint": { "size": new.size(), "root": hex(new.root()) },
+    });
+    Ok((story, object))
+}
+
+fn beyond(sequence: u64, size: u64) -> Problem {
+    let what = format!("there is no record {sequence} in the newest checkpoint");
+    let advice = match size {
+        0 => "no record is signed for yet; try again in a moment".to_owned(),
+        size => format!("it covers records 0 to {}", size - 1),
+    };
+    Problem::refused("record_not_found", what).advice(advice)
+}
+
+fn beyond_size(old_size: u64, size: u64) -> Problem {
+    Problem::refused("journal_shorter", format!("the newest checkpoint has {size} records, fewer than {old_size}"))
+        .advice("if you saw a checkpoint of that size, the journal was cut")
+}
+
+fn unreadable(sequence: u64, error: &dyn std::fmt::Display) -> Problem {
+    Problem::not_verified("record_undecodable", format!("record {sequence} cannot be read: {error}"))
+        .advice("run leasehold audit verify")
+}
+
+fn no_proof(error: &ProofFileError) -> Problem {
+    Problem::refused("no_proof", format!("the proof cannot be written: {error}"))
+}
+
+fn malformed(error: &ProofFileError) -> Problem {
+    Problem::usage("proof_malformed", format!("this is no proof: {error}"))
+}
+
+trait NotProved: std::fmt::Display {}
+impl NotProved for ProofError {}
+impl NotProved for ProofFileError {}
+
+fn not_proved(error: impl NotProved) -> Problem {
+    Problem::not_verified("not_proved", format!("the proof does not hold: {error}"))
+}
