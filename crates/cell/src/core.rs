@@ -3,14 +3,14 @@
 use crate::clock::{Clock, Stamper};
 use crate::inbox::Reply;
 use crate::now::Now;
-use leasehold_engine::command::{NoticeClockJump, Nothing};
+use leasehold_engine::command::{Nothing, NoticeClockJump};
 use leasehold_engine::{Command, Decided, Engine, FoldError, Refusal, Request};
 use leasehold_journal::{AppendError, Head, Journal, ReadError};
 use leasehold_model::{Batch, Identity, Instant, Record, Span};
 use smallvec::SmallVec;
 use std::collections::VecDeque;
-use std::ops::ControlFlow;
 use std::fmt;
+use std::ops::ControlFlow;
 use std::sync::Arc;
 
 /// A record is sealed at least this often, so that silence is proved too (SEMANTICS 6).

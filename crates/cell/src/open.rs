@@ -51,7 +51,10 @@ pub enum StartError {
     Snapshot(SnapshotError),
     Fold(FoldError),
     /// The wall clock lies before the last stamp, or too far after it.
-    Clock { last_stamp: Instant, wall: Instant },
+    Clock {
+        last_stamp: Instant,
+        wall: Instant,
+    },
     Append(AppendError),
     Prepare(PrepareError),
     Settings(Refusal),
@@ -112,12 +115,7 @@ pub fn replay(journal: &dyn Journal, state: &mut State, from: Head) -> Result<He
 }
 
 /// The same, up to the record before `size`.
-pub(crate) fn replay_to(
-    journal: &dyn Journal,
-    state: &mut State,
-    from: Head,
-    size: u64,
-) -> Result<Head, StartError> {
+pub(crate) fn replay_to(journal: &dyn Journal, state: &mut State, from: Head, size: u64) -> Result<Head, StartError> {
     let mut failed = None;
     let end = journal
         .scan_verified(from, &mut |sequence, raw, _| {
@@ -217,11 +215,7 @@ impl Core {
 }
 
 /// SEMANTICS 2: before the last stamp, or too far after it, only with the operator's word.
-fn check_clock(
-    clock: &dyn Clock,
-    state: &State,
-    options: &StartOptions,
-) -> Result<Option<ClockAccepted>, StartError> {
+fn check_clock(clock: &dyn Clock, state: &State, options: &StartOptions) -> Result<Option<ClockAccepted>, StartError> {
     let (wall, last_stamp) = (clock.wall(), state.last_stamp());
     let fits = wall >= last_stamp && wall.since(last_stamp) <= options.max_clock_gap;
     if state.size() == 0 || fits {

@@ -107,7 +107,8 @@ impl Quota {
             None => (self.used, asked),
             Some((pool, node)) if !self.covers(pool, node) => return Verdict::Within,
             Some((_, node)) => match (self.measure, self.scope.node) {
-                (Measure::Nodes, _) if self.by_node.contains_key(&node) => return Verdict::Within,
+                // A node that is held already adds nothing; but a limit below use stops new grants.
+                (Measure::Nodes, _) if self.by_node.contains_key(&node) => (self.used, 0),
                 (Measure::Nodes, _) => (self.used, 1),
                 (_, NodeScope::Each) => (self.by_node.get(&node).copied().unwrap_or(0), asked),
                 _ => (self.used, asked),

@@ -61,6 +61,8 @@ refusals! {
     SensitiveNeedsUser "sensitive_needs_user" "sensitive work names the user who claims it",
     SensitiveNeedsClaim "sensitive_needs_claim" "sensitive work runs only on nodes that its user has claimed",
 
+    NodeNotInPool { node: NodeNo, pool: PoolNo } "node_not_in_pool" "{node} is not in {pool}; name one of the two, or a node of that pool",
+
     LeaseExpired { lease: LeaseNo, at: Instant } "lease_expired" "{lease} expired at {at}; ask for a new lease",
     LeaseReleased { lease: LeaseNo, at: Instant } "lease_released" "{lease} was released at {at}",
     LeaseRevoked { lease: LeaseNo, at: Instant } "lease_revoked" "{lease} was revoked and ended at {at}",

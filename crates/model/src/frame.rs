@@ -319,7 +319,6 @@ impl RawRecord<'_> {
         self.bytes.get(HASH_BYTES..).map(Reader::new).ok_or(DecodeError::Truncated)
     }
     pub fn signature(&self, index: usize) -> Option<[u8; 64]> {
-        let at = index * SIGNATURE_BYTES;
-        self.signatures.get(at..at + SIGNATURE_BYTES)?.try_into().ok()
+        self.signatures.as_chunks::<SIGNATURE_BYTES>().0.get(index).copied()
     }
 }

@@ -116,7 +116,9 @@ fn decimal(text: &str) -> Option<(u128, u128)> {
 pub fn parse(text: &str, class: &ClassSpec) -> Result<Quanta, BadQuantity> {
     let unreadable = || BadQuantity::Unreadable(text.to_owned());
     let written = text.trim();
-    let (num, den) = if let Some((a, b)) = written.split_once('/') {
+    // `1/7` is a fraction, `25Gb/s` is not.
+    let fraction = written.split_once('/').filter(|(_, b)| b.starts_with(|c: char| c.is_ascii_digit()));
+    let (num, den) = if let Some((a, b)) = fraction {
         let ((a, 1), (b, 1)) = (decimal(a).ok_or_else(unreadable)?, decimal(b).ok_or_else(unreadable)?) else {
             return Err(unreadable());
         };
@@ -128,7 +130,9 @@ pub fn parse(text: &str, class: &ClassSpec) -> Result<Quanta, BadQuantity> {
         let end = written.find(|c: char| !(c.is_ascii_digit() || c == '.')).unwrap_or(written.len());
         let (number, suffix) = written.split_at(end);
         let (n, d) = decimal(number).ok_or_else(unreadable)?;
-        let suffix = suffix.strip_suffix("/s").or(suffix.strip_suffix("ps")).unwrap_or(suffix);
+        // Only bits come per second.
+        let rate = suffix.strip_suffix("/s").or(suffix.strip_suffix("ps")).filter(|bits| bits.ends_with('b'));
+        let suffix = rate.unwrap_or(suffix);
         let (fn_, fd) = suffix_factor(suffix, class.kind).map_err(|known| {
             if known {
                 BadQuantity::WrongUnit { suffix: suffix.to_owned(), unit: class.kind.unit() }
@@ -139,11 +143,11 @@ pub fn parse(text: &str, class: &ClassSpec) -> Result<Quanta, BadQuantity> {
         let too_large = || BadQuantity::TooLarge(text.to_owned());
         (n.checked_mul(fn_).ok_or_else(too_large)?, d.checked_mul(fd).ok_or_else(too_large)?)
     };
-    if num == 0 {
-        return Err(BadQuantity::Zero);
-    }
     let quanta =
         num.checked_mul(u128::from(class.quanta_per_unit)).ok_or_else(|| BadQuantity::TooLarge(text.to_owned()))?;
+    if quanta == 0 {
+        return Err(BadQuantity::Zero);
+    }
     if quanta % den != 0 {
         return Err(BadQuantity::NotWhole {
             text: text.to_owned(),
@@ -213,11 +217,14 @@ mod tests {
         assert!(matches!(parse("1/2", &gpu), Err(BadQuantity::NotWhole { .. })));
         assert!(matches!(parse("80GiB", &gpu), Err(BadQuantity::WrongUnit { .. })));
         assert_eq!(parse("0", &gpu), Err(BadQuantity::Zero));
-        for text in ["", "-1", "1e3", "x", "1/0", "1//2", "1.", ".5", "1 2", "½", "1/7/7", "8 GiBs"] {
+        for text in
+            ["", "-1", "1e3", "x", "1/0", "1//2", "1.", ".5", "1 2", "½", "1/7/7", "8 GiBs", "8/s", "8ps", "8m/s"]
+        {
             assert!(matches!(parse(text, &gpu), Err(BadQuantity::Unreadable(_))), "{text}");
         }
         assert!(matches!(parse("999999999999999999", &gpu), Ok(_) | Err(BadQuantity::TooLarge(_))));
         let mem = class(ResourceKind::Mem, 1024);
+        assert!(matches!(parse("80GiB/s", &mem), Err(BadQuantity::Unreadable(_))));
         assert!(matches!(parse("999999999999999999PiB", &mem), Err(BadQuantity::TooLarge(_))));
     }
 }

@@ -162,8 +162,8 @@ impl Driver {
         let facts = RequestFacts {
             tenant: TenantNo(tenant),
             project: ProjectNo(tenant),
-            pool: (self.lots.below(3) == 0).then(|| PoolNo(1)),
-            node: (self.lots.below(5) == 0).then(|| NodeNo(2)),
+            pool: (self.lots.below(3) == 0).then_some(PoolNo(1)),
+            node: (self.lots.below(5) == 0).then_some(NodeNo(2)),
             asks,
             ttl: Span::from_secs(1 + self.lots.below(120)),
             priority: Priority::Standard,

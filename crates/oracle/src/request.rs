@@ -2,6 +2,7 @@
 
 use crate::quota::Ruling;
 use crate::world::{Node, World};
+use leasehold_model::limits::{CLASSES_PER_REQUEST_MAX, QUANTA_PER_NODE_MAX};
 use leasehold_model::{
     ClassNo, DenyCause, Instant, NodeNo, PoolNo, Priority, ProjectNo, Quanta, QuotaNo, Span, TenantNo,
 };
@@ -102,9 +103,11 @@ impl World {
             (facts.pool.is_some_and(|pool| !self.pools.contains_key(&pool)), "unknown_pool"),
             (facts.node.is_some_and(|node| !self.nodes.contains_key(&node)), "unknown_node"),
             (facts.asks.is_empty(), "nothing_asked"),
+            (facts.asks.len() > CLASSES_PER_REQUEST_MAX, "too_many_classes"),
             (facts.asks.iter().any(|(class, _)| !self.classes.contains_key(class)), "unknown_class"),
             ((0..facts.asks.len()).any(twice), "duplicate_class"),
             (facts.asks.iter().any(|(_, quanta)| *quanta == 0), "zero_quantity"),
+            (facts.asks.iter().any(|(_, quanta)| *quanta > QUANTA_PER_NODE_MAX), "quantity_too_large"),
             (facts.asks.iter().any(|(class, quanta)| self.splits_devices(*class, *quanta)), "not_whole_devices"),
             (facts.ttl == Span::ZERO, "zero_ttl"),
             (!self.ttl_is_possible(facts), "ttl_too_long"),

@@ -102,7 +102,8 @@ impl Inner {
         let short = self.faults.short_write_at.is_some_and(|at| self.operations >= at);
         let written = if crash || full || short { self.dice.index(bytes.len() + 1) } else { bytes.len() };
         // A full disk takes nothing that makes a file longer.
-        let written = if full { written.min(self.contents[file].current.len().saturating_sub(offset)) } else { written };
+        let written =
+            if full { written.min(self.contents[file].current.len().saturating_sub(offset)) } else { written };
         let change = Change::Write { offset, bytes: bytes[..written].to_vec() };
         let content = &mut self.contents[file];
         apply(&mut content.current, &change);

@@ -4,7 +4,9 @@ use crate::compare::summary;
 use crate::dice::Dice;
 use crate::fault_disk::{FaultDisk, Faults};
 use crate::requests;
-use leasehold_cell::{Core, ManualClock, Now, Pending, Reply, StartError, StartOptions, commit, publish, take_snapshot};
+use leasehold_cell::{
+    Core, ManualClock, Now, Pending, Reply, StartError, StartOptions, commit, publish, take_snapshot,
+};
 use leasehold_engine::{Refusal, Request, State};
 use leasehold_journal::{AppendError, FileJournal, Journal, Keys, OpenError, Options, PrepareError};
 use leasehold_model::record::Hash;
@@ -96,7 +98,9 @@ pub(crate) fn start<'a>(truth: &'a mut Truth, disk: &FaultDisk, dice: &mut Dice)
     }
     let (core, view, found) = match opened {
         Ok(opened) => opened,
-        Err(StartError::Append(AppendError::Failed(_) | AppendError::Full)) => return Ok(None),
+        Err(StartError::Append(AppendError::Failed(_) | AppendError::Full) | StartError::Prepare(_)) => {
+            return Ok(None);
+        }
         Err(_) if disk.has_stopped() => return Ok(None),
         Err(error) => return Err(format!("the cell did not start: {error}")),
     };
@@ -393,7 +397,8 @@ impl Life<'_> {
                 self.truth.tally.repeated += 1;
                 if let Some((_, before)) = first
                     && before[..] != records[..]
-                    && before[0].idempotency.as_ref().map(|c| c.payload) == records[0].idempotency.as_ref().map(|c| c.payload)
+                    && before[0].idempotency.as_ref().map(|c| c.payload)
+                        == records[0].idempotency.as_ref().map(|c| c.payload)
                     && before[0].sequence == records[0].sequence
                 {
                     return Err(format!("an answer changed:\n  {before:?}\n  {records:?}"));
@@ -451,4 +456,3 @@ impl Faults {
         faults
     }
 }
-

@@ -102,7 +102,8 @@ fn tenant_named(text: &str, tenant: Option<TenantNo>, dice: &mut Dice) -> PutTen
 
 fn quota(quota: Option<QuotaNo>, dice: &mut Dice) -> Command {
     let measure = *dice.pick(Measure::ALL);
-    let class = (measure == Measure::Quanta || dice.one_in(3)).then(|| ClassNo(u16::try_from(dice.below(3)).expect("small")));
+    let class =
+        (measure == Measure::Quanta || dice.one_in(3)).then(|| ClassNo(u16::try_from(dice.below(3)).expect("small")));
     let limit = match (measure, class) {
         (Measure::Quanta, Some(ClassNo(1))) => dice.below(12_000),
         (Measure::Quanta, _) => dice.below(40),
@@ -168,7 +169,8 @@ pub(crate) fn any(state: &State, now: Instant, dice: &mut Dice) -> (Identity, Co
         50..62 => {
             let leases = some_leases(dice);
             let identity = who(leases[0], dice);
-            let one = |lease: LeaseNo, dice: &mut Dice| ReleaseOne { lease, activity: activity(state, lease, now, dice) };
+            let one =
+                |lease: LeaseNo, dice: &mut Dice| ReleaseOne { lease, activity: activity(state, lease, now, dice) };
             let releases = leases.iter().map(|lease| one(*lease, dice)).collect();
             (identity, Command::Release(releases), None)
         }

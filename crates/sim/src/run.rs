@@ -115,10 +115,11 @@ pub fn run_seed(seed: u64, steps: u32) -> Result<Tally, Failure> {
             End::CleanStop => truth.tally.clean_stops += 1,
             End::Done => {}
         }
-        // Sometimes trouble strikes again while the next start is still recovering.
-        let faults = if dice.one_in(3) { Faults::draw(&mut dice, &disk) } else { Faults::default() };
-        let faults = Faults { crash_at: faults.crash_at.map(|_| 1 + dice.below(60)), ..Faults::default() };
-        disk = disk.reboot(faults);
+        // Often trouble strikes again, now and then while the next start is still recovering.
+        disk = disk.reboot(Faults::default());
+        if dice.one_in(2) {
+            disk.set_faults(Faults::draw(&mut dice, &disk));
+        }
         if dice.one_in(4) {
             flip_and_look(&mut truth, &disk, &mut dice).map_err(failed)?;
         }

@@ -117,22 +117,26 @@ impl<'a> Walk<'a> {
 
     #[inline]
     fn take(&mut self, raw: RawRecord<'_>, place: Place, later: &Frames<'_>, after: &[u8]) -> Result<(), Flaw> {
-        let record = Record::get(&mut Reader::new(&raw.bytes[HASH_BYTES..]));
-        let record = record.map_err(|error| place.flaw(Why::Undecodable(error)))?;
+        // First, so that the processor decodes while it hashes: neither waits for the other.
+        let hash = raw.hash();
+        let record = match Record::get(&mut Reader::new(&raw.bytes[HASH_BYTES..])) {
+            Ok(record) => record,
+            Err(error) => return Err(place.flaw(Why::Undecodable(error))),
+        };
         if record.sequence > place.sequence {
             return Err(place.flaw(Why::Gap { found: record.sequence }));
         }
         if record.sequence < place.sequence {
             return Err(place.flaw(Why::OutOfOrder { found: record.sequence }));
         }
-        let this = Linked { place, stamp: record.stamp, link: raw.prev_hash(), hash: raw.hash() };
+        let this = Linked { place, stamp: record.stamp, link: raw.prev_hash(), hash };
         if let Some(before) = &self.checked.last {
             check_follows(before, &this, || link_of_next(later, after))?;
         }
         if !record.signers.is_empty() || !raw.signatures.is_empty() {
             check_signatures(&record, raw, &this)?;
         }
-        if let Some(event) = key_event(record, place)? {
+        if let Some(event) = key_event(&record, place)? {
             self.checked.events.push((place, event));
         }
         self.push(this);
@@ -233,9 +237,9 @@ fn check_signatures(record: &Record, raw: RawRecord<'_>, this: &Linked) -> Resul
     }
 }
 
-fn key_event(record: Record, place: Place) -> Result<Option<KeyEvent>, Flaw> {
-    match record.body {
-        Body::Genesis(genesis) if place.sequence == 0 => Ok(Some(KeyEvent::Genesis(Box::new(genesis)))),
+fn key_event(record: &Record, place: Place) -> Result<Option<KeyEvent>, Flaw> {
+    match &record.body {
+        Body::Genesis(genesis) if place.sequence == 0 => Ok(Some(KeyEvent::Genesis(Box::new(genesis.clone())))),
         Body::Genesis(_) => Err(place.flaw(Why::BadGenesis("a second genesis record"))),
         _ if place.sequence == 0 => Err(place.flaw(Why::BadGenesis("the first record is not a genesis record"))),
         Body::KeyRotated(rotation) => match record.signers.as_slice() {

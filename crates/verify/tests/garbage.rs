@@ -73,13 +73,13 @@ proptest! {
                 let path = &files[which % files.len()];
                 let mut bytes = fs::read(path).unwrap();
                 mischief.apply(&mut bytes);
-                fs::write(path, bytes).unwrap();
+                put(path, &bytes);
             }
             match sample.verify_with(2) {
                 Ok(report) => prop_assert!(report.records >= ANCHORED && (report.records < RECORDS || report.root == root)),
                 Err(failure) => prop_assert!(!failure.to_string().is_empty() && !failure.is_unreadable()),
             }
-            files.iter().zip(good).for_each(|(path, bytes)| fs::write(path, bytes).unwrap());
+            files.iter().zip(good).for_each(|(path, bytes)| put(path, &bytes));
         }
     }
 }

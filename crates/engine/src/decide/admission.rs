@@ -86,6 +86,11 @@ impl Draft<'_> {
         {
             return Err(Refusal::UnknownNode { node });
         }
+        if let (Some(node), Some(pool)) = (request.node, request.pool)
+            && state.node(node).is_some_and(|found| found.pool != pool)
+        {
+            return Err(Refusal::NodeNotInPool { node, pool });
+        }
         if request.priority > tenant.max_priority {
             return Err(Refusal::PriorityAboveMax { limit: tenant.max_priority });
         }
@@ -138,11 +143,8 @@ impl Draft<'_> {
             return Err(Refusal::ZeroTtl);
         }
         let state = self.state();
-        let of_node = request.node.and_then(|node| state.node(node)).map(|node| node.pool);
-        let may_go = |number: PoolNo| {
-            request.pool.is_none_or(|asked| asked == number) && of_node.is_none_or(|own| own == number)
-        };
-        let pools = state.pools().filter(|(number, _)| may_go(*number));
+        let named = request.pool.or_else(|| request.node.and_then(|node| state.node(node)).map(|node| node.pool));
+        let pools = state.pools().filter(|(number, _)| named.is_none_or(|named| named == *number));
         let limit = pools.map(|(_, pool)| state.ttl_max(pool, request.priority)).max();
         let limit = limit.unwrap_or(state.settings.ttl_max);
         if request.ttl > limit {

@@ -197,8 +197,13 @@ impl Draft<'_> {
         let groups = by_tenant(standing, &[]).expect("something stands");
         for (tenant, leases) in groups {
             for leases in leases.chunks(LEASES_PER_RECORD_MAX) {
-                let revoked = Revoked { leases: leases.iter().copied().collect(), grace: leasehold_model::Span::ZERO };
-                self.emit(Some(tenant), revoked, |r| r.reason = Some(Reason::NodeLost));
+                // Those that were being revoked already have their reason.
+                let is_active = |no: &LeaseNo| self.state().lease(*no).is_some_and(|l| l.phase == Phase::Active);
+                let active: Leases = leases.iter().copied().filter(is_active).collect();
+                if !active.0.is_empty() {
+                    let revoked = Revoked { leases: active, grace: leasehold_model::Span::ZERO };
+                    self.emit(Some(tenant), revoked, |r| r.reason = Some(Reason::NodeLost));
+                }
                 let closed = self.all_immediate(leases);
                 let body = TeardownStarted {
                     leases: leases.iter().copied().collect(),

@@ -12,8 +12,7 @@ use leasehold_model::view::Directory;
 use leasehold_model::{Hash, RawRecord};
 use leasehold_tlog::limits::PROOF_EXTRA_BYTES_MAX;
 use leasehold_tlog::{
-    Checkpoint, ConsistencyBuilder, ConsistencyFile, InclusionBuilder, InclusionFile, ProofError, ProofFileError,
-    leaf_hash,
+    Checkpoint, ConsistencyBuilder, ConsistencyFile, InclusionBuilder, InclusionFile, ProofFileError, leaf_hash,
 };
 use leasehold_verify::Trust;
 use serde_json::{Value, json};
@@ -258,10 +257,6 @@ fn malformed(error: &ProofFileError) -> Problem {
     Problem::usage("proof_malformed", format!("this is no proof: {error}"))
 }
 
-trait NotProved: std::fmt::Display {}
-impl NotProved for ProofError {}
-impl NotProved for ProofFileError {}
-
-fn not_proved(error: impl NotProved) -> Problem {
+fn not_proved(error: impl std::fmt::Display) -> Problem {
     Problem::not_verified("not_proved", format!("the proof does not hold: {error}"))
 }

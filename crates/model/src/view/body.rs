@@ -164,9 +164,10 @@ fn node<'a>(shown: Object<'a>, directory: &'a Directory, put: &NodePut) -> Objec
 }
 
 fn grant<'a>(shown: Object<'a>, directory: &'a Directory, record: &Record, granted: &Granted) -> Object<'a> {
-    let members = granted.members.iter().map(|member| {
-        amount(directory, member.class, member.quanta).field("devices", devices(member.devices)).done()
-    });
+    let members = granted
+        .members
+        .iter()
+        .map(|member| amount(directory, member.class, member.quanta).field("devices", devices(member.devices)).done());
     // A story that nobody named is named by the record it began with.
     let correlation = match granted.correlation {
         Some(id) => PublicId(id).to_string().into(),

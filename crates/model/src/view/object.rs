@@ -98,8 +98,7 @@ impl<'a> Object<'a> {
     /// Nanoseconds as a string, and beside it `…_time` for people.
     pub(super) fn instant(self, key: &str, at: impl Into<Option<Instant>>) -> Self {
         let at = at.into();
-        self.field(key, at.map(|at| at.0.to_string()))
-            .field(&format!("{key}_time"), at.map(|at| at.to_string()))
+        self.field(key, at.map(|at| at.0.to_string())).field(&format!("{key}_time"), at.map(|at| at.to_string()))
     }
 
     /// The span as people write it, and beside it `…_ns`, exact nanoseconds as a string.

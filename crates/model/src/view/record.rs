@@ -46,9 +46,7 @@ pub(super) fn show(directory: &Directory, record: &Record, raw: &RawRecord<'_>, 
 
 /// An id as outsiders see it; null as long as the journal's genesis is not known.
 pub(super) fn public_id(directory: &Directory, kind: IdKind, position: u16, number: u64) -> Value {
-    directory
-        .genesis()
-        .map_or(Value::Null, |genesis| PublicId::new(genesis, kind, position, number).to_string().into())
+    directory.genesis().map_or(Value::Null, |genesis| PublicId::new(genesis, kind, position, number).to_string().into())
 }
 
 fn identity(directory: &Directory, identity: &Identity) -> Value {

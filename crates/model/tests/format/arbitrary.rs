@@ -22,7 +22,7 @@ fn u16s() -> BoxedStrategy<u16> {
     prop_oneof![6 => 0..8u16, 1 => Just(u16::MAX), 1 => any::<u16>()].boxed()
 }
 
-pub fn spans() -> BoxedStrategy<Span> {
+pub(crate) fn spans() -> BoxedStrategy<Span> {
     prop_oneof![
         1 => Just(Span::ZERO),
         4 => (0..1_000_000u64).prop_map(Span::from_secs),
@@ -38,7 +38,7 @@ fn instants() -> BoxedStrategy<Instant> {
     prop_oneof![6 => recent.prop_map(Instant), 1 => any::<u64>().prop_map(Instant), 1 => Just(Instant::MAX)].boxed()
 }
 
-pub fn names() -> BoxedStrategy<Name> {
+pub(crate) fn names() -> BoxedStrategy<Name> {
     let odd = vec!["Röntgen", "東京", "a b", "\"quoted\"", "\\", "e\u{301}", "🦀", "{}"];
     let texts = prop_oneof![
         6 => "[a-z0-9-]{1,12}",
@@ -83,7 +83,7 @@ fn keys() -> impl Strategy<Value = [u8; 32]> {
     any::<[u8; 32]>()
 }
 
-pub fn activities() -> impl Strategy<Value = Activity> {
+pub(crate) fn activities() -> impl Strategy<Value = Activity> {
     let busy = prop_oneof![3 => (0..1u128 << 40).prop_map(|s| s * 1_000_000_000), 1 => 0..1u128 << 120];
     let waiting = prop_oneof![2 => Just(Span::ZERO), 1 => spans()];
     let waiting = [waiting.clone(), waiting.clone(), waiting.clone(), waiting.clone(), waiting];
@@ -123,11 +123,8 @@ fn reported() -> impl Strategy<Value = ReportedLeases> {
 fn renewed() -> impl Strategy<Value = Renewed> {
     (instants(), vec(spans(), 5), reported()).prop_map(|(earliest, later, reported)| {
         let expires_at = |i: usize| earliest.saturating_add(later[i % later.len()]);
-        let renewal = |(i, r): (usize, &Reported)| Renewal {
-            lease: r.lease,
-            expires_at: expires_at(i),
-            activity: r.activity,
-        };
+        let renewal =
+            |(i, r): (usize, &Reported)| Renewal { lease: r.lease, expires_at: expires_at(i), activity: r.activity };
         Renewed { renewals: reported.0.iter().enumerate().map(renewal).collect() }
     })
 }
@@ -293,15 +290,16 @@ fn settings() -> impl Strategy<Value = SettingsChanged> {
     )
 }
 fn unknown() -> impl Strategy<Value = Body> {
-    let kind = u32s().prop_filter("a kind nobody has given out", |kind| {
-        Body::KINDS.iter().all(|(known, _)| known != kind)
-    });
+    let kind =
+        u32s().prop_filter("a kind nobody has given out", |kind| Body::KINDS.iter().all(|(known, _)| known != kind));
     (kind, vec(any::<u8>(), 0..40)).prop_map(|(kind, bytes)| Body::Unknown { kind, bytes })
 }
 
 /// Bodies of every kind, each as often as any other.
-pub fn bodies() -> impl Strategy<Value = Body> {
-    fn body<T: Into<Body> + std::fmt::Debug + 'static>(kind: impl Strategy<Value = T> + 'static) -> BoxedStrategy<Body> {
+pub(crate) fn bodies() -> impl Strategy<Value = Body> {
+    fn body<T: Into<Body> + std::fmt::Debug + 'static>(
+        kind: impl Strategy<Value = T> + 'static,
+    ) -> BoxedStrategy<Body> {
         kind.prop_map(Into::into).boxed()
     }
     Union::new([
@@ -345,16 +343,25 @@ pub fn bodies() -> impl Strategy<Value = Body> {
         body((reported(), any::<bool>()).prop_map(|(leases, closed)| Released { leases, closed })),
         body((leases(), any::<bool>()).prop_map(|(leases, closed)| Expired { leases, closed })),
         body((leases(), spans()).prop_map(|(leases, grace)| Revoked { leases, grace })),
-        body((leases(), words(TeardownCause::ALL), any::<bool>()).prop_map(|(leases, cause, closed)| {
-            TeardownStarted { leases, cause, closed }
-        })),
+        body(
+            (leases(), words(TeardownCause::ALL), any::<bool>()).prop_map(|(leases, cause, closed)| TeardownStarted {
+                leases,
+                cause,
+                closed,
+            }),
+        ),
         body((nodes(), leases()).prop_map(|(node, leases)| TornDown { node, leases })),
         body(leases().prop_map(|leases| Fenced { leases })),
         body(leases().prop_map(|leases| Unfenced { leases })),
         body(reported().prop_map(|leases| ActivityReported { leases })),
-        body((nodes(), priorities(), u32s(), leases()).prop_map(|(node, priority, rules_version, victims)| {
-            Preempted { node, priority, rules_version, victims }
-        })),
+        body(
+            (nodes(), priorities(), u32s(), leases()).prop_map(|(node, priority, rules_version, victims)| Preempted {
+                node,
+                priority,
+                rules_version,
+                victims,
+            }),
+        ),
         unknown().boxed(),
     ])
 }
@@ -384,7 +391,7 @@ fn claims() -> impl Strategy<Value = Idempotency> {
     })
 }
 
-pub fn records() -> impl Strategy<Value = Record> {
+pub(crate) fn records() -> impl Strategy<Value = Record> {
     let late = option::weighted(0.3, spans());
     let marks = (
         option::weighted(0.3, reasons()),
@@ -395,7 +402,14 @@ pub fn records() -> impl Strategy<Value = Record> {
         any::<bool>(),
     );
     (u64s(), instants(), late, identities(), marks, bodies()).prop_map(
-        |(sequence, stamp, late, identity, (reason, idempotency, hcl_entry, dra_claim_id, signers, continues), body)| {
+        |(
+            sequence,
+            stamp,
+            late,
+            identity,
+            (reason, idempotency, hcl_entry, dra_claim_id, signers, continues),
+            body,
+        )| {
             Record {
                 sequence,
                 stamp,
@@ -414,7 +428,7 @@ pub fn records() -> impl Strategy<Value = Record> {
 }
 
 /// Records as a journal holds them: numbered from zero, beginning with a genesis record.
-pub fn journals(lengths: std::ops::Range<usize>) -> impl Strategy<Value = Vec<Record>> {
+pub(crate) fn journals(lengths: std::ops::Range<usize>) -> impl Strategy<Value = Vec<Record>> {
     vec(records(), lengths).prop_map(|mut records| {
         for (sequence, record) in (0u64..).zip(&mut records) {
             record.sequence = sequence;

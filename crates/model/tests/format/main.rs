@@ -8,6 +8,7 @@ mod golden_bytes;
 mod samples;
 mod sealing;
 mod sizes;
+mod story;
 mod strictness;
 mod texts;
 mod view;

@@ -6,17 +6,17 @@ use leasehold_model::*;
 use smallvec::{SmallVec, smallvec};
 
 /// 2026-01-01T00:00:00Z.
-pub const NEW_YEAR: Instant = Instant::from_secs(1_767_225_600);
+pub(crate) const NEW_YEAR: Instant = Instant::from_secs(1_767_225_600);
 
-pub fn name(text: &str) -> Name {
+pub(crate) fn name(text: &str) -> Name {
     Name::new(text).expect("a valid name")
 }
 
-pub fn leases(numbers: &[u64]) -> Leases {
+pub(crate) fn leases(numbers: &[u64]) -> Leases {
     numbers.iter().map(|n| LeaseNo(*n)).collect()
 }
 
-pub fn activity() -> Activity {
+pub(crate) fn activity() -> Activity {
     Activity {
         covered: Span::from_secs(60),
         busy: 2_500_000_000,
@@ -25,7 +25,7 @@ pub fn activity() -> Activity {
     }
 }
 
-pub fn class_spec() -> ClassSpec {
+pub(crate) fn class_spec() -> ClassSpec {
     ClassSpec {
         name: name("gpu-h100"),
         kind: ResourceKind::Gpu,
@@ -35,7 +35,7 @@ pub fn class_spec() -> ClassSpec {
     }
 }
 
-pub fn granted() -> Granted {
+pub(crate) fn granted() -> Granted {
     Granted {
         first_lease: LeaseNo(42),
         node: NodeNo(300),
@@ -57,7 +57,7 @@ pub fn granted() -> Granted {
 }
 
 /// A grant with everything that a grant can have.
-pub fn granted_in_full() -> Granted {
+pub(crate) fn granted_in_full() -> Granted {
     let mut granted = granted();
     granted.members.push(Member { class: ClassNo(2), quanta: Quanta(81_920), devices: 0 });
     Granted {
@@ -74,7 +74,7 @@ pub fn granted_in_full() -> Granted {
     }
 }
 
-pub fn denied(cause: DenyCause) -> Denied {
+pub(crate) fn denied(cause: DenyCause) -> Denied {
     Denied {
         pool: Some(PoolNo(1)),
         asks: smallvec![(ClassNo(0), Quanta(70))],
@@ -85,11 +85,11 @@ pub fn denied(cause: DenyCause) -> Denied {
     }
 }
 
-pub fn quota(scope: QuotaScope, limit: LimitKind) -> QuotaPut {
+pub(crate) fn quota(scope: QuotaScope, limit: LimitKind) -> QuotaPut {
     QuotaPut { quota: QuotaNo(5), scope, measure: Measure::Quanta, limit }
 }
 
-pub fn whole_tenant() -> QuotaScope {
+pub(crate) fn whole_tenant() -> QuotaScope {
     QuotaScope { tenant: TenantNo(1), project: None, class: None, pool: None, node: NodeScope::All, priority: None }
 }
 
@@ -198,19 +198,14 @@ fn bodies() -> Vec<Body> {
         Fenced { leases: leases(&[42]) }.into(),
         Unfenced { leases: leases(&[42]) }.into(),
         ActivityReported { leases: reported(Some(activity())) }.into(),
-        Preempted {
-            node: NodeNo(300),
-            priority: Priority::Guaranteed,
-            rules_version: 1,
-            victims: leases(&[7, 42]),
-        }
-        .into(),
+        Preempted { node: NodeNo(300), priority: Priority::Guaranteed, rules_version: 1, victims: leases(&[7, 42]) }
+            .into(),
         Body::Unknown { kind: 4_000, bytes: vec![0xca, 0xfe] },
     ]
 }
 
 /// A record whose head has every part it can have.
-pub fn head_in_full(sequence: u64) -> Record {
+pub(crate) fn head_in_full(sequence: u64) -> Record {
     Record {
         effective_at: Instant(NEW_YEAR.0 - 1_500_000),
         identity: Identity {
@@ -235,7 +230,7 @@ pub fn head_in_full(sequence: u64) -> Record {
 }
 
 /// A record of every kind, one after the other.
-pub fn every_kind() -> Vec<Record> {
+pub(crate) fn every_kind() -> Vec<Record> {
     let mut records: Vec<Record> =
         (0u64..).zip(bodies()).map(|(sequence, body)| Record::new(sequence, NEW_YEAR, body)).collect();
     for record in &mut records {
@@ -262,7 +257,7 @@ pub fn every_kind() -> Vec<Record> {
 }
 
 /// A record that changes the key, signed by both.
-pub fn key_rotation(sequence: u64) -> Record {
+pub(crate) fn key_rotation(sequence: u64) -> Record {
     let rotated = KeyRotated { old_key: [0x11; 32], new_key: [0x22; 32] };
     let signers = smallvec![rotated.old_key, rotated.new_key];
     Record { signers, ..Record::new(sequence, NEW_YEAR, rotated) }

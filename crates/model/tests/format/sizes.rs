@@ -137,7 +137,18 @@ fn lifecycle_records_stay_small() {
         ("expire", expire([LEASE].into_iter())),
     ]
     .map(|(what, record)| (what, bytes_on_disk(&record)));
-    expect![[r#""#]].assert_eq(&table(&within));
+    expect![[r#"
+           151  grant, key of 36 bytes
+            94  grant, no key
+            92  renew
+           149  renew, key
+           107  renew, activity
+            84  release
+           141  release, key
+            99  release, activity
+            78  expire
+    "#]]
+    .assert_eq(&table(&within));
     for (what, bytes) in within {
         assert!(bytes <= LIFECYCLE_BYTES_MAX, "{what} takes {bytes} bytes");
     }
@@ -152,7 +163,15 @@ fn lifecycle_records_stay_small() {
         ("release, key, activity", with_key(typical(release(report)))),
     ]
     .map(|(what, record)| (what, bytes_on_disk(&record)));
-    expect![[r#""#]].assert_eq(&table(&beyond));
+    expect![[r#"
+           161  grant, key, workload of 8 bytes
+           167  grant, key, correlation
+           161  grant of gpu, cpu and mem, key
+           164  renew, key, activity
+           180  renew, key, activity to the nanosecond
+           156  release, key, activity
+    "#]]
+    .assert_eq(&table(&beyond));
 }
 
 #[test]
@@ -165,7 +184,13 @@ fn a_thousand_leases_fit_one_small_record() {
         ("renewed with activity to the millisecond", bytes_on_disk(&renew_thousand(millis)), 32_000),
         ("renewed with activity to the nanosecond", bytes_on_disk(&renew_thousand(nanos)), usize::MAX),
     ];
-    expect![[r#""#]].assert_eq(&table(&rows.map(|(what, bytes, _)| (what, bytes))));
+    expect![[r#"
+          1367  expired
+          2380  renewed
+         17375  renewed with activity to the millisecond
+         33373  renewed with activity to the nanosecond
+    "#]]
+    .assert_eq(&table(&rows.map(|(what, bytes, _)| (what, bytes))));
     for (what, bytes, limit) in rows {
         assert!(bytes <= limit, "a thousand leases {what} take {bytes} bytes");
     }

@@ -152,6 +152,7 @@ fn what_is_not_valid_is_refused() {
     check("", &RequestFacts { ttl: Span(0), ..plain.clone() }, expect![[r#"Refused("zero_ttl")"#]]);
     check("", &RequestFacts { project: ProjectNo(2), ..plain.clone() }, expect![[r#"Refused("unknown_project")"#]]);
     check("5 pool 1 ttl_max=999", &plain, expect![[r#"Refused("ttl_too_long")"#]]);
+    check("", &asking(&[(2, u64::MAX)]), expect![[r#"Refused("quantity_too_large")"#]]);
     check("", &asking(&[(1, 10)]), expect![[r#"Refused("not_whole_devices")"#]]);
     check("", &asking(&[(1, 7), (1, 7)]), expect![[r#"Refused("duplicate_class")"#]]);
 }

@@ -8,6 +8,7 @@ fn an_expiry_comes_before_any_command_of_its_instant() {
     check("10 grant 1 1:7:1 ttl=60\n69 heartbeat", "ok");
     check("10 grant 1 1:7:1 ttl=60\n70 heartbeat", "timer-missed");
     check("10 grant 1 1:7:1 ttl=60\n70 expire 1\n70 heartbeat", "ok");
+    check("10 grant 1 1:7:1 ttl=60\n10 grant 2 1:7:10 ttl=60\n70 expire 1\n70 > heartbeat", "timer-missed");
     check("10 grant 1 1:7:1 ttl=60\n90 expire 1 @70\n90 heartbeat", "ok");
 }
 

@@ -176,7 +176,7 @@ impl Sample {
     pub fn edit(&self, segment: u32, attack: impl FnOnce(&mut Opened)) {
         let mut opened = Opened::read(&self.segment(segment));
         attack(&mut opened);
-        fs::write(self.segment(segment), opened.encode()).unwrap();
+        put(&self.segment(segment), &opened.encode());
     }
 
     /// Which segment holds a record.
@@ -206,7 +206,7 @@ impl Sample {
         let end: String = Sha256::digest(body).iter().map(|b| format!("{b:02x}")).collect();
         let mut slot = format!("{body}end {end}\n").into_bytes();
         slot.resize(8192, 0);
-        fs::write(self.anchor(), slot).unwrap();
+        put(&self.anchor(), &slot);
     }
 
     /// The checkpoint in the anchor.
@@ -215,6 +215,12 @@ impl Sample {
         let note = text.split_once("\ncheckpoint\n").unwrap().1;
         note[..note.rfind("end ").unwrap()].to_owned()
     }
+}
+
+/// Writes a file anew. Where one is cut and written over, some file systems wait for the disk.
+pub fn put(path: &Path, bytes: &[u8]) {
+    let _ = fs::remove_file(path);
+    fs::write(path, bytes).unwrap();
 }
 
 pub fn copy_files(from: &Path, to: &Path) {
@@ -330,7 +336,7 @@ pub fn rewrite(sample: &Sample, keys: &[SigningKey], change: impl Fn(&mut Vec<Fr
                 signer = resign(frame, keys, signer);
             }
         }
-        fs::write(sample.segment(number), opened.encode()).unwrap();
+        put(&sample.segment(number), &opened.encode());
     }
     write_anchor(sample, &tree, &head, signer);
 }

@@ -1,0 +1,145 @@
+//! Keys: what was sealed under one is answered again (SEMANTICS 4).
+
+use crate::support::check;
+use expect_test::expect;
+
+#[test]
+fn the_same_request_is_answered_with_the_first_record() {
+    check(
+        "
+        0 a grant core 1 key=k
+        1 a grant core 1 key=k
+        2 a release #0 key=r
+        3 a release #0 key=r
+        3 show leases
+        ",
+        expect![[""]],
+    );
+}
+
+#[test]
+fn denials_are_answered_again() {
+    check(
+        "
+        0 a grant core 500 key=k
+        1 op node n3 core 500
+        1 a grant core 500 key=k
+        1 a grant core 500 key=l
+        ",
+        expect![[""]],
+    );
+}
+
+#[test]
+fn another_payload_under_the_same_key_is_a_mismatch() {
+    check(
+        "
+        0 op project a/p
+        0 op user a/u
+        0 a grant core 1 key=k
+        1 a grant core 2 key=k
+        1 a grant core 1 key=k ttl=2h
+        1 a/p grant core 1 key=k
+        1 a grant core 1 key=k user=a/u
+        1 a release #0 key=k
+        ",
+        expect![[""]],
+    );
+}
+
+#[test]
+fn an_invalid_request_claims_nothing() {
+    check(
+        "
+        0 a grant core 1 ttl=0s key=k
+        0 a grant x 1 key=k
+        0 a release #0 key=k
+        1 a grant core 1 key=k
+        2 a grant core 1 key=k
+        ",
+        expect![[""]],
+    );
+}
+
+#[test]
+fn keys_live_for_a_window_by_stamp() {
+    check(
+        "
+        0 op settings window=100s
+        0 a grant core 1 key=k
+        99.999999999 a grant core 1 key=k
+        100 a grant core 1 key=k
+        150 a grant core 1 key=k
+        200 a grant core 1 key=k
+        ",
+        expect![[""]],
+    );
+}
+
+#[test]
+fn a_key_that_is_over_may_be_used_for_something_else() {
+    check(
+        "
+        0 op settings window=100s
+        0 a grant core 1 key=k
+        100 a grant core 2 key=k
+        101 a grant core 1 key=k
+        ",
+        expect![[""]],
+    );
+}
+
+#[test]
+fn keys_belong_to_a_tenant_and_a_principal() {
+    check(
+        "
+        0 a grant core 1 key=k token=1
+        1 b grant core 1 key=k token=1
+        2 a grant core 1 key=k token=2
+        3 a grant core 1 key=k
+        4 op beat key=k
+        5 a grant core 1 key=k token=1
+        6 b grant core 1 key=k token=1
+        7 op beat key=k
+        ",
+        expect![[""]],
+    );
+}
+
+#[test]
+fn an_operators_key_stays_the_operators_on_a_tenants_lease() {
+    check(
+        "
+        0 a grant core 1
+        0 b grant core 1
+        1 op revoke #0 #1 grace=1h key=k
+        2 op revoke #0 #1 grace=1h key=k
+        3 a release #0 key=k
+        ",
+        expect![[""]],
+    );
+}
+
+#[test]
+fn a_partial_refusal_is_sealed_and_repeated() {
+    check(
+        "
+        0 a grant core 1
+        1 a release #0 #7 key=k
+        2 a release #0 #7 key=k
+        ",
+        expect![[""]],
+    );
+}
+
+#[test]
+fn keys_survive_a_restart() {
+    check(
+        "
+        0 a grant core 1 key=k
+        10 op started
+        11 a grant core 1 key=k
+        ",
+        expect![[""]],
+    );
+}

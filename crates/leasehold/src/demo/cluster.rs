@@ -1,0 +1,304 @@
+//! What there is: forty nodes of three sorts, six tenants, and the limits on them.
+//!
+//! Numbers are handed out in order, and only the demo writes its journal: the places in the tables below are the
+//! numbers in the records.
+
+use super::scene::Pace;
+use crate::problem::Problem;
+use leasehold_cell::{Cell, Inbox, Reply, Submission};
+use leasehold_engine::command::{PutClass, PutNode, PutPool, PutProject, PutQuota, PutTenant, PutUser};
+use leasehold_engine::{Command, Request, State};
+use leasehold_model::body::PerPriority;
+use leasehold_model::{
+    ClassNo, ClassSpec, Identity, LimitKind, Measure, Name, NodeNo, NodeScope, PoolNo, Priority, ProjectNo, Quanta,
+    QuotaNo, QuotaScope, ResourceKind, Strategy, TeardownMode, TenantNo, UserNo,
+};
+use std::collections::VecDeque;
+use std::sync::Arc;
+
+pub(crate) const H100: ClassNo = ClassNo(0);
+pub(crate) const L40S: ClassNo = ClassNo(1);
+pub(crate) const CPU: ClassNo = ClassNo(2);
+pub(crate) const MEM: ClassNo = ClassNo(3);
+pub(crate) const NET: ClassNo = ClassNo(4);
+
+/// Seven slices to a GPU that can be cut, one to a GPU that cannot.
+pub(crate) const SLICES: u64 = 7;
+pub(crate) const CORE: u64 = 1000;
+pub(crate) const GIB: u64 = 1024;
+/// A tenth of a Gb/s can be leased.
+pub(crate) const GBPS: u64 = 10;
+
+pub(crate) const TRAIN: PoolNo = PoolNo(0);
+pub(crate) const SERVE: PoolNo = PoolNo(1);
+pub(crate) const BATCH: PoolNo = PoolNo(2);
+
+/// One sort of machine.
+struct Sort {
+    name: &'static str,
+    count: u32,
+    pool: PoolNo,
+    per_rack: u32,
+    teardown: TeardownMode,
+    capacity: &'static [(ClassNo, u64)],
+}
+
+const SORTS: [Sort; 3] = [
+    Sort {
+        name: "h100",
+        count: 12,
+        pool: TRAIN,
+        per_rack: 4,
+        // Their agents confirm each teardown.
+        teardown: TeardownMode::Confirmed,
+        capacity: &[(H100, 8 * SLICES), (CPU, 96 * CORE), (MEM, 1024 * GIB), (NET, 400 * GBPS)],
+    },
+    Sort {
+        name: "l40s",
+        count: 12,
+        pool: SERVE,
+        per_rack: 6,
+        teardown: TeardownMode::Immediate,
+        capacity: &[(L40S, 8), (CPU, 64 * CORE), (MEM, 512 * GIB), (NET, 100 * GBPS)],
+    },
+    Sort {
+        name: "cpu",
+        count: 16,
+        pool: BATCH,
+        per_rack: 16,
+        teardown: TeardownMode::Immediate,
+        capacity: &[(CPU, 128 * CORE), (MEM, 512 * GIB), (NET, 100 * GBPS)],
+    },
+];
+
+/// Nodes with an agent come first.
+pub(crate) fn nodes_with_agent() -> impl Iterator<Item = NodeNo> {
+    (0..SORTS[0].count).map(NodeNo)
+}
+pub(crate) const NODE_THAT_HANGS: NodeNo = NodeNo(6);
+pub(crate) const NODE_THAT_FAILS: NodeNo = NodeNo(2);
+pub(crate) const NODE_TO_DRAIN: NodeNo = NodeNo(12 + 2);
+
+/// How the demo limits a tenant.
+#[derive(Clone, Copy)]
+pub(crate) enum Limit {
+    Hard(u64),
+    Soft(u64),
+    /// Base and ceiling.
+    Burst(u64, u64),
+}
+
+pub(crate) struct Tenant {
+    pub(crate) name: &'static str,
+    tag: &'static str,
+    pub(crate) max_priority: Priority,
+    pub(crate) projects: [&'static str; 2],
+    users: [&'static str; 2],
+    /// The class it lives on, and what it may hold of it.
+    pub(crate) class: ClassNo,
+    pub(crate) limit: Limit,
+}
+
+pub(crate) const TENANTS: [Tenant; 6] = [
+    Tenant {
+        name: "physics",
+        tag: "cc-4711",
+        max_priority: Priority::Guaranteed,
+        projects: ["lattice", "plasma"],
+        users: ["amira", "joris"],
+        class: H100,
+        limit: Limit::Hard(32 * SLICES),
+    },
+    Tenant {
+        name: "genomics",
+        tag: "cc-4720",
+        max_priority: Priority::Standard,
+        projects: ["assembly", "folding"],
+        users: ["noor", "ben"],
+        class: H100,
+        limit: Limit::Burst(12 * SLICES, 22 * SLICES),
+    },
+    Tenant {
+        name: "climate",
+        tag: "cc-4733",
+        max_priority: Priority::Standard,
+        projects: ["downscale", "ocean"],
+        users: ["tuva", "rafael"],
+        class: H100,
+        limit: Limit::Soft(16 * SLICES),
+    },
+    Tenant {
+        name: "vision",
+        tag: "cc-5010",
+        max_priority: Priority::Guaranteed,
+        projects: ["serving", "labelling"],
+        users: ["mei", "olek"],
+        class: L40S,
+        limit: Limit::Hard(56),
+    },
+    Tenant {
+        name: "robotics",
+        tag: "cc-5022",
+        max_priority: Priority::Standard,
+        projects: ["grasp", "sim"],
+        users: ["sanna", "diego"],
+        class: L40S,
+        limit: Limit::Soft(24),
+    },
+    Tenant {
+        name: "students",
+        tag: "cc-9000",
+        max_priority: Priority::Scavenger,
+        projects: ["course-ml", "course-hpc"],
+        users: ["lee", "kofi"],
+        class: H100,
+        limit: Limit::Hard(4 * SLICES),
+    },
+];
+
+/// The quota that the status shows: each tenant's first.
+pub(crate) fn main_quota(tenant: usize) -> QuotaNo {
+    QuotaNo(u32::try_from(tenant * QUOTAS_EACH).expect("few tenants"))
+}
+const QUOTAS_EACH: usize = 2;
+
+pub(crate) fn tenant_no(tenant: usize) -> TenantNo {
+    TenantNo(u32::try_from(tenant).expect("few tenants"))
+}
+pub(crate) fn project_no(tenant: usize, project: usize) -> ProjectNo {
+    ProjectNo(u32::try_from(tenant * 2 + project).expect("few projects"))
+}
+pub(crate) fn user_no(tenant: usize, user: usize) -> UserNo {
+    UserNo(u32::try_from(tenant * 2 + user).expect("few users"))
+}
+
+pub(crate) fn name(text: &str) -> Name {
+    Name::new(text).expect("the demo's names are valid")
+}
+
+/// Puts what is not there yet: all of it in a new journal, nothing after a clean stop, the rest after a crash.
+pub(crate) fn ensure(cell: &Cell, pace: Pace) -> Result<(), Problem> {
+    let commands = cell.now().read(|state| missing(state, pace));
+    let inbox = Arc::new(Inbox::new());
+    let count = commands.len();
+    cell.submit(commands.into_iter().map(|command| Submission {
+        request: Request::new(Identity::default(), command),
+        to: inbox.clone(),
+        tag: 0,
+    }));
+    let mut replies = VecDeque::new();
+    while replies.len() < count {
+        inbox.take(&mut replies);
+    }
+    match replies.iter().find(|(_, reply)| !matches!(reply, Reply::Sealed { .. })) {
+        None => Ok(()),
+        Some((_, Reply::Refused(refusal))) => Err(Problem::told(refusal.code(), refusal)),
+        Some(_) => Err(Problem::refused("cell_stopped", "the cell stopped while the cluster was being set up")),
+    }
+}
+
+fn missing(state: &State, pace: Pace) -> Vec<Command> {
+    let classes = classes().into_iter().zip(0..).filter(|(_, n)| state.class(ClassNo(*n)).is_none());
+    let mut commands: Vec<Command> =
+        classes.map(|(spec, _)| Command::PutClass(PutClass { class: None, spec })).collect();
+    for (pool, n) in [("train", Strategy::BinPack), ("serve", Strategy::Spread), ("batch", Strategy::Spread)]
+        .into_iter()
+        .zip(0..)
+        .filter(|(_, n)| state.pool(PoolNo(*n)).is_none())
+    {
+        let (pool, strategy, _) = (name(pool.0), pool.1, n);
+        commands.push(Command::PutPool(PutPool {
+            pool: None,
+            name: pool,
+            strategy,
+            ttl_max: PerPriority::default(),
+            lifetime_max: PerPriority::default(),
+            grace: None,
+        }));
+    }
+    let nodes = nodes().into_iter().zip(0..).filter(|(_, n)| state.node(NodeNo(*n)).is_none());
+    commands.extend(nodes.map(|(node, _)| Command::PutNode(node)));
+    for (at, tenant) in TENANTS.iter().enumerate() {
+        commands.extend(missing_of_tenant(state, at, tenant, pace));
+    }
+    commands
+}
+
+fn classes() -> Vec<ClassSpec> {
+    let class = |text: &str, kind, tier: &str, quanta_per_unit, premium| ClassSpec {
+        name: name(text),
+        kind,
+        tier: Some(name(tier)),
+        quanta_per_unit,
+        premium,
+    };
+    vec![
+        class("gpu-h100", ResourceKind::Gpu, "h100", SLICES, true),
+        class("gpu-l40s", ResourceKind::Gpu, "l40s", 1, false),
+        class("cpu", ResourceKind::Cpu, "x86", CORE, false),
+        class("mem", ResourceKind::Mem, "dram", GIB, false),
+        class("net", ResourceKind::Net, "rdma", GBPS, false),
+    ]
+}
+
+fn nodes() -> Vec<PutNode> {
+    let mut nodes = Vec::new();
+    for sort in &SORTS {
+        for n in 0..sort.count {
+            let rack = n / sort.per_rack;
+            nodes.push(PutNode {
+                node: None,
+                name: name(&format!("{}-{:02}", sort.name, n + 1)),
+                pool: sort.pool,
+                rack: Some(name(&format!("{}-r{}", sort.name, rack + 1))),
+                zone: Some(name(if rack.is_multiple_of(2) { "hall-a" } else { "hall-b" })),
+                labels: vec![(name("sort"), name(sort.name))],
+                teardown: sort.teardown,
+                capacity: sort.capacity.iter().map(|(class, quanta)| (*class, Quanta(*quanta))).collect(),
+            });
+        }
+    }
+    nodes
+}
+
+fn missing_of_tenant(state: &State, at: usize, tenant: &Tenant, pace: Pace) -> Vec<Command> {
+    let number = tenant_no(at);
+    let mut commands = Vec::new();
+    if state.tenant(number).is_none() {
+        commands.push(Command::PutTenant(PutTenant {
+            tenant: None,
+            name: name(tenant.name),
+            accounting_tag: Some(name(tenant.tag)),
+            max_priority: tenant.max_priority,
+            max_evicted_quanta_per_hour: None,
+        }));
+    }
+    for (n, project) in tenant.projects.iter().enumerate() {
+        if state.project(project_no(at, n)).is_none() {
+            commands.push(Command::PutProject(PutProject { project: None, tenant: number, name: name(project) }));
+        }
+    }
+    for (n, user) in tenant.users.iter().enumerate() {
+        if state.user(user_no(at, n)).is_none() {
+            commands.push(Command::PutUser(PutUser { user: None, tenant: number, name: name(user) }));
+        }
+    }
+    let scope =
+        |class| QuotaScope { tenant: number, project: None, class, pool: None, node: NodeScope::All, priority: None };
+    let main = match tenant.limit {
+        Limit::Hard(limit) => LimitKind::Hard { limit },
+        Limit::Soft(limit) => LimitKind::Soft { limit },
+        Limit::Burst(limit, burst_limit) => LimitKind::Burst { limit, burst_limit, burst_ttl: pace.span(3000) },
+    };
+    let first = main_quota(at).0;
+    let quotas = [
+        (scope(Some(tenant.class)), Measure::Quanta, main),
+        (scope(None), Measure::Nodes, LimitKind::Hard { limit: if at == TENANTS.len() - 1 { 3 } else { 12 } }),
+    ];
+    for ((scope, measure, limit), n) in quotas.into_iter().zip(first..) {
+        if state.quota(QuotaNo(n)).is_none() {
+            commands.push(Command::PutQuota(PutQuota { quota: None, scope, measure, limit }));
+        }
+    }
+    commands
+}

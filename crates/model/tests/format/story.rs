@@ -1,0 +1,161 @@
+//! A short journal that a person can follow: what a small cluster does in its first minutes.
+
+use crate::samples::{NEW_YEAR, activity, class_spec, granted, key_rotation, leases, name, whole_tenant};
+use crate::sealing::seal;
+use leasehold_model::body::*;
+use leasehold_model::policy::TeardownCause;
+use leasehold_model::view::Directory;
+use leasehold_model::*;
+use serde_json::Value;
+use smallvec::{SmallVec, smallvec};
+
+fn at(secs: u64) -> Instant {
+    NEW_YEAR.saturating_add(Span::from_secs(secs))
+}
+
+fn of_physics(mut record: Record) -> Record {
+    record.identity.tenant = Some(TenantNo(1));
+    record.identity.project = Some(ProjectNo(2));
+    record.identity.user = Some(UserNo(3));
+    record.identity.token = Some(TokenNo(4));
+    record
+}
+
+/// Everything that exists before the first lease.
+fn beginnings() -> Vec<Body> {
+    vec![
+        Genesis {
+            format_version: 1,
+            origin: name("cluster-1.example.org"),
+            public_key: [0x11; 32],
+            software: name("leasehold 0.1.0"),
+        }
+        .into(),
+        ClassPut { class: ClassNo(0), spec: class_spec() }.into(),
+        ClassPut {
+            class: ClassNo(1),
+            spec: ClassSpec {
+                name: name("mem-dram"),
+                kind: ResourceKind::Mem,
+                tier: Some(name("dram")),
+                quanta_per_unit: 1024,
+                premium: false,
+            },
+        }
+        .into(),
+        PoolPut {
+            pool: PoolNo(1),
+            name: name("training"),
+            strategy: Strategy::BinPack,
+            ttl_max: PerPriority([Some(Span::from_secs(3600)), None, None]),
+            lifetime_max: PerPriority::default(),
+            grace: Some(Span::from_secs(60)),
+        }
+        .into(),
+        TenantPut {
+            tenant: TenantNo(1),
+            name: name("physics"),
+            accounting_tag: Some(name("cost-4711")),
+            max_priority: Priority::Guaranteed,
+            max_evicted_quanta_per_hour: None,
+        }
+        .into(),
+        ProjectPut { project: ProjectNo(2), tenant: TenantNo(1), name: name("lattice") }.into(),
+        UserPut { user: UserNo(3), tenant: TenantNo(1), name: name("ada") }.into(),
+        NodePut {
+            node: NodeNo(300),
+            name: name("gpu-300"),
+            pool: PoolNo(1),
+            rack: Some(name("r7")),
+            zone: Some(name("z1")),
+            labels: vec![(name("driver"), name("570"))],
+            teardown: TeardownMode::Confirmed,
+            capacity: vec![(ClassNo(0), Quanta(56)), (ClassNo(1), Quanta(1_048_576))],
+        }
+        .into(),
+        QuotaPut {
+            quota: QuotaNo(5),
+            scope: QuotaScope { class: Some(ClassNo(0)), ..whole_tenant() },
+            measure: Measure::Quanta,
+            limit: LimitKind::Burst { limit: 28, burst_limit: 56, burst_ttl: Span::from_secs(600) },
+        }
+        .into(),
+    ]
+}
+
+/// The life of a gang of two leases, and a few neighbours.
+fn leasing() -> Vec<Record> {
+    let new = |secs, body: Body| Record::new(0, at(secs), body);
+    let gang = Granted {
+        members: smallvec![
+            Member { class: ClassNo(0), quanta: Quanta(14), devices: 0b1010 },
+            Member { class: ClassNo(1), quanta: Quanta(81_920), devices: 0 },
+        ],
+        ..granted()
+    };
+    let mut grant = of_physics(new(10, gang.into()));
+    grant.identity.workload = Some(name("train-7b"));
+    grant.dra_claim_id = Some(name("claim-9"));
+    let key = SmallVec::from_slice(b"6f1c2f9e-97f2-4c0b-9f0e-6f8d4f1f7a11");
+    grant.idempotency = Some(Idempotency { owner: Some(TenantNo(1)), key, payload: [0xab; 16] });
+
+    let denied = Denied {
+        pool: None,
+        asks: smallvec![(ClassNo(0), Quanta(49))],
+        ttl: Span::from_secs(60),
+        priority: Priority::Standard,
+        rules_version: 1,
+        cause: DenyCause::Quota { quota: QuotaNo(5), used: 14, requested: 49, limit: 56 },
+    };
+    let renewal = |lease, activity| Renewal { lease: LeaseNo(lease), expires_at: at(7270), activity };
+    let renewed = Renewed { renewals: smallvec![renewal(42, Some(activity())), renewal(43, None)] };
+    let mut revoked = new(100, Revoked { leases: leases(&[42, 43]), grace: Span::from_secs(60) }.into());
+    revoked.identity.tenant = Some(TenantNo(1));
+    revoked.reason = Some(Reason::Operator);
+    let started = TeardownStarted { leases: leases(&[42, 43]), cause: TeardownCause::Ready, closed: false };
+    let mut torn_down = new(135, TornDown { node: NodeNo(300), leases: leases(&[42, 43]) }.into());
+    torn_down.identity.tenant = Some(TenantNo(1));
+    let second = Granted {
+        first_lease: LeaseNo(44),
+        ttl: Span::from_secs(60),
+        members: smallvec![Member { class: ClassNo(0), quanta: Quanta(3), devices: 1 }],
+        ..granted()
+    };
+    // Noticed a second and a half late, and closed at once.
+    let mut expired = Record::new(0, Instant(at(261).0 + 500_000_000), Expired { leases: leases(&[44]), closed: true });
+    expired.effective_at = at(260);
+    expired.identity.tenant = Some(TenantNo(1));
+    vec![
+        grant,
+        of_physics(new(20, denied.into())),
+        of_physics(new(70, renewed.into())),
+        revoked,
+        of_physics(new(130, started.into())),
+        torn_down,
+        of_physics(new(200, second.into())),
+        expired,
+    ]
+}
+
+pub(crate) fn records() -> Vec<Record> {
+    let mut records: Vec<Record> = beginnings().into_iter().map(|body| Record::new(0, NEW_YEAR, body)).collect();
+    records.extend(leasing());
+    records.push(Record { stamp: at(300), effective_at: at(300), ..key_rotation(0) });
+    records.push(Record::new(0, at(360), Body::Unknown { kind: 4_000, bytes: vec![0xca, 0xfe] }));
+    for (sequence, record) in (0u64..).zip(&mut records) {
+        record.sequence = sequence;
+    }
+    records
+}
+
+/// Shows records that a journal holds, to a directory that may know something already.
+pub(crate) fn show_to(directory: &mut Directory, records: &[Record]) -> Vec<Value> {
+    let batch = seal(records);
+    let batch = RawBatch::read(&batch).expect("a batch that was just sealed");
+    let frames = batch.records().map(|frame| frame.expect("a good frame"));
+    frames.map(|frame| directory.show(&frame, &frame.hash()).expect("a record that was just encoded")).collect()
+}
+
+pub(crate) fn show(records: &[Record]) -> Vec<Value> {
+    show_to(&mut Directory::new(), records)
+}
