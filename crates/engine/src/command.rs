@@ -2,7 +2,10 @@
 
 use leasehold_model::body::{Asks, PerPriority};
 use leasehold_model::codec::{DecodeError, Field, Reader};
-use leasehold_model::limits::IDEMPOTENCY_KEY_BYTES_MAX;
+use leasehold_model::limits::{
+    CLASSES_PER_NODE_MAX, CLASSES_PER_REQUEST_MAX, IDEMPOTENCY_KEY_BYTES_MAX, LABELS_PER_NODE_MAX,
+    LEASES_PER_RECORD_MAX,
+};
 use leasehold_model::{
     Activity, AllocationNo, AppInstanceNo, AttachmentNo, ClassNo, ClassSpec, Idempotency, Identity, Instant, LeaseNo,
     LimitKind, Measure, Name, NodeNo, PoolNo, Priority, ProjectNo, Quanta, QuotaNo, QuotaScope, Reason, Span, Strategy,
@@ -197,8 +200,9 @@ impl Request {
         if key.is_empty() || key.len() > IDEMPOTENCY_KEY_BYTES_MAX {
             return Err(Refusal::BadIdempotencyKey { bytes: key.len() });
         }
+        check_lengths(&command)?;
         let mut payload = Vec::with_capacity(128);
-        command.put(&mut payload);
+        put_payload(&command, &mut payload);
         // What the command acts on behalf of is part of what it says.
         identity.project.put(&mut payload);
         identity.user.put(&mut payload);
@@ -211,6 +215,60 @@ impl Request {
         Ok(Self { identity, command, claim: Some(Claim { sealed, scope }) })
     }
 }
+
+/// Refuses what is too long to be written down, with the answer that deciding it would give.
+fn check_lengths(command: &Command) -> Result<(), Refusal> {
+    let leases = match command {
+        Command::Renew(list) => list.len(),
+        Command::Release(list) | Command::ReportActivity(list) => list.len(),
+        Command::Revoke(revoke) => revoke.leases.len(),
+        Command::ConfirmTeardown(confirm) => confirm.leases.len(),
+        Command::Ready(list) | Command::Unfence(list) => list.len(),
+        Command::Request(request) if request.asks.len() > CLASSES_PER_REQUEST_MAX => {
+            return Err(Refusal::TooManyClasses { asked: request.asks.len(), limit: CLASSES_PER_REQUEST_MAX });
+        }
+        Command::PutNode(put) if put.labels.len() > LABELS_PER_NODE_MAX => {
+            return Err(Refusal::TooManyLabels { limit: LABELS_PER_NODE_MAX });
+        }
+        Command::PutNode(put) if put.capacity.len() > CLASSES_PER_NODE_MAX => {
+            return Err(Refusal::TooManyNodeClasses { limit: CLASSES_PER_NODE_MAX });
+        }
+        _ => 0,
+    };
+    if leases > LEASES_PER_RECORD_MAX {
+        return Err(Refusal::TooManyLeases { named: leases, limit: LEASES_PER_RECORD_MAX });
+    }
+    Ok(())
+}
+
+/// The command as it is hashed. A report of more busy time than the format can write is refused
+/// when it is decided, and alone; for the hash it is the most that can be written.
+fn put_payload(command: &Command, payload: &mut Vec<u8>) {
+    let absurd = |activity: &Option<Activity>| activity.is_some_and(|a| a.busy > BUSY_WRITTEN_MAX);
+    let tame = |activity: &mut Option<Activity>| {
+        if let Some(activity) = activity {
+            activity.busy = activity.busy.min(BUSY_WRITTEN_MAX);
+        }
+    };
+    match command {
+        Command::Renew(list) if list.iter().any(|one| absurd(&one.activity)) => {
+            let mut list = list.clone();
+            list.iter_mut().for_each(|one| tame(&mut one.activity));
+            Command::Renew(list).put(payload);
+        }
+        Command::Release(list) | Command::ReportActivity(list) if list.iter().any(|one| absurd(&one.activity)) => {
+            let mut list = list.clone();
+            list.iter_mut().for_each(|one| tame(&mut one.activity));
+            let is_release = matches!(command, Command::Release(_));
+            let tamed = if is_release { Command::Release(list) } else { Command::ReportActivity(list) };
+            tamed.put(payload);
+        }
+        _ => command.put(payload),
+    }
+}
+
+/// Scaled numbers leave room for their unit (`codec::put_scaled`).
+const BUSY_WRITTEN_MAX: u128 = (1 << 120) - 1;
 
 /// Where a key is looked up. A cryptographic hash, so that no tenant can make a key that meets
 /// another tenant's.

@@ -133,13 +133,18 @@ impl Engine {
     /// Looks an idempotency key up: a repeat is answered again, a changed payload is refused.
     fn check_claim(&self, now: Instant, request: &Request) -> Result<Option<Decided>, Refusal> {
         let Some(claim) = &request.claim else { return Ok(None) };
+        let owner = claim.sealed.owner;
+        if let Some(tenant) = owner.filter(|tenant| self.state.tenant(*tenant).is_none()) {
+            return Err(Refusal::UnknownTenant { tenant });
+        }
         let claims = &self.state.claims;
-        match claims.find(claim.scope, now, self.state.settings.idempotency_window) {
+        let window = self.state.settings.idempotency_window;
+        match claims.find(claim.scope, now, window) {
             Some(claimed) if claimed.payload == claim.sealed.payload => {
                 Ok(Some(Decided::Repeated { first: claimed.sequence }))
             }
             Some(claimed) => Err(Refusal::IdempotencyMismatch { sequence: claimed.sequence }),
-            None if claims.of_owner(claim.sealed.owner) >= IDEMPOTENCY_KEYS_PER_TENANT_MAX => {
+            None if claims.is_full(owner, IDEMPOTENCY_KEYS_PER_TENANT_MAX, now, window) => {
                 Err(Refusal::TooManyIdempotencyKeys { limit: IDEMPOTENCY_KEYS_PER_TENANT_MAX })
             }
             None => Ok(None),

@@ -46,8 +46,18 @@ impl Claims {
         self.by_scope.contains_key(&scope)
     }
 
-    pub(crate) fn of_owner(&self, owner: Option<TenantNo>) -> u32 {
-        self.per_owner.get(owner_place(owner)).copied().unwrap_or(0)
+    /// Whether the owner has `limit` claims within `window` of `now`.
+    pub(crate) fn is_full(&self, owner: Option<TenantNo>, limit: u32, now: Instant, window: Span) -> bool {
+        let kept = self.per_owner.get(owner_place(owner)).copied().unwrap_or(0);
+        // Claims that are over without having been swept do not count; they matter at the limit only.
+        kept >= limit && {
+            let over = self.in_order.iter().take_while(|c| is_over(c.stamp, now, window));
+            kept as usize - over.filter(|c| c.owner == owner).count() >= limit as usize
+        }
+    }
+
+    pub(crate) fn newest(&self) -> Option<&InOrder> {
+        self.in_order.back()
     }
 
     pub(crate) fn claim(&mut self, entry: InOrder, claimed: Claimed) {

@@ -316,6 +316,17 @@ impl State {
         }
     }
 
+    /// Takes the first entry out of the heap; its lease has none until it is armed again.
+    pub(crate) fn take_timer(&mut self, first: Entry) {
+        let taken = self.timers.pop();
+        assert_eq!(taken, Some(first), "the entry that was looked at is the one that is taken");
+        if !first.is_burst()
+            && let Some(slot) = self.leases.slot(LeaseNo(first.id()))
+        {
+            self.leases.at_mut(slot).timer = NO_TIMER;
+        }
+    }
+
     pub(crate) fn arm_burst(&mut self, quota: QuotaNo, due: Instant) {
         self.timers.push(Entry::new(due, TimerKind::Burst, u64::from(quota.0)));
     }

@@ -59,7 +59,7 @@ pub(crate) struct Checked {
     /// Cut at every size at which a root is wanted, each with the hash of its last record.
     pub(crate) runs: Vec<(Run, Hash)>,
     pub(crate) events: Vec<(Place, KeyEvent)>,
-    pub(crate) flaw: Option<Box<Flaw>>,
+    pub(crate) flaw: Option<Flaw>,
     /// End of the last good batch in the file.
     pub(crate) end: u64,
 }
@@ -74,10 +74,10 @@ pub(crate) fn check(chunk: &Chunk, marks: &[u64]) -> Checked {
             Ok(batch) => {
                 at += batch.bytes_total();
                 let whole = walk.take_batch(batch, offset, &chunk.bytes[at..]);
-                walk.checked.flaw = whole.err().map(Box::new);
+                walk.checked.flaw = whole.err();
                 walk.checked.end = chunk.offset + at as u64;
             }
-            Err(damage) => walk.checked.flaw = Some(Box::new(walk.damaged(damage, &chunk.bytes[at..], offset))),
+            Err(damage) => walk.checked.flaw = Some(walk.damaged(damage, &chunk.bytes[at..], offset)),
         }
     }
     walk.finish()

@@ -21,7 +21,8 @@ const FRAME_BYTES_MIN: usize = 4 + 32;
 /// Something that does not stand, and where.
 #[derive(Debug)]
 pub(crate) struct Flaw {
-    pub(crate) failure: Failure,
+    /// Boxed: it is rarely there, and every record's check may return one.
+    pub(crate) failure: Box<Failure>,
     /// Where a torn write might begin: only damage of the kind that a crash can leave is excused.
     pub(crate) torn_from: Option<u64>,
 }
@@ -30,7 +31,7 @@ impl Flaw {
     pub(crate) fn in_segment(number: u32, offset: u64, sequence: Option<u64>, why: Why) -> Self {
         let mut failure = Failure::new(why);
         (failure.segment, failure.offset, failure.sequence) = (Some(number), Some(offset), sequence);
-        Self { failure, torn_from: None }
+        failure.into()
     }
     pub(crate) fn maybe_torn(mut self, from: u64) -> Self {
         self.torn_from = Some(from);
@@ -40,7 +41,7 @@ impl Flaw {
 
 impl From<Failure> for Flaw {
     fn from(failure: Failure) -> Self {
-        Self { failure, torn_from: None }
+        Self { failure: Box::new(failure), torn_from: None }
     }
 }
 
@@ -64,7 +65,7 @@ pub(crate) enum Piece {
     },
     Batches(Chunk),
     /// Nothing is read after it.
-    Flaw(Box<Flaw>),
+    Flaw(Flaw),
 }
 
 /// Reads the begun segments, one piece after the other.
@@ -139,7 +140,7 @@ impl<'a> ChunkReader<'a> {
             }
             Err(flaw) => {
                 self.ended = true;
-                Some(Piece::Flaw(Box::new(flaw)))
+                Some(Piece::Flaw(flaw))
             }
         }
     }

@@ -120,7 +120,7 @@ impl<'a> Joiner<'a> {
         self.last = checked.last.or(self.last);
         self.bytes += checked.end - begin;
         match checked.flaw {
-            Some(flaw) => Err(*flaw),
+            Some(flaw) => Err(flaw),
             None => Ok(()),
         }
     }

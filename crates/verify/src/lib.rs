@@ -88,7 +88,7 @@ pub fn verify(options: &Options<'_>) -> Result<Report, Failure> {
     let finished = finish(&mut joiner, flaw, &segments, &anchor, trust).map_err(|flaw| Failure {
         agreed_up_to: agreed_up_to.max(joiner.agreed_up_to),
         file: flaw.failure.file.clone().or_else(|| file_of(&flaw.failure, &segments, &options.data)),
-        ..flaw.failure
+        ..*flaw.failure
     });
     let torn_tail = finished?;
     Ok(Report::new(joiner, &anchor, trust, &segments, torn_tail, anchor_slot_damaged, began.elapsed()))
@@ -128,8 +128,8 @@ fn finish(
     joiner.settle()?;
     let records = joiner.size();
     let last_begun = segments.files[..segments.begun].last().map_or(0, |file| file.number);
-    for number in segments.trees.keys().filter(|number| **number > last_begun) {
-        // A tree file is written when its segment holds a record: if it is here, the segment was.
+    // A tree file is written when its segment holds a record: if it is here, the segment was.
+    if let Some(number) = segments.trees.keys().find(|number| **number > last_begun) {
         let ahead = read_trees(segments, *number)?.iter().map(|tree| tree.tree.size()).max();
         return Err(Failure::new(match ahead {
             Some(tree) if tree > records => Why::TreeAhead { tree, records },

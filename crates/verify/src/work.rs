@@ -34,7 +34,7 @@ struct Desk<'a> {
 enum Done {
     Begin(Header, Vec<TreeFile>),
     Batches { begin: u64, checked: Box<Checked> },
-    Flaw(Box<Flaw>),
+    Flaw(Flaw),
 }
 
 impl Desk<'_> {
@@ -53,7 +53,7 @@ impl Desk<'_> {
         match due {
             Done::Begin(header, trees) => self.joiner.begin(header, trees),
             Done::Batches { begin, checked } => self.joiner.join(*checked, begin),
-            Done::Flaw(flaw) => Err(*flaw),
+            Done::Flaw(flaw) => Err(flaw),
         }
     }
 }

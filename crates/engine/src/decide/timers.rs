@@ -26,48 +26,54 @@ impl Engine {
         let mut made = 0;
         let mut run: Option<(Together, Leases)> = None;
         while let Some(due) = self.state.timers.peek().filter(|entry| entry.due() <= now) {
-            if made >= records_max {
-                self.end_run(now, run.take(), out);
-                return false;
-            }
-            self.state.timers.pop();
-            if due.is_burst() {
-                made += u32::from(run.is_some());
-                self.end_run(now, run.take(), out);
-                made += u32::from(self.end_burst(now, due, out));
+            let together = if due.is_burst() { None } else { self.comes_due(due) };
+            if !due.is_burst() && together.is_none() {
                 continue;
             }
-            let Some(together) = self.comes_due(due) else { continue };
             let lease = LeaseNo(due.id());
-            match &mut run {
-                // A record names leases in rising order; the heap hands them out that way.
-                Some((open, leases))
-                    if *open == together
-                        && leases.0.len() < LEASES_PER_RECORD_MAX
-                        && leases.0.last().is_none_or(|last| *last < lease) =>
-                {
-                    leases.0.push(lease);
-                }
-                _ => {
-                    made += u32::from(run.is_some());
-                    self.end_run(now, run.take(), out);
-                    run = Some((together, Leases([lease].into_iter().collect())));
-                }
+            // A record names leases in rising order; the heap hands them out that way.
+            if let (Some((open, leases)), Some(together)) = (&mut run, together)
+                && *open == together
+                && leases.0.len() < LEASES_PER_RECORD_MAX
+                && leases.0.last().is_none_or(|last| *last < lease)
+            {
+                self.state.take_timer(due);
+                leases.0.push(lease);
+                continue;
+            }
+            // Sealing may sweep the heap: what comes next is looked at again after it.
+            if let Some(run) = run.take() {
+                self.end_run(now, run, out);
+                made += 1;
+                continue;
+            }
+            if made >= records_max {
+                return false;
+            }
+            self.state.take_timer(due);
+            match together {
+                Some(together) => run = Some((together, Leases([lease].into_iter().collect()))),
+                None => made += u32::from(self.end_burst(now, due, out)),
             }
         }
-        self.end_run(now, run, out);
+        if let Some(run) = run {
+            self.end_run(now, run, out);
+        }
         true
     }
 
-    /// Whether the entry is the lease's own and true; one that came up early goes back to its place.
+    /// What the first entry stands for, if it is its lease's own and true. One that is not is taken
+    /// out; one that came up early goes back to its place.
     fn comes_due(&mut self, due: Entry) -> Option<Together> {
-        let slot = self.state.leases.slot(LeaseNo(due.id()))?;
-        let lease = self.state.leases.at_mut(slot);
-        if lease.timer != due {
+        let slot = self.state.leases.slot(LeaseNo(due.id()));
+        let own = slot.filter(|slot| self.state.leases.at(*slot).timer == due);
+        let Some(slot) = own else {
+            self.state.timers.pop();
             return None;
-        }
-        lease.timer = crate::state::NO_TIMER;
+        };
+        let lease = self.state.leases.at(slot);
         if lease.true_timer() != Some(due) {
+            self.state.take_timer(due);
             self.state.arm(slot);
             return None;
         }
@@ -81,8 +87,7 @@ impl Engine {
     }
 
     /// Seals the leases that come due together.
-    fn end_run(&mut self, now: Instant, run: Option<(Together, Leases)>, out: &mut Batch) {
-        let Some((together, leases)) = run else { return };
+    fn end_run(&mut self, now: Instant, (together, leases): (Together, Leases), out: &mut Batch) {
         let closed = together.closed;
         let body: Body = match together.phase {
             Phase::Active => Expired { leases, closed }.into(),

@@ -15,7 +15,15 @@ fn over_the_base_a_lease_ends_with_the_episode() {
         120 show quotas
         160
         ",
-        expect![[""]],
+        expect![[r#"
+            0 a quota q: burst 10
+            0 a granted #0 core 10 on n1 to 3600
+            100 a granted #1 core 3 on n1 to 160, capped by q
+            110 a granted #2 core 2 on n1 to 160, capped by q
+            120 a denied: q used 15, requested 1, limit 15
+              q used 15 of burst 10..15 for 1m, episode since 100
+            160 a expired #1 #2
+        "#]],
     );
 }
 
@@ -26,7 +34,10 @@ fn a_short_lease_is_not_made_longer() {
         0 op quota q a core burst=10..15/60s
         0 a grant core 12 ttl=20s
         ",
-        expect![[""]],
+        expect![[r#"
+            0 a quota q: burst 10
+            0 a granted #0 core 12 on n1 to 20
+        "#]],
     );
 }
 
@@ -43,7 +54,16 @@ fn burst_cannot_be_renewed_for_ever() {
         60
         60 show quotas
         ",
-        expect![[""]],
+        expect![[r#"
+            0 a quota q: burst 10
+            0 a granted #0 core 10 on n2 to 30
+            0 a granted #1 core 5 on n2 to 30
+            20 a renewed #0 to 50, #1 to 50
+            40 a renewed #0 to 60, #1 to 60
+            50 refused: burst_over
+            60 a expired #0 #1, closed
+              q used 0 of burst 10..15 for 1m, episode since 0, below since 60
+        "#]],
     );
 }
 
@@ -58,7 +78,16 @@ fn what_was_granted_long_before_is_not_cut_but_not_renewed_while_over() {
         20 show leases
         70 a renew #0 ttl=1h
         ",
-        expect![[""]],
+        expect![[r#"
+            0 a quota q: burst 10
+            0 a granted #0 core 10 on n2 to 3600
+            10 a granted #1 core 5 on n2 to 70, capped by q
+            20 refused: burst_over
+              #0 active core 10 0..3600
+              #1 active core 5 10..70
+            70 a expired #1, closed
+            70 a renewed #0 to 3670
+        "#]],
     );
 }
 
@@ -75,7 +104,18 @@ fn burst_cannot_be_asked_for_again_before_it_was_away_for_as_long() {
         120 a grant core 5 node=n2
         120 show quotas
         ",
-        expect![[""]],
+        expect![[r#"
+            0 a quota q: burst 10
+            0 a granted #0 core 10 on n2 to 3600
+            0 a granted #1 core 5 on n2 to 60, capped by q
+            60 a expired #1, closed
+            60 a denied: burst of q over at 60
+              q used 10 of burst 10..15 for 1m, episode since 0, below since 60
+            119 a denied: burst of q over at 60
+            120 a burst of q ended
+            120 a granted #2 core 5 on n2 to 180, capped by q
+              q used 15 of burst 10..15 for 1m, episode since 120
+        "#]],
     );
 }
 
@@ -94,7 +134,18 @@ fn burst_cannot_be_swapped_into() {
         61 a grant core 5 node=n2
         61 show quotas
         ",
-        expect![[""]],
+        expect![[r#"
+            0 a quota q: burst 10
+            0 a granted #0 core 15 on n2 to 60, capped by q
+            30 a released #0, closed
+            40 a granted #1 core 10 on n2 to 3640
+              q used 10 of burst 10..15 for 1m, episode since 0, below since 30
+            50 a granted #2 core 5 on n2 to 60, capped by q
+              q used 15 of burst 10..15 for 1m, episode since 0
+            60 a expired #2, closed
+            61 a denied: burst of q over at 60
+              q used 10 of burst 10..15 for 1m, episode since 0, below since 60
+        "#]],
     );
 }
 
@@ -112,7 +163,16 @@ fn dipping_below_does_not_end_the_episode() {
         119
         120
         ",
-        expect![[""]],
+        expect![[r#"
+            0 a quota q: burst 10
+            0 a granted #0 core 10 on n2 to 3600
+            0 a granted #1 core 5 on n2 to 60, capped by q
+            30 a released #1, closed
+            50 a granted #2 core 5 on n2 to 60, capped by q
+            60 a expired #2, closed
+            100 a denied: burst of q over at 60
+            120 a burst of q ended
+        "#]],
     );
 }
 
@@ -125,7 +185,13 @@ fn within_the_base_nothing_is_shortened_even_in_an_episode() {
         60 a grant core 10 node=n2
         61 a renew #1 ttl=2h
         ",
-        expect![[""]],
+        expect![[r#"
+            0 a quota q: burst 10
+            0 a granted #0 core 15 on n2 to 60, capped by q
+            60 a expired #0, closed
+            60 a granted #1 core 10 on n2 to 3660
+            61 a renewed #1 to 7261
+        "#]],
     );
 }
 
@@ -141,7 +207,16 @@ fn teardown_keeps_use_over_the_base() {
         70 show quotas
         130
         ",
-        expect![[""]],
+        expect![[r#"
+            0 a quota q: burst 10
+            0 a granted #0 core 10 on n1 to 3600
+            0 a granted #1 core 5 on n1 to 60, capped by q
+            60 a expired #1
+              q used 15 of burst 10..15 for 1m, episode since 0
+            70 a torn down #1 on n1
+              q used 10 of burst 10..15 for 1m, episode since 0, below since 70
+            130 a burst of q ended
+        "#]],
     );
 }
 
@@ -154,7 +229,12 @@ fn the_ceiling_is_absolute() {
         0 a grant core 15
         0 a grant core 1
         ",
-        expect![[""]],
+        expect![[r#"
+            0 a quota q: burst 10
+            0 a denied: q used 0, requested 16, limit 15
+            0 a granted #0 core 15 on n1 to 60, capped by q
+            0 a denied: q used 15, requested 1, limit 15
+        "#]],
     );
 }
 
@@ -168,7 +248,13 @@ fn the_shortest_of_several_bursts_counts() {
         0 a grant core 2 node=n2
         0 a grant core 2 node=n1
         ",
-        expect![[""]],
+        expect![[r#"
+            0 a quota long: burst 1
+            0 a quota short: burst 0
+            0 a quota middle: burst 1
+            0 a granted #0 core 2 on n2 to 60, capped by short
+            0 a granted #1 core 2 on n1 to 60, capped by short
+        "#]],
     );
 }
 
@@ -190,7 +276,22 @@ fn changing_the_limit_changes_the_episode() {
         100
         100 show quotas
         ",
-        expect![[""]],
+        expect![[r#"
+            0 a quota q: burst 10
+            0 a granted #0 core 15 on n2 to 60, capped by q
+            10 a quota q: burst 15
+              q used 15 of burst 15..20 for 1m, episode since 0, below since 10
+            20 a quota q: burst 12
+              q used 15 of burst 12..20 for 30s, episode since 0
+            30 a quota q: hard 20
+              q used 15 of hard 20
+            40 a quota q: burst 12
+              q used 15 of burst 12..20 for 1m, episode since 40
+            60 a expired #0, closed
+            60 a quota q: burst 15
+            100 a burst of q ended
+              q used 0 of burst 15..20 for 40s
+        "#]],
     );
 }
 
@@ -204,6 +305,12 @@ fn a_restart_does_not_lengthen_an_episode() {
         100 op started
         100
         ",
-        expect![[""]],
+        expect![[r#"
+            0 a quota q: burst 10
+            0 a granted #0 core 15 on n2 to 60, capped by q
+            20 a released #0, closed
+            100 a burst of q ended since 80
+            100 - journal.started
+        "#]],
     );
 }

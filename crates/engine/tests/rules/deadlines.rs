@@ -11,7 +11,11 @@ fn an_expiry_takes_effect_at_the_deadline_however_late_it_is_noticed() {
         500
         500 show leases
         ",
-        expect![[""]],
+        expect![[r#"
+            0 a granted #0 gpu 7[0] on n1 to 60
+            500 a expired #0 since 60
+              #0 expired gpu 7 0..60 ended 60, teardown to 620
+        "#]],
     );
 }
 
@@ -25,7 +29,14 @@ fn also_after_a_restart() {
         500
         500 show leases
         ",
-        expect![[""]],
+        expect![[r#"
+            0 a granted #0 gpu 7[0] on n1 to 60
+            0 a granted #1 core 5 on n2 to 90
+            500 a expired #0 since 60
+            500 a expired #1, closed since 90
+            500 - journal.started
+              #0 expired gpu 7 0..60 ended 60, teardown to 620
+        "#]],
     );
 }
 
@@ -37,7 +48,12 @@ fn a_lease_released_after_its_deadline_ended_at_its_deadline() {
         61 a release #0
         61 show leases
         ",
-        expect![[""]],
+        expect![[r#"
+            0 a granted #0 gpu 7[0] on n1 to 60
+            61 a expired #0 since 60
+            61 refused: lease_expired
+              #0 expired gpu 7 0..60 ended 60, teardown to 181
+        "#]],
     );
 }
 
@@ -52,7 +68,18 @@ fn renewing_at_or_after_the_deadline_is_refused() {
         119.999999999 a renew #0 ttl=60s
         300 a renew #0 ttl=60s
         ",
-        expect![[""]],
+        expect![[r#"
+            0 a granted #0 core 1 on n1 to 60
+            0 a granted #1 core 1 on n1 to 60
+            59.999999999 a renewed #0 to 119.999999999
+            60 a expired #1
+            60 refused: lease_expired
+            119.999999999 a expired #0
+            119.999999999 refused: lease_expired
+            300 a fenced #1 since 180
+            300 a fenced #0 since 239.999999999
+            300 refused: lease_fenced
+        "#]],
     );
 }
 
@@ -67,7 +94,14 @@ fn a_renewal_replaces_the_deadline_and_may_shorten_it() {
         21 show leases
         22
         ",
-        expect![[""]],
+        expect![[r#"
+            0 a granted #0 core 1 on n1 to 3600
+            10 a renewed #0 to 40
+            20 a renewed #0 to 50
+            21 a renewed #0 to 21.000000001
+              #0 active core 1 0..21.000000001
+            22 a expired #0 since 21.000000001
+        "#]],
     );
 }
 
@@ -83,7 +117,13 @@ fn a_deadline_moved_back_and_forth_comes_due_once() {
         200
         200 show leases
         ",
-        expect![[""]],
+        expect![[r#"
+            0 a granted #0 core 1 on n1 to 100
+            10 a renewed #0 to 30
+            20 a renewed #0 to 100
+            200 a expired #0 since 100
+              #0 expired core 1 0..100 ended 100, teardown to 320
+        "#]],
     );
 }
 
@@ -97,7 +137,13 @@ fn a_renewal_does_not_test_capacity_quotas_again() {
         20 a renew #0 ttl=2h
         20 a grant core 1
         ",
-        expect![[""]],
+        expect![[r#"
+            0 a quota q: hard 10
+            0 a granted #0 core 10 on n1 to 3600
+            10 a quota q: hard 5
+            20 a renewed #0 to 7220
+            20 a denied: q used 10, requested 1, limit 5
+        "#]],
     );
 }
 
@@ -114,7 +160,17 @@ fn renewals_stop_at_the_pools_lifetime() {
         70 a renew #0 ttl=20s
         100
         ",
-        expect![[""]],
+        expect![[r#"
+            0 - pool.put
+            0 a tenant.put
+            0 a granted #0 core 1 on n1 to 60
+            0 a granted #1 core 1 on n1 to 60 guaranteed
+            50 a renewed #0 to 100, #1 to 130
+            60 a renewed #1 to 140
+            60   but #0: lifetime_reached
+            70 a renewed #0 to 90
+            100 a expired #0 since 90
+        "#]],
     );
 }
 
@@ -125,7 +181,10 @@ fn a_grant_is_no_longer_than_the_lifetime() {
         0 op pool main lifetime=100s
         0 a grant core 1 ttl=10m
         ",
-        expect![[""]],
+        expect![[r#"
+            0 - pool.put
+            0 refused: ttl_too_long
+        "#]],
     );
 }
 
@@ -138,7 +197,12 @@ fn a_lifetime_cut_below_age_stops_renewals_and_ends_nothing() {
         110 a renew #0 ttl=2h
         110 show leases
         ",
-        expect![[""]],
+        expect![[r#"
+            0 a granted #0 core 1 on n1 to 3600
+            100 - pool.put
+            110 refused: lifetime_reached
+              #0 active core 1 0..3600
+        "#]],
     );
 }
 
@@ -155,7 +219,16 @@ fn pools_cap_the_ttl_per_priority() {
         1 a renew #1 ttl=11m
         1 a renew #1 ttl=10m
         ",
-        expect![[""]],
+        expect![[r#"
+            0 - pool.put
+            0 refused: ttl_too_long
+            0 a granted #0 core 1 on n1 to 3600
+            0 refused: ttl_too_long
+            0 a granted #1 core 1 on n1 to 600 scavenger
+            1 refused: ttl_too_long
+            1 refused: ttl_too_long
+            1 a renewed #1 to 601
+        "#]],
     );
 }
 
@@ -166,7 +239,10 @@ fn a_pool_that_was_not_named_shortens_the_ttl() {
         0 op pool main ttl=1h
         0 a grant core 1 ttl=2h
         ",
-        expect![[""]],
+        expect![[r#"
+            0 - pool.put
+            0 refused: ttl_too_long
+        "#]],
     );
 }
 
@@ -181,6 +257,13 @@ fn where_a_pool_sets_none_the_settings_cap_the_ttl() {
         1 a grant core 1 ttl=61m
         1 a grant core 1 ttl=2h pool=main
         ",
-        expect![[""]],
+        expect![[r#"
+            0 - settings.changed
+            0 refused: ttl_too_long
+            0 a granted #0 core 1 on n1 to 3600
+            1 - pool.put
+            1 a granted #1 core 1 on n1 to 3661
+            1 a granted #2 core 1 on n1 to 7201
+        "#]],
     );
 }

@@ -13,7 +13,13 @@ fn the_same_request_is_answered_with_the_first_record() {
         3 a release #0 key=r
         3 show leases
         ",
-        expect![[""]],
+        expect![[r#"
+            0 a granted #0 core 1 on n1 to 3600
+            1 repeated: record 11
+            2 a released #0
+            3 repeated: record 12
+              #0 releasing core 1 0..3600 ended 2, teardown to 122
+        "#]],
     );
 }
 
@@ -26,7 +32,12 @@ fn denials_are_answered_again() {
         1 a grant core 500 key=k
         1 a grant core 500 key=l
         ",
-        expect![[""]],
+        expect![[r#"
+            0 a denied: core requested 500, most free 200
+            1 - node.put
+            1 repeated: record 11
+            1 a granted #0 core 500 on n3 to 3601
+        "#]],
     );
 }
 
@@ -43,7 +54,16 @@ fn another_payload_under_the_same_key_is_a_mismatch() {
         1 a grant core 1 key=k user=a/u
         1 a release #0 key=k
         ",
-        expect![[""]],
+        expect![[r#"
+            0 a project.put
+            0 a user.put
+            0 a granted #0 core 1 on n1 to 3600
+            1 refused: idempotency_mismatch
+            1 refused: idempotency_mismatch
+            1 refused: idempotency_mismatch
+            1 refused: idempotency_mismatch
+            1 refused: idempotency_mismatch
+        "#]],
     );
 }
 
@@ -57,7 +77,13 @@ fn an_invalid_request_claims_nothing() {
         1 a grant core 1 key=k
         2 a grant core 1 key=k
         ",
-        expect![[""]],
+        expect![[r#"
+            0 refused: zero_ttl
+            0 refused: unknown_class
+            0 refused: lease_not_found
+            1 a granted #0 core 1 on n1 to 3601
+            2 repeated: record 11
+        "#]],
     );
 }
 
@@ -72,7 +98,14 @@ fn keys_live_for_a_window_by_stamp() {
         150 a grant core 1 key=k
         200 a grant core 1 key=k
         ",
-        expect![[""]],
+        expect![[r#"
+            0 - settings.changed
+            0 a granted #0 core 1 on n1 to 3600
+            99.999999999 repeated: record 12
+            100 a granted #1 core 1 on n1 to 3700
+            150 repeated: record 13
+            200 a granted #2 core 1 on n1 to 3800
+        "#]],
     );
 }
 
@@ -85,7 +118,12 @@ fn a_key_that_is_over_may_be_used_for_something_else() {
         100 a grant core 2 key=k
         101 a grant core 1 key=k
         ",
-        expect![[""]],
+        expect![[r#"
+            0 - settings.changed
+            0 a granted #0 core 1 on n1 to 3600
+            100 a granted #1 core 2 on n1 to 3700
+            101 refused: idempotency_mismatch
+        "#]],
     );
 }
 
@@ -102,7 +140,16 @@ fn keys_belong_to_a_tenant_and_a_principal() {
         6 b grant core 1 key=k token=1
         7 op beat key=k
         ",
-        expect![[""]],
+        expect![[r#"
+            0 a granted #0 core 1 on n1 to 3600
+            1 b granted #1 core 1 on n1 to 3601
+            2 a granted #2 core 1 on n1 to 3602
+            3 a granted #3 core 1 on n1 to 3603
+            4 - journal.heartbeat
+            5 repeated: record 11
+            6 repeated: record 12
+            7 repeated: record 15
+        "#]],
     );
 }
 
@@ -116,7 +163,14 @@ fn an_operators_key_stays_the_operators_on_a_tenants_lease() {
         2 op revoke #0 #1 grace=1h key=k
         3 a release #0 key=k
         ",
-        expect![[""]],
+        expect![[r#"
+            0 a granted #0 core 1 on n1 to 3600
+            0 b granted #1 core 1 on n1 to 3600
+            1 a revoked #0, grace 1h (operator)
+            1 b revoked #1, grace 1h (operator)
+            2 repeated: record 13
+            3 a released #0
+        "#]],
     );
 }
 
@@ -128,7 +182,12 @@ fn a_partial_refusal_is_sealed_and_repeated() {
         1 a release #0 #7 key=k
         2 a release #0 #7 key=k
         ",
-        expect![[""]],
+        expect![[r#"
+            0 a granted #0 core 1 on n1 to 3600
+            1 a released #0
+            1   but #7: lease_not_found
+            2 repeated: record 12
+        "#]],
     );
 }
 
@@ -140,6 +199,10 @@ fn keys_survive_a_restart() {
         10 op started
         11 a grant core 1 key=k
         ",
-        expect![[""]],
+        expect![[r#"
+            0 a granted #0 core 1 on n1 to 3600
+            10 - journal.started
+            11 repeated: record 11
+        "#]],
     );
 }

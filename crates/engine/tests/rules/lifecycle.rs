@@ -13,7 +13,12 @@ fn released_by_its_holder() {
         10:31 op confirm n1 #0
         10:31 show leases
         ",
-        expect![[""]],
+        expect![[r#"
+            10:00 a granted #0 gpu 7[0] on n1 to 12:00
+            10:30 a released #0
+              #0 releasing gpu 7 10:00..12:00 ended 10:30, teardown to 10:32
+            10:31 a torn down #0 on n1
+        "#]],
     );
 }
 
@@ -26,7 +31,12 @@ fn expired_at_its_deadline() {
         11:00 show leases
         11:01 op confirm n1 #0
         ",
-        expect![[""]],
+        expect![[r#"
+            10:00 a granted #0 gpu 7[0] on n1 to 11:00
+            11:00 a expired #0
+              #0 expired gpu 7 10:00..11:00 ended 11:00, teardown to 11:02
+            11:01 a torn down #0 on n1
+        "#]],
     );
 }
 
@@ -41,7 +51,14 @@ fn revoked_torn_down_and_closed() {
         260 show leases
         270 op confirm n1 #0
         ",
-        expect![[""]],
+        expect![[r#"
+            100 a granted #0 gpu 7[0] on n1 to 3700
+            200 a revoked #0, grace 1m (operator)
+              #0 revoking gpu 7 100..3700 grace to 260
+            260 a teardown of #0, grace_ended
+              #0 tearing_down gpu 7 100..3700 ended 260, teardown to 380
+            270 a torn down #0 on n1
+        "#]],
     );
 }
 
@@ -58,7 +75,22 @@ fn an_unconfirmed_teardown_is_fenced_and_only_an_operator_clears_it() {
         400 op unfence #0
         400 show capacity
         ",
-        expect![[""]],
+        expect![[r#"
+            100 a granted #0 gpu 7[0] on n1 to 3700
+            200 a released #0
+            320 a fenced #0
+            321 refused: lease_fenced
+              #0 fenced gpu 7 100..3700 ended 200
+              n1 gpu: fenced 7, idle 7 devices [7, 0]
+              n1 cpu: idle 8000
+              n1 core: idle 200
+              n2 core: idle 200
+            400 a unfenced #0
+              n1 gpu: idle 14 devices [0, 0]
+              n1 cpu: idle 8000
+              n1 core: idle 200
+              n2 core: idle 200
+        "#]],
     );
 }
 
@@ -70,7 +102,11 @@ fn denied() {
         101 a grant gpu 1
         101 show leases
         ",
-        expect![[""]],
+        expect![[r#"
+            100 a granted #0 gpu 14[0,1] on n1 to 3700
+            101 a denied: gpu requested 7, most free 0
+              #0 active gpu 14 100..3700
+        "#]],
     );
 }
 
@@ -123,6 +159,95 @@ fn every_arrow_and_no_other() {
             table.push_str(&format!("  {verb:8} {answer}\n"));
         }
     }
-    let expected: Expect = expect![[""]];
+    let expected: Expect = expect![[r#"
+        active:
+          renew    ok
+          release  ok
+          revoke   ok
+          ready    lease_not_revoking
+          confirm  lease_not_tearing_down
+          unfence  lease_not_fenced
+          report   ok
+        revoking:
+          renew    lease_revoking
+          release  ok
+          revoke   lease_revoking
+          ready    ok
+          confirm  lease_not_tearing_down
+          unfence  lease_not_fenced
+          report   ok
+        releasing:
+          renew    lease_released
+          release  lease_released
+          revoke   lease_released
+          ready    lease_released
+          confirm  ok
+          unfence  lease_not_fenced
+          report   lease_released
+        expired:
+          renew    lease_expired
+          release  lease_expired
+          revoke   lease_expired
+          ready    lease_expired
+          confirm  ok
+          unfence  lease_not_fenced
+          report   lease_expired
+        tearing down:
+          renew    lease_revoked
+          release  lease_revoked
+          revoke   lease_revoked
+          ready    lease_revoked
+          confirm  ok
+          unfence  lease_not_fenced
+          report   lease_revoked
+        fenced:
+          renew    lease_fenced
+          release  lease_fenced
+          revoke   lease_fenced
+          ready    lease_fenced
+          confirm  lease_fenced
+          unfence  ok
+          report   lease_fenced
+        closed, released:
+          renew    lease_released
+          release  lease_released
+          revoke   lease_released
+          ready    lease_released
+          confirm  lease_released
+          unfence  lease_released
+          report   lease_released
+        closed, expired:
+          renew    lease_expired
+          release  lease_expired
+          revoke   lease_expired
+          ready    lease_expired
+          confirm  lease_expired
+          unfence  lease_expired
+          report   lease_expired
+        closed, revoked:
+          renew    lease_revoked
+          release  lease_revoked
+          revoke   lease_revoked
+          ready    lease_revoked
+          confirm  lease_revoked
+          unfence  lease_revoked
+          report   lease_revoked
+        closed, fence cleared:
+          renew    lease_fenced
+          release  lease_fenced
+          revoke   lease_fenced
+          ready    lease_fenced
+          confirm  lease_fenced
+          unfence  lease_fenced
+          report   lease_fenced
+        closed long ago:
+          renew    lease_not_found
+          release  lease_not_found
+          revoke   lease_not_found
+          ready    lease_not_found
+          confirm  lease_not_found
+          unfence  lease_not_found
+          report   lease_not_found
+    "#]];
     expected.assert_eq(&table);
 }

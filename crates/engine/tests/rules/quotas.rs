@@ -13,7 +13,13 @@ fn the_cut_seals_first() {
         2 a grant core 8 node=n2
         2 show quotas
         ",
-        expect![[""]],
+        expect![[r#"
+            0 a quota q: hard 200
+            0 a granted #0 core 190 on n1 to 3600
+            1 a quota q: hard 195
+            2 a denied: q used 190, requested 8, limit 195
+              q used 190 of hard 195
+        "#]],
     );
 }
 
@@ -28,7 +34,14 @@ fn the_ask_seals_first() {
         2 show quotas
         3 a grant core 1
         ",
-        expect![[""]],
+        expect![[r#"
+            0 a quota q: hard 200
+            0 a granted #0 core 190 on n1 to 3600
+            1 a granted #1 core 8 on n2 to 3601
+            2 a quota q: hard 195
+              q used 198 of hard 195
+            3 a denied: q used 198, requested 1, limit 195
+        "#]],
     );
 }
 
@@ -45,7 +58,16 @@ fn a_limit_below_use_stops_grants_and_touches_nothing_that_runs() {
         4 a release #0
         4 a grant core 1
         ",
-        expect![[""]],
+        expect![[r#"
+            0 a quota q: hard 100
+            0 a granted #0 core 100 on n1 to 3600
+            1 a quota q: hard 10
+            2 a denied: q used 100, requested 1, limit 10
+              #0 active core 100 0..3600
+            3 a renewed #0 to 7203
+            4 a released #0
+            4 a denied: q used 100, requested 1, limit 10
+        "#]],
     );
 }
 
@@ -60,7 +82,14 @@ fn used_counts_what_is_being_torn_down() {
         2 op confirm n1 #0
         2 a grant core 10 node=n2
         ",
-        expect![[""]],
+        expect![[r#"
+            0 a quota q: hard 10
+            0 a granted #0 core 10 on n1 to 3600
+            1 a released #0
+            1 a denied: q used 10, requested 1, limit 10
+            2 a torn down #0 on n1
+            2 a granted #1 core 10 on n2 to 3602
+        "#]],
     );
 }
 
@@ -74,7 +103,13 @@ fn the_whole_limit_may_be_used_and_zero_means_none() {
         0 a grant core 10
         0 b grant core 1
         ",
-        expect![[""]],
+        expect![[r#"
+            0 a quota q: hard 10
+            0 b quota z: hard 0
+            0 a denied: q used 0, requested 11, limit 10
+            0 a granted #0 core 10 on n1 to 3600
+            0 b denied: z used 0, requested 1, limit 0
+        "#]],
     );
 }
 
@@ -88,7 +123,14 @@ fn soft_limits_admit_and_mark() {
         0 show leases
         0 show quotas
         ",
-        expect![[""]],
+        expect![[r#"
+            0 a quota q: soft 10
+            0 a granted #0 core 10 on n1 to 3600
+            0 a granted #1 core 1 on n1 to 3600, over soft q
+              #0 active core 10 0..3600
+              #1 active core 1 0..3600 over_soft
+              q used 11 of soft 10
+        "#]],
     );
 }
 
@@ -107,7 +149,19 @@ fn per_tenant() {
         0 a grant core 2
         0 show quotas
         ",
-        expect![[""]],
+        expect![[r#"
+            0 a quota h: hard 10
+            0 a quota s: soft 5
+            0 a quota u: burst 7
+            0 a granted #0 core 4 on n1 to 3600
+            0 b granted #1 core 100 on n1 to 3600
+            0 a granted #2 core 2 on n1 to 3600, over soft s
+            0 a granted #3 core 2 on n1 to 60, over soft s, capped by u
+            0 a denied: u used 8, requested 2, limit 9
+              h used 8 of hard 10
+              s used 8 of soft 5
+              u used 8 of burst 7..9 for 1m, episode since 0
+        "#]],
     );
 }
 
@@ -124,7 +178,18 @@ fn per_project() {
         0 a/p grant core 2
         0 show quotas
         ",
-        expect![[""]],
+        expect![[r#"
+            0 a project.put
+            0 a quota h: hard 10
+            0 a quota s: soft 5
+            0 a quota u: burst 7
+            0 a granted #0 core 100 on n1 to 3600
+            0 a granted #1 core 8 on n1 to 60, over soft s, capped by u
+            0 a denied: u used 8, requested 2, limit 9
+              h used 8 of hard 10
+              s used 8 of soft 5
+              u used 8 of burst 7..9 for 1m, episode since 0
+        "#]],
     );
 }
 
@@ -140,7 +205,17 @@ fn per_class() {
         0 a grant core 5
         0 show quotas
         ",
-        expect![[""]],
+        expect![[r#"
+            0 a quota h: hard 7
+            0 a quota s: soft 500
+            0 a quota u: burst 5
+            0 a granted #0 gpu 1[0] #1 cpu 1000 #2 core 6 on n1 to 60, over soft s, capped by u
+            0 a denied: h used 1, requested 7, limit 7
+            0 a denied: u used 6, requested 5, limit 10
+              h used 1 of hard 7
+              s used 1000 of soft 500
+              u used 6 of burst 5..10 for 1m, episode since 0
+        "#]],
     );
 }
 
@@ -159,7 +234,20 @@ fn per_pool() {
         0 a grant core 95
         0 show quotas
         ",
-        expect![[""]],
+        expect![[r#"
+            0 - pool.put
+            0 - node.put
+            0 a quota h: hard 10
+            0 a quota s: soft 5
+            0 a quota u: burst 7
+            0 a granted #0 core 50 on n1 to 3600
+            0 a granted #1 core 8 on n3 to 60, over soft s, capped by u
+            0 a denied: u used 8, requested 2, limit 9
+            0 a granted #2 core 95 on n1 to 3600
+              h used 8 of hard 10
+              s used 8 of soft 5
+              u used 8 of burst 7..9 for 1m, episode since 0
+        "#]],
     );
 }
 
@@ -176,7 +264,18 @@ fn per_node_one() {
         0 a grant core 2
         0 show quotas
         ",
-        expect![[""]],
+        expect![[r#"
+            0 a quota h: hard 10
+            0 a quota s: soft 5
+            0 a quota u: burst 7
+            0 a granted #0 core 50 on n1 to 3600
+            0 a granted #1 core 8 on n2 to 60, over soft s, capped by u
+            0 a denied: u used 8, requested 2, limit 9
+            0 a granted #2 core 2 on n1 to 3600
+              h used 8 of hard 10
+              s used 8 of soft 5
+              u used 8 of burst 7..9 for 1m, episode since 0
+        "#]],
     );
 }
 
@@ -194,7 +293,18 @@ fn per_node_each() {
         0 a grant core 2
         0 show quotas
         ",
-        expect![[""]],
+        expect![[r#"
+            0 a quota h: hard 10
+            0 a quota s: soft 5
+            0 a granted #0 core 6 on n1 to 3600, over soft s
+            0 a granted #1 core 5 on n2 to 3600
+            0 a denied: h used 6, requested 5, limit 10
+            0 a granted #2 core 5 on n2 to 3600, over soft s
+            0 a granted #3 core 4 on n1 to 3600, over soft s
+            0 a denied: h used 10, requested 2, limit 10
+              h used 20 of hard 10
+              s used 20 of soft 5
+        "#]],
     );
 }
 
@@ -213,7 +323,20 @@ fn per_priority() {
         0 a grant core 2 prio=scavenger
         0 show quotas
         ",
-        expect![[""]],
+        expect![[r#"
+            0 a tenant.put
+            0 a quota h: hard 10
+            0 a quota s: soft 5
+            0 a quota u: burst 7
+            0 a granted #0 core 10 on n1 to 3600 guaranteed
+            0 a denied: h used 10, requested 1, limit 10
+            0 a granted #1 core 6 on n1 to 3600, over soft s
+            0 a granted #2 core 8 on n1 to 60 scavenger, capped by u
+            0 a denied: u used 8, requested 2, limit 9
+              h used 10 of hard 10
+              s used 6 of soft 5
+              u used 8 of burst 7..9 for 1m, episode since 0
+        "#]],
     );
 }
 
@@ -229,7 +352,16 @@ fn lease_counts() {
         0 a grant core 1
         0 show quotas
         ",
-        expect![[""]],
+        expect![[r#"
+            0 a quota h: hard 3
+            0 a quota g: soft 0
+            0 a granted #0 core 100 on n1 to 3600
+            0 a denied: h used 1, requested 3, limit 3
+            0 a granted #1 gpu 1[0] #2 cpu 1000 on n1 to 3600, over soft g
+            0 a denied: h used 3, requested 1, limit 3
+              h used 3 of hard 3
+              g used 1 of soft 0
+        "#]],
     );
 }
 
@@ -247,7 +379,17 @@ fn distinct_nodes() {
         1 a grant core 1 node=n3
         1 show quotas
         ",
-        expect![[""]],
+        expect![[r#"
+            0 - node.put
+            0 a quota q: hard 2
+            0 a granted #0 core 1 on n1 to 3600
+            0 a granted #1 core 1 on n2 to 3600
+            0 a denied: q used 2, requested 1, limit 2
+            0 a granted #2 core 10 on n1 to 3600
+            0 a released #1, closed
+            1 a granted #3 core 1 on n3 to 3601
+              q used 2 of hard 2
+        "#]],
     );
 }
 
@@ -262,7 +404,14 @@ fn a_quota_of_nodes_filters_candidates_and_is_named_when_none_is_left() {
         0 a grant core 195
         0 a grant core 300
         ",
-        expect![[""]],
+        expect![[r#"
+            0 - node.put
+            0 a quota q: hard 1
+            0 a granted #0 core 1 on n1 to 3600
+            0 a granted #1 core 10 on n1 to 3600
+            0 a denied: q used 1, requested 1, limit 1
+            0 a denied: core requested 300, most free 200
+        "#]],
     );
 }
 
@@ -278,7 +427,15 @@ fn all_quotas_that_apply_must_pass_and_the_first_that_does_not_is_named() {
         0 a grant core 5
         0 a grant core 1
         ",
-        expect![[""]],
+        expect![[r#"
+            0 a quota one: hard 10
+            0 a quota two: hard 5
+            0 a quota three: hard 1
+            0 a denied: one used 0, requested 11, limit 10
+            0 a denied: two used 0, requested 6, limit 5
+            0 a granted #0 core 5 on n1 to 3600
+            0 a denied: two used 5, requested 1, limit 5
+        "#]],
     );
 }
 
@@ -291,7 +448,12 @@ fn several_soft_limits_are_all_marked() {
         0 op quota three a count=leases soft=0
         0 a grant core 2
         ",
-        expect![[""]],
+        expect![[r#"
+            0 a quota one: soft 1
+            0 a quota two: soft 1
+            0 a quota three: soft 0
+            0 a granted #0 core 2 on n1 to 3600, over soft one, over soft two, over soft three
+        "#]],
     );
 }
 
@@ -309,7 +471,20 @@ fn a_quota_made_late_counts_what_runs() {
         130 op quota d a count=nodes hard=1
         130 show quotas
         ",
-        expect![[""]],
+        expect![[r#"
+            0 a granted #0 core 10 on n1 to 3600
+            0 a granted #1 core 10 on n1 to 3600
+            0 a granted #2 core 10 on n1 to 3600
+            0 a released #1 #2
+            1 a torn down #2 on n1
+            130 a fenced #1 since 120
+            130 a quota q: hard 20
+            130 a quota n: hard 20
+            130 a quota d: hard 1
+              q used 10 of hard 20
+              n used 10 of hard 20
+              d used 1 of hard 1
+        "#]],
     );
 }
 
@@ -323,7 +498,13 @@ fn a_quota_that_is_deleted_limits_nothing() {
         1 a grant core 2
         2 op delete quota q
         ",
-        expect![[""]],
+        expect![[r#"
+            0 a quota q: hard 1
+            0 a denied: q used 0, requested 2, limit 1
+            1 a quota.deleted
+            1 a granted #0 core 2 on n1 to 3601
+            2 refused: unknown_quota
+        "#]],
     );
 }
 
@@ -339,7 +520,15 @@ fn a_tenants_max_priority() {
         2 a grant core 1
         2 a renew #1 ttl=2h
         ",
-        expect![[""]],
+        expect![[r#"
+            0 refused: priority_above_max
+            0 a granted #0 core 1 on n1 to 3600 scavenger
+            1 a tenant.put
+            1 a granted #1 core 1 on n1 to 3601 guaranteed
+            2 a tenant.put
+            2 refused: priority_above_max
+            2 a renewed #1 to 7202
+        "#]],
     );
 }
 
@@ -351,7 +540,11 @@ fn a_denial_is_of_capacity_only_when_the_quotas_let_it_pass() {
         0 a grant core 501
         0 a grant core 201
         ",
-        expect![[""]],
+        expect![[r#"
+            0 a quota q: hard 500
+            0 a denied: q used 0, requested 501, limit 500
+            0 a denied: core requested 201, most free 200
+        "#]],
     );
 }
 
@@ -365,6 +558,12 @@ fn a_denial_on_a_named_node_speaks_of_that_node() {
         0 a grant core 6 node=n2
         0 a grant gpu 1 node=n2
         ",
-        expect![[""]],
+        expect![[r#"
+            0 a granted #0 core 195 on n1 to 3600
+            0 a denied: core requested 6, most free 5
+            0 - drained n2
+            0 a denied: core requested 6, most free 0
+            0 a denied: gpu requested 7, most free 0
+        "#]],
     );
 }

@@ -12,7 +12,12 @@ fn ready_before_grace_ends_bills_to_the_moment_it_is_ready() {
         130 a ready #0
         130 show leases
         ",
-        expect![[""]],
+        expect![[r#"
+            0 a granted #0 gpu 7[0] on n1 to 3600
+            100 a revoked #0, grace 1m (operator)
+            130 a teardown of #0, ready
+              #0 tearing_down gpu 7 0..3600 ended 130, teardown to 250
+        "#]],
     );
 }
 
@@ -25,7 +30,12 @@ fn grace_ends_by_itself_however_late_it_is_noticed() {
         500
         500 show leases
         ",
-        expect![[""]],
+        expect![[r#"
+            0 a granted #0 gpu 7[0] on n1 to 3600
+            100 a revoked #0, grace 1m (operator)
+            500 a teardown of #0, grace_ended since 160
+              #0 tearing_down gpu 7 0..3600 ended 160, teardown to 620
+        "#]],
     );
 }
 
@@ -37,7 +47,12 @@ fn ready_at_the_instant_grace_ends_is_too_late() {
         100 op revoke #0 grace=60s
         160 a ready #0
         ",
-        expect![[""]],
+        expect![[r#"
+            0 a granted #0 gpu 7[0] on n1 to 3600
+            100 a revoked #0, grace 1m (operator)
+            160 a teardown of #0, grace_ended
+            160 refused: lease_revoked
+        "#]],
     );
 }
 
@@ -50,7 +65,12 @@ fn grace_zero_is_legal() {
         100
         100 show leases
         ",
-        expect![[""]],
+        expect![[r#"
+            0 a granted #0 gpu 7[0] on n1 to 3600
+            100 a revoked #0, grace 0s (operator)
+            100 a teardown of #0, grace_ended
+              #0 tearing_down gpu 7 0..3600 ended 100, teardown to 220
+        "#]],
     );
 }
 
@@ -64,7 +84,13 @@ fn grace_never_reaches_past_the_deadline() {
         200
         200 show leases
         ",
-        expect![[""]],
+        expect![[r#"
+            0 a granted #0 gpu 7[0] on n1 to 120
+            100 a revoked #0, grace 1m (operator)
+              #0 revoking gpu 7 0..120 grace to 120
+            200 a teardown of #0, grace_ended since 120
+              #0 tearing_down gpu 7 0..120 ended 120, teardown to 320
+        "#]],
     );
 }
 
@@ -77,7 +103,12 @@ fn the_holder_may_still_release_within_grace() {
         110 a release #0
         110 show leases
         ",
-        expect![[""]],
+        expect![[r#"
+            0 a granted #0 gpu 7[0] on n1 to 3600
+            100 a revoked #0, grace 1m (operator)
+            110 a released #0
+              #0 releasing gpu 7 0..3600 ended 110, teardown to 230
+        "#]],
     );
 }
 
@@ -94,7 +125,19 @@ fn grace_is_the_commands_then_the_pools_then_the_settings() {
         100 op revoke #2 grace=5s
         100 show leases
         ",
-        expect![[""]],
+        expect![[r#"
+            0 - pool.put
+            0 - node.put
+            0 a granted #0 core 1 on n1 to 3600
+            0 a granted #1 core 1 on n3 to 3600
+            0 a granted #2 core 1 on n3 to 3600
+            100 a revoked #1, grace 30s (operator)
+            100 a revoked #0, grace 1m (operator)
+            100 a revoked #2, grace 5s (operator)
+              #0 revoking core 1 0..3600 grace to 160
+              #1 revoking core 1 0..3600 grace to 130
+              #2 revoking core 1 0..3600 grace to 105
+        "#]],
     );
 }
 
@@ -109,7 +152,18 @@ fn no_record_carries_two_tenants() {
         100
         101 op confirm n1 #0 #1 #2
         ",
-        expect![[""]],
+        expect![[r#"
+            0 a granted #0 core 1 on n1 to 3600
+            0 b granted #1 core 1 on n1 to 3600
+            0 a granted #2 core 1 on n1 to 3600
+            100 a revoked #0 #2, grace 0s (operator)
+            100 b revoked #1, grace 0s (operator)
+            100 a teardown of #0, grace_ended
+            100 b teardown of #1, grace_ended
+            100 a teardown of #2, grace_ended
+            101 a torn down #0 #2 on n1
+            101 b torn down #1 on n1
+        "#]],
     );
 }
 
@@ -127,6 +181,16 @@ fn a_restart_gives_grace_afresh_but_not_past_the_deadline() {
         520
         560
         ",
-        expect![[""]],
+        expect![[r#"
+            0 a granted #0 gpu 7[0] on n1 to 3600
+            0 a granted #1 core 1 on n1 to 510
+            0 a granted #2 core 1 on n1 to 300
+            100 a revoked #0 #1 #2, grace 1m (operator)
+            500 a teardown of #0 #1 #2, grace_ended since 160
+            500 - journal.started
+              #0 tearing_down gpu 7 0..3600 ended 160, teardown to 620
+              #1 tearing_down core 1 0..510 ended 160, teardown to 620
+              #2 tearing_down core 1 0..300 ended 160, teardown to 620
+        "#]],
     );
 }

@@ -14,7 +14,17 @@ fn capacity_stays_away_until_the_node_confirms() {
         12 op confirm n1 #0
         12 b grant gpu 1
         ",
-        expect![[""]],
+        expect![[r#"
+            0 a granted #0 gpu 14[0,1] on n1 to 3600
+            10 a released #0
+            11 b denied: gpu requested 7, most free 0
+              n1 gpu: tearing down 14 devices [7, 7]
+              n1 cpu: idle 8000
+              n1 core: idle 200
+              n2 core: idle 200
+            12 a torn down #0 on n1
+            12 b granted #1 gpu 7[0] on n1 to 3612
+        "#]],
     );
 }
 
@@ -30,7 +40,16 @@ fn a_node_without_an_agent_gives_back_at_once() {
         85 a ready #2
         86 b grant core 200 node=n2
         ",
-        expect![[""]],
+        expect![[r#"
+            0 a granted #0 core 200 on n2 to 3600
+            10 a released #0, closed
+            10 b granted #1 core 200 on n2 to 70
+            70 b expired #1, closed
+            70 a granted #2 core 200 on n2 to 3670
+            80 a revoked #2, grace 10s (operator)
+            85 a teardown of #2, ready, closed
+            86 b granted #3 core 200 on n2 to 3686
+        "#]],
     );
 }
 
@@ -47,7 +66,19 @@ fn both_sorts_of_nodes_in_one_command() {
         25 a ready #2 #3
         25 show leases
         ",
-        expect![[""]],
+        expect![[r#"
+            0 a granted #0 core 1 on n1 to 3600
+            0 a granted #1 core 1 on n2 to 3600
+            0 a granted #2 core 1 on n1 to 3600
+            0 a granted #3 core 1 on n2 to 3600
+            10 a released #0 #1
+            10 a torn down #1 on n2
+            20 a revoked #2 #3, grace 10s (operator)
+            25 a teardown of #2 #3, ready
+            25 a torn down #3 on n2
+              #0 releasing core 1 0..3600 ended 10, teardown to 130
+              #2 tearing_down core 1 0..3600 ended 25, teardown to 145
+        "#]],
     );
 }
 
@@ -61,7 +92,15 @@ fn both_sorts_of_nodes_at_one_deadline() {
         0 b grant core 1 node=n2 ttl=60s
         60
         ",
-        expect![[""]],
+        expect![[r#"
+            0 a granted #0 core 1 on n1 to 60
+            0 a granted #1 core 1 on n2 to 60
+            0 a granted #2 core 1 on n2 to 60
+            0 b granted #3 core 1 on n2 to 60
+            60 a expired #0
+            60 a expired #1 #2, closed
+            60 b expired #3, closed
+        "#]],
     );
 }
 
@@ -74,7 +113,11 @@ fn the_teardown_deadline_runs_from_the_stamp_not_from_the_end() {
         619.999999999
         620
         ",
-        expect![[""]],
+        expect![[r#"
+            0 a granted #0 core 1 on n1 to 60
+            500 a expired #0 since 60
+            620 a fenced #0
+        "#]],
     );
 }
 
@@ -86,7 +129,12 @@ fn confirming_at_the_deadline_itself_is_too_late() {
         10 a release #0
         130 op confirm n1 #0
         ",
-        expect![[""]],
+        expect![[r#"
+            0 a granted #0 core 1 on n1 to 3600
+            10 a released #0
+            130 a fenced #0
+            130 refused: lease_fenced
+        "#]],
     );
 }
 
@@ -108,7 +156,27 @@ fn a_fence_leaves_the_tenants_quota_but_not_the_capacity() {
         200 show quotas
         200 show capacity
         ",
-        expect![[""]],
+        expect![[r#"
+            0 a quota q: hard 150
+            0 a granted #0 core 150 on n1 to 3600
+            10 a released #0
+            11 a denied: q used 150, requested 1, limit 150
+              q used 150 of hard 150
+            130 a fenced #0
+              q used 0 of hard 150
+            130 a denied: core requested 100, most free 50
+            130 a granted #1 core 50 on n1 to 3730
+              n1 gpu: idle 14 devices [0, 0]
+              n1 cpu: idle 8000
+              n1 core: held 50, fenced 150
+              n2 core: idle 200
+            200 a unfenced #0
+              q used 50 of hard 150
+              n1 gpu: idle 14 devices [0, 0]
+              n1 cpu: idle 8000
+              n1 core: held 50, idle 150
+              n2 core: idle 200
+        "#]],
     );
 }
 
@@ -123,7 +191,14 @@ fn our_outage_does_not_fence_the_cluster() {
         500 show leases
         600 op confirm n1 #0
         ",
-        expect![[""]],
+        expect![[r#"
+            0 a granted #0 core 1 on n1 to 3600
+            10 a released #0
+            500 a fenced #0 since 130
+            500 - journal.started
+              #0 fenced core 1 0..3600 ended 10
+            600 refused: lease_fenced
+        "#]],
     );
 }
 
@@ -139,6 +214,15 @@ fn a_shorter_teardown_deadline_holds_for_what_ends_after_it() {
         30 show leases
         60
         ",
-        expect![[""]],
+        expect![[r#"
+            0 a granted #0 core 1 on n1 to 3600
+            0 a granted #1 core 1 on n1 to 3600
+            10 a released #0
+            20 - settings.changed
+            30 a released #1
+              #0 releasing core 1 0..3600 ended 10, teardown to 130
+              #1 releasing core 1 0..3600 ended 30, teardown to 60
+            60 a fenced #1
+        "#]],
     );
 }

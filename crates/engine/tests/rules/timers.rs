@@ -22,7 +22,27 @@ fn by_instant_then_kind_then_number() {
         40 op revoke #6 grace=60s
         1000
         ",
-        expect![[""]],
+        expect![[r#"
+            0 b quota q: burst 1
+            0 b granted #0 core 2 on n2 to 60
+            0 b released #0, closed
+            0 a granted #1 core 1 on n1 to 1000
+            0 a granted #2 core 1 on n1 to 1000
+            0 a granted #3 core 1 on n1 to 100
+            0 a granted #4 core 1 on n2 to 99
+            0 a granted #5 core 1 on n1 to 100
+            0 a released #1
+            20 - settings.changed
+            20 a released #2
+            40 a granted #6 core 1 on n1 to 3640
+            40 a revoked #6, grace 1m (operator)
+            1000 a expired #4, closed since 99
+            1000 a expired #3 #5 since 100
+            1000 a teardown of #6, grace_ended since 100
+            1000 a fenced #2 since 100
+            1000 b burst of q ended since 100
+            1000 a fenced #1 since 120
+        "#]],
     );
 }
 
@@ -36,7 +56,15 @@ fn the_same_kind_at_one_instant_goes_by_number_across_tenants() {
         0 a grant core 1 node=n2 ttl=60s
         60
         ",
-        expect![[""]],
+        expect![[r#"
+            0 a granted #0 core 1 on n2 to 60
+            0 b granted #1 core 1 on n2 to 60
+            0 a granted #2 core 1 on n2 to 60
+            0 a granted #3 core 1 on n2 to 60
+            60 a expired #0, closed
+            60 b expired #1, closed
+            60 a expired #2 #3, closed
+        "#]],
     );
 }
 
@@ -47,7 +75,11 @@ fn what_is_due_at_the_instant_of_a_command_comes_before_it() {
         0 a grant core 200 node=n2 ttl=60s
         60 b grant core 200 node=n2
         ",
-        expect![[""]],
+        expect![[r#"
+            0 a granted #0 core 200 on n2 to 60
+            60 a expired #0, closed
+            60 b granted #1 core 200 on n2 to 3660
+        "#]],
     );
 }
 
@@ -70,7 +102,16 @@ fn a_sweep_of_old_timers_while_leases_expire() {
         20
         ",
     );
-    expect![[""]]
+    expect![[r#"
+        1 a granted #1024 core 1 on n2 to 11
+        1 a granted #1025 core 1 on n2 to 12
+        1 b granted #1026 core 1 on n2 to 12
+        1 a granted #1027 core 1 on n2 to 13
+        20 a expired #1024, closed since 11
+        20 a expired #1025, closed since 12
+        20 b expired #1026, closed since 12
+        20 a expired #1027, closed since 13
+    "#]]
     .assert_eq(&story.text);
 }
 

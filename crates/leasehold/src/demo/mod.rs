@@ -10,7 +10,7 @@ mod latency;
 mod operator;
 mod report;
 mod scene;
-mod start;
+pub(crate) mod start;
 mod status;
 mod traffic;
 mod usage;

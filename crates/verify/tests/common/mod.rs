@@ -297,7 +297,7 @@ pub fn mend_header(bytes: &mut [u8]) {
 pub fn encode_batch(frames: &[Frame]) -> Vec<u8> {
     let mut payload = Vec::new();
     for frame in frames {
-        let word = u32::try_from(frame.bytes.len() << 2 | frame.signatures.len() / 64).unwrap();
+        let word = u32::try_from((frame.bytes.len() << 2) + frame.signatures.len() / 64).unwrap();
         payload.extend(word.to_le_bytes());
         payload.extend(&frame.bytes);
         payload.extend(&frame.signatures);

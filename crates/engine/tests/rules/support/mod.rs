@@ -6,5 +6,5 @@ mod script;
 mod tell;
 mod world;
 
-pub(crate) use script::{Story, check, check_from};
+pub(crate) use script::{STAGE, Story, check};
 pub(crate) use world::World;

@@ -42,13 +42,7 @@ pub(crate) const STAGE: &str = "
 /// Runs a story on the stage and compares what it tells.
 #[track_caller]
 pub(crate) fn check(story: &str, expected: Expect) {
-    check_from(STAGE, story, expected);
-}
-
-/// The same on another stage, of which nothing is told.
-#[track_caller]
-pub(crate) fn check_from(stage: &str, story: &str, expected: Expect) {
-    let mut told = Story::on(stage);
+    let mut told = Story::on(STAGE);
     told.play(story);
     expected.assert_eq(&told.text);
 }

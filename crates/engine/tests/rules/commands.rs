@@ -1,0 +1,356 @@
+//! Random histories: a small cluster, a few tenants, and whatever anyone might ask of it.
+
+use crate::support::World;
+use leasehold_engine::command::{
+    ConfirmTeardown, LoseNode, Nothing, PutClass, PutNode, PutPool, PutProject, PutQuota, PutTenant, PutUser,
+    ReleaseOne, RenewOne, RequestLease, Revoke,
+};
+use leasehold_engine::{Command, Request, Settings, State};
+use leasehold_model::body::PerPriority;
+use leasehold_model::{
+    Activity, ClassNo, ClassSpec, Identity, Instant, LeaseNo, LimitKind, Measure, Name, NodeNo, NodeScope, PoolNo,
+    Priority, ProjectNo, Quanta, QuotaNo, QuotaScope, Reason, ResourceKind, Span, Strategy as Placement, TeardownMode,
+    TenantNo, TokenNo, UserNo,
+};
+use proptest::collection::vec;
+use proptest::prelude::*;
+
+/// How time passes before a step.
+#[derive(Clone, Copy, Debug)]
+pub(crate) enum Wait {
+    Nanoseconds(u64),
+    Seconds(u64),
+    /// Until the next thing may come due, and this many nanoseconds.
+    Due(u64),
+}
+
+/// One step of a history. Numbers are taken modulo what there is when the step comes.
+#[derive(Clone, Debug)]
+pub(crate) enum Action {
+    Grant { class: u16, quanta: u64, second: Option<(u16, u64)>, ttl: u64, priority: u8, pool: Option<u32>, node: Option<u32> },
+    Renew { leases: Vec<u8>, ttl: u64, report: Option<u64> },
+    Release { leases: Vec<u8>, report: Option<u64> },
+    Report { leases: Vec<u8>, report: Option<u64> },
+    Revoke { leases: Vec<u8>, grace: Option<u64> },
+    Ready(Vec<u8>),
+    Confirm { node: u32, leases: Vec<u8> },
+    Unfence(Vec<u8>),
+    Node { node: u32, what: u8 },
+    PutNode { node: u32, pool: u32, immediate: bool, gpus: u64, cores: u64 },
+    PutPool { pool: u32, ttl: Option<u64>, lifetime: Option<u64>, grace: Option<u64> },
+    PutTenant { tenant: u32, max: u8, tag: u8 },
+    PutClass { class: u16, per: u64 },
+    PutProject(u32),
+    PutUser(u32),
+    Delete { what: u8, which: u32 },
+    PutQuota { which: Option<u32>, tenant: u32, scope: u8, measure: u8, limit: u64, kind: u8 },
+    Settings { teardown: u64, window: u64 },
+    Heartbeat,
+    Started,
+}
+
+#[derive(Clone, Debug)]
+pub(crate) struct Step {
+    wait: Wait,
+    /// The tenant that asks; none is an operator.
+    who: Option<u32>,
+    key: Option<u8>,
+    action: Action,
+}
+
+fn wait() -> impl Strategy<Value = Wait> {
+    prop_oneof![
+        3 => Just(Wait::Nanoseconds(0)),
+        1 => (0..3u64).prop_map(Wait::Nanoseconds),
+        4 => (1..40u64).prop_map(Wait::Seconds),
+        1 => (1..2000u64).prop_map(Wait::Seconds),
+        3 => (0..2u64).prop_map(Wait::Due),
+    ]
+}
+
+fn leases() -> impl Strategy<Value = Vec<u8>> {
+    prop_oneof![4 => vec(any::<u8>(), 1..2), 1 => vec(any::<u8>(), 0..6)]
+}
+
+fn action() -> impl Strategy<Value = Action> {
+    let maybe = |range: std::ops::Range<u64>| proptest::option::of(range);
+    prop_oneof![
+        30 => (0..4u16, 1..20u64, proptest::option::weighted(0.2, (0..3u16, 1..20u64)), 0..300u64, 0..12u8,
+              proptest::option::weighted(0.3, 0..3u32), proptest::option::weighted(0.2, 0..6u32))
+            .prop_map(|(class, quanta, second, ttl, priority, pool, node)| Action::Grant {
+                class, quanta, second, ttl, priority, pool, node }),
+        10 => (leases(), 0..300u64, maybe(0..60)).prop_map(|(leases, ttl, report)| Action::Renew { leases, ttl, report }),
+        10 => (leases(), maybe(0..60)).prop_map(|(leases, report)| Action::Release { leases, report }),
+        3 => (leases(), maybe(0..60)).prop_map(|(leases, report)| Action::Report { leases, report }),
+        8 => (leases(), maybe(0..100)).prop_map(|(leases, grace)| Action::Revoke { leases, grace }),
+        6 => leases().prop_map(Action::Ready),
+        12 => (0..6u32, leases()).prop_map(|(node, leases)| Action::Confirm { node, leases }),
+        6 => leases().prop_map(Action::Unfence),
+        8 => (0..6u32, 0..4u8).prop_map(|(node, what)| Action::Node { node, what }),
+        5 => (0..7u32, 0..3u32, any::<bool>(), 0..4u64, 0..60u64).prop_map(|(node, pool, immediate, gpus, cores)|
+            Action::PutNode { node, pool, immediate, gpus, cores }),
+        3 => (0..4u32, maybe(0..400), maybe(0..400), maybe(0..100)).prop_map(|(pool, ttl, lifetime, grace)|
+            Action::PutPool { pool, ttl, lifetime, grace }),
+        3 => (0..5u32, 0..3u8, 0..4u8).prop_map(|(tenant, max, tag)| Action::PutTenant { tenant, max, tag }),
+        1 => (0..5u16, 1..9u64).prop_map(|(class, per)| Action::PutClass { class, per }),
+        2 => (0..5u32).prop_map(Action::PutProject),
+        1 => (0..5u32).prop_map(Action::PutUser),
+        3 => (0..6u8, 0..6u32).prop_map(|(what, which)| Action::Delete { what, which }),
+        10 => (proptest::option::of(0..8u32), 0..4u32, any::<u8>(), 0..3u8, 0..40u64, 0..3u8).prop_map(
+            |(which, tenant, scope, measure, limit, kind)| Action::PutQuota { which, tenant, scope, measure, limit, kind }),
+        1 => (0..100u64, 0..200u64).prop_map(|(teardown, window)| Action::Settings { teardown, window }),
+        1 => Just(Action::Heartbeat),
+        2 => Just(Action::Started),
+    ]
+}
+
+pub(crate) fn history(steps: usize) -> impl Strategy<Value = Vec<Step>> {
+    let who = prop_oneof![5 => (0..3u32).prop_map(Some), 1 => Just(Some(9)), 3 => Just(None)];
+    let step = (wait(), who, proptest::option::weighted(0.2, 0..12u8), action())
+        .prop_map(|(wait, who, key, action)| Step { wait, who, key, action });
+    vec(step, 1..steps)
+}
+
+fn name(text: impl Into<String>) -> Name {
+    Name::new(&text.into()).expect("a name")
+}
+fn span(secs: u64) -> Span {
+    Span::from_secs(secs)
+}
+fn priority(roll: u8) -> Priority {
+    // Mostly standard, which nobody is refused.
+    Priority::ALL.get(usize::from(roll)).copied().unwrap_or(Priority::Standard)
+}
+
+/// The cluster that histories begin with.
+pub(crate) fn small_cluster() -> World {
+    let mut world = World::new();
+    let mut put = |command| {
+        let (answer, _) = world.step(Instant(0), &Request::new(Identity::default(), command));
+        answer.expect("the stage stands");
+    };
+    for (label, kind, quanta_per_unit) in
+        [("gpu", ResourceKind::Gpu, 7), ("core", ResourceKind::Cpu, 1), ("mem", ResourceKind::Mem, 4)]
+    {
+        let spec = ClassSpec { name: name(label), kind, tier: None, quanta_per_unit, premium: false };
+        put(Command::PutClass(PutClass { class: None, spec }));
+    }
+    for pool in 0..2 {
+        put(put_pool(pool, None, None, None, None));
+    }
+    for node in 0..4 {
+        put(put_node(None, node, node % 2, node == 1, 2, 40));
+    }
+    for tenant in 0..3 {
+        put(put_tenant(None, tenant, Priority::Guaranteed, 0));
+        put(Command::PutProject(PutProject { project: None, tenant: TenantNo(tenant), name: name("main") }));
+    }
+    put(Command::ChangeSettings(Settings { idempotency_window: span(300), ..Settings::default() }));
+    world
+}
+
+fn put_pool(label: u32, pool: Option<u32>, ttl: Option<u64>, lifetime: Option<u64>, grace: Option<u64>) -> Command {
+    let all = |secs: Option<u64>| PerPriority([secs.map(span), None, secs.map(|secs| span(secs * 2))]);
+    Command::PutPool(PutPool {
+        pool: pool.map(PoolNo),
+        name: name(format!("pool{label}")),
+        strategy: Placement::Spread,
+        ttl_max: all(ttl),
+        lifetime_max: all(lifetime),
+        grace: grace.map(span),
+    })
+}
+fn put_node(node: Option<u32>, label: u32, pool: u32, immediate: bool, gpus: u64, cores: u64) -> Command {
+    let capacity = [(ClassNo(0), Quanta(gpus * 7)), (ClassNo(1), Quanta(cores)), (ClassNo(2), Quanta(40))];
+    Command::PutNode(PutNode {
+        node: node.map(NodeNo),
+        name: name(format!("node{label}")),
+        pool: PoolNo(pool),
+        rack: None,
+        zone: None,
+        labels: Vec::new(),
+        teardown: if immediate { TeardownMode::Immediate } else { TeardownMode::Confirmed },
+        capacity: capacity.into_iter().filter(|(_, quanta)| quanta.0 > 0).collect(),
+    })
+}
+fn put_tenant(tenant: Option<u32>, label: u32, max_priority: Priority, tag: u8) -> Command {
+    Command::PutTenant(PutTenant {
+        tenant: tenant.map(TenantNo),
+        name: name(format!("tenant{label}")),
+        accounting_tag: (tag > 0).then(|| name(format!("tag{tag}"))),
+        max_priority,
+        max_evicted_quanta_per_hour: None,
+    })
+}
+
+impl Step {
+    /// When the step is taken, given what the state says comes due.
+    pub(crate) fn at(&self, now: Instant, state: &State) -> Instant {
+        let due = state.next_due().unwrap_or(now).max(now);
+        match self.wait {
+            Wait::Nanoseconds(ns) => Instant(now.0 + ns),
+            Wait::Seconds(secs) => now.saturating_add(span(secs)),
+            Wait::Due(ns) => Instant(due.0 + ns),
+        }
+    }
+
+    /// The request, or none where the step is a restart.
+    pub(crate) fn request(&self, state: &State) -> Option<Request> {
+        let command = self.command(state)?;
+        let tenant = self.who.map(TenantNo);
+        let own = |tenant: TenantNo| state.projects().find(|(_, p)| p.tenant == tenant).map(|(number, _)| number);
+        let identity = Identity {
+            tenant,
+            project: tenant.and_then(own),
+            token: self.who.filter(|who| *who == 1).map(TokenNo),
+            ..Identity::default()
+        };
+        Some(match self.key {
+            Some(key) => Request::once(identity, command, &[key]).expect("a short key"),
+            None => Request::new(identity, command),
+        })
+    }
+
+    fn command(&self, state: &State) -> Option<Command> {
+        let live: Vec<LeaseNo> = state.leases().iter().map(|lease| lease.number).collect();
+        // Mostly one that lives; sometimes one that was, or never was.
+        let pick = |roll: &u8| match (usize::from(*roll), live.len()) {
+            (roll, n) if n > 0 && roll < 240 => live[roll % n],
+            (roll, _) => LeaseNo(roll as u64 - roll as u64 % 7),
+        };
+        let picks = |rolls: &[u8]| rolls.iter().map(pick).collect::<Vec<_>>();
+        let report = |secs: Option<u64>| {
+            secs.map(|secs| Activity { covered: span(secs), active: span(secs / 2), busy: u128::from(secs), ..Activity::default() })
+        };
+        Some(match &self.action {
+            Action::Grant { class, quanta, second, ttl, priority: roll, pool, node } => {
+                let amount = |class: u16, quanta: u64| if class == 0 && quanta > 7 { 7 * (quanta % 3 + 1) } else { quanta };
+                let first = (ClassNo(*class), Quanta(amount(*class, *quanta)));
+                let more = second.map(|(class, quanta)| (ClassNo(class), Quanta(amount(class, quanta))));
+                Command::Request(RequestLease {
+                    asks: [first].into_iter().chain(more).collect(),
+                    priority: priority(*roll),
+                    pool: pool.map(PoolNo),
+                    node: node.map(NodeNo),
+                    ..RequestLease::of(ClassNo(0), Quanta(0), span(*ttl))
+                })
+            }
+            Action::Renew { leases, ttl, report: secs } => {
+                let one = |lease| RenewOne { lease, ttl: span(*ttl), activity: report(*secs) };
+                Command::Renew(picks(leases).into_iter().map(one).collect())
+            }
+            Action::Release { leases, report: secs } => {
+                let one = |lease| ReleaseOne { lease, activity: report(*secs) };
+                Command::Release(picks(leases).into_iter().map(one).collect())
+            }
+            Action::Report { leases, report: secs } => {
+                let one = |lease| ReleaseOne { lease, activity: report(*secs) };
+                Command::ReportActivity(picks(leases).into_iter().map(one).collect())
+            }
+            Action::Revoke { leases, grace } => Command::Revoke(Revoke {
+                leases: picks(leases).into(),
+                reason: Reason::Operator,
+                grace: grace.map(span),
+            }),
+            Action::Ready(leases) => Command::Ready(picks(leases).into()),
+            Action::Confirm { node, leases } => {
+                let leases = picks(leases);
+                // Mostly the node that the first lease is on.
+                let of_lease = leases.first().and_then(|lease| Some(state.lease(*lease)?.node));
+                let node = of_lease.filter(|_| *node < 5).unwrap_or(NodeNo(*node));
+                Command::ConfirmTeardown(ConfirmTeardown { node, leases: leases.into() })
+            }
+            Action::Unfence(leases) => Command::Unfence(picks(leases).into()),
+            Action::Node { node, what } => match what {
+                0 => Command::DrainNode(NodeNo(*node)),
+                1 => Command::ResumeNode(NodeNo(*node)),
+                2 => {
+                    let last_seen = Instant(state.last_stamp().0.saturating_sub(span(20).0));
+                    Command::LoseNode(LoseNode { node: NodeNo(*node), last_seen })
+                }
+                _ => Command::ReturnNode(NodeNo(*node)),
+            },
+            Action::PutNode { node, pool, immediate, gpus, cores } => {
+                let known = state.node(NodeNo(*node)).map(|_| *node);
+                put_node(known, *node, *pool, *immediate, *gpus, *cores)
+            }
+            Action::PutPool { pool, ttl, lifetime, grace } => {
+                let known = state.pool(PoolNo(*pool)).map(|_| *pool);
+                put_pool(*pool, known, *ttl, *lifetime, *grace)
+            }
+            Action::PutTenant { tenant, max, tag } => {
+                let known = state.tenant(TenantNo(*tenant)).map(|_| *tenant);
+                put_tenant(known, *tenant, priority(*max), *tag)
+            }
+            Action::PutClass { class, per } => {
+                let class = ClassNo(*class);
+                let spec = ClassSpec {
+                    name: name(format!("class{}", class.0)),
+                    kind: ResourceKind::Gpu,
+                    tier: None,
+                    quanta_per_unit: *per,
+                    premium: *per > 4,
+                };
+                Command::PutClass(PutClass { class: state.class(class).map(|_| class), spec })
+            }
+            Action::PutProject(tenant) => {
+                let put = PutProject { project: None, tenant: TenantNo(*tenant), name: name("another") };
+                Command::PutProject(put)
+            }
+            Action::PutUser(tenant) => {
+                Command::PutUser(PutUser { user: None, tenant: TenantNo(*tenant), name: name("someone") })
+            }
+            Action::Delete { what, which } => match what {
+                0 => Command::DeleteTenant(TenantNo(*which)),
+                1 => Command::DeleteProject(ProjectNo(*which)),
+                2 => Command::DeleteUser(UserNo(*which)),
+                3 => Command::DeletePool(PoolNo(*which)),
+                4 => Command::DeleteNode(NodeNo(*which)),
+                _ => Command::DeleteQuota(QuotaNo(*which)),
+            },
+            Action::PutQuota { which, tenant, scope, measure, limit, kind } => {
+                let limit = match kind {
+                    0 => LimitKind::Hard { limit: *limit },
+                    1 => LimitKind::Soft { limit: *limit },
+                    _ => LimitKind::Burst { limit: *limit, burst_limit: limit + 10, burst_ttl: span(30 + limit * 3) },
+                };
+                let quota = which.and_then(|no| state.quota(QuotaNo(no)));
+                Command::PutQuota(match quota {
+                    Some(old) => {
+                        PutQuota { quota: Some(old.number), scope: old.scope.clone(), measure: old.measure, limit }
+                    }
+                    None => PutQuota {
+                        quota: None,
+                        scope: quota_scope(TenantNo(*tenant), *scope, state),
+                        measure: Measure::ALL[usize::from(*measure)],
+                        limit,
+                    },
+                })
+            }
+            Action::Settings { teardown, window } => Command::ChangeSettings(Settings {
+                teardown_deadline: span(*teardown),
+                idempotency_window: span(*window),
+                ..Settings::default()
+            }),
+            Action::Heartbeat => Command::Heartbeat(Nothing {}),
+            Action::Started => return None,
+        })
+    }
+}
+
+fn quota_scope(tenant: TenantNo, bits: u8, state: &State) -> QuotaScope {
+    let bit = |n: u8| bits >> n & 1 == 1;
+    let project = state.projects().find(|(_, project)| project.tenant == tenant).map(|(number, _)| number);
+    QuotaScope {
+        tenant,
+        project: project.filter(|_| bit(0) && bit(1)),
+        class: Some(ClassNo(u16::from(bits >> 2 & 1))).filter(|_| !bit(3) || !bit(1)),
+        pool: bit(4).then_some(PoolNo(u32::from(bit(0)))).filter(|_| bit(5)),
+        node: match bits >> 5 {
+            0 => NodeScope::Each,
+            1 => NodeScope::One(NodeNo(1)),
+            _ => NodeScope::All,
+        },
+        priority: Some(Priority::Standard).filter(|_| bit(6) && bit(4)),
+    }
+}

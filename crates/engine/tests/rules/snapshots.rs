@@ -1,0 +1,130 @@
+//! Snapshots are files: whatever they hold, reading one ends in a state or in an error.
+
+use crate::commands::{history, small_cluster};
+use crate::support::World;
+use leasehold_engine::command::RequestLease;
+use leasehold_engine::{Command, Engine, Request, State};
+use leasehold_model::{Batch, ClassNo, Identity, Instant, ProjectNo, Quanta, Span, TenantNo};
+use proptest::prelude::*;
+
+/// A change to bytes, at a place taken modulo their length.
+#[derive(Clone, Copy, Debug)]
+enum Edit {
+    Flip(usize, u8),
+    Set(usize, u8),
+    Insert(usize, u8),
+    Remove(usize),
+    Cut(usize),
+    Copy(usize, usize, usize),
+}
+
+fn edit() -> impl Strategy<Value = Edit> {
+    let at = any::<usize>;
+    prop_oneof![
+        4 => (at(), 0..8u8).prop_map(|(at, bit)| Edit::Flip(at, bit)),
+        4 => (at(), any::<u8>()).prop_map(|(at, byte)| Edit::Set(at, byte)),
+        2 => (at(), any::<u8>()).prop_map(|(at, byte)| Edit::Insert(at, byte)),
+        2 => at().prop_map(Edit::Remove),
+        1 => at().prop_map(Edit::Cut),
+        2 => (at(), at(), 1..80usize).prop_map(|(from, to, n)| Edit::Copy(from, to, n)),
+    ]
+}
+
+fn apply(edit: Edit, bytes: &mut Vec<u8>) {
+    let n = bytes.len().max(1);
+    match edit {
+        _ if bytes.is_empty() => {}
+        Edit::Flip(at, bit) => bytes[at % n] ^= 1 << bit,
+        Edit::Set(at, byte) => bytes[at % n] = byte,
+        Edit::Insert(at, byte) => bytes.insert(at % n, byte),
+        Edit::Remove(at) => {
+            bytes.remove(at % n);
+        }
+        Edit::Cut(at) => bytes.truncate(at % n),
+        Edit::Copy(from, to, len) => {
+            let piece: Vec<u8> = bytes[from % n..].iter().take(len).copied().collect();
+            let at = to % n;
+            bytes.splice(at..at, piece);
+        }
+    }
+}
+
+fn lived(steps: &[crate::commands::Step]) -> World {
+    let mut world = small_cluster();
+    let mut now = Instant(0);
+    for step in steps {
+        now = step.at(now, world.state());
+        if let Some(request) = step.request(world.state()) {
+            let _ = world.step(now, &request);
+        }
+    }
+    world
+}
+
+/// What reads back must be what was read, must balance, and must go on working.
+fn read(bytes: &[u8]) {
+    let Ok(state) = State::from_snapshot(bytes) else { return };
+    assert_eq!(state.to_snapshot(), bytes, "a snapshot has one spelling");
+    crate::support::invariants::balance(&state);
+    let now = Instant(state.last_stamp().0.saturating_add(Span::from_secs(1).0));
+    if now > Instant::from_secs(1 << 32) || state.size() > 1 << 60 {
+        return;
+    }
+    let mut batch = Batch::new(state.size());
+    let mut engine = Engine::new(state);
+    engine.advance(now, &mut batch, u32::MAX);
+    let identity = Identity { tenant: Some(TenantNo(0)), project: Some(ProjectNo(0)), ..Identity::default() };
+    let ask = Command::Request(RequestLease::of(ClassNo(1), Quanta(1), Span::from_secs(60)));
+    let _ = engine.decide(now, &Request::new(identity, ask), &mut batch);
+    let far = now.saturating_add(Span::from_secs(40 * 86_400));
+    engine.advance(far, &mut batch, u32::MAX);
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig { failure_persistence: None, ..ProptestConfig::default() })]
+
+    #[test]
+    fn any_bytes(bytes in proptest::collection::vec(any::<u8>(), 0..300)) {
+        read(&bytes);
+        // The version is right, the rest is not.
+        read(&[&[2u8][..], &bytes].concat());
+    }
+
+    #[test]
+    fn changed_bytes(steps in history(30), edits in proptest::collection::vec(proptest::collection::vec(edit(), 1..3), 200)) {
+        let bytes = lived(&steps).state().to_snapshot();
+        read(&bytes);
+        for edits in edits {
+            let mut changed = bytes.clone();
+            edits.into_iter().for_each(|edit| apply(edit, &mut changed));
+            read(&changed);
+        }
+    }
+}
+
+/// Every byte of one snapshot, changed in every way that one byte can be.
+#[test]
+fn every_single_byte() {
+    let mut story = crate::support::Story::on(crate::support::STAGE);
+    story.play(
+        "
+        0 op tenant a tag=t
+        0 op user a/u
+        0 op quota q a core burst=1..9/60s
+        0 op quota r a count=nodes hard=3
+        1 a grant gpu 1 core 2 node=n1
+        1 a grant gpu 3/7 node=n1 key=k
+        2 op revoke #2 grace=60s
+        3 a grant core 5 node=n1 user=a/u
+        4 a release #3
+        ",
+    );
+    let bytes = story.world.state().to_snapshot();
+    for at in 0..bytes.len() {
+        for byte in 0..=255u8 {
+            let mut changed = bytes.clone();
+            changed[at] = byte;
+            read(&changed);
+        }
+    }
+}

@@ -1,0 +1,131 @@
+//! The operator on duty: maintenance, a revocation, a machine that dies and one whose agent hangs, and the fences
+//! that only a person clears.
+
+use super::cluster::{H100, NODE_THAT_FAILS, NODE_THAT_HANGS, NODE_TO_DRAIN};
+use super::scene::{STORY, Scene};
+use leasehold_cell::Reply;
+use leasehold_engine::command::{LeaseList, Revoke};
+use leasehold_engine::{Command, Lease, Phase, State};
+use leasehold_model::{NodeNo, Reason, Span};
+
+#[derive(Clone, Copy)]
+enum Beat {
+    Drain,
+    AgentHangs,
+    RevokeWithGrace,
+    PowerFails,
+    Resume,
+    AgentRestarts,
+    RevokeAtOnce,
+    PowerBack,
+    ClearFences,
+}
+
+/// The story, by thousandths of its length; it is told again as long as the demo runs.
+const BEATS: [(u32, Beat); 9] = [
+    (80, Beat::Drain),
+    (150, Beat::AgentHangs),
+    (220, Beat::RevokeWithGrace),
+    (270, Beat::PowerFails),
+    (400, Beat::Resume),
+    (450, Beat::AgentRestarts),
+    (500, Beat::RevokeAtOnce),
+    (560, Beat::PowerBack),
+    (700, Beat::ClearFences),
+];
+
+pub(crate) fn run(scene: &Scene) {
+    if scene.cell.now().read(|state| state.node(NODE_TO_DRAIN).is_some_and(|node| node.drained)) {
+        act(scene, Command::ResumeNode(NODE_TO_DRAIN), "resumed {}, drained in an earlier run");
+    }
+    let story = scene.pace.ms(u64::try_from(STORY.as_millis()).expect("a short story"));
+    for round in 0u32.. {
+        for (at, beat) in BEATS {
+            if !scene.wait_until(story * round + story * at / 1000) {
+                return;
+            }
+            perform(scene, beat);
+        }
+    }
+}
+
+fn perform(scene: &Scene, beat: Beat) {
+    let set = |which: &std::sync::Mutex<Option<NodeNo>>, node| *which.lock().expect("no one panics with it") = node;
+    match beat {
+        Beat::Drain => act(scene, Command::DrainNode(NODE_TO_DRAIN), "drained {} for maintenance: nothing new goes there"),
+        Beat::Resume => act(scene, Command::ResumeNode(NODE_TO_DRAIN), "resumed {}"),
+        Beat::AgentHangs => {
+            set(&scene.hung, Some(NODE_THAT_HANGS));
+            note_node(scene, "node", NODE_THAT_HANGS, "the agent on {} hangs: teardowns there are not confirmed");
+        }
+        Beat::AgentRestarts => {
+            set(&scene.hung, None);
+            note_node(scene, "node", NODE_THAT_HANGS, "the agent on {} is back; what was fenced stays fenced");
+        }
+        Beat::PowerFails => {
+            set(&scene.dark, Some(NODE_THAT_FAILS));
+            note_node(scene, "node", NODE_THAT_FAILS, "{} loses power: its leases will bill up to when it was last seen");
+        }
+        Beat::PowerBack => {
+            set(&scene.dark, None);
+            note_node(scene, "node", NODE_THAT_FAILS, "{} has power again and returns");
+        }
+        Beat::RevokeWithGrace => revoke(scene, Some(scene.pace.span(2500))),
+        Beat::RevokeAtOnce => revoke(scene, Some(Span::ZERO)),
+        Beat::ClearFences => clear_fences(scene),
+    }
+}
+
+fn node_name(scene: &Scene, node: NodeNo) -> String {
+    scene.cell.now().read(|state| state.node(node).map_or(node.to_string(), |node| node.name.to_string()))
+}
+
+fn note_node(scene: &Scene, who: &'static str, node: NodeNo, text: &str) {
+    scene.note(who, text.replace("{}", &node_name(scene, node)));
+}
+
+/// Does something to a node, and says so if it was done.
+fn act(scene: &Scene, command: Command, text: &str) {
+    match scene.cell.operate(command) {
+        Reply::Sealed { .. } => note_node(scene, "operator", NODE_TO_DRAIN, text),
+        Reply::Refused(refusal) => scene.note("operator", format!("was refused: {refusal}")),
+        _ => {}
+    }
+}
+
+/// The longest-held gang on the big GPUs that nobody is taking away yet.
+fn victim(state: &State) -> Option<&Lease> {
+    state.leases().into_iter().find(|lease| lease.phase == Phase::Active && lease.class == H100 && lease.gang_len > 1)
+}
+
+fn revoke(scene: &Scene, grace: Option<Span>) {
+    let found = scene.cell.now().read(|state| {
+        let lease = victim(state)?;
+        let tenant = state.tenant(lease.tenant).map_or(lease.tenant.to_string(), |tenant| tenant.name.to_string());
+        Some((lease.number, tenant))
+    });
+    let Some((lease, tenant)) = found else { return };
+    let revoke = Revoke { leases: LeaseList::from_slice(&[lease]), reason: Reason::Operator, grace };
+    if let Reply::Sealed { .. } = scene.cell.operate(Command::Revoke(revoke)) {
+        let how = match grace {
+            Some(Span::ZERO) | None => "at once".to_owned(),
+            Some(grace) => format!("with {grace} of grace"),
+        };
+        scene.note("operator", format!("revoked the gang of {lease}, held by {tenant}, {how}"));
+    }
+}
+
+fn clear_fences(scene: &Scene) {
+    let fenced = scene.cell.now().read(|state| -> LeaseList {
+        let leases = state.leases().into_iter().filter(|lease| lease.phase == Phase::Fenced);
+        leases.take(leasehold_model::limits::LEASES_PER_RECORD_MAX).map(|lease| lease.number).collect()
+    });
+    let count = fenced.len();
+    if count == 0 {
+        return;
+    }
+    if let Reply::Sealed { .. } = scene.cell.operate(Command::Unfence(fenced)) {
+        let fences = if count == 1 { "a fence".to_owned() } else { format!("{count} fences") };
+        scene.note("operator", format!("looked at the machines and cleared {fences}"));
+    }
+}

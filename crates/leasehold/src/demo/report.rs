@@ -1,0 +1,204 @@
+//! What the demo leaves: the totals, added up again from the files, and how to verify them.
+
+use super::cluster::{CPU, H100, L40S, MEM};
+use super::scene::Tally;
+use super::start::Place;
+use super::usage::{QuantaNs, Usage};
+use crate::audit::trust_of;
+use crate::folder::{Folder, Scanned};
+use crate::numbers::{bytes, decimal, hex, latency, thousands};
+use crate::output::{print, print_json};
+use crate::problem::Problem;
+use crate::table::{Align, Table};
+use crate::term::{Paint, Style, fine_bar, program, shell_word};
+use leasehold_model::ClassNo;
+use serde_json::{Value, json};
+use std::time::Duration;
+
+/// One run of the demo, after its cell has stopped.
+pub(crate) struct Run<'a> {
+    pub(crate) place: &'a Place,
+    pub(crate) seed: u64,
+    pub(crate) ran: Duration,
+    pub(crate) first_sequence: u64,
+    pub(crate) batches: u64,
+    pub(crate) tally: &'a Tally,
+}
+
+/// What was read back.
+struct Found {
+    folder: Folder,
+    usage: Usage,
+    scanned: Scanned,
+}
+
+pub(crate) fn give(run: &Run<'_>, as_json: bool) -> Result<(), Problem> {
+    let folder = Folder::open(&run.place.data, &[])?;
+    let trust = trust_of(&folder)?;
+    let path = run.place.trust();
+    std::fs::write(&path, trust.to_text()).map_err(|error| {
+        Problem::refused("trust_not_written", format!("the trust file could not be written: {error}")).at(&path)
+    })?;
+    let (usage, scanned) = Usage::of(&folder, run.first_sequence)?;
+    let found = Found { folder, usage, scanned };
+    if as_json { print_json(&found.json(run)) } else { print(&found.text(run, Paint::stdout())) }
+}
+
+/// Classes that have a column, with what their amounts are called.
+const COLUMNS: [(ClassNo, &str); 4] = [(H100, "h100 GPU·s"), (L40S, "l40s GPU·s"), (CPU, "core·s"), (MEM, "GiB·s")];
+
+impl Found {
+    fn unit_seconds(&self, amount: QuantaNs, class: ClassNo) -> String {
+        let per_unit = self.usage.classes.get(&class).map_or(1, |spec| spec.quanta_per_unit);
+        decimal(amount, u128::from(per_unit) * 1_000_000_000, 3)
+    }
+
+    fn text(&self, run: &Run<'_>, paint: Paint) -> String {
+        let mut text = String::new();
+        let mut section = |title: &str, remark: &str, body: &str| {
+            text.push_str(&format!("{}  {}\n{body}\n", paint.bold(title), paint.dim(remark)));
+        };
+        section("Who held what", "unit-seconds from the sealed intervals, by integers", &self.tenants(paint));
+        section("What was sealed", &self.sealed_remark(run), &self.kinds(paint));
+        section("What was refused", "a denial is sealed, with its numbers", &refusals(run.tally));
+        section("How fast", "an answer waits for the disk, and for nothing else", &self.speed(run));
+        section("The checkpoint", "signs everything before it", &self.checkpoint());
+        let (me, data) = (program(), shell_word(&run.place.data.display().to_string()));
+        let trust = shell_word(&run.place.trust().display().to_string());
+        let verify = paint.paint(Style::Cyan, &format!("{me} audit verify {data} --trust {trust}"));
+        let again = paint.paint(Style::Cyan, &format!("{me} demo --data {data} --exit-after 20s"));
+        section(
+            "Verify it yourself",
+            "in earnest the trust file is the auditor's own, and not beside the journal",
+            &format!("  {verify}\n"),
+        );
+        section("Go on", "it restarts where it stopped, or where you killed it", &format!("  {again}"));
+        text
+    }
+
+    fn tenants(&self, paint: Paint) -> String {
+        use Align::{Left, Right};
+        let heads = [("tenant", Left), ("granted", Right), ("over soft", Right), ("denied", Right), ("expired", Right)];
+        let heads = heads.into_iter().chain([("revoked", Right), ("fenced", Right)]);
+        let heads: Vec<_> = heads.chain(COLUMNS.map(|(_, word)| (word, Right))).collect();
+        let mut table = Table::new(&heads);
+        for (tenant, (name, counts)) in &self.usage.tenants {
+            let c = counts;
+            let counts = [c.granted, c.over_soft, c.denied, c.expired, c.revoked, c.fenced].map(blank_zero);
+            let held = COLUMNS.map(|(class, _)| self.unit_seconds(self.usage.of_tenant(*tenant, class), class));
+            table.row([name.to_string()].into_iter().chain(counts).chain(held));
+        }
+        let blank = std::iter::repeat_n(String::new(), 6);
+        let totals = COLUMNS.map(|(class, _)| self.unit_seconds(self.usage.total(class), class));
+        let row = ["all".to_owned()].into_iter().chain(blank).chain(totals);
+        table.styled(row.map(|cell| (cell, Style::Bold)));
+        table.text(paint)
+    }
+
+    fn sealed_remark(&self, run: &Run<'_>) -> String {
+        let size = self.scanned.size;
+        let this_run = size - run.first_sequence;
+        let all = format!("{} records, {} of journal", thousands(size), bytes(self.scanned.bytes));
+        if run.first_sequence == 0 { all } else { format!("{all}; {} of them in this run", thousands(this_run)) }
+    }
+
+    fn kinds(&self, paint: Paint) -> String {
+        let mut kinds: Vec<_> = self.usage.kinds.iter().map(|(word, (all, _))| (*word, *all)).collect();
+        kinds.sort_by_key(|(word, count)| (std::cmp::Reverse(*count), *word));
+        let most = kinds.first().map_or(1, |(_, count)| *count);
+        let mut table = Table::new(&[("", Align::Left), ("", Align::Right), ("", Align::Left)]);
+        for (word, count) in kinds {
+            let bar = (fine_bar(count, most, 30), Style::Blue);
+            table.styled([(word.to_owned(), Style::Plain), (thousands(count), Style::Plain), bar]);
+        }
+        table.text(paint)
+    }
+
+    fn speed(&self, run: &Run<'_>) -> String {
+        let latencies = &run.tally.latencies;
+        let records = self.scanned.size - run.first_sequence;
+        let ms = u64::try_from(run.ran.as_millis()).unwrap_or(u64::MAX).max(1);
+        format!(
+            "  {} acknowledgements   p50 {}   p99 {}   slowest {}\n  {} records in {} s: {} a second, {} to a sync\n",
+            thousands(latencies.count()),
+            latency(latencies.permille(500)),
+            latency(latencies.permille(990)),
+            latency(latencies.max()),
+            thousands(records),
+            decimal(ms.into(), 1000, 1),
+            thousands(records * 1000 / ms),
+            decimal(records.into(), run.batches.max(1).into(), 1),
+        )
+    }
+
+    fn checkpoint(&self) -> String {
+        self.folder.anchor().note.to_string().lines().fold(String::new(), |text, line| match line {
+            "" => text + "\n",
+            line => text + "  " + line + "\n",
+        })
+    }
+
+    fn json(&self, run: &Run<'_>) -> Value {
+        let tenants: Vec<Value> = self.usage.tenants.iter().map(|(no, (name, counts))| {
+            let held = |class: &ClassNo| self.usage.of_tenant(*no, *class);
+            json!({
+                "tenant": name.as_str(),
+                "granted": counts.granted,
+                "over_soft": counts.over_soft,
+                "denied": counts.denied,
+                "expired": counts.expired,
+                "revoked": counts.revoked,
+                "fenced": counts.fenced,
+                "held": self.usage.classes.iter().map(|(class, spec)| json!({
+                    "class": spec.name.as_str(),
+                    "unit": spec.kind.unit(),
+                    "quanta_per_unit": spec.quanta_per_unit,
+                    // Above 2^53 numbers do not survive in JSON.
+                    "quanta_ns": held(class).to_string(),
+                })).collect::<Vec<_>>(),
+            })
+        }).collect();
+        let latencies = &run.tally.latencies;
+        let anchor = self.folder.anchor();
+        let kinds = self.usage.kinds.iter().map(|(word, (all, run))| (*word, json!({ "all": all, "this_run": run })));
+        json!({
+            "data": run.place.data.display().to_string(),
+            "trust": run.place.trust().display().to_string(),
+            "seed": run.seed,
+            "ran_ms": u64::try_from(run.ran.as_millis()).unwrap_or(u64::MAX),
+            "records": { "all": self.scanned.size, "this_run": self.scanned.size - run.first_sequence },
+            "journal_bytes": self.scanned.bytes,
+            "batches": run.batches,
+            "kinds": Value::Object(kinds.map(|(word, count)| (word.to_owned(), count)).collect()),
+            "tenants": tenants,
+            "refused": run.tally.refused,
+            "repeated": run.tally.repeated,
+            "latency_ns": {
+                "count": latencies.count(),
+                "p50": latencies.permille(500),
+                "p99": latencies.permille(990),
+                "max": latencies.max(),
+            },
+            "checkpoint": { "size": anchor.size, "root": hex(anchor.checkpoint.root()), "note": anchor.note.to_string() },
+        })
+    }
+}
+
+fn blank_zero(count: u64) -> String {
+    if count == 0 { "·".to_owned() } else { thousands(count) }
+}
+
+fn refusals(tally: &Tally) -> String {
+    let mut text = String::new();
+    for denial in tally.denials.iter().flatten() {
+        text.push_str(&format!("  {denial}\n"));
+    }
+    let codes: Vec<String> = tally.refused.iter().map(|(code, count)| format!("{code} {count}")).collect();
+    if !codes.is_empty() {
+        text.push_str(&format!("  not sealed, because nothing changed: {}\n", codes.join(", ")));
+    }
+    if tally.repeated > 0 {
+        text.push_str(&format!("  {} requests came twice and got their first answer again\n", tally.repeated));
+    }
+    if text.is_empty() { "  nothing\n".to_owned() } else { text }
+}

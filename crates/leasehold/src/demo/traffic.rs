@@ -1,0 +1,442 @@
+//! The holders: they ask, renew with a report of what they did, give back, crash, retry, and heed a revocation.
+//!
+//! One thread, many requests under way: what is sent is a submission with a tag, what comes back is looked up by it.
+
+use super::cluster::{
+    BATCH, CORE, CPU, GBPS, GIB, H100, L40S, MEM, NET, SERVE, SLICES, TENANTS, TRAIN, name, project_no, tenant_no,
+    user_no,
+};
+use super::scene::Scene;
+use crate::dice::Dice;
+use leasehold_cell::{Replies, Reply, Submission};
+use leasehold_engine::command::{ReleaseOne, RenewOne, RequestLease};
+use leasehold_engine::{Command, Refusal, Request, State};
+use leasehold_model::body::Granted;
+use leasehold_model::{
+    Activity, Body, ClassNo, DenyCause, Identity, LeaseNo, Measure, Name, PoolNo, Priority, Quanta, QuotaNo, Span,
+    quantity,
+};
+use std::cmp::Reverse;
+use std::collections::{BTreeMap, BinaryHeap};
+use std::sync::Arc;
+use std::sync::mpsc::{Receiver, Sender, channel};
+use std::time::{Duration, Instant};
+
+/// Something a tenant likes to ask for.
+struct Wish {
+    weight: u64,
+    workload: &'static str,
+    pool: PoolNo,
+    asks: &'static [(ClassNo, u64)],
+    priority: Priority,
+    /// How long it stays, in milliseconds of the story.
+    stays: (u64, u64),
+}
+
+const fn wish(
+    weight: u64,
+    workload: &'static str,
+    pool: PoolNo,
+    asks: &'static [(ClassNo, u64)],
+    priority: Priority,
+    stays: (u64, u64),
+) -> Wish {
+    Wish { weight, workload, pool, asks, priority, stays }
+}
+
+/// Arrivals per second and what is asked for, in the order of the tenants.
+const HABITS: [(u64, &[Wish]); TENANTS.len()] = {
+    use Priority::{Guaranteed, Scavenger, Standard};
+    [
+        (
+            4,
+            &[
+                wish(
+                    2,
+                    "lattice-qcd",
+                    TRAIN,
+                    &[(H100, 8 * SLICES), (CPU, 64 * CORE), (MEM, 512 * GIB), (NET, 200 * GBPS)],
+                    Guaranteed,
+                    (5000, 9000),
+                ),
+                wish(5, "tokamak", TRAIN, &[(H100, 2 * SLICES), (CPU, 16 * CORE), (MEM, 160 * GIB)], Standard, (3000, 7000)),
+                wish(2, "analysis", BATCH, &[(CPU, 24 * CORE), (MEM, 96 * GIB)], Standard, (2000, 5000)),
+            ],
+        ),
+        (
+            4,
+            &[
+                wish(4, "fold", TRAIN, &[(H100, 2 * SLICES), (CPU, 12 * CORE), (MEM, 120 * GIB)], Standard, (2000, 4500)),
+                wish(3, "align", BATCH, &[(CPU, 32 * CORE), (MEM, 128 * GIB)], Standard, (2000, 5000)),
+            ],
+        ),
+        (
+            3,
+            &[
+                wish(4, "downscale", TRAIN, &[(H100, 4 * SLICES), (CPU, 24 * CORE), (MEM, 256 * GIB)], Standard, (3000, 7000)),
+                wish(2, "ensemble", BATCH, &[(CPU, 64 * CORE), (MEM, 256 * GIB)], Standard, (3000, 6000)),
+            ],
+        ),
+        (
+            9,
+            &[
+                wish(6, "detector", SERVE, &[(L40S, 1), (CPU, 4 * CORE), (MEM, 24 * GIB)], Guaranteed, (4000, 10_000)),
+                wish(2, "segmenter", SERVE, &[(L40S, 2), (CPU, 8 * CORE), (MEM, 48 * GIB)], Standard, (3000, 8000)),
+            ],
+        ),
+        (
+            6,
+            &[
+                wish(4, "grasp-sim", SERVE, &[(L40S, 1), (CPU, 8 * CORE), (MEM, 32 * GIB)], Standard, (3000, 6000)),
+                wish(2, "policy", TRAIN, &[(H100, 3), (CPU, 4 * CORE), (MEM, 24 * GIB)], Standard, (2000, 5000)),
+                wish(2, "replay", BATCH, &[(CPU, 16 * CORE), (MEM, 48 * GIB)], Standard, (2000, 5000)),
+            ],
+        ),
+        (
+            8,
+            &[
+                wish(5, "notebook", TRAIN, &[(H100, 1)], Scavenger, (2000, 6000)),
+                wish(2, "exercise", TRAIN, &[(H100, 3), (CPU, 2 * CORE)], Scavenger, (1500, 4000)),
+                wish(3, "homework", BATCH, &[(CPU, 2 * CORE), (MEM, 4 * GIB)], Scavenger, (1500, 4000)),
+            ],
+        ),
+    ]
+};
+
+/// Holders that die without a word, and requests that are sent twice, in a hundred.
+const CRASHES: u64 = 6;
+const RETRIES: u64 = 3;
+
+/// Something that is due.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+enum Step {
+    Arrive { tenant: usize },
+    Renew { job: u64 },
+    Leave { job: u64 },
+    Ready { job: u64 },
+}
+
+/// What a reply will be about.
+enum Sent {
+    Ask { job: Box<Job>, request: Box<Request> },
+    /// The same request once more.
+    Again,
+    Renew { job: u64 },
+    Leave,
+}
+
+/// A workload that holds leases, or is about to.
+struct Job {
+    tenant: usize,
+    identity: Identity,
+    leases: Vec<(LeaseNo, Quanta)>,
+    ttl: Span,
+    stays: Duration,
+    /// When the last report was answered: the next one covers the time from there on.
+    heard_at: Instant,
+    /// How much of what it holds it uses, in a hundred.
+    busy: u64,
+    crashes: bool,
+}
+
+/// Where the replies go: to the traffic's own thread, with the time they came.
+struct Mail(Sender<(u64, Reply, Instant)>);
+
+impl Replies for Mail {
+    fn put(&self, tag: u64, reply: Reply) {
+        // If nobody listens any more, nobody wants it.
+        let _ = self.0.send((tag, reply, Instant::now()));
+    }
+    fn wake(&self) {}
+}
+
+struct Traffic<'a> {
+    scene: &'a Scene,
+    dice: Dice,
+    mail: Arc<Mail>,
+    due: BinaryHeap<Reverse<(Instant, Step)>>,
+    under_way: BTreeMap<u64, (Instant, Sent)>,
+    jobs: BTreeMap<u64, Job>,
+    outbox: Vec<Submission>,
+    next: u64,
+    /// Keys belong to a run: the process that wrote the last run's keys is not asked about them.
+    epoch: u64,
+}
+
+pub(crate) fn run(scene: &Scene, seed: u64) {
+    let (sender, replies) = channel();
+    let mut traffic = Traffic {
+        scene,
+        dice: Dice(seed),
+        mail: Arc::new(Mail(sender)),
+        due: BinaryHeap::new(),
+        under_way: BTreeMap::new(),
+        jobs: BTreeMap::new(),
+        outbox: Vec::new(),
+        next: 0,
+        epoch: scene.cell.journal().epoch(),
+    };
+    for tenant in 0..TENANTS.len() {
+        traffic.next_arrival(tenant, Instant::now());
+    }
+    while !scene.is_over() {
+        traffic.listen(&replies);
+        traffic.step();
+    }
+}
+
+impl Traffic<'_> {
+    /// Waits for replies until something is due, and takes those that are there.
+    fn listen(&mut self, replies: &Receiver<(u64, Reply, Instant)>) {
+        let now = Instant::now();
+        let until_due = self.due.peek().map_or(Duration::from_millis(50), |due| due.0.0.saturating_duration_since(now));
+        let mut reply = replies.recv_timeout(until_due.min(Duration::from_millis(50))).ok();
+        while let Some((tag, answer, came)) = reply {
+            self.hear(tag, answer, came);
+            reply = replies.try_recv().ok();
+        }
+    }
+
+    /// Does what is due and sends what came of it.
+    fn step(&mut self) {
+        let now = Instant::now();
+        while let Some(Reverse((at, step))) = self.due.peek().copied().filter(|due| due.0.0 <= now) {
+            self.due.pop();
+            match step {
+                Step::Arrive { tenant } => {
+                    self.ask(tenant);
+                    self.next_arrival(tenant, at);
+                }
+                Step::Renew { job } => self.renew(job),
+                Step::Leave { job } => self.leave(job),
+                Step::Ready { job } => self.ready(job),
+            }
+        }
+        self.scene.cell.submit(self.outbox.drain(..));
+    }
+
+    fn next_arrival(&mut self, tenant: usize, after: Instant) {
+        let mean = 1000 / HABITS[tenant].0;
+        let wait = self.scene.pace.ms(self.dice.between(mean / 4, mean * 7 / 4));
+        self.due.push(Reverse((after + wait, Step::Arrive { tenant })));
+    }
+
+    fn send(&mut self, request: Request, sent: Sent) {
+        let tag = self.next;
+        self.next += 1;
+        self.under_way.insert(tag, (Instant::now(), sent));
+        self.outbox.push(Submission { request, to: self.mail.clone(), tag });
+    }
+
+    fn ask(&mut self, tenant: usize) {
+        let wishes = HABITS[tenant].1;
+        let mut drawn = self.dice.below(wishes.iter().map(|wish| wish.weight).sum());
+        let chosen = wishes.iter().find(|wish| {
+            let hit = drawn < wish.weight;
+            drawn = drawn.saturating_sub(wish.weight);
+            hit
+        });
+        let wish = chosen.expect("the draw lies below the sum of weights");
+        let pace = self.scene.pace;
+        let (project, user) = (self.dice.below(2), self.dice.below(2));
+        let at = |n: u64| usize::try_from(n).expect("0 or 1");
+        let identity = Identity {
+            tenant: Some(tenant_no(tenant)),
+            project: Some(project_no(tenant, at(project))),
+            user: Some(user_no(tenant, at(user))),
+            workload: Some(name(wish.workload)),
+            token: None,
+        };
+        let ttl = pace.span(self.dice.between(1500, 3000));
+        let ask = RequestLease {
+            pool: Some(wish.pool),
+            asks: wish.asks.iter().map(|(class, quanta)| (*class, Quanta(*quanta))).collect(),
+            priority: wish.priority,
+            ..RequestLease::of(wish.asks[0].0, Quanta(wish.asks[0].1), ttl)
+        };
+        let key = format!("demo-{}-{}", self.epoch, self.next);
+        let request =
+            Request::once(identity.clone(), Command::Request(ask), key.as_bytes()).expect("the key is short");
+        let job = Box::new(Job {
+            tenant,
+            identity,
+            leases: Vec::new(),
+            ttl,
+            stays: pace.ms(self.dice.between(wish.stays.0, wish.stays.1)),
+            heard_at: Instant::now(),
+            busy: self.dice.between(15, 98),
+            crashes: self.dice.percent(CRASHES),
+        });
+        self.send(request.clone(), Sent::Ask { job, request: Box::new(request) });
+    }
+
+    fn renew(&mut self, number: u64) {
+        let Some(job) = self.jobs.get(&number) else { return };
+        let covered = job.heard_at.elapsed();
+        let renewals = job.leases.iter().map(|(lease, quanta)| RenewOne {
+            lease: *lease,
+            ttl: job.ttl,
+            activity: Some(activity(*quanta, covered, job.busy)),
+        });
+        let request = Request::new(job.identity.clone(), Command::Renew(renewals.collect()));
+        self.send(request, Sent::Renew { job: number });
+    }
+
+    fn leave(&mut self, number: u64) {
+        let Some(job) = self.jobs.remove(&number) else { return };
+        let covered = job.heard_at.elapsed();
+        let releases = job.leases.iter().map(|(lease, quanta)| ReleaseOne {
+            lease: *lease,
+            activity: Some(activity(*quanta, covered, job.busy)),
+        });
+        self.send(Request::new(job.identity.clone(), Command::Release(releases.collect())), Sent::Leave);
+    }
+
+    /// The holder has checkpointed and says so before grace ends.
+    fn ready(&mut self, number: u64) {
+        let Some(job) = self.jobs.remove(&number) else { return };
+        let leases = job.leases.iter().map(|(lease, _)| *lease).collect();
+        self.scene.note("holder", format!("{} has checkpointed and is ready before grace ends", job.title()));
+        self.send(Request::new(job.identity.clone(), Command::Ready(leases)), Sent::Leave);
+    }
+
+    fn hear(&mut self, tag: u64, reply: Reply, came: Instant) {
+        let Some((sent_at, sent)) = self.under_way.remove(&tag) else { return };
+        let scene = self.scene;
+        let mut tally = scene.tally.lock().expect("no one panics with the tally");
+        match &reply {
+            Reply::Sealed { .. } | Reply::Repeated { .. } => {
+                let took = came.saturating_duration_since(sent_at);
+                tally.latencies.add(u64::try_from(took.as_nanos()).unwrap_or(u64::MAX));
+            }
+            Reply::Refused(refusal) => *tally.refused.entry(refusal.code()).or_default() += 1,
+            Reply::JournalFull => *tally.refused.entry("journal_full").or_default() += 1,
+            Reply::Busy => *tally.refused.entry("busy").or_default() += 1,
+            Reply::Archived { .. } | Reply::Stopped => return,
+        }
+        match (sent, reply) {
+            (Sent::Ask { job, request }, Reply::Sealed { records, .. }) => match &records[0].body {
+                Body::Granted(granted) => {
+                    tally.granted[job.tenant] += 1;
+                    drop(tally);
+                    self.begin(*job, granted, came);
+                    if self.dice.percent(RETRIES) {
+                        self.send(*request, Sent::Again);
+                    }
+                }
+                Body::Denied(denied) => {
+                    tally.denied[job.tenant] += 1;
+                    let who = TENANTS[job.tenant].name;
+                    let said = scene.cell.now().read(|state| explain(state, who, &denied.cause));
+                    tally.denials[job.tenant] = Some(said);
+                }
+                _ => {}
+            },
+            (Sent::Again, Reply::Repeated { .. }) => tally.repeated += 1,
+            (Sent::Renew { job }, Reply::Sealed { .. }) => {
+                drop(tally);
+                if let Some(renewed) = self.jobs.get_mut(&job) {
+                    renewed.heard_at = came;
+                    let again = came + half(renewed.ttl);
+                    self.due.push(Reverse((again, Step::Renew { job })));
+                }
+            }
+            (Sent::Renew { job }, Reply::Refused(Refusal::LeaseRevoking { .. })) => {
+                // Word of the revocation: checkpoint, then say that we are ready.
+                self.due.push(Reverse((came + scene.pace.ms(300), Step::Ready { job })));
+            }
+            (Sent::Renew { job }, Reply::Refused(Refusal::BurstOver { .. })) => {
+                // It stands until its deadline, and is given back in time.
+                if let Some(held) = self.jobs.get(&job) {
+                    self.due.push(Reverse((came + half(held.ttl) / 2, Step::Leave { job })));
+                }
+            }
+            // Its lease is gone: so is the job.
+            (Sent::Renew { job }, _) => {
+                self.jobs.remove(&job);
+            }
+            _ => {}
+        }
+    }
+
+    fn begin(&mut self, mut job: Job, granted: &Granted, came: Instant) {
+        job.leases = (granted.first_lease.0..)
+            .zip(&granted.members)
+            .map(|(number, member)| (LeaseNo(number), member.quanta))
+            .collect();
+        job.heard_at = came;
+        if job.crashes {
+            // It never speaks again; its leases end at their deadline.
+            return;
+        }
+        let number = self.next;
+        self.next += 1;
+        // Burst may have shortened it.
+        job.ttl = job.ttl.min(granted.ttl);
+        self.due.push(Reverse((came + half(job.ttl), Step::Renew { job: number })));
+        self.due.push(Reverse((came + job.stays, Step::Leave { job: number })));
+        self.jobs.insert(number, job);
+    }
+}
+
+impl Job {
+    fn title(&self) -> String {
+        let workload = self.identity.workload.as_ref().map_or("work", Name::as_str);
+        format!("{}/{workload}", TENANTS[self.tenant].name)
+    }
+}
+
+fn half(ttl: Span) -> Duration {
+    Duration::from_nanos(ttl.0 / 2)
+}
+
+/// What a holder says it did with `quanta` over the time `covered`.
+fn activity(quanta: Quanta, covered: Duration, busy: u64) -> Activity {
+    // The holder's clock is coarser than the engine's: microseconds, rounded down.
+    let covered = u64::try_from(covered.as_micros()).unwrap_or(0).max(1) * 1000;
+    let share = |of: u64, percent: u64| of / 100_000 * percent * 1000;
+    let active = share(covered, (busy + 10).min(100));
+    let waiting = share(covered, (100 - busy) / 3);
+    Activity {
+        covered: Span(covered),
+        busy: u128::from(quanta.0) * u128::from(share(covered, busy)),
+        active: Span(active),
+        waiting: [Span::ZERO, Span::ZERO, Span(waiting), Span(waiting / 2), Span::ZERO],
+    }
+}
+
+/// A denial as a person reads it, with the three numbers (SEMANTICS 4).
+fn explain(state: &State, who: &str, cause: &DenyCause) -> String {
+    let amount = |quota: QuotaNo, n: u64| match state.quota(quota).map(|q| (q.measure, q.scope.class)) {
+        Some((Measure::Quanta, Some(class))) => units(state, class, n),
+        _ => n.to_string(),
+    };
+    match *cause {
+        DenyCause::Quota { quota, used, requested, limit } => {
+            let what = state.quota(quota).map_or("a quota".to_owned(), |q| match q.measure {
+                Measure::Quanta => class_name(state, q.scope.class),
+                Measure::Leases => "max_leases".to_owned(),
+                Measure::Nodes => "max_nodes".to_owned(),
+            });
+            let [used, requested, limit] = [used, requested, limit].map(|n| amount(quota, n));
+            format!("tenant {who:?} would exceed {what} (used {used}, requested {requested}, limit {limit})")
+        }
+        DenyCause::BurstOver { quota, .. } => {
+            let what = class_name(state, state.quota(quota).and_then(|q| q.scope.class));
+            format!("tenant {who:?} has used up its burst of {what}; it may burst again after a spell below its base")
+        }
+        DenyCause::Capacity { class, requested, most_free } => {
+            let [requested, free] = [requested, most_free].map(|n| units(state, class, n.0));
+            let what = class_name(state, Some(class));
+            format!("no node has room for {requested} {what} as tenant {who:?} asked (most free on one node: {free})")
+        }
+    }
+}
+
+fn class_name(state: &State, class: Option<ClassNo>) -> String {
+    class.and_then(|class| state.class(class)).map_or("capacity".to_owned(), |spec| spec.name.to_string())
+}
+
+fn units(state: &State, class: ClassNo, quanta: u64) -> String {
+    state.class(class).map_or(quanta.to_string(), |spec| quantity::display(Quanta(quanta), spec))
+}
