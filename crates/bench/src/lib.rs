@@ -1,3 +1,55 @@
-//! Benchmarks.
-#![allow(clippy::float_arithmetic)]
+//! The benchmarks: what the budgets of DESIGN and the issues promise, measured beside a peer in one run.
+//!
+//! In: which benchmarks to run. Out: a table for people and `bench.json` for programs.
+//!
+//! Ratios count, not absolute figures: machines are noisy. Each figure is the best of three, and the
+//! peer does the same work in the same run. Floats appear here and nowhere near a bill.
+#![allow(clippy::float_arithmetic, clippy::cast_possible_truncation, clippy::cast_sign_loss)]
+
+mod durable;
+mod engine;
+mod memory;
+mod outcome;
+mod restart;
+mod scratch;
+mod sealed;
+#[cfg(feature = "peers")]
+mod sqlite;
+mod verification;
 pub mod work;
+
+pub use memory::Counting;
+pub use outcome::Outcome;
+use std::path::Path;
+
+type Bench = (&'static str, fn() -> Vec<Outcome>);
+
+/// Every benchmark by the prefix of the names it reports.
+const BENCHES: &[Bench] = &[
+    ("engine.transitions", engine::transitions),
+    ("engine.bytes_per_lease", memory::bytes_per_lease),
+    ("journal.sealed_vs_bare", sealed::sealed_vs_bare),
+    ("core.durable_vs_sqlite", durable::durable_vs_sqlite),
+    ("verify.vs_hash", verification::verify_vs_hash),
+    ("restart", restart::restart),
+];
+
+/// Runs the benchmarks whose names begin with `only`, prints a table and writes the file. Answers
+/// whether every goal was met.
+pub fn run(only: &str, json: &Path) -> std::io::Result<bool> {
+    let mut outcomes: Vec<Outcome> = Vec::new();
+    for (name, bench) in BENCHES {
+        if name.starts_with(only) || only.starts_with(name) {
+            eprintln!("running {name} …");
+            outcomes.extend(bench());
+        }
+    }
+    outcomes.retain(|outcome| outcome.name.starts_with(only));
+    print!("{}", outcome::table(&outcomes));
+    if let Some(folder) = json.parent() {
+        std::fs::create_dir_all(folder)?;
+    }
+    std::fs::write(json, outcome::json(&outcomes))?;
+    eprintln!("written to {}", json.display());
+    Ok(!outcomes.is_empty() && outcomes.iter().all(|outcome| outcome.pass != Some(false)))
+}

@@ -15,7 +15,7 @@ use leasehold_model::{
 pub struct Dice(pub u64);
 
 impl Dice {
-    pub fn next(&mut self) -> u64 {
+    pub fn draw(&mut self) -> u64 {
         self.0 = self.0.wrapping_add(0x9e37_79b9_7f4a_7c15);
         let mut z = self.0;
         z = (z ^ (z >> 30)).wrapping_mul(0xbf58_476d_1ce4_e5b9);
@@ -23,7 +23,7 @@ impl Dice {
         z ^ (z >> 31)
     }
     pub fn below(&mut self, n: u64) -> u64 {
-        ((u128::from(self.next()) * u128::from(n)) >> 64) as u64
+        ((u128::from(self.draw()) * u128::from(n)) >> 64) as u64
     }
 }
 
@@ -112,6 +112,7 @@ pub struct Workload {
     pub tenants: u32,
     pub live: Vec<(LeaseNo, u32)>,
     pub step: u64,
+    pub ttl: Span,
 }
 
 fn identity(tenant: u32) -> Identity {
@@ -120,19 +121,19 @@ fn identity(tenant: u32) -> Identity {
 
 impl Workload {
     pub fn new(seed: u64, tenants: u32) -> Self {
-        Self { dice: Dice(seed), tenants, live: Vec::new(), step: 0 }
+        Self { dice: Dice(seed), tenants, live: Vec::new(), step: 0, ttl: Span::from_secs(3600) }
     }
 
     fn key(&mut self) -> [u8; 16] {
         let mut key = [0; 16];
         key[..8].copy_from_slice(&self.step.to_le_bytes());
-        key[8..].copy_from_slice(&self.dice.next().to_le_bytes());
+        key[8..].copy_from_slice(&self.dice.draw().to_le_bytes());
         key
     }
 
     pub fn request(&mut self) -> (Request, u32) {
         let tenant = self.dice.below(u64::from(self.tenants)) as u32;
-        let mut ask = RequestLease::of(ClassNo(0), Quanta(1000 + 1000 * self.dice.below(2)), Span::from_secs(3600));
+        let mut ask = RequestLease::of(ClassNo(0), Quanta(1000 + 1000 * self.dice.below(2)), self.ttl);
         ask.pool = Some(PoolNo(0));
         let key = self.key();
         (Request::once(identity(tenant), Command::Request(ask), &key).expect("a valid key"), tenant)
@@ -141,7 +142,7 @@ impl Workload {
     pub fn renew(&mut self) -> Request {
         let at = self.dice.below(self.live.len() as u64) as usize;
         let (lease, tenant) = self.live[at];
-        let one = RenewOne { lease, ttl: Span::from_secs(3600), activity: None };
+        let one = RenewOne { lease, ttl: self.ttl, activity: None };
         let key = self.key();
         Request::once(identity(tenant), Command::Renew(smallvec::smallvec![one]), &key).expect("a valid key")
     }

@@ -3,12 +3,12 @@
 use crate::clock::{Clock, Stamper};
 use crate::core::Core;
 use crate::now::Now;
+use crate::replay::replay;
 use leasehold_engine::{Command, Engine, FoldError, Refusal, Request, Settings, State};
 use leasehold_journal::{AppendError, Head, Journal, PrepareError, ReadError, SnapshotError};
 use leasehold_model::body::{ClockAccepted, Genesis, Started};
 use leasehold_model::{Batch, FORMAT_VERSION, Identity, Instant, Name, RULES_VERSION, Span};
 use std::fmt;
-use std::ops::ControlFlow;
 use std::sync::Arc;
 
 /// How a cell starts.
@@ -106,36 +106,6 @@ pub struct Opened {
     pub replayed: u64,
     /// Snapshots that could not be used, and why.
     pub damaged_snapshots: Vec<String>,
-}
-
-/// Folds the journal's records into `state`, from where it stands to the head, with the chain
-/// verified from `from`.
-pub fn replay(journal: &dyn Journal, state: &mut State, from: Head) -> Result<Head, StartError> {
-    replay_to(journal, state, from, u64::MAX)
-}
-
-/// The same, up to the record before `size`.
-pub(crate) fn replay_to(journal: &dyn Journal, state: &mut State, from: Head, size: u64) -> Result<Head, StartError> {
-    let mut failed = None;
-    let end = journal
-        .scan_verified(from, &mut |sequence, raw, _| {
-            if sequence >= size {
-                return ControlFlow::Break(());
-            }
-            let folded = raw
-                .decode()
-                .map_err(|error| FoldError::Decode { sequence, error })
-                .and_then(|record| state.apply(&record));
-            match folded {
-                Ok(()) => ControlFlow::Continue(()),
-                Err(error) => {
-                    failed = Some(error);
-                    ControlFlow::Break(())
-                }
-            }
-        })
-        .map_err(StartError::Read)?;
-    failed.map_or(Ok(end), |error| Err(StartError::Fold(error)))
 }
 
 /// The state at the newest usable snapshot, and what became of the others.

@@ -1,7 +1,8 @@
 //! Snapshots by a background fold: the previous snapshot and the records after it make the next
 //! one, from files alone. The lease path is not touched.
 
-use crate::open::{StartError, replay_to};
+use crate::open::StartError;
+use crate::replay::replay_to;
 use leasehold_engine::{BadSnapshot, State};
 use leasehold_journal::{Head, Journal, SnapshotError};
 use std::fmt;

@@ -3,18 +3,24 @@
 //! Only what cannot be derived is written, in order of number; counters, lists and timers are
 //! rebuilt. Equal states give equal bytes, so the bytes are also what two states are compared by.
 
+mod sound;
+
 use crate::idempotency::{Claimed, InOrder};
-use crate::lease::{Lease, NONE};
+use crate::lease::{Lease, NONE, Phase};
 use crate::node::{Node, NodeClass};
 use crate::quota::{Episode, Quota};
-use crate::state::{GONE_KEPT, Gone, NO_TIMER, Pool, Project, State, Tenant, User, entry_mut};
+use crate::state::{GONE_KEPT, Gone, NO_TIMER, Pool, Project, State, Tenant, User, class_no, entry_mut};
 use leasehold_model::codec::{DecodeError, Field, Reader, put_varint};
-use leasehold_model::{Instant, NodeNo, QuotaNo, TenantNo};
+use leasehold_model::limits::CLASSES_PER_NODE_MAX;
+use leasehold_model::{Instant, NodeNo, Quanta, QuotaNo, TenantNo};
 use sha2::{Digest, Sha256};
 use std::fmt;
 
 /// The version of these bytes; a snapshot of another version is thrown away and rebuilt.
-const SNAPSHOT_VERSION: u32 = 1;
+const SNAPSHOT_VERSION: u32 = 2;
+
+/// Stamp, scope, owner, payload and sequence of one idempotency key.
+const CLAIM_BYTES_MIN: usize = 8 + 16 + 1 + 16 + 1;
 
 /// Why bytes are not a snapshot of this version.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -57,7 +63,8 @@ fn get_table<T>(
     mut row: impl FnMut(u32, &mut Reader<'_>) -> Result<T, BadSnapshot>,
 ) -> Result<Vec<Option<T>>, BadSnapshot> {
     let n = r.count(usize::MAX)?;
-    let mut table = Vec::with_capacity(n);
+    // Rows take more memory than bytes: a forged count must not set it all aside.
+    let mut table = Vec::with_capacity(n.min(1 << 16));
     for place in 0..n {
         let number = u32::try_from(place).map_err(|_| BadSnapshot::Inconsistent("a table too long"))?;
         table.push(if bool::get(r)? { Some(row(number, r)?) } else { None });
@@ -80,6 +87,7 @@ impl State {
         self.tags.iter().for_each(|tag| tag.put(&mut out));
         self.next_lease.put(&mut out);
         put_table(&self.classes, &mut out, |class, out| class.put(out));
+        (0u32..).zip(&self.classes).for_each(|(number, _)| self.was_leased(class_no(number)).put(&mut out));
         put_table(&self.tenants, &mut out, put_tenant);
         put_table(&self.projects, &mut out, |p, out| (p.tenant, p.name.clone()).put(out));
         put_table(&self.users, &mut out, |u, out| (u.tenant, u.name.clone()).put(out));
@@ -128,6 +136,10 @@ impl State {
         }
         state.next_lease = Field::get(r)?;
         state.classes = get_table(r, |_, r| Ok(Field::get(r)?))?;
+        state.check_classes()?;
+        for _ in 0..state.classes.len() {
+            state.leased.push(Field::get(r)?);
+        }
         state.tenants = get_table(r, |no, r| get_tenant(TenantNo(no), r))?;
         state.projects = get_table(r, |_, r| {
             let (tenant, name) = Field::get(r)?;
@@ -138,26 +150,34 @@ impl State {
             Ok(User { tenant, name })
         })?;
         state.pools = get_table(r, |_, r| get_pool(r))?;
-        state.nodes = get_table(r, |no, r| get_node(NodeNo(no), r))?;
+        state.nodes = get_table(r, |no, r| state.get_node(NodeNo(no), r))?;
         state.quotas = get_table(r, |no, r| get_quota(QuotaNo(no), r))?;
         state.rebuild_names();
+        state.check_names()?;
+        state.check_tenancy()?;
+        state.check_nodes()?;
         state.rebuild_tenant_quotas()?;
+        let mut last = None;
         for _ in 0..r.count(usize::MAX)? {
             let lease = get_lease(r)?;
-            state.restore_lease(lease)?;
+            state.check_lease(last, &lease)?;
+            last = Some(lease.number);
+            state.restore_lease(lease);
         }
+        state.check_leased()?;
         state.gone = get_table(r, |_, r| get_gone(r))?;
         if !(state.gone.is_empty() || state.gone.len() == GONE_KEPT) {
             return Err(BadSnapshot::Inconsistent("a list of ended leases of another length"));
         }
         let claims = r.count(usize::MAX)?;
-        state.claims.reserve(claims);
+        state.claims.reserve(claims.min(r.remaining() / CLAIM_BYTES_MIN));
         for _ in 0..claims {
             let entry = InOrder { stamp: Field::get(r)?, scope: Field::get(r)?, owner: Field::get(r)? };
+            state.check_claim(&entry)?;
             state.claims.claim(entry, Claimed { payload: Field::get(r)?, sequence: Field::get(r)? });
         }
         r.finish()?;
-        state.rebuild_placement()?;
+        state.rebuild_placement();
         let timers = state.true_timers();
         state.timers.replace(timers);
         Ok(state)
@@ -184,24 +204,19 @@ impl State {
         Ok(())
     }
 
-    fn restore_lease(&mut self, lease: Lease) -> Result<(), BadSnapshot> {
-        let tenant = entry_mut(&mut self.tenants, lease.tenant.0).ok_or(BadSnapshot::Inconsistent("no such tenant"))?;
+    fn restore_lease(&mut self, lease: Lease) {
+        let tenant = entry_mut(&mut self.tenants, lease.tenant.0).expect("it was checked");
         tenant.leases += 1;
-        let project = entry_mut(&mut self.projects, lease.project.0);
-        project.ok_or(BadSnapshot::Inconsistent("no such project"))?.leases += 1;
-        let node = entry_mut(&mut self.nodes, lease.node.0).ok_or(BadSnapshot::Inconsistent("no such node"))?;
-        let class = node.classes.iter_mut().find(|c| c.class == lease.class);
-        let class = class.ok_or(BadSnapshot::Inconsistent("a class that the node does not have"))?;
-        if class.free() < lease.quanta.0 || (u64::BITS - lease.devices.leading_zeros()) as usize > class.devices.len() {
-            return Err(BadSnapshot::Inconsistent("more is leased than the node has"));
-        }
+        entry_mut(&mut self.projects, lease.project.0).expect("it was checked").leases += 1;
+        let node = entry_mut(&mut self.nodes, lease.node.0).expect("it was checked");
+        let class = node.class_mut(lease.class);
         match lease.phase {
-            crate::lease::Phase::Fenced => class.fenced += lease.quanta.0,
+            Phase::Fenced => class.fenced += lease.quanta.0,
             phase if phase.is_held() => class.held += lease.quanta.0,
             _ => class.tearing_down += lease.quanta.0,
         }
         class.occupy_devices(lease.devices, lease.quanta, true);
-        if lease.phase != crate::lease::Phase::Fenced {
+        if lease.phase != Phase::Fenced {
             for place in 0..tenant.quotas.len() {
                 let quota = entry_mut(&mut self.quotas, tenant.quotas[place].0).expect("a listed quota exists");
                 quota.tally(&lease, true);
@@ -209,18 +224,32 @@ impl State {
         }
         let slot = self.leases.insert(lease);
         self.chain_to_node(slot);
-        Ok(())
     }
 
-    fn rebuild_placement(&mut self) -> Result<(), BadSnapshot> {
+    fn rebuild_placement(&mut self) {
         let numbers: Vec<NodeNo> = self.nodes().map(|node| node.number).collect();
         for number in numbers {
             let pool = self.node(number).expect("it was just listed").pool;
-            let pool = entry_mut(&mut self.pools, pool.0).ok_or(BadSnapshot::Inconsistent("no such pool"))?;
-            pool.nodes += 1;
+            entry_mut(&mut self.pools, pool.0).expect("it was checked").nodes += 1;
             self.list_node(number);
         }
-        Ok(())
+    }
+
+    /// A node without what is leased on it. The classes must be there already.
+    fn get_node(&self, number: NodeNo, r: &mut Reader<'_>) -> Result<Node, BadSnapshot> {
+        let mut node = Node::new(number, Field::get(r)?, Field::get(r)?);
+        node.rack = Field::get(r)?;
+        node.zone = Field::get(r)?;
+        node.labels = Field::get(r)?;
+        node.teardown = Field::get(r)?;
+        node.drained = Field::get(r)?;
+        node.lost = Field::get(r)?;
+        for _ in 0..r.count(CLASSES_PER_NODE_MAX)? {
+            let (class, capacity, per_device) = (Field::get(r)?, Quanta::get(r)?, u64::get(r)?);
+            self.check_capacity(node.classes.last().map(|c| c.class), class, capacity.0, per_device)?;
+            node.classes.push(NodeClass::new(class, capacity, (per_device > 0).then_some(per_device)));
+        }
+        Ok(node)
     }
 }
 
@@ -278,22 +307,6 @@ fn put_node(n: &Node, out: &mut Vec<u8>) {
         class.capacity.put(out);
         class.per_device.put(out);
     }
-}
-
-fn get_node(number: NodeNo, r: &mut Reader<'_>) -> Result<Node, BadSnapshot> {
-    let mut node = Node::new(number, Field::get(r)?, Field::get(r)?);
-    node.rack = Field::get(r)?;
-    node.zone = Field::get(r)?;
-    node.labels = Field::get(r)?;
-    node.teardown = Field::get(r)?;
-    node.drained = Field::get(r)?;
-    node.lost = Field::get(r)?;
-    for _ in 0..r.count(usize::MAX)? {
-        let (class, capacity, per_device) = (Field::get(r)?, Field::get(r)?, u64::get(r)?);
-        let per_device = (per_device > 0).then_some(per_device);
-        node.classes.push(NodeClass::new(class, capacity, per_device));
-    }
-    Ok(node)
 }
 
 fn put_quota(q: &Quota, out: &mut Vec<u8>) {

@@ -95,6 +95,9 @@ pub(crate) struct Gone {
 /// ones are answered as not found; their story is in the journal.
 pub(crate) const GONE_KEPT: usize = 4096;
 
+/// Classes are few: a table of them is indexed by number on every node.
+pub(crate) const CLASSES_MAX: usize = 1024;
+
 /// A record that this engine cannot fold.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum FoldError {
@@ -165,6 +168,8 @@ pub struct State {
     pub(crate) users: Table<User>,
     pub(crate) pools: Table<Pool>,
     pub(crate) classes: Table<ClassSpec>,
+    /// By class: whether any of it was ever leased. What a quantum is cannot change after that.
+    pub(crate) leased: Vec<bool>,
     pub(crate) nodes: Table<Node>,
     pub(crate) quotas: Table<Quota>,
     pub(crate) tags: Vec<Name>,
@@ -294,6 +299,18 @@ impl State {
         Name::new(name).ok().and_then(|name| self.names.nodes.get(&name)).map(|n| NodeNo(*n))
     }
 
+    pub(crate) fn was_leased(&self, class: ClassNo) -> bool {
+        self.leased.get(class.0 as usize).copied().unwrap_or(false)
+    }
+
+    pub(crate) fn mark_leased(&mut self, class: ClassNo) {
+        let place = class.0 as usize;
+        if self.leased.len() <= place {
+            self.leased.resize(place + 1, false);
+        }
+        self.leased[place] = true;
+    }
+
     /// The longest TTL that a grant in `pool` may have.
     pub(crate) fn ttl_max(&self, pool: &Pool, priority: Priority) -> Span {
         let ttl_max = pool.ttl_max.of(priority).unwrap_or(self.settings.ttl_max);
@@ -371,6 +388,7 @@ impl State {
             users: self.users.clone(),
             pools: self.pools.clone(),
             classes: self.classes.clone(),
+            leased: self.leased.clone(),
             nodes: self.nodes.clone(),
             quotas: self.quotas.clone(),
             tags: self.tags.clone(),

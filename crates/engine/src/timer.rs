@@ -28,6 +28,8 @@ pub(crate) struct Entry {
 }
 
 const ID_BITS: u32 = 60;
+/// Ids lie below this.
+pub(crate) const ID_MAX: u64 = 1 << ID_BITS;
 
 impl Entry {
     /// After everything that can come due.

@@ -23,10 +23,6 @@ impl Dice {
     pub(crate) fn percent(&mut self, chance: u64) -> bool {
         self.below(100) < chance
     }
-    pub(crate) fn pick<'a, T>(&mut self, from: &'a [T]) -> &'a T {
-        let at = usize::try_from(self.below(from.len() as u64)).expect("an index");
-        &from[at]
-    }
 }
 
 /// A seed nobody chose.

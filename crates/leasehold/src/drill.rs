@@ -60,7 +60,8 @@ fn submit(cell: &Cell, mut dice: Dice) {
     let identity = Identity { tenant: Some(TenantNo(0)), project: Some(ProjectNo(0)), ..Identity::default() };
     let mut held: Vec<LeaseNo> = Vec::new();
     loop {
-        let pick = |held: &[LeaseNo], dice: &mut Dice| usize::try_from(dice.below(held.len() as u64)).expect("an index");
+        let pick =
+            |held: &[LeaseNo], dice: &mut Dice| usize::try_from(dice.below(held.len() as u64)).expect("an index");
         let command = match dice.below(3) {
             0 if !held.is_empty() => {
                 let lease = held[pick(&held, &mut dice)];
@@ -88,7 +89,8 @@ fn submit(cell: &Cell, mut dice: Dice) {
 
 /// Prints what a reply promises; answers whether anyone reads it.
 fn acknowledge(reply: &Reply) -> bool {
-    let lines: String = reply.records().iter().map(|record| format!("{} {}\n", record.sequence, digest(record))).collect();
+    let lines: String =
+        reply.records().iter().map(|record| format!("{} {}\n", record.sequence, digest(record))).collect();
     let mut stdout = io::stdout().lock();
     stdout.write_all(lines.as_bytes()).and_then(|()| stdout.flush()).is_ok()
 }

@@ -14,7 +14,8 @@ fn half(which: u64) {
     println!("{tally:#?}");
     // A simulator in which nothing happens finds nothing.
     assert!(tally.crashes > count / 4 && tally.clean_stops > count / 4, "too few lives ended");
-    for kind in ["lease.granted", "lease.denied", "lease.expired", "lease.fenced", "lease.revoked", "quota.burst_ended"] {
+    for kind in ["lease.granted", "lease.denied", "lease.expired", "lease.fenced", "lease.revoked", "quota.burst_ended"]
+    {
         assert!(tally.kinds.contains_key(kind), "no {kind} in {count} seeds");
     }
 }

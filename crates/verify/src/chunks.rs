@@ -15,6 +15,8 @@ use std::io::{self, Read, Seek, SeekFrom};
 /// Bytes of batches that make a piece; a single batch may be larger. Large enough that handing it over costs nothing,
 /// small enough that every thread soon has one.
 const CHUNK_BYTES: usize = 1 << 20;
+/// Half of what a tree may hold: adding the records of any number of files to it overflows nothing.
+const FIRST_SEQUENCE_MAX: u64 = leasehold_tlog::limits::TREE_SIZE_MAX / 2;
 /// The smallest frame: its header and the hash of the record before.
 const FRAME_BYTES_MIN: usize = 4 + 32;
 
@@ -171,6 +173,9 @@ impl<'a> ChunkReader<'a> {
         }
         if (header.number == 1) != (header.first_sequence == 0) {
             return Err(flaw(Why::BadSegmentHeader("the first segment, and no other, begins with record 0")));
+        }
+        if header.first_sequence > FIRST_SEQUENCE_MAX {
+            return Err(flaw(Why::BadSegmentHeader("no journal has that many records")));
         }
         match self.sequence {
             Some(expected) if header.first_sequence > expected => {

@@ -218,7 +218,7 @@ fn a_tree_file_left_behind_betrays_a_cut() {
 }
 
 /// A rewrite that changes what record 20 says.
-fn change_record_20(frames: &mut Vec<Frame>) {
+fn change_record_20(frames: &mut [Frame]) {
     for frame in frames.iter_mut().filter(|frame| frame.sequence() == 20) {
         *frame.bytes.last_mut().unwrap() ^= 1;
     }
@@ -238,7 +238,9 @@ fn a_rehashed_rewrite_without_the_key_fails_at_a_signature() {
     rewrite(&sample, &operator_keys(), change_record_20);
     fs::write(sample.anchor(), anchor).unwrap();
     for (number, tree) in (2..).zip(trees) {
-        tree.map(|tree| fs::write(sample.tree(number), tree).unwrap());
+        if let Some(tree) = tree {
+            fs::write(sample.tree(number), tree).unwrap();
+        }
     }
     let failure = sample.must_fail("root_mismatch", None);
     assert!(failure.agreed_up_to <= 20, "{failure}");
@@ -440,6 +442,12 @@ fn a_missing_segment_is_missed() {
     sample.edit(2, |segment| segment.batches.clear());
     sample.must_fail("empty_segment", Some(sample_first(&Sample::new(), 2)));
 
+    // A number that no journal reaches, at the very beginning.
+    let sample = Sample::new();
+    (1..3).for_each(|n| fs::remove_file(sample.segment(n)).unwrap());
+    sample.edit(3, |segment| segment.header[16..24].fill(0xff));
+    sample.must_fail("bad_segment_header", None);
+
     // A copy of one segment in the place of another.
     let sample = Sample::new();
     fs::copy(sample.segment(3), sample.segment(2)).unwrap();
@@ -463,6 +471,51 @@ fn archived_segments_are_found_or_done_without() {
     // A copy in both places is said; a damaged one in the archive is not read then.
     fs::copy(archive.path().join("00000001.seg"), sample.segment(1)).unwrap();
     assert_eq!(sample.verify().unwrap().duplicate_segments, [1]);
+}
+
+#[test]
+fn what_headers_and_tree_files_say_of_the_record_before_is_checked() {
+    let sample = Sample::new();
+    let first = sample_first(&sample, 2);
+    sample.edit(2, |segment| segment.header[30] ^= 1);
+    sample.must_fail("bad_segment_header", Some(first));
+
+    let sample = Sample::new();
+    let text = fs::read_to_string(sample.tree(2)).unwrap();
+    let head = text.lines().find(|line| line.starts_with("head ")).unwrap();
+    fs::write(sample.tree(2), with_fitting_end(&text.replace(head, &format!("head {}", "0".repeat(64))))).unwrap();
+    sample.must_fail("head_mismatch", None);
+
+    // As the beginning of what is at hand it leads nowhere.
+    fs::remove_file(sample.segment(1)).unwrap();
+    sample.must_fail("broken_link", Some(first));
+}
+
+#[test]
+fn a_rewrite_after_the_last_tree_file_shows_in_the_anchor() {
+    let sample = Sample::new();
+    let anchor = fs::read(sample.anchor()).unwrap();
+    rewrite(&sample, &operator_keys(), |frames| {
+        for frame in frames.iter_mut().filter(|frame| frame.sequence() == ANCHORED - 1) {
+            *frame.bytes.last_mut().unwrap() ^= 1;
+        }
+    });
+    put(&sample.anchor(), &anchor);
+    let failure = sample.must_fail("root_mismatch", None);
+    assert_eq!(failure.agreed_up_to, sample_first(&sample, sample_segments(&sample)));
+}
+
+#[test]
+fn a_batch_with_a_fitting_checksum_is_not_torn() {
+    let sample = Sample::new();
+    let last = sample_segments(&sample);
+    sample.edit(last, |segment| {
+        let frames = segment.batches.last_mut().unwrap();
+        // A frame inside a frame: the number of records no longer fits the number of frames.
+        let inner = frames.pop().unwrap();
+        frames.last_mut().unwrap().signatures.extend(inner.bytes);
+    });
+    sample.must_fail("bad_frame", Some(ANCHORED));
 }
 
 #[test]

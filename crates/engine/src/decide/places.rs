@@ -3,7 +3,7 @@
 use super::Draft;
 use crate::command::{LoseNode, PutClass, PutNode, PutPool};
 use crate::refusal::Refusal;
-use crate::state::{Settings, class_no};
+use crate::state::{CLASSES_MAX, Settings, class_no};
 use leasehold_model::body::{
     ClassPut, NodeDeleted, NodeDrained, NodeLost, NodePut, NodeResumed, NodeReturned, PoolDeleted, PoolPut,
     SettingsChanged,
@@ -12,9 +12,6 @@ use leasehold_model::limits::{
     CLASSES_PER_NODE_MAX, DEVICES_PER_CLASS_MAX, LABELS_PER_NODE_MAX, LIMIT_SPAN_MAX, QUANTA_PER_NODE_MAX, TTL_MAX,
 };
 use leasehold_model::{ClassNo, Name, NodeNo, PoolNo, Span};
-
-/// Classes are few: a table of them is indexed by number on every node.
-const CLASSES_MAX: usize = 1024;
 
 /// The number for an entry: its own, or the next one if it has none.
 pub(super) fn number(given: Option<u32>, len: usize) -> Result<u32, Refusal> {
@@ -46,7 +43,8 @@ impl Draft<'_> {
         if put.class.is_some() {
             let old = state.class(class).ok_or(Refusal::UnknownClass { class })?;
             let changed = old.kind != put.spec.kind || old.quanta_per_unit != put.spec.quanta_per_unit;
-            if changed && state.nodes().any(|node| node.class(class).is_some()) {
+            let in_use = || state.was_leased(class) || state.nodes().any(|node| node.class(class).is_some());
+            if changed && in_use() {
                 return Err(Refusal::ClassInUse { class });
             }
         }

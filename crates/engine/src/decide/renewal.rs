@@ -117,9 +117,12 @@ impl Draft<'_> {
         let Some(lease) = self.state().lease(number) else {
             let gone = self.state().gone(number);
             let gone = gone.filter(|gone| identity.tenant.is_none_or(|tenant| tenant == gone.tenant));
-            return Err(
-                gone.map_or(Refusal::LeaseNotFound { lease: number }, |gone| ended_as(number, gone.phase, gone.at))
-            );
+            return Err(match gone {
+                None => Refusal::LeaseNotFound { lease: number },
+                // It is over: the fence was cleared.
+                Some(gone) if gone.phase == Phase::Fenced => Refusal::LeaseClosed { lease: number, at: gone.at },
+                Some(gone) => ended_as(number, gone.phase, gone.at),
+            });
         };
         if identity.tenant.is_some_and(|tenant| tenant != lease.tenant) {
             return Err(Refusal::LeaseNotFound { lease: number });

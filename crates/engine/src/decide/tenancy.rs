@@ -4,6 +4,7 @@ use super::Draft;
 use super::places::{free_name, number};
 use crate::command::{PutProject, PutQuota, PutTenant, PutUser};
 use crate::refusal::Refusal;
+use crate::state::Tenant;
 use leasehold_model::body::{
     ProjectDeleted, ProjectPut, QuotaDeleted, QuotaPut, TenantDeleted, TenantPut, UserDeleted, UserPut,
 };
@@ -11,12 +12,22 @@ use leasehold_model::limits::QUOTAS_PER_TENANT_MAX;
 use leasehold_model::{LimitKind, Measure, NodeScope, ProjectNo, QuotaNo, Span, TenantNo, UserNo};
 
 impl Draft<'_> {
+    /// Operators see everything; a tenant sees what is its own, and cannot tell the rest from nothing.
+    fn may_see(&self, tenant: TenantNo) -> bool {
+        self.identity.tenant.is_none_or(|own| own == tenant)
+    }
+
+    fn known_tenant(&self, tenant: TenantNo) -> Result<&Tenant, Refusal> {
+        let found = self.state().tenant(tenant).filter(|_| self.may_see(tenant));
+        found.ok_or(Refusal::UnknownTenant { tenant })
+    }
+
     pub(super) fn put_tenant(&mut self, put: &PutTenant) -> Result<(), Refusal> {
         let state = self.state();
         let number = number(put.tenant.map(|t| t.0), state.tenants.len())?;
         let tenant = TenantNo(number);
-        if put.tenant.is_some() && state.tenant(tenant).is_none() {
-            return Err(Refusal::UnknownTenant { tenant });
+        if put.tenant.is_some() {
+            self.known_tenant(tenant)?;
         }
         free_name(state.names.tenants.get(&put.name), number)?;
         let body = TenantPut {
@@ -31,7 +42,7 @@ impl Draft<'_> {
     }
 
     pub(super) fn delete_tenant(&mut self, tenant: TenantNo) -> Result<(), Refusal> {
-        let found = self.state().tenant(tenant).ok_or(Refusal::UnknownTenant { tenant })?;
+        let found = self.known_tenant(tenant)?;
         if found.leases > 0 {
             return Err(Refusal::TenantHasLeases { tenant });
         }
@@ -42,13 +53,12 @@ impl Draft<'_> {
     pub(super) fn put_project(&mut self, put: &PutProject) -> Result<(), Refusal> {
         let state = self.state();
         let tenant = put.tenant;
-        if state.tenant(tenant).is_none() {
-            return Err(Refusal::UnknownTenant { tenant });
-        }
+        self.known_tenant(tenant)?;
         let number = number(put.project.map(|p| p.0), state.projects.len())?;
         let project = ProjectNo(number);
         if put.project.is_some() {
-            let old = state.project(project).ok_or(Refusal::UnknownProject { project })?;
+            let old = state.project(project).filter(|old| self.may_see(old.tenant));
+            let old = old.ok_or(Refusal::UnknownProject { project })?;
             if old.tenant != tenant {
                 return Err(Refusal::TenantFixed);
             }
@@ -59,7 +69,8 @@ impl Draft<'_> {
     }
 
     pub(super) fn delete_project(&mut self, project: ProjectNo) -> Result<(), Refusal> {
-        let found = self.state().project(project).ok_or(Refusal::UnknownProject { project })?;
+        let found = self.state().project(project).filter(|found| self.may_see(found.tenant));
+        let found = found.ok_or(Refusal::UnknownProject { project })?;
         if found.leases > 0 {
             return Err(Refusal::ProjectHasLeases { project });
         }
@@ -71,13 +82,12 @@ impl Draft<'_> {
     pub(super) fn put_user(&mut self, put: &PutUser) -> Result<(), Refusal> {
         let state = self.state();
         let tenant = put.tenant;
-        if state.tenant(tenant).is_none() {
-            return Err(Refusal::UnknownTenant { tenant });
-        }
+        self.known_tenant(tenant)?;
         let number = number(put.user.map(|u| u.0), state.users.len())?;
         let user = UserNo(number);
         if put.user.is_some() {
-            let old = state.user(user).ok_or(Refusal::UnknownUser { user })?;
+            let old = state.user(user).filter(|old| self.may_see(old.tenant));
+            let old = old.ok_or(Refusal::UnknownUser { user })?;
             if old.tenant != tenant {
                 return Err(Refusal::TenantFixed);
             }
@@ -88,7 +98,8 @@ impl Draft<'_> {
     }
 
     pub(super) fn delete_user(&mut self, user: UserNo) -> Result<(), Refusal> {
-        let found = self.state().user(user).ok_or(Refusal::UnknownUser { user })?;
+        let found = self.state().user(user).filter(|found| self.may_see(found.tenant));
+        let found = found.ok_or(Refusal::UnknownUser { user })?;
         let tenant = found.tenant;
         self.emit(Some(tenant), UserDeleted { user }, |_| {});
         Ok(())
@@ -111,7 +122,8 @@ impl Draft<'_> {
         let tenant = state.tenant(put.scope.tenant).expect("it was checked");
         match put.quota {
             Some(quota) => {
-                let old = state.quota(quota).ok_or(Refusal::UnknownQuota { quota })?;
+                let old = state.quota(quota).filter(|old| self.may_see(old.scope.tenant));
+                let old = old.ok_or(Refusal::UnknownQuota { quota })?;
                 if old.scope != put.scope || old.measure != put.measure {
                     return Err(Refusal::ScopeFixed { quota });
                 }
@@ -131,9 +143,7 @@ impl Draft<'_> {
         let state = self.state();
         let scope = &put.scope;
         let tenant = scope.tenant;
-        if state.tenant(tenant).is_none() {
-            return Err(Refusal::UnknownTenant { tenant });
-        }
+        self.known_tenant(tenant)?;
         if let Some(project) = scope.project
             && state.project(project).is_none_or(|p| p.tenant != tenant)
         {
@@ -161,7 +171,8 @@ impl Draft<'_> {
     }
 
     pub(super) fn delete_quota(&mut self, quota: QuotaNo) -> Result<(), Refusal> {
-        let found = self.state().quota(quota).ok_or(Refusal::UnknownQuota { quota })?;
+        let found = self.state().quota(quota).filter(|found| self.may_see(found.scope.tenant));
+        let found = found.ok_or(Refusal::UnknownQuota { quota })?;
         let tenant = found.scope.tenant;
         self.emit(Some(tenant), QuotaDeleted { quota }, |_| {});
         Ok(())

@@ -405,6 +405,7 @@ impl State {
                 node_prev: NONE,
             };
             self.occupy(&lease)?;
+            self.mark_leased(lease.class);
             self.count_in_quotas(&lease, true, record.stamp);
             let slot = self.leases.insert(lease);
             self.chain_to_node(slot);

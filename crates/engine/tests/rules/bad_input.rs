@@ -7,9 +7,7 @@ use leasehold_engine::command::{Nothing, ReleaseOne, RenewOne, RequestLease};
 use leasehold_engine::{Command, Engine, Refusal, Request, State};
 use leasehold_model::codec::{Field, put_varint};
 use leasehold_model::limits::IDEMPOTENCY_KEYS_PER_TENANT_MAX;
-use leasehold_model::{
-    Activity, Batch, ClassNo, Identity, Instant, LeaseNo, ProjectNo, Quanta, Span, TenantNo,
-};
+use leasehold_model::{Activity, Batch, ClassNo, Identity, Instant, LeaseNo, ProjectNo, Quanta, Span, TenantNo};
 use std::collections::BTreeSet;
 
 /// Before each: at 0 tenant a holds `#0` (a core on n1), at 10 it is what the case says.
@@ -43,6 +41,7 @@ fn cases() -> Vec<(&'static str, String, String)> {
         plain("a user of another tenant", "10 a grant core 1 user=b/v"),
         plain("an unknown pool", "10 a grant core 1 pool=nowhere"),
         plain("an unknown node", "10 a grant core 1 node=n9"),
+        plain("a node of another pool", "10 a grant core 1 node=n1 pool=other"),
         plain("an unknown class", "10 a grant x 1"),
         plain("an unknown quota", "10 op delete quota q9"),
         plain("an unknown lease", "10 a release #7"),
@@ -190,7 +189,10 @@ fn a_million_keys_are_the_most_and_only_those_within_the_window_count() {
     let before = engine.state().digest();
     let mut batch = Batch::new(engine.state().size());
     let refusal = engine.decide(at(300), &ask(0, 0), &mut batch).expect_err("one too many");
-    assert_eq!(refusal.to_string(), "the tenant has 1000000 idempotency keys within the window; wait until some have passed out of it");
+    assert_eq!(
+        refusal.to_string(),
+        "the tenant has 1000000 idempotency keys within the window; wait until some have passed out of it"
+    );
     assert_eq!(refusal.code(), "too_many_idempotency_keys");
     assert!(batch.is_empty() && engine.state().digest() == before);
     // Others are not held up by it.

@@ -27,24 +27,82 @@ pub(crate) enum Wait {
 /// One step of a history. Numbers are taken modulo what there is when the step comes.
 #[derive(Clone, Debug)]
 pub(crate) enum Action {
-    Grant { class: u16, quanta: u64, second: Option<(u16, u64)>, ttl: u64, priority: u8, pool: Option<u32>, node: Option<u32> },
-    Renew { leases: Vec<u8>, ttl: u64, report: Option<u64> },
-    Release { leases: Vec<u8>, report: Option<u64> },
-    Report { leases: Vec<u8>, report: Option<u64> },
-    Revoke { leases: Vec<u8>, grace: Option<u64> },
+    Grant {
+        class: u16,
+        quanta: u64,
+        second: Option<(u16, u64)>,
+        ttl: u64,
+        priority: u8,
+        pool: Option<u32>,
+        node: Option<u32>,
+    },
+    Renew {
+        leases: Vec<u8>,
+        ttl: u64,
+        report: Option<u64>,
+    },
+    Release {
+        leases: Vec<u8>,
+        report: Option<u64>,
+    },
+    Report {
+        leases: Vec<u8>,
+        report: Option<u64>,
+    },
+    Revoke {
+        leases: Vec<u8>,
+        grace: Option<u64>,
+    },
     Ready(Vec<u8>),
-    Confirm { node: u32, leases: Vec<u8> },
+    Confirm {
+        node: u32,
+        leases: Vec<u8>,
+    },
     Unfence(Vec<u8>),
-    Node { node: u32, what: u8 },
-    PutNode { node: u32, pool: u32, immediate: bool, gpus: u64, cores: u64 },
-    PutPool { pool: u32, ttl: Option<u64>, lifetime: Option<u64>, grace: Option<u64> },
-    PutTenant { tenant: u32, max: u8, tag: u8 },
-    PutClass { class: u16, per: u64 },
+    Node {
+        node: u32,
+        what: u8,
+    },
+    PutNode {
+        node: u32,
+        pool: u32,
+        immediate: bool,
+        gpus: u64,
+        cores: u64,
+    },
+    PutPool {
+        pool: u32,
+        ttl: Option<u64>,
+        lifetime: Option<u64>,
+        grace: Option<u64>,
+    },
+    PutTenant {
+        tenant: u32,
+        max: u8,
+        tag: u8,
+    },
+    PutClass {
+        class: u16,
+        per: u64,
+    },
     PutProject(u32),
     PutUser(u32),
-    Delete { what: u8, which: u32 },
-    PutQuota { which: Option<u32>, tenant: u32, scope: u8, measure: u8, limit: u64, kind: u8 },
-    Settings { teardown: u64, window: u64 },
+    Delete {
+        what: u8,
+        which: u32,
+    },
+    PutQuota {
+        which: Option<u32>,
+        tenant: u32,
+        scope: u8,
+        measure: u8,
+        limit: u64,
+        kind: u8,
+    },
+    Settings {
+        teardown: u64,
+        window: u64,
+    },
     Heartbeat,
     Started,
 }
@@ -220,11 +278,17 @@ impl Step {
         };
         let picks = |rolls: &[u8]| rolls.iter().map(pick).collect::<Vec<_>>();
         let report = |secs: Option<u64>| {
-            secs.map(|secs| Activity { covered: span(secs), active: span(secs / 2), busy: u128::from(secs), ..Activity::default() })
+            secs.map(|secs| Activity {
+                covered: span(secs),
+                active: span(secs / 2),
+                busy: u128::from(secs),
+                ..Activity::default()
+            })
         };
         Some(match &self.action {
             Action::Grant { class, quanta, second, ttl, priority: roll, pool, node } => {
-                let amount = |class: u16, quanta: u64| if class == 0 && quanta > 7 { 7 * (quanta % 3 + 1) } else { quanta };
+                let amount =
+                    |class: u16, quanta: u64| if class == 0 && quanta > 7 { 7 * (quanta % 3 + 1) } else { quanta };
                 let first = (ClassNo(*class), Quanta(amount(*class, *quanta)));
                 let more = second.map(|(class, quanta)| (ClassNo(class), Quanta(amount(class, quanta))));
                 Command::Request(RequestLease {

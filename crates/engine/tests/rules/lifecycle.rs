@@ -145,7 +145,8 @@ fn every_arrow_and_no_other() {
             for line in how.lines().map(str::trim).filter(|line| !line.is_empty()) {
                 if line.ends_with("many") {
                     // As many others come and go as ended leases are remembered.
-                    (0..4096).for_each(|i| story.play(&format!("203 a grant core 1 node=n2\n 203 a release #{}", i + 1)));
+                    (0..4096)
+                        .for_each(|i| story.play(&format!("203 a grant core 1 node=n2\n 203 a release #{}", i + 1)));
                     now = 203;
                     continue;
                 }
@@ -233,13 +234,13 @@ fn every_arrow_and_no_other() {
           unfence  lease_revoked
           report   lease_revoked
         closed, fence cleared:
-          renew    lease_fenced
-          release  lease_fenced
-          revoke   lease_fenced
-          ready    lease_fenced
-          confirm  lease_fenced
-          unfence  lease_fenced
-          report   lease_fenced
+          renew    lease_closed
+          release  lease_closed
+          revoke   lease_closed
+          ready    lease_closed
+          confirm  lease_closed
+          unfence  lease_closed
+          report   lease_closed
         closed long ago:
           renew    lease_not_found
           release  lease_not_found

@@ -172,9 +172,12 @@ fn a_lost_node_without_an_agent_has_nothing_left_to_confirm() {
 
 #[test]
 fn losing_an_empty_node() {
-    check("10 op lose n1 seen=10", expect![[r#"
+    check(
+        "10 op lose n1 seen=10",
+        expect![[r#"
         10 - lost n1, last seen 10
-    "#]]);
+    "#]],
+    );
 }
 
 #[test]

@@ -46,9 +46,8 @@ fn every_row_says_what_it_means_and_what_to_do() {
 fn codes_of_the_journal_and_the_cell_are_on_the_page() {
     for source in [include_str!("../../../journal/src/error.rs"), include_str!("../../../cell/src/open.rs")] {
         let arms = source.lines().filter_map(|line| line.trim().split_once(" => \""));
-        let codes = arms.filter_map(|(arm, rest)| {
-            arm.starts_with("Self::").then(|| rest.strip_suffix("\",")).flatten()
-        });
+        let codes =
+            arms.filter_map(|(arm, rest)| arm.starts_with("Self::").then(|| rest.strip_suffix("\",")).flatten());
         let mut found = 0;
         for code in codes {
             found += 1;

@@ -239,7 +239,7 @@ fn what_a_quantum_is_never_changes_once_it_was_leased() {
             3 a granted #0 new 7[0] on n3 to 3603
             3 a released #0, closed
             4 - node.deleted
-            5 - class.put
+            5 refused: class_in_use
             5 - class.put
         "#]],
     );

@@ -35,12 +35,15 @@ const TEXT_BYTES_MAX: u64 = 4 << 20;
 
 /// Reads a small text that the auditor keeps.
 fn read_text(path: &Path, what: &str) -> Result<String, Problem> {
-    let read = std::fs::metadata(path).and_then(|metadata| match metadata.is_file() && metadata.len() <= TEXT_BYTES_MAX {
-        true => std::fs::read_to_string(path),
-        false => Err(std::io::Error::other("not a file of a sensible size")),
-    });
+    let read =
+        std::fs::metadata(path).and_then(|metadata| match metadata.is_file() && metadata.len() <= TEXT_BYTES_MAX {
+            true => std::fs::read_to_string(path),
+            false => Err(std::io::Error::other("not a file of a sensible size")),
+        });
     read.map_err(|error| {
-        Problem::usage("file_unreadable", format!("the {what} cannot be read: {error}")).at(path).advice("check the path")
+        Problem::usage("file_unreadable", format!("the {what} cannot be read: {error}"))
+            .at(path)
+            .advice("check the path")
     })
 }
 

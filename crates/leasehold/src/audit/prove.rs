@@ -141,12 +141,9 @@ fn same_root(root: &Hash, checkpoint: &Checkpoint) -> Result<(), Problem> {
 fn check(args: &ProveArgs, file: &Path, trust: &Path) -> Result<(), Problem> {
     let trust = read_trust(trust)?;
     let text = read_text(file, "proof")?;
-    let (story, object) = if text.starts_with("old ") {
-        check_growth(&text, &trust)
-    } else {
-        check_record(args, &text, &trust)
-    }
-    .map_err(|problem| problem.at(file))?;
+    let (story, object) =
+        if text.starts_with("old ") { check_growth(&text, &trust) } else { check_record(args, &text, &trust) }
+            .map_err(|problem| problem.at(file))?;
     if args.json { print_json(&object) } else { print(&story) }
 }
 
@@ -154,15 +151,18 @@ fn check_record(args: &ProveArgs, text: &str, trust: &Trust) -> Result<(String, 
     let proof = InclusionFile::parse(text).map_err(|error| malformed(&error))?;
     let named = match &args.record_hash {
         None => None,
-        Some(hash) => Some(parse_hash(hash).ok_or_else(|| {
-            Problem::usage("bad_hash", "--record-hash takes 64 lower-case hex digits")
-        })?),
+        Some(hash) => Some(
+            parse_hash(hash)
+                .ok_or_else(|| Problem::usage("bad_hash", "--record-hash takes 64 lower-case hex digits"))?,
+        ),
     };
     let carried = proof.unauthenticated_extra();
     let hash = match (carried.map(record_hash), named) {
         (Some(carried), Some(named)) if carried != named => {
             let what = format!("the proof is about the record with the hash {}", hex(&carried));
-            return Err(Problem::not_verified("record_mismatch", what).advice("it proves nothing about the one you named"));
+            return Err(
+                Problem::not_verified("record_mismatch", what).advice("it proves nothing about the one you named")
+            );
         }
         (Some(hash), _) | (None, Some(hash)) => hash,
         (None, None) => {
@@ -175,7 +175,10 @@ fn check_record(args: &ProveArgs, text: &str, trust: &Trust) -> Result<(String, 
     // The leaf binds the bytes, and the bytes hold the sequence: the index must be the same.
     let record = carried.map(|bytes| RawRecord { bytes, signatures: &[] });
     if record.is_some_and(|raw| raw.sequence() != Ok(index)) {
-        return Err(Problem::not_verified("record_mismatch", "the record in the proof has another sequence than it says"));
+        return Err(Problem::not_verified(
+            "record_mismatch",
+            "the record in the proof has another sequence than it says",
+        ));
     }
     let shown = record.and_then(|raw| Directory::new().show(&raw, &hash).ok());
     let mut story = format!(
@@ -213,7 +216,7 @@ fn check_growth(text: &str, trust: &Trust) -> Result<(String, Value), Problem> {
         return Err(Problem::refused("other_size", what)
             .advice(format!("the checkpoint in the trust file has {0}; ask for --consistency-from {0}", old.size())));
     }
-    let new = proof.verify(&old, trust.keys(), trust.origin()).map_err(not_proved)?;
+    let new = proof.verify(&old, trust.keys()).map_err(not_proved)?;
     let story = format!(
         "Proved: the {} records you saw of {} are the beginning of its {} records.\n",
         old.size(),

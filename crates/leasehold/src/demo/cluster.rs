@@ -97,6 +97,7 @@ pub(crate) struct Tenant {
     /// The class it lives on, and what it may hold of it.
     pub(crate) class: ClassNo,
     pub(crate) limit: Limit,
+    max_nodes: u64,
 }
 
 pub(crate) const TENANTS: [Tenant; 6] = [
@@ -108,6 +109,7 @@ pub(crate) const TENANTS: [Tenant; 6] = [
         users: ["amira", "joris"],
         class: H100,
         limit: Limit::Hard(32 * SLICES),
+        max_nodes: 24,
     },
     Tenant {
         name: "genomics",
@@ -117,6 +119,7 @@ pub(crate) const TENANTS: [Tenant; 6] = [
         users: ["noor", "ben"],
         class: H100,
         limit: Limit::Burst(12 * SLICES, 22 * SLICES),
+        max_nodes: 24,
     },
     Tenant {
         name: "climate",
@@ -126,6 +129,7 @@ pub(crate) const TENANTS: [Tenant; 6] = [
         users: ["tuva", "rafael"],
         class: H100,
         limit: Limit::Soft(16 * SLICES),
+        max_nodes: 24,
     },
     Tenant {
         name: "vision",
@@ -135,6 +139,7 @@ pub(crate) const TENANTS: [Tenant; 6] = [
         users: ["mei", "olek"],
         class: L40S,
         limit: Limit::Hard(56),
+        max_nodes: 24,
     },
     Tenant {
         name: "robotics",
@@ -143,7 +148,8 @@ pub(crate) const TENANTS: [Tenant; 6] = [
         projects: ["grasp", "sim"],
         users: ["sanna", "diego"],
         class: L40S,
-        limit: Limit::Soft(24),
+        limit: Limit::Soft(12),
+        max_nodes: 24,
     },
     Tenant {
         name: "students",
@@ -153,6 +159,7 @@ pub(crate) const TENANTS: [Tenant; 6] = [
         users: ["lee", "kofi"],
         class: H100,
         limit: Limit::Hard(4 * SLICES),
+        max_nodes: 3,
     },
 ];
 
@@ -201,15 +208,11 @@ fn missing(state: &State, pace: Pace) -> Vec<Command> {
     let classes = classes().into_iter().zip(0..).filter(|(_, n)| state.class(ClassNo(*n)).is_none());
     let mut commands: Vec<Command> =
         classes.map(|(spec, _)| Command::PutClass(PutClass { class: None, spec })).collect();
-    for (pool, n) in [("train", Strategy::BinPack), ("serve", Strategy::Spread), ("batch", Strategy::Spread)]
-        .into_iter()
-        .zip(0..)
-        .filter(|(_, n)| state.pool(PoolNo(*n)).is_none())
-    {
-        let (pool, strategy, _) = (name(pool.0), pool.1, n);
+    let pools = [("train", Strategy::BinPack), ("serve", Strategy::Spread), ("batch", Strategy::Spread)];
+    for ((pool, strategy), _) in pools.into_iter().zip(0..).filter(|(_, n)| state.pool(PoolNo(*n)).is_none()) {
         commands.push(Command::PutPool(PutPool {
             pool: None,
-            name: pool,
+            name: name(pool),
             strategy,
             ttl_max: PerPriority::default(),
             lifetime_max: PerPriority::default(),
@@ -293,7 +296,7 @@ fn missing_of_tenant(state: &State, at: usize, tenant: &Tenant, pace: Pace) -> V
     let first = main_quota(at).0;
     let quotas = [
         (scope(Some(tenant.class)), Measure::Quanta, main),
-        (scope(None), Measure::Nodes, LimitKind::Hard { limit: if at == TENANTS.len() - 1 { 3 } else { 12 } }),
+        (scope(None), Measure::Nodes, LimitKind::Hard { limit: tenant.max_nodes }),
     ];
     for ((scope, measure, limit), n) in quotas.into_iter().zip(first..) {
         if state.quota(QuotaNo(n)).is_none() {

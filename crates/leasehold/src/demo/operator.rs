@@ -52,7 +52,9 @@ pub(crate) fn run(scene: &Scene) {
 fn perform(scene: &Scene, beat: Beat) {
     let set = |which: &std::sync::Mutex<Option<NodeNo>>, node| *which.lock().expect("no one panics with it") = node;
     match beat {
-        Beat::Drain => act(scene, Command::DrainNode(NODE_TO_DRAIN), "drained {} for maintenance: nothing new goes there"),
+        Beat::Drain => {
+            act(scene, Command::DrainNode(NODE_TO_DRAIN), "drained {} for maintenance: nothing new goes there")
+        }
         Beat::Resume => act(scene, Command::ResumeNode(NODE_TO_DRAIN), "resumed {}"),
         Beat::AgentHangs => {
             set(&scene.hung, Some(NODE_THAT_HANGS));
@@ -64,7 +66,12 @@ fn perform(scene: &Scene, beat: Beat) {
         }
         Beat::PowerFails => {
             set(&scene.dark, Some(NODE_THAT_FAILS));
-            note_node(scene, "node", NODE_THAT_FAILS, "{} loses power: its leases will bill up to when it was last seen");
+            note_node(
+                scene,
+                "node",
+                NODE_THAT_FAILS,
+                "{} loses power: its leases will bill up to when it was last seen",
+            );
         }
         Beat::PowerBack => {
             set(&scene.dark, None);

@@ -44,6 +44,9 @@ pub(crate) fn give(run: &Run<'_>, as_json: bool) -> Result<(), Problem> {
     if as_json { print_json(&found.json(run)) } else { print(&found.text(run, Paint::stdout())) }
 }
 
+/// Kinds of records that get a bar; the rest is listed.
+const KINDS_SHOWN: usize = 8;
+
 /// Classes that have a column, with what their amounts are called.
 const COLUMNS: [(ClassNo, &str); 4] = [(H100, "h100 GPU·s"), (L40S, "l40s GPU·s"), (CPU, "core·s"), (MEM, "GiB·s")];
 
@@ -58,7 +61,11 @@ impl Found {
         let mut section = |title: &str, remark: &str, body: &str| {
             text.push_str(&format!("{}  {}\n{body}\n", paint.bold(title), paint.dim(remark)));
         };
-        section("Who held what", "unit-seconds from the sealed intervals, by integers", &self.tenants(paint));
+        section(
+            "Who held what",
+            "unit-seconds, from the sealed intervals; --json has them to the last nanosecond",
+            &self.tenants(paint),
+        );
         section("What was sealed", &self.sealed_remark(run), &self.kinds(paint));
         section("What was refused", "a denial is sealed, with its numbers", &refusals(run.tally));
         section("How fast", "an answer waits for the disk, and for nothing else", &self.speed(run));
@@ -106,12 +113,14 @@ impl Found {
         let mut kinds: Vec<_> = self.usage.kinds.iter().map(|(word, (all, _))| (*word, *all)).collect();
         kinds.sort_by_key(|(word, count)| (std::cmp::Reverse(*count), *word));
         let most = kinds.first().map_or(1, |(_, count)| *count);
+        let rare = kinds.split_off(kinds.len().min(KINDS_SHOWN));
         let mut table = Table::new(&[("", Align::Left), ("", Align::Right), ("", Align::Left)]);
         for (word, count) in kinds {
-            let bar = (fine_bar(count, most, 30), Style::Blue);
+            let bar = (fine_bar(count, most, 40), Style::Blue);
             table.styled([(word.to_owned(), Style::Plain), (thousands(count), Style::Plain), bar]);
         }
-        table.text(paint)
+        let rare: Vec<String> = rare.iter().map(|(word, count)| format!("{word} {}", thousands(*count))).collect();
+        table.text(paint) + &wrapped(&rare.join(", "), 100)
     }
 
     fn speed(&self, run: &Run<'_>) -> String {
@@ -139,25 +148,30 @@ impl Found {
     }
 
     fn json(&self, run: &Run<'_>) -> Value {
-        let tenants: Vec<Value> = self.usage.tenants.iter().map(|(no, (name, counts))| {
-            let held = |class: &ClassNo| self.usage.of_tenant(*no, *class);
-            json!({
-                "tenant": name.as_str(),
-                "granted": counts.granted,
-                "over_soft": counts.over_soft,
-                "denied": counts.denied,
-                "expired": counts.expired,
-                "revoked": counts.revoked,
-                "fenced": counts.fenced,
-                "held": self.usage.classes.iter().map(|(class, spec)| json!({
-                    "class": spec.name.as_str(),
-                    "unit": spec.kind.unit(),
-                    "quanta_per_unit": spec.quanta_per_unit,
-                    // Above 2^53 numbers do not survive in JSON.
-                    "quanta_ns": held(class).to_string(),
-                })).collect::<Vec<_>>(),
+        let tenants: Vec<Value> = self
+            .usage
+            .tenants
+            .iter()
+            .map(|(no, (name, counts))| {
+                let held = |class: &ClassNo| self.usage.of_tenant(*no, *class);
+                json!({
+                    "tenant": name.as_str(),
+                    "granted": counts.granted,
+                    "over_soft": counts.over_soft,
+                    "denied": counts.denied,
+                    "expired": counts.expired,
+                    "revoked": counts.revoked,
+                    "fenced": counts.fenced,
+                    "held": self.usage.classes.iter().map(|(class, spec)| json!({
+                        "class": spec.name.as_str(),
+                        "unit": spec.kind.unit(),
+                        "quanta_per_unit": spec.quanta_per_unit,
+                        // Above 2^53 numbers do not survive in JSON.
+                        "quanta_ns": held(class).to_string(),
+                    })).collect::<Vec<_>>(),
+                })
             })
-        }).collect();
+            .collect();
         let latencies = &run.tally.latencies;
         let anchor = self.folder.anchor();
         let kinds = self.usage.kinds.iter().map(|(word, (all, run))| (*word, json!({ "all": all, "this_run": run })));
@@ -182,6 +196,21 @@ impl Found {
             "checkpoint": { "size": anchor.size, "root": hex(anchor.checkpoint.root()), "note": anchor.note.to_string() },
         })
     }
+}
+
+/// Lines of at most so many columns, indented by two.
+fn wrapped(text: &str, width: usize) -> String {
+    let mut lines = vec![String::new()];
+    for word in text.split(' ') {
+        let last = lines.last_mut().expect("there is a first line");
+        if !last.is_empty() && last.len() + word.len() >= width {
+            lines.push(word.to_owned());
+        } else {
+            last.push_str(if last.is_empty() { "" } else { " " });
+            last.push_str(word);
+        }
+    }
+    lines.iter().filter(|line| !line.is_empty()).fold(String::new(), |text, line| text + "  " + line + "\n")
 }
 
 fn blank_zero(count: u64) -> String {

@@ -1,7 +1,7 @@
 //! What the players share: the cell, the pace, what they note for the one who watches.
 
-use super::latency::Latencies;
 use super::cluster;
+use super::latency::Latencies;
 use leasehold_cell::{Cell, Clock, SystemClock};
 use leasehold_model::{Instant, NodeNo, Span};
 use std::collections::{BTreeMap, VecDeque};
@@ -120,11 +120,7 @@ impl Scene {
 }
 
 /// Starts a player.
-pub(crate) fn play(
-    name: &str,
-    scene: &Arc<Scene>,
-    body: impl FnOnce(&Scene) + Send + 'static,
-) -> JoinHandle<()> {
+pub(crate) fn play(name: &str, scene: &Arc<Scene>, body: impl FnOnce(&Scene) + Send + 'static) -> JoinHandle<()> {
     let scene = Arc::clone(scene);
     let thread = std::thread::Builder::new().name(name.to_owned());
     thread.spawn(move || body(&scene)).expect("the system can start a thread")

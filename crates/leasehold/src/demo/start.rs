@@ -80,7 +80,9 @@ impl Place {
     }
 
     fn foreign(&self, what: &str) -> Problem {
-        Problem::refused("folder_foreign", what).at(&self.data).advice("name an empty folder, or one of an earlier demo")
+        Problem::refused("folder_foreign", what)
+            .at(&self.data)
+            .advice("name an empty folder, or one of an earlier demo")
     }
 }
 
@@ -102,7 +104,9 @@ fn temporary() -> Result<PathBuf, Problem> {
         fs::DirBuilder::new().mode(0o700).create(&data).is_ok().then_some(data)
     });
     made.ok_or_else(|| {
-        Problem::refused("folder_unusable", "no temporary folder could be made").at(&base).advice("name one with --data")
+        Problem::refused("folder_unusable", "no temporary folder could be made")
+            .at(&base)
+            .advice("name one with --data")
     })
 }
 

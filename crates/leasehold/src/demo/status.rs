@@ -26,11 +26,13 @@ pub(crate) fn welcome(place: &Place, opened: &Opened, length: Option<Span>, seed
         "{}  A cluster of 40 nodes and 6 tenants, on the real engine and a real sealed journal.\n\n",
         paint.bold("Leasehold demo")
     );
-    let mut line = |label: &str, value: &str| text.push_str(&format!("  {}  {value}\n", paint.dim(&format!("{label:<8}"))));
+    let mut line =
+        |label: &str, value: &str| text.push_str(&format!("  {}  {value}\n", paint.dim(&format!("{label:<8}"))));
     let kept = if place.temporary { "  (temporary: delete it when you are done)" } else { "" };
     line("folder", &format!("{data}{kept}"));
     line("origin", &format!("{ORIGIN}   (the name it signs under)"));
-    let stops = length.map_or("when you press Ctrl-C".to_owned(), |length| format!("after {length}, or when you press Ctrl-C"));
+    let stops =
+        length.map_or("when you press Ctrl-C".to_owned(), |length| format!("after {length}, or when you press Ctrl-C"));
     line("stops", &format!("{stops}   (seed {seed})"));
     if let Some(found) = &opened.recovered {
         let from = match opened.snapshot_size {
@@ -47,11 +49,18 @@ pub(crate) fn welcome(place: &Place, opened: &Opened, length: Option<Span>, seed
             ),
         );
         if let Some(torn) = found.torn {
-            line("", &format!("the torn end of a write ({} bytes) was cut off; nobody had been told of it", torn.bytes));
+            line(
+                "",
+                &format!("the torn end of a write ({} bytes) was cut off; nobody had been told of it", torn.bytes),
+            );
         }
     }
-    text.push_str("\n  Look at holders that crash and expire on time, tenants that meet a hard, a soft and a burst limit, a\n");
-    text.push_str("  revocation with grace, a machine that dies and one whose agent hangs until its capacity is fenced.\n\n");
+    text.push_str(
+        "\n  Look at holders that crash and expire on time, tenants that meet a hard, a soft and a burst limit, a\n",
+    );
+    text.push_str(
+        "  revocation with grace, a machine that dies and one whose agent hangs until its capacity is fenced.\n\n",
+    );
     text.push_str(&format!("  {}\n", paint.dim("In another terminal, while it runs:")));
     let me = program();
     for command in [
@@ -67,8 +76,8 @@ pub(crate) fn welcome(place: &Place, opened: &Opened, length: Option<Span>, seed
 /// Shows the scene until it is over.
 pub(crate) fn watch(scene: &Scene, length: Option<Span>) {
     let length = length.map(|length| Duration::from_nanos(length.0));
-    let mut screen = Screen { paint: Paint::stderr(), drawn: 0, events: VecDeque::new(), said: None };
-    let mut pulse = Pulse::default();
+    let mut screen = Screen { paint: Paint::stderr(), drawn: 0, events: VecDeque::new(), said: Duration::ZERO };
+    let mut pulse = Pulse { records: records_of(scene), at: scene.began.elapsed() };
     let mut next = Duration::ZERO;
     while !scene.is_over() && length.is_none_or(|length| scene.began.elapsed() < length) {
         let over = length.unwrap_or(Duration::MAX);
@@ -90,6 +99,10 @@ pub(crate) fn watch(scene: &Scene, length: Option<Span>) {
     term::say("\n");
 }
 
+fn records_of(scene: &Scene) -> u64 {
+    scene.cell.stats().records.load(Ordering::Relaxed)
+}
+
 /// Numbers of one moment.
 struct Look {
     elapsed: Duration,
@@ -102,7 +115,6 @@ struct Look {
 }
 
 /// What was counted at the last look, for rates.
-#[derive(Default)]
 struct Pulse {
     records: u64,
     at: Duration,
@@ -111,7 +123,7 @@ struct Pulse {
 impl Pulse {
     fn look(&mut self, scene: &Scene, length: Option<Duration>) -> Look {
         let elapsed = scene.began.elapsed();
-        let records = scene.cell.stats().records.load(Ordering::Relaxed);
+        let records = records_of(scene);
         let passed = u64::try_from((elapsed - self.at).as_millis()).unwrap_or(u64::MAX).max(1);
         let per_second = (records - self.records) * 1000 / passed;
         (self.records, self.at) = (records, elapsed);
@@ -141,7 +153,7 @@ struct Screen {
     drawn: usize,
     events: VecDeque<Event>,
     /// When the last plain line was said.
-    said: Option<Duration>,
+    said: Duration,
 }
 
 impl Screen {
@@ -149,13 +161,15 @@ impl Screen {
         for event in scene.take_events() {
             term::say(&format!("{}\n", event_line(&event, self.paint)));
         }
-        if self.said.is_some_and(|said| look.elapsed < said + Duration::from_secs(3)) {
+        if look.elapsed < self.said + Duration::from_secs(3) {
             return;
         }
-        self.said = Some(look.elapsed);
-        let held = look.splits.iter().zip(SHOWN).map(|((_, split), (_, word))| {
-            format!("{word} {}%", split.held * 100 / split.total().max(1))
-        });
+        self.said = look.elapsed;
+        let held = look
+            .splits
+            .iter()
+            .zip(SHOWN)
+            .map(|((_, split), (_, word))| format!("{word} {}%", split.held * 100 / split.total().max(1)));
         let tally = scene.tally.lock().expect("no one panics with the tally");
         let denied: u64 = tally.denied.iter().sum();
         term::say(&format!(

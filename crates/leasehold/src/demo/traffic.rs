@@ -13,8 +13,8 @@ use leasehold_engine::command::{ReleaseOne, RenewOne, RequestLease};
 use leasehold_engine::{Command, Refusal, Request, State};
 use leasehold_model::body::Granted;
 use leasehold_model::{
-    Activity, Body, ClassNo, DenyCause, Identity, LeaseNo, Measure, Name, PoolNo, Priority, Quanta, QuotaNo, Span,
-    quantity,
+    Activity, Body, ClassNo, DenyCause, Identity, LeaseNo, Measure, Name, PoolNo, Priority, Quanta, QuotaNo, Record,
+    Span, quantity,
 };
 use std::cmp::Reverse;
 use std::collections::{BTreeMap, BinaryHeap};
@@ -59,21 +59,42 @@ const HABITS: [(u64, &[Wish]); TENANTS.len()] = {
                     Guaranteed,
                     (5000, 9000),
                 ),
-                wish(5, "tokamak", TRAIN, &[(H100, 2 * SLICES), (CPU, 16 * CORE), (MEM, 160 * GIB)], Standard, (3000, 7000)),
+                wish(
+                    5,
+                    "tokamak",
+                    TRAIN,
+                    &[(H100, 2 * SLICES), (CPU, 16 * CORE), (MEM, 160 * GIB)],
+                    Standard,
+                    (3000, 7000),
+                ),
                 wish(2, "analysis", BATCH, &[(CPU, 24 * CORE), (MEM, 96 * GIB)], Standard, (2000, 5000)),
             ],
         ),
         (
             4,
             &[
-                wish(4, "fold", TRAIN, &[(H100, 2 * SLICES), (CPU, 12 * CORE), (MEM, 120 * GIB)], Standard, (2000, 4500)),
+                wish(
+                    4,
+                    "fold",
+                    TRAIN,
+                    &[(H100, 2 * SLICES), (CPU, 12 * CORE), (MEM, 120 * GIB)],
+                    Standard,
+                    (2000, 4500),
+                ),
                 wish(3, "align", BATCH, &[(CPU, 32 * CORE), (MEM, 128 * GIB)], Standard, (2000, 5000)),
             ],
         ),
         (
             3,
             &[
-                wish(4, "downscale", TRAIN, &[(H100, 4 * SLICES), (CPU, 24 * CORE), (MEM, 256 * GIB)], Standard, (3000, 7000)),
+                wish(
+                    4,
+                    "downscale",
+                    TRAIN,
+                    &[(H100, 4 * SLICES), (CPU, 24 * CORE), (MEM, 256 * GIB)],
+                    Standard,
+                    (3000, 7000),
+                ),
                 wish(2, "ensemble", BATCH, &[(CPU, 64 * CORE), (MEM, 256 * GIB)], Standard, (3000, 6000)),
             ],
         ),
@@ -118,10 +139,15 @@ enum Step {
 
 /// What a reply will be about.
 enum Sent {
-    Ask { job: Box<Job>, request: Box<Request> },
+    Ask {
+        job: Box<Job>,
+        request: Box<Request>,
+    },
     /// The same request once more.
     Again,
-    Renew { job: u64 },
+    Renew {
+        job: u64,
+    },
     Leave,
 }
 
@@ -255,8 +281,7 @@ impl Traffic<'_> {
             ..RequestLease::of(wish.asks[0].0, Quanta(wish.asks[0].1), ttl)
         };
         let key = format!("demo-{}-{}", self.epoch, self.next);
-        let request =
-            Request::once(identity.clone(), Command::Request(ask), key.as_bytes()).expect("the key is short");
+        let request = Request::once(identity.clone(), Command::Request(ask), key.as_bytes()).expect("the key is short");
         let job = Box::new(Job {
             tenant,
             identity,
@@ -285,10 +310,10 @@ impl Traffic<'_> {
     fn leave(&mut self, number: u64) {
         let Some(job) = self.jobs.remove(&number) else { return };
         let covered = job.heard_at.elapsed();
-        let releases = job.leases.iter().map(|(lease, quanta)| ReleaseOne {
-            lease: *lease,
-            activity: Some(activity(*quanta, covered, job.busy)),
-        });
+        let releases = job
+            .leases
+            .iter()
+            .map(|(lease, quanta)| ReleaseOne { lease: *lease, activity: Some(activity(*quanta, covered, job.busy)) });
         self.send(Request::new(job.identity.clone(), Command::Release(releases.collect())), Sent::Leave);
     }
 
@@ -333,12 +358,11 @@ impl Traffic<'_> {
                 _ => {}
             },
             (Sent::Again, Reply::Repeated { .. }) => tally.repeated += 1,
-            (Sent::Renew { job }, Reply::Sealed { .. }) => {
+            (Sent::Renew { job }, Reply::Sealed { records, .. }) => {
                 drop(tally);
-                if let Some(renewed) = self.jobs.get_mut(&job) {
-                    renewed.heard_at = came;
-                    let again = came + half(renewed.ttl);
-                    self.due.push(Reverse((again, Step::Renew { job })));
+                if let Some(held) = self.jobs.get_mut(&job) {
+                    held.heard_at = came;
+                    self.due.push(Reverse((came + half(renewed_for(&records[0])), Step::Renew { job })));
                 }
             }
             (Sent::Renew { job }, Reply::Refused(Refusal::LeaseRevoking { .. })) => {
@@ -346,10 +370,8 @@ impl Traffic<'_> {
                 self.due.push(Reverse((came + scene.pace.ms(300), Step::Ready { job })));
             }
             (Sent::Renew { job }, Reply::Refused(Refusal::BurstOver { .. })) => {
-                // It stands until its deadline, and is given back in time.
-                if let Some(held) = self.jobs.get(&job) {
-                    self.due.push(Reverse((came + half(held.ttl) / 2, Step::Leave { job })));
-                }
+                // It cannot stay longer than it may already, so it goes while it can.
+                self.due.push(Reverse((came, Step::Leave { job })));
             }
             // Its lease is gone: so is the job.
             (Sent::Renew { job }, _) => {
@@ -371,9 +393,8 @@ impl Traffic<'_> {
         }
         let number = self.next;
         self.next += 1;
-        // Burst may have shortened it.
-        job.ttl = job.ttl.min(granted.ttl);
-        self.due.push(Reverse((came + half(job.ttl), Step::Renew { job: number })));
+        // By what was granted, not by what was asked for: burst may have shortened it.
+        self.due.push(Reverse((came + half(granted.ttl), Step::Renew { job: number })));
         self.due.push(Reverse((came + job.stays, Step::Leave { job: number })));
         self.jobs.insert(number, job);
     }
@@ -384,6 +405,13 @@ impl Job {
         let workload = self.identity.workload.as_ref().map_or("work", Name::as_str);
         format!("{}/{workload}", TENANTS[self.tenant].name)
     }
+}
+
+/// For how long a renewal holds.
+fn renewed_for(record: &Record) -> Span {
+    let Body::Renewed(renewed) = &record.body else { return Span::ZERO };
+    let deadlines = renewed.renewals.iter().map(|renewal| renewal.expires_at.since(record.stamp));
+    deadlines.min().unwrap_or(Span::ZERO)
 }
 
 fn half(ttl: Span) -> Duration {

@@ -70,8 +70,17 @@ impl Anchor {
         let (_, note) = text.split_once("\ncheckpoint\n")?;
         let note = Note::parse(note).ok()?;
         let checkpoint = Checkpoint::from_body(note.text()).ok()?;
-        (checkpoint.origin() == origin && checkpoint.size() == size && *checkpoint.root() == root)
-            .then_some(Self { counter, origin, epoch, size, head, key, time, note, checkpoint })
+        (checkpoint.origin() == origin && checkpoint.size() == size && *checkpoint.root() == root).then_some(Self {
+            counter,
+            origin,
+            epoch,
+            size,
+            head,
+            key,
+            time,
+            note,
+            checkpoint,
+        })
     }
 }
 

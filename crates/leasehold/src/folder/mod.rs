@@ -11,7 +11,7 @@ mod scan;
 mod segments;
 
 pub(crate) use anchor::Anchor;
-pub(crate) use scan::{Entry, Scanned};
+pub(crate) use scan::Scanned;
 
 use crate::problem::Problem;
 use std::io;

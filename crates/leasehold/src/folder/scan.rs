@@ -44,8 +44,7 @@ impl Folder {
     /// there are an error, what lies after them and is not whole is not.
     pub(crate) fn scan(&self, visit: &mut Visit<'_>) -> Result<Scanned, Problem> {
         let files = list(&self.data, &self.archives)?;
-        let mut cursor =
-            Cursor { anchor: &self.anchor, scanned: Scanned::default(), head: [0; 32], begun: false };
+        let mut cursor = Cursor { anchor: &self.anchor, scanned: Scanned::default(), head: [0; 32], begun: false };
         let mut current: Option<(u32, Segment)> = None;
         for (number, path) in &files {
             let (header, segment) = match open(path)? {

@@ -202,9 +202,7 @@ impl Sample {
 
     /// Puts an anchor of this text in place of both slots. The `end` line is made to fit.
     pub fn forge_anchor(&self, text: &str) {
-        let body = &text[..text.rfind("\nend ").unwrap() + 1];
-        let end: String = Sha256::digest(body).iter().map(|b| format!("{b:02x}")).collect();
-        let mut slot = format!("{body}end {end}\n").into_bytes();
+        let mut slot = with_fitting_end(text).into_bytes();
         slot.resize(8192, 0);
         put(&self.anchor(), &slot);
     }
@@ -215,6 +213,12 @@ impl Sample {
         let note = text.split_once("\ncheckpoint\n").unwrap().1;
         note[..note.rfind("end ").unwrap()].to_owned()
     }
+}
+
+/// The text with an `end` line that fits.
+pub fn with_fitting_end(text: &str) -> String {
+    let body = &text[..text.rfind("\nend ").unwrap() + 1];
+    format!("{body}end {}\n", hex(&Sha256::digest(body)))
 }
 
 /// Writes a file anew. Where one is cut and written over, some file systems wait for the disk.
@@ -247,8 +251,7 @@ impl Frame {
         Sha256::digest(&self.bytes).into()
     }
     pub fn sequence(&self) -> u64 {
-        assert!(self.bytes[32] < 128, "small journals only");
-        u64::from(self.bytes[32])
+        leasehold_model::Reader::new(&self.bytes[32..]).varint().unwrap()
     }
 }
 
@@ -312,7 +315,7 @@ pub fn encode_batch(frames: &[Frame]) -> Vec<u8> {
 
 /// The attacker's rewrite: takes everything, lets `change` at the frames, and hashes, links, signs and anchors anew with
 /// the keys given. The number of records may change, and then the sequences are up to `change`.
-pub fn rewrite(sample: &Sample, keys: &[SigningKey], change: impl Fn(&mut Vec<Frame>)) {
+pub fn rewrite(sample: &Sample, keys: &[SigningKey], change: impl Fn(&mut [Frame])) {
     let mut head = [0; 32];
     let mut tree = Frontier::new();
     let mut signer = &keys[0];
@@ -376,8 +379,7 @@ fn write_tree(sample: &Sample, number: u32, tree: &Frontier, head: &[u8; 32], si
     let note = Checkpoint::new(signer.name(), tree.size(), tree.root()).unwrap().sign(signer);
     let parts: String = tree.parts().iter().map(|part| format!("part {}\n", hex(part))).collect();
     let body = format!("leasehold-tree v1\nsize {}\nhead {}\n{parts}checkpoint\n{note}", tree.size(), hex(head));
-    let end = hex(&Sha256::digest(&body));
-    fs::write(sample.tree(number), format!("{body}end {end}\n")).unwrap();
+    put(&sample.tree(number), with_fitting_end(&format!("{body}end x")).as_bytes());
 }
 
 /// All keys of the operator.

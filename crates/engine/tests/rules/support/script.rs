@@ -98,12 +98,8 @@ impl Line<'_> {
 
 impl Story {
     pub(crate) fn on(stage: &str) -> Self {
-        let mut story = Self {
-            world: World::new(),
-            names: Names::default(),
-            text: String::new(),
-            quotas: BTreeMap::new(),
-        };
+        let mut story =
+            Self { world: World::new(), names: Names::default(), text: String::new(), quotas: BTreeMap::new() };
         story.play(stage);
         story.text.clear();
         story
@@ -310,9 +306,10 @@ impl Story {
                 Command::PutUser(PutUser { user: given.map(UserNo), tenant: self.tenant(tenant), name: called })
             }
             "class" => {
-                let kind = line.options.get("kind").map_or(ResourceKind::Gpu, |kind| {
-                    ResourceKind::from_word(kind).expect("a kind")
-                });
+                let kind = line
+                    .options
+                    .get("kind")
+                    .map_or(ResourceKind::Gpu, |kind| ResourceKind::from_word(kind).expect("a kind"));
                 let quanta_per_unit = line.options.get("per").map_or(1, |per| per.parse().expect("quanta"));
                 let spec = ClassSpec { name: called, kind, tier: None, quanta_per_unit, premium: false };
                 let class = given.map(|no| ClassNo(u16::try_from(no).expect("a class"))).or(state.class_named(label));
@@ -332,9 +329,10 @@ impl Story {
                 pool: self.pool(line.options.get("pool").unwrap_or(&"main")),
                 rack: None,
                 zone: None,
-                labels: line.options.get("labels").map_or(Vec::new(), |all| {
-                    all.split(',').map(|label| (name(label), name("yes"))).collect()
-                }),
+                labels: line
+                    .options
+                    .get("labels")
+                    .map_or(Vec::new(), |all| all.split(',').map(|label| (name(label), name("yes"))).collect()),
                 teardown: if line.flag("immediate") { TeardownMode::Immediate } else { TeardownMode::Confirmed },
                 capacity: self.asks(line),
             }),
@@ -376,9 +374,10 @@ impl Story {
                 },
                 priority: line.priority("prio"),
             },
-            measure: line.options.get("count").map_or(Measure::Quanta, |word| {
-                Measure::from_word(word).expect("a measure")
-            }),
+            measure: line
+                .options
+                .get("count")
+                .map_or(Measure::Quanta, |word| Measure::from_word(word).expect("a measure")),
             limit,
         };
         self.quotas.insert(label.to_owned(), put.clone());
@@ -398,11 +397,7 @@ fn limit(line: &Line<'_>) -> LimitKind {
     }
     let (limits, ttl) = line.options["burst"].split_once('/').expect("a burst");
     let (limit, burst_limit) = limits.split_once("..").expect("base and ceiling");
-    LimitKind::Burst {
-        limit: number(limit),
-        burst_limit: number(burst_limit),
-        burst_ttl: ttl.parse().expect("a span"),
-    }
+    LimitKind::Burst { limit: number(limit), burst_limit: number(burst_limit), burst_ttl: ttl.parse().expect("a span") }
 }
 
 /// Instants as a story writes them.

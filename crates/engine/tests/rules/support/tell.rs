@@ -3,7 +3,9 @@
 use super::script::read_time;
 use leasehold_engine::{Phase, State};
 use leasehold_model::body::{Body, Granted, Leases};
-use leasehold_model::{ClassNo, DenyCause, Instant, LeaseNo, LimitKind, NodeNo, Priority, QuotaNo, Record, TenantNo, UserNo};
+use leasehold_model::{
+    ClassNo, DenyCause, Instant, LeaseNo, LimitKind, NodeNo, Priority, QuotaNo, Record, TenantNo, UserNo,
+};
 use std::collections::BTreeMap;
 use std::fmt::Write;
 
@@ -59,7 +61,8 @@ impl Names {
                 for lease in state.leases() {
                     let class = class(state, lease.class);
                     let (from, to) = (self.time(lease.granted_at), self.time(lease.expires_at));
-                    let mut about = format!("#{} {} {class} {} {from}..{to}", lease.number.0, lease.phase, lease.quanta);
+                    let mut about =
+                        format!("#{} {} {class} {} {from}..{to}", lease.number.0, lease.phase, lease.quanta);
                     match lease.phase {
                         Phase::Active => {}
                         Phase::Revoking => write!(about, " grace to {}", self.time(lease.limit_at)).expect("text"),
@@ -214,7 +217,8 @@ fn grant(granted: &Granted, stamp: Instant, names: &Names, state: &State) -> Str
     for (number, member) in (granted.first_lease.0..).zip(&granted.members) {
         write!(text, " #{number} {} {}", class(state, member.class), member.quanta).expect("text grows");
         if member.devices != 0 {
-            let indexes: Vec<String> = (0..64).filter(|i| member.devices >> i & 1 == 1).map(|i| i.to_string()).collect();
+            let indexes: Vec<String> =
+                (0..64).filter(|i| member.devices >> i & 1 == 1).map(|i| i.to_string()).collect();
             write!(text, "[{}]", indexes.join(",")).expect("text grows");
         }
     }

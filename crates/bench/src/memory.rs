@@ -1,0 +1,46 @@
+//! Memory per live lease, counted by the allocator.
+#![allow(unsafe_code, reason = "an allocator can only be wrapped by an unsafe implementation")]
+
+use crate::outcome::Outcome;
+use crate::work::{Workload, engine_with_cluster, fill};
+use std::alloc::{GlobalAlloc, Layout, System};
+use std::sync::atomic::{AtomicU64, Ordering};
+
+static LIVE_BYTES: AtomicU64 = AtomicU64::new(0);
+
+/// The system's allocator with a counter; the bench binary installs it.
+pub struct Counting;
+
+// SAFETY: every call is passed on to the system's allocator unchanged; only a counter is kept beside it.
+unsafe impl GlobalAlloc for Counting {
+    unsafe fn alloc(&self, layout: Layout) -> *mut u8 {
+        LIVE_BYTES.fetch_add(layout.size() as u64, Ordering::Relaxed);
+        // SAFETY: the caller keeps the contract of `alloc`.
+        unsafe { System.alloc(layout) }
+    }
+    unsafe fn dealloc(&self, at: *mut u8, layout: Layout) {
+        LIVE_BYTES.fetch_sub(layout.size() as u64, Ordering::Relaxed);
+        // SAFETY: the caller keeps the contract of `dealloc`.
+        unsafe { System.dealloc(at, layout) }
+    }
+}
+
+pub(crate) fn bytes_per_lease() -> Vec<Outcome> {
+    const LEASES: usize = 1_000_000;
+    if LIVE_BYTES.load(Ordering::Relaxed) == 0 {
+        eprintln!("  left out: this program does not count its memory; run `make bench`");
+        return Vec::new();
+    }
+    let mut engine = engine_with_cluster(1000, 1000);
+    let mut work = Workload::new(1, 1000);
+    work.live.reserve(LEASES);
+    let before = LIVE_BYTES.load(Ordering::Relaxed);
+    fill(&mut engine, &mut work, LEASES);
+    let after = LIVE_BYTES.load(Ordering::Relaxed);
+    let per_lease = (after - before) as f64 / LEASES as f64;
+    drop(engine);
+    vec![
+        Outcome::at_most("engine.bytes_per_lease", per_lease, "bytes", "<= 400", 400.0)
+            .note("1,000,000 live leases with all indexes, no idempotency keys"),
+    ]
+}
