@@ -159,7 +159,7 @@ impl<'a> Joiner<'a> {
     pub(crate) fn settle(&mut self) -> Result<(), Flaw> {
         if let Some((header, trees)) = self.begun.take() {
             let flaw = |why| Flaw::in_segment(header.number, 0, Some(header.first_sequence), why);
-            if false {
+            if header.prev != self.head {
                 return Err(flaw(Why::BadSegmentHeader("it does not carry the hash of the record before it")));
             }
             for tree in &trees {

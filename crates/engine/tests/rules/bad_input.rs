@@ -154,7 +154,211 @@ fn each_has_its_code_and_its_sentence() {
     seen.extend(["too_many_idempotency_keys", "numbers_exhausted"]);
     let missing: Vec<_> = Refusal::CODES.iter().filter(|code| !seen.contains(*code)).collect();
     assert!(missing.is_empty(), "no case for {missing:?}");
-    expect![[""]].assert_eq(&told);
+    expect![[r#"
+        an empty idempotency key
+            bad_idempotency_key: an idempotency key has 1 to 64 bytes; this one has 0
+        a long idempotency key
+            bad_idempotency_key: an idempotency key has 1 to 64 bytes; this one has 65
+        a key used for something else
+            idempotency_mismatch: this idempotency key was used for another request, sealed as record 16; use a new key
+        an unknown tenant
+            unknown_tenant: there is no tenant-99
+        an unknown project
+            unknown_project: there is no project-99 of this tenant
+        a project of another tenant as source
+            unknown_project: there is no project-1 of this tenant
+        an unknown user
+            unknown_user: there is no user-99 of this tenant
+        a user of another tenant
+            unknown_user: there is no user-1 of this tenant
+        an unknown pool
+            unknown_pool: there is no pool-99
+        an unknown node
+            unknown_node: there is no node-99
+        a node of another pool
+            node_not_in_pool: node-0 is not in pool-1; name one of the two, or a node of that pool
+        an unknown class
+            unknown_class: there is no class-99
+        an unknown quota
+            unknown_quota: there is no quota-99
+        an unknown lease
+            lease_not_found: there is no lease-7 here
+        a lease of another tenant
+            lease_not_found: there is no lease-0 here
+        an ended lease of another tenant
+            lease_not_found: there is no lease-0 here
+        no tenant
+            tenant_required: a lease is asked for on behalf of a tenant; name one
+        no project
+            project_required: every charge is anchored to a project; name one
+        a lease of another project
+            wrong_holder: lease-0 is held by another project, not by project-2
+        nothing asked for
+            nothing_asked: the request names no class; ask for at least one
+        seventeen classes
+            too_many_classes: the request names 17 classes; at most 16 fit one request
+        a class twice
+            duplicate_class: class-2 is asked for twice; add the two up
+        zero capacity
+            zero_quantity: the quantity of class-2 is zero; ask for at least one quantum
+        absurd capacity
+            quantity_too_large: no node can hold that much of class-2; at most 281474976710656 quanta can be asked for
+        a device and a half
+            not_whole_devices: more than one device of class-0 must be whole devices: a multiple of 7 quanta
+        a ttl of zero
+            zero_ttl: a TTL of zero would end before it began; give a length of time
+        a ttl beyond the limit
+            ttl_too_long: the TTL is longer than the 1d allowed here
+        the longest ttl there is
+            ttl_too_long: the TTL is longer than the 1d allowed here
+        a priority above the tenant's
+            priority_above_max: the tenant may ask for standard priority at most
+        sensitive work of nobody
+            sensitive_needs_user: sensitive work names the user who claims it
+        sensitive work without a claim
+            sensitive_needs_claim: sensitive work runs only on nodes that its user has claimed
+        renewing after expiry
+            lease_expired: lease-0 expired at 1970-01-01T00:01:40Z; ask for a new lease
+        renewing for no time
+            zero_ttl: a TTL of zero would end before it began; give a length of time
+        renewing for too long
+            ttl_too_long: the TTL is longer than the 1d allowed here
+        releasing twice
+            lease_released: lease-0 was released at 1970-01-01T00:00:01Z
+        releasing twice, torn down
+            lease_released: lease-0 was released at 1970-01-01T00:00:01Z
+        renewing what was revoked
+            lease_revoked: lease-0 was revoked and ended at 1970-01-01T00:00:01Z
+        renewing what is being revoked
+            lease_revoking: lease-0 is being revoked; it can be released, not renewed or revoked again
+        releasing what is fenced
+            lease_fenced: lease-0 is fenced; only an operator can clear it
+        releasing what was fenced
+            lease_closed: lease-0 ended at 1970-01-01T00:00:01Z; it was fenced and an operator has cleared it
+        ready without a revocation
+            lease_not_revoking: lease-0 is not being revoked, so there is nothing to be ready for
+        confirming what is held
+            lease_not_tearing_down: lease-0 is not being torn down
+        clearing what is not fenced
+            lease_not_fenced: lease-0 is not fenced
+        confirming another node's
+            lease_elsewhere: lease-0 is not on node-1
+        past the lifetime
+            lifetime_reached: lease-0 may not live past 1970-01-01T00:00:50Z; ask for a new lease
+        past the burst
+            burst_over: lease-0 cannot be renewed past 1970-01-01T00:00:21Z while quota-0 is over its base limit
+        no lease at all
+            no_leases: the command names no lease
+        1025 leases
+            too_many_leases: the command names 1025 leases; at most 1024 fit one command
+        a lease twice
+            duplicate_lease: lease-0 is named twice
+        a grace of eight days
+            grace_too_long: the grace is longer than 7d
+        a report of nothing
+            bad_activity: the report on lease-0 covers no time
+        no report
+            bad_activity: the report on lease-0 covers no time
+        a taken name
+            name_taken: that name is taken; choose another
+        deleting a tenant that holds something
+            tenant_has_leases: tenant-0 still has live leases; release or revoke them first
+        deleting a project that holds something
+            project_has_leases: project-0 still has live leases; release or revoke them first
+        deleting a node that holds something
+            node_has_leases: node-0 still has live leases; drain it and wait, or revoke them
+        moving a node that holds something
+            node_has_leases: node-0 still has live leases; drain it and wait, or revoke them
+        deleting a pool with nodes
+            pool_has_nodes: pool-0 still has nodes; move or delete them first
+        a node smaller than what it has leased
+            node_smaller_than_leased: 5 quanta of class-2 are in use on the node; its capacity cannot become 4
+        a node without what it has leased
+            node_smaller_than_leased: 5 quanta of class-2 are in use on the node; its capacity cannot become 0
+        sixty-five devices
+            too_many_devices: a node has at most 64 devices of class-0
+        sixty-five classes
+            too_many_node_classes: a node has at most 64 classes
+        a node with zero of a class
+            zero_quantity: the quantity of class-2 is zero; ask for at least one quantum
+        a node with half a device
+            not_whole_devices: more than one device of class-0 must be whole devices: a multiple of 7 quanta
+        a node with a class twice
+            duplicate_class: class-2 is asked for twice; add the two up
+        a node of absurd size
+            quantity_too_large: no node can hold that much of class-2; at most 281474976710656 quanta can be asked for
+        sixty-five labels
+            too_many_labels: a node has at most 64 labels
+        a label twice
+            duplicate_label: a label key is given twice
+        another quantum for a class in use
+            class_in_use: class-2 is on a node or was leased; its kind and quanta_per_unit cannot change
+        no quanta to a unit
+            bad_class: quanta_per_unit is 0; it must be 1 to 4294967296
+        too many quanta to a unit
+            bad_class: quanta_per_unit is 4294967297; it must be 1 to 4294967296
+        1025 classes
+            too_many_resource_classes: there are at most 1024 classes
+        resuming what was not drained
+            node_already: node-0 is already in service
+        a node seen in the future
+            last_seen_in_future: a node cannot have been last seen in the future
+        257 quotas
+            too_many_quotas: a tenant has at most 256 quotas
+        a burst ceiling below its base
+            burst_below_base: the burst limit 9 lies below the base limit 10; it is an absolute ceiling
+        a burst of no length
+            zero_burst_ttl: a burst of no length is no burst; give burst_ttl
+        quanta of no class
+            quanta_need_class: a quota on quanta names the class it counts: quanta of different classes do not add up
+        a burst on each node
+            burst_per_node: a burst quota counts all nodes or one, not each node on its own
+        a quota of no tenant
+            unknown_tenant: there is no tenant-99
+        a quota of another tenant's project
+            unknown_project: there is no project-99 of this tenant
+        a quota moved elsewhere
+            scope_fixed: what quota-0 applies to and counts cannot change; delete it and make another
+        a setting of nothing
+            setting_out_of_range: teardown_deadline must lie between 1ns and 7d
+        a setting of too much
+            setting_out_of_range: ttl_max must lie between 1ns and 366d
+        a default grace of too much
+            grace_too_long: the grace is longer than 7d
+        a pool's ttl of nothing
+            setting_out_of_range: ttl_max must lie between 1ns and 366d
+        a pool's grace of too much
+            grace_too_long: the grace is longer than 7d
+        a project moved to another tenant
+            tenant_fixed: projects and users cannot move to another tenant
+        a user moved to another tenant
+            tenant_fixed: projects and users cannot move to another tenant
+        the key in use
+            same_key: the new key is the one in use
+        another tenant's project, by number
+            unknown_project: there is no project-1 of this tenant
+        another tenant's user, by number
+            unknown_user: there is no user-1 of this tenant
+        another tenant's quota, by number
+            unknown_quota: there is no quota-0
+        deleting another tenant
+            unknown_tenant: there is no tenant-1
+        deleting another tenant's project
+            unknown_project: there is no project-1 of this tenant
+        deleting another tenant's user
+            unknown_user: there is no user-1 of this tenant
+        deleting another tenant's quota
+            unknown_quota: there is no quota-0
+        a project in another tenant
+            unknown_tenant: there is no tenant-1
+        a user in another tenant
+            unknown_tenant: there is no tenant-1
+        a quota for another tenant
+            unknown_tenant: there is no tenant-1
+        another tenant's name
+            unknown_tenant: there is no tenant-1
+    "#]]
+    .assert_eq(&told);
 }
 
 /// A state whose tenant 0 holds as many keys as it may, the oldest claimed at second 100.

@@ -309,8 +309,8 @@ fn a_restart_does_not_lengthen_an_episode() {
             0 a quota q: burst 10
             0 a granted #0 core 15 on n2 to 60, capped by q
             20 a released #0, closed
-            100 a burst of q ended since 80
             100 - journal.started
+            100 a burst of q ended since 80
         "#]],
     );
 }

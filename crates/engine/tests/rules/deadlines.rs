@@ -32,9 +32,9 @@ fn also_after_a_restart() {
         expect![[r#"
             0 a granted #0 gpu 7[0] on n1 to 60
             0 a granted #1 core 5 on n2 to 90
+            500 - journal.started
             500 a expired #0 since 60
             500 a expired #1, closed since 90
-            500 - journal.started
               #0 expired gpu 7 0..60 ended 60, teardown to 620
         "#]],
     );
@@ -175,7 +175,7 @@ fn renewals_stop_at_the_pools_lifetime() {
 }
 
 #[test]
-fn a_grant_is_no_longer_than_the_lifetime() {
+fn a_grant_cannot_be_longer_than_the_lifetime() {
     check(
         "
         0 op pool main lifetime=100s
@@ -233,15 +233,31 @@ fn pools_cap_the_ttl_per_priority() {
 }
 
 #[test]
-fn a_pool_that_was_not_named_shortens_the_ttl() {
+fn a_pool_that_does_not_allow_the_ttl_is_not_looked_into() {
     check(
         "
         0 op pool main ttl=1h
         0 a grant core 1 ttl=2h
+        0 a grant core 1 ttl=2h node=n1
+        1 op pool other ttl=3h
+        1 op node n3 pool=other core 300
+        1 a grant core 1 ttl=2h
+        1 a grant core 1 ttl=2h node=n1
+        1 a grant core 299 ttl=2h
+        1 a grant core 1 ttl=2h
+        1 a grant core 1 ttl=1h
         ",
         expect![[r#"
             0 - pool.put
             0 refused: ttl_too_long
+            0 refused: ttl_too_long
+            1 - pool.put
+            1 - node.put
+            1 a granted #0 core 1 on n3 to 7201
+            1 refused: ttl_too_long
+            1 a granted #1 core 299 on n3 to 7201
+            1 a denied: core requested 1, most free 0
+            1 a granted #2 core 1 on n1 to 3601
         "#]],
     );
 }

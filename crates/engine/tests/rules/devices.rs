@@ -7,12 +7,11 @@ use expect_test::expect;
 fn two_gpus_each_three_sevenths_in_use_cannot_grant_a_whole_one() {
     check(
         "
+        0 a grant gpu 4/7
         0 a grant gpu 3/7
-        0 a grant gpu 5/7
         0 a grant gpu 3/7
-        0 op revoke #1 grace=0s
-        0
-        0 op confirm n1 #1
+        0 a release #0
+        0 op confirm n1 #0
         1 show capacity
         1 a grant gpu 1
         1 a grant gpu 4/7
@@ -20,20 +19,19 @@ fn two_gpus_each_three_sevenths_in_use_cannot_grant_a_whole_one() {
         1 show capacity
         ",
         expect![[r#"
-            0 a granted #0 gpu 3[0] on n1 to 3600
-            0 a granted #1 gpu 5[1] on n1 to 3600
-            0 a granted #2 gpu 3[0] on n1 to 3600
-            0 a revoked #1, grace 0s (operator)
-            0 a teardown of #1, grace_ended
-            0 a torn down #1 on n1
-              n1 gpu: held 6, idle 8 devices [6, 0]
+            0 a granted #0 gpu 4[0] on n1 to 3600
+            0 a granted #1 gpu 3[0] on n1 to 3600
+            0 a granted #2 gpu 3[1] on n1 to 3600
+            0 a released #0
+            0 a torn down #0 on n1
+              n1 gpu: held 6, idle 8 devices [3, 3]
               n1 cpu: idle 8000
               n1 core: idle 200
               n2 core: idle 200
-            1 a granted #3 gpu 7[1] on n1 to 3601
-            1 a denied: gpu requested 4, most free 1
-            1 a denied: gpu requested 4, most free 1
-              n1 gpu: held 13, idle 1 devices [6, 7]
+            1 a denied: gpu requested 7, most free 8
+            1 a granted #3 gpu 4[0] on n1 to 3601
+            1 a granted #4 gpu 4[1] on n1 to 3601
+              n1 gpu: held 14 devices [7, 7]
               n1 cpu: idle 8000
               n1 core: idle 200
               n2 core: idle 200

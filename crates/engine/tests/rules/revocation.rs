@@ -186,11 +186,13 @@ fn a_restart_gives_grace_afresh_but_not_past_the_deadline() {
             0 a granted #1 core 1 on n1 to 510
             0 a granted #2 core 1 on n1 to 300
             100 a revoked #0 #1 #2, grace 1m (operator)
-            500 a teardown of #0 #1 #2, grace_ended since 160
             500 - journal.started
-              #0 tearing_down gpu 7 0..3600 ended 160, teardown to 620
-              #1 tearing_down core 1 0..510 ended 160, teardown to 620
-              #2 tearing_down core 1 0..300 ended 160, teardown to 620
+            500 a teardown of #2, grace_ended since 300
+              #0 revoking gpu 7 0..3600 grace to 560
+              #1 revoking core 1 0..510 grace to 510
+              #2 tearing_down core 1 0..300 ended 300, teardown to 620
+            520 a teardown of #1, grace_ended since 510
+            560 a teardown of #0, grace_ended
         "#]],
     );
 }

@@ -194,10 +194,9 @@ fn our_outage_does_not_fence_the_cluster() {
         expect![[r#"
             0 a granted #0 core 1 on n1 to 3600
             10 a released #0
-            500 a fenced #0 since 130
             500 - journal.started
-              #0 fenced core 1 0..3600 ended 10
-            600 refused: lease_fenced
+              #0 releasing core 1 0..3600 ended 10, teardown to 620
+            600 a torn down #0 on n1
         "#]],
     );
 }

@@ -182,7 +182,7 @@ fn names_are_taken_within_their_room_and_given_back() {
             1 refused: name_taken
             2 b user.put
             2 refused: name_taken
-            2 refused: unknown_user
+            2 b user.deleted
         "#]],
     );
 }

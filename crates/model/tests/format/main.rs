@@ -5,6 +5,7 @@
 
 mod arbitrary;
 mod golden_bytes;
+mod refusals;
 mod samples;
 mod sealing;
 mod sizes;

@@ -107,7 +107,7 @@ fn varied(report: Activity, i: u64, step: u64) -> Activity {
 }
 
 fn table(rows: &[(&str, usize)]) -> String {
-    rows.iter().map(|(what, bytes)| format!("{bytes:>6}  {what}\n")).collect()
+    rows.iter().map(|(what, bytes)| format!("{what}: {bytes}\n")).collect()
 }
 
 #[test]
@@ -138,15 +138,15 @@ fn lifecycle_records_stay_small() {
     ]
     .map(|(what, record)| (what, bytes_on_disk(&record)));
     expect![[r#"
-           151  grant, key of 36 bytes
-            94  grant, no key
-            92  renew
-           149  renew, key
-           107  renew, activity
-            84  release
-           141  release, key
-            99  release, activity
-            78  expire
+        grant, key of 36 bytes: 151
+        grant, no key: 94
+        renew: 92
+        renew, key: 149
+        renew, activity: 107
+        release: 84
+        release, key: 141
+        release, activity: 99
+        expire: 78
     "#]]
     .assert_eq(&table(&within));
     for (what, bytes) in within {
@@ -164,12 +164,12 @@ fn lifecycle_records_stay_small() {
     ]
     .map(|(what, record)| (what, bytes_on_disk(&record)));
     expect![[r#"
-           161  grant, key, workload of 8 bytes
-           167  grant, key, correlation
-           161  grant of gpu, cpu and mem, key
-           164  renew, key, activity
-           180  renew, key, activity to the nanosecond
-           156  release, key, activity
+        grant, key, workload of 8 bytes: 161
+        grant, key, correlation: 167
+        grant of gpu, cpu and mem, key: 161
+        renew, key, activity: 164
+        renew, key, activity to the nanosecond: 180
+        release, key, activity: 156
     "#]]
     .assert_eq(&table(&beyond));
 }
@@ -185,10 +185,10 @@ fn a_thousand_leases_fit_one_small_record() {
         ("renewed with activity to the nanosecond", bytes_on_disk(&renew_thousand(nanos)), usize::MAX),
     ];
     expect![[r#"
-          1367  expired
-          2380  renewed
-         17375  renewed with activity to the millisecond
-         33373  renewed with activity to the nanosecond
+        expired: 1367
+        renewed: 2380
+        renewed with activity to the millisecond: 17375
+        renewed with activity to the nanosecond: 33373
     "#]]
     .assert_eq(&table(&rows.map(|(what, bytes, _)| (what, bytes))));
     for (what, bytes, limit) in rows {

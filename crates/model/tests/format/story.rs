@@ -115,13 +115,24 @@ fn leasing() -> Vec<Record> {
     let started = TeardownStarted { leases: leases(&[42, 43]), cause: TeardownCause::Ready, closed: false };
     let mut torn_down = new(135, TornDown { node: NodeNo(300), leases: leases(&[42, 43]) }.into());
     torn_down.identity.tenant = Some(TenantNo(1));
+    let bare_node = NodePut {
+        node: NodeNo(301),
+        name: name("gpu-301"),
+        pool: PoolNo(1),
+        rack: None,
+        zone: None,
+        labels: vec![],
+        teardown: TeardownMode::Immediate,
+        capacity: vec![(ClassNo(0), Quanta(7))],
+    };
     let second = Granted {
         first_lease: LeaseNo(44),
+        node: NodeNo(301),
         ttl: Span::from_secs(60),
         members: smallvec![Member { class: ClassNo(0), quanta: Quanta(3), devices: 1 }],
         ..granted()
     };
-    // Noticed a second and a half late, and closed at once.
+    // Noticed a second and a half late, and closed at once: the node has no agent.
     let mut expired = Record::new(0, Instant(at(261).0 + 500_000_000), Expired { leases: leases(&[44]), closed: true });
     expired.effective_at = at(260);
     expired.identity.tenant = Some(TenantNo(1));
@@ -132,6 +143,7 @@ fn leasing() -> Vec<Record> {
         revoked,
         of_physics(new(130, started.into())),
         torn_down,
+        new(150, bare_node.into()),
         of_physics(new(200, second.into())),
         expired,
     ]

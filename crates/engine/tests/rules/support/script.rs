@@ -115,15 +115,16 @@ impl Story {
     pub(crate) fn line(&mut self, line: &str) -> Option<Result<Decided, Refusal>> {
         let mut words: Vec<&str> = line.split_whitespace().collect();
         let now = self.names.read_time(words.remove(0));
+        if words == ["op", "started"] {
+            // A process that takes over says so before anything else, also before what is due.
+            let records = self.world.started(now);
+            self.tell(&records);
+            return None;
+        }
         let records = self.world.advance(now, u32::MAX);
         self.tell(&records);
         match words.as_slice() {
             [] => return None,
-            ["op", "started"] => {
-                let records = self.world.started(now);
-                self.tell(&records);
-                return None;
-            }
             ["show", what] => {
                 self.text.push_str(&self.names.show(self.world.state(), what));
                 return None;
@@ -301,7 +302,7 @@ impl Story {
             "user" => {
                 let number = UserNo(u32::try_from(self.names.users.len()).expect("few users"));
                 if given.is_none() {
-                    self.names.users.insert(label.to_owned(), number);
+                    self.names.users.entry(label.to_owned()).or_insert(number);
                 }
                 Command::PutUser(PutUser { user: given.map(UserNo), tenant: self.tenant(tenant), name: called })
             }

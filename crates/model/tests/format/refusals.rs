@@ -1,0 +1,143 @@
+//! What the page forbids, the decoder refuses: one line for each rule that is not a length.
+
+use crate::samples::{self, NEW_YEAR};
+use crate::sealing::{decode, encode};
+use leasehold_model::body::{Denied, Granted, Heartbeat, Leases, Renewed, ReportedLeases};
+use leasehold_model::codec::{DecodeError, Field};
+use leasehold_model::*;
+use smallvec::SmallVec;
+
+use DecodeError::{BadCode, BadInteger, BadText, Forbidden, TrailingBytes, Truncated};
+
+/// Decodes bytes as a value, which must fail.
+fn refused<T: Field + std::fmt::Debug>(bytes: &[u8]) -> DecodeError {
+    T::from_bytes(bytes).expect_err("bytes that the format forbids")
+}
+
+#[test]
+fn integers_are_short_and_fit() {
+    assert_eq!(refused::<u64>(&[0x80, 0x00]), BadInteger);
+    assert_eq!(refused::<u64>(&[0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 0x02]), BadInteger);
+    assert_eq!(refused::<u64>(&[0xff; 30]), BadInteger);
+    assert_eq!(refused::<u64>(&[0x80]), Truncated);
+    assert_eq!(refused::<TenantNo>(&[0x80, 0x80, 0x80, 0x80, 0x10]), BadInteger);
+    assert_eq!(refused::<ClassNo>(&[0x80, 0x80, 0x04]), BadInteger);
+    assert!(matches!(refused::<bool>(&[2]), BadCode { .. }));
+    assert!(matches!(refused::<Priority>(&[0]), BadCode { .. }));
+    assert!(matches!(refused::<Reason>(&[8]), BadCode { .. }));
+}
+
+#[test]
+fn spans_are_in_their_coarsest_unit() {
+    // 1000 ms, zero nanoseconds, and 2^64 nanoseconds.
+    assert!(matches!(refused::<Span>(&[0xa1, 0x1f]), Forbidden(_)));
+    assert!(matches!(refused::<Span>(&[3]), Forbidden(_)));
+    let too_long = [0x83, 0x80, 0x80, 0x80, 0x80, 0x80, 0x80, 0x80, 0x80, 0x08];
+    assert_eq!(refused::<Span>(&too_long), BadInteger);
+}
+
+#[test]
+fn text_is_visible_and_bounded() {
+    assert_eq!(refused::<Name>(&[0]), BadText);
+    assert_eq!(refused::<Name>(&[1, 0xff]), BadText);
+    assert_eq!(refused::<Name>(b"\x03a\nb"), BadText);
+    assert_eq!(refused::<Name>(b"\x02 a"), BadText);
+    assert_eq!(refused::<Name>("\u{3}\u{200b}".as_bytes()), BadText);
+    assert!(matches!(refused::<Name>(&[&[0x81, 0x01][..], &[b'a'; 129]].concat()), Forbidden(_)));
+    assert_eq!(refused::<Name>(b"\x05four"), Truncated);
+}
+
+#[test]
+fn lists_of_leases_are_neither_empty_nor_endless_and_rise() {
+    assert!(matches!(refused::<Leases>(&[0]), Forbidden(_)));
+    assert!(matches!(refused::<Leases>(&[&[0x81, 0x08][..], &[0; 1025]].concat()), Forbidden(_)));
+    let last = [0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 0x01];
+    assert_eq!(refused::<Leases>(&[&[2][..], &last, &[0]].concat()), BadInteger);
+    assert!(matches!(refused::<ReportedLeases>(&[0, 0]), Forbidden(_)));
+    assert!(matches!(refused::<ReportedLeases>(&[1, 1, 42, 0]), Forbidden(_)), "a mark without activity");
+    let renewed = |mark: u8, later: u8| [&[1, mark][..], &[0; 8], &[42, later], &[0][..usize::from(mark)]].concat();
+    assert!(Renewed::from_bytes(&renewed(0, 0)).is_ok());
+    assert!(matches!(refused::<Renewed>(&renewed(0, 4)), Forbidden(_)), "an earliest deadline that is nobody's");
+    assert!(matches!(refused::<Renewed>(&renewed(1, 0)), Forbidden(_)), "a mark without activity");
+}
+
+#[test]
+fn reports_do_not_write_zeroes_out() {
+    assert!(Activity::from_bytes(&[4, 0, 0, 1, 4]).is_ok());
+    assert!(matches!(refused::<Activity>(&[4, 0, 0, 1, 0]), Forbidden(_)));
+    assert!(matches!(refused::<Activity>(&[4, 0, 0, 0x20, 4]), BadCode { .. }));
+}
+
+#[test]
+fn grants_and_denials_are_bounded() {
+    let grant = |members: u8, tail: &[u8]| {
+        [&[42, 0, 0, 4, 2, 1, members][..], &[0, 1, 0].repeat(usize::from(members)), tail].concat()
+    };
+    assert!(Granted::from_bytes(&grant(16, &[0])).is_ok());
+    assert!(matches!(refused::<Granted>(&grant(0, &[0])), Forbidden(_)));
+    assert!(matches!(refused::<Granted>(&grant(17, &[0])), Forbidden(_)));
+    assert!(matches!(refused::<Granted>(&grant(1, &[0x80, 0x01, 0])), Forbidden(_)), "no quotas, written out");
+    assert!(matches!(refused::<Granted>(&grant(1, &[0x80, 0x04])), BadCode { .. }), "flag 9");
+    let denied = |asks: u8| [&[0, asks][..], &[0, 1].repeat(usize::from(asks)), &[4, 2, 1, 3, 0, 1, 0]].concat();
+    assert!(Denied::from_bytes(&denied(16)).is_ok());
+    assert!(matches!(refused::<Denied>(&denied(17)), Forbidden(_)));
+}
+
+/// A heartbeat with this set of parts and these bytes for them.
+fn head(parts: &[u8], rest: &[u8]) -> Vec<u8> {
+    [&[0][..], &NEW_YEAR.0.to_le_bytes(), &[3], parts, rest].concat()
+}
+
+#[test]
+fn heads_have_known_parts_within_bounds() {
+    assert!(decode(&head(&[0], &[])).is_ok());
+    assert_eq!(decode(&head(&[0], &[7])), Err(TrailingBytes(1)));
+    assert!(matches!(decode(&head(&[0x80, 0x20], &[])), Err(BadCode { .. })), "part 12");
+    assert!(matches!(decode(&head(&[1], &[0])), Err(Forbidden(_))), "effective at the stamp, written out");
+    let after_1970 = Span(NEW_YEAR.0 + 1).to_bytes();
+    assert_eq!(decode(&head(&[1], &after_1970)), Err(BadInteger), "effective before 1970");
+    let key = |n: u8| head(&[0x40], &[&[0, n][..], &vec![b'k'; usize::from(n)], &[0; 16]].concat());
+    assert!(decode(&key(64)).is_ok());
+    assert!(decode(&key(0)).is_err() && decode(&key(65)).is_err());
+    let signers = |n: u8| head(&[0x80, 0x08], &[&[n][..], &vec![1; 32 * usize::from(n)]].concat());
+    assert!(decode(&signers(2)).is_ok());
+    assert!(decode(&signers(0)).is_err() && decode(&signers(3)).is_err());
+}
+
+#[test]
+fn a_record_comes_with_the_signatures_it_names_and_no_others() {
+    let rotation = [&[0; 32][..], &encode(&samples::key_rotation(1))].concat();
+    let heartbeat = [&[0; 32][..], &encode(&Record::new(1, NEW_YEAR, Heartbeat {}))].concat();
+    for (bytes, signatures, stands) in [
+        (&rotation, 128, true),
+        (&rotation, 64, false),
+        (&rotation, 0, false),
+        (&heartbeat, 0, true),
+        (&heartbeat, 64, false),
+    ] {
+        let raw = RawRecord { bytes, signatures: &vec![0; signatures] };
+        assert_eq!(raw.decode().is_ok(), stands, "{signatures} bytes of signatures");
+    }
+}
+
+/// What no decoder would take back must never reach a disk.
+#[test]
+fn what_would_be_refused_cannot_be_sealed() {
+    let too_many: Leases = (0..1025).map(LeaseNo).collect();
+    let mut keyless = Record::new(0, NEW_YEAR, Heartbeat {});
+    keyless.idempotency = Some(Idempotency { owner: None, key: SmallVec::new(), payload: [0; 16] });
+    let mut granted = samples::granted();
+    granted.members.clear();
+    for record in [
+        Record::new(0, NEW_YEAR, body::Fenced { leases: Leases::default() }),
+        Record::new(0, NEW_YEAR, body::Fenced { leases: too_many }),
+        Record::new(0, NEW_YEAR, body::ActivityReported { leases: ReportedLeases::default() }),
+        Record::new(0, NEW_YEAR, granted),
+        Record::new(0, NEW_YEAR, Body::Unknown { kind: 3, bytes: vec![] }),
+        keyless,
+    ] {
+        let kind = record.body.word();
+        let sealed = std::panic::catch_unwind(|| Batch::new(0).push(&record));
+        assert!(sealed.is_err(), "{kind} was sealed");
+    }
+}
