@@ -124,6 +124,9 @@ pub(crate) type NumberMap<K, V> = HashMap<K, V, BuildHasherDefault<NumberHasher>
 
 const CHUNK: usize = 1024;
 
+/// The number of a slot that holds no lease.
+const VACANT: LeaseNo = LeaseNo(u64::MAX);
+
 /// Leases by slot, slots by number. Slots live in chunks, so that growth neither copies a million
 /// leases nor doubles their memory.
 #[derive(Clone, Debug, Default)]
@@ -169,20 +172,23 @@ impl LeaseTable {
         slot
     }
 
-    pub(crate) fn remove(&mut self, number: LeaseNo) -> u32 {
+    pub(crate) fn remove(&mut self, number: LeaseNo) {
         let slot = self.slots.remove(&number.0).expect("a lease that is removed exists");
+        self.at_mut(slot).number = VACANT;
         self.free.push(slot);
-        slot
+    }
+
+    /// Every live lease, in no order that means anything: only for what does not depend on one.
+    pub(crate) fn in_any_order(&self) -> impl Iterator<Item = &Lease> {
+        self.chunks.iter().flatten().filter(|lease| lease.number != VACANT)
+    }
+    pub(crate) fn in_any_order_mut(&mut self) -> impl Iterator<Item = &mut Lease> {
+        self.chunks.iter_mut().flatten().filter(|lease| lease.number != VACANT)
     }
 
     /// Every live lease, in order of its number.
     pub(crate) fn in_order(&self) -> Vec<&Lease> {
-        let mut vacant = vec![false; self.chunks.iter().map(Vec::len).sum()];
-        for slot in &self.free {
-            vacant[*slot as usize] = true;
-        }
-        let all = self.chunks.iter().flatten().zip(vacant);
-        let mut leases: Vec<&Lease> = all.filter(|(_, vacant)| !vacant).map(|(lease, _)| lease).collect();
+        let mut leases: Vec<&Lease> = self.in_any_order().collect();
         leases.sort_unstable_by_key(|lease| lease.number);
         leases
     }

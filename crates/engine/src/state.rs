@@ -359,11 +359,8 @@ impl State {
 
     /// Every timer that is really set, as it should stand in a fresh heap.
     pub(crate) fn true_timers(&mut self) -> Vec<Entry> {
-        let numbers: Vec<LeaseNo> = self.leases.in_order().iter().map(|lease| lease.number).collect();
-        let mut entries = Vec::with_capacity(numbers.len());
-        for number in numbers {
-            let slot = self.leases.slot(number).expect("a lease that was listed");
-            let lease = self.leases.at_mut(slot);
+        let mut entries = Vec::with_capacity(self.leases.len());
+        for lease in self.leases.in_any_order_mut() {
             lease.timer = lease.true_timer().unwrap_or(NO_TIMER);
             if lease.timer != NO_TIMER {
                 entries.push(lease.timer);

@@ -22,10 +22,11 @@ const TRUST_BYTES_MAX: u64 = 4 << 20;
 
 const AFTER_HELP: &str = "\
 Example:
-  leasehold-verify /var/lib/leasehold --trust ~/audit/cluster-1.trust --update-trust ~/audit/cluster-1.trust
+  leasehold-verify /var/lib/leasehold --trust my.trust --update-trust my.trust
 
-Keep the trust file where the operator cannot write. With --update-trust it remembers the newest checkpoint, so that
-the next run also shows whether anything before it was rewritten or cut since.
+Keep the trust file where the operator cannot write. With --update-trust it
+remembers the newest checkpoint, so that the next run also shows whether
+anything before it was rewritten or cut since.
 
 Exit codes:
   0  yes: every record is there, sealed and linked, up to what the answer says

@@ -73,11 +73,8 @@ impl State {
 
     /// Limits on others' work start afresh when we do: our outage must not fence the cluster.
     pub(super) fn restart_limits(&mut self, stamp: Instant) {
-        let numbers: Vec<LeaseNo> = self.leases.in_order().iter().map(|lease| lease.number).collect();
         let teardown = self.settings.teardown_deadline;
-        for number in numbers {
-            let slot = self.leases.slot(number).expect("a lease that was listed");
-            let lease = self.leases.at_mut(slot);
+        for lease in self.leases.in_any_order_mut() {
             if lease.phase == Phase::Revoking {
                 lease.limit_at = stamp.saturating_add(lease.grace).min(lease.expires_at);
             } else if lease.phase.is_tearing_down() {

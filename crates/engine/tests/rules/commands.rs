@@ -166,7 +166,7 @@ fn action() -> impl Strategy<Value = Action> {
         3 => (0..5u32, 0..3u8, 0..4u8).prop_map(|(tenant, max, tag)| Action::PutTenant { tenant, max, tag }),
         1 => (0..5u16, 1..9u64).prop_map(|(class, per)| Action::PutClass { class, per }),
         2 => (0..5u32).prop_map(Action::PutProject),
-        1 => (0..5u32).prop_map(Action::PutUser),
+        2 => (0..3u32).prop_map(Action::PutUser),
         3 => (0..6u8, 0..6u32).prop_map(|(what, which)| Action::Delete { what, which }),
         10 => (proptest::option::of(0..8u32), 0..4u32, any::<u8>(), 0..3u8, 0..40u64, 0..3u8).prop_map(
             |(which, tenant, scope, measure, limit, kind)| Action::PutQuota { which, tenant, scope, measure, limit, kind }),
@@ -383,7 +383,7 @@ impl Step {
             Action::Delete { what, which } => match what {
                 0 => Command::DeleteTenant(TenantNo(*which)),
                 1 => Command::DeleteProject(ProjectNo(*which)),
-                2 => Command::DeleteUser(UserNo(*which)),
+                2 => Command::DeleteUser(UserNo(*which % 2)),
                 3 => Command::DeletePool(PoolNo(*which)),
                 4 => Command::DeleteNode(NodeNo(*which)),
                 _ => Command::DeleteQuota(QuotaNo(*which)),
