@@ -35,7 +35,7 @@ impl Paint {
     }
     pub(crate) fn paint(self, style: Style, text: &str) -> String {
         let code = match style {
-            _ if !self.0 => return text.to_owned(),
+            _ if !self.0 || text.is_empty() => return text.to_owned(),
             Style::Plain => return text.to_owned(),
             Style::Bold => "1",
             Style::Dim => "2",

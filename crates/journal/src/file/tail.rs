@@ -55,13 +55,14 @@ pub(super) fn inspect(file: &dyn DiskFile, from: u64, sequence: u64) -> io::Resu
     Ok(Tail::Torn { end })
 }
 
-/// Whether a batch begins here whose records come at or after `sequence`. One with earlier or no sequences
-/// is text inside a record: someone's idempotency key must not be able to pass for a batch.
+/// Whether a batch begins here whose records decode and come at or after `sequence`. Anything else is text
+/// inside a record: someone's idempotency key must not be able to pass for a batch.
 fn is_later_batch(bytes: &[u8], sequence: u64) -> bool {
     let Ok(batch) = RawBatch::read(bytes) else {
         return false;
     };
-    batch.records().next().and_then(|first| first.ok()?.sequence().ok()).is_some_and(|first| first >= sequence)
+    let mut records = batch.records().map(|raw| raw.ok()?.decode().ok());
+    records.all(|record| record.is_some_and(|record| record.sequence >= sequence))
 }
 
 /// Overwrites a torn end with zeroes. If it returns `Ok`, that is durable.

@@ -120,7 +120,7 @@ impl Found {
             table.styled([(word.to_owned(), Style::Plain), (thousands(count), Style::Plain), bar]);
         }
         let rare: Vec<String> = rare.iter().map(|(word, count)| format!("{word} {}", thousands(*count))).collect();
-        table.text(paint) + &wrapped(&rare.join(", "), 100)
+        table.text(paint) + &wrapped(&rare, 100)
     }
 
     fn speed(&self, run: &Run<'_>) -> String {
@@ -198,19 +198,19 @@ impl Found {
     }
 }
 
-/// Lines of at most so many columns, indented by two.
-fn wrapped(text: &str, width: usize) -> String {
-    let mut lines = vec![String::new()];
-    for word in text.split(' ') {
-        let last = lines.last_mut().expect("there is a first line");
-        if !last.is_empty() && last.len() + word.len() >= width {
-            lines.push(word.to_owned());
-        } else {
-            last.push_str(if last.is_empty() { "" } else { " " });
-            last.push_str(word);
+/// The items in lines of at most so many columns, indented by two.
+fn wrapped(items: &[String], width: usize) -> String {
+    let mut text = String::new();
+    let mut line = String::new();
+    for (item, at) in items.iter().zip(1..) {
+        let item = format!("{item}{}", if at < items.len() { "," } else { "" });
+        if !line.is_empty() && line.len() + 1 + item.len() > width {
+            text.push_str(&format!(" {line}\n"));
+            line.clear();
         }
+        line.push_str(&format!(" {item}"));
     }
-    lines.iter().filter(|line| !line.is_empty()).fold(String::new(), |text, line| text + "  " + line + "\n")
+    if line.is_empty() { text } else { text + &format!(" {line}\n") }
 }
 
 fn blank_zero(count: u64) -> String {

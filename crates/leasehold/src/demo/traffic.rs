@@ -351,9 +351,12 @@ impl Traffic<'_> {
                 }
                 Body::Denied(denied) => {
                     tally.denied[job.tenant] += 1;
-                    let who = TENANTS[job.tenant].name;
-                    let said = scene.cell.now().read(|state| explain(state, who, &denied.cause));
-                    tally.denials[job.tenant] = Some(said);
+                    let latest = &mut tally.denials[job.tenant];
+                    // A limit says more than a full house.
+                    if latest.is_none() || !matches!(denied.cause, DenyCause::Capacity { .. }) {
+                        let who = TENANTS[job.tenant].name;
+                        *latest = Some(scene.cell.now().read(|state| explain(state, who, &denied.cause)));
+                    }
                 }
                 _ => {}
             },
