@@ -5,7 +5,7 @@
 
 mod sound;
 
-use crate::idempotency::{Claimed, InOrder};
+use crate::idempotency::Claimed;
 use crate::lease::{Lease, NONE, Phase};
 use crate::node::{Node, NodeClass};
 use crate::quota::{Episode, Quota};
@@ -100,10 +100,10 @@ impl State {
         }
         put_table(&self.gone, &mut out, put_gone);
         put_varint(self.claims.in_order().len() as u64, &mut out);
-        for (entry, claimed) in self.claims.in_order() {
-            entry.stamp.put(&mut out);
-            entry.scope.put(&mut out);
-            entry.owner.put(&mut out);
+        for claimed in self.claims.in_order() {
+            claimed.stamp.put(&mut out);
+            claimed.scope.put(&mut out);
+            claimed.owner.put(&mut out);
             claimed.payload.put(&mut out);
             claimed.sequence.put(&mut out);
         }
@@ -172,9 +172,15 @@ impl State {
         let claims = r.count(usize::MAX)?;
         state.claims.reserve(claims.min(r.remaining() / CLAIM_BYTES_MIN));
         for _ in 0..claims {
-            let entry = InOrder { stamp: Field::get(r)?, scope: Field::get(r)?, owner: Field::get(r)? };
-            state.check_claim(&entry)?;
-            state.claims.claim(entry, Claimed { payload: Field::get(r)?, sequence: Field::get(r)? });
+            let claimed = Claimed {
+                stamp: Field::get(r)?,
+                scope: Field::get(r)?,
+                owner: Field::get(r)?,
+                payload: Field::get(r)?,
+                sequence: Field::get(r)?,
+            };
+            state.check_claim(&claimed)?;
+            state.claims.claim(claimed);
         }
         r.finish()?;
         state.rebuild_placement();

@@ -10,9 +10,10 @@ use std::path::PathBuf;
 
 const AFTER_HELP: &str = "\
 Start here:
-  leasehold demo --exit-after 20s      a small cluster under load, in a folder you can look into and verify
+  leasehold demo --exit-after 20s      a cluster under load, in a folder you can verify
 
-Data goes to stdout, everything else to stderr. Exit codes: 0 ok, 1 refused or not found, 2 usage, 3 verification failed.";
+Data goes to stdout, everything else to stderr.
+Exit codes: 0 ok, 1 refused or not found, 2 usage, 3 verification failed.";
 
 /// The book-keeper of a shared GPU cluster: leases with deadlines, one sealed journal.
 #[derive(Debug, Parser)]
@@ -61,7 +62,7 @@ pub(crate) struct FolderArgs {
 
 #[derive(Debug, Args)]
 #[command(after_help = "\
-Hand the file to the auditor over another channel than the journal, and let them compare the key with you:
+Hand the file to the auditor over another channel than the journal, and compare the key:
   leasehold audit trust --data /var/lib/leasehold > cluster-1.trust
   leasehold audit verify /var/lib/leasehold --trust cluster-1.trust")]
 pub(crate) struct TrustArgs {
@@ -86,13 +87,14 @@ pub(crate) struct CheckpointArgs {
     group = clap::ArgGroup::new("proof").required(true).args(["sequence", "consistency_from", "check"]),
     after_help = "\
 Examples:
-  leasehold audit prove --data DIR --sequence 4711 --out 4711.proof    the record is in the journal
-  leasehold audit prove --data DIR --consistency-from 1000             the journal only grew since size 1000
-  leasehold audit prove --check 4711.proof --trust cluster-1.trust     check either kind, offline
+  leasehold audit prove --data DIR --sequence 4711 --out 4711.proof
+  leasehold audit prove --data DIR --consistency-from 1000 --out grown.proof
+  leasehold audit prove --check 4711.proof --trust cluster-1.trust
 
-Proofs are C2SP texts (tlog-proof, and the request of tlog-witness). A proof of a record carries the record's own bytes
-beside it, so that it can be checked and shown without the journal. A proof of growth is checked against the
-checkpoint in the trust file, which must be of the size the proof starts from."
+Proofs are C2SP texts (tlog-proof, and the request of tlog-witness). A proof of a record carries \
+the record's own bytes beside it, so that it can be checked and shown without the journal. A proof \
+of growth is checked against the checkpoint in the trust file: it must be of the size the proof \
+starts from."
 )]
 pub(crate) struct ProveArgs {
     /// The data folder: the one that holds `journal` and `anchor`
@@ -202,7 +204,8 @@ pub(crate) fn report_usage(error: &clap::Error) -> u8 {
     match text.strip_prefix("error: ") {
         Some(rest) => {
             let (what, rest) = rest.split_once('\n').unwrap_or((rest, ""));
-            term::say(&format!("leasehold: {what} (usage)\n{rest}"));
+            let (what, colon) = what.strip_suffix(':').map_or((what, ""), |what| (what, ":"));
+            term::say(&format!("leasehold: {what} (usage){colon}\n{rest}"));
         }
         None => term::say(&text),
     }

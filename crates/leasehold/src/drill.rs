@@ -25,7 +25,9 @@ use std::sync::Arc;
 
 const ORIGIN: &str = "drill.leasehold.local";
 /// Small, so that the drill also dies while going over from one segment to the next.
-const SEGMENT_BYTES: u64 = 2 << 20;
+const SEGMENT_BYTES: u64 = 256 << 10;
+/// More than any of the drill's commands needs.
+const HEADROOM_BYTES: u64 = 64 << 10;
 
 pub(crate) fn run(args: &DrillArgs) -> Result<(), Problem> {
     let place = Place::prepare(Some(&args.data))?;
@@ -33,7 +35,9 @@ pub(crate) fn run(args: &DrillArgs) -> Result<(), Problem> {
     let keys = Arc::new(place.keys(ORIGIN)?);
     let public_key = keys.public_keys()[0];
     let (journal, _) = open_journal(&place, keys, SEGMENT_BYTES, &clock)?;
-    let mut options = CellOptions::new(StartOptions::new(software(), public_key));
+    let mut start = StartOptions::new(software(), public_key);
+    start.headroom_bytes = HEADROOM_BYTES;
+    let mut options = CellOptions::new(start);
     options.snapshot_every = 2000;
     let (cell, _) = Cell::start(Arc::new(journal), Arc::new(clock), options)
         .map_err(|error| Problem::told(error.code(), &error).at(&place.data))?;

@@ -27,6 +27,9 @@ pub(crate) enum Style {
 pub(crate) struct Paint(bool);
 
 impl Paint {
+    #[cfg(test)]
+    pub(crate) const PLAIN: Self = Self(false);
+
     pub(crate) fn stdout() -> Self {
         Self(io::stdout().is_terminal() && wanted())
     }

@@ -2,7 +2,7 @@
 //! end in an error, never in a state that stops the engine later.
 
 use super::BadSnapshot;
-use crate::idempotency::InOrder;
+use crate::idempotency::Claimed;
 use crate::lease::Lease;
 use crate::state::{CLASSES_MAX, State};
 use crate::timer::ID_MAX;
@@ -116,7 +116,7 @@ impl State {
         demand(used.all(|(_, used)| used.saturating_add(each) <= class.per_device), "a device holds more than it has")
     }
 
-    pub(super) fn check_claim(&self, entry: &InOrder) -> Sound {
+    pub(super) fn check_claim(&self, entry: &Claimed) -> Sound {
         let place = entry.owner.map_or(0, |tenant| tenant.0 as usize);
         demand(entry.owner.is_none() || place < self.tenants.len(), "a key of no tenant")?;
         demand(self.claims.newest().is_none_or(|last| last.stamp <= entry.stamp), "keys out of order")?;

@@ -3,7 +3,7 @@
 
 use super::{FoldError, Pool, Project, Settings, State, Table, Tenant, User, entry, entry_mut};
 use crate::command::claim_scope;
-use crate::idempotency::{Claimed, InOrder};
+use crate::idempotency::Claimed;
 use crate::lease::{Lease, NONE, Phase};
 use crate::node::{Node, NodeClass};
 use crate::quota::Quota;
@@ -47,8 +47,8 @@ impl State {
         self.claims.sweep(record.stamp, self.settings.idempotency_window);
         self.fold_body(record).map_err(|what| FoldError::Inconsistent { sequence, what })?;
         if let (Some(claim), Some(scope)) = (&record.idempotency, scope) {
-            let entry = InOrder { stamp: record.stamp, scope, owner: claim.owner };
-            self.claims.claim(entry, Claimed { payload: claim.payload, sequence: record.sequence });
+            let (stamp, sequence) = (record.stamp, record.sequence);
+            self.claims.claim(Claimed { stamp, scope, owner: claim.owner, payload: claim.payload, sequence });
         }
         self.size += 1;
         self.last_stamp = record.stamp;

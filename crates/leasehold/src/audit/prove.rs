@@ -72,9 +72,10 @@ fn prove_record(args: &ProveArgs, folder: &Folder, sequence: u64) -> Result<(), 
     let carried = extra.is_some();
     let file = InclusionFile::new(&proof, anchor.note.clone(), extra).map_err(|error| no_proof(&error))?;
     let story = format!(
-        "Record {sequence} of {} is in the checkpoint of {size} records.\nhash {}\n{shown:#}\n",
+        "Record {sequence} of {} is in the checkpoint of {size} records.\nhash {}\n{}",
         anchor.origin,
         hex(&hash),
+        for_people(&shown),
     );
     let object = json!({
         "proves": "inclusion",
@@ -112,6 +113,15 @@ fn prove_growth(args: &ProveArgs, folder: &Folder, old_size: u64) -> Result<(), 
         "checkpoint": { "size": size, "root": hex(&root) },
     });
     deliver(args, &file.to_string(), &story, object)
+}
+
+/// The record without its lease events, which say again for each lease what the body says for all.
+fn for_people(shown: &Value) -> String {
+    let mut shown = shown.clone();
+    if let Some(fields) = shown.as_object_mut() {
+        fields.remove("lease_events");
+    }
+    format!("{shown:#}\n")
 }
 
 /// Hands out the records that the newest checkpoint signs for.
@@ -188,7 +198,7 @@ fn check_record(args: &ProveArgs, text: &str, trust: &Trust) -> Result<(String, 
         hex(&hash)
     );
     if let Some(shown) = &shown {
-        story.push_str(&format!("{shown:#}\n"));
+        story.push_str(&for_people(shown));
     }
     let object = json!({
         "verdict": "proved",

@@ -42,8 +42,8 @@ pub(crate) fn trust_of(folder: &Folder) -> Result<Trust, Problem> {
     let anchor = folder.anchor();
     let mut keys: Vec<VerifierKey> = Vec::new();
     folder.scan_from_genesis(&mut |entry| {
-        // Keys that come after the checkpoint have not signed anything yet.
-        if entry.sequence >= anchor.size {
+        // Keys that come after the checkpoint have not signed anything yet; the first one signs from the beginning.
+        if entry.sequence >= anchor.size.max(1) {
             return Ok(ControlFlow::Break(()));
         }
         let undecodable = |error| {
@@ -62,7 +62,7 @@ pub(crate) fn trust_of(folder: &Folder) -> Result<Trust, Problem> {
     })?;
     let mut keys = keys.into_iter();
     let first = keys.next().ok_or_else(|| {
-        Problem::refused("journal_empty", "no record is signed for yet").advice("try again in a moment")
+        Problem::refused("journal_empty", "the journal has no record yet").advice("try again in a moment")
     })?;
     let mut trust = Trust::new(first);
     for key in keys {
@@ -71,7 +71,10 @@ pub(crate) fn trust_of(folder: &Folder) -> Result<Trust, Problem> {
     let in_force = trust.keys().last().expect("there is a first key").clone();
     Checkpoint::open_note(&anchor.note, &[in_force], &anchor.origin)
         .map_err(|error| not_ours(&format!("the newest checkpoint is not signed by the key in force: {error}")))?;
-    trust.pin(&anchor.note.to_string()).map_err(|error| not_ours(&error.to_string()))?;
+    // A checkpoint of nothing says nothing.
+    if anchor.size > 0 {
+        trust.pin(&anchor.note.to_string()).map_err(|error| not_ours(&error.to_string()))?;
+    }
     Ok(trust)
 }
 

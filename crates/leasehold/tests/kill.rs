@@ -1,0 +1,124 @@
+//! Killed at any moment, again and again in one folder: what was acknowledged is there, whole and the same.
+//!
+//! `LEASEHOLD_KILL_ROUNDS` and `LEASEHOLD_KILL_SEED` make it a soak.
+
+mod common;
+
+use common::{BINARY, on};
+use leasehold_journal::{FileJournal, Head, Journal, Keys, Options, RealDisk};
+use leasehold_model::Instant;
+use leasehold_verify::Trust;
+use sha2::{Digest, Sha256};
+use std::collections::BTreeMap;
+use std::io::{BufRead, BufReader};
+use std::ops::ControlFlow;
+use std::path::Path;
+use std::process::{Command, Stdio};
+use std::sync::Arc;
+
+const ROUNDS: u64 = 15;
+const SUBMITTERS: &str = "4";
+
+fn setting(name: &str) -> Option<u64> {
+    std::env::var(name).ok().map(|text| text.parse().expect("a number"))
+}
+
+/// splitmix64, so that a run can be drawn again.
+fn draw(seed: u64, round: u64) -> u64 {
+    let mut z = seed.wrapping_add((round + 1).wrapping_mul(0x9e37_79b9_7f4a_7c15));
+    z = (z ^ (z >> 30)).wrapping_mul(0xbf58_476d_1ce4_e5b9);
+    z = (z ^ (z >> 27)).wrapping_mul(0x94d0_49bb_1331_11eb);
+    z ^ (z >> 31)
+}
+
+/// Drills until so many records are acknowledged, kills the process with SIGKILL, and returns all it promised.
+fn drill(data: &Path, acknowledged: u64, seed: u64) -> BTreeMap<u64, String> {
+    let mut child = Command::new(BINARY)
+        .args(["drill", "--submitters", SUBMITTERS, "--seed", &seed.to_string(), "--data"])
+        .arg(data)
+        .stdin(Stdio::null())
+        .stdout(Stdio::piped())
+        .spawn()
+        .expect("the binary runs");
+    let mut lines = BufReader::new(child.stdout.take().expect("a pipe"));
+    let mut promised = BTreeMap::new();
+    let mut line = String::new();
+    // What was still in the pipe when it died was promised too; half a line was not.
+    while lines.read_line(&mut line).expect("lines") > 0 && line.ends_with('\n') {
+        let (sequence, digest) = line.trim_end().split_once(' ').expect("sequence and digest");
+        let before = promised.insert(sequence.parse().expect("a sequence"), digest.to_owned());
+        assert_eq!(before, None, "one record answers one request");
+        line.clear();
+        if promised.len() as u64 == acknowledged {
+            child.kill().expect("it was running");
+        }
+    }
+    let status = child.wait().expect("it ended");
+    assert_eq!(status.code(), None, "it ended by itself after {} acknowledgements", promised.len());
+    promised
+}
+
+/// Every record of the journal, opened as the next start would open it: recovery included.
+fn reopened(data: &Path) -> BTreeMap<u64, String> {
+    let keys = Arc::new(Keys::load(&data.join("key")).expect("the key survives"));
+    let options = Options { segment_bytes: 256 << 10, ..Options::default() };
+    let now = std::time::SystemTime::now().duration_since(std::time::UNIX_EPOCH).expect("after 1970").as_nanos();
+    let now = Instant(now.try_into().expect("before 2554"));
+    let opened = FileJournal::open(Arc::new(RealDisk::new(data)), options, keys, now);
+    let (journal, recovered) = opened.unwrap_or_else(|error| panic!("it opens after a kill: {error}"));
+    let mut records = BTreeMap::new();
+    let end = journal
+        .scan_verified(Head::EMPTY, &mut |sequence, raw, _| {
+            raw.decode().expect("no half record");
+            let digest: String = Sha256::digest(&raw.bytes[32..]).iter().map(|b| format!("{b:02x}")).collect();
+            records.insert(sequence, digest);
+            ControlFlow::Continue(())
+        })
+        .expect("every link holds");
+    assert_eq!((end.size, recovered.size), (records.len() as u64, records.len() as u64));
+    // Dropped without a clean stop: the next start finds a folder that was opened and left.
+    records
+}
+
+fn verify(data: &Path, trust: Trust) -> Trust {
+    let options =
+        leasehold_verify::Options { data: data.to_owned(), archives: vec![], trust, threads: 1, progress: None };
+    let report = leasehold_verify::verify(&options).unwrap_or_else(|failure| panic!("not in order: {failure}"));
+    report.updated_trust(&options.trust).expect("the same origin")
+}
+
+#[test]
+fn what_was_acknowledged_survives_a_kill() {
+    let rounds = setting("LEASEHOLD_KILL_ROUNDS").unwrap_or(ROUNDS);
+    let seed = setting("LEASEHOLD_KILL_SEED").unwrap_or(20_261_115);
+    println!("LEASEHOLD_KILL_ROUNDS={rounds} LEASEHOLD_KILL_SEED={seed}");
+    let folder = tempfile::tempdir().unwrap();
+    let data = folder.path().join("data");
+    let mut promised: BTreeMap<u64, String> = BTreeMap::new();
+    let mut trust: Option<Trust> = None;
+    let mut size = 0;
+    for round in 0..rounds {
+        // Sometimes at once, sometimes after a segment or two.
+        let drawn = draw(seed, round);
+        let acknowledged = 1 + drawn % [20, 800, 4000][usize::try_from(round % 3).unwrap()];
+        let new = drill(&data, acknowledged, drawn);
+        let heard = new.len();
+        promised.extend(new);
+
+        // The folder as the kill left it.
+        let known = trust.unwrap_or_else(|| {
+            let printed = on(&data, "audit trust --data {}").ok().out;
+            Trust::parse(&printed).expect("a trust file")
+        });
+        let known = verify(&data, known);
+        // The folder as the next start finds it.
+        let records = reopened(&data);
+        for (sequence, digest) in &promised {
+            assert_eq!(records.get(sequence), Some(digest), "record {sequence} was acknowledged (round {round})");
+        }
+        assert!(records.len() as u64 > size, "the journal grows");
+        size = records.len() as u64;
+        trust = Some(verify(&data, known));
+        println!("round {round}: killed after {acknowledged}, {heard} acknowledged, {size} records");
+    }
+}
