@@ -30,6 +30,10 @@ pub(crate) enum Command {
     /// Read, prove and verify a journal from its files
     #[command(subcommand)]
     Audit(Audit),
+    /// Run seeds through the simulator: the real engine and journal on a disk that fails
+    Sim(SimArgs),
+    /// Measure this machine against the budgets
+    Bench(BenchArgs),
     /// Write under load and print what was acknowledged, to be killed by a test
     #[command(hide = true)]
     Drill(DrillArgs),
@@ -47,6 +51,39 @@ pub(crate) enum Audit {
     Prove(ProveArgs),
     /// Print the records as JSON, one per line
     Export(ExportArgs),
+}
+
+#[derive(Debug, Args)]
+#[command(after_help = "\
+Examples:
+  leasehold sim --seed 4711                 one seed, the same story every time
+  leasehold sim --seed 0 --seeds 10000      many, up to the first that goes wrong")]
+pub(crate) struct SimArgs {
+    /// The first seed
+    #[arg(long, value_name = "N", default_value_t = 0)]
+    pub(crate) seed: u64,
+    /// How many seeds, counting up
+    #[arg(long, value_name = "COUNT", default_value_t = 1, value_parser = clap::value_parser!(u64).range(1..))]
+    pub(crate) seeds: u64,
+    /// Steps in each
+    #[arg(long, value_name = "N", default_value_t = 300, value_parser = clap::value_parser!(u32).range(1..=1_000_000))]
+    pub(crate) steps: u32,
+    /// Print one JSON object
+    #[arg(long)]
+    pub(crate) json: bool,
+}
+
+#[derive(Debug, Args)]
+#[command(after_help = "\
+Figures against other systems need their code beside ours: `make bench` in the source tree.
+Exit code 1 if a goal was missed.")]
+pub(crate) struct BenchArgs {
+    /// Only the benchmarks whose names begin with this
+    #[arg(long, value_name = "PREFIX", default_value = "")]
+    pub(crate) only: String,
+    /// Where the figures go as JSON
+    #[arg(long, value_name = "FILE", default_value = "target/bench.json")]
+    pub(crate) out: PathBuf,
 }
 
 /// Where the files are. They are only read, also while a cell is writing them.

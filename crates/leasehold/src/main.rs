@@ -6,6 +6,7 @@
 //! Never: a rule of its own about leases, records or proofs; those live in the libraries below.
 
 mod audit;
+mod bench;
 mod cli;
 mod demo;
 mod dice;
@@ -14,6 +15,7 @@ mod folder;
 mod numbers;
 mod output;
 mod problem;
+mod sim;
 mod table;
 mod term;
 
@@ -30,6 +32,8 @@ fn main() -> ExitCode {
     let done = match command {
         Command::Audit(audit) => audit::run(audit),
         Command::Demo(args) => demo::run(&args).map(|()| EXIT_OK),
+        Command::Sim(args) => sim::run(&args),
+        Command::Bench(args) => bench::run(&args),
         Command::Drill(args) => drill::run(&args).map(|()| EXIT_OK),
     };
     ExitCode::from(done.unwrap_or_else(|problem: Problem| problem.report()))
