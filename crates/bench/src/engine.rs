@@ -4,10 +4,11 @@ use crate::outcome::{Outcome, best_of_three};
 use crate::work::{T0, Workload, engine_with_cluster, fill};
 use leasehold_engine::Engine;
 use leasehold_model::{Batch, Instant, LeaseNo};
-use std::time::{Duration, Instant as Stopwatch};
+use rustix::time::{ClockId, clock_gettime};
 
-const CHUNK: usize = 3000;
-const CHUNKS: usize = 400;
+/// As many requests as a commit takes.
+const CHUNK: usize = 999;
+const CHUNKS: usize = 1200;
 
 /// A standing load, and the transitions that keep it standing. Requests are made beside the clock:
 /// in the cell they come from other threads.
@@ -27,7 +28,7 @@ impl Bench {
     }
 
     fn round(&mut self) -> f64 {
-        let mut spent = Duration::ZERO;
+        let mut spent = 0.0;
         let mut batch = Batch::new(self.engine.state().size());
         for _ in 0..CHUNKS {
             let mut requests = Vec::with_capacity(CHUNK);
@@ -43,11 +44,9 @@ impl Bench {
                     _ => self.work.release(),
                 });
             }
-            let began = Stopwatch::now();
+            let began = cpu_seconds();
+            batch.reset(self.engine.state().size());
             for (i, request) in requests.iter().enumerate() {
-                if i % 1000 == 0 {
-                    batch.reset(self.engine.state().size());
-                }
                 if i % 32 == 0 {
                     self.engine.warm(requests[i..requests.len().min(i + 32)].iter());
                 }
@@ -55,10 +54,16 @@ impl Bench {
                 self.engine.advance(self.now, &mut batch, 1000);
                 self.engine.decide(self.now, request, &mut batch).expect("the work is valid");
             }
-            spent += began.elapsed();
+            spent += cpu_seconds() - began;
         }
-        (CHUNK * CHUNKS) as f64 / spent.as_secs_f64()
+        (CHUNK * CHUNKS) as f64 / spent
     }
+}
+
+/// The time this thread has had on a processor: what "on one core" means on a machine that is shared.
+fn cpu_seconds() -> f64 {
+    let time = clock_gettime(ClockId::ThreadCPUTime);
+    time.tv_sec as f64 + time.tv_nsec as f64 / 1e9
 }
 
 pub(crate) fn transitions() -> Vec<Outcome> {
@@ -72,7 +77,7 @@ pub(crate) fn transitions() -> Vec<Outcome> {
     };
     vec![
         Outcome::at_least("engine.transitions", at_100k, "1/s", ">= 1,000,000", 1e6)
-            .note("1,000 nodes, 1,000 tenants, 100,000 live leases, one core"),
+            .note("1,000 nodes, 1,000 tenants, 100,000 live leases; by processor time of one core"),
         Outcome::against("engine.transitions_1m", at_1m, "1/s", at_100k, ">= 0.7 of engine.transitions", 0.7)
             .note("1,000,000 live leases"),
     ]

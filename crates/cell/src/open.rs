@@ -164,24 +164,37 @@ impl Core {
             clock_accepted,
         };
         engine.started(now, started, &mut batch);
-        if let Some(settings) = options.settings.clone().filter(|s| s != engine.state().settings()) {
-            // What came due in our absence comes first, as before any command.
-            while !engine.advance(now, &mut batch, u32::MAX) {}
-            let request = Request::new(Identity::default(), Command::ChangeSettings(settings));
-            engine.decide(now, &request, &mut batch).map_err(StartError::Settings)?;
-        }
         journal.prepare().or_else(|error| match error {
             // There may be room in the segment at hand.
             PrepareError::Full(_) => Ok(()),
             error => Err(StartError::Prepare(error)),
         })?;
-        journal.append(&mut batch).map_err(StartError::Append)?;
-        let sealed: Result<Vec<_>, _> = batch.frames().map(|f| f.expect("just encoded").decode()).collect();
-        let sealed = sealed.expect("what was just encoded decodes");
-        now_view.publish(sealed.iter()).map_err(StartError::Fold)?;
+        append_and_show(&*journal, &now_view, &mut batch)?;
+        if let Some(settings) = options.settings.clone().filter(|s| s != engine.state().settings()) {
+            // What came due in our absence comes first, as before any command.
+            loop {
+                batch.reset(engine.state().size());
+                let all_done = engine.advance(now, &mut batch, options.batch_records_max);
+                if all_done {
+                    break;
+                }
+                append_and_show(&*journal, &now_view, &mut batch)?;
+            }
+            let request = Request::new(Identity::default(), Command::ChangeSettings(settings));
+            engine.decide(now, &request, &mut batch).map_err(StartError::Settings)?;
+            append_and_show(&*journal, &now_view, &mut batch)?;
+        }
         let core = Self::new(engine, journal, clock, stamper, options.headroom_bytes, options.batch_records_max);
         Ok((core, now_view, opened))
     }
+}
+
+/// Makes a batch of the start durable and visible.
+fn append_and_show(journal: &dyn Journal, now: &Now, batch: &mut Batch) -> Result<(), StartError> {
+    journal.append(batch).map_err(StartError::Append)?;
+    let sealed: Result<Vec<_>, _> = batch.frames().map(|f| f.expect("just encoded").decode()).collect();
+    let sealed = sealed.expect("what was just encoded decodes");
+    now.publish(sealed.iter()).map_err(StartError::Fold)
 }
 
 /// SEMANTICS 2: before the last stamp, or too far after it, only with the operator's word.

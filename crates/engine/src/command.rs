@@ -7,9 +7,9 @@ use leasehold_model::limits::{
     LEASES_PER_RECORD_MAX,
 };
 use leasehold_model::{
-    Activity, AllocationNo, AppInstanceNo, AttachmentNo, ClassNo, ClassSpec, Idempotency, Identity, Instant, LeaseNo,
-    LimitKind, Measure, Name, NodeNo, PoolNo, Priority, ProjectNo, Quanta, QuotaNo, QuotaScope, Reason, Span, Strategy,
-    TeardownMode, TenantNo, TokenNo, UserNo, fields,
+    Activity, AllocationNo, AppInstanceNo, AttachmentNo, ClassNo, ClassSpec, Idempotency, Identity, Instant, Key,
+    LeaseNo, LimitKind, Measure, Name, NodeNo, PoolNo, Priority, ProjectNo, Quanta, QuotaNo, QuotaScope, Reason, Span,
+    Strategy, TeardownMode, TenantNo, TokenNo, UserNo, fields,
 };
 use sha2::{Digest, Sha256};
 use smallvec::SmallVec;
@@ -184,7 +184,7 @@ pub struct Request {
 }
 
 /// An idempotency key, hashed where the request is made and not on the engine's one thread.
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct Claim {
     pub(crate) sealed: Idempotency,
     pub(crate) scope: u128,
@@ -197,9 +197,7 @@ impl Request {
 
     /// The same, to be decided once however often it is sent. Keys belong to (tenant, principal).
     pub fn once(identity: Identity, command: Command, key: &[u8]) -> Result<Self, Refusal> {
-        if key.is_empty() || key.len() > IDEMPOTENCY_KEY_BYTES_MAX {
-            return Err(Refusal::BadIdempotencyKey { bytes: key.len() });
-        }
+        let sealed_key = Key::new(key).ok_or(Refusal::BadIdempotencyKey { bytes: key.len() })?;
         check_lengths(&command)?;
         let mut payload = Vec::with_capacity(128);
         put_payload(&command, &mut payload);
@@ -210,7 +208,7 @@ impl Request {
         let digest: [u8; 32] = Sha256::digest(&payload).into();
         let mut head = [0u8; 16];
         head.copy_from_slice(&digest[..16]);
-        let sealed = Idempotency { owner: identity.tenant, key: SmallVec::from_slice(key), payload: head };
+        let sealed = Idempotency { owner: identity.tenant, key: sealed_key, payload: head };
         let scope = claim_scope(identity.tenant, identity.token, key);
         Ok(Self { identity, command, claim: Some(Claim { sealed, scope }) })
     }

@@ -131,7 +131,7 @@ impl Engine {
             return Ok(repeated);
         }
         let first = self.state.size();
-        let claim = request.claim.clone();
+        let claim = request.claim;
         let identity = request.identity.clone();
         let mut draft = Draft { engine: self, out, now, identity, claim, first, count: 0 };
         let refused = draft.command(&request.command)?;
@@ -232,6 +232,9 @@ fn in_order<T: Clone>(items: &[T], lease: impl Fn(&T) -> LeaseNo) -> Result<Few<
     }
     if items.len() > LEASES_PER_RECORD_MAX {
         return Err(Refusal::TooManyLeases { named: items.len(), limit: LEASES_PER_RECORD_MAX });
+    }
+    if let [one] = items {
+        return Ok(Few::from_buf([one.clone()]));
     }
     let mut sorted: Few<T> = items.iter().cloned().collect();
     sorted.sort_by_key(&lease);

@@ -5,9 +5,9 @@
 //! left out, because a reply does not carry the link.
 
 use crate::cli::DrillArgs;
-use crate::demo::start::{Place, open_journal, software};
 use crate::dice::Dice;
 use crate::numbers::hex;
+use crate::place::{Place, open_journal, software};
 use crate::problem::Problem;
 use leasehold_cell::{Cell, CellOptions, Reply, StartOptions, SystemClock};
 use leasehold_engine::command::{

@@ -14,6 +14,7 @@ mod drill;
 mod folder;
 mod numbers;
 mod output;
+mod place;
 mod problem;
 mod sim;
 mod table;

@@ -122,3 +122,61 @@ fn what_was_acknowledged_survives_a_kill() {
         println!("round {round}: killed after {acknowledged}, {heard} acknowledged, {size} records");
     }
 }
+
+#[test]
+fn segments_are_read_in_order_and_may_lie_elsewhere() {
+    let folder = tempfile::tempdir().unwrap();
+    let (data, archive) = (folder.path().join("data"), folder.path().join("archive"));
+    drill(&data, 6000, 1);
+    let whole = on(&data, "audit export --data {}").ok();
+    let records = whole.lines();
+    assert!(records.iter().zip(0u64..).all(|(record, sequence)| record["sequence"] == sequence));
+    assert!(data.join("journal/00000002.seg").exists(), "the drill goes over segments");
+
+    std::fs::create_dir(&archive).unwrap();
+    std::fs::rename(data.join("journal/00000001.seg"), archive.join("00000001.seg")).unwrap();
+    let archived = format!("audit export --data {{}} --archive {}", archive.display());
+    assert!(on(&data, &archived).ok().out == whole.out, "an archive is as good as the folder");
+    for command in ["audit trust --data {}", "audit prove --data {} --sequence 5000"] {
+        let said = on(&data, command);
+        assert_eq!(said.code, 1, "{said:?}");
+        assert!(said.err.contains("(journal_segment_missing)") && said.err.contains("--archive"), "{said:?}");
+    }
+    let rest = on(&data, "audit export --data {}").ok();
+    assert!(rest.err.contains("moved away"), "{}", rest.err);
+    assert!(whole.out.lines().last() == rest.out.lines().last() || !rest.out.is_empty());
+    std::fs::remove_file(data.join("journal/00000002.seg")).unwrap();
+    assert_ne!(on(&data, &archived).code, 0, "a segment in the middle is missed");
+}
+
+#[test]
+fn a_journal_that_goes_over_segments_is_read_while_it_is_written() {
+    let folder = tempfile::tempdir().unwrap();
+    let data = folder.path().join("data");
+    let mut child = Command::new(BINARY)
+        .args(["drill", "--submitters", "32", "--data"])
+        .arg(&data)
+        .stdin(Stdio::null())
+        .stdout(Stdio::piped())
+        .spawn()
+        .expect("the binary runs");
+    let mut lines = BufReader::new(child.stdout.take().expect("a pipe"));
+    let mut line = String::new();
+    (0..20).for_each(|_| drop(lines.read_line(&mut line)));
+    // Acknowledged is not yet signed for: that follows within a moment.
+    let signed = || on(&data, "audit checkpoint --data {} --json").ok().json()["size"].as_u64().unwrap();
+    while signed() < 10 {}
+    let reader = std::thread::spawn(move || lines.lines().count());
+    let mut last = 0;
+    while !data.join("journal/00000006.seg").exists() {
+        on(&data, "audit export --data {} --kind journal").ok();
+        let proved = on(&data, "audit prove --data {} --sequence 9 --json").ok().json();
+        let size = proved["checkpoint"]["size"].as_u64().unwrap();
+        assert!(size >= last, "checkpoints follow");
+        last = size;
+    }
+    child.kill().expect("it was running");
+    child.wait().expect("it ended");
+    assert!(reader.join().expect("the reader ends") > 0);
+    assert!(last > 1000, "it was read while it grew");
+}

@@ -34,7 +34,7 @@ pub use instant::{Instant, Span};
 pub use name::Name;
 pub use policy::{DenyCause, LimitKind, Measure, NodeScope, Priority, QuotaScope, Reason, Strategy, TeardownMode};
 pub use quantity::Quanta;
-pub use record::{Hash, Idempotency, Identity, Record};
+pub use record::{Hash, Idempotency, Identity, Key, Record};
 
 /// The version of the byte format this crate writes and reads.
 pub const FORMAT_VERSION: u32 = 1;

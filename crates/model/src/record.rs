@@ -22,12 +22,50 @@ pub struct Identity {
     pub token: Option<TokenNo>,
 }
 
+/// The bytes of an idempotency key. Held in place and copied whole: every command carries one
+/// through several hands.
+#[derive(Clone, Copy)]
+pub struct Key {
+    len: u8,
+    bytes: [u8; IDEMPOTENCY_KEY_BYTES_MAX],
+}
+
+impl Key {
+    /// `None` if there are none, or more than 64.
+    pub fn new(key: &[u8]) -> Option<Self> {
+        if key.is_empty() {
+            return None;
+        }
+        let mut bytes = [0; IDEMPOTENCY_KEY_BYTES_MAX];
+        bytes.get_mut(..key.len())?.copy_from_slice(key);
+        Some(Self { len: u8::try_from(key.len()).ok()?, bytes })
+    }
+}
+
+impl std::ops::Deref for Key {
+    type Target = [u8];
+    fn deref(&self) -> &[u8] {
+        &self.bytes[..usize::from(self.len)]
+    }
+}
+impl PartialEq for Key {
+    fn eq(&self, other: &Self) -> bool {
+        **self == **other
+    }
+}
+impl Eq for Key {}
+impl std::fmt::Debug for Key {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        write!(f, "\"{}\"", self.escape_ascii())
+    }
+}
+
 /// A claim on an idempotency key, made in the same append as what it guards.
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Idempotency {
     /// Whose key it is: the tenant that asked, or none for an operator acting on a tenant's lease.
     pub owner: Option<TenantNo>,
-    pub key: SmallVec<[u8; 40]>,
+    pub key: Key,
     /// The first 16 bytes of SHA-256 of the command's canonical form.
     pub payload: [u8; 16],
 }
@@ -132,7 +170,6 @@ impl Record {
             reason.put(out);
         }
         if let Some(claim) = &self.idempotency {
-            assert!((1..=IDEMPOTENCY_KEY_BYTES_MAX).contains(&claim.key.len()), "a key of 1 to 64 bytes");
             claim.owner.put(out);
             put_varint(claim.key.len() as u64, out);
             out.extend_from_slice(&claim.key);
@@ -185,10 +222,8 @@ impl Record {
         let idempotency = if has(part::IDEMPOTENCY) {
             let owner = Field::get(r)?;
             let n = r.count(IDEMPOTENCY_KEY_BYTES_MAX)?;
-            if n == 0 {
-                return Err(DecodeError::Forbidden("an empty idempotency key"));
-            }
-            Some(Idempotency { owner, key: SmallVec::from_slice(r.take(n)?), payload: r.array()? })
+            let key = Key::new(r.take(n)?).ok_or(DecodeError::Forbidden("an empty idempotency key"))?;
+            Some(Idempotency { owner, key, payload: r.array()? })
         } else {
             None
         };

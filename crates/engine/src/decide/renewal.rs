@@ -158,6 +158,10 @@ pub(super) fn by_tenant<T>(
         let (_, first) = refused.first().expect("each lease stands or is refused");
         return Err(first.clone());
     }
+    if standing.len() == 1 {
+        let (tenant, item) = standing.remove(0);
+        return Ok(SmallVec::from_buf([(tenant, SmallVec::from_buf([item]))]));
+    }
     // Stable: within a tenant the leases stay in order of their numbers.
     standing.sort_by_key(|(tenant, _)| *tenant);
     let mut groups: Few<(TenantNo, Few<T>)> = Few::new();

@@ -5,18 +5,21 @@
 
 mod agent;
 mod cluster;
+mod denial;
 mod ending;
+mod habits;
 mod latency;
 mod operator;
 mod report;
 mod scene;
-pub(crate) mod start;
+mod start;
 mod status;
 mod traffic;
 mod usage;
 
 use crate::cli::DemoArgs;
 use crate::dice::fresh_seed;
+use crate::place::Place;
 use crate::problem::Problem;
 use crate::term;
 use scene::{Pace, Scene};
@@ -26,7 +29,7 @@ pub(crate) fn run(args: &DemoArgs) -> Result<(), Problem> {
     let stop = ending::on_signals()?;
     let seed = args.seed.unwrap_or_else(fresh_seed);
     let pace = Pace::for_length(args.exit_after);
-    let place = start::Place::prepare(args.data.as_deref())?;
+    let place = Place::prepare(args.data.as_deref())?;
     let opened = start::open(&place, pace)?;
     term::say(&status::welcome(&place, &opened, args.exit_after, seed));
 

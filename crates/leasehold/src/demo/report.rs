@@ -2,12 +2,12 @@
 
 use super::cluster::{CPU, H100, L40S, MEM};
 use super::scene::Tally;
-use super::start::Place;
 use super::usage::{QuantaNs, Usage};
 use crate::audit::trust_of;
 use crate::folder::{Folder, Scanned};
 use crate::numbers::{bytes, decimal, hex, latency, thousands};
 use crate::output::{print, print_json};
+use crate::place::Place;
 use crate::problem::Problem;
 use crate::table::{Align, Table};
 use crate::term::{Paint, Style, fine_bar, program, shell_word};

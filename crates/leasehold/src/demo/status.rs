@@ -2,8 +2,9 @@
 
 use super::cluster::{CPU, H100, L40S, MEM, TENANTS, main_quota, tenant_no};
 use super::scene::{Event, Scene, Tally};
-use super::start::{ORIGIN, Opened, Place};
+use super::start::{ORIGIN, Opened};
 use crate::numbers::{decimal, latency, thousands};
+use crate::place::Place;
 use crate::table::{Align, Table};
 use crate::term::{self, Paint, Part, Style, bar, fit, program, shell_word};
 use leasehold_engine::{CapacitySplit, State};

@@ -2,127 +2,21 @@
 //!
 //! One thread, many requests under way: what is sent is a submission with a tag, what comes back is looked up by it.
 
-use super::cluster::{
-    BATCH, CORE, CPU, GBPS, GIB, H100, L40S, MEM, NET, SERVE, SLICES, TENANTS, TRAIN, name, project_no, tenant_no,
-    user_no,
-};
+use super::cluster::{TENANTS, name, project_no, tenant_no, user_no};
+use super::denial::explain;
+use super::habits::HABITS;
 use super::scene::Scene;
 use crate::dice::Dice;
 use leasehold_cell::{Replies, Reply, Submission};
 use leasehold_engine::command::{ReleaseOne, RenewOne, RequestLease};
-use leasehold_engine::{Command, Refusal, Request, State};
+use leasehold_engine::{Command, Refusal, Request};
 use leasehold_model::body::Granted;
-use leasehold_model::{
-    Activity, Body, ClassNo, DenyCause, Identity, LeaseNo, Measure, Name, PoolNo, Priority, Quanta, QuotaNo, Record,
-    Span, quantity,
-};
+use leasehold_model::{Activity, Body, DenyCause, Identity, LeaseNo, Name, Quanta, Record, Span};
 use std::cmp::Reverse;
 use std::collections::{BTreeMap, BinaryHeap};
 use std::sync::Arc;
 use std::sync::mpsc::{Receiver, Sender, channel};
 use std::time::{Duration, Instant};
-
-/// Something a tenant likes to ask for.
-struct Wish {
-    weight: u64,
-    workload: &'static str,
-    pool: PoolNo,
-    asks: &'static [(ClassNo, u64)],
-    priority: Priority,
-    /// How long it stays, in milliseconds of the story.
-    stays: (u64, u64),
-}
-
-const fn wish(
-    weight: u64,
-    workload: &'static str,
-    pool: PoolNo,
-    asks: &'static [(ClassNo, u64)],
-    priority: Priority,
-    stays: (u64, u64),
-) -> Wish {
-    Wish { weight, workload, pool, asks, priority, stays }
-}
-
-/// Arrivals per second and what is asked for, in the order of the tenants.
-const HABITS: [(u64, &[Wish]); TENANTS.len()] = {
-    use Priority::{Guaranteed, Scavenger, Standard};
-    [
-        (
-            4,
-            &[
-                wish(
-                    2,
-                    "lattice-qcd",
-                    TRAIN,
-                    &[(H100, 8 * SLICES), (CPU, 64 * CORE), (MEM, 512 * GIB), (NET, 200 * GBPS)],
-                    Guaranteed,
-                    (5000, 9000),
-                ),
-                wish(
-                    5,
-                    "tokamak",
-                    TRAIN,
-                    &[(H100, 2 * SLICES), (CPU, 16 * CORE), (MEM, 160 * GIB)],
-                    Standard,
-                    (3000, 7000),
-                ),
-                wish(2, "analysis", BATCH, &[(CPU, 24 * CORE), (MEM, 96 * GIB)], Standard, (2000, 5000)),
-            ],
-        ),
-        (
-            4,
-            &[
-                wish(
-                    4,
-                    "fold",
-                    TRAIN,
-                    &[(H100, 2 * SLICES), (CPU, 12 * CORE), (MEM, 120 * GIB)],
-                    Standard,
-                    (2000, 4500),
-                ),
-                wish(3, "align", BATCH, &[(CPU, 32 * CORE), (MEM, 128 * GIB)], Standard, (2000, 5000)),
-            ],
-        ),
-        (
-            3,
-            &[
-                wish(
-                    4,
-                    "downscale",
-                    TRAIN,
-                    &[(H100, 4 * SLICES), (CPU, 24 * CORE), (MEM, 256 * GIB)],
-                    Standard,
-                    (3000, 7000),
-                ),
-                wish(2, "ensemble", BATCH, &[(CPU, 64 * CORE), (MEM, 256 * GIB)], Standard, (3000, 6000)),
-            ],
-        ),
-        (
-            9,
-            &[
-                wish(6, "detector", SERVE, &[(L40S, 1), (CPU, 4 * CORE), (MEM, 24 * GIB)], Guaranteed, (4000, 10_000)),
-                wish(2, "segmenter", SERVE, &[(L40S, 2), (CPU, 8 * CORE), (MEM, 48 * GIB)], Standard, (3000, 8000)),
-            ],
-        ),
-        (
-            6,
-            &[
-                wish(4, "grasp-sim", SERVE, &[(L40S, 1), (CPU, 8 * CORE), (MEM, 32 * GIB)], Standard, (3000, 6000)),
-                wish(2, "policy", TRAIN, &[(H100, 3), (CPU, 4 * CORE), (MEM, 24 * GIB)], Standard, (2000, 5000)),
-                wish(2, "replay", BATCH, &[(CPU, 16 * CORE), (MEM, 48 * GIB)], Standard, (2000, 5000)),
-            ],
-        ),
-        (
-            8,
-            &[
-                wish(5, "notebook", TRAIN, &[(H100, 1)], Scavenger, (2000, 6000)),
-                wish(2, "exercise", TRAIN, &[(H100, 3), (CPU, 2 * CORE)], Scavenger, (1500, 4000)),
-                wish(3, "homework", BATCH, &[(CPU, 2 * CORE), (MEM, 4 * GIB)], Scavenger, (1500, 4000)),
-            ],
-        ),
-    ]
-};
 
 /// Holders that die without a word, and requests that are sent twice, in a hundred.
 const CRASHES: u64 = 6;
@@ -434,40 +328,4 @@ fn activity(quanta: Quanta, covered: Duration, busy: u64) -> Activity {
         active: Span(active),
         waiting: [Span::ZERO, Span::ZERO, Span(waiting), Span(waiting / 2), Span::ZERO],
     }
-}
-
-/// A denial as a person reads it, with the three numbers (SEMANTICS 4).
-fn explain(state: &State, who: &str, cause: &DenyCause) -> String {
-    let amount = |quota: QuotaNo, n: u64| match state.quota(quota).map(|q| (q.measure, q.scope.class)) {
-        Some((Measure::Quanta, Some(class))) => units(state, class, n),
-        _ => n.to_string(),
-    };
-    match *cause {
-        DenyCause::Quota { quota, used, requested, limit } => {
-            let what = state.quota(quota).map_or("a quota".to_owned(), |q| match q.measure {
-                Measure::Quanta => class_name(state, q.scope.class),
-                Measure::Leases => "max_leases".to_owned(),
-                Measure::Nodes => "max_nodes".to_owned(),
-            });
-            let [used, requested, limit] = [used, requested, limit].map(|n| amount(quota, n));
-            format!("tenant {who:?} would exceed {what} (used {used}, requested {requested}, limit {limit})")
-        }
-        DenyCause::BurstOver { quota, .. } => {
-            let what = class_name(state, state.quota(quota).and_then(|q| q.scope.class));
-            format!("tenant {who:?} has used up its burst of {what}; it may burst again after a spell below its base")
-        }
-        DenyCause::Capacity { class, requested, most_free } => {
-            let [requested, free] = [requested, most_free].map(|n| units(state, class, n.0));
-            let what = class_name(state, Some(class));
-            format!("no node has room for {requested} {what} as tenant {who:?} asked (most free on one node: {free})")
-        }
-    }
-}
-
-fn class_name(state: &State, class: Option<ClassNo>) -> String {
-    class.and_then(|class| state.class(class)).map_or("capacity".to_owned(), |spec| spec.name.to_string())
-}
-
-fn units(state: &State, class: ClassNo, quanta: u64) -> String {
-    state.class(class).map_or(quanta.to_string(), |spec| quantity::display(Quanta(quanta), spec))
 }

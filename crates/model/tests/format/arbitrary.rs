@@ -386,7 +386,7 @@ fn claims() -> impl Strategy<Value = Idempotency> {
     let key = prop_oneof![2 => "[a-z0-9-]{1,64}".prop_map(String::into_bytes), 1 => vec(any::<u8>(), 1..=64)];
     (option::of(tenants()), key, any::<[u8; 16]>()).prop_map(|(owner, key, payload)| Idempotency {
         owner,
-        key: key.into(),
+        key: leasehold_model::Key::new(&key).expect("1 to 64 bytes"),
         payload,
     })
 }

@@ -5,7 +5,6 @@ use crate::sealing::{decode, encode};
 use leasehold_model::body::{Denied, Granted, Heartbeat, Leases, Renewed, ReportedLeases};
 use leasehold_model::codec::{DecodeError, Field};
 use leasehold_model::*;
-use smallvec::SmallVec;
 
 use DecodeError::{BadCode, BadInteger, BadText, Forbidden, TrailingBytes, Truncated};
 
@@ -120,12 +119,17 @@ fn a_record_comes_with_the_signatures_it_names_and_no_others() {
     }
 }
 
+/// A key that no decoder would take back cannot even be said.
+#[test]
+fn keys_have_one_to_sixty_four_bytes() {
+    assert!(leasehold_model::Key::new(b"").is_none() && leasehold_model::Key::new(&[7; 65]).is_none());
+    assert_eq!(&*leasehold_model::Key::new(&[7; 64]).expect("a key"), &[7; 64]);
+}
+
 /// What no decoder would take back must never reach a disk.
 #[test]
 fn what_would_be_refused_cannot_be_sealed() {
     let too_many: Leases = (0..1025).map(LeaseNo).collect();
-    let mut keyless = Record::new(0, NEW_YEAR, Heartbeat {});
-    keyless.idempotency = Some(Idempotency { owner: None, key: SmallVec::new(), payload: [0; 16] });
     let mut granted = samples::granted();
     granted.members.clear();
     for record in [
@@ -134,7 +138,6 @@ fn what_would_be_refused_cannot_be_sealed() {
         Record::new(0, NEW_YEAR, body::ActivityReported { leases: ReportedLeases::default() }),
         Record::new(0, NEW_YEAR, granted),
         Record::new(0, NEW_YEAR, Body::Unknown { kind: 3, bytes: vec![] }),
-        keyless,
     ] {
         let kind = record.body.word();
         let sealed = std::panic::catch_unwind(|| Batch::new(0).push(&record));

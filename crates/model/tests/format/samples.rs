@@ -3,7 +3,7 @@
 use leasehold_model::body::*;
 use leasehold_model::policy::TeardownCause;
 use leasehold_model::*;
-use smallvec::{SmallVec, smallvec};
+use smallvec::smallvec;
 
 /// 2026-01-01T00:00:00Z.
 pub(crate) const NEW_YEAR: Instant = Instant::from_secs(1_767_225_600);
@@ -218,7 +218,7 @@ pub(crate) fn head_in_full(sequence: u64) -> Record {
         reason: Some(Reason::Preempted { by: 300 }),
         idempotency: Some(Idempotency {
             owner: Some(TenantNo(1)),
-            key: SmallVec::from_slice(b"key-1"),
+            key: leasehold_model::Key::new(b"key-1").expect("a key"),
             payload: [0xab; 16],
         }),
         hcl_entry: Some(name("hcl/9")),

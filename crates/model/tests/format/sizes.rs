@@ -5,7 +5,7 @@ use crate::sealing::bytes_on_disk;
 use expect_test::expect;
 use leasehold_model::body::{Body, Expired, Granted, Member, Released, Renewal, Renewed, Reported, ReportedLeases};
 use leasehold_model::*;
-use smallvec::{SmallVec, smallvec};
+use smallvec::smallvec;
 
 /// A lifecycle record in a batch of its own may take this much.
 const LIFECYCLE_BYTES_MAX: usize = 160;
@@ -26,7 +26,7 @@ fn typical(body: impl Into<Body>) -> Record {
 }
 
 fn with_key(mut record: Record) -> Record {
-    let key = SmallVec::from_slice(b"6f1c2f9e-97f2-4c0b-9f0e-6f8d4f1f7a11");
+    let key = leasehold_model::Key::new(b"6f1c2f9e-97f2-4c0b-9f0e-6f8d4f1f7a11").expect("a key");
     assert_eq!(key.len(), 36);
     record.idempotency = Some(Idempotency { owner: record.identity.tenant, key, payload: [0xab; 16] });
     record

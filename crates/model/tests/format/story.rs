@@ -7,7 +7,7 @@ use leasehold_model::policy::TeardownCause;
 use leasehold_model::view::Directory;
 use leasehold_model::*;
 use serde_json::Value;
-use smallvec::{SmallVec, smallvec};
+use smallvec::smallvec;
 
 fn at(secs: u64) -> Instant {
     NEW_YEAR.saturating_add(Span::from_secs(secs))
@@ -96,7 +96,7 @@ fn leasing() -> Vec<Record> {
     let mut grant = of_physics(new(10, gang.into()));
     grant.identity.workload = Some(name("train-7b"));
     grant.dra_claim_id = Some(name("claim-9"));
-    let key = SmallVec::from_slice(b"6f1c2f9e-97f2-4c0b-9f0e-6f8d4f1f7a11");
+    let key = leasehold_model::Key::new(b"6f1c2f9e-97f2-4c0b-9f0e-6f8d4f1f7a11").expect("a key");
     grant.idempotency = Some(Idempotency { owner: Some(TenantNo(1)), key, payload: [0xab; 16] });
 
     let denied = Denied {

@@ -10,7 +10,6 @@ use leasehold_model::view::Directory;
 use leasehold_model::*;
 use proptest::prelude::{prop_assert_eq, proptest};
 use serde_json::{Value, json};
-use smallvec::SmallVec;
 
 /// The fields of the seed's `AuditRecord`.
 const AUDIT_RECORD: [&str; 10] = [
@@ -215,7 +214,8 @@ fn closed_leases_are_forgotten_once_they_were_shown() {
 fn keys_are_shown_as_text_only_if_they_are_text() {
     let shown = |key: &[u8]| {
         let mut record = Record::new(0, NEW_YEAR, body::Heartbeat {});
-        record.idempotency = Some(Idempotency { owner: None, key: SmallVec::from_slice(key), payload: [0; 16] });
+        record.idempotency =
+            Some(Idempotency { owner: None, key: leasehold_model::Key::new(key).expect("a key"), payload: [0; 16] });
         show(&[record])[0]["idempotency"].clone()
     };
     assert_eq!(shown("Größe 7".as_bytes())["key"], "Größe 7");

@@ -330,7 +330,7 @@ pub(crate) fn record(text: &str, sequence: u64) -> Record {
     record.identity.token = line.option("token").map(TokenNo);
     record.idempotency = line.option::<String>("key").map(|key| Idempotency {
         owner: Some(line.tenant()),
-        key: key.bytes().collect(),
+        key: leasehold_model::Key::new(key.as_bytes()).expect("a key"),
         payload: [0; 16],
     });
     if verb == "rotate" {

@@ -1,0 +1,39 @@
+//! A denial as a person reads it, with the three numbers (SEMANTICS 4).
+
+use leasehold_engine::State;
+use leasehold_model::{ClassNo, DenyCause, Measure, Quanta, QuotaNo, quantity};
+
+pub(crate) fn explain(state: &State, who: &str, cause: &DenyCause) -> String {
+    let amount = |quota: QuotaNo, n: u64| match state.quota(quota).map(|q| (q.measure, q.scope.class)) {
+        Some((Measure::Quanta, Some(class))) => units(state, class, n),
+        _ => n.to_string(),
+    };
+    match *cause {
+        DenyCause::Quota { quota, used, requested, limit } => {
+            let what = state.quota(quota).map_or("a quota".to_owned(), |q| match q.measure {
+                Measure::Quanta => class_name(state, q.scope.class),
+                Measure::Leases => "max_leases".to_owned(),
+                Measure::Nodes => "max_nodes".to_owned(),
+            });
+            let [used, requested, limit] = [used, requested, limit].map(|n| amount(quota, n));
+            format!("tenant {who:?} would exceed {what} (used {used}, requested {requested}, limit {limit})")
+        }
+        DenyCause::BurstOver { quota, .. } => {
+            let what = class_name(state, state.quota(quota).and_then(|q| q.scope.class));
+            format!("tenant {who:?} has used up its burst of {what}; it may burst again after a spell below its base")
+        }
+        DenyCause::Capacity { class, requested, most_free } => {
+            let [requested, free] = [requested, most_free].map(|n| units(state, class, n.0));
+            let what = class_name(state, Some(class));
+            format!("no node has room for {requested} {what} as tenant {who:?} asked (most free on one node: {free})")
+        }
+    }
+}
+
+fn class_name(state: &State, class: Option<ClassNo>) -> String {
+    class.and_then(|class| state.class(class)).map_or("capacity".to_owned(), |spec| spec.name.to_string())
+}
+
+fn units(state: &State, class: ClassNo, quanta: u64) -> String {
+    state.class(class).map_or(quanta.to_string(), |spec| quantity::display(Quanta(quanta), spec))
+}
