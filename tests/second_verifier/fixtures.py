@@ -272,6 +272,12 @@ def trust_file(keys: Sequence[Key], origin: str = ORIGIN, witnesses: Iterable[tu
     return ("\n".join(lines) + "\n").encode() + (b"" if pinned is None else b"checkpoint\n" + pinned)
 
 
+def put(path: Path, data: bytes) -> None:
+    """Writes a file anew: where one is cut and written over, some file systems wait for the disk."""
+    path.unlink(missing_ok=True)
+    path.write_bytes(data)
+
+
 class Journal:
     """Segments of batches of records, and who signs what."""
 
@@ -316,7 +322,8 @@ class Journal:
 
     def slot(self, counter: int, size: int, key: Optional[Key] = None, **kw) -> bytes:
         k = key or self.key_at(size)
-        return anchor_slot(counter, size, self.hashes[size - 1], self.root(size), k, self.checkpoint(size, k, **kw), self.origin)
+        head = self.hashes[size - 1] if size else bytes(32)
+        return anchor_slot(counter, size, head, self.root(size), k, self.checkpoint(size, k, **kw), self.origin)
 
     def tree_file(self, number: int, key: Optional[Key] = None) -> bytes:
         size = self.first[number - 1]
@@ -339,14 +346,14 @@ class Journal:
             if place is None:
                 continue
             tail = torn if number == len(self.segments) else b""
-            (place / f"{number:08}.seg").write_bytes(data + tail + bytes(padding))
+            put(place / f"{number:08}.seg", data + tail + bytes(padding))
             if trees and number > 1:
-                (place / f"{number:08}.tree").write_bytes(self.tree_file(number))
+                put(place / f"{number:08}.tree", self.tree_file(number))
         if unbegun:
-            (folder / "journal" / f"{len(self.segments) + 1:08}.seg").write_bytes(bytes(512))
+            put(folder / "journal" / f"{len(self.segments) + 1:08}.seg", bytes(512))
         anchor = self.size if anchor is None else anchor
         old = bytes(4096) if before is None else self.slot(41, before)
-        (folder / "anchor").write_bytes(old + self.slot(42, anchor, witnesses=list(witnesses)))
+        put(folder / "anchor", old + self.slot(42, anchor, witnesses=list(witnesses)))
         return folder
 
 
@@ -391,7 +398,7 @@ def main() -> None:
     j = sample_journal()
     j.write(base / "data", anchor=j.size - 2, before=j.size - 3, torn=b"LHB1 torn", archive=base / "archive", archived=2,
             unbegun=True, witnesses=WITNESSES)
-    (base / "trust").write_bytes(trust_file([K1], witnesses=WITNESSES, pinned=j.checkpoint(20)))
+    put(base / "trust", trust_file([K1], witnesses=WITNESSES, pinned=j.checkpoint(20)))
 
 
 if __name__ == "__main__":

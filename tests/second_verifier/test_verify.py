@@ -42,7 +42,7 @@ class Case(unittest.TestCase):
 
     def run_it(self, trust: Optional[bytes] = None, archive: bool = False) -> dict:
         path = self.base / "trust"
-        path.write_bytes(fx.trust_file([K1]) if trust is None else trust)
+        fx.put(path, fx.trust_file([K1]) if trust is None else trust)
         return vf.verify(self.data, vf.read_trust(path), [self.archive] if archive else [])
 
     def ok(self, trust: Optional[bytes] = None, **kw) -> dict:
@@ -175,10 +175,40 @@ class Torn(Case):
 
     def test_torn_batch_before_a_good_one_is_damage(self) -> None:
         j = fx.small_journal(9)
-        j.write(self.data, torn=b"garbage" + fx.batch([b"\xff" * 90]))
-        self.bad("a good batch follows", sequence=9, segment=3)
-        j.write(self.data, torn=bytes(8) + fx.batch([b"\xff" * 90]))
-        self.bad("a good batch follows", sequence=9, segment=3)
+        for sequence in (9, 10, 4711):
+            good = self.batch_of(sequence)
+            for before in (b"garbage", bytes(8), good[:-1] + b"\1"):
+                j.write(self.data, torn=before + good)
+                self.bad("a good batch follows", sequence=9, segment=3)
+
+    def test_what_looks_like_a_batch_inside_a_torn_one(self) -> None:
+        """Somebody's idempotency key, say: of records long sealed, or of none."""
+        j = fx.small_journal(9)
+        for inside in (self.batch_of(8), self.batch_of(0), fx.batch([b"\xff" * 90]), fx.batch([bytes(31)])):
+            j.write(self.data, torn=b"garbage" + inside)
+            self.assertEqual((self.ok()["records"], self.ok()["torn"]["segment"]), (9, 3))
+
+    def test_made_not_torn(self) -> None:
+        """The checksum fits, so somebody made these bytes; after the anchor or not."""
+        j = fx.small_journal(9)
+        for frames, why in (([bytes(31)], "frame of"), ([fx.Rec(3, b"\0", T0 + 999).frame(b"\xff" * 90)], "."),
+                            ([fx.Rec(3, b"", T0 + 999).frame(bytes(40))], "."), ([self.frame_of(9), b""], ".")):
+            j.write(self.data, anchor=5, torn=fx.batch(frames))
+            self.bad(why, sequence=None, segment=3)
+
+    def test_torn_batch_that_the_pinned_checkpoint_knows_is_damage(self) -> None:
+        whole, j = fx.small_journal(12), fx.small_journal(9)
+        j.write(self.data, torn=b"garbage")
+        self.ok(fx.trust_file([K1], pinned=whole.checkpoint(9)))
+        self.bad("the pinned checkpoint knows 10", fx.trust_file([K1], pinned=whole.checkpoint(10)), sequence=9, segment=3)
+
+    @staticmethod
+    def frame_of(sequence: int) -> bytes:
+        record = Rec(3, b"", T0 + 5000)
+        return record.frame(record.hashed(bytes(32), sequence))
+
+    def batch_of(self, sequence: int) -> bytes:
+        return fx.batch([self.frame_of(sequence)])
 
     def test_torn_batch_that_the_anchor_knows_is_damage(self) -> None:
         j = fx.small_journal()
@@ -186,7 +216,7 @@ class Torn(Case):
             j.write(self.data, anchor=anchor)
             data = bytearray(self.seg(2).read_bytes())
             data[j.spans[7][1] + 20] ^= 1
-            self.seg(2).write_bytes(data)
+            fx.put(self.seg(2), data)
             if good:
                 self.assertEqual(self.ok()["records"], 6)
             else:
@@ -204,19 +234,21 @@ class Torn(Case):
         whole = fx.header(3, 8, j.hashes[-1])
         j.write(self.data)
         for torn in (whole[:50], whole[:95], b"x", whole[:60] + bytes(100), whole[:60] + bytes(100) + b"y"):
-            self.seg(3).write_bytes(torn)
+            fx.put(self.seg(3), torn)
             self.assertEqual(self.ok()["torn"]["segment"], 3)
-        self.seg(3).write_bytes(whole[:60] + bytes(36) + fx.batch([b"\xff" * 90]))
+        fx.put(self.seg(3), whole[:60] + bytes(36) + fx.batch([b"\xff" * 90]))
+        self.ok()
+        fx.put(self.seg(3), whole[:60] + bytes(36) + self.batch_of(8))
         self.bad("bad segment header", segment=3)
 
     def test_torn_header_after_torn_batch_is_damage(self) -> None:
         fx.small_journal().write(self.data, torn=b"garbage")
-        self.seg(3).write_bytes(b"LHSEG")
+        fx.put(self.seg(3), b"LHSEG")
         self.bad("other segments follow", segment=2)
 
     def test_segment_not_begun_in_the_middle(self) -> None:
         fx.small_journal(12).write(self.data)
-        self.seg(2).write_bytes(bytes(512))
+        fx.put(self.seg(2), bytes(512))
         self.bad("header", segment=2)
 
 
@@ -235,7 +267,7 @@ class Altered(Case):
                 for bit in (0x01, 0x80):
                     broken = bytearray(whole)
                     broken[at] ^= bit
-                    path.write_bytes(broken)
+                    fx.put(path, broken)
                     result = self.run_it()
                     padding = path.name == "00000002.seg" and at >= len(j.segments[1])
                     if padding:
@@ -244,7 +276,7 @@ class Altered(Case):
                         self.assertTrue(result["ok"])
                     else:
                         self.assertFalse(result["ok"], (path.name, at, bit))
-            path.write_bytes(whole)
+            fx.put(path, whole)
         self.ok()
 
     def test_every_byte_with_the_checksum_made_to_fit(self) -> None:
@@ -263,10 +295,10 @@ class Altered(Case):
                         broken[b + 12:b + 16] = struct.pack("<I", zlib.crc32(broken[b + 4:b + 12] + broken[b + 16:b + 16 + length]))
                 if broken == whole:
                     continue  # the flip was in a checksum
-                self.seg(number).write_bytes(broken)
+                fx.put(self.seg(number), broken)
                 result = self.run_it()
                 self.assertFalse(result["ok"], (number, at))
-            self.seg(number).write_bytes(whole)
+            fx.put(self.seg(number), whole)
 
     def test_after_the_anchor_the_last_batch_may_tear_and_no_other(self) -> None:
         j = fx.small_journal()
@@ -274,7 +306,7 @@ class Altered(Case):
             j.write(self.data, anchor=4)
             data = bytearray(self.seg(2).read_bytes())
             data[at] ^= 0x10
-            self.seg(2).write_bytes(data)
+            fx.put(self.seg(2), data)
             if at >= j.batch_at[1][1]:
                 self.assertEqual(self.ok()["records"], 6)
             else:
@@ -286,21 +318,28 @@ class Altered(Case):
         self.assertEqual(self.ok()["complete_to"], 8)
         data = bytearray((self.data / "anchor").read_bytes())
         data[4096 + 30] ^= 1
-        (self.data / "anchor").write_bytes(data)
+        fx.put(self.data / "anchor", data)
         self.assertEqual(self.ok()["complete_to"], 5)
         data[30] ^= 1
-        (self.data / "anchor").write_bytes(data)
+        fx.put(self.data / "anchor", data)
         self.bad("no slot of the anchor fits")
 
     def test_anchor_missing_or_odd(self) -> None:
         j = fx.small_journal()
         j.write(self.data)
         a = self.data / "anchor"
-        a.write_bytes(j.slot(1, 8) + j.slot(1, 7))
+        fx.put(a, j.slot(1, 8) + j.slot(1, 7))
         self.bad("same counter")
-        a.write_bytes(j.slot(1, 8) + bytes(4096) + b"x")
+        fx.put(a, j.slot(1, 8) + fx.seal(j.slot(1, 8).partition(b"end ")[0].replace(b"epoch 1", b"epoch 2")).ljust(4096, b"\0"))
+        self.bad("same counter")
+        for good in (j.slot(1, 8) * 2, j.slot(1, 8), j.slot(1, 8).rstrip(b"\0"), bytes(4096) + j.slot(1, 8).rstrip(b"\0")):
+            fx.put(a, good)
+            self.ok()
+        fx.put(a, j.slot(1, 7) + j.slot(2, 8).replace(b"counter 2", b"counter 3"))
+        self.assertIn("slot 1 of the anchor: its `end` line does not fit", self.ok()["notes"])
+        fx.put(a, j.slot(1, 8) + bytes(4096) + b"x")
         self.bad("more than two slots")
-        a.write_bytes(fx.seal(b"leasehold-anchor v2\n" + b"checkpoint\n" + j.checkpoint(8)).ljust(4096, b"\0") + j.slot(1, 8))
+        fx.put(a, fx.seal(b"leasehold-anchor v2\n" + b"checkpoint\n" + j.checkpoint(8)).ljust(4096, b"\0") + j.slot(1, 8))
         self.bad("another format version")
         a.unlink()
         self.bad("no anchor")
@@ -316,7 +355,7 @@ class Rearranged(Case):
         j.write(self.data, trees=False)
         frames = self.frames(j)[4:]
         change(frames)
-        self.seg(2).write_bytes(j.segments[1][:96] + fx.batch(frames) + bytes(64))
+        fx.put(self.seg(2), j.segments[1][:96] + fx.batch(frames) + bytes(64))
 
     def test_unchanged_rebatching_is_sound(self) -> None:
         self.rewrite(fx.small_journal(), lambda f: None)
@@ -363,7 +402,7 @@ class Rearranged(Case):
         j = fx.small_journal(12)
         j.write(self.data)
         a, b = self.seg(2).read_bytes(), self.seg(3).read_bytes()
-        self.seg(2).write_bytes(b), self.seg(3).write_bytes(a)
+        fx.put(self.seg(2), b), fx.put(self.seg(3), a)
         self.bad("number 3", segment=2)
         j.write(self.data)
         self.seg(2).unlink()
@@ -377,14 +416,14 @@ class Rearranged(Case):
         j = fx.small_journal()
         for cut in (j.batch_at[1][1], j.batch_at[1][0], 96):
             j.write(self.data)
-            self.seg(2).write_bytes(j.segments[1][:cut])
+            fx.put(self.seg(2), j.segments[1][:cut])
             self.bad("cut")
         j.write(self.data)
         self.seg(2).unlink()
         (self.data / "journal" / "00000002.tree").unlink()
         self.bad("cut")
         j.write(self.data, anchor=6)
-        self.seg(2).write_bytes(j.segments[1][:j.batch_at[1][1]])
+        fx.put(self.seg(2), j.segments[1][:j.batch_at[1][1]])
         self.assertEqual(self.ok()["records"], 6)
 
     def test_rolled_back_folder(self) -> None:
@@ -407,22 +446,22 @@ class Rewritten(Case):
     def test_old_anchor_kept(self) -> None:
         for at in range(1, 8):
             self.rewritten(at).write(self.data, trees=False)
-            (self.data / "anchor").write_bytes(fx.small_journal().slot(1, 8) + bytes(4096))
+            fx.put(self.data / "anchor", fx.small_journal().slot(1, 8) + bytes(4096))
             self.bad("the head at size 8", sequence=7)
 
     def test_old_tree_file_kept(self) -> None:
         self.rewritten(2).write(self.data)
-        (self.data / "journal" / "00000002.tree").write_bytes(fx.small_journal().tree_file(2))
+        fx.put(self.data / "journal" / "00000002.tree", fx.small_journal().tree_file(2))
         self.bad("another journal", sequence=4, segment=2)
 
     def test_new_anchor_with_old_note(self) -> None:
         j = self.rewritten(3)
         j.write(self.data, trees=False)
         slot = fx.anchor_slot(1, 8, j.hashes[7], j.root(8), K1, fx.small_journal().checkpoint(8))
-        (self.data / "anchor").write_bytes(slot + bytes(4096))
+        fx.put(self.data / "anchor", slot + bytes(4096))
         self.bad("do not agree")
         slot = fx.anchor_slot(1, 8, j.hashes[7], fx.small_journal().root(8), K1, fx.small_journal().checkpoint(8))
-        (self.data / "anchor").write_bytes(slot + bytes(4096))
+        fx.put(self.data / "anchor", slot + bytes(4096))
         self.bad("the root at size 8", sequence=7)
 
     def test_new_note_unsigned_or_by_a_stranger(self) -> None:
@@ -433,9 +472,9 @@ class Rewritten(Case):
         for note, why in ((body + old, "is wrong"), (body, "0 signatures"),
                           (j.checkpoint(8, STRANGER), "not signed by the key in force")):
             slot = fx.anchor_slot(1, 8, j.hashes[7], j.root(8), K1, note)
-            (self.data / "anchor").write_bytes(slot + bytes(4096))
+            fx.put(self.data / "anchor", slot + bytes(4096))
             self.bad(why)
-        (self.data / "anchor").write_bytes(j.slot(1, 8, STRANGER) + bytes(4096))
+        fx.put(self.data / "anchor", j.slot(1, 8, STRANGER) + bytes(4096))
         self.bad("another key")
 
     def test_own_genesis_key(self) -> None:
@@ -473,13 +512,13 @@ class Rewritten(Case):
         j = self.rewritten(1)
         j.write(self.data, archived=1)
         path = self.data / "journal" / "00000002.tree"
-        path.write_bytes(j.tree_file(2, STRANGER))
-        self.bad("signed by 0 of the trusted keys", segment=2)
-        path.write_bytes(fx.small_journal().tree_file(2))  # honest, but of another journal
+        fx.put(path, j.tree_file(2, STRANGER))
+        self.bad("not signed by", segment=2)
+        fx.put(path, fx.small_journal().tree_file(2))  # honest, but of another journal
         self.bad("does not link", segment=2)
         honest = fx.small_journal()
         honest.write(self.data, archived=1)
-        (self.data / "anchor").write_bytes(j.slot(1, 8) + bytes(4096))  # signed, but of a fork
+        fx.put(self.data / "anchor", j.slot(1, 8) + bytes(4096))  # signed, but of a fork
         self.bad("not the anchor's", sequence=7)
 
 
@@ -489,11 +528,42 @@ class Keys(Case):
         records[5] = fx.rotation(K1, K2, T0 + 50)
         return Journal(fx.arrange(records, 2, 2), [K1, K2], [5])
 
+    def test_rotation_to_the_same_key(self) -> None:
+        records = fx.small_records()
+        records[5] = fx.rotation(K1, K1, T0 + 50)
+        Journal(fx.arrange(records, 2, 2), [K1]).write(self.data)
+        self.bad("in force already", sequence=5, segment=2)
+
+    def test_keys_of_small_order(self) -> None:
+        """Under the neutral element as a key, this signature fits any message."""
+        key, signature = b"\1" + bytes(31), b"\1" + bytes(63)
+        records = fx.small_records()
+        records[5] = Rec(3, b"", T0 + 50, {10: uv(1) + key}, signatures=[signature])
+        Journal(fx.arrange(records, 2, 2), [K1]).write(self.data)
+        self.bad("is wrong", sequence=5)
+
+    def test_size_0(self) -> None:
+        """Signed by any key the trust file names, proving nothing."""
+        j = self.rotated()
+        j.write(self.data)
+        both = [K1, K2]
+        for key in both:
+            self.assertEqual(self.ok(fx.trust_file(both, pinned=j.checkpoint(0, key)))["proved_by"], "anchor")
+        self.bad("not signed", fx.trust_file([K1], pinned=j.checkpoint(0, K2)))
+        self.bad("forked", fx.trust_file([K1], pinned=fx.note(0, bytes(32), K1)))
+        for key in both:
+            fx.put(self.data / "anchor", j.slot(1, 0, key, witnesses=WITNESSES))
+            r = self.ok(fx.trust_file(both, witnesses=WITNESSES))
+            self.assertEqual((r["records"], r["complete_to"], r["proved_by"]), (8, 0, "anchor"))
+        self.bad("another key", fx.trust_file([K1]))
+        j.write(self.data, archived=1)
+        self.bad("without the archive", fx.trust_file([K1], pinned=j.checkpoint(0)))
+
     def test_key_in_force_by_size(self) -> None:
         j = self.rotated()
         for size, key, good in ((5, K1, True), (6, K2, True), (5, K2, False), (6, K1, False)):
             j.write(self.data)
-            (self.data / "anchor").write_bytes(j.slot(1, size, key) + bytes(4096))
+            fx.put(self.data / "anchor", j.slot(1, size, key) + bytes(4096))
             self.ok() if good else self.bad("key")
             j.write(self.data)
             trust = fx.trust_file([K1], pinned=j.checkpoint(size, key))
@@ -503,7 +573,7 @@ class Keys(Case):
         j = fx.sample_journal()
         j.write(self.data)
         self.assertNotEqual(j.key_at(j.first[1]), K1)
-        (self.data / "journal" / "00000002.tree").write_bytes(j.tree_file(2, K1))
+        fx.put(self.data / "journal" / "00000002.tree", j.tree_file(2, K1))
         self.bad("not signed by the key in force", segment=2)
 
     def test_only_the_newer_key_trusted(self) -> None:
@@ -524,7 +594,7 @@ class Keys(Case):
         j = fx.small_journal()
         j.write(self.data)
         data = self.seg(2).read_bytes()
-        self.seg(2).write_bytes(fx.header(2, 4, j.hashes[3], "other.example") + data[96:])
+        fx.put(self.seg(2), fx.header(2, 4, j.hashes[3], "other.example") + data[96:])
         self.bad("not of origin", segment=2)
 
     def test_stripped_record_signature(self) -> None:
@@ -547,7 +617,7 @@ class Keys(Case):
         blob[6] ^= 1  # its time
         good[-2] = "— w.example.net ".encode() + base64.b64encode(blob)
         slot = fx.anchor_slot(1, 8, j.hashes[7], j.root(8), K1, b"\n".join(good))
-        (self.data / "anchor").write_bytes(slot + bytes(4096))
+        fx.put(self.data / "anchor", slot + bytes(4096))
         self.bad("signature of w.example.net", fx.trust_file([K1], witnesses=WITNESSES))
 
     def test_suffix_with_a_pin_or_anchor_before_it(self) -> None:
@@ -608,8 +678,63 @@ class Form(Case):
         for raw, why in ((b"", "bytes of text"), (b"x" * 129, "bytes of text"), (b"\xff", "UTF-8"), (b"\xed\xa0\x80", "UTF-8"),
                          (b"\xc0\x80", "UTF-8"), (" a", "outer"), ("a ", "outer"), ("a\u00a0", "outer"), ("a\nb", "control"),
                          ("a\x7fb", "control"), ("a\u0085b", "control"), ("a\u200bb", "invisible"), ("\ufeffa", "invisible"),
-                         ("a\u202eb", "invisible"), ("a\u2028b", "invisible"), ("a\u00adb", "invisible"), ("\u3164", "invisible")):
+                         ("a\u202eb", "invisible"), ("a\u2028b", "invisible"), ("a\u00adb", "invisible"), ("a\u2060b", "invisible"),
+                         ("a\u206fb", "invisible"), ("a\ufffbb", "invisible"), ("a\U000e0001b", "invisible"),
+                         ("a\U000e007fb", "invisible"), ("\u3000a", "outer"), ("a\u1680", "outer"), ("a\u202f", "outer")):
             self.body(15, uv(1) + uv(1) + text(raw), why)
+        for raw in ("\u3164", "a\u202fb", "a b", "a\u3000b", "a\u0300", "\u0300a", "\U000e0080", "\U000e01ef", "\ufff8", "\ufffc",
+                    "\u200a\u200a".join("ab"), "\u061c", "\ufe0f", "\ue000", "\U0010ffff", "\u180ea"):
+            Journal([[[fx.genesis(K1), Rec(15, uv(1) + uv(1) + text(raw), T0)]]], [K1]).write(self.data)
+            self.ok()
+
+    def test_widths(self) -> None:
+        """Class below 2^16; kind, versions and the numbers of things below 2^32; all others below 2^64."""
+        def sample(kind: int, nth: int, fill: bytes) -> bytes:
+            o, t = fx.opt, text("n")
+            return {
+                10: fill + t + u8(1) + o(None) + uv(1) + u8(0), 12: fill, 14: fill, 16: fill, 18: fill, 20: fill, 21: fill,
+                11: fill + t + u8(1) + o(None) * 7, 13: fill + t + o(None) + u8(1) + o(None),
+                15: [fill + uv(1), uv(1) + fill][nth % 2] + t, 17: [fill + uv(1), uv(1) + fill][nth % 2] + t,
+                2: uv(1) + t + fill + o(None), 31: fill, 32: fill, 33: fill, 35: fill, 34: fill + u64(T0),
+                47: fill + leases(1), 51: [fill + u8(1) + uv(1), uv(1) + u8(1) + fill][nth % 2] + leases(1),
+                41: [o(fill) + uv(0) + scaled(1) + u8(1) + uv(1) + u8(1) + uv(1) * 4,
+                     o(None) + uv(0) + scaled(1) + u8(1) + fill + u8(1) + uv(1) * 4,
+                     o(None) + uv(0) + scaled(1) + u8(1) + uv(1) + u8(1) + fill + uv(1) * 3,
+                     o(None) + uv(0) + scaled(1) + u8(1) + uv(1) + u8(2) + fill + u64(T0)][nth % 4],
+                40: [uv(1) + fill + uv(1) + scaled(5) + u8(2) + uv(3) + fx.many([uv(1) * 3]) + uv(0),
+                     uv(1) * 2 + fill + scaled(5) + u8(2) + uv(3) + fx.many([uv(1) * 3]) + uv(0),
+                     uv(1) * 3 + scaled(5) + u8(2) + fill + fx.many([uv(1) * 3]) + uv(0),
+                     uv(1) * 3 + scaled(5) + u8(2) + uv(3) + fx.many([uv(1) * 3]) + uv(0x40) + fill,
+                     uv(1) * 3 + scaled(5) + u8(2) + uv(3) + fx.many([uv(1) * 3]) + uv(0x80) + uv(1) + fill,
+                     uv(1) * 3 + scaled(5) + u8(2) + uv(3) + fx.many([uv(1) * 3]) + uv(0x100) + fill][nth % 6],
+            }[kind]
+
+        kinds = (2, 11, 12, 13, 14, 15, 16, 17, 18, 20, 21, 31, 32, 33, 34, 35, 40, 41, 47, 51)
+        for kind, nth, bits in [(k, n, 32) for k in kinds for n in range(6)] + [(10, 0, 16)]:
+            record = lambda n: Rec(kind, sample(kind, nth, uv(n)), T0).hashed(bytes(32), 1)
+            self.assertEqual(vf.decode_record(record(2**bits - 1)).kind, kind)
+            self.assertRaisesRegex(vf.Malformed, f"over {bits} bits", vf.decode_record, record(2**bits))
+        for n, wide in ((2**16 - 1, False), (2**16, True)):
+            for kind, body in ((19, uv(1) * 2 + fx.opt(None) + fx.opt(uv(n)) + fx.opt(None) + u8(0) + fx.opt(None) + u8(1) * 2 + uv(5)),
+                               (30, uv(1) + text("n") + uv(1) + fx.opt(None) * 2 + uv(0) + u8(1) + fx.many([uv(n) + uv(2**64 - 1)])),
+                               (40, uv(1) * 3 + scaled(5) + u8(2) + uv(3) + fx.many([uv(n) + uv(2**64 - 1) * 2]) + uv(0)),
+                               (41, fx.opt(None) + uv(1) + uv(n) + uv(1) + scaled(1) + u8(1) + uv(1) + u8(3) + uv(1) * 3),
+                               (41, fx.opt(None) + uv(0) + scaled(1) + u8(1) + uv(1) + u8(3) + uv(n) + uv(2**64 - 1) * 2)):
+                hashed = Rec(kind, body, T0).hashed(bytes(32), 1)
+                if wide:
+                    self.assertRaisesRegex(vf.Malformed, "over 16 bits", vf.decode_record, hashed)
+                else:
+                    vf.decode_record(hashed)
+        for parts, bits in (({1: 0}, 32), ({2: 0}, 32), ({3: 0}, 32), ({4: 0}, 32), ({5: u8(2)}, 32), ({5: u8(1)}, 64)):
+            for n in (2**bits - 1, 2**bits):
+                raw = {bit: (before or b"") + uv(n) for bit, before in parts.items()}
+                hashed = Rec(3, b"", T0, raw).hashed(bytes(32), 1)
+                if n >> bits:
+                    self.assertRaisesRegex(vf.Malformed, f"over {bits} bits", vf.decode_record, hashed)
+                else:
+                    vf.decode_record(hashed)
+        vf.decode_record(Rec(2**32 - 1, b"x", T0).hashed(bytes(32), 1))
+        self.assertRaisesRegex(vf.Malformed, "over 32 bits", vf.decode_record, Rec(2**32, b"x", T0).hashed(bytes(32), 1))
 
     def test_stamps_going_back(self) -> None:
         self.one(Rec(3, b"", T0 - 1), "stamp goes back")
@@ -697,13 +822,13 @@ class Form(Case):
                                (2, fx.header(2, 4, j.hashes[2]), "link"),
                                (1, fx.header(1, 0, j.hashes[2]), "link")):
             j.write(self.data)
-            self.seg(number).write_bytes(h + j.segments[number - 1][96:])
+            fx.put(self.seg(number), h + j.segments[number - 1][96:])
             self.bad(why, segment=number)
         for at, why in ((0, "not a segment"), (90, "zero bytes")):
             h = bytearray(fx.header(2, 4, j.hashes[3])[:92])
             h[at] ^= 1
-            self.seg(1).write_bytes(j.segments[0])
-            self.seg(2).write_bytes(bytes(h) + struct.pack("<I", zlib.crc32(h)) + j.segments[1][96:])
+            fx.put(self.seg(1), j.segments[0])
+            fx.put(self.seg(2), bytes(h) + struct.pack("<I", zlib.crc32(h)) + j.segments[1][96:])
             self.bad(why, segment=2)
 
     def test_segment_without_batches_in_the_middle(self) -> None:
@@ -728,7 +853,7 @@ class Form(Case):
                           (raw(struct.pack("<I", 40 * 4 + 3) + bytes(300), 1), "3 signatures"),
                           (raw(bytes(16_777_217), 1), "anchor knows")):
             j.write(self.data)
-            self.seg(1).write_bytes(top + tail)
+            fx.put(self.seg(1), top + tail)
             self.bad(why, segment=1)
 
     def test_tree_files(self) -> None:
@@ -744,10 +869,10 @@ class Form(Case):
                             (fx.seal(content.replace(b"head " + j.hashes[7].hex().encode(), b"head " + b"0" * 64)), "another journal"),
                             (j.tree_file(2), "another journal")):
             j.write(self.data)
-            path.write_bytes(broken)
+            fx.put(path, broken)
             self.bad(why)
         j.write(self.data)
-        (self.data / "journal" / "00000009.tree").write_bytes(good)
+        fx.put(self.data / "journal" / "00000009.tree", good)
         self.bad("belongs to no segment")
 
 
@@ -765,14 +890,14 @@ class CommandLine(Case):
         j = fx.sample_journal()
         j.write(self.data, archive=self.archive, archived=2, torn=b"torn")
         trust = self.base / "trust"
-        trust.write_bytes(fx.trust_file([K1]))
+        fx.put(trust, fx.trust_file([K1]))
         args = [str(self.data), "--trust", str(trust), "--archive", str(self.archive)]
         code, out = self.call(*args)
         self.assertEqual(code, 0)
         self.assertIn("torn end", out)
         code, out = self.call(*args, "--json")
         self.assertEqual((code, json.loads(out)["ok"], json.loads(out)["first_bad"]), (0, True, None))
-        (self.archive / "00000001.seg").write_bytes(b"x")
+        fx.put(self.archive / "00000001.seg", b"x")
         code, out = self.call(*args)
         self.assertEqual(code, 3)
         self.assertRegex(out, "FAILED: record 0, segment 1, offset 0")
@@ -786,15 +911,18 @@ class CommandLine(Case):
         fx.small_journal().write(self.data)
         good = fx.trust_file([K1]).decode()
         key = K1.vkey(ORIGIN)
-        for broken in ("", good.replace("v1", "v2"), good.replace("origin ", "origins "), good[:-1], good + "\n",
+        for broken in ("", good.replace("v1", "v2"), good.replace("origin ", "origins "), good[:-1],
                        good.replace(f"key {key}\n", ""), good.replace(key, key.replace("+", "+0", 1)), good + "end 00\n",
                        good.replace(key, K1.vkey("other.example")), good.replace(key, K1.vkey(ORIGIN, 4)),
                        good + f"origin {ORIGIN}\n", good + f"witness {K1.vkey('w', 1)}\n", good + "checkpoint\n",
                        good + "checkpoint\nx\n1\nAAAA\n\n"):
             with self.subTest(broken=broken):
                 path = self.base / "trust"
-                path.write_bytes(broken.encode())
+                fx.put(path, broken.encode())
                 self.assertEqual(self.call(str(self.data), "--trust", str(path))[0], 2)
+        for fine in (good + "\n", "# mine\n\n" + good, good.replace("\n", "\n\n#\n"), good + f"key {K2.vkey(ORIGIN)}\n"):
+            fx.put(path, fine.encode())
+            self.assertEqual(self.call(str(self.data), "--trust", str(path))[0], 0)
 
 
 if __name__ == "__main__":

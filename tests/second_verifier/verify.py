@@ -12,7 +12,7 @@ Exit status: 0 the journal verifies, 3 it does not, 2 the call or the trust file
 How it works: one pass over all segments in order keeps the chain (hash, sequence, stamp), the key
 in force and the frontier of the Merkle tree. Whenever the pass arrives at a size for which somebody
 signed a checkpoint (the anchor, a tree file, the trust file's pinned note), it compares. The first
-thing that does not fit ends the pass. "GUESS" marks the places where the page leaves a choice open.
+thing that does not fit ends the pass. "OPEN" marks the few places where the page leaves a choice.
 """
 
 from __future__ import annotations
@@ -24,7 +24,6 @@ import hashlib
 import json
 import re
 import sys
-import unicodedata
 import zlib
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -50,8 +49,8 @@ class Malformed(Exception):
     """Bytes that do not decode; the caller knows where they lie."""
 
 
-class NotSealed(Malformed):
-    """An `end` line that is missing or does not fit."""
+class NewerFormat(Malformed):
+    """Whole, and of a version that is not known here."""
 
 
 class Bad(Exception):
@@ -67,7 +66,20 @@ def sha256(*parts: bytes) -> bytes:
     return hashlib.sha256(b"".join(parts)).digest()
 
 
+# The y-coordinates of the points of small order, also in the forms that are not reduced; the top bit is a sign.
+SMALL_ORDER = {int(n, 16) for n in (
+    "00", "01",
+    "05fc536d880238b13933c6d305acdfd5f098eff289f4c345b027b2c28f95e826",
+    "7a03ac9277fdc74ec6cc392cfa53202a0f67100d760b3cba4fd84d3d706a17c7",
+    "7fffffffffffffffffffffffffffffffffffffffffffffffffffffffffffffec",
+    "7fffffffffffffffffffffffffffffffffffffffffffffffffffffffffffffed",
+    "7fffffffffffffffffffffffffffffffffffffffffffffffffffffffffffffee")}
+
+
 def signature_fits(key: bytes, signature: bytes, message: bytes) -> bool:
+    # OPEN: the page refuses keys of small order; a signature's point is looked at in the same way.
+    if any(int.from_bytes(p, "little") & (1 << 255) - 1 in SMALL_ORDER for p in (key, signature[:32])):
+        return False
     try:
         Ed25519PublicKey.from_public_bytes(key).verify(signature, message)
         return True
@@ -77,10 +89,10 @@ def signature_fits(key: bytes, signature: bytes, message: bytes) -> bool:
 
 # ---------------------------------------------------------------- primitive encodings
 
-# GUESS: "invisible characters" = Unicode's Default_Ignorable_Code_Point, plus categories Cc, Cf, Zl, Zp.
-_IGNORABLE = re.compile("[\u00ad\u034f\u061c\u115f\u1160\u17b4\u17b5\u180b-\u180f\u200b-\u200f\u202a-\u202e"
-                        "\u2060-\u206f\u3164\ufe00-\ufe0f\ufeff\uffa0\ufff0-\ufff8"
-                        "\U0001bca0-\U0001bca3\U0001d173-\U0001d17a\U000e0000-\U000e0fff]")
+_WHITE_SPACE = "\t\n\v\f\r \x85\u00a0\u1680\u2000-\u200a\u2028\u2029\u202f\u205f\u3000"
+_OUTER_SPACE = re.compile(f"^[{_WHITE_SPACE}]|[{_WHITE_SPACE}]\\Z")
+_NOT_IN_TEXT = re.compile("[\0-\x1f\x7f-\x9f\u00ad\u200b-\u200f\u2028-\u202e\u2060-\u206f\ufeff\ufff9-\ufffb"
+                          "\U000e0000-\U000e007f]")
 
 
 def check_text(raw: bytes) -> str:
@@ -90,9 +102,9 @@ def check_text(raw: bytes) -> str:
         text = raw.decode("utf-8")
     except UnicodeDecodeError:
         raise Malformed("text that is not UTF-8") from None
-    if _IGNORABLE.search(text) or any(unicodedata.category(c) in ("Cc", "Cf", "Zl", "Zp") for c in text):
+    if _NOT_IN_TEXT.search(text):
         raise Malformed("text with a control or invisible character")
-    if text.strip() != text:
+    if _OUTER_SPACE.search(text):
         raise Malformed("text with outer spaces")
     return text
 
@@ -112,7 +124,7 @@ class Reader:
     def byte(self) -> int:
         return self.take(1)[0]
 
-    def varint(self, bits: int = 64) -> int:  # GUESS: 64 bits wherever the page gives no other bound
+    def varint(self, bits: int = 64) -> int:
         value = shift = 0
         while True:
             b = self.byte()
@@ -180,7 +192,9 @@ class Reader:
 Parser = Callable[[Reader], Any]
 
 
-def V(r: Reader) -> int: return r.varint()
+def V16(r: Reader) -> int: return r.varint(bits=16)
+def V32(r: Reader) -> int: return r.varint(bits=32)
+def V64(r: Reader) -> int: return r.varint()
 def TEXT(r: Reader) -> str: return r.text()
 def SPAN(r: Reader) -> int: return r.span()
 def BOOL(r: Reader) -> bool: return r.bool()
@@ -213,7 +227,9 @@ def enum(what: str, highest: int) -> Parser:
     return choice(what, {i: seq() for i in range(1, highest + 1)})
 
 
-PRIORITY = enum("priority", 3)  # GUESS: wherever a priority is a byte it is 1 to 3, as in tenant.put
+CLASS = V16
+TENANT = PROJECT = USER = TOKEN = POOL = NODE = QUOTA = VERSION = V32
+PRIORITY = enum("priority", 3)
 
 
 def LEASES(r: Reader) -> list[int]:
@@ -244,59 +260,60 @@ def RENEWED(r: Reader) -> tuple:
 
 
 def GRANTED(r: Reader) -> tuple:
-    fixed = seq(V, V, V, SPAN, PRIORITY, V, items(seq(V, V, V), 1, 16))(r)
+    fixed = seq(V64, NODE, POOL, SPAN, PRIORITY, VERSION, items(seq(CLASS, V64, V64), 1, 16))(r)
     flags = r.varint()
     if flags >> 9:
         raise Malformed("lease.granted with unknown flags")
-    rest: list[Parser] = [seq(), seq(), lambda q: q.take(16), V, V, V, V, items(V, 1, 256), V]
+    rest: list[Parser] = [seq(), seq(), lambda q: q.take(16), V64, V64, V64, PROJECT, items(QUOTA, 1, 256), QUOTA]
     return fixed, flags, [p(r) for i, p in enumerate(rest) if flags >> i & 1]
 
 
 OPT_SPANS = seq(option(SPAN), option(SPAN), option(SPAN))
 KINDS: dict[int, tuple[str, Parser]] = {
-    1: ("journal.genesis", seq(V, TEXT, KEY, TEXT)),
-    2: ("journal.started", seq(V, TEXT, V, option(seq(INSTANT, INSTANT)))),
+    1: ("journal.genesis", seq(VERSION, TEXT, KEY, TEXT)),
+    2: ("journal.started", seq(V64, TEXT, VERSION, option(seq(INSTANT, INSTANT)))),
     3: ("journal.heartbeat", seq()),
     4: ("journal.key_rotated", seq(KEY, KEY)),
     5: ("journal.clock_jumped", seq(INSTANT)),
     6: ("settings.changed", seq(SPAN, SPAN, SPAN, SPAN, SPAN)),
-    10: ("class.put", seq(V, TEXT, enum("resource kind", 5), option(TEXT), V, BOOL)),
-    11: ("pool.put", seq(V, TEXT, enum("strategy", 2), OPT_SPANS, OPT_SPANS, option(SPAN))),
-    12: ("pool.deleted", seq(V)),
-    13: ("tenant.put", seq(V, TEXT, option(TEXT), PRIORITY, option(V))),
-    14: ("tenant.deleted", seq(V)),
-    15: ("project.put", seq(V, V, TEXT)),
-    16: ("project.deleted", seq(V)),
-    17: ("user.put", seq(V, V, TEXT)),
-    18: ("user.deleted", seq(V)),
+    10: ("class.put", seq(CLASS, TEXT, enum("resource kind", 5), option(TEXT), V64, BOOL)),
+    11: ("pool.put", seq(POOL, TEXT, enum("strategy", 2), OPT_SPANS, OPT_SPANS, option(SPAN))),
+    12: ("pool.deleted", seq(POOL)),
+    13: ("tenant.put", seq(TENANT, TEXT, option(TEXT), PRIORITY, option(V64))),
+    14: ("tenant.deleted", seq(TENANT)),
+    15: ("project.put", seq(PROJECT, TENANT, TEXT)),
+    16: ("project.deleted", seq(PROJECT)),
+    17: ("user.put", seq(USER, TENANT, TEXT)),
+    18: ("user.deleted", seq(USER)),
     19: ("quota.updated", seq(
-        V, V, option(V), option(V), option(V), choice("node scope", {0: seq(), 1: V, 2: seq()}), option(PRIORITY),
-        enum("measure", 3), choice("limit", {1: V, 2: V, 3: seq(V, V, SPAN)}))),
-    20: ("quota.deleted", seq(V)),
-    21: ("quota.burst_ended", seq(V)),
-    30: ("node.put", seq(V, TEXT, V, option(TEXT), option(TEXT), items(seq(TEXT, TEXT)), enum("teardown", 2),
-                         items(seq(V, V)))),
-    31: ("node.deleted", seq(V)),
-    32: ("node.drained", seq(V)),
-    33: ("node.resumed", seq(V)),
-    34: ("node.lost", seq(V, INSTANT)),
-    35: ("node.returned", seq(V)),
+        QUOTA, TENANT, option(PROJECT), option(CLASS), option(POOL),
+        choice("node scope", {0: seq(), 1: NODE, 2: seq()}), option(PRIORITY),
+        enum("measure", 3), choice("limit", {1: V64, 2: V64, 3: seq(V64, V64, SPAN)}))),
+    20: ("quota.deleted", seq(QUOTA)),
+    21: ("quota.burst_ended", seq(QUOTA)),
+    30: ("node.put", seq(NODE, TEXT, POOL, option(TEXT), option(TEXT), items(seq(TEXT, TEXT)), enum("teardown", 2),
+                         items(seq(CLASS, V64)))),
+    31: ("node.deleted", seq(NODE)),
+    32: ("node.drained", seq(NODE)),
+    33: ("node.resumed", seq(NODE)),
+    34: ("node.lost", seq(NODE, INSTANT)),
+    35: ("node.returned", seq(NODE)),
     40: ("lease.granted", GRANTED),
     41: ("lease.denied", seq(
-        option(V), items(seq(V, V), 0, 16), SPAN, PRIORITY, V,
-        choice("cause", {1: seq(V, V, V, V), 2: seq(V, INSTANT), 3: seq(V, V, V)}))),
+        option(POOL), items(seq(CLASS, V64), 0, 16), SPAN, PRIORITY, VERSION,
+        choice("cause", {1: seq(QUOTA, V64, V64, V64), 2: seq(QUOTA, INSTANT), 3: seq(CLASS, V64, V64)}))),
     42: ("lease.renewed", RENEWED),
     43: ("lease.released", seq(REPORTED, BOOL)),
     44: ("lease.expired", seq(LEASES, BOOL)),
     45: ("lease.revoked", seq(LEASES, SPAN)),
     46: ("lease.teardown_started", seq(LEASES, enum("cause", 2), BOOL)),
-    47: ("lease.torn_down", seq(V, LEASES)),
+    47: ("lease.torn_down", seq(NODE, LEASES)),
     48: ("lease.fenced", seq(LEASES)),
     49: ("lease.unfenced", seq(LEASES)),
     50: ("lease.activity", seq(REPORTED)),
-    51: ("lease.preempted", seq(V, PRIORITY, V, LEASES)),
+    51: ("lease.preempted", seq(NODE, PRIORITY, VERSION, LEASES)),
 }
-REASON = choice("reason", {1: V, 2: V, 3: seq(), 4: seq(), 5: seq(), 6: seq(), 7: seq()})
+REASON = choice("reason", {1: V64, 2: QUOTA, 3: seq(), 4: seq(), 5: seq(), 6: seq(), 7: seq()})
 
 
 @dataclass
@@ -317,19 +334,17 @@ class Record:
 def decode_record(hashed: bytes) -> Record:
     """The head is decoded for every kind; the body only for those the page lists."""
     r = Reader(hashed)
-    previous, sequence, stamp, kind, bits = r.take(32), r.varint(), r.instant(), r.varint(), r.varint()
+    previous, sequence, stamp, kind, bits = r.take(32), r.varint(), r.instant(), r.varint(bits=32), r.varint()
     if bits >> 12:
         raise Malformed(f"optional parts {bits:#x} above bit 11")
-    readers: list[Parser] = [SPAN, V, V, V, V, REASON,
-                             lambda q: (option(V)(q), q.take(q.count(1, 64, "bytes of idempotency key")), q.take(16)),
+    readers: list[Parser] = [SPAN, TENANT, PROJECT, USER, TOKEN, REASON,
+                             lambda q: (option(TENANT)(q), q.take(q.count(1, 64, "bytes of idempotency key")), q.take(16)),
                              TEXT, TEXT, TEXT, items(KEY, 1, 2), seq()]
     parts = {i: p(r) for i, p in enumerate(readers) if bits >> i & 1}
     if parts.get(0) == 0:
         raise Malformed("effective instant written out although it equals the stamp")
     if parts.get(0, 0) > stamp:
         raise Malformed("effective instant before 1970")
-    if 11 in parts and sequence == 0:  # GUESS: there is no record before it whose command it could continue
-        raise Malformed("the first record continues a command")
     body = None
     if kind in KINDS:
         body = KINDS[kind][1](r)
@@ -444,7 +459,7 @@ class Checkpoint:
             if len(blob) < 5:
                 raise Malformed("checkpoint with a signature that is too short")
             signatures.append((check_key_name(pieces[1]), blob))
-        if not 1 <= len(signatures) <= 100:
+        if not 1 <= len(signatures) <= 16:  # OPEN: what signed-note asks of everybody; the page gives no limit
             raise Malformed(f"checkpoint with {len(signatures)} signatures")
         return cls(text.encode(), lines[0], decimal(lines[1]), root, signatures)
 
@@ -472,14 +487,15 @@ def sealed_lines(raw: bytes, first: str) -> tuple[list[str], Checkpoint]:
     """Checks the `end` line; returns the lines before `checkpoint`, less the first one, and the note."""
     start = raw.rfind(b"\nend ", 0, len(raw)) + 1
     if start == 0 or raw[start:] != b"end " + sha256(raw[:start]).hex().encode() + b"\n":
-        raise NotSealed("its `end` line does not fit")
+        raise Malformed("its `end` line does not fit")
     head, mark, note = raw[:start].partition(b"\ncheckpoint\n")
     try:
         lines = head.decode("utf-8").split("\n")
     except UnicodeDecodeError:
         raise Malformed("not UTF-8") from None
     if lines[0] != first:
-        raise Malformed(f"begins with {lines[0][:40]!r}, not {first!r} (another format version?)")
+        newer = re.fullmatch(re.escape(first[:-1]) + "[2-9]|[1-9][0-9]+", lines[0])
+        raise (NewerFormat if newer else Malformed)(f"begins with {lines[0][:40]!r}, not {first!r}")
     if not mark:
         raise Malformed("no `checkpoint` line")
     return lines[1:], Checkpoint.parse(note)
@@ -500,7 +516,7 @@ class Anchor:
     size: int
     head: bytes
     root: bytes
-    key_id: bytes
+    key_id: str
     checkpoint: Checkpoint
 
 
@@ -508,32 +524,34 @@ def parse_anchor(raw: bytes) -> Anchor:
     lines, note = sealed_lines(raw, "leasehold-anchor v1")
     v = fields_of(lines, ["counter", "origin", "epoch", "size", "head", "root", "key", "time"])
     decimal(v[2]), decimal(v[7])  # epoch and time: checked for form only, the page ties them to nothing
-    anchor = Anchor(decimal(v[0]), v[1], decimal(v[3]), hex_bytes(v[4], 32), hex_bytes(v[5], 32), hex_bytes(v[6], 4), note)
-    if (note.origin, note.size, note.root) != (anchor.origin, anchor.size, anchor.root):
-        raise Malformed("its lines and its checkpoint do not agree")
-    return anchor
+    return Anchor(decimal(v[0]), v[1], decimal(v[3]), hex_bytes(v[4], 32), hex_bytes(v[5], 32), v[6], note)
 
 
-def read_anchor(path: Path) -> Anchor:
+def read_anchor(path: Path) -> tuple[Anchor, list[str]]:
+    """The slot that counts, and what is to be said of the other."""
     if not path.is_file():
         raise Bad("there is no anchor", file="anchor")
     data = path.read_bytes()
-    if len(data) > 2 * SLOT:  # GUESS: shorter is accepted (a slot never written), longer is not
+    if len(data) > 2 * SLOT:
         raise Bad(f"the anchor is {len(data)} bytes long, more than two slots", file="anchor")
-    found: list[Anchor] = []
+    found: list[tuple[Anchor, bytes]] = []
     reasons: list[str] = []
     for n in (0, 1):
+        raw = data[n * SLOT:(n + 1) * SLOT].rstrip(b"\0")
         try:
-            found.append(parse_anchor(data[n * SLOT:(n + 1) * SLOT].rstrip(b"\0")))
-        except NotSealed as e:
-            reasons.append(f"slot {n}: {e}")
-        except Malformed as e:  # GUESS: a slot that is sealed but malformed (or newer) is not passed over
+            found.append((parse_anchor(raw), raw))
+        except NewerFormat as e:  # OPEN: it is not passed over for the other one
             raise Bad(f"anchor, slot {n}: {e}", file="anchor") from None
+        except Malformed as e:  # OPEN: also one whose `end` line fits, but whose lines are not those of an anchor
+            reasons.append(f"slot {n} of the anchor: " + (str(e) if raw else "never written"))
     if not found:
         raise Bad("no slot of the anchor fits: " + "; ".join(reasons), file="anchor")
-    if len(found) == 2 and found[0].counter == found[1].counter and found[0] != found[1]:
-        raise Bad("both slots of the anchor have the same counter", file="anchor")
-    return max(found, key=lambda a: a.counter)
+    if len(found) == 2 and found[0][0].counter == found[1][0].counter and found[0][1] != found[1][1]:
+        raise Bad("both slots of the anchor have the same counter and differ", file="anchor")
+    anchor = max(found, key=lambda a: a[0].counter)[0]
+    if (anchor.checkpoint.size, anchor.checkpoint.root) != (anchor.size, anchor.root):
+        raise Bad("the anchor's lines and its checkpoint do not agree", file="anchor")
+    return anchor, reasons
 
 
 @dataclass
@@ -574,7 +592,7 @@ def read_trust(path: Path) -> Trust:
         text = (head + b"\n" if mark else raw).decode("utf-8")
         if not text.endswith("\n"):
             raise Malformed("the last line does not end")
-        lines = [line for line in text.split("\n")[:-1] if not line.startswith("#")]
+        lines = [line for line in text.split("\n")[:-1] if line.strip() and not line.startswith("#")]
         if not lines or lines[0] != "leasehold-trust v1":
             raise Malformed("it does not begin with `leasehold-trust v1`")
         values: dict[str, list[str]] = {"origin": [], "key": [], "witness": []}
@@ -604,28 +622,35 @@ class Frame:
     signatures: list[bytes]
 
 
-def sound_batch(data: bytes, at: int) -> Optional[tuple[bytes, int]]:
-    """Payload and record count of the batch at this offset if magic, bounds and checksum fit."""
+def sealed_batch(data: bytes, at: int) -> Optional[tuple[bytes, int]]:
+    """Payload and record count of the batch at this offset if magic, length and checksum fit."""
     head = data[at:at + BATCH_HEADER]
     if len(head) < BATCH_HEADER or head[:4] != b"LHB1":
         return None
     length, count, crc = (int.from_bytes(head[i:i + 4], "little") for i in (4, 8, 12))
-    if length > MAX_PAYLOAD or not 1 <= count <= MAX_COUNT or at + BATCH_HEADER + length > len(data):
+    if length > MAX_PAYLOAD or at + BATCH_HEADER + length > len(data):
         return None
     payload = data[at + BATCH_HEADER:at + BATCH_HEADER + length]
     return (payload, count) if zlib.crc32(payload, zlib.crc32(head[4:12])) == crc else None
 
 
-def sound_batch_after(data: bytes, at: int) -> Optional[int]:
+def good_batch_after(data: bytes, at: int, sequence: int) -> Optional[int]:
+    """Where a good batch of records of that sequence and later ones begins, at this offset or after it."""
     while (at := data.find(b"LHB1", at)) >= 0:
-        if sound_batch(data, at):
-            return at
+        if batch := sealed_batch(data, at):
+            try:
+                if min([decode_record(f.hashed).sequence for f in frames_of(*batch, at)]) >= sequence:
+                    return at
+            except Malformed:
+                pass
         at += 1
     return None
 
 
 def frames_of(payload: bytes, count: int, base: int) -> Iterator[Frame]:
     r = Reader(payload)
+    if not 1 <= count <= MAX_COUNT:
+        raise Malformed(f"a batch of {count} records")
     for _ in range(count):
         offset = base + r.pos
         word = int.from_bytes(r.take(4), "little")
@@ -637,6 +662,15 @@ def frames_of(payload: bytes, count: int, base: int) -> Iterator[Frame]:
         raise Malformed(f"{len(payload) - r.pos} bytes of the batch belong to no record")
 
 
+def first_frame(data: bytes, at: int) -> list[Optional[Frame]]:
+    """The first record of the batch at this offset, to look at only; [None] if there is none."""
+    batch = sealed_batch(data, at)
+    try:
+        return [next(frames_of(*batch, at + BATCH_HEADER))] if batch else [None]
+    except Malformed:
+        return [None]
+
+
 @dataclass
 class Folder:
     segments: dict[int, Path] = field(default_factory=dict)
@@ -644,12 +678,12 @@ class Folder:
 
     @classmethod
     def scan(cls, data_folder: Path, archives: list[Path]) -> "Folder":
-        """GUESS: an archive holds the files itself or in `journal/`; on a double the data folder counts."""
+        """An archive holds the files itself or in `journal/`; of a segment in several places the data folder's counts."""
         found = cls()
         for place in [data_folder / "journal", *(p for a in archives for p in (a, a / "journal"))]:
             for path in sorted(place.iterdir()) if place.is_dir() else []:
-                if m := re.fullmatch(r"([0-9]{8})\.(seg|tree)", path.name, re.ASCII):
-                    number = int(m[1])
+                m = re.fullmatch(r"([0-9]{8})\.(seg|tree)", path.name, re.ASCII)
+                if m and (number := int(m[1])):
                     if m[2] == "seg":
                         found.segments.setdefault(number, path)
                     else:
@@ -670,6 +704,7 @@ class Verifier:
         self.key: Optional[bytes] = None  # the one that signs checkpoints of the present size
         self.segment = 0
         self.torn: Optional[dict] = None
+        self.opened = 0  # the last segment with a header that fits
         self.unknown = self.rotations = 0
         self.notes: list[str] = []
         self.proved: dict[str, Optional[int]] = {"pinned_checkpoint": None, "witness": None, "anchor": None}
@@ -680,29 +715,22 @@ class Verifier:
                   offset=offset, file=path.name if path else None)
 
     def run(self) -> None:
-        self.anchor = read_anchor(self.anchor_path)
+        self.anchor, self.notes = read_anchor(self.anchor_path)
         if self.anchor.origin != self.trust.origin:
             raise Bad(f"the anchor is of {self.anchor.origin!r}, not {self.trust.origin!r}", file="anchor")
         numbers = sorted(self.folder.segments)
-        if not numbers:
-            raise Bad("there are no segments")
         for a, b in zip(numbers, numbers[1:]):
             if b != a + 1:
                 raise Bad(f"segment {a + 1} is missing", segment=a + 1)
-        begun = next((n for n in reversed(numbers) if self.load(n).strip(b"\0")), None)
-        if begun is None:
-            raise Bad("no segment was begun", segment=numbers[0])
-        if 0 in self.folder.segments or 1 in self.folder.trees:
-            raise Bad("there is a segment 0, or a tree file for segment 1")
-        self.enter(numbers[0])
+        begun = next((n for n in reversed(numbers) if self.load(n).strip(b"\0")), 0)
+        self.enter(numbers[0] if numbers else 1)
         for number in numbers:
-            self.segment = number
-            self.check_trees(number)
             if number <= begun:
+                self.segment = number
                 self.walk(number, self.load(number), last=number == begun)
-        self.check_trees(numbers[-1] + 1)
-        if left := [n for n in self.folder.trees if n > numbers[-1] + 1]:
-            raise Bad(f"tree file {min(left):08}.tree belongs to no segment", file=f"{min(left):08}.tree")
+        if left := [n for n in self.folder.trees if n > self.opened]:  # written when its segment held a record
+            raise Bad(f"the journal was cut: {min(left):08}.tree is there, the records of its segment are not",
+                      sequence=self.tree.size, file=f"{min(left):08}.tree")
         if self.anchor.size > self.tree.size:
             self.fail(f"the journal was cut: the anchor knows {self.anchor.size} records, here are {self.tree.size}")
         if self.trust.pinned and self.trust.pinned.size > self.tree.size:
@@ -719,37 +747,34 @@ class Verifier:
             if number not in self.folder.trees:
                 raise Bad(f"the journal begins with segment {number}, but {number:08}.tree is missing", segment=number)
             tree = read_tree(self.folder.trees[number][0])
-            signers = [k for k in self.trust.keys if self.note(tree.checkpoint, tree.name, k, ask=True)]
-            if len(set(signers)) != 1:
-                raise Bad(f"{tree.name} is signed by {len(set(signers))} of the trusted keys, not by one",
+            if tree.size == 0:
+                raise Bad(f"{tree.name} says that no record lies before its segment", segment=number, file=tree.name)
+            signers = self.note(tree.checkpoint, tree.name, self.trust.keys)
+            if len(signers) != 1:
+                raise Bad(f"{tree.name} is signed by {len(signers)} of the trusted keys, not by one",
                           sequence=tree.size, segment=number, file=tree.name)
             self.tree, self.head, self.key = Frontier(tree.size, tree.parts), tree.head, signers[0]
             self.first = tree.size
             self.notes.append(f"records before {tree.size} are not at hand; the tree file stands for them")
             for what, size in (("anchor", self.anchor.size),
                                ("pinned checkpoint", self.trust.pinned.size if self.trust.pinned else U64)):
-                if size < tree.size:  # GUESS: what cannot be compared is not waved through
+                if size < tree.size:
                     raise Bad(f"the {what} is of size {size}, before the first record at hand ({tree.size}): "
-                              "it cannot be compared without the earlier segments", sequence=tree.size, segment=number)
-        elif self.anchor.size == 0 or (self.trust.pinned and self.trust.pinned.size == 0):
-            raise Bad("a checkpoint of size 0 proves nothing", file="anchor")  # GUESS: it has no head, no key in force
+                              "it cannot be compared without the archive", sequence=tree.size, segment=number)
         self.arrived()
 
-    def note(self, c: Checkpoint, name: str, key: bytes, ask: bool = False) -> bool:
-        """Origin and signature of a checkpoint, then its witnesses."""
+    def note(self, c: Checkpoint, name: str, keys: list[bytes]) -> list[bytes]:
+        """Origin and signatures of a checkpoint: which of these keys signed it, and none of them wrongly."""
         try:
             if c.origin != self.trust.origin:
                 raise Malformed(f"checkpoint of {c.origin!r}, not {self.trust.origin!r}")
-            if not c.signed_by(self.trust.origin, key):
-                if ask:
-                    return False
+            signers = [k for k in dict.fromkeys(keys) if c.signed_by(self.trust.origin, k)]
+            if not signers:
                 raise Malformed(f"checkpoint of size {c.size} is not signed by the key in force, "
-                                f"{key_id(self.trust.origin, ED25519, key).hex()}")
-            if any([c.cosigned_by(*w) for w in self.trust.witnesses]) and not ask:
-                self.proved["witness"] = max(self.proved["witness"] or 0, c.size)
+                                + " or ".join(key_id(self.trust.origin, ED25519, k).hex() for k in keys))
+            return signers
         except Malformed as e:
-            raise Bad(f"{name}: {e}", sequence=c.size - 1, segment=self.segment, file=name) from None
-        return True
+            raise Bad(f"{name}: {e}", sequence=max(c.size - 1, 0), segment=self.segment, file=name) from None
 
     def check_trees(self, number: int) -> None:
         for path in self.folder.trees.get(number, []):
@@ -757,46 +782,51 @@ class Verifier:
             if (tree.size, tree.head, tree.parts) != (self.tree.size, self.head, self.tree.parts):
                 raise Bad(f"{path.name} describes another journal than the {self.tree.size} records before its segment",
                           sequence=self.tree.size, segment=number, file=path.name)
-            if self.key is not None:
-                self.note(tree.checkpoint, path.name, self.key)
+            self.note(tree.checkpoint, path.name, self.keys_in_force())
 
     def walk(self, number: int, data: bytes, last: bool) -> None:
         end = len(data.rstrip(b"\0"))  # only zeroes after this
+        self.first_link(data)
         at = self.header(number, data, last)
         if at is None:
             return
+        self.check_trees(number)
+        self.opened = number
         start = self.tree.size
         while at < end:
-            batch = sound_batch(data, at)
+            batch = sealed_batch(data, at)
             if batch is None:
-                self.maybe_torn(data, at, end, last, "no good batch, and not the torn end of one")
+                later = good_batch_after(data, at + 1, self.tree.size)
+                self.maybe_torn(later, at, end, last, "no good batch, and not the torn end of one")
                 break
             payload, count = batch
-            offset = at
+            offset, at = at, at + BATCH_HEADER + len(payload)
             try:
-                for frame in frames_of(payload, count, at + BATCH_HEADER):
+                frames = list(frames_of(payload, count, offset + BATCH_HEADER))
+                for frame, later in zip(frames, frames[1:] + first_frame(data, at)):
                     offset = frame.offset
-                    self.record(frame)
+                    self.record(frame, later)
             except Malformed as e:
                 self.fail(str(e), offset)
-            at += BATCH_HEADER + len(payload)
         if self.tree.size == start and not last:
             self.fail("a segment without batches before the last one", SEGMENT_HEADER)
 
-    def maybe_torn(self, data: bytes, at: int, end: int, last: bool, why: str) -> None:
-        later = sound_batch_after(data, at + 1)
+    def maybe_torn(self, later: Optional[int], at: int, end: int, last: bool, why: str) -> None:
         if not last:
             self.fail(why + " (other segments follow)", at)
         if later is not None:
             self.fail(why + f" (a good batch follows at {later})", at)
         if self.anchor.size > self.tree.size:
             self.fail(why + f" (the anchor knows {self.anchor.size} records)", at)
+        if self.trust.pinned and self.trust.pinned.size > self.tree.size:
+            self.fail(why + f" (the pinned checkpoint knows {self.trust.pinned.size} records)", at)
         self.torn = {"segment": self.segment, "offset": at, "bytes": end - at}
 
     def header(self, number: int, data: bytes, last: bool) -> Optional[int]:
         h = data[:SEGMENT_HEADER]
         if len(h) < SEGMENT_HEADER or zlib.crc32(h[:92]) != int.from_bytes(h[92:], "little"):
-            self.maybe_torn(data, 0, len(data.rstrip(b"\0")), last, "bad segment header")
+            later = good_batch_after(data, 0, self.tree.size)  # OPEN: here too, of the missing records or later ones
+            self.maybe_torn(later, 0, len(data.rstrip(b"\0")), last, "bad segment header")
             return None
         version, named = (int.from_bytes(h[i:i + 4], "little") for i in (8, 12))
         if h[:8] != b"LHSEGMNT":
@@ -815,17 +845,32 @@ class Verifier:
             self.fail("segment header with something in its zero bytes", 88)
         return SEGMENT_HEADER
 
-    def record(self, frame: Frame) -> None:
+    def first_link(self, data: bytes) -> None:
+        """If the first record of a segment shows that the one before it was altered, that is what is wrong first."""
+        frame, = first_frame(data, SEGMENT_HEADER)
+        if self.tree.size > self.first and frame and frame.hashed[:32] != self.head:
+            self.broken_link(frame, None)
+
+    def broken_link(self, frame: Frame, later: Optional[Frame]) -> NoReturn:
+        """Of two neighbours that do not fit, the one that does not fit its other neighbour either was altered."""
+        own = self.tree.size == self.first or later is not None and later.hashed[:32] != sha256(frame.hashed)
+        if own:
+            self.fail("record does not link to the one before it", frame.offset)
+        self.fail("record was altered: the next one carries another hash of it", sequence=self.tree.size - 1)
+
+    def record(self, frame: Frame, later: Optional[Frame]) -> None:
         """Rules 1 to 5 for one record; Malformed becomes a failure at its place."""
         r = decode_record(frame.hashed)
         if r.sequence != self.tree.size:
             raise Malformed(f"record says sequence {r.sequence}, expected {self.tree.size}")
         if r.previous != self.head:
-            raise Malformed("record does not link to the one before it: this one or that one was altered")
+            self.broken_link(frame, later)
         if r.stamp < self.stamp:
             raise Malformed(f"stamp goes back from {self.stamp} to {r.stamp}")
-        if (r.kind == 1) != (r.sequence == 0):  # GUESS: genesis is the first record and no other
+        if (r.kind == 1) != (r.sequence == 0):
             raise Malformed("the first record, and no other, is a journal.genesis")
+        if r.kind == 1 and 11 in r.parts:
+            raise Malformed("the genesis record continues a command")
         digest = sha256(frame.hashed)
         if len(frame.signatures) != len(r.signers):
             raise Malformed(f"{len(frame.signatures)} signatures for {len(r.signers)} signers")
@@ -845,30 +890,41 @@ class Verifier:
                 raise Malformed("key rotation that is not signed by its old and its new key")
             if r.body[0] != self.key:
                 raise Malformed("key rotation whose old key is not the one in force")
+            if r.body[1] == self.key:
+                raise Malformed("key rotation to the key that is in force already")
             self.key, self.rotations = r.body[1], self.rotations + 1
         self.unknown += r.kind not in KINDS
         self.head, self.stamp = digest, r.stamp
         self.tree.append(digest)
         self.arrived()
 
+    def keys_in_force(self) -> list[bytes]:
+        """Before the first record, any key that the trust file names."""
+        return self.trust.keys if self.key is None else [self.key]
+
     def arrived(self) -> None:
-        """Rules 6 and 7, whenever the journal has grown to a size that somebody signed."""
+        """Rules 6 and 7, whenever the journal has grown to a size that somebody signed. Size 0 proves nothing."""
         size, pin = self.tree.size, self.trust.pinned
         if pin is not None and size == pin.size:
-            self.note(pin, "trust file's checkpoint", self.key or b"")
+            self.note(pin, "trust file's checkpoint", self.keys_in_force())
             if pin.root != self.tree.root():
                 self.fail(f"rewritten or forked: the root at size {size} is not that of the pinned checkpoint",
-                          sequence=size - 1)
-            self.proved["pinned_checkpoint"] = size
+                          sequence=max(size - 1, 0))
+            self.proved["pinned_checkpoint"] = size or None
         if size == self.anchor.size:
             if self.anchor.head != self.head:
-                self.fail(f"rewritten: the head at size {size} is not the anchor's", sequence=size - 1)
+                self.fail(f"rewritten: the head at size {size} is not the anchor's", sequence=max(size - 1, 0))
             if self.anchor.root != self.tree.root():
-                self.fail(f"rewritten: the root at size {size} is not the anchor's", sequence=size - 1)
-            if self.anchor.key_id != key_id(self.trust.origin, ED25519, self.key or b""):
-                raise Bad("the anchor names another key than the one in force", sequence=size - 1, file="anchor")
-            self.note(self.anchor.checkpoint, "anchor", self.key or b"")
+                self.fail(f"rewritten: the root at size {size} is not the anchor's", sequence=max(size - 1, 0))
+            if self.anchor.key_id not in [key_id(self.trust.origin, ED25519, k).hex() for k in self.keys_in_force()]:
+                raise Bad("the anchor names another key than the one in force", sequence=max(size - 1, 0), file="anchor")
+            self.note(self.anchor.checkpoint, "anchor", self.keys_in_force())
             self.proved["anchor"] = size
+            try:
+                if any([self.anchor.checkpoint.cosigned_by(*w) for w in self.trust.witnesses]) and size:
+                    self.proved["witness"] = size
+            except Malformed as e:
+                raise Bad(f"anchor: {e}", file="anchor") from None
 
 
 def verify(data_folder: Path, trust: Trust, archives: Optional[list[Path]] = None) -> dict:
@@ -881,7 +937,7 @@ def verify(data_folder: Path, trust: Trust, archives: Optional[list[Path]] = Non
         bad = e.where
     except OSError as e:
         bad = Bad(f"cannot be read: {e}", segment=v.segment or None).where
-    # GUESS: evidence from outside the folder comes first, however old; the larger size, at a tie the pin.
+    # Evidence from outside the folder comes first, however old; the larger size, at a tie the pin.
     outside = [(v.proved[k] or 0, k) for k in ("witness", "pinned_checkpoint") if v.proved[k] is not None]
     complete_to, proved_by = max(outside, key=lambda p: p[0] + (p[1] == "pinned_checkpoint") / 2) if outside else (
         v.proved["anchor"] or 0, "anchor")

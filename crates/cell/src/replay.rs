@@ -23,12 +23,13 @@ pub(crate) fn replay_to(journal: &dyn Journal, state: &mut State, from: Head, si
     if size.saturating_sub(from.size) < WORTH_A_THREAD {
         return read(journal, from, size, &mut |record| state.apply(&record).map_err(StartError::Fold));
     }
-    let (to_fold, chunks) = sync_channel::<Vec<Record>>(16);
+    let (to_fold, chunks) = sync_channel::<Vec<(Record, Option<u128>)>>(16);
     std::thread::scope(|scope| {
         let reader = scope.spawn(move || {
             let mut chunk = Vec::with_capacity(CHUNK);
             let end = read(journal, from, size, &mut |record| {
-                chunk.push(record);
+                let scope = State::scope_of(&record);
+                chunk.push((record, scope));
                 if chunk.len() == CHUNK {
                     let full = std::mem::replace(&mut chunk, Vec::with_capacity(CHUNK));
                     // A folder that has given up says why itself.
@@ -39,8 +40,8 @@ pub(crate) fn replay_to(journal: &dyn Journal, state: &mut State, from: Head, si
             let _ = to_fold.send(chunk);
             Ok(end)
         });
-        for record in chunks.iter().flatten() {
-            state.apply(&record).map_err(StartError::Fold)?;
+        for chunk in &chunks {
+            state.apply_many(&chunk).map_err(StartError::Fold)?;
         }
         drop(chunks);
         reader.join().expect("reading does not panic")

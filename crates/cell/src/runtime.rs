@@ -108,6 +108,20 @@ impl Shared {
     }
 }
 
+/// A thread that panics takes the cell with it: nobody waits for ever, and nothing goes on half.
+struct Guard {
+    name: &'static str,
+    shared: Arc<Shared>,
+}
+
+impl Drop for Guard {
+    fn drop(&mut self) {
+        if std::thread::panicking() {
+            self.shared.fail(&format!("the {} panicked", self.name));
+        }
+    }
+}
+
 /// A running cell.
 pub struct Cell {
     shared: Arc<Shared>,
@@ -141,9 +155,14 @@ impl Cell {
         let (to_writer, from_decider) = sync_channel::<Batchful>(1);
         let (to_publisher, from_writer) = sync_channel::<Batchful>(4);
         let (give_back, reuse) = sync_channel::<Batchful>(8);
-        let run = |name: &str, body: Box<dyn FnOnce() + Send>| {
+        let run = |name: &'static str, body: Box<dyn FnOnce() + Send>| {
+            let guard = Guard { name, shared: Arc::clone(&shared) };
             let thread = std::thread::Builder::new().name(name.to_owned());
-            thread.spawn(body).expect("the system can start a thread")
+            let guarded = move || {
+                let _guard = guard;
+                body();
+            };
+            thread.spawn(guarded).expect("the system can start a thread")
         };
         let on = || Arc::clone(&shared);
         let threads = vec![

@@ -9,7 +9,6 @@ mod tenancy;
 mod timers;
 
 use crate::command::{Claim, Command, Request};
-use crate::lease::NONE;
 use crate::refusal::Refusal;
 use crate::state::State;
 use leasehold_model::body::{self, Body, Genesis, Started};
@@ -77,33 +76,9 @@ impl Engine {
         &self.state
     }
 
-    /// Fetches what the coming requests will touch into the cache. Each decision alone would wait
-    /// for memory several times over; here the waits of many requests overlap. Decides nothing, and
-    /// may be left out.
+    /// Fetches what the coming requests will touch into the cache. Decides nothing, and may be left out.
     pub fn warm<'r>(&self, requests: impl Iterator<Item = &'r Request>) {
-        let leases = &self.state.leases;
-        let mut seen = 0u64;
-        let mut neighbours: SmallVec<[u32; 64]> = SmallVec::new();
-        for request in requests {
-            if let Some(claim) = &request.claim {
-                seen += u64::from(self.state.claims.touch(claim.scope));
-            }
-            let (lease, ends) = match &request.command {
-                Command::Renew(renewals) => (renewals.first().map(|one| one.lease), false),
-                Command::Release(releases) => (releases.first().map(|one| one.lease), true),
-                _ => (None, false),
-            };
-            if let Some(lease) = lease.and_then(|lease| leases.get(lease)) {
-                seen += lease.expires_at.0 ^ lease.devices;
-                if ends {
-                    neighbours.extend([lease.node_next, lease.node_prev].into_iter().filter(|slot| *slot != NONE));
-                }
-            }
-        }
-        for slot in neighbours {
-            seen += u64::from(leases.at(slot).node_next);
-        }
-        std::hint::black_box(seen);
+        self.state.warm_requests(requests);
     }
 
     fn seal(&mut self, record: &Record, scope: Option<u128>, out: &mut Batch) {

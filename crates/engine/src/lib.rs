@@ -17,6 +17,7 @@ mod refusal;
 mod snapshot;
 mod state;
 mod timer;
+mod warm;
 
 pub use command::{Command, Request};
 pub use decide::{Decided, Engine};

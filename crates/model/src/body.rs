@@ -631,6 +631,7 @@ macro_rules! kinds {
                 }
             }
 
+            #[inline]
             pub(crate) fn get(kind: u32, r: &mut Reader<'_>) -> Result<Self, DecodeError> {
                 match kind {
                     $($code => {

@@ -303,6 +303,7 @@ impl RawRecord<'_> {
         record_hash(self.bytes)
     }
     /// Strict: the bytes are the one encoding of the record, to the last.
+    #[inline]
     pub fn decode(&self) -> Result<Record, DecodeError> {
         let record = Record::get(&mut self.after_link()?)?;
         if record.signers.len() * SIGNATURE_BYTES != self.signatures.len() {

@@ -193,6 +193,9 @@ impl Record {
     }
 
     /// Decodes the hashed bytes that follow the previous record's hash; they must end with it.
+    ///
+    /// Inlined: a record is large, and every return by value would copy it.
+    #[inline(always)]
     pub fn get(r: &mut Reader<'_>) -> Result<Self, DecodeError> {
         let sequence = r.varint()?;
         let stamp = Instant::get(r)?;

@@ -27,9 +27,25 @@ impl State {
     /// Folds one record. After an error the state must be thrown away: the journal and this
     /// program do not agree.
     pub fn apply(&mut self, record: &Record) -> Result<(), FoldError> {
-        let claim = record.idempotency.as_ref().filter(|_| !self.for_readers);
-        let scope = claim.map(|c| claim_scope(c.owner, record.identity.token, &c.key));
+        let scope = if self.for_readers { None } else { Self::scope_of(record) };
         self.apply_claimed(record, scope)
+    }
+
+    /// The scope of a record's idempotency key: the costly part of folding it, which a replay
+    /// leaves to another thread.
+    pub fn scope_of(record: &Record) -> Option<u128> {
+        record.idempotency.as_ref().map(|c| claim_scope(c.owner, record.identity.token, &c.key))
+    }
+
+    /// Folds many records, each with its [`Self::scope_of`].
+    pub fn apply_many(&mut self, records: &[(Record, Option<u128>)]) -> Result<(), FoldError> {
+        for some in records.chunks(32) {
+            self.warm_records(some);
+            for (record, scope) in some {
+                self.apply_claimed(record, scope.filter(|_| !self.for_readers))?;
+            }
+        }
+        Ok(())
     }
 
     /// The same, where the scope of the record's idempotency key is known already.

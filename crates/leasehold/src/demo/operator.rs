@@ -100,9 +100,11 @@ fn act(scene: &Scene, command: Command, text: &str) {
     }
 }
 
-/// The longest-held gang on the big GPUs that nobody is taking away yet.
+/// The largest gang on the big GPUs whose holder has reported, so it is alive; of several, the youngest.
 fn victim(state: &State) -> Option<&Lease> {
-    state.leases().into_iter().find(|lease| lease.phase == Phase::Active && lease.class == H100 && lease.gang_len > 1)
+    let gang = |lease: &&Lease| lease.phase == Phase::Active && lease.class == H100 && lease.gang_len > 1;
+    let alive = |lease: &&Lease| lease.reported_to > lease.granted_at;
+    state.leases().into_iter().filter(gang).filter(alive).max_by_key(|lease| (lease.quanta, lease.number))
 }
 
 fn revoke(scene: &Scene, grace: Option<Span>) {

@@ -1,11 +1,14 @@
 //! Running the real binary and looking at what it says.
 #![allow(dead_code, reason = "each test binary uses its part")]
 
+use rustix::process::{Pid, Signal, kill_process};
 use serde_json::Value;
 use std::ffi::OsStr;
 use std::fs;
 use std::path::Path;
 use std::process::{Command, Stdio};
+use std::sync::mpsc::{RecvTimeoutError, channel};
+use std::time::Duration;
 
 pub(crate) const BINARY: &str = env!("CARGO_BIN_EXE_leasehold");
 
@@ -31,10 +34,28 @@ impl Said {
     }
 }
 
+/// No command of these tests takes nearly as long: one that does hangs, and is ended so that it can be told.
+const PATIENCE: Duration = Duration::from_secs(60);
+
 pub(crate) fn leasehold<S: AsRef<OsStr>>(args: impl IntoIterator<Item = S>) -> Said {
-    let output = Command::new(BINARY).args(args).stdin(Stdio::null()).output().expect("the binary runs");
+    let mut command = Command::new(BINARY);
+    command.args(args).stdin(Stdio::null()).stdout(Stdio::piped()).stderr(Stdio::piped());
+    let child = command.spawn().expect("the binary runs");
+    let id = Pid::from_child(&child);
+    let (ended, watched) = channel::<()>();
+    let watchdog = std::thread::spawn(move || {
+        if watched.recv_timeout(PATIENCE) == Err(RecvTimeoutError::Timeout) {
+            // It may have ended just now.
+            let _ = kill_process(id, Signal::KILL);
+        }
+    });
+    let output = child.wait_with_output().expect("it ends");
+    drop(ended);
+    watchdog.join().expect("the watchdog ends");
     let text = |bytes: Vec<u8>| String::from_utf8(bytes).expect("it speaks UTF-8");
-    Said { code: output.status.code().expect("it ended by itself"), out: text(output.stdout), err: text(output.stderr) }
+    let (out, err) = (text(output.stdout), text(output.stderr));
+    let code = output.status.code().unwrap_or_else(|| panic!("{command:?} did not end by itself: {err}"));
+    Said { code, out, err }
 }
 
 /// A command line written as one: words are parted by spaces, `{}` stands for the path.

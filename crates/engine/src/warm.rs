@@ -1,0 +1,84 @@
+//! Fetching what is about to be touched into the cache.
+//!
+//! With a million leases each step waits for memory several times over. Looked up together, the
+//! waits of many steps overlap. Nothing is decided or changed here, and it may be left out.
+
+use crate::command::{Command, Request};
+use crate::lease::NONE;
+use crate::state::State;
+use leasehold_model::{Body, LeaseNo, Record};
+use smallvec::SmallVec;
+
+struct Warmth<'s> {
+    state: &'s State,
+    neighbours: SmallVec<[u32; 64]>,
+    seen: u64,
+}
+
+impl<'s> Warmth<'s> {
+    fn of(state: &'s State) -> Self {
+        Self { state, neighbours: SmallVec::new(), seen: 0 }
+    }
+
+    /// Keeps the compiler from leaving the look-up out.
+    fn see(&mut self, value: u64) {
+        self.seen ^= value;
+    }
+
+    fn claim(&mut self, scope: u128) {
+        self.see(u64::from(self.state.claims.touch(scope)));
+    }
+
+    /// A lease that is about to change, or to end and leave its neighbours on the node behind.
+    fn lease(&mut self, lease: Option<LeaseNo>, ends: bool) {
+        let Some(lease) = lease.and_then(|lease| self.state.leases.get(lease)) else { return };
+        self.see(lease.expires_at.0 ^ lease.devices);
+        if ends {
+            self.neighbours.extend([lease.node_next, lease.node_prev].into_iter().filter(|slot| *slot != NONE));
+        }
+    }
+}
+
+impl Drop for Warmth<'_> {
+    fn drop(&mut self) {
+        for slot in &self.neighbours {
+            self.seen ^= u64::from(self.state.leases.at(*slot).node_next);
+        }
+        std::hint::black_box(self.seen);
+    }
+}
+
+impl State {
+    /// Before requests are decided.
+    pub(crate) fn warm_requests<'r>(&self, requests: impl Iterator<Item = &'r Request>) {
+        let mut warmth = Warmth::of(self);
+        for request in requests {
+            if let Some(claim) = &request.claim {
+                warmth.claim(claim.scope);
+            }
+            match &request.command {
+                Command::Renew(renewals) => warmth.lease(renewals.first().map(|one| one.lease), false),
+                Command::Release(releases) => warmth.lease(releases.first().map(|one| one.lease), true),
+                _ => {}
+            }
+        }
+    }
+
+    /// Before records are folded; `scopes` are those of their idempotency keys.
+    pub(crate) fn warm_records(&self, records: &[(Record, Option<u128>)]) {
+        let mut warmth = Warmth::of(self);
+        for (record, scope) in records {
+            scope.iter().for_each(|scope| warmth.claim(*scope));
+            match &record.body {
+                Body::Renewed(renewed) => warmth.lease(renewed.renewals.first().map(|one| one.lease), false),
+                Body::Released(released) => warmth.lease(released.leases.leases().next(), true),
+                Body::Expired(expired) => warmth.lease(expired.leases.0.first().copied(), true),
+                _ => {}
+            }
+        }
+        // As many old keys will be forgotten as new ones come in.
+        for claimed in self.claims.in_order().take(records.len()) {
+            warmth.claim(claimed.scope);
+        }
+    }
+}
