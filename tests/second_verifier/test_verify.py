@@ -396,7 +396,7 @@ class Rearranged(Case):
         j = fx.small_journal()
         other = Rec(48, leases(99), T0 + 50)
         self.rewrite(j, lambda f: f.__setitem__(1, other.frame(other.hashed(j.hashes[4], 5))))
-        self.bad("does not link", sequence=6, segment=2)
+        self.bad("altered", sequence=5, segment=2)
 
     def test_swapped_segments_and_missing_segment(self) -> None:
         j = fx.small_journal(12)
@@ -847,7 +847,7 @@ class Form(Case):
 
         for tail, why in ((raw(b"".join(frames), 3), "belong to no record"), (raw(b"".join(frames), 5), "ends early"),
                           (raw(b"".join(frames) + b"\0", 4), "belong to no record"),
-                          (raw(b"", 0), "anchor knows"), (raw(b"".join(frames), 65_537), "anchor knows"),
+                          (raw(b"", 0), "batch of 0"), (raw(b"".join(frames), 65_537), "batch of 65537"),
                           (raw(struct.pack("<I", 31 * 4) + bytes(31), 1), "frame of 31"),
                           (raw(struct.pack("<I", 262_145 * 4) + bytes(262_145), 1), "frame of 262145"),
                           (raw(struct.pack("<I", 40 * 4 + 3) + bytes(300), 1), "3 signatures"),
@@ -873,7 +873,17 @@ class Form(Case):
             self.bad(why)
         j.write(self.data)
         fx.put(self.data / "journal" / "00000009.tree", good)
-        self.bad("belongs to no segment")
+        self.bad("was cut: 00000009.tree")
+        j.write(self.data)
+        put = lambda number: fx.put(self.data / "journal" / f"{number:08}.tree", good)
+        put(1)
+        self.bad("nothing lies before")
+        j.write(self.data, unbegun=True)
+        put(4)
+        self.bad("was cut: 00000004.tree")
+        j.write(self.data)
+        put(0)
+        self.ok()
 
 
 class CommandLine(Case):

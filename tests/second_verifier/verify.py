@@ -494,8 +494,8 @@ def sealed_lines(raw: bytes, first: str) -> tuple[list[str], Checkpoint]:
     except UnicodeDecodeError:
         raise Malformed("not UTF-8") from None
     if lines[0] != first:
-        newer = re.fullmatch(re.escape(first[:-1]) + "[2-9]|[1-9][0-9]+", lines[0])
-        raise (NewerFormat if newer else Malformed)(f"begins with {lines[0][:40]!r}, not {first!r}")
+        newer = re.fullmatch(re.escape(first[:-1]) + "(?:[2-9]|[1-9][0-9]+)", lines[0])
+        raise (NewerFormat if newer else Malformed)(f"begins with {lines[0][:40]!r}, not {first!r} (another format version?)")
     if not mark:
         raise Malformed("no `checkpoint` line")
     return lines[1:], Checkpoint.parse(note)
@@ -719,6 +719,8 @@ class Verifier:
         if self.anchor.origin != self.trust.origin:
             raise Bad(f"the anchor is of {self.anchor.origin!r}, not {self.trust.origin!r}", file="anchor")
         numbers = sorted(self.folder.segments)
+        if not (self.anchor_path.parent / "journal").is_dir():
+            raise Bad("there is no journal folder")
         for a, b in zip(numbers, numbers[1:]):
             if b != a + 1:
                 raise Bad(f"segment {a + 1} is missing", segment=a + 1)
@@ -778,6 +780,8 @@ class Verifier:
 
     def check_trees(self, number: int) -> None:
         for path in self.folder.trees.get(number, []):
+            if number == 1:
+                raise Bad("nothing lies before the first segment; it has no tree file", segment=1, file=path.name)
             tree = read_tree(path)
             if (tree.size, tree.head, tree.parts) != (self.tree.size, self.head, self.tree.parts):
                 raise Bad(f"{path.name} describes another journal than the {self.tree.size} records before its segment",
@@ -786,7 +790,6 @@ class Verifier:
 
     def walk(self, number: int, data: bytes, last: bool) -> None:
         end = len(data.rstrip(b"\0"))  # only zeroes after this
-        self.first_link(data)
         at = self.header(number, data, last)
         if at is None:
             return
@@ -837,6 +840,7 @@ class Verifier:
             self.fail(f"segment says that it is number {named}", 12)
         if int.from_bytes(h[16:24], "little") != self.tree.size:
             self.fail(f"segment begins with record {int.from_bytes(h[16:24], 'little')}, not {self.tree.size}", 16)
+        self.first_link(data)
         if h[24:56] != self.head:
             self.fail("segment does not link to the record before it", 24)
         if h[56:88] != sha256(self.trust.origin.encode()):
@@ -847,9 +851,14 @@ class Verifier:
 
     def first_link(self, data: bytes) -> None:
         """If the first record of a segment shows that the one before it was altered, that is what is wrong first."""
-        frame, = first_frame(data, SEGMENT_HEADER)
-        if self.tree.size > self.first and frame and frame.hashed[:32] != self.head:
-            self.broken_link(frame, None)
+        batch = sealed_batch(data, SEGMENT_HEADER)
+        try:
+            frames = list(frames_of(*batch, SEGMENT_HEADER + BATCH_HEADER)) if batch else []
+            if frames and self.tree.size > self.first and decode_record(frames[0].hashed).sequence == self.tree.size:
+                if frames[0].hashed[:32] != self.head:
+                    self.broken_link(frames[0], frames[1] if len(frames) > 1 else None)
+        except Malformed:
+            pass  # it will be said in its place
 
     def broken_link(self, frame: Frame, later: Optional[Frame]) -> NoReturn:
         """Of two neighbours that do not fit, the one that does not fit its other neighbour either was altered."""
