@@ -1,0 +1,325 @@
+//! The running cell: what callers and readers may rely on.
+
+use leasehold_cell::{
+    Cell, CellOptions, Clock, Inbox, ManualClock, Reply, StartError, StartOptions, Submission, take_snapshot,
+};
+use leasehold_engine::command::{PutClass, PutNode, PutPool, PutProject, PutTenant, ReleaseOne, RequestLease};
+use leasehold_engine::{Command, Refusal, Request, State};
+use leasehold_journal::{FileJournal, Head, Journal, Keys, MemoryJournal, Options, RealDisk};
+use leasehold_model::body::PerPriority;
+use leasehold_model::{
+    Body, ClassNo, ClassSpec, Identity, Instant, LeaseNo, Name, NodeNo, PoolNo, Priority, ProjectNo, Quanta,
+    ResourceKind, Span, Strategy, TeardownMode, TenantNo,
+};
+use std::collections::VecDeque;
+use std::path::Path;
+use std::sync::{Arc, Mutex};
+
+const START: Instant = Instant::from_secs(1_767_225_600);
+
+fn name(text: &str) -> Name {
+    Name::new(text).expect("a valid name")
+}
+
+fn keys() -> Arc<Keys> {
+    Arc::new(Keys::new("cell.example", &[5; 32]).expect("a valid origin"))
+}
+
+fn options() -> CellOptions {
+    CellOptions::new(StartOptions::new(name("cell test"), keys().public_keys()[0]))
+}
+
+fn memory() -> Arc<dyn Journal> {
+    let journal = MemoryJournal::new(keys());
+    journal.prepare().expect("there is room");
+    Arc::new(journal)
+}
+
+fn start(journal: Arc<dyn Journal>, clock: &Arc<ManualClock>) -> Cell {
+    Cell::start(journal, clock.clone(), options()).expect("the cell starts").0
+}
+
+/// One class, one pool, one node of four cores, one tenant with a project.
+fn settle(cell: &Cell, teardown: TeardownMode) {
+    let spec = ClassSpec {
+        name: name("cpu"),
+        kind: ResourceKind::Cpu,
+        tier: None,
+        quanta_per_unit: 1000,
+        premium: false,
+    };
+    let world = [
+        Command::PutClass(PutClass { class: None, spec }),
+        Command::PutPool(PutPool {
+            pool: None,
+            name: name("main"),
+            strategy: Strategy::Spread,
+            ttl_max: PerPriority::default(),
+            lifetime_max: PerPriority::default(),
+            grace: None,
+        }),
+        Command::PutNode(PutNode {
+            node: None,
+            name: name("node-0"),
+            pool: PoolNo(0),
+            rack: None,
+            zone: None,
+            labels: vec![],
+            teardown,
+            capacity: vec![(ClassNo(0), Quanta(4000))],
+        }),
+        Command::PutTenant(PutTenant {
+            tenant: None,
+            name: name("physics"),
+            accounting_tag: None,
+            max_priority: Priority::Standard,
+            max_evicted_quanta_per_hour: None,
+        }),
+        Command::PutProject(PutProject { project: None, tenant: TenantNo(0), name: name("atlas") }),
+    ];
+    for command in world {
+        let reply = cell.operate(command);
+        assert!(matches!(reply, Reply::Sealed { .. }), "{reply:?}");
+    }
+}
+
+fn physics() -> Identity {
+    Identity { tenant: Some(TenantNo(0)), project: Some(ProjectNo(0)), ..Identity::default() }
+}
+
+fn ask(quanta: u64, ttl_secs: u64) -> Command {
+    Command::Request(RequestLease::of(ClassNo(0), Quanta(quanta), Span::from_secs(ttl_secs)))
+}
+
+fn granted(reply: &Reply) -> LeaseNo {
+    match reply.records().first().map(|record| &record.body) {
+        Some(Body::Granted(granted)) => granted.first_lease,
+        other => panic!("not a grant: {other:?}"),
+    }
+}
+
+fn file(folder: &Path, segment_bytes: u64, clock: &ManualClock) -> Arc<dyn Journal> {
+    let options = Options { segment_bytes, index_bytes: 4096 };
+    let disk = Arc::new(RealDisk::new(folder));
+    let journal = match FileJournal::open(disk.clone(), options, keys(), clock.wall()) {
+        Ok((journal, _)) => journal,
+        Err(_) => FileJournal::create(disk, options, keys(), clock.wall()).expect("a journal can be made"),
+    };
+    Arc::new(journal)
+}
+
+#[test]
+fn a_caller_reads_what_it_wrote_and_the_journal_has_it() {
+    let clock = Arc::new(ManualClock::at(START));
+    let journal = memory();
+    let cell = start(journal.clone(), &clock);
+    settle(&cell, TeardownMode::Immediate);
+    let reply = cell.call(Request::new(physics(), ask(1000, 60)));
+    let lease = granted(&reply);
+    assert!(cell.now().read(|state| state.lease(lease).is_some()), "visible when answered");
+    assert!(journal.head().size > reply.records()[0].sequence, "durable when answered");
+    let denied = cell.call(Request::new(physics(), ask(4000, 60)));
+    assert!(matches!(denied.records()[0].body, Body::Denied(_)), "{denied:?}");
+    let refused = cell.call(Request::new(physics(), ask(0, 60)));
+    assert_eq!(refused, Reply::Refused(Refusal::ZeroQuantity { class: ClassNo(0) }));
+    cell.stop().expect("a clean stop");
+}
+
+#[test]
+fn the_same_key_gets_the_same_answer_also_after_a_restart() {
+    let folder = tempfile::tempdir().expect("a folder");
+    let clock = Arc::new(ManualClock::at(START));
+    let request = Request::once(physics(), ask(1000, 60), b"order-1").expect("a valid key");
+    let first = {
+        let cell = start(file(folder.path(), 4 << 20, &clock), &clock);
+        settle(&cell, TeardownMode::Immediate);
+        let first = cell.call(request.clone());
+        let again = cell.call(request.clone());
+        assert_eq!(again, Reply::Repeated { records: first.records().into() });
+        cell.stop().expect("a clean stop");
+        first
+    };
+    let cell = start(file(folder.path(), 4 << 20, &clock), &clock);
+    assert_eq!(cell.call(request), Reply::Repeated { records: first.records().into() });
+    let other = Request::once(physics(), ask(2000, 60), b"order-1").expect("a valid key");
+    assert!(matches!(cell.call(other), Reply::Refused(Refusal::IdempotencyMismatch { .. })));
+}
+
+#[test]
+fn a_restart_goes_on_from_the_snapshot() {
+    let folder = tempfile::tempdir().expect("a folder");
+    let clock = Arc::new(ManualClock::at(START));
+    let digest = {
+        let journal = file(folder.path(), 4 << 20, &clock);
+        let cell = start(journal.clone(), &clock);
+        settle(&cell, TeardownMode::Immediate);
+        for _ in 0..20 {
+            cell.call(Request::new(physics(), ask(100, 600)));
+        }
+        journal.checkpoint(clock.wall()).expect("what was appended reads back");
+        assert!(take_snapshot(&*journal).expect("a snapshot can be taken").is_some());
+        assert!(take_snapshot(&*journal).expect("nothing is wrong").is_none(), "nothing new since");
+        cell.call(Request::new(physics(), ask(100, 600)));
+        cell.stop().expect("a clean stop");
+        let mut state = State::new();
+        leasehold_cell::replay(&*journal, &mut state, Head::EMPTY).expect("the journal replays");
+        state.digest()
+    };
+    let journal = file(folder.path(), 4 << 20, &clock);
+    let (cell, opened) = Cell::start(journal.clone(), clock, options()).expect("the cell starts");
+    assert!(opened.snapshot_size > 0 && opened.replayed <= 3, "{opened:?}");
+    assert_eq!(cell.now().read(State::live_leases), 21);
+    drop(cell);
+    // Up to the second `started` record the fold is what it was.
+    let mut state = State::new();
+    leasehold_cell::replay(&*journal, &mut state, Head::EMPTY).expect("the journal replays");
+    assert_ne!(state.digest(), digest, "a restart is sealed");
+    assert_eq!(state.epoch(), 2);
+}
+
+#[test]
+fn a_deadline_is_kept_by_the_clock_alone() {
+    let clock = Arc::new(ManualClock::at(START));
+    let cell = start(memory(), &clock);
+    settle(&cell, TeardownMode::Immediate);
+    let lease = granted(&cell.call(Request::new(physics(), ask(1000, 60))));
+    clock.advance(Span::from_secs(61));
+    let one = ReleaseOne { lease, activity: None };
+    let release = Request::new(physics(), Command::Release(smallvec::smallvec![one]));
+    let at = Instant(START.0 + Span::from_secs(60).0);
+    assert_eq!(cell.call(release), Reply::Refused(Refusal::LeaseExpired { lease, at }), "granted for 60 s: ends at 60 s");
+}
+
+#[test]
+fn a_silent_node_is_lost_as_of_its_last_word_and_returns_with_its_next() {
+    let clock = Arc::new(ManualClock::at(START));
+    let cell = start(memory(), &clock);
+    settle(&cell, TeardownMode::Confirmed);
+    let lease = granted(&cell.call(Request::new(physics(), ask(1000, 3600))));
+    clock.advance(Span::from_secs(10));
+    cell.node_seen(NodeNo(0));
+    // Any answered command shows that the heartbeat before it was taken.
+    cell.call(Request::new(physics(), ask(1, 60)));
+    clock.advance(Span::from_secs(61));
+    while !cell.now().read(|state| state.node(NodeNo(0)).is_some_and(|node| node.lost)) {
+        cell.call(Request::new(physics(), ask(1, 60)));
+    }
+    let ended = cell.now().read(|state| state.lease(lease).expect("not torn down yet").ended_at);
+    assert_eq!(ended, Instant(START.0 + Span::from_secs(10).0), "billed up to when the node was last seen");
+    cell.node_seen(NodeNo(0));
+    while cell.now().read(|state| state.node(NodeNo(0)).is_some_and(|node| node.lost)) {
+        cell.call(Request::new(physics(), ask(1, 60)));
+    }
+}
+
+#[test]
+fn a_full_journal_is_said_and_survived() {
+    let clock = Arc::new(ManualClock::at(START));
+    // Two segments' worth of room, and a headroom that leaves nothing of it.
+    let mut options = options();
+    let journal = memory();
+    options.start.headroom_bytes = journal.room() - 2000;
+    let (cell, _) = Cell::start(journal, clock, options).expect("the cell starts");
+    let mut replies = Vec::new();
+    for i in 0..40 {
+        let spec = ClassSpec {
+            name: name(&format!("class-{i}")),
+            kind: ResourceKind::Cpu,
+            tier: None,
+            quanta_per_unit: 1,
+            premium: false,
+        };
+        replies.push(cell.operate(Command::PutClass(PutClass { class: None, spec })));
+    }
+    assert!(matches!(replies[0], Reply::Sealed { .. }), "{:?}", replies[0]);
+    let full = replies.iter().filter(|reply| **reply == Reply::JournalFull).count();
+    assert!(full > 0 && cell.failure().is_none(), "the journal filled up, and nothing broke");
+    let sealed = replies.len() - full;
+    assert_eq!(cell.now().read(|state| state.classes().count()), sealed, "reads go on, and show what was sealed");
+}
+
+#[test]
+fn too_many_requests_are_turned_away_and_the_rest_is_answered_in_order() {
+    let clock = Arc::new(ManualClock::at(START));
+    let mut options = options();
+    options.requests_max = 50;
+    let (cell, _) = Cell::start(memory(), clock, options).expect("the cell starts");
+    let inbox = Arc::new(Inbox::new());
+    let heartbeat = || Request::new(Identity::default(), Command::Heartbeat(leasehold_engine::command::Nothing {}));
+    cell.submit((0..1000).map(|tag| Submission { request: heartbeat(), to: inbox.clone(), tag }));
+    let mut replies = VecDeque::new();
+    while replies.len() < 1000 {
+        inbox.take(&mut replies);
+    }
+    let (busy, sealed): (Vec<_>, Vec<_>) = replies.into_iter().partition(|(_, reply)| *reply == Reply::Busy);
+    assert_eq!(busy.len(), 950);
+    let tags: Vec<u64> = sealed.iter().map(|(tag, _)| *tag).collect();
+    assert_eq!(tags, (0..50).collect::<Vec<u64>>(), "those accepted were answered in order");
+}
+
+#[test]
+fn a_clock_that_went_back_is_refused_until_someone_accepts_it() {
+    let folder = tempfile::tempdir().expect("a folder");
+    let clock = Arc::new(ManualClock::at(START));
+    start(file(folder.path(), 4 << 20, &clock), &clock).stop().expect("a clean stop");
+    for (wall, fits) in [
+        (Instant(START.0 - 1), false),
+        (START, true),
+        (Instant(START.0 + Span::from_secs(7 * 86_400).0), true),
+        (Instant(START.0 + 20 * Span::from_secs(86_400).0), false),
+    ] {
+        clock.set_wall(wall);
+        let folder_copy = tempfile::tempdir().expect("a folder");
+        copy(folder.path(), folder_copy.path());
+        let tried = Cell::start(file(folder_copy.path(), 4 << 20, &clock), clock.clone(), options());
+        match tried {
+            Ok(_) => assert!(fits, "{wall} was accepted"),
+            Err(error) => {
+                assert!(!fits && matches!(error, StartError::Clock { .. }), "{wall}: {error}");
+                let mut accepting = options();
+                accepting.start.accept_clock = true;
+                let (cell, _) = Cell::start(file(folder_copy.path(), 4 << 20, &clock), clock.clone(), accepting)
+                    .expect("it starts when it is told to");
+                let sealed = cell.journal().record(cell.now().read(State::size) - 1).expect("it can be read");
+                let record = sealed.expect("it is there").decode().expect("it decodes");
+                let Body::Started(started) = record.body else { panic!("not a start: {record:?}") };
+                assert_eq!(started.clock_accepted.map(|accepted| accepted.wall_clock), Some(wall), "and that is sealed");
+            }
+        }
+    }
+}
+
+fn copy(from: &Path, to: &Path) {
+    for entry in std::fs::read_dir(from).expect("a folder") {
+        let entry = entry.expect("an entry");
+        let target = to.join(entry.file_name());
+        if entry.file_type().expect("a type").is_dir() {
+            std::fs::create_dir(&target).expect("a folder can be made");
+            copy(&entry.path(), &target);
+        } else {
+            std::fs::copy(entry.path(), target).expect("a file can be copied");
+        }
+    }
+}
+
+#[test]
+fn a_stopped_journal_stops_the_cell_and_says_why_once() {
+    let clock = Arc::new(ManualClock::at(START));
+    let journal = memory();
+    let told: Arc<Mutex<Vec<String>>> = Arc::default();
+    let mut options = options();
+    let list = told.clone();
+    options.on_failure = Arc::new(move |why| list.lock().expect("a list").push(why.to_owned()));
+    let (cell, _) = Cell::start(journal.clone(), clock.clone(), options).expect("the cell starts");
+    settle(&cell, TeardownMode::Immediate);
+    // Closing it under the cell is as good as a failed disk: every later append fails.
+    journal.close(clock.wall()).expect("it closes");
+    let reply = cell.call(Request::new(physics(), ask(1000, 60)));
+    assert!(matches!(reply, Reply::Stopped | Reply::JournalFull), "{reply:?}");
+    if reply == Reply::Stopped {
+        assert_eq!(told.lock().expect("a list").len(), 1);
+        assert!(cell.failure().is_some());
+        assert_eq!(cell.call(Request::new(physics(), ask(1000, 60))), Reply::Stopped, "and it stays stopped");
+        assert!(cell.stop().is_err());
+    }
+}
