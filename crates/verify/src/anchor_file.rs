@@ -80,21 +80,24 @@ enum Slot {
 
 impl Slot {
     fn read(bytes: &[u8]) -> Self {
-        let end = bytes.iter().rposition(|b| *b != 0).map_or(0, |at| at + 1);
-        if end == 0 {
+        let written = without_padding(bytes);
+        if written.is_empty() {
             return Self::Unwritten;
         }
-        let Ok(text) = std::str::from_utf8(&bytes[..end]) else {
+        let Ok(text) = std::str::from_utf8(written) else {
             return Self::Damaged;
         };
         match (Anchor::parse(text), version(text, "leasehold-anchor")) {
-            _ if bytes.len() != SLOT_BYTES => Self::Damaged,
             (Some(anchor), _) => Self::Good(Box::new(anchor)),
             // A whole text of a later version is not damage; half of one might be anything.
             (None, Some(version)) if version > 1 && before_end(text).is_some() => Self::NewerFormat(version),
             (None, _) => Self::Damaged,
         }
     }
+}
+
+fn without_padding(slot: &[u8]) -> &[u8] {
+    &slot[..slot.iter().rposition(|b| *b != 0).map_or(0, |at| at + 1)]
 }
 
 pub(crate) fn read_anchor(bytes: &[u8]) -> AnchorFile {
@@ -104,8 +107,10 @@ pub(crate) fn read_anchor(bytes: &[u8]) -> AnchorFile {
     let (first, second) = bytes.split_at(bytes.len().min(SLOT_BYTES));
     match (Slot::read(first), Slot::read(second)) {
         (Slot::NewerFormat(version), _) | (_, Slot::NewerFormat(version)) => AnchorFile::NewerFormat(version),
-        (Slot::Good(a), Slot::Good(b)) if a.counter == b.counter => {
-            AnchorFile::Bad("its two slots bear the same counter")
+        (Slot::Good(a), Slot::Good(b))
+            if a.counter == b.counter && without_padding(first) != without_padding(second) =>
+        {
+            AnchorFile::Bad("its two slots bear the same counter and differ")
         }
         (Slot::Good(a), Slot::Good(b)) => {
             AnchorFile::Good { anchor: if a.counter > b.counter { a } else { b }, slot_damaged: false }

@@ -131,6 +131,8 @@ impl<'a> Walk<'a> {
         }
         let this = Linked { place, stamp: record.stamp, link: raw.prev_hash(), hash };
         if let Some(before) = &self.checked.last {
+            // Before it is checked: if it does not fit, that says something of the first record.
+            self.checked.second_link.get_or_insert(this.link);
             check_follows(before, &this, || link_of_next(later, after))?;
         }
         if !record.signers.is_empty() || !raw.signatures.is_empty() {
@@ -145,11 +147,7 @@ impl<'a> Walk<'a> {
 
     #[inline]
     fn push(&mut self, this: Linked) {
-        match (&self.checked.first, self.checked.second_link) {
-            (None, _) => self.checked.first = Some(this),
-            (Some(_), None) => self.checked.second_link = Some(this.link),
-            _ => {}
-        }
+        self.checked.first.get_or_insert(this);
         self.checked.last = Some(this);
         self.run.push(leaf_hash(&this.hash));
         self.sequence += 1;
@@ -239,6 +237,9 @@ fn check_signatures(record: &Record, raw: RawRecord<'_>, this: &Linked) -> Resul
 
 fn key_event(record: &Record, place: Place) -> Result<Option<KeyEvent>, Flaw> {
     match &record.body {
+        Body::Genesis(_) if record.continues => {
+            Err(place.flaw(Why::BadGenesis("it says that it continues the record before it, and there is none")))
+        }
         Body::Genesis(genesis) if place.sequence == 0 => Ok(Some(KeyEvent::Genesis(Box::new(genesis.clone())))),
         Body::Genesis(_) => Err(place.flaw(Why::BadGenesis("a second genesis record"))),
         _ if place.sequence == 0 => Err(place.flaw(Why::BadGenesis("the first record is not a genesis record"))),

@@ -64,17 +64,25 @@ impl<'a> KeyHistory<'a> {
         let old_key = in_force.ok_or(Why::BadRotation("the old key is not the one in force"))?.id();
         let key = VerifierKey::new(self.trust.origin(), new_key)
             .map_err(|_| Why::BadRotation("the new key is not a usable key"))?;
+        if key.id() == old_key {
+            return Err(Why::BadRotation("the new key is the old one"));
+        }
         self.rotations.push(Rotation { sequence, old_key, new_key: key.id() });
         self.enforce(key);
         Ok(())
     }
 
+    /// The keys that may sign a checkpoint of the size reached so far. Before the first record none is in force yet;
+    /// the trust file's keys are all there is.
+    pub(crate) fn may_sign(&self) -> &[VerifierKey] {
+        self.in_force.as_ref().map_or(self.trust.keys(), std::slice::from_ref)
+    }
+
     /// Believes a checkpoint of the size reached so far, if the key in force signed it.
     pub(crate) fn open(&self, note: &Note, document: Document) -> Result<Checkpoint, Why> {
-        // Before the first record none is in force yet; the trust file's keys are all there is.
-        let keys = self.in_force.as_ref().map_or(self.trust.keys(), std::slice::from_ref);
         let in_force = self.in_force.as_ref().map(VerifierKey::id);
-        Checkpoint::open_note(note, keys, self.trust.origin()).map_err(|error| why_not(error, document, in_force))
+        Checkpoint::open_note(note, self.may_sign(), self.trust.origin())
+            .map_err(|error| why_not(error, document, in_force))
     }
 }
 

@@ -128,8 +128,18 @@ fn finish(
     joiner.settle()?;
     let records = joiner.size();
     let last_begun = segments.files[..segments.begun].last().map_or(0, |file| file.number);
-    // A tree file is written when its segment holds a record: if it is here, the segment was.
-    if let Some(number) = segments.trees.keys().find(|number| **number > last_begun) {
+    // Those that were not begun are numbered on: if one is missing, it was not empty.
+    for (number, file) in (last_begun + 1..).zip(&segments.files[segments.begun..]) {
+        if file.number != number {
+            return Err(Failure::new(Why::MissingSegment(number)).into());
+        }
+    }
+    // A tree file is written when its segment holds a record: if it is here, the segment was, with its header.
+    let last_whole = match torn_tail {
+        Some(TornTail { segment, offset: 0, .. }) => segment - 1,
+        _ => last_begun,
+    };
+    if let Some(number) = segments.trees.keys().find(|number| **number > last_whole) {
         let ahead = read_trees(segments, *number)?.iter().map(|tree| tree.tree.size()).max();
         return Err(Failure::new(match ahead {
             Some(tree) if tree > records => Why::TreeAhead { tree, records },
@@ -158,8 +168,12 @@ fn torn_or_damaged(flaw: Flaw, joiner: &Joiner<'_>, segments: &Segments) -> Resu
     if joiner.signed_up_to() > joiner.size() {
         return Err(flaw);
     }
-    let sequence = joiner.size();
-    match torn::good_batch_after(&file.path, offset, sequence) {
+    // A torn header may have lost anything; what lies where a batch should be is not itself a later one.
+    let (made, later_from) = match offset {
+        0 => (Ok(false), 0),
+        _ => (torn::is_made(&file.path, offset), offset + 1),
+    };
+    match made.and_then(|made| Ok(made || torn::good_batch_from(&file.path, later_from, joiner.size())?)) {
         Ok(false) => {}
         Ok(true) => return Err(flaw),
         Err(error) => return Err(unreadable(&file.path, error).into()),

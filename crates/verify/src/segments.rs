@@ -168,12 +168,12 @@ pub(crate) enum HeaderFlaw {
 impl Header {
     pub(crate) fn parse(bytes: &[u8]) -> Result<Self, HeaderFlaw> {
         let header = bytes.first_chunk::<HEADER_BYTES>().ok_or(HeaderFlaw::Torn("it is cut short"))?;
-        if header[..8] != MAGIC {
-            return Err(HeaderFlaw::Torn("it does not begin like a segment"));
-        }
         let word = |at: usize| u32::from_le_bytes([header[at], header[at + 1], header[at + 2], header[at + 3]]);
         if crc32fast::hash(&header[..CRC_AT]) != word(CRC_AT) {
             return Err(HeaderFlaw::Torn("it does not match its checksum"));
+        }
+        if header[..8] != MAGIC {
+            return Err(HeaderFlaw::Made("it does not begin like a segment"));
         }
         match word(8) {
             FORMAT_VERSION => {}

@@ -1,8 +1,8 @@
 //! Whether what follows the last good batch may be the torn end of a write (journal-format.md, "A torn end").
 
-use leasehold_model::RawBatch;
 use leasehold_model::frame::{BATCH_HEADER_BYTES, BATCH_MAGIC};
 use leasehold_model::limits::BATCH_BYTES_MAX;
+use leasehold_model::{RawBatch, RawRecord};
 use std::fs::File;
 use std::io::{self, Read, Seek, SeekFrom};
 use std::path::Path;
@@ -12,13 +12,33 @@ const WINDOW_BYTES: usize = 2 * (BATCH_HEADER_BYTES + BATCH_BYTES_MAX);
 /// but beginnings of batches would take hours otherwise.
 const PATIENCE_BYTES: usize = 1 << 30;
 
-/// Looks at every offset after `from` for a batch whose first record comes at or after `sequence`.
-///
-/// A batch inside a record (an idempotency key can hold some sixty bytes) does not count: it does not decode to a
-/// record that belongs there.
-pub(crate) fn good_batch_after(path: &Path, from: u64, sequence: u64) -> io::Result<bool> {
+/// Whether a batch lies at `offset` whose checksum fits: then somebody made it, and it is not torn.
+pub(crate) fn is_made(path: &Path, offset: u64) -> io::Result<bool> {
     let mut file = File::open(path)?;
-    let mut begin = from + 1;
+    file.seek(SeekFrom::Start(offset))?;
+    let mut bytes = Vec::new();
+    (&mut file).take(BATCH_HEADER_BYTES as u64).read_to_end(&mut bytes)?;
+    let Some(header) = bytes.first_chunk::<BATCH_HEADER_BYTES>().copied() else {
+        return Ok(false);
+    };
+    let word = |at: usize| u32::from_le_bytes([header[at], header[at + 1], header[at + 2], header[at + 3]]);
+    let length = word(4) as usize;
+    if header[..4] != BATCH_MAGIC || length > BATCH_BYTES_MAX {
+        return Ok(false);
+    }
+    file.take(length as u64).read_to_end(&mut bytes)?;
+    let mut crc = crc32fast::Hasher::new();
+    crc.update(&bytes[4..12]);
+    crc.update(&bytes[BATCH_HEADER_BYTES..]);
+    Ok(bytes.len() == BATCH_HEADER_BYTES + length && crc.finalize() == word(12))
+}
+
+/// Looks at every offset from `begin` on for a good batch of records that come at or after `sequence`.
+///
+/// A batch inside a record (an idempotency key can hold some sixty bytes) does not count: it does not decode to
+/// records that belong there.
+pub(crate) fn good_batch_from(path: &Path, mut begin: u64, sequence: u64) -> io::Result<bool> {
+    let mut file = File::open(path)?;
     let mut window = Vec::new();
     let mut patience = PATIENCE_BYTES;
     loop {
@@ -49,8 +69,8 @@ fn places_of_magic(window: &[u8], candidates: usize) -> impl Iterator<Item = usi
 }
 
 fn is_batch_from(bytes: &[u8], sequence: u64) -> bool {
-    let first = RawBatch::read(bytes).ok().and_then(|batch| batch.records().next()?.ok());
-    first.and_then(|record| record.decode().ok()).is_some_and(|record| record.sequence >= sequence)
+    let belongs = |record: RawRecord<'_>| record.decode().is_ok_and(|record| record.sequence >= sequence);
+    RawBatch::read(bytes).is_ok_and(|batch| batch.records().all(|record| record.is_ok_and(belongs)))
 }
 
 /// Where the last byte that is not zero ends, if one lies at or after `from`.

@@ -119,7 +119,8 @@ impl Trust {
         let mut origin = None;
         let mut keys: Vec<VerifierKey> = Vec::new();
         let mut witnesses = Vec::new();
-        let mut meaningful = (1..).zip(head.lines()).filter(|(_, line)| !line.is_empty() && !line.starts_with('#'));
+        let mut meaningful =
+            (1..).zip(head.lines()).filter(|(_, line)| !line.trim().is_empty() && !line.starts_with('#'));
         match meaningful.next() {
             Some((_, FIRST_LINE)) => {}
             Some((_, line)) => {

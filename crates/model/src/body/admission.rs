@@ -1,0 +1,216 @@
+//! What came of a request: a grant or a denial.
+
+use crate::codec::{DecodeError, Field, Reader, put_varint};
+use crate::id::{AllocationNo, AppInstanceNo, AttachmentNo, ClassNo, LeaseNo, NodeNo, PoolNo, ProjectNo, QuotaNo};
+use crate::instant::Span;
+use crate::limits::{CLASSES_PER_REQUEST_MAX, QUOTAS_PER_TENANT_MAX};
+use crate::policy::{DenyCause, Priority};
+use crate::quantity::Quanta;
+use smallvec::SmallVec;
+
+/// One lease of a grant.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Member {
+    pub class: ClassNo,
+    pub quanta: Quanta,
+    /// Which devices, as a bit set; zero for kinds without devices.
+    pub devices: u64,
+}
+
+/// The leases of a request: almost always one to three.
+pub type Members = SmallVec<[Member; 2]>;
+/// What was asked for.
+pub type Asks = SmallVec<[(ClassNo, Quanta); 2]>;
+
+/// Capacity was granted: lease `first_lease` for the first member, the next number for the next.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Granted {
+    pub first_lease: LeaseNo,
+    pub node: NodeNo,
+    pub pool: PoolNo,
+    /// The deadline is the record's stamp plus this.
+    pub ttl: Span,
+    pub priority: Priority,
+    pub rules_version: u32,
+    pub members: Members,
+    pub sensitive: bool,
+    pub control_plane: bool,
+    /// Given by the caller; where absent it is made from the record's sequence.
+    pub correlation: Option<u128>,
+    pub allocation: Option<AllocationNo>,
+    pub app_instance: Option<AppInstanceNo>,
+    pub attachment: Option<AttachmentNo>,
+    pub source_project: Option<ProjectNo>,
+    /// Soft quotas that this grant passed.
+    pub over_soft: SmallVec<[QuotaNo; 1]>,
+    /// The burst quota that shortened the TTL, if one did.
+    pub capped_by: Option<QuotaNo>,
+}
+
+impl Granted {
+    /// Which optional parts are present, one bit each, in the order they are written.
+    fn flags(&self) -> u64 {
+        [
+            self.sensitive,
+            self.control_plane,
+            self.correlation.is_some(),
+            self.allocation.is_some(),
+            self.app_instance.is_some(),
+            self.attachment.is_some(),
+            self.source_project.is_some(),
+            !self.over_soft.is_empty(),
+            self.capped_by.is_some(),
+        ]
+        .into_iter()
+        .enumerate()
+        .fold(0, |flags, (bit, set)| flags | u64::from(set) << bit)
+    }
+}
+
+impl Field for Granted {
+    fn put(&self, out: &mut Vec<u8>) {
+        assert!((1..=CLASSES_PER_REQUEST_MAX).contains(&self.members.len()), "a grant of 1 to 16 leases");
+        assert!(self.over_soft.len() <= QUOTAS_PER_TENANT_MAX, "more quotas than a tenant has");
+        self.first_lease.put(out);
+        self.node.put(out);
+        self.pool.put(out);
+        self.ttl.put(out);
+        self.priority.put(out);
+        self.rules_version.put(out);
+        put_varint(self.members.len() as u64, out);
+        for member in &self.members {
+            member.class.put(out);
+            member.quanta.put(out);
+            member.devices.put(out);
+        }
+        put_varint(self.flags(), out);
+        if let Some(id) = self.correlation {
+            out.extend_from_slice(&id.to_be_bytes());
+        }
+        if let Some(no) = self.allocation {
+            no.put(out);
+        }
+        if let Some(no) = self.app_instance {
+            no.put(out);
+        }
+        if let Some(no) = self.attachment {
+            no.put(out);
+        }
+        if let Some(no) = self.source_project {
+            no.put(out);
+        }
+        if !self.over_soft.is_empty() {
+            put_varint(self.over_soft.len() as u64, out);
+            self.over_soft.iter().for_each(|quota| quota.put(out));
+        }
+        if let Some(no) = self.capped_by {
+            no.put(out);
+        }
+    }
+
+    fn get(r: &mut Reader<'_>) -> Result<Self, DecodeError> {
+        let mut granted = Self {
+            first_lease: Field::get(r)?,
+            node: Field::get(r)?,
+            pool: Field::get(r)?,
+            ttl: Field::get(r)?,
+            priority: Field::get(r)?,
+            rules_version: Field::get(r)?,
+            members: SmallVec::new(),
+            sensitive: false,
+            control_plane: false,
+            correlation: None,
+            allocation: None,
+            app_instance: None,
+            attachment: None,
+            source_project: None,
+            over_soft: SmallVec::new(),
+            capped_by: None,
+        };
+        let members = r.count(CLASSES_PER_REQUEST_MAX)?;
+        if members == 0 {
+            return Err(DecodeError::Forbidden("a grant of nothing"));
+        }
+        for _ in 0..members {
+            granted.members.push(Member { class: Field::get(r)?, quanta: Field::get(r)?, devices: Field::get(r)? });
+        }
+        let flags = r.varint()?;
+        if flags >> 9 != 0 {
+            return Err(DecodeError::BadCode { field: "grant flags", code: flags });
+        }
+        let bit = |n: u32| flags >> n & 1 == 1;
+        granted.sensitive = bit(0);
+        granted.control_plane = bit(1);
+        if bit(2) {
+            granted.correlation = Some(u128::from_be_bytes(r.array()?));
+        }
+        if bit(3) {
+            granted.allocation = Some(Field::get(r)?);
+        }
+        if bit(4) {
+            granted.app_instance = Some(Field::get(r)?);
+        }
+        if bit(5) {
+            granted.attachment = Some(Field::get(r)?);
+        }
+        if bit(6) {
+            granted.source_project = Some(Field::get(r)?);
+        }
+        if bit(7) {
+            let n = r.count(QUOTAS_PER_TENANT_MAX)?;
+            if n == 0 {
+                return Err(DecodeError::Forbidden("an empty list written out"));
+            }
+            for _ in 0..n {
+                granted.over_soft.push(Field::get(r)?);
+            }
+        }
+        if bit(8) {
+            granted.capped_by = Some(Field::get(r)?);
+        }
+        Ok(granted)
+    }
+}
+
+/// A valid request was refused, and that is sealed (SEMANTICS 4).
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Denied {
+    pub pool: Option<PoolNo>,
+    pub asks: Asks,
+    pub ttl: Span,
+    pub priority: Priority,
+    pub rules_version: u32,
+    pub cause: DenyCause,
+}
+
+impl Field for Denied {
+    fn put(&self, out: &mut Vec<u8>) {
+        assert!(self.asks.len() <= CLASSES_PER_REQUEST_MAX, "a request for at most 16 classes");
+        self.pool.put(out);
+        put_varint(self.asks.len() as u64, out);
+        for (class, quanta) in &self.asks {
+            class.put(out);
+            quanta.put(out);
+        }
+        self.ttl.put(out);
+        self.priority.put(out);
+        self.rules_version.put(out);
+        self.cause.put(out);
+    }
+    fn get(r: &mut Reader<'_>) -> Result<Self, DecodeError> {
+        let pool = Field::get(r)?;
+        let n = r.count(CLASSES_PER_REQUEST_MAX)?;
+        let mut asks = Asks::new();
+        for _ in 0..n {
+            asks.push(Field::get(r)?);
+        }
+        Ok(Self {
+            pool,
+            asks,
+            ttl: Field::get(r)?,
+            priority: Field::get(r)?,
+            rules_version: Field::get(r)?,
+            cause: Field::get(r)?,
+        })
+    }
+}

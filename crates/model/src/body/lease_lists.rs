@@ -1,0 +1,180 @@
+//! Lists of leases: the part of the format that must stay small when thousands renew at once.
+
+use crate::activity::Activity;
+use crate::codec::{DecodeError, Field, Reader, put_varint};
+use crate::id::LeaseNo;
+use crate::instant::{Instant, Span};
+use crate::limits::LEASES_PER_RECORD_MAX;
+use smallvec::SmallVec;
+
+/// Lease numbers in strictly rising order, written as distances: a thousand neighbours take a
+/// thousand bytes.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Leases(pub SmallVec<[LeaseNo; 2]>);
+
+/// Begins a list of leases. What the decoder would refuse must never be sealed: no restart could
+/// read it.
+fn put_lease_count(n: usize, out: &mut Vec<u8>) {
+    assert!((1..=LEASES_PER_RECORD_MAX).contains(&n), "a record names 1 to 1024 leases");
+    put_varint(n as u64, out);
+}
+
+fn get_lease_count(r: &mut Reader<'_>) -> Result<usize, DecodeError> {
+    match r.count(LEASES_PER_RECORD_MAX)? {
+        0 => Err(DecodeError::Forbidden("an empty list of leases")),
+        n => Ok(n),
+    }
+}
+
+/// Writes the distance from `last` (exclusive) to `lease`; `None` stands before the first.
+fn put_next(last: Option<LeaseNo>, lease: LeaseNo, out: &mut Vec<u8>) {
+    match last {
+        None => lease.put(out),
+        Some(last) => {
+            assert!(lease > last, "lease numbers in a record rise");
+            put_varint(lease.0 - last.0 - 1, out);
+        }
+    }
+}
+
+fn get_next(last: Option<LeaseNo>, r: &mut Reader<'_>) -> Result<LeaseNo, DecodeError> {
+    let word = r.varint()?;
+    match last {
+        None => Ok(LeaseNo(word)),
+        Some(last) => {
+            word.checked_add(1).and_then(|step| last.0.checked_add(step)).map(LeaseNo).ok_or(DecodeError::BadInteger)
+        }
+    }
+}
+
+impl Field for Leases {
+    fn put(&self, out: &mut Vec<u8>) {
+        put_lease_count(self.0.len(), out);
+        let mut last = None;
+        for lease in &self.0 {
+            put_next(last, *lease, out);
+            last = Some(*lease);
+        }
+    }
+    fn get(r: &mut Reader<'_>) -> Result<Self, DecodeError> {
+        let n = get_lease_count(r)?;
+        let mut leases = SmallVec::new();
+        let mut last = None;
+        for _ in 0..n {
+            let lease = get_next(last, r)?;
+            leases.push(lease);
+            last = Some(lease);
+        }
+        Ok(Self(leases))
+    }
+}
+
+impl FromIterator<LeaseNo> for Leases {
+    fn from_iter<I: IntoIterator<Item = LeaseNo>>(iter: I) -> Self {
+        Self(iter.into_iter().collect())
+    }
+}
+
+/// A lease with what its holder reported, if it did.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Reported {
+    pub lease: LeaseNo,
+    pub activity: Option<Activity>,
+}
+
+/// A lease with its new deadline.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Renewal {
+    pub lease: LeaseNo,
+    pub expires_at: Instant,
+    pub activity: Option<Activity>,
+}
+
+/// Deadlines were replaced. Written as the earliest deadline and each lease's distance from it.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Renewed {
+    pub renewals: SmallVec<[Renewal; 1]>,
+}
+
+/// Whether any of the items carries activity decides if the record spends a byte on each.
+fn put_activity(all: bool, activity: &Option<Activity>, out: &mut Vec<u8>) {
+    if all {
+        activity.put(out);
+    }
+}
+
+impl Field for Renewed {
+    fn put(&self, out: &mut Vec<u8>) {
+        let earliest = self.renewals.iter().map(|r| r.expires_at).min();
+        let earliest = earliest.expect("a renewal names at least one lease");
+        let reported = self.renewals.iter().any(|r| r.activity.is_some());
+        put_lease_count(self.renewals.len(), out);
+        reported.put(out);
+        earliest.put(out);
+        let mut last = None;
+        for renewal in &self.renewals {
+            put_next(last, renewal.lease, out);
+            last = Some(renewal.lease);
+            renewal.expires_at.since(earliest).put(out);
+            put_activity(reported, &renewal.activity, out);
+        }
+    }
+    fn get(r: &mut Reader<'_>) -> Result<Self, DecodeError> {
+        let n = get_lease_count(r)?;
+        let reported = bool::get(r)?;
+        let earliest = Instant::get(r)?;
+        let mut renewals: SmallVec<[Renewal; 1]> = SmallVec::new();
+        for _ in 0..n {
+            let lease = get_next(renewals.last().map(|last| last.lease), r)?;
+            let later = Span::get(r)?;
+            let expires_at = earliest.checked_add(later).ok_or(DecodeError::BadInteger)?;
+            let activity = if reported { Field::get(r)? } else { None };
+            renewals.push(Renewal { lease, expires_at, activity });
+        }
+        if renewals.iter().all(|r| r.expires_at != earliest) {
+            return Err(DecodeError::Forbidden("an earliest deadline that no lease has"));
+        }
+        if reported && renewals.iter().all(|r| r.activity.is_none()) {
+            return Err(DecodeError::Forbidden("an activity mark without activity"));
+        }
+        Ok(Self { renewals })
+    }
+}
+
+/// A list of leases, each with an optional report.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct ReportedLeases(pub SmallVec<[Reported; 1]>);
+
+impl ReportedLeases {
+    pub fn leases(&self) -> impl Iterator<Item = LeaseNo> + '_ {
+        self.0.iter().map(|r| r.lease)
+    }
+}
+
+impl Field for ReportedLeases {
+    fn put(&self, out: &mut Vec<u8>) {
+        let reported = self.0.iter().any(|r| r.activity.is_some());
+        put_lease_count(self.0.len(), out);
+        reported.put(out);
+        let mut last = None;
+        for item in &self.0 {
+            put_next(last, item.lease, out);
+            last = Some(item.lease);
+            put_activity(reported, &item.activity, out);
+        }
+    }
+    fn get(r: &mut Reader<'_>) -> Result<Self, DecodeError> {
+        let n = get_lease_count(r)?;
+        let reported = bool::get(r)?;
+        let mut items: SmallVec<[Reported; 1]> = SmallVec::new();
+        for _ in 0..n {
+            let lease = get_next(items.last().map(|last| last.lease), r)?;
+            let activity = if reported { Field::get(r)? } else { None };
+            items.push(Reported { lease, activity });
+        }
+        if reported && items.iter().all(|r| r.activity.is_none()) {
+            return Err(DecodeError::Forbidden("an activity mark without activity"));
+        }
+        Ok(Self(items))
+    }
+}
