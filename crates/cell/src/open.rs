@@ -164,11 +164,13 @@ impl Core {
             clock_accepted,
         };
         engine.started(now, started, &mut batch);
-        journal.prepare().or_else(|error| match error {
-            // There may be room in the segment at hand.
-            PrepareError::Full(_) => Ok(()),
-            error => Err(StartError::Prepare(error)),
-        })?;
+        // Allocating takes a while; usually there is room, and the allocator sees to the rest.
+        if journal.room() < options.headroom_bytes + batch.bytes().len() as u64 {
+            journal.prepare().or_else(|error| match error {
+                PrepareError::Full(_) => Ok(()),
+                error => Err(StartError::Prepare(error)),
+            })?;
+        }
         append_and_show(&*journal, &now_view, &mut batch)?;
         if let Some(settings) = options.settings.clone().filter(|s| s != engine.state().settings()) {
             // What came due in our absence comes first, as before any command.

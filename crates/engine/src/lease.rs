@@ -153,6 +153,10 @@ impl LeaseTable {
         &mut self.chunks[slot as usize / CHUNK][slot as usize % CHUNK]
     }
 
+    pub(crate) fn reserve(&mut self, leases: usize) {
+        self.slots.reserve(leases);
+    }
+
     pub(crate) fn insert(&mut self, lease: Lease) -> u32 {
         let number = lease.number.0;
         let slot = if let Some(slot) = self.free.pop() {

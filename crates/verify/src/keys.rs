@@ -60,13 +60,13 @@ impl<'a> KeyHistory<'a> {
     }
 
     pub(crate) fn rotate(&mut self, sequence: u64, old_key: &[u8; 32], new_key: &[u8; 32]) -> Result<(), Why> {
+        if new_key == old_key {
+            return Err(Why::BadRotation("the new key is the old one"));
+        }
         let in_force = self.in_force.as_ref().filter(|key| key.public_key() == *old_key);
         let old_key = in_force.ok_or(Why::BadRotation("the old key is not the one in force"))?.id();
         let key = VerifierKey::new(self.trust.origin(), new_key)
             .map_err(|_| Why::BadRotation("the new key is not a usable key"))?;
-        if key.id() == old_key {
-            return Err(Why::BadRotation("the new key is the old one"));
-        }
         self.rotations.push(Rotation { sequence, old_key, new_key: key.id() });
         self.enforce(key);
         Ok(())

@@ -168,7 +168,7 @@ fn torn_or_damaged(flaw: Flaw, joiner: &Joiner<'_>, segments: &Segments) -> Resu
     if joiner.signed_up_to() > joiner.size() {
         return Err(flaw);
     }
-    // A torn header may have lost anything; what lies where a batch should be is not itself a later one.
+    // In a segment whose header is torn, a batch may begin anywhere.
     let (made, later_from) = match offset {
         0 => (Ok(false), 0),
         _ => (torn::is_made(&file.path, offset), offset + 1),

@@ -106,6 +106,9 @@ impl Trust {
         if checkpoint.origin() != self.origin {
             return Err(TrustError::ForeignCheckpoint { origin: checkpoint.origin().to_owned() });
         }
+        if !checkpoint.extensions().is_empty() {
+            return Err(TrustError::BadCheckpoint(CheckpointError::BadExtension));
+        }
         self.pinned = Some(Pinned { note, checkpoint });
         Ok(())
     }

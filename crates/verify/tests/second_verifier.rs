@@ -6,10 +6,11 @@ mod common;
 use common::*;
 use leasehold_tlog::{Checkpoint, Frontier, Note, SigningKey, WitnessSigningKey, leaf_hash};
 use leasehold_verify::{ProvedBy, Trust};
-use serde_json::Value;
+use serde_json::{Value, json};
 use std::fs;
+use std::io::{BufRead, BufReader, Write};
 use std::path::{Path, PathBuf};
-use std::process::Command;
+use std::process::{Child, ChildStdout, Command, Stdio};
 use std::sync::Mutex;
 use tempfile::TempDir;
 
@@ -50,33 +51,67 @@ impl Cases {
     }
 }
 
+const MISSING: &str = "python3 or its module `cryptography` is missing; run `make test`, which installs it";
+
 fn second_verifier() -> PathBuf {
     Path::new(env!("CARGO_MANIFEST_DIR")).join("../../tests/second_verifier")
 }
 
-fn python(args: &[&Path]) -> std::process::Output {
-    let output = Command::new("python3").args(args).output();
-    output.expect("python3 cannot be run; `make test` installs what the tests need")
+/// The second verifier, ready to be asked. One process answers many questions, each as if it were a call of its own:
+/// starting Python takes longer than the answer.
+struct Second {
+    process: Child,
+    answers: BufReader<ChildStdout>,
 }
 
-/// What the second verifier says, and its exit code.
-fn ask_python(sample: &Sample) -> Value {
-    let trust = tempfile::NamedTempFile::new().unwrap();
-    fs::write(trust.path(), sample.trust.to_text()).unwrap();
-    let script = second_verifier().join("verify.py");
-    let mut args: Vec<&Path> = vec![&script, sample.path(), "--json".as_ref(), "--trust".as_ref(), trust.path()];
-    sample.archives.iter().for_each(|archive| args.extend([Path::new("--archive"), archive]));
-    let output = python(&args);
-    let value: Value = serde_json::from_slice(&output.stdout)
-        .unwrap_or_else(|_| panic!("{}", String::from_utf8_lossy(&output.stderr)));
-    let code = if value["ok"] == true { 0 } else { 3 };
-    assert_eq!(output.status.code(), Some(code), "{value}");
-    value
+impl Second {
+    fn start() -> Self {
+        const ASK: &str =
+            "import sys, json, verify\nfor line in sys.stdin: print(verify.main(json.loads(line)), flush=True)";
+        let probe = Command::new("python3").args(["-c", "import cryptography"]).output();
+        assert!(probe.is_ok_and(|output| output.status.success()), "{MISSING}");
+        let mut python = Command::new("python3");
+        // -B: leaves no compiled files behind.
+        python.args(["-B", "-c", ASK]).env("PYTHONPATH", second_verifier());
+        let mut process = python.stdin(Stdio::piped()).stdout(Stdio::piped()).spawn().expect(MISSING);
+        let answers = BufReader::new(process.stdout.take().expect("it was asked for"));
+        Self { process, answers }
+    }
+
+    fn ask(&mut self, sample: &Sample) -> Value {
+        let trust = tempfile::NamedTempFile::new().unwrap();
+        fs::write(trust.path(), sample.trust.to_text()).unwrap();
+        let question = json!(arguments(sample, trust.path()));
+        writeln!(self.process.stdin.as_mut().expect("it was asked for"), "{question}").unwrap();
+        let mut line = || {
+            let mut line = String::new();
+            self.answers.read_line(&mut line).unwrap();
+            line
+        };
+        let (answer, code) = (line(), line());
+        let answer: Value = serde_json::from_str(&answer).expect("an answer");
+        assert_eq!(code.trim(), if answer["ok"] == true { "0" } else { "3" }, "{answer}");
+        answer
+    }
+}
+
+impl Drop for Second {
+    fn drop(&mut self) {
+        // It ends when it is asked nothing more.
+        drop(self.process.stdin.take());
+        let _ = self.process.wait();
+    }
+}
+
+fn arguments<'a>(sample: &'a Sample, trust: &'a Path) -> Vec<&'a Path> {
+    let mut arguments = vec![sample.path(), Path::new("--json"), Path::new("--trust"), trust];
+    sample.archives.iter().for_each(|archive| arguments.extend([Path::new("--archive"), archive]));
+    arguments
 }
 
 /// Where the two differ, in words.
-fn compare(case: &Case) -> Result<(), String> {
-    let theirs = ask_python(&case.sample);
+fn compare(case: &Case, second: &mut Second) -> Result<(), String> {
+    let theirs = second.ask(&case.sample);
     let ours = case.sample.verify_with(2);
     let said = match &ours {
         Ok(report) => format!("yes, {} records", report.records),
@@ -123,20 +158,16 @@ fn compare(case: &Case) -> Result<(), String> {
 
 /// Runs every case, two at a time, and tells all differences.
 fn agree(cases: &Cases) {
-    let probe = Command::new("python3").args(["-c", "import cryptography"]).output();
-    assert!(
-        probe.is_ok_and(|output| output.status.success()),
-        "python3 or its module `cryptography` is missing; run `make test`, which installs it"
-    );
     let next = Mutex::new(cases.0.iter());
     let differences = Mutex::new(Vec::new());
     std::thread::scope(|scope| {
         for _ in 0..2 {
             scope.spawn(|| {
+                let mut second = Second::start();
                 loop {
                     let case = next.lock().unwrap().next();
                     let Some(case) = case else { break };
-                    if let Err(difference) = compare(case) {
+                    if let Err(difference) = compare(case, &mut second) {
                         differences.lock().unwrap().push(difference);
                     }
                 }
@@ -234,6 +265,27 @@ fn change_record(wanted: u64) -> impl Fn(&mut [Frame]) {
             *frame.bytes.last_mut().unwrap() ^= 1;
         }
     }
+}
+
+#[test]
+fn on_the_command_line() {
+    let ask = |sample: &Sample, code: i32| {
+        let trust = tempfile::NamedTempFile::new().unwrap();
+        fs::write(trust.path(), sample.trust.to_text()).unwrap();
+        let arguments = arguments(sample, trust.path());
+        let mut python = Command::new("python3");
+        let theirs = python.arg(second_verifier().join("verify.py")).args(&arguments).output().expect(MISSING);
+        let ours = Command::new(env!("CARGO_BIN_EXE_leasehold-verify")).args(&arguments).output().unwrap();
+        let why = String::from_utf8_lossy(&theirs.stderr);
+        assert_eq!((theirs.status.code(), ours.status.code()), (Some(code), Some(code)), "{MISSING}? {why}");
+    };
+    ask(&Sample::new(), 0);
+    let altered = Sample::new();
+    altered.edit_record(4, |frame| *frame.bytes.last_mut().unwrap() ^= 1);
+    ask(&altered, 3);
+    let mut nowhere = Sample::new();
+    nowhere.archives.push("/no/such/folder".into());
+    ask(&nowhere, 2);
 }
 
 #[test]
@@ -346,8 +398,9 @@ fn common_checkpoint(sample: &Sample) -> String {
 #[test]
 fn of_every_kind_of_record_as_the_second_one_writes_it() {
     let folder = tempfile::tempdir().unwrap();
-    let output = python(&[&second_verifier().join("fixtures.py"), folder.path()]);
-    assert!(output.status.success(), "{} (`make test` installs it)", String::from_utf8_lossy(&output.stderr));
+    let script = second_verifier().join("fixtures.py");
+    let output = Command::new("python3").arg(script).arg(folder.path()).output().expect(MISSING);
+    assert!(output.status.success(), "{MISSING}: {}", String::from_utf8_lossy(&output.stderr));
     let trust = Trust::parse(&fs::read_to_string(folder.path().join("trust")).unwrap()).unwrap();
     let data = tempfile::tempdir().unwrap();
     copy_files(&folder.path().join("data"), data.path());
@@ -386,7 +439,7 @@ fn of_tampered_journals() {
     let names = fs::read_dir(good.path().join("journal")).unwrap().map(|entry| entry.unwrap().file_name());
     files.extend(names.map(|name| Path::new("journal").join(name)));
     files.sort();
-    for file in files.iter().cycle().take(files.len() * 3) {
+    for file in files.iter().cycle().take(files.len() * 10) {
         let bytes = fs::read(good.path().join(file)).unwrap();
         let meant = bytes.iter().rposition(|byte| *byte != 0).map_or(bytes.len(), |last| last + 1);
         let (at, bit) = (dice.roll(meant), u8::try_from(dice.roll(8)).unwrap());

@@ -124,7 +124,7 @@ impl State {
     }
 
     pub(super) fn check_leased(&self) -> Sound {
-        let mut live = self.leases().into_iter();
+        let mut live = self.leases.in_any_order();
         demand(live.all(|lease| self.was_leased(lease.class)), "a lease of a class that was never leased")
     }
 }
