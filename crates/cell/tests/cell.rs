@@ -41,13 +41,8 @@ fn start(journal: Arc<dyn Journal>, clock: &Arc<ManualClock>) -> Cell {
 
 /// One class, one pool, one node of four cores, one tenant with a project.
 fn settle(cell: &Cell, teardown: TeardownMode) {
-    let spec = ClassSpec {
-        name: name("cpu"),
-        kind: ResourceKind::Cpu,
-        tier: None,
-        quanta_per_unit: 1000,
-        premium: false,
-    };
+    let spec =
+        ClassSpec { name: name("cpu"), kind: ResourceKind::Cpu, tier: None, quanta_per_unit: 1000, premium: false };
     let world = [
         Command::PutClass(PutClass { class: None, spec }),
         Command::PutPool(PutPool {
@@ -187,7 +182,11 @@ fn a_deadline_is_kept_by_the_clock_alone() {
     let one = ReleaseOne { lease, activity: None };
     let release = Request::new(physics(), Command::Release(smallvec::smallvec![one]));
     let at = Instant(START.0 + Span::from_secs(60).0);
-    assert_eq!(cell.call(release), Reply::Refused(Refusal::LeaseExpired { lease, at }), "granted for 60 s: ends at 60 s");
+    assert_eq!(
+        cell.call(release),
+        Reply::Refused(Refusal::LeaseExpired { lease, at }),
+        "granted for 60 s: ends at 60 s"
+    );
 }
 
 #[test]
@@ -283,7 +282,11 @@ fn a_clock_that_went_back_is_refused_until_someone_accepts_it() {
                 let sealed = cell.journal().record(cell.now().read(State::size) - 1).expect("it can be read");
                 let record = sealed.expect("it is there").decode().expect("it decodes");
                 let Body::Started(started) = record.body else { panic!("not a start: {record:?}") };
-                assert_eq!(started.clock_accepted.map(|accepted| accepted.wall_clock), Some(wall), "and that is sealed");
+                assert_eq!(
+                    started.clock_accepted.map(|accepted| accepted.wall_clock),
+                    Some(wall),
+                    "and that is sealed"
+                );
             }
         }
     }

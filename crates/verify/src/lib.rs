@@ -64,6 +64,26 @@ pub struct Progress {
 /// The first thing that is wrong, in journal order. [`Failure::is_unreadable`] tells a folder that could not be read
 /// from a journal that is not in order.
 pub fn verify(options: &Options<'_>) -> Result<Report, Failure> {
+    const LOOKS_MAX: u32 = 8;
+    let mut before: Option<Failure> = None;
+    for looks in 1.. {
+        let failure = match look(options) {
+            Ok(report) => return Ok(report),
+            Err(failure) => failure,
+        };
+        // Past the last signed record a cell may be writing this very moment, and what was half there a moment ago
+        // may be whole now. What is wrong is wrong again when one looks again.
+        let same = before.as_ref().is_some_and(|b| b.sequence == failure.sequence && b.code() == failure.code());
+        if same || looks == LOOKS_MAX || failure.agreed_up_to == 0 || failure.is_unreadable() {
+            return Err(failure);
+        }
+        before = Some(failure);
+    }
+    unreachable!("it stops looking before")
+}
+
+/// Looks at the files once, as they are.
+fn look(options: &Options<'_>) -> Result<Report, Failure> {
     let began = Instant::now();
     let trust = &options.trust;
     // The anchor comes first: a journal that is being written to may be ahead of it, never behind.
