@@ -1,9 +1,12 @@
 #!/usr/bin/env python3
 """A second, independent verifier for the journal format, version 1.
 
-Written from docs/reference/journal-format.md alone (and from C2SP signed-note, tlog-checkpoint,
-tlog-cosignature and RFC 6962), without sight of the first implementation, so that the two can be
-held against each other. Needs Python 3.11 and the `cryptography` package (Ed25519 only).
+Written from docs/reference/journal-format.md (and from C2SP signed-note, tlog-checkpoint,
+tlog-cosignature and RFC 6962) so that it can be held against the first implementation. They share no
+code. Encodings, tree, notes and signatures were written without sight of the first one; what "OPEN"
+marks, tree files without their segment, journals without records, and which of two records with a broken
+link is named were settled later, knowing what the first one does: agreement there proves less.
+Needs Python 3.11 and the `cryptography` package (Ed25519 only).
 
     verify.py DATA_FOLDER --trust FILE [--archive DIR]... [--json]
 

@@ -1,4 +1,4 @@
-//! Two verifiers that share no code and were written apart from each other, this one and the one in Python, give the
+//! Two verifiers that share no code, this one and the one in Python (its head says how far it was written apart), give the
 //! same answer to the same folder: of good journals, and of every way of tampering with one that we could think of.
 
 mod common;
