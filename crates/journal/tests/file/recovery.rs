@@ -227,8 +227,11 @@ fn idempotency_keys_cannot_pass_for_batches() {
     inner.seal(&[0; 32], &leasehold_model::frame::NoKeys).unwrap();
     assert!(inner.bytes().len() <= 64);
     let mut hostile = record(30);
-    hostile.idempotency =
-        Some(leasehold_model::Idempotency { owner: None, key: leasehold_model::Key::new(inner.bytes()).expect("it fits a key"), payload: [0; 16] });
+    hostile.idempotency = Some(leasehold_model::Idempotency {
+        owner: None,
+        key: leasehold_model::Key::new(inner.bytes()).expect("it fits a key"),
+        payload: [0; 16],
+    });
     let disk = FaultyDisk::default();
     let journal = create(&disk, &keys);
     append(&journal, &keys, 10);
