@@ -52,11 +52,17 @@ impl State {
     /// Before requests are decided.
     pub(crate) fn warm_requests<'r>(&self, requests: impl Iterator<Item = &'r Request>) {
         let mut warmth = Warmth::of(self);
+        let mut next_lease = self.next_lease;
         for request in requests {
             if let Some(claim) = &request.claim {
                 warmth.claim(claim.scope);
             }
             match &request.command {
+                Command::Request(_) => {
+                    // Where the lease will be filed, if it is granted.
+                    warmth.see(u64::from(self.leases.slot(LeaseNo(next_lease)).is_some()));
+                    next_lease += 1;
+                }
                 Command::Renew(renewals) => warmth.lease(renewals.first().map(|one| one.lease), false),
                 Command::Release(releases) => warmth.lease(releases.first().map(|one| one.lease), true),
                 _ => {}
