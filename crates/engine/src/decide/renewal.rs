@@ -99,8 +99,8 @@ impl Draft<'_> {
         activity: Option<Activity>,
         refused: &mut Vec<(LeaseNo, Refusal)>,
     ) -> Option<Activity> {
-        let lease = self.state().lease(number)?;
         let report = activity?;
+        let lease = self.state().lease(number)?;
         match report.check(lease.quanta, self.now.since(lease.reported_to)) {
             Ok(()) => Some(report),
             Err(why) => {
