@@ -158,6 +158,12 @@ SAMPLES: list[tuple[int, bytes]] = [
     (47, uv(1) + leases(3)),
     (48, leases(5)), (49, leases(5)), (50, reported([(6, ACT)])),
     (51, uv(1) + u8(3) + uv(3) + leases(6, 7)),
+    (36, uv(1) + u8(0) + u8(2) + u8(1)), (36, uv(1) + u8(1) + u8(0) + u8(0)),
+    (37, uv(1) + uv(300) + bytes(range(16))), (38, uv(1)),
+    (60, uv(1) + text("root") + bytes(range(32)) + u8(1) + opt(None) * 4 + many([]) + opt(None)),
+    (60, uv(2) + text("all of it") + bytes(range(32)) + u8(7) + opt(uv(1)) + opt(uv(2)) + opt(uv(3)) + opt(uv(4))
+     + many([uv(n) for n in range(64)]) + opt(u64(T0))),
+    (61, uv(2)),
     (777, b"of a kind that nobody knows yet"),
 ]
 

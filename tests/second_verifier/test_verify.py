@@ -696,6 +696,11 @@ class Form(Case):
                 11: fill + t + u8(1) + o(None) * 7, 13: fill + t + o(None) + u8(1) + o(None),
                 15: [fill + uv(1), uv(1) + fill][nth % 2] + t, 17: [fill + uv(1), uv(1) + fill][nth % 2] + t,
                 2: uv(1) + t + fill + o(None), 31: fill, 32: fill, 33: fill, 35: fill, 34: fill + u64(T0),
+                36: fill + u8(0) * 2 + u8(0), 37: fill + uv(2**64 - 1) + bytes(16), 38: fill, 61: fill,
+                60: [fill + t + bytes(32) + u8(1) + o(None) * 4, uv(1) + t + bytes(32) + u8(1) + o(fill) + o(None) * 3,
+                     uv(1) + t + bytes(32) + u8(1) + o(None) + o(fill) + o(None) * 2,
+                     uv(1) + t + bytes(32) + u8(1) + o(None) * 2 + o(fill) + o(None),
+                     uv(1) + t + bytes(32) + u8(1) + o(None) * 3 + o(fill)][nth % 5] + fx.many([uv(2**64 - 1)]) + o(None),
                 47: fill + leases(1), 51: [fill + u8(1) + uv(1), uv(1) + u8(1) + fill][nth % 2] + leases(1),
                 41: [o(fill) + uv(0) + scaled(1) + u8(1) + uv(1) + u8(1) + uv(1) * 4,
                      o(None) + uv(0) + scaled(1) + u8(1) + fill + u8(1) + uv(1) * 4,
@@ -709,7 +714,7 @@ class Form(Case):
                      uv(1) * 3 + scaled(5) + u8(2) + uv(3) + fx.many([uv(1) * 3]) + uv(0x100) + fill][nth % 6],
             }[kind]
 
-        kinds = (2, 11, 12, 13, 14, 15, 16, 17, 18, 20, 21, 31, 32, 33, 34, 35, 40, 41, 47, 51)
+        kinds = (2, 11, 12, 13, 14, 15, 16, 17, 18, 20, 21, 31, 32, 33, 34, 35, 36, 37, 38, 40, 41, 47, 51, 60, 61)
         for kind, nth, bits in [(k, n, 32) for k in kinds for n in range(6)] + [(10, 0, 16)]:
             record = lambda n: Rec(kind, sample(kind, nth, uv(n)), T0).hashed(bytes(32), 1)
             self.assertEqual(vf.decode_record(record(2**bits - 1)).kind, kind)
@@ -768,6 +773,8 @@ class Form(Case):
             (19, uv(1) + uv(1) + fx.opt(None) * 3 + u8(0) + fx.opt(None) + u8(4) + u8(1) + uv(5), "measure"),
             (19, uv(1) + uv(1) + fx.opt(None) * 3 + u8(0) + fx.opt(None) + u8(1) + u8(4) + uv(5), "limit"),
             (30, uv(1) + text("n") + uv(1) + fx.opt(None) * 2 + uv(4097), "4097 items"),
+            (36, uv(1) + u8(3) + u8(0) + u8(0), "level"),
+            (36, uv(1) + u8(0) + u8(0) + u8(2), "bool"),
             (40, uv(1) * 3 + scaled(5) + u8(2) + uv(3) + uv(0) + uv(0), "items"),
             (40, uv(1) * 3 + scaled(5) + u8(2) + uv(3) + uv(17), "items"),
             (40, uv(1) * 3 + scaled(5) + u8(2) + uv(3) + fx.many([uv(1) * 3]) + uv(0x200), "unknown flags"),
@@ -787,6 +794,9 @@ class Form(Case):
             (50, uv(1) + u8(1) + uv(1) + u8(1) + act[:-3] + u8(0x20), "."),
             (50, uv(1) + u8(1) + uv(1) + u8(1) + scaled(1) * 3 + u8(0x20) + scaled(1), "unknown waiting"),
             (50, uv(1) + u8(1) + uv(1) + u8(1) + scaled(1) * 3 + u8(0x01) + scaled(0), "zero written out"),
+            (60, uv(1) + text("t") + bytes(32) + u8(0) + fx.opt(None) * 4 + uv(0) + fx.opt(None), "role"),
+            (60, uv(1) + text("t") + bytes(32) + u8(8) + fx.opt(None) * 4 + uv(0) + fx.opt(None), "role"),
+            (60, uv(1) + text("t") + bytes(32) + u8(6) + fx.opt(None) * 4 + fx.many([uv(1)] * 65) + fx.opt(None), "65 items"),
         ]
         for kind, body, why in lists:
             self.body(kind, body, why)

@@ -226,13 +226,14 @@ def choice(what: str, cases: dict[int, Parser]) -> Parser:
     return parse
 
 
-def enum(what: str, highest: int) -> Parser:
-    return choice(what, {i: seq() for i in range(1, highest + 1)})
+def enum(what: str, highest: int, lowest: int = 1) -> Parser:
+    return choice(what, {i: seq() for i in range(lowest, highest + 1)})
 
 
 CLASS = V16
 TENANT = PROJECT = USER = TOKEN = POOL = NODE = QUOTA = VERSION = V32
 PRIORITY = enum("priority", 3)
+LEVEL = enum("level", 2, lowest=0)
 
 
 def LEASES(r: Reader) -> list[int]:
@@ -301,6 +302,9 @@ KINDS: dict[int, tuple[str, Parser]] = {
     33: ("node.resumed", seq(NODE)),
     34: ("node.lost", seq(NODE, INSTANT)),
     35: ("node.returned", seq(NODE)),
+    36: ("node.condition", seq(NODE, LEVEL, LEVEL, BOOL)),
+    37: ("node.agent_registered", seq(NODE, V64, lambda r: r.take(16))),
+    38: ("node.agent_detached", seq(NODE)),
     40: ("lease.granted", GRANTED),
     41: ("lease.denied", seq(
         option(POOL), items(seq(CLASS, V64), 0, 16), SPAN, PRIORITY, VERSION,
@@ -315,6 +319,10 @@ KINDS: dict[int, tuple[str, Parser]] = {
     49: ("lease.unfenced", seq(LEASES)),
     50: ("lease.activity", seq(REPORTED)),
     51: ("lease.preempted", seq(NODE, PRIORITY, VERSION, LEASES)),
+    60: ("token.issued", seq(
+        TOKEN, TEXT, KEY, enum("role", 7), option(TENANT), option(PROJECT), option(USER), option(NODE),
+        items(V64, 0, 64), option(INSTANT))),
+    61: ("token.revoked", seq(TOKEN)),
 }
 REASON = choice("reason", {1: V64, 2: QUOTA, 3: seq(), 4: seq(), 5: seq(), 6: seq(), 7: seq()})
 

@@ -3,17 +3,18 @@
 use leasehold_model::body::{Asks, PerPriority};
 use leasehold_model::codec::{DecodeError, Field, Reader};
 use leasehold_model::limits::{
-    CLASSES_PER_NODE_MAX, CLASSES_PER_REQUEST_MAX, IDEMPOTENCY_KEY_BYTES_MAX, LABELS_PER_NODE_MAX,
-    LEASES_PER_RECORD_MAX,
+    APP_INSTANCES_PER_TOKEN_MAX, CLASSES_PER_NODE_MAX, CLASSES_PER_REQUEST_MAX, IDEMPOTENCY_KEY_BYTES_MAX,
+    LABELS_PER_NODE_MAX, LEASES_PER_RECORD_MAX,
 };
 use leasehold_model::{
     Activity, AllocationNo, AppInstanceNo, AttachmentNo, ClassNo, ClassSpec, Idempotency, Identity, Instant, Key,
-    LeaseNo, LimitKind, Measure, Name, NodeNo, PoolNo, Priority, ProjectNo, Quanta, QuotaNo, QuotaScope, Reason, Span,
-    Strategy, TeardownMode, TenantNo, TokenNo, UserNo, fields,
+    LeaseNo, Level, LimitKind, Measure, Name, NodeNo, PoolNo, Priority, ProjectNo, Quanta, QuotaNo, QuotaScope, Reason,
+    Role, Span, Strategy, TeardownMode, TenantNo, TokenNo, TokenScope, UserNo, fields,
 };
 use sha2::{Digest, Sha256};
 use smallvec::SmallVec;
 
+use crate::decide::TOO_MANY_APPS;
 use crate::refusal::Refusal;
 use crate::state::Settings;
 
@@ -79,6 +80,36 @@ fields! {
         pub max_evicted_quanta_per_hour: Option<u64>,
     }
 }
+fields! {
+    /// Changes some of a tenant's settings. What is absent keeps its value; what is present and
+    /// empty is cleared (SEMANTICS 4).
+    pub struct UpdateTenant {
+        pub tenant: TenantNo,
+        pub name: Option<Name>,
+        pub accounting_tag: Option<Option<Name>>,
+        pub max_priority: Option<Priority>,
+        pub max_evicted_quanta_per_hour: Option<Option<u64>>,
+        /// A hard quota on the tenant's nodes, and one on its leases.
+        pub max_nodes: Option<Option<u64>>,
+        pub max_leases: Option<Option<u64>>,
+    }
+}
+
+impl UpdateTenant {
+    /// An update that changes nothing yet.
+    pub const fn of(tenant: TenantNo) -> Self {
+        Self {
+            tenant,
+            name: None,
+            accounting_tag: None,
+            max_priority: None,
+            max_evicted_quanta_per_hour: None,
+            max_nodes: None,
+            max_leases: None,
+        }
+    }
+}
+
 fields! { pub struct PutProject { pub project: Option<ProjectNo>, pub tenant: TenantNo, pub name: Name } }
 fields! { pub struct PutUser { pub user: Option<UserNo>, pub tenant: TenantNo, pub name: Name } }
 fields! {
@@ -134,7 +165,33 @@ macro_rules! commands {
 }
 
 fields! { pub struct Revoke { pub leases: LeaseList, pub reason: Reason, pub grace: Option<Span> } }
-fields! { pub struct ConfirmTeardown { pub node: NodeNo, pub leases: LeaseList } }
+fields! {
+    /// `generation` is the agent's that confirms; absent where an operator does.
+    pub struct ConfirmTeardown { pub node: NodeNo, pub leases: LeaseList, pub generation: Option<u64> }
+}
+fields! {
+    /// A process wants to be the node's agent. One that runs already is replaced only by `takeover`.
+    pub struct RegisterAgent { pub node: NodeNo, pub instance: u128, pub takeover: bool }
+}
+fields! {
+    pub struct ReportCondition {
+        pub node: NodeNo,
+        pub generation: u64,
+        pub load: Level,
+        pub errors: Level,
+        pub throttled: bool,
+    }
+}
+fields! {
+    /// `hash` is the SHA-256 of the secret, which the engine never sees.
+    pub struct IssueToken {
+        pub name: Name,
+        pub hash: [u8; 32],
+        pub role: Role,
+        pub scope: TokenScope,
+        pub expires_at: Option<Instant>,
+    }
+}
 fields! { pub struct LoseNode { pub node: NodeNo, pub last_seen: Instant } }
 fields! { pub struct RotateKey { pub new_key: [u8; 32] } }
 fields! { pub struct Nothing {} }
@@ -169,10 +226,17 @@ commands! {
     34 ReturnNode(NodeNo),
     35 PutQuota(PutQuota),
     36 DeleteQuota(QuotaNo),
+    37 UpdateTenant(UpdateTenant),
     40 ChangeSettings(Settings),
     41 RotateKey(RotateKey),
     42 Heartbeat(Nothing),
     43 NoticeClockJump(NoticeClockJump),
+    50 RegisterAgent(RegisterAgent),
+    51 ReportCondition(ReportCondition),
+    /// An operator declares the node to be without an agent.
+    52 DetachAgent(NodeNo),
+    60 IssueToken(IssueToken),
+    61 RevokeToken(TokenNo),
 }
 
 /// A command with who asks and, if it may be sent twice, its idempotency key.
@@ -231,6 +295,9 @@ fn check_lengths(command: &Command) -> Result<(), Refusal> {
         Command::PutNode(put) if put.capacity.len() > CLASSES_PER_NODE_MAX => {
             return Err(Refusal::TooManyNodeClasses { limit: CLASSES_PER_NODE_MAX });
         }
+        Command::IssueToken(issue) if issue.scope.app_instances.len() > APP_INSTANCES_PER_TOKEN_MAX => {
+            return Err(Refusal::BadTokenScope { role: issue.role, why: TOO_MANY_APPS });
+        }
         _ => 0,
     };
     if leases > LEASES_PER_RECORD_MAX {
@@ -261,6 +328,8 @@ fn put_payload(command: &Command, payload: &mut Vec<u8>) {
             let tamed = if is_release { Command::Release(list) } else { Command::ReportActivity(list) };
             tamed.put(payload);
         }
+        // The secret is drawn anew each time a request is sent, so it is not part of what is asked.
+        Command::IssueToken(issue) => Command::IssueToken(IssueToken { hash: [0; 32], ..issue.clone() }).put(payload),
         _ => command.put(payload),
     }
 }

@@ -1,12 +1,16 @@
 //! Deciding: a request and an instant in, records out. What is decided is applied at once, so
 //! that the next request sees it; nobody outside reads this state before the records are durable.
 
+mod access;
 mod admission;
+mod agents;
 mod endings;
 mod places;
 mod renewal;
 mod tenancy;
 mod timers;
+
+pub(crate) use access::TOO_MANY_APPS;
 
 use crate::command::{Claim, Command, Request};
 use crate::refusal::Refusal;
@@ -102,6 +106,11 @@ impl Engine {
     /// Decides one request at `now`. Every timer due by then must have been applied ([`Self::advance`]).
     pub fn decide(&mut self, now: Instant, request: &Request, out: &mut Batch) -> Result<Decided, Refusal> {
         assert!(now >= self.state.last_stamp(), "stamps never go back");
+        if let Some(token) = request.identity.token
+            && !self.state.token(token).is_some_and(|found| found.is_live(&self.state, now))
+        {
+            return Err(Refusal::TokenNotLive { token });
+        }
         if let Some(repeated) = self.check_claim(now, request)? {
             return Ok(repeated);
         }
@@ -154,6 +163,7 @@ impl Draft<'_> {
             Command::Unfence(leases) => self.unfence(leases),
             Command::ReportActivity(reports) => self.report_activity(reports),
             Command::PutTenant(put) => self.put_tenant(put).map(done),
+            Command::UpdateTenant(update) => self.update_tenant(update).map(done),
             Command::DeleteTenant(tenant) => self.delete_tenant(*tenant).map(done),
             Command::PutProject(put) => self.put_project(put).map(done),
             Command::DeleteProject(project) => self.delete_project(*project).map(done),
@@ -170,6 +180,11 @@ impl Draft<'_> {
             Command::ResumeNode(node) => self.resume_node(*node).map(done),
             Command::LoseNode(lost) => self.lose_node(lost).map(done),
             Command::ReturnNode(node) => self.return_node(*node).map(done),
+            Command::RegisterAgent(register) => self.register_agent(register).map(done),
+            Command::ReportCondition(report) => self.report_condition(report).map(done),
+            Command::DetachAgent(node) => self.detach_agent(*node).map(done),
+            Command::IssueToken(issue) => self.issue_token(issue).map(done),
+            Command::RevokeToken(token) => self.revoke_token(*token).map(done),
             Command::ChangeSettings(settings) => self.change_settings(settings).map(done),
             Command::RotateKey(rotate) => self.rotate_key(rotate.new_key).map(done),
             Command::Heartbeat(_) => {

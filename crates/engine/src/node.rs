@@ -1,7 +1,7 @@
 //! Nodes and where their capacity is: held, tearing down, reserved, fenced, offline or idle.
 
 use crate::lease::NONE;
-use leasehold_model::{ClassNo, Name, NodeNo, PoolNo, Quanta, TeardownMode};
+use leasehold_model::{ClassNo, Level, Name, NodeNo, PoolNo, Quanta, TeardownMode};
 
 /// Where a node's capacity of one class is. The six add up to the capacity (SEMANTICS 3).
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -93,6 +93,29 @@ impl NodeClass {
     }
 }
 
+/// The process that speaks for a node.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Agent {
+    /// Which of the node's registrations this is, counted from one.
+    pub generation: u64,
+    /// Which process it is, as it says itself.
+    pub instance: u128,
+}
+
+/// How a node is, as its agent last said.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Condition {
+    pub load: Level,
+    pub errors: Level,
+    pub throttled: bool,
+}
+
+impl Default for Condition {
+    fn default() -> Self {
+        Self { load: Level::Normal, errors: Level::Normal, throttled: false }
+    }
+}
+
 /// A machine.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Node {
@@ -105,6 +128,10 @@ pub struct Node {
     pub teardown: TeardownMode,
     pub drained: bool,
     pub lost: bool,
+    pub agent: Option<Agent>,
+    /// Of the last agent there was; zero if there was none. It counts on when an agent is detached.
+    pub last_generation: u64,
+    pub condition: Condition,
     /// In order of class number.
     pub classes: Vec<NodeClass>,
     /// The newest of its leases; they are chained through the lease table.
@@ -123,6 +150,9 @@ impl Node {
             teardown: TeardownMode::Confirmed,
             drained: false,
             lost: false,
+            agent: None,
+            last_generation: 0,
+            condition: Condition::default(),
             classes: Vec::new(),
             first_lease: NONE,
         }

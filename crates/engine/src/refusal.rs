@@ -4,9 +4,22 @@
 
 use leasehold_model::activity::BadActivity;
 use leasehold_model::{
-    ClassNo, Instant, LeaseNo, NodeNo, PoolNo, Priority, ProjectNo, QuotaNo, Span, TenantNo, UserNo,
+    ClassNo, Instant, LeaseNo, NodeNo, PoolNo, Priority, ProjectNo, QuotaNo, Role, Span, TenantNo, TokenNo, UserNo,
 };
 use std::fmt;
+
+/// The generation of the agent that is registered, if one is.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct RegisteredGeneration(pub Option<u64>);
+
+impl fmt::Display for RegisteredGeneration {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self.0 {
+            Some(generation) => write!(f, "generation {generation} is registered"),
+            None => write!(f, "no agent is registered"),
+        }
+    }
+}
 
 macro_rules! refusals {
     ($($(#[$meta:meta])* $variant:ident $({ $($field:ident : $t:ty),* })? $code:literal $text:literal,)*) => {
@@ -31,6 +44,8 @@ macro_rules! refusals {
 }
 
 refusals! {
+    TokenNotLive { token: TokenNo } "token_not_live" "{token} was revoked, has expired or belongs to something that is gone; authenticate with another",
+
     BadIdempotencyKey { bytes: usize } "bad_idempotency_key" "an idempotency key has 1 to 64 bytes; this one has {bytes}",
     IdempotencyMismatch { sequence: u64 } "idempotency_mismatch" "this idempotency key was used for another request, sealed as record {sequence}; use a new key",
     TooManyIdempotencyKeys { limit: u32 } "too_many_idempotency_keys" "the tenant has {limit} idempotency keys within the window; wait until some have passed out of it",
@@ -42,6 +57,7 @@ refusals! {
     UnknownNode { node: NodeNo } "unknown_node" "there is no {node}",
     UnknownClass { class: ClassNo } "unknown_class" "there is no {class}",
     UnknownQuota { quota: QuotaNo } "unknown_quota" "there is no {quota}",
+    UnknownToken { token: TokenNo } "unknown_token" "there is no {token}",
     /// Also for what belongs to others: a tenant cannot tell the two apart.
     LeaseNotFound { lease: LeaseNo } "lease_not_found" "there is no {lease} here",
 
@@ -95,6 +111,9 @@ refusals! {
     BadClass { quanta_per_unit: u64 } "bad_class" "quanta_per_unit is {quanta_per_unit}; it must be 1 to 4294967296",
     ClassLimit { limit: usize } "too_many_resource_classes" "there are at most {limit} classes",
     NodeAlready { node: NodeNo, state: &'static str } "node_already" "{node} is already {state}",
+    AgentAlreadyRunning { node: NodeNo, generation: u64 } "agent_already_running" "another agent is registered on {node}, as generation {generation}; stop it, or take over from it",
+    StaleGeneration { node: NodeNo, generation: u64, registered: RegisteredGeneration } "stale_generation" "generation {generation} no longer speaks for {node}: {registered}; register again",
+    ConditionUnchanged { node: NodeNo } "condition_unchanged" "that is the condition {node} is in already; report changes only",
     LastSeenInFuture "last_seen_in_future" "a node cannot have been last seen in the future",
 
     TooManyQuotas { limit: usize } "too_many_quotas" "a tenant has at most {limit} quotas",
@@ -102,9 +121,14 @@ refusals! {
     ZeroBurstTtl "zero_burst_ttl" "a burst of no length is no burst; give burst_ttl",
     QuantaNeedClass "quanta_need_class" "a quota on quanta names the class it counts: quanta of different classes do not add up",
     BurstPerNode "burst_per_node" "a burst quota counts all nodes or one, not each node on its own",
+    NodesPerNode "nodes_per_node" "a quota on nodes counts nodes together, not each on its own",
     SettingOutOfRange { setting: &'static str, min: Span, max: Span } "setting_out_of_range" "{setting} must lie between {min} and {max}",
     ScopeFixed { quota: QuotaNo } "scope_fixed" "what {quota} applies to and counts cannot change; delete it and make another",
     TenantFixed "tenant_fixed" "projects and users cannot move to another tenant",
+    BadTokenScope { role: Role, why: &'static str } "bad_token_scope" "a token for the role {role} {why}",
+    TokenExpiryPast { now: Instant } "token_expiry_past" "the token would have expired already: it is {now}",
+    TokenExists "token_exists" "a token with that hash exists; make a new secret",
+    TooManyTokens { of: &'static str, limit: u32 } "too_many_tokens" "{of} has {limit} tokens that are neither revoked nor expired; revoke those that are no longer used",
     SameKey "same_key" "the new key is the one in use",
     Numbers "numbers_exhausted" "there are no numbers left for more of these",
 }

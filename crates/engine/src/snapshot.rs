@@ -7,17 +7,18 @@ mod sound;
 
 use crate::idempotency::Claimed;
 use crate::lease::{Lease, NONE, Phase};
-use crate::node::{Node, NodeClass};
+use crate::node::{Agent, Condition, Node, NodeClass};
 use crate::quota::{Episode, Quota};
 use crate::state::{GONE_KEPT, Gone, NO_TIMER, Pool, Project, State, Tenant, User, class_no, entry_mut};
+use crate::token::{Token, Tokens};
 use leasehold_model::codec::{DecodeError, Field, Reader, put_varint};
 use leasehold_model::limits::CLASSES_PER_NODE_MAX;
-use leasehold_model::{Instant, NodeNo, Quanta, QuotaNo, TenantNo};
+use leasehold_model::{Instant, NodeNo, Quanta, QuotaNo, TenantNo, TokenNo};
 use sha2::{Digest, Sha256};
 use std::fmt;
 
 /// The version of these bytes; a snapshot of another version is thrown away and rebuilt.
-const SNAPSHOT_VERSION: u32 = 2;
+const SNAPSHOT_VERSION: u32 = 3;
 
 /// The least that a lease takes in a snapshot: a forged count must not make a reader allocate.
 const LEASE_BYTES_MIN: usize = 60;
@@ -96,6 +97,7 @@ impl State {
         put_table(&self.pools, &mut out, put_pool);
         put_table(&self.nodes, &mut out, put_node);
         put_table(&self.quotas, &mut out, put_quota);
+        put_table(self.tokens.rows(), &mut out, |token, out| put_token(token, out));
         put_varint(self.leases.len() as u64, &mut out);
         for lease in self.leases.in_order() {
             put_lease(lease, &mut out);
@@ -154,6 +156,9 @@ impl State {
         state.pools = get_table(r, |_, r| get_pool(r))?;
         state.nodes = get_table(r, |no, r| state.get_node(NodeNo(no), r))?;
         state.quotas = get_table(r, |no, r| get_quota(QuotaNo(no), r))?;
+        let tokens = get_table(r, |no, r| get_token(TokenNo(no), r).map(Box::new))?;
+        state.check_tokens(&tokens)?;
+        state.tokens = Tokens::restore(tokens).map_err(BadSnapshot::Inconsistent)?;
         state.rebuild_names();
         state.check_names()?;
         state.check_tenancy()?;
@@ -254,6 +259,11 @@ impl State {
         node.teardown = Field::get(r)?;
         node.drained = Field::get(r)?;
         node.lost = Field::get(r)?;
+        node.last_generation = Field::get(r)?;
+        // The agent that is registered, if one is, was the last to come.
+        let instance: Option<u128> = Field::get(r)?;
+        node.agent = instance.map(|instance| Agent { generation: node.last_generation, instance });
+        node.condition = Condition { load: Field::get(r)?, errors: Field::get(r)?, throttled: Field::get(r)? };
         for _ in 0..r.count(CLASSES_PER_NODE_MAX)? {
             let (class, capacity, per_device) = (Field::get(r)?, Quanta::get(r)?, u64::get(r)?);
             self.check_capacity(node.classes.last().map(|c| c.class), class, capacity.0, per_device)?;
@@ -311,12 +321,36 @@ fn put_node(n: &Node, out: &mut Vec<u8>) {
     n.teardown.put(out);
     n.drained.put(out);
     n.lost.put(out);
+    n.last_generation.put(out);
+    n.agent.map(|agent| agent.instance).put(out);
+    n.condition.load.put(out);
+    n.condition.errors.put(out);
+    n.condition.throttled.put(out);
     put_varint(n.classes.len() as u64, out);
     for class in &n.classes {
         class.class.put(out);
         class.capacity.put(out);
         class.per_device.put(out);
     }
+}
+
+fn put_token(t: &Token, out: &mut Vec<u8>) {
+    t.name.put(out);
+    t.hash.put(out);
+    t.role.put(out);
+    t.scope.put(out);
+    t.expires_at.put(out);
+}
+
+fn get_token(number: TokenNo, r: &mut Reader<'_>) -> Result<Token, BadSnapshot> {
+    Ok(Token {
+        number,
+        name: Field::get(r)?,
+        hash: Field::get(r)?,
+        role: Field::get(r)?,
+        scope: Field::get(r)?,
+        expires_at: Field::get(r)?,
+    })
 }
 
 fn put_quota(q: &Quota, out: &mut Vec<u8>) {

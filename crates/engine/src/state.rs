@@ -7,12 +7,14 @@ use crate::idempotency::Claims;
 use crate::lease::{Lease, LeaseTable, Phase};
 use crate::node::Node;
 use crate::quota::Quota;
+use crate::roll::Roll;
 use crate::timer::{Entry, TimerKind, Timers};
+use crate::token::{Token, Tokens};
 use leasehold_model::body::PerPriority;
 use leasehold_model::codec::DecodeError;
 use leasehold_model::{
     ClassNo, ClassSpec, Instant, LeaseNo, Name, NodeNo, PoolNo, Priority, ProjectNo, QuotaNo, Span, Strategy, TenantNo,
-    UserNo, fields,
+    TokenNo, UserNo, fields,
 };
 use std::collections::{BTreeMap, BTreeSet};
 use std::fmt;
@@ -172,6 +174,7 @@ pub struct State {
     pub(crate) leased: Vec<bool>,
     pub(crate) nodes: Table<Node>,
     pub(crate) quotas: Table<Quota>,
+    pub(crate) tokens: Tokens,
     pub(crate) tags: Vec<Name>,
     pub(crate) next_lease: u64,
     pub(crate) leases: LeaseTable,
@@ -179,6 +182,8 @@ pub struct State {
     pub(crate) claims: Claims,
     /// A state for readers: idempotency keys matter only to deciding.
     pub(crate) for_readers: bool,
+    /// Only in a state for readers: they go through leases in order, deciding does not.
+    pub(crate) roll: Option<Roll>,
     pub(crate) timers: Timers,
     pub(crate) names: Names,
 }
@@ -200,10 +205,11 @@ impl State {
     }
 
     /// A copy for readers, which keeps no idempotency keys: they matter only to deciding, and take
-    /// time and memory.
+    /// time and memory. It keeps its leases in order instead.
     pub fn for_readers(&self) -> Self {
         let mut copy = self.clone_without_claims();
         copy.for_readers = true;
+        copy.roll.get_or_insert_with(|| Roll::of(&self.leases));
         copy
     }
 
@@ -257,7 +263,15 @@ impl State {
     }
     /// Every lease that is not closed, by number.
     pub fn leases(&self) -> Vec<&Lease> {
-        self.leases.in_order()
+        self.leases_after(None).collect()
+    }
+    /// Leases that are not closed with a higher number than `after`, by number. Cheap in a state for
+    /// readers, where pages can be cut from it; elsewhere all leases are sorted first.
+    pub fn leases_after(&self, after: Option<LeaseNo>) -> impl Iterator<Item = &Lease> {
+        let rolled = self.roll.as_ref().map(|roll| roll.after(after, &self.leases));
+        let sorted = if rolled.is_none() { self.leases.in_order() } else { Vec::new() };
+        let sorted = sorted.into_iter().skip_while(move |lease| after.is_some_and(|after| lease.number <= after));
+        rolled.into_iter().flatten().chain(sorted)
     }
     pub fn nodes(&self) -> impl Iterator<Item = &Node> {
         self.nodes.iter().flatten()
@@ -267,6 +281,22 @@ impl State {
     }
     pub fn quotas(&self) -> impl Iterator<Item = &Quota> {
         self.quotas.iter().flatten()
+    }
+    /// The quotas of one tenant, by number.
+    pub fn quotas_of(&self, tenant: TenantNo) -> impl Iterator<Item = &Quota> {
+        let listed = self.tenant(tenant).map_or(&[][..], |tenant| &tenant.quotas);
+        listed.iter().filter_map(|quota| self.quota(*quota))
+    }
+    /// A token that was neither revoked nor forgotten after it expired.
+    pub fn token(&self, token: TokenNo) -> Option<&Token> {
+        self.tokens.get(token)
+    }
+    pub fn tokens(&self) -> impl Iterator<Item = &Token> {
+        self.tokens.iter()
+    }
+    /// The token whose secret has this SHA-256; whether it is live is another question.
+    pub fn token_by_hash(&self, hash: &[u8; 32]) -> Option<TokenNo> {
+        self.tokens.by_hash(hash)
     }
     pub fn pools(&self) -> impl Iterator<Item = (PoolNo, &Pool)> {
         numbered(&self.pools).map(|(n, p)| (PoolNo(n), p))
@@ -288,6 +318,9 @@ impl State {
     }
     pub fn project_named(&self, tenant: TenantNo, name: &str) -> Option<ProjectNo> {
         Name::new(name).ok().and_then(|name| self.names.projects.get(&(tenant, name))).map(|n| ProjectNo(*n))
+    }
+    pub fn user_named(&self, tenant: TenantNo, name: &str) -> Option<UserNo> {
+        Name::new(name).ok().and_then(|name| self.names.users.get(&(tenant, name))).map(|n| UserNo(*n))
     }
     pub fn class_named(&self, name: &str) -> Option<ClassNo> {
         Name::new(name).ok().and_then(|name| self.names.classes.get(&name)).map(|n| class_no(*n))
@@ -388,12 +421,14 @@ impl State {
             leased: self.leased.clone(),
             nodes: self.nodes.clone(),
             quotas: self.quotas.clone(),
+            tokens: self.tokens.clone(),
             tags: self.tags.clone(),
             next_lease: self.next_lease,
             leases: self.leases.clone(),
             gone: self.gone.clone(),
             claims: Claims::default(),
             for_readers: self.for_readers,
+            roll: self.roll.clone(),
             timers: self.timers.clone(),
             names: self.names.clone(),
         }

@@ -6,13 +6,14 @@ mod lease_lists;
 pub use admission::{Asks, Denied, Granted, Member, Members};
 pub use lease_lists::{Leases, Renewal, Renewed, Reported, ReportedLeases};
 
+use crate::access::{Role, TokenScope};
 use crate::class::ClassSpec;
 use crate::codec::{DecodeError, Field, Reader};
 use crate::fields;
-use crate::id::{ClassNo, NodeNo, PoolNo, ProjectNo, QuotaNo, TenantNo, UserNo};
+use crate::id::{ClassNo, NodeNo, PoolNo, ProjectNo, QuotaNo, TenantNo, TokenNo, UserNo};
 use crate::instant::{Instant, Span};
 use crate::name::Name;
-use crate::policy::{LimitKind, Measure, Priority, QuotaScope, Strategy, TeardownCause, TeardownMode};
+use crate::policy::{Level, LimitKind, Measure, Priority, QuotaScope, Strategy, TeardownCause, TeardownMode};
 use crate::quantity::Quanta;
 
 fields! {
@@ -176,6 +177,18 @@ fields! {
     pub struct NodeLost { pub node: NodeNo, pub last_seen: Instant }
 }
 fields! { pub struct NodeReturned { pub node: NodeNo } }
+fields! {
+    /// The node's agent sees its load, errors or throttling at another level than before.
+    pub struct NodeCondition { pub node: NodeNo, pub load: Level, pub errors: Level, pub throttled: bool }
+}
+fields! {
+    /// A process took over as the node's one agent. Generations of a node count up from one.
+    pub struct AgentRegistered { pub node: NodeNo, pub generation: u64, pub instance: u128 }
+}
+fields! {
+    /// An operator declared the node to be without an agent.
+    pub struct AgentDetached { pub node: NodeNo }
+}
 
 fields! {
     /// The holder gave leases back. `closed`: the node has no agent, so they are closed at once.
@@ -212,6 +225,19 @@ fields! {
     /// A decision to evict. Its requester's grant and its victims' revocations cite it by sequence.
     pub struct Preempted { pub node: NodeNo, pub priority: Priority, pub rules_version: u32, pub victims: Leases }
 }
+
+fields! {
+    /// A token exists from here on. Its secret is not in the journal: `hash` is its SHA-256.
+    pub struct TokenIssued {
+        pub token: TokenNo,
+        pub name: Name,
+        pub hash: [u8; 32],
+        pub role: Role,
+        pub scope: TokenScope,
+        pub expires_at: Option<Instant>,
+    }
+}
+fields! { pub struct TokenRevoked { pub token: TokenNo } }
 
 macro_rules! kinds {
     ($($code:literal $word:literal $kind:ident,)*) => {
@@ -300,6 +326,9 @@ kinds! {
     33 "node.resumed" NodeResumed,
     34 "node.lost" NodeLost,
     35 "node.returned" NodeReturned,
+    36 "node.condition" NodeCondition,
+    37 "node.agent_registered" AgentRegistered,
+    38 "node.agent_detached" AgentDetached,
     40 "lease.granted" Granted,
     41 "lease.denied" Denied,
     42 "lease.renewed" Renewed,
@@ -312,4 +341,6 @@ kinds! {
     49 "lease.unfenced" Unfenced,
     50 "lease.activity" ActivityReported,
     51 "lease.preempted" Preempted,
+    60 "token.issued" TokenIssued,
+    61 "token.revoked" TokenRevoked,
 }

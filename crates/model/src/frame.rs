@@ -199,7 +199,8 @@ impl fmt::Display for Damage {
 /// A batch as it lies in a file: lengths and checksum hold, hashes are not yet looked at.
 #[derive(Clone, Copy, Debug)]
 pub struct RawBatch<'a> {
-    payload: &'a [u8],
+    /// Header and payload.
+    bytes: &'a [u8],
     count: u32,
 }
 
@@ -219,11 +220,14 @@ impl<'a> RawBatch<'a> {
         if length > BATCH_BYTES_MAX || count == 0 || count > BATCH_RECORDS_MAX || length < count as usize * smallest {
             return Err(Damage::BadHeader);
         }
-        let payload = rest.get(..length).ok_or(Damage::Truncated)?;
-        if batch_crc(&bytes[..BATCH_HEADER_BYTES + length]) != word(12) {
+        if rest.len() < length {
+            return Err(Damage::Truncated);
+        }
+        let bytes = &bytes[..BATCH_HEADER_BYTES + length];
+        if batch_crc(bytes) != word(12) {
             return Err(Damage::BadChecksum);
         }
-        let batch = Self { payload, count };
+        let batch = Self { bytes, count };
         let mut frames = batch.records();
         let mut seen = 0;
         for frame in frames.by_ref() {
@@ -239,12 +243,16 @@ impl<'a> RawBatch<'a> {
     pub fn count(&self) -> u32 {
         self.count
     }
+    /// The batch as it lies in its file.
+    pub fn bytes(&self) -> &'a [u8] {
+        self.bytes
+    }
     /// Bytes the batch takes in its file.
     pub fn bytes_total(&self) -> usize {
-        BATCH_HEADER_BYTES + self.payload.len()
+        self.bytes.len()
     }
     pub fn records(&self) -> Frames<'a> {
-        Frames { rest: self.payload }
+        Frames { rest: &self.bytes[BATCH_HEADER_BYTES..] }
     }
 }
 

@@ -48,7 +48,7 @@ numbers! {
     QuotaNo(u32) "quota-";
     /// The right to hold capacity until a deadline.
     LeaseNo(u64) "lease-";
-    /// What a principal authenticated with; its records come with access control.
+    /// What a principal authenticates with.
     TokenNo(u32) "token-";
     /// A gang of leases for one workload.
     AllocationNo(u64) "alloc-";

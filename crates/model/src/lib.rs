@@ -7,6 +7,7 @@
 //! Never: I/O, clocks, randomness, floating point. Serde appears only in the JSON view.
 //! The byte format is specified in `docs/reference/journal-format.md`.
 
+pub mod access;
 pub mod activity;
 pub mod body;
 pub mod class;
@@ -21,6 +22,7 @@ pub mod quantity;
 pub mod record;
 pub mod view;
 
+pub use access::{Role, TokenScope};
 pub use activity::Activity;
 pub use body::Body;
 pub use class::{ClassSpec, ResourceKind};
@@ -32,7 +34,9 @@ pub use id::{
 };
 pub use instant::{Instant, Span};
 pub use name::Name;
-pub use policy::{DenyCause, LimitKind, Measure, NodeScope, Priority, QuotaScope, Reason, Strategy, TeardownMode};
+pub use policy::{
+    DenyCause, Level, LimitKind, Measure, NodeScope, Priority, QuotaScope, Reason, Strategy, TeardownMode,
+};
 pub use quantity::Quanta;
 pub use record::{Hash, Idempotency, Identity, Key, Record};
 

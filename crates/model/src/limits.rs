@@ -29,6 +29,12 @@ pub const LABELS_PER_NODE_MAX: usize = 64;
 pub const CLASSES_PER_NODE_MAX: usize = 64;
 /// Quotas of one tenant.
 pub const QUOTAS_PER_TENANT_MAX: usize = 256;
+/// Tokens of one tenant, neither revoked nor expired.
+pub const TOKENS_PER_TENANT_MAX: u32 = 10_000;
+/// Tokens of all, neither revoked nor expired.
+pub const TOKENS_MAX: u32 = 100_000;
+/// App instances that one token may name.
+pub const APP_INSTANCES_PER_TOKEN_MAX: usize = 64;
 /// Bytes of one encoded record, signatures apart.
 pub const RECORD_BYTES_MAX: usize = 256 * 1024;
 /// Keys that may sign one record.

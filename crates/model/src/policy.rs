@@ -62,6 +62,15 @@ words! {
     }
 }
 
+words! {
+    /// How bad an agent finds its node's load, or its errors.
+    pub enum Level {
+        Normal = 0 "normal",
+        High = 1 "high",
+        Critical = 2 "critical",
+    }
+}
+
 /// Why something was done to a lease against its holder's plan. A closed list: no free text.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Reason {
@@ -170,6 +179,13 @@ fields! {
         pub pool: Option<PoolNo>,
         pub node: NodeScope,
         pub priority: Option<Priority>,
+    }
+}
+
+impl QuotaScope {
+    /// Everything of a tenant's.
+    pub const fn of_tenant(tenant: TenantNo) -> Self {
+        Self { tenant, project: None, class: None, pool: None, node: NodeScope::All, priority: None }
     }
 }
 

@@ -12,7 +12,7 @@ mod lease_event;
 mod object;
 mod record;
 
-pub use directory::Directory;
+pub use directory::{Directory, KnownLease};
 
 use crate::codec::DecodeError;
 use crate::frame::RawRecord;
@@ -30,6 +30,12 @@ impl Directory {
         let shown = record::show(self, &record, raw, hash);
         self.forget(&record);
         Ok(shown)
+    }
+
+    /// Shows one record by what is known already, learning nothing: for a reader that shows old records
+    /// after newer ones.
+    pub fn show_known(&self, raw: &RawRecord<'_>, hash: &Hash) -> Result<Value, DecodeError> {
+        Ok(record::show(self, &raw.decode()?, raw, hash))
     }
 
     /// Remembers what a record says without showing it, for readers that begin to show later.

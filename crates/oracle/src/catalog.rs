@@ -161,6 +161,8 @@ impl World {
     fn check_limit(&self, put: &QuotaPut) -> Checked {
         let names_class = put.measure != Measure::Quanta || put.scope.class.is_some();
         demand!(names_class, "quota-limit", "quanta of different classes do not add up");
+        let counts_nodes_one_by_one = put.measure == Measure::Nodes && put.scope.node == NodeScope::Each;
+        demand!(!counts_nodes_one_by_one, "quota-limit", "nodes are counted together");
         if let LimitKind::Burst { limit, burst_limit, burst_ttl } = put.limit {
             demand!(burst_limit >= limit, "quota-limit", "burst limit {burst_limit} below the base {limit}");
             demand!(burst_ttl > Span::ZERO, "quota-limit", "a burst of no length");

@@ -10,12 +10,15 @@
 //! Never: depend on the engine or the meter, keep a derived figure, do I/O, read a clock, draw
 //! lots, use a float.
 
+mod access;
+mod agents;
 mod capacity;
 mod catalog;
 mod command;
 #[cfg(test)]
 mod driven;
 mod due;
+mod foretell;
 mod grant;
 mod invariants;
 mod lease;
@@ -29,6 +32,7 @@ mod usage;
 mod violation;
 mod world;
 
+pub use foretell::{Caller, Foretold, Wish};
 pub use leasehold_model::body::SettingsChanged as Settings;
 pub use oracle::Oracle;
 pub use request::{Expected, RequestFacts};

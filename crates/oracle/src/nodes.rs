@@ -16,7 +16,7 @@ impl World {
         let node = match self.nodes.get(&put.node) {
             None => {
                 self.check_new_number("node", u64::from(put.node.0))?;
-                Node { put: put.clone(), drained: false, lost: false }
+                Node::new(put.clone())
             }
             Some(old) => {
                 let node = Node { put: put.clone(), ..old.clone() };

@@ -83,6 +83,9 @@ impl Oracle {
             self.command = Command::default();
         }
         let is_timer = self.check_timers(record)?;
+        if !record.continues {
+            self.world.check_token(record)?;
+        }
         self.check_effective(record, is_timer)?;
         self.claims.check(record, &self.command)?;
         if let Some(facts) = facts {
@@ -182,6 +185,11 @@ impl Oracle {
                 Ok(())
             }
             Body::NodeReturned(body) => world.node_returned(body.node),
+            Body::NodeCondition(body) => world.node_condition(body),
+            Body::AgentRegistered(body) => world.agent_registered(body),
+            Body::AgentDetached(body) => world.agent_detached(body.node),
+            Body::TokenIssued(body) => world.token_issued(record, body),
+            Body::TokenRevoked(body) => world.token_revoked(record, body),
             Body::Granted(body) => {
                 self.check_rules_version(body.rules_version)?;
                 self.world.granted(record, body)

@@ -2,10 +2,10 @@
 
 use crate::oracle::Oracle;
 use crate::world::{Quota, World};
-use leasehold_model::body::{PoolPut, ProjectPut, SettingsChanged, TenantPut, UserPut};
+use leasehold_model::body::{PoolPut, ProjectPut, SettingsChanged, TenantPut, TokenIssued, UserPut};
 use leasehold_model::{
-    ClassNo, ClassSpec, Instant, LeaseNo, LimitKind, Name, NodeNo, NodeScope, PoolNo, Priority, ProjectNo, QuotaNo,
-    TeardownMode, TenantNo, UserNo,
+    ClassNo, ClassSpec, Instant, LeaseNo, Level, LimitKind, Name, NodeNo, NodeScope, PoolNo, Priority, ProjectNo,
+    QuotaNo, TeardownMode, TenantNo, TokenNo, UserNo,
 };
 use std::collections::BTreeMap;
 use std::fmt::{Debug, Write};
@@ -37,6 +37,11 @@ pub struct NodeLine {
     pub teardown: TeardownMode,
     pub drained: bool,
     pub lost: bool,
+    /// The generation and the instance of the agent that is registered.
+    pub agent: Option<(u64, u128)>,
+    pub last_generation: u64,
+    /// Load, errors and whether it is throttled.
+    pub condition: (Level, Level, bool),
 }
 
 /// The six parts of a node's capacity of one class (SEMANTICS 3).
@@ -82,6 +87,7 @@ pub struct Summary {
     /// One line for each class that a node lists.
     pub capacity: BTreeMap<(NodeNo, ClassNo), CapacityLine>,
     pub quotas: BTreeMap<QuotaNo, QuotaLine>,
+    pub tokens: BTreeMap<TokenNo, TokenIssued>,
     pub leases: BTreeMap<LeaseNo, LeaseLine>,
 }
 
@@ -107,6 +113,7 @@ impl Summary {
         diff_maps("node", &self.nodes, &other.nodes, &mut out);
         diff_maps("capacity", &self.capacity, &other.capacity, &mut out);
         diff_maps("quota", &self.quotas, &other.quotas, &mut out);
+        diff_maps("token", &self.tokens, &other.tokens, &mut out);
         diff_maps("lease", &self.leases, &other.leases, &mut out);
         assert_eq!(out.is_empty(), self == other, "a difference that no line shows");
         out
@@ -148,6 +155,7 @@ impl Oracle {
             nodes: world.node_lines(),
             capacity: world.capacity_lines(),
             quotas: world.quotas.iter().map(|(number, quota)| (*number, world.quota_line(quota))).collect(),
+            tokens: world.tokens.clone(),
             leases: world.lease_lines(),
         }
     }
@@ -161,6 +169,9 @@ impl World {
             teardown: node.put.teardown,
             drained: node.drained,
             lost: node.lost,
+            agent: node.agent,
+            last_generation: node.last_generation,
+            condition: node.condition,
         };
         self.nodes.iter().map(|(number, node)| (*number, line(node))).collect()
     }

@@ -1,23 +1,35 @@
 //! Everything that the records have said so far.
 
 use crate::lease::Lease;
-use leasehold_model::body::{NodePut, PoolPut, ProjectPut, QuotaPut, SettingsChanged, TenantPut, UserPut};
+use leasehold_model::body::{NodePut, PoolPut, ProjectPut, QuotaPut, SettingsChanged, TenantPut, TokenIssued, UserPut};
 use leasehold_model::{
-    ClassNo, ClassSpec, Instant, LeaseNo, NodeNo, PoolNo, Priority, ProjectNo, QuotaNo, Span, TeardownMode, TenantNo,
-    UserNo,
+    ClassNo, ClassSpec, Instant, LeaseNo, Level, NodeNo, PoolNo, Priority, ProjectNo, QuotaNo, Span, TeardownMode,
+    TenantNo, TokenNo, UserNo,
 };
 use std::collections::BTreeMap;
 
 use crate::violation::{Checked, demand};
+
+/// Load, errors and whether it is throttled, as its agent last said.
+pub(crate) type Condition = (Level, Level, bool);
 
 #[derive(Clone, Debug)]
 pub(crate) struct Node {
     pub(crate) put: NodePut,
     pub(crate) drained: bool,
     pub(crate) lost: bool,
+    /// The generation and the instance of the agent that is registered.
+    pub(crate) agent: Option<(u64, u128)>,
+    pub(crate) last_generation: u64,
+    pub(crate) condition: Condition,
 }
 
 impl Node {
+    pub(crate) fn new(put: NodePut) -> Self {
+        let condition = (Level::Normal, Level::Normal, false);
+        Self { put, drained: false, lost: false, agent: None, last_generation: 0, condition }
+    }
+
     /// New work may come here: offline is drained or lost (SEMANTICS 3).
     pub(crate) fn is_available(&self) -> bool {
         !self.drained && !self.lost
@@ -54,6 +66,8 @@ pub(crate) struct World {
     pub(crate) users: BTreeMap<UserNo, UserPut>,
     pub(crate) quotas: BTreeMap<QuotaNo, Quota>,
     pub(crate) nodes: BTreeMap<NodeNo, Node>,
+    /// Those that were not revoked, and had not expired when the last one came.
+    pub(crate) tokens: BTreeMap<TokenNo, TokenIssued>,
     /// Every lease that ever was, in order of number.
     pub(crate) leases: Vec<Lease>,
     /// The highest number handed out of each kind, deleted ones included.
@@ -71,6 +85,7 @@ impl World {
             users: BTreeMap::new(),
             quotas: BTreeMap::new(),
             nodes: BTreeMap::new(),
+            tokens: BTreeMap::new(),
             leases: Vec::new(),
             highest: BTreeMap::new(),
         }

@@ -1,7 +1,7 @@
 //! The engine's state in the oracle's words.
 
 use leasehold_engine::{Lease, Phase, State};
-use leasehold_model::body::{PoolPut, ProjectPut, SettingsChanged, TenantPut, UserPut};
+use leasehold_model::body::{PoolPut, ProjectPut, SettingsChanged, TenantPut, TokenIssued, UserPut};
 use leasehold_model::{NodeScope, QuotaNo};
 use leasehold_oracle::{CapacityLine, EpisodeLine, LeaseLine, NodeLine, QuotaLine, Summary};
 
@@ -63,6 +63,9 @@ pub(crate) fn summary(state: &State) -> Summary {
                     teardown: n.teardown,
                     drained: n.drained,
                     lost: n.lost,
+                    agent: n.agent.map(|agent| (agent.generation, agent.instance)),
+                    last_generation: n.last_generation,
+                    condition: (n.condition.load, n.condition.errors, n.condition.throttled),
                 };
                 (n.number, line)
             })
@@ -86,6 +89,20 @@ pub(crate) fn summary(state: &State) -> Summary {
             })
             .collect(),
         quotas: state.quotas().map(|q| (q.number, quota_line(state, q.number))).collect(),
+        tokens: state
+            .tokens()
+            .map(|t| {
+                let issued = TokenIssued {
+                    token: t.number,
+                    name: t.name.clone(),
+                    hash: t.hash,
+                    role: t.role,
+                    scope: t.scope.clone(),
+                    expires_at: t.expires_at,
+                };
+                (t.number, issued)
+            })
+            .collect(),
         leases: state.leases().into_iter().map(|lease| (lease.number, lease_line(state, lease))).collect(),
     }
 }

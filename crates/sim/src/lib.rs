@@ -12,6 +12,7 @@ mod fault_disk;
 mod life;
 mod requests;
 mod run;
+mod wishes;
 
 pub use dice::Dice;
 pub use fault_disk::{FaultDisk, Faults};

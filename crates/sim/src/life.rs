@@ -4,6 +4,7 @@ use crate::compare::summary;
 use crate::dice::Dice;
 use crate::fault_disk::{FaultDisk, Faults};
 use crate::requests;
+use crate::wishes::wish;
 use leasehold_cell::{
     Core, ManualClock, Now, Pending, Reply, StartError, StartOptions, commit, publish, take_snapshot,
 };
@@ -11,9 +12,11 @@ use leasehold_engine::{Refusal, Request, State};
 use leasehold_journal::{AppendError, FileJournal, Journal, Keys, OpenError, Options, PrepareError};
 use leasehold_model::record::Hash;
 use leasehold_model::{Identity, Instant, Name, Record, Span};
-use leasehold_oracle::{Oracle, RequestFacts};
+use leasehold_oracle::{Caller, Foretold, Oracle, RequestFacts, Wish};
+use std::cell::Cell;
 use std::collections::{BTreeMap, VecDeque};
 use std::ops::ControlFlow;
+use std::rc::Rc;
 use std::sync::Arc;
 
 /// What is known across lives: the truth that no crash may change.
@@ -43,6 +46,18 @@ pub(crate) enum End {
 struct Asked {
     sent: Option<usize>,
     facts: Option<RequestFacts>,
+    caller: Caller,
+    wish: Wish,
+    /// After how many records, and when, it was refused, if it was.
+    decided: Rc<Cell<(u64, Instant)>>,
+}
+
+impl Asked {
+    fn new(request: &Request, sent: Option<usize>, facts: Option<RequestFacts>) -> Self {
+        let (tenant, token) = (request.identity.tenant, request.identity.token);
+        let caller = Caller { tenant, token, keyed: sent.is_some() };
+        Self { sent, facts, caller, wish: wish(&request.command), decided: Rc::default() }
+    }
 }
 
 pub(crate) struct Life<'a> {
@@ -170,6 +185,32 @@ impl Truth {
         };
         observed.map_err(|violation| format!("{violation}\n  {record:?}"))
     }
+
+    /// A command about tokens, agents or tenants gets the very answer that the oracle foretells; any
+    /// other is refused for its token exactly if that is dead.
+    fn check_foretold(&mut self, asked: &Asked, reply: &Reply, now: Instant) -> Step<()> {
+        self.oracle.check_at_rest(now).map_err(|violation| violation.to_string())?;
+        let foretold = self.oracle.foretell(&asked.caller, &asked.wish, now);
+        let refused = |code: &str| matches!(reply, Reply::Refused(refusal) if refusal.code() == code);
+        // A key is looked up after the token and before everything else.
+        let decided_before = asked.sent.is_some()
+            && foretold != Foretold::Refused("token_not_live")
+            && (matches!(reply, Reply::Repeated { .. }) || refused("idempotency_mismatch"));
+        let as_foretold = match &foretold {
+            Foretold::Refused(code) => refused(code),
+            Foretold::Sealed { tenant, bodies } => matches!(reply, Reply::Sealed { records, .. }
+                if records[0].identity.tenant == *tenant && records.iter().map(|r| &r.body).eq(bodies)),
+            Foretold::Open => !Foretold::CODES.iter().any(|code| refused(code)),
+        };
+        if !decided_before && !as_foretold {
+            let (caller, wish) = (&asked.caller, &asked.wish);
+            return Err(format!("{caller:?} asks for {wish:?}\n  foretold {foretold:?}\n  answered {reply:?}"));
+        }
+        if let Foretold::Refused(code) = foretold {
+            *self.tally.foretold.entry(code).or_insert(0) += u64::from(!decided_before);
+        }
+        Ok(())
+    }
 }
 
 impl Life<'_> {
@@ -177,9 +218,9 @@ impl Life<'_> {
     pub(crate) fn settle_world(&mut self, dice: &mut Dice) -> Step<bool> {
         for command in requests::world(dice) {
             let request = Request::new(Identity::default(), command);
-            let mut one = VecDeque::from([(Asked { sent: None, facts: None }, request)]);
+            let mut one = VecDeque::from([(Asked::new(&request, None, None), request)]);
             while !one.is_empty() {
-                self.core.decide(&mut one, &mut self.pending, 0);
+                self.decide_first(&mut one);
                 if !self.flush()? {
                     return Ok(false);
                 }
@@ -271,7 +312,7 @@ impl Life<'_> {
                 let again = dice.index(self.truth.sent.len());
                 let (request, _, facts) = self.truth.sent[again].clone();
                 self.truth.tally.repeats += 1;
-                requests.push_back((Asked { sent: Some(again), facts }, request));
+                requests.push_back((Asked::new(&request, Some(again), facts), request));
                 continue;
             }
             let (identity, command, facts) = self.now.read(|state| requests::any(state, now, dice));
@@ -280,18 +321,32 @@ impl Life<'_> {
                 let request = requests::keyed(identity, command, &key);
                 self.truth.sent.push((request.clone(), key, facts.clone()));
                 let sent = Some(self.truth.sent.len() - 1);
-                requests.push_back((Asked { sent, facts }, request));
+                requests.push_back((Asked::new(&request, sent, facts), request));
             } else {
-                requests.push_back((Asked { sent: None, facts }, Request::new(identity, command)));
+                let request = Request::new(identity, command);
+                requests.push_back((Asked::new(&request, None, facts), request));
             }
         }
         if dice.one_in(3) {
             requests.make_contiguous().reverse();
         }
         self.truth.tally.requests += requests.len() as u64;
+        // Those for which the batch has no place are forgotten, as by callers that hung up.
+        while !requests.is_empty() && self.decide_first(&mut requests) {}
+    }
+
+    /// Decides the first of some requests; false if the batch had no place for it. One at a time, so
+    /// that it is known what had been sealed when one was refused.
+    fn decide_first(&mut self, requests: &mut VecDeque<(Asked, Request)>) -> bool {
         let in_flight = self.in_flight();
-        self.core.decide(&mut requests, &mut self.pending, in_flight);
-        // Those for which the batch had no place are forgotten, as by callers that hung up.
+        let now = self.core.stamp();
+        let mut one: VecDeque<_> = requests.drain(..1).collect();
+        let decided = one[0].0.decided.clone();
+        self.core.decide(&mut one, &mut self.pending, in_flight);
+        decided.set((self.core.engine().state().size(), now));
+        let has_place = one.is_empty();
+        one.into_iter().rev().for_each(|left| requests.push_front(left));
+        has_place
     }
 
     fn pass_time(&mut self, dice: &mut Dice) {
@@ -346,7 +401,8 @@ impl Life<'_> {
         replies.into_iter().try_for_each(|(asked, reply)| self.check_reply(&asked, reply))
     }
 
-    /// Shows the oracle what has become durable, each record beside the request it answers.
+    /// Shows the oracle what has become durable, each record beside the request it answers, and asks
+    /// it beforehand what the answer must be.
     fn observe_published(&mut self, replies: &[(Asked, Reply)]) -> Step<()> {
         let mut facts_of: BTreeMap<u64, &RequestFacts> = BTreeMap::new();
         for (asked, reply) in replies {
@@ -354,22 +410,36 @@ impl Life<'_> {
                 facts_of.insert(records[0].sequence, facts);
             }
         }
-        let mut found = Vec::new();
+        let mut found = VecDeque::new();
         let from = self.truth.hashes.len() as u64;
         let to = self.now.read(State::size);
         let scanned = self.journal.scan(from, &mut |sequence, raw| {
             if sequence >= to {
                 return ControlFlow::Break(());
             }
-            found.push((sequence, raw.decode(), raw.hash()));
+            found.push_back((sequence, raw.decode(), raw.hash()));
             ControlFlow::Continue(())
         });
         scanned.map_err(|error| format!("the journal cannot be read: {error}"))?;
-        for (sequence, record, hash) in found {
-            let record = record.map_err(|error| format!("a record cannot be read: {error}"))?;
-            self.truth.observe(&record, facts_of.get(&sequence).copied())?;
-            self.truth.hashes.push(hash);
+        let mut observe_before = |truth: &mut Truth, end: u64| -> Step<()> {
+            let some = found.partition_point(|(sequence, ..)| *sequence < end);
+            for (sequence, record, hash) in found.drain(..some) {
+                let record = record.map_err(|error| format!("a record cannot be read: {error}"))?;
+                truth.observe(&record, facts_of.get(&sequence).copied())?;
+                truth.hashes.push(hash);
+            }
+            Ok(())
+        };
+        for (asked, reply) in replies {
+            let (size, now) = match reply {
+                Reply::Sealed { records, .. } => (records[0].sequence, records[0].stamp),
+                Reply::Refused(_) | Reply::Repeated { .. } => asked.decided.get(),
+                _ => continue,
+            };
+            observe_before(self.truth, size)?;
+            self.truth.check_foretold(asked, reply, now)?;
         }
+        observe_before(self.truth, to)?;
         self.truth.oracle.check_invariants().map_err(|violation| violation.to_string())
     }
 

@@ -1,6 +1,7 @@
 //! Random requests: mostly sensible, sometimes wrong, always from the seed.
 
 use crate::dice::Dice;
+use crate::wishes;
 use leasehold_engine::command::{
     ConfirmTeardown, LoseNode, PutClass, PutNode, PutPool, PutProject, PutQuota, PutTenant, PutUser, ReleaseOne,
     RenewOne, RequestLease, Revoke,
@@ -15,7 +16,7 @@ use leasehold_model::{
 use leasehold_oracle::RequestFacts;
 use smallvec::SmallVec;
 
-fn name(text: &str) -> Name {
+pub(crate) fn name(text: &str) -> Name {
     Name::new(text).expect("the simulator's names are valid")
 }
 
@@ -48,7 +49,7 @@ pub(crate) fn world(dice: &mut Dice) -> Vec<Command> {
     commands
 }
 
-fn small(dice: &mut Dice, n: u64) -> u32 {
+pub(crate) fn small(dice: &mut Dice, n: u64) -> u32 {
     u32::try_from(dice.below(n)).expect("small")
 }
 
@@ -135,6 +136,17 @@ fn quota(quota: Option<QuotaNo>, dice: &mut Dice) -> Command {
 
 /// A request with, if it asks for a lease, what the oracle needs to know of it.
 pub(crate) fn any(state: &State, now: Instant, dice: &mut Dice) -> (Identity, Command, Option<RequestFacts>) {
+    let (mut identity, command, facts) = if dice.one_in(6) {
+        let (identity, command) = wishes::any(state, now, dice);
+        (identity, command, None)
+    } else {
+        about_leases(state, now, dice)
+    };
+    identity.token = wishes::some_token(state, dice);
+    (identity, command, facts)
+}
+
+fn about_leases(state: &State, now: Instant, dice: &mut Dice) -> (Identity, Command, Option<RequestFacts>) {
     let leases: Vec<LeaseNo> = state.leases().iter().map(|lease| lease.number).collect();
     let some_lease = |dice: &mut Dice| {
         if leases.is_empty() || dice.one_in(20) { LeaseNo(dice.below(60)) } else { *dice.pick(&leases) }
@@ -187,7 +199,8 @@ pub(crate) fn any(state: &State, now: Instant, dice: &mut Dice) -> (Identity, Co
             let leases = some_leases(dice);
             let own = state.lease(leases[0]).map(|lease| lease.node);
             let node = own.filter(|_| !dice.one_in(10)).unwrap_or(NodeNo(small(dice, 5)));
-            (operator, Command::ConfirmTeardown(ConfirmTeardown { node, leases }), None)
+            let generation = wishes::some_generation(state, node, dice).filter(|_| dice.one_in(2));
+            (operator, Command::ConfirmTeardown(ConfirmTeardown { node, leases, generation }), None)
         }
         83..86 => (operator, Command::Unfence(some_leases(dice)), None),
         86 => {
@@ -283,7 +296,7 @@ fn changed_quota(state: &State, dice: &mut Dice) -> Command {
 
 fn rare(state: &State, now: Instant, dice: &mut Dice) -> Command {
     let node = NodeNo(small(dice, 5));
-    match dice.below(16) {
+    match dice.below(18) {
         0 => Command::DrainNode(node),
         1 | 2 => Command::ResumeNode(node),
         3 => Command::LoseNode(LoseNode { node, last_seen: Instant(now.0.saturating_sub(dice.below(20_000_000_000))) }),
@@ -307,6 +320,8 @@ fn rare(state: &State, now: Instant, dice: &mut Dice) -> Command {
             let project = format!("q{}", dice.below(6));
             Command::PutProject(PutProject { project: None, tenant: TenantNo(small(dice, 4)), name: name(&project) })
         }
+        15 => Command::DeleteUser(UserNo(small(dice, 3))),
+        16 => Command::PutUser(PutUser { user: None, tenant: TenantNo(small(dice, 2)), name: name("bob") }),
         _ => {
             let pool = PoolNo(small(dice, 2));
             let old = state.pool(pool).map(|p| p.name.to_string()).unwrap_or_else(|| "pool-x".to_owned());

@@ -30,6 +30,8 @@ pub struct Tally {
     pub flips: u64,
     pub flips_refused: u64,
     pub kinds: BTreeMap<&'static str, u64>,
+    /// Refusals that the oracle foretold, by their code.
+    pub foretold: BTreeMap<&'static str, u64>,
 }
 
 impl Tally {
@@ -51,6 +53,9 @@ impl Tally {
         self.flips_refused += other.flips_refused;
         for (kind, count) in &other.kinds {
             *self.kinds.entry(kind).or_insert(0) += count;
+        }
+        for (code, count) in &other.foretold {
+            *self.foretold.entry(code).or_insert(0) += count;
         }
     }
 }

@@ -132,6 +132,9 @@ impl Draft<'_> {
         if self.state().node(node).is_none() {
             return Err(Refusal::UnknownNode { node });
         }
+        if let Some(generation) = confirm.generation {
+            self.check_generation(node, generation)?;
+        }
         let check = |draft: &Self, number| {
             let lease = draft.holder_of(number)?;
             if lease.node != node {
@@ -183,14 +186,8 @@ impl Draft<'_> {
 
     /// Ends everything on a lost node at the instant it was last seen.
     pub(super) fn end_all_on(&mut self, node: NodeNo, last_seen: leasehold_model::Instant) {
-        let first = self.state().node(node).expect("it was checked").first_lease;
-        let all = self.state().leases_on(first);
-        let held = |no: &LeaseNo| self.state().lease(*no).is_some_and(|l| l.phase.is_held());
-        let standing: Few<(TenantNo, LeaseNo)> = all
-            .into_iter()
-            .filter(held)
-            .map(|no| (self.state().lease(no).expect("it was just listed").tenant, no))
-            .collect();
+        let held = self.state().leases_on(node).into_iter().filter(|lease| lease.phase.is_held());
+        let standing: Few<(TenantNo, LeaseNo)> = held.map(|lease| (lease.tenant, lease.number)).collect();
         if standing.is_empty() {
             return;
         }

@@ -2,14 +2,14 @@
 
 use super::Draft;
 use super::places::{free_name, number};
-use crate::command::{PutProject, PutQuota, PutTenant, PutUser};
+use crate::command::{PutProject, PutQuota, PutTenant, PutUser, UpdateTenant};
 use crate::refusal::Refusal;
 use crate::state::Tenant;
 use leasehold_model::body::{
-    ProjectDeleted, ProjectPut, QuotaDeleted, QuotaPut, TenantDeleted, TenantPut, UserDeleted, UserPut,
+    Body, ProjectDeleted, ProjectPut, QuotaDeleted, QuotaPut, TenantDeleted, TenantPut, UserDeleted, UserPut,
 };
 use leasehold_model::limits::QUOTAS_PER_TENANT_MAX;
-use leasehold_model::{LimitKind, Measure, NodeScope, ProjectNo, QuotaNo, Span, TenantNo, UserNo};
+use leasehold_model::{LimitKind, Measure, NodeScope, ProjectNo, QuotaNo, QuotaScope, Span, TenantNo, UserNo};
 
 impl Draft<'_> {
     /// Operators see everything; a tenant sees what is its own, and cannot tell the rest from nothing.
@@ -17,7 +17,7 @@ impl Draft<'_> {
         self.identity.tenant.is_none_or(|own| own == tenant)
     }
 
-    fn known_tenant(&self, tenant: TenantNo) -> Result<&Tenant, Refusal> {
+    pub(super) fn known_tenant(&self, tenant: TenantNo) -> Result<&Tenant, Refusal> {
         let found = self.state().tenant(tenant).filter(|_| self.may_see(tenant));
         found.ok_or(Refusal::UnknownTenant { tenant })
     }
@@ -39,6 +39,70 @@ impl Draft<'_> {
         };
         self.emit(Some(tenant), body, |_| {});
         Ok(())
+    }
+
+    /// All of an update or nothing: whatever may be refused is looked at before the first record.
+    pub(super) fn update_tenant(&mut self, update: &UpdateTenant) -> Result<(), Refusal> {
+        let state = self.state();
+        let tenant = update.tenant;
+        let old = self.known_tenant(tenant)?;
+        let old_tag = || old.tag.and_then(|tag| state.tag(tag)).cloned();
+        let put = TenantPut {
+            tenant,
+            name: update.name.clone().unwrap_or_else(|| old.name.clone()),
+            accounting_tag: update.accounting_tag.clone().unwrap_or_else(old_tag),
+            max_priority: update.max_priority.unwrap_or(old.max_priority),
+            max_evicted_quanta_per_hour: update.max_evicted_quanta_per_hour.unwrap_or(old.max_evicted_quanta_per_hour),
+        };
+        free_name(state.names.tenants.get(&put.name), tenant.0)?;
+        let quotas = self.tenant_limits(update, old)?;
+        let of_tenant = update.name.is_some()
+            || update.accounting_tag.is_some()
+            || update.max_priority.is_some()
+            || update.max_evicted_quanta_per_hour.is_some();
+        // An update that changes nothing is sealed too: who asked for it wants an answer.
+        if of_tenant || quotas.is_empty() {
+            self.emit(Some(tenant), put, |_| {});
+        }
+        for quota in quotas {
+            self.emit(Some(tenant), quota, |_| {});
+        }
+        Ok(())
+    }
+
+    /// The records by which an update's limits become quotas of the whole tenant.
+    fn tenant_limits(&self, update: &UpdateTenant, tenant: &Tenant) -> Result<Vec<Body>, Refusal> {
+        let state = self.state();
+        let scope = QuotaScope::of_tenant(update.tenant);
+        let mut kept = tenant.quotas.len();
+        let mut made = 0;
+        let mut records = Vec::new();
+        for (measure, change) in [(Measure::Nodes, update.max_nodes), (Measure::Leases, update.max_leases)] {
+            let Some(limit) = change else { continue };
+            let mut found = tenant.quotas.iter().filter_map(|quota| state.quota(*quota));
+            let found = found.find(|quota| quota.scope == scope && quota.measure == measure).map(|quota| quota.number);
+            let quota = match (found, limit) {
+                (Some(quota), None) => {
+                    kept -= 1;
+                    records.push(QuotaDeleted { quota }.into());
+                    continue;
+                }
+                (None, None) => continue,
+                (Some(quota), Some(_)) => quota,
+                (None, Some(_)) if kept >= QUOTAS_PER_TENANT_MAX => {
+                    return Err(Refusal::TooManyQuotas { limit: QUOTAS_PER_TENANT_MAX });
+                }
+                (None, Some(_)) => {
+                    let quota = QuotaNo(number(None, state.quotas.len() + made)?);
+                    kept += 1;
+                    made += 1;
+                    quota
+                }
+            };
+            let limit = limit.map(|limit| LimitKind::Hard { limit });
+            records.extend(limit.map(|limit| QuotaPut { quota, scope: scope.clone(), measure, limit }.into()));
+        }
+        Ok(records)
     }
 
     pub(super) fn delete_tenant(&mut self, tenant: TenantNo) -> Result<(), Refusal> {
@@ -166,6 +230,9 @@ impl Draft<'_> {
         }
         if put.measure == Measure::Quanta && scope.class.is_none() {
             return Err(Refusal::QuantaNeedClass);
+        }
+        if put.measure == Measure::Nodes && scope.node == NodeScope::Each {
+            return Err(Refusal::NodesPerNode);
         }
         Ok(())
     }

@@ -6,6 +6,7 @@ use crate::idempotency::Claimed;
 use crate::lease::Lease;
 use crate::state::{CLASSES_MAX, State};
 use crate::timer::ID_MAX;
+use crate::token::Token;
 use leasehold_model::limits::{CLASSES_PER_REQUEST_MAX, DEVICES_PER_CLASS_MAX, QUANTA_PER_NODE_MAX};
 use leasehold_model::{ClassNo, LeaseNo, TenantNo};
 
@@ -33,6 +34,20 @@ impl State {
         demand(owners.all(has_tenant), "a project of no tenant")?;
         let mut owners = self.users.iter().flatten().map(|u| u.tenant);
         demand(owners.all(has_tenant), "a user of no tenant")
+    }
+
+    /// Before memory is set aside for each tenant that a token names.
+    pub(super) fn check_tokens(&self, tokens: &[Option<Box<Token>>]) -> Sound {
+        // What a token is confined to may be gone; that it never was cannot be.
+        let was = |number: Option<u32>, rows: usize| number.is_none_or(|number| (number as usize) < rows);
+        let mut scopes = tokens.iter().flatten().map(|token| &token.scope);
+        let known = scopes.all(|scope| {
+            was(scope.tenant.map(|no| no.0), self.tenants.len())
+                && was(scope.project.map(|no| no.0), self.projects.len())
+                && was(scope.user.map(|no| no.0), self.users.len())
+                && was(scope.node.map(|no| no.0), self.nodes.len())
+        });
+        demand(known, "a token of something that never was")
     }
 
     /// Each name names one thing.

@@ -2,7 +2,7 @@
 
 use super::{GONE_KEPT, Gone, State, entry, entry_mut};
 use crate::lease::{Lease, NONE, Phase};
-use leasehold_model::{Instant, LeaseNo, Quanta, Record};
+use leasehold_model::{Instant, LeaseNo, NodeNo, Quanta, Record};
 
 type Folded = Result<(), &'static str>;
 
@@ -108,6 +108,9 @@ impl State {
         entry_mut(&mut self.projects, lease.project.0).expect("a lease's project exists").leases -= 1;
         self.unchain_from_node(lease);
         self.leases.remove(lease.number);
+        if let Some(roll) = &mut self.roll {
+            roll.strike(&self.leases);
+        }
         self.sweep_timers();
     }
 
@@ -175,15 +178,15 @@ impl State {
     }
 
     /// The leases on a node, by number.
-    pub(crate) fn leases_on(&self, first: u32) -> Vec<LeaseNo> {
-        let mut numbers = Vec::new();
-        let mut slot = first;
+    pub fn leases_on(&self, node: NodeNo) -> Vec<&Lease> {
+        let mut leases = Vec::new();
+        let mut slot = self.node(node).map_or(NONE, |node| node.first_lease);
         while slot != NONE {
             let lease = self.leases.at(slot);
-            numbers.push(lease.number);
+            leases.push(lease);
             slot = lease.node_next;
         }
-        numbers.sort_unstable();
-        numbers
+        leases.sort_unstable_by_key(|lease| lease.number);
+        leases
     }
 }

@@ -5,9 +5,10 @@ use super::{FoldError, Pool, Project, Settings, State, Table, Tenant, User, entr
 use crate::command::claim_scope;
 use crate::idempotency::Claimed;
 use crate::lease::{Lease, NONE, Phase};
-use crate::node::{Node, NodeClass};
+use crate::node::{Agent, Condition, Node, NodeClass};
 use crate::quota::Quota;
-use leasehold_model::body::{Body, Granted, NodePut, PoolPut, QuotaPut, TenantPut};
+use crate::token::Token;
+use leasehold_model::body::{AgentRegistered, Body, Granted, NodePut, PoolPut, QuotaPut, TenantPut, TokenIssued};
 use leasehold_model::{Instant, LeaseNo, Name, NodeNo, Record, Span};
 
 type Folded = Result<(), &'static str>;
@@ -158,6 +159,16 @@ impl State {
             Body::NodeResumed(n) => self.set_node_state(n.node, |node| node.drained = false)?,
             Body::NodeLost(n) => self.set_node_state(n.node, |node| node.lost = true)?,
             Body::NodeReturned(n) => self.set_node_state(n.node, |node| node.lost = false)?,
+            Body::NodeCondition(c) => {
+                let node = entry_mut(&mut self.nodes, c.node.0).ok_or("no such node")?;
+                node.condition = Condition { load: c.load, errors: c.errors, throttled: c.throttled };
+            }
+            Body::AgentRegistered(registered) => self.fold_agent(registered)?,
+            Body::AgentDetached(detached) => {
+                entry_mut(&mut self.nodes, detached.node.0).ok_or("no such node")?.agent = None;
+            }
+            Body::TokenIssued(issued) => self.fold_token(issued, stamp)?,
+            Body::TokenRevoked(revoked) => self.tokens.remove(revoked.token)?,
             Body::Granted(granted) => self.fold_grant(record, granted)?,
             Body::Renewed(renewed) => {
                 for renewal in &renewed.renewals {
@@ -354,6 +365,32 @@ impl State {
         Ok(())
     }
 
+    fn fold_agent(&mut self, registered: &AgentRegistered) -> Folded {
+        let node = entry_mut(&mut self.nodes, registered.node.0).ok_or("no such node")?;
+        let generation = registered.generation;
+        if node.last_generation.checked_add(1) != Some(generation) {
+            return Err("an agent's generation out of order");
+        }
+        node.last_generation = generation;
+        node.agent = Some(Agent { generation, instance: registered.instance });
+        Ok(())
+    }
+
+    fn fold_token(&mut self, issued: &TokenIssued, stamp: Instant) -> Folded {
+        if issued.scope.tenant.is_some_and(|tenant| self.tenant(tenant).is_none()) {
+            return Err("a token of no tenant");
+        }
+        self.tokens.sweep(stamp);
+        self.tokens.insert(Token {
+            number: issued.token,
+            name: issued.name.clone(),
+            hash: issued.hash,
+            role: issued.role,
+            scope: issued.scope.clone(),
+            expires_at: issued.expires_at,
+        })
+    }
+
     /// Takes a node out of the lists that placement looks at.
     fn unlist_node(&mut self, number: NodeNo) {
         let Some(node) = entry(&self.nodes, number.0) else { return };
@@ -426,6 +463,9 @@ impl State {
             let slot = self.leases.insert(lease);
             self.chain_to_node(slot);
             self.arm(slot);
+            if let Some(roll) = &mut self.roll {
+                roll.add(LeaseNo(granted.first_lease.0 + i), slot);
+            }
         }
         self.next_lease += granted.members.len() as u64;
         Ok(())

@@ -3,11 +3,14 @@
 
 use crate::support::{STAGE, Story, World};
 use expect_test::expect;
-use leasehold_engine::command::{Nothing, ReleaseOne, RenewOne, RequestLease};
+use leasehold_engine::command::{IssueToken, Nothing, ReleaseOne, RenewOne, RequestLease};
 use leasehold_engine::{Command, Engine, Refusal, Request, State};
 use leasehold_model::codec::{Field, put_varint};
 use leasehold_model::limits::IDEMPOTENCY_KEYS_PER_TENANT_MAX;
-use leasehold_model::{Activity, Batch, ClassNo, Identity, Instant, LeaseNo, ProjectNo, Quanta, Span, TenantNo};
+use leasehold_model::{
+    Activity, AppInstanceNo, Batch, ClassNo, Identity, Instant, LeaseNo, Name, ProjectNo, Quanta, Role, Span, TenantNo,
+    TokenScope,
+};
 use std::collections::BTreeSet;
 
 /// Before each: at 0 tenant a holds `#0` (a core on n1), at 10 it is what the case says.
@@ -30,7 +33,10 @@ fn cases() -> Vec<(&'static str, String, String)> {
     let classes: Vec<String> = (0..1021).map(|n| format!("0 op class c{n}")).collect();
     let plain = |what, line: &str| (what, String::new(), line.to_owned());
     let after = |what, before: &str, line: &str| (what, before.to_owned(), line.to_owned());
+    let apps: Vec<String> = (0..65).map(|n| n.to_string()).collect();
     vec![
+        plain("a token that never was", "10 a grant core 1 token=7"),
+        after("a token that has expired", "1 op issue t role=operator expires=9", "10 a grant core 1 token=0"),
         plain("an empty idempotency key", "10 a grant core 1 key="),
         ("a long idempotency key", String::new(), format!("10 a grant core 1 key={}", "k".repeat(65))),
         after("a key used for something else", "1 a grant core 1 key=k", "10 a grant core 2 key=k"),
@@ -44,6 +50,7 @@ fn cases() -> Vec<(&'static str, String, String)> {
         plain("a node of another pool", "10 a grant core 1 node=n1 pool=other"),
         plain("an unknown class", "10 a grant x 1"),
         plain("an unknown quota", "10 op delete quota q9"),
+        plain("an unknown token", "10 op withdraw 7"),
         plain("an unknown lease", "10 a release #7"),
         plain("a lease of another tenant", "10 b release #0"),
         after("an ended lease of another tenant", "1 a release #0\n 2 op confirm n1 #0", "10 b release #0"),
@@ -104,12 +111,22 @@ fn cases() -> Vec<(&'static str, String, String)> {
         plain("too many quanta to a unit", "10 op class c kind=cpu per=4294967297"),
         ("1025 classes", classes.join("\n"), "10 op class c".to_owned()),
         plain("resuming what was not drained", "10 op resume n1"),
+        after("a second agent", "1 op agent n1 instance=1", "10 op agent n1 instance=2"),
+        after(
+            "a replaced agent",
+            "1 op agent n1 instance=1\n 2 op agent n1 instance=1",
+            "10 op condition n1 generation=1",
+        ),
+        plain("an agent of a node without one", "10 op confirm n1 #0 generation=1"),
+        after("no change", "1 op agent n1 instance=1", "10 op condition n1 generation=1"),
+        plain("detaching nobody", "10 op detach n1"),
         plain("a node seen in the future", "10 op lose n1 seen=11"),
         ("257 quotas", quotas.join("\n"), "10 op quota q a core hard=1".to_owned()),
         plain("a burst ceiling below its base", "10 op quota q a core burst=10..9/60s"),
         plain("a burst of no length", "10 op quota q a core burst=9..10/0s"),
         plain("quanta of no class", "10 op quota q a hard=1"),
         plain("a burst on each node", "10 op quota q a core burst=9..10/60s node=each"),
+        plain("nodes counted on each node", "10 op quota q a count=nodes hard=1 node=each"),
         plain("a quota of no tenant", "10 op quota q nobody core hard=1"),
         plain("a quota of another tenant's project", "10 op quota q a/b core hard=1"),
         after("a quota moved elsewhere", "1 op quota q a core hard=1", "10 op quota q a gpu hard=1 no=0"),
@@ -120,6 +137,38 @@ fn cases() -> Vec<(&'static str, String, String)> {
         plain("a pool's grace of too much", "10 op pool main grace=8d"),
         plain("a project moved to another tenant", "10 op project b/x no=0"),
         plain("a user moved to another tenant", "10 op user b/x no=0"),
+        plain("an operator confined to a tenant", "10 op issue t role=operator tenant=a"),
+        plain("an admin of no tenant", "10 op issue t role=tenant-admin"),
+        plain("an admin of a project", "10 op issue t role=tenant-admin tenant=a project=a"),
+        plain("a member of no project", "10 op issue t role=project-member tenant=a"),
+        plain("a member of a node", "10 op issue t role=project-member tenant=a project=a node=n1"),
+        plain("an agent of no node", "10 op issue t role=node-agent"),
+        plain("an agent of a tenant", "10 op issue t role=node-agent node=n1 tenant=a"),
+        plain("an operator of no app", "10 op issue t role=app-operator tenant=a"),
+        plain("an app operator of a project", "10 op issue t role=app-operator tenant=a apps=1 project=a"),
+        plain("an app instance twice", "10 op issue t role=app-operator tenant=a apps=1,2,1"),
+        (
+            "65 app instances",
+            String::new(),
+            format!("10 op issue t role=app-operator tenant=a apps={}", apps.join(",")),
+        ),
+        plain("billing of a project", "10 op issue t role=billing-authority tenant=a project=a"),
+        plain("a tenant that makes operators", "10 a issue t role=operator"),
+        plain("a tenant that makes another's admins", "10 a issue t role=tenant-admin tenant=b"),
+        plain("a token of no tenant", "10 op issue t role=tenant-admin tenant=nobody"),
+        plain("a token of another tenant's project", "10 op issue t role=project-member tenant=a project=b"),
+        plain("a token of another tenant's user", "10 op issue t role=tenant-admin tenant=a of=b/v"),
+        plain("a token of no node", "10 op issue t role=node-agent node=n9"),
+        plain("a token that has expired already", "10 op issue t role=operator expires=10"),
+        after("a token twice", "1 op issue t role=operator", "10 op issue t role=auditor"),
+        after("another tenant's token", "1 op issue t role=tenant-admin tenant=b", "10 a withdraw 0"),
+        after(
+            "a tenant's token that is the operator's",
+            "1 op issue t role=billing-authority tenant=a",
+            "10 a withdraw 0",
+        ),
+        plain("an update of another tenant", "10 a update b tag=t"),
+        plain("an update to a taken name", "10 op update a name=b"),
         plain("the key in use", "10 op key 1"),
         // To a tenant, what belongs to others does not exist.
         plain("another tenant's project, by number", "10 a project a/x no=1"),
@@ -150,11 +199,15 @@ fn each_has_its_code_and_its_sentence() {
         seen.insert(refusal.code());
         told.push_str(&format!("{what}\n    {}: {refusal}\n", refusal.code()));
     }
-    // Reached below, and by no number of commands that anyone could send.
-    seen.extend(["too_many_idempotency_keys", "numbers_exhausted"]);
+    // Reached below and in `tokens.rs`, and by no number of commands that anyone could send.
+    seen.extend(["too_many_idempotency_keys", "too_many_tokens", "numbers_exhausted"]);
     let missing: Vec<_> = Refusal::CODES.iter().filter(|code| !seen.contains(*code)).collect();
     assert!(missing.is_empty(), "no case for {missing:?}");
     expect![[r#"
+        a token that never was
+            token_not_live: token-7 was revoked, has expired or belongs to something that is gone; authenticate with another
+        a token that has expired
+            token_not_live: token-0 was revoked, has expired or belongs to something that is gone; authenticate with another
         an empty idempotency key
             bad_idempotency_key: an idempotency key has 1 to 64 bytes; this one has 0
         a long idempotency key
@@ -181,6 +234,8 @@ fn each_has_its_code_and_its_sentence() {
             unknown_class: there is no class-99
         an unknown quota
             unknown_quota: there is no quota-99
+        an unknown token
+            unknown_token: there is no token-7
         an unknown lease
             lease_not_found: there is no lease-7 here
         a lease of another tenant
@@ -301,6 +356,16 @@ fn each_has_its_code_and_its_sentence() {
             too_many_resource_classes: there are at most 1024 classes
         resuming what was not drained
             node_already: node-0 is already in service
+        a second agent
+            agent_already_running: another agent is registered on node-0, as generation 1; stop it, or take over from it
+        a replaced agent
+            stale_generation: generation 1 no longer speaks for node-0: generation 2 is registered; register again
+        an agent of a node without one
+            stale_generation: generation 1 no longer speaks for node-0: no agent is registered; register again
+        no change
+            condition_unchanged: that is the condition node-0 is in already; report changes only
+        detaching nobody
+            node_already: node-0 is already without an agent
         a node seen in the future
             last_seen_in_future: a node cannot have been last seen in the future
         257 quotas
@@ -313,6 +378,8 @@ fn each_has_its_code_and_its_sentence() {
             quanta_need_class: a quota on quanta names the class it counts: quanta of different classes do not add up
         a burst on each node
             burst_per_node: a burst quota counts all nodes or one, not each node on its own
+        nodes counted on each node
+            nodes_per_node: a quota on nodes counts nodes together, not each on its own
         a quota of no tenant
             unknown_tenant: there is no tenant-99
         a quota of another tenant's project
@@ -333,6 +400,54 @@ fn each_has_its_code_and_its_sentence() {
             tenant_fixed: projects and users cannot move to another tenant
         a user moved to another tenant
             tenant_fixed: projects and users cannot move to another tenant
+        an operator confined to a tenant
+            bad_token_scope: a token for the role operator is not confined to anything; leave the scope empty
+        an admin of no tenant
+            bad_token_scope: a token for the role tenant-admin names its tenant
+        an admin of a project
+            bad_token_scope: a token for the role tenant-admin names a tenant and at most a user of it
+        a member of no project
+            bad_token_scope: a token for the role project-member names its tenant and its project
+        a member of a node
+            bad_token_scope: a token for the role project-member names a tenant, a project and at most a user
+        an agent of no node
+            bad_token_scope: a token for the role node-agent names its node
+        an agent of a tenant
+            bad_token_scope: a token for the role node-agent names a node and nothing else
+        an operator of no app
+            bad_token_scope: a token for the role app-operator names its tenant and at least one app instance
+        an app operator of a project
+            bad_token_scope: a token for the role app-operator names a tenant and app instances, nothing else
+        an app instance twice
+            bad_token_scope: a token for the role app-operator names an app instance once
+        65 app instances
+            bad_token_scope: a token for the role app-operator names at most 64 app instances
+        billing of a project
+            bad_token_scope: a token for the role billing-authority names a tenant or nothing
+        a tenant that makes operators
+            bad_token_scope: a token for the role operator is issued and revoked by an operator, not by a tenant
+        a tenant that makes another's admins
+            bad_token_scope: a token for the role tenant-admin that a tenant issues is confined to that tenant
+        a token of no tenant
+            unknown_tenant: there is no tenant-99
+        a token of another tenant's project
+            unknown_project: there is no project-1 of this tenant
+        a token of another tenant's user
+            unknown_user: there is no user-1 of this tenant
+        a token of no node
+            unknown_node: there is no node-99
+        a token that has expired already
+            token_expiry_past: the token would have expired already: it is 1970-01-01T00:00:10Z
+        a token twice
+            token_exists: a token with that hash exists; make a new secret
+        another tenant's token
+            unknown_token: there is no token-0
+        a tenant's token that is the operator's
+            bad_token_scope: a token for the role billing-authority is issued and revoked by an operator, not by a tenant
+        an update of another tenant
+            unknown_tenant: there is no tenant-1
+        an update to a taken name
+            name_taken: that name is taken; choose another
         the key in use
             same_key: the new key is the one in use
         another tenant's project, by number
@@ -414,6 +529,9 @@ fn absurdly_long_lists_are_refused_with_a_key_too() {
     let renew = leases().map(|lease| RenewOne { lease, ttl: Span(1), activity: None });
     let mut ask = RequestLease::of(ClassNo(0), Quanta(1), Span(1));
     ask.asks = (0..5000).map(|_| (ClassNo(0), Quanta(1))).collect();
+    let scope = TokenScope { app_instances: (0..5000).map(AppInstanceNo).collect(), ..TokenScope::default() };
+    let (hash, role) = ([0; 32], Role::AppOperator);
+    let issue = IssueToken { name: Name::new("t").expect("a name"), hash, role, scope, expires_at: None };
     let commands = [
         (Command::Release(release.clone().collect()), "too_many_leases"),
         (Command::ReportActivity(release.collect()), "too_many_leases"),
@@ -421,6 +539,7 @@ fn absurdly_long_lists_are_refused_with_a_key_too() {
         (Command::Ready(leases().collect()), "too_many_leases"),
         (Command::Unfence(leases().collect()), "too_many_leases"),
         (Command::Request(ask), "too_many_classes"),
+        (Command::IssueToken(issue), "bad_token_scope"),
     ];
     for (command, code) in commands {
         let refusal = Request::once(operator(), command, b"k").expect_err("a list of 5000");

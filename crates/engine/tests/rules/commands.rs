@@ -2,15 +2,15 @@
 
 use crate::support::World;
 use leasehold_engine::command::{
-    ConfirmTeardown, LoseNode, Nothing, PutClass, PutNode, PutPool, PutProject, PutQuota, PutTenant, PutUser,
-    ReleaseOne, RenewOne, RequestLease, Revoke,
+    ConfirmTeardown, IssueToken, LoseNode, Nothing, PutClass, PutNode, PutPool, PutProject, PutQuota, PutTenant,
+    PutUser, RegisterAgent, ReleaseOne, RenewOne, ReportCondition, RequestLease, Revoke, UpdateTenant,
 };
 use leasehold_engine::{Command, Request, Settings, State};
 use leasehold_model::body::PerPriority;
 use leasehold_model::{
-    Activity, ClassNo, ClassSpec, Identity, Instant, LeaseNo, LimitKind, Measure, Name, NodeNo, NodeScope, PoolNo,
-    Priority, ProjectNo, Quanta, QuotaNo, QuotaScope, Reason, ResourceKind, Span, Strategy as Placement, TeardownMode,
-    TenantNo, TokenNo, UserNo,
+    Activity, AppInstanceNo, ClassNo, ClassSpec, Identity, Instant, LeaseNo, Level, LimitKind, Measure, Name, NodeNo,
+    NodeScope, PoolNo, Priority, ProjectNo, Quanta, QuotaNo, QuotaScope, Reason, ResourceKind, Role, Span,
+    Strategy as Placement, TeardownMode, TenantNo, TokenNo, TokenScope, UserNo,
 };
 use proptest::collection::vec;
 use proptest::prelude::*;
@@ -57,6 +57,7 @@ pub(crate) enum Action {
     Confirm {
         node: u32,
         leases: Vec<u8>,
+        generation: Option<u64>,
     },
     Unfence(Vec<u8>),
     Node {
@@ -102,6 +103,24 @@ pub(crate) enum Action {
     Settings {
         teardown: u64,
         window: u64,
+    },
+    Issue {
+        role: u8,
+        scope: u8,
+        hash: u8,
+        expires: Option<u64>,
+    },
+    Withdraw(u32),
+    Agent {
+        node: u32,
+        what: u8,
+        generation: u64,
+        bits: u8,
+    },
+    Update {
+        tenant: u32,
+        bits: u8,
+        limit: u64,
     },
     Heartbeat,
     Started,
@@ -156,7 +175,8 @@ fn action() -> impl Strategy<Value = Action> {
         3 => (leases(), maybe(0..60)).prop_map(|(leases, report)| Action::Report { leases, report }),
         8 => (leases(), maybe(0..100)).prop_map(|(leases, grace)| Action::Revoke { leases, grace }),
         6 => leases().prop_map(Action::Ready),
-        12 => (0..6u32, leases()).prop_map(|(node, leases)| Action::Confirm { node, leases }),
+        12 => (0..6u32, leases(), proptest::option::weighted(0.2, 1..4u64)).prop_map(|(node, leases, generation)|
+            Action::Confirm { node, leases, generation }),
         6 => leases().prop_map(Action::Unfence),
         8 => (0..6u32, 0..4u8).prop_map(|(node, what)| Action::Node { node, what }),
         5 => (0..7u32, 0..3u32, any::<bool>(), 0..4u64, 0..60u64).prop_map(|(node, pool, immediate, gpus, cores)|
@@ -171,6 +191,12 @@ fn action() -> impl Strategy<Value = Action> {
         10 => (proptest::option::of(0..8u32), 0..4u32, any::<u8>(), 0..3u8, 0..40u64, 0..3u8).prop_map(
             |(which, tenant, scope, measure, limit, kind)| Action::PutQuota { which, tenant, scope, measure, limit, kind }),
         1 => (0..100u64, 0..200u64).prop_map(|(teardown, window)| Action::Settings { teardown, window }),
+        5 => (0..7u8, any::<u8>(), 0..20u8, maybe(0..200)).prop_map(|(role, scope, hash, expires)|
+            Action::Issue { role, scope, hash, expires }),
+        1 => (0..8u32).prop_map(Action::Withdraw),
+        5 => (0..6u32, 0..5u8, 1..4u64, any::<u8>()).prop_map(|(node, what, generation, bits)|
+            Action::Agent { node, what, generation, bits }),
+        4 => (0..4u32, any::<u8>(), 0..9u64).prop_map(|(tenant, bits, limit)| Action::Update { tenant, bits, limit }),
         1 => Just(Action::Heartbeat),
         2 => Just(Action::Started),
     ]
@@ -218,6 +244,11 @@ pub(crate) fn small_cluster() -> World {
         put(Command::PutProject(PutProject { project: None, tenant: TenantNo(tenant), name: name("main") }));
     }
     put(Command::ChangeSettings(Settings { idempotency_window: span(300), ..Settings::default() }));
+    // Tenant 1 asks under the second of these.
+    for hash in [250, 251] {
+        let (role, scope) = (Role::Operator, TokenScope::default());
+        put(Command::IssueToken(IssueToken { name: name("root"), hash: [hash; 32], role, scope, expires_at: None }));
+    }
     world
 }
 
@@ -338,12 +369,12 @@ impl Step {
                 grace: grace.map(span),
             }),
             Action::Ready(leases) => Command::Ready(picks(leases).into()),
-            Action::Confirm { node, leases } => {
+            Action::Confirm { node, leases, generation } => {
                 let leases = picks(leases);
                 // Mostly the node that the first lease is on.
                 let of_lease = leases.first().and_then(|lease| Some(state.lease(*lease)?.node));
                 let node = of_lease.filter(|_| *node < 5).unwrap_or(NodeNo(*node));
-                Command::ConfirmTeardown(ConfirmTeardown { node, leases: leases.into() })
+                Command::ConfirmTeardown(ConfirmTeardown { node, leases: leases.into(), generation: *generation })
             }
             Action::Unfence(leases) => Command::Unfence(picks(leases).into()),
             Action::Node { node, what } => match what {
@@ -417,9 +448,61 @@ impl Step {
                 idempotency_window: span(*window),
                 ..Settings::default()
             }),
+            Action::Issue { role, scope, hash, expires } => Command::IssueToken(IssueToken {
+                name: name(format!("token{hash}")),
+                hash: [*hash; 32],
+                role: Role::ALL[usize::from(*role)],
+                scope: token_scope(Role::ALL[usize::from(*role)], *scope, state),
+                expires_at: expires.map(|secs| state.last_stamp().saturating_add(span(secs))),
+            }),
+            Action::Withdraw(token) => Command::RevokeToken(TokenNo(*token)),
+            Action::Agent { node, what, generation, bits } => {
+                let node = NodeNo(*node);
+                match what {
+                    0 | 1 => Command::RegisterAgent(RegisterAgent {
+                        node,
+                        instance: u128::from(bits & 1),
+                        takeover: bits & 2 != 0,
+                    }),
+                    2 | 3 => Command::ReportCondition(ReportCondition {
+                        node,
+                        generation: *generation,
+                        load: Level::ALL[usize::from(bits % 3)],
+                        errors: Level::Normal,
+                        throttled: bits & 4 != 0,
+                    }),
+                    _ => Command::DetachAgent(node),
+                }
+            }
+            Action::Update { tenant, bits, limit } => {
+                let bit = |n: u8| bits >> n & 1 == 1;
+                let some = |n: u8| bit(n).then(|| Some(*limit).filter(|_| bit(n + 1)));
+                Command::UpdateTenant(UpdateTenant {
+                    name: bit(6).then(|| name(format!("tenant{limit}"))),
+                    accounting_tag: bit(7).then(|| Some(name("tag1")).filter(|_| bit(0))),
+                    max_evicted_quanta_per_hour: some(4),
+                    max_nodes: some(0),
+                    max_leases: some(2),
+                    ..UpdateTenant::of(TenantNo(*tenant))
+                })
+            }
             Action::Heartbeat => Command::Heartbeat(Nothing {}),
             Action::Started => return None,
         })
+    }
+}
+
+/// A scope that mostly fits the role.
+fn token_scope(role: Role, bits: u8, state: &State) -> TokenScope {
+    let tenant = TenantNo(u32::from(bits & 3));
+    let project = state.projects().find(|(_, project)| project.tenant == tenant).map(|(number, _)| number);
+    let of_tenant = matches!(role, Role::TenantAdmin | Role::ProjectMember | Role::AppOperator);
+    TokenScope {
+        tenant: (of_tenant || bits > 250).then_some(tenant),
+        project: project.filter(|_| role == Role::ProjectMember),
+        user: (bits & 0x1c == 0 && role == Role::TenantAdmin).then_some(UserNo(0)),
+        node: (role == Role::NodeAgent).then_some(NodeNo(u32::from(bits & 7))),
+        app_instances: if role == Role::AppOperator { vec![AppInstanceNo(u64::from(bits))] } else { Vec::new() },
     }
 }
 

@@ -131,24 +131,28 @@ fn a_key_that_is_over_may_be_used_for_something_else() {
 fn keys_belong_to_a_tenant_and_a_principal() {
     check(
         "
-        0 a grant core 1 key=k token=1
-        1 b grant core 1 key=k token=1
-        2 a grant core 1 key=k token=2
+        0 op issue one role=operator
+        0 op issue two role=operator
+        0 a grant core 1 key=k token=0
+        1 b grant core 1 key=k token=0
+        2 a grant core 1 key=k token=1
         3 a grant core 1 key=k
         4 op beat key=k
-        5 a grant core 1 key=k token=1
-        6 b grant core 1 key=k token=1
+        5 a grant core 1 key=k token=0
+        6 b grant core 1 key=k token=0
         7 op beat key=k
         ",
         expect![[r#"
+            0 - token-0 one issued to operator
+            0 - token-1 two issued to operator
             0 a granted #0 core 1 on n1 to 3600
             1 b granted #1 core 1 on n1 to 3601
             2 a granted #2 core 1 on n1 to 3602
             3 a granted #3 core 1 on n1 to 3603
             4 - journal.heartbeat
-            5 repeated: record 11
-            6 repeated: record 12
-            7 repeated: record 15
+            5 repeated: record 13
+            6 repeated: record 14
+            7 repeated: record 17
         "#]],
     );
 }

@@ -4,6 +4,7 @@
 
 mod support;
 
+mod agents;
 mod bad_input;
 mod bulk;
 mod burst;
@@ -22,3 +23,4 @@ mod snapshots;
 mod teardown;
 mod tenancy;
 mod timers;
+mod tokens;

@@ -87,7 +87,7 @@ proptest! {
     fn any_bytes(bytes in proptest::collection::vec(any::<u8>(), 0..300)) {
         read(&bytes);
         // The version is right, the rest is not.
-        read(&[&[2u8][..], &bytes].concat());
+        read(&[&[3u8][..], &bytes].concat());
     }
 
     #[test]
@@ -117,6 +117,12 @@ fn every_single_byte() {
         2 op revoke #2 grace=60s
         3 a grant core 5 node=n1 user=a/u
         4 a release #3
+        4 op agent n1 instance=7
+        4 op condition n1 generation=1 load=high
+        4 op issue t role=project-member tenant=a project=a/a of=a/u expires=100
+        4 op issue s role=node-agent node=n1
+        4 op withdraw 1
+        4 op issue u role=app-operator tenant=a apps=3
         ",
     );
     let bytes = story.world.state().to_snapshot();

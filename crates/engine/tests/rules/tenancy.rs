@@ -244,3 +244,122 @@ fn what_a_quantum_is_never_changes_once_it_was_leased() {
         "#]],
     );
 }
+
+#[test]
+fn an_update_keeps_what_it_does_not_name_and_clears_what_it_names_empty() {
+    check(
+        "
+        0 op update a tag=cost-1 max=guaranteed evicted=7
+        0 show tenants
+        1 op update a name=c
+        1 show tenants
+        2 op update c tag=- evicted=-
+        2 show tenants
+        3 op update c
+        3 show tenants
+        ",
+        expect![[r#"
+            0 a tenant.put
+              a: tag cost-1, max guaranteed, evicted Some(7), quotas []
+              b: tag none, max standard, evicted None, quotas []
+            1 c tenant.put
+              c: tag cost-1, max guaranteed, evicted Some(7), quotas []
+              b: tag none, max standard, evicted None, quotas []
+            2 c tenant.put
+              c: tag none, max guaranteed, evicted None, quotas []
+              b: tag none, max standard, evicted None, quotas []
+            3 c tenant.put
+              c: tag none, max guaranteed, evicted None, quotas []
+              b: tag none, max standard, evicted None, quotas []
+        "#]],
+    );
+}
+
+/// Each limit is the hard quota of the whole tenant with the lowest number, whoever made it.
+#[test]
+fn limits_of_an_update_are_quotas() {
+    check(
+        "
+        0 op quota narrow a core hard=9
+        0 op quota soft a count=leases soft=9
+        0 op quota twin a count=leases hard=9
+        1 op update a nodes=1 leases=2
+        1 show quotas
+        2 a grant core 1 node=n1
+        2 a grant core 1 node=n2
+        2 a grant core 1 node=n1
+        2 a grant core 1 node=n1
+        3 op update a leases=3
+        3 a grant core 1 node=n1
+        4 op update a nodes=- leases=-
+        4 show quotas
+        5 op update a nodes=-
+        6 op update a tag=t nodes=- leases=-
+        6 op update a tag=t nodes=- leases=-
+        7 op update b nodes=4 leases=5
+        7 show tenants
+        ",
+        expect![[r#"
+            0 a quota narrow: hard 9
+            0 a quota soft: soft 9
+            0 a quota twin: hard 9
+            1 a quota quota-3: hard 1
+            1 a quota soft: hard 2
+              narrow used 0 of hard 9
+              soft used 0 of hard 2
+              twin used 0 of hard 9
+              quota-3 used 0 of hard 1
+            2 a granted #0 core 1 on n1 to 3602
+            2 a denied: quota-3 used 1, requested 1, limit 1
+            2 a granted #1 core 1 on n1 to 3602
+            2 a denied: soft used 2, requested 1, limit 2
+            3 a quota soft: hard 3
+            3 a granted #2 core 1 on n1 to 3603
+            4 a quota.deleted
+            4 a quota.deleted
+              narrow used 3 of hard 9
+              twin used 3 of hard 9
+            5 a tenant.put
+            6 a tenant.put
+            6 a quota.deleted
+            6 a tenant.put
+            7 b quota quota-4: hard 4
+            7 b quota quota-5: hard 5
+              a: tag t, max standard, evicted None, quotas [quota-0]
+              b: tag none, max standard, evicted None, quotas [quota-4, quota-5]
+        "#]],
+    );
+}
+
+/// All or nothing: what is refused last leaves what came first undone (`World::decide` sees to it).
+#[test]
+fn an_update_is_atomic() {
+    let quotas: Vec<String> = (0..255).map(|n| format!("0 op quota q{n} a core hard={n}")).collect();
+    let mut story = crate::support::Story::on(crate::support::STAGE);
+    story.play(&quotas.join("\n"));
+    story.text.clear();
+    story.play(
+        "
+        1 op update a tag=t nodes=1 leases=1
+        2 op update a name=b nodes=1
+        3 op update a nodes=1
+        4 op update a nodes=- leases=1
+        5 b update a tag=t
+        6 op update nobody tag=t
+        6 show tenants
+        ",
+    );
+    // At the limit a quota that goes makes room for the one that comes.
+    let told: Vec<&str> = story.text.lines().take(7).collect();
+    let expected = [
+        "1 refused: too_many_quotas",
+        "2 refused: name_taken",
+        "3 a quota quota-255: hard 1",
+        "4 a quota.deleted",
+        "4 a quota quota-256: hard 1",
+        "5 refused: unknown_tenant",
+        "6 refused: unknown_tenant",
+    ];
+    assert_eq!(told, expected);
+    assert!(story.text.contains("a: tag none"), "{}", story.text);
+}

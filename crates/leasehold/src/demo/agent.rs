@@ -48,7 +48,7 @@ pub(crate) fn run(scene: &Scene, seed: u64) {
             }
         }
         scene.cell.submit(done.into_iter().map(|(node, leases)| Submission {
-            request: Request::new(Identity::default(), Command::ConfirmTeardown(ConfirmTeardown { node, leases })),
+            request: Request::new(Identity::default(), Command::ConfirmTeardown(ConfirmTeardown { node, leases, generation: None })),
             to: nobody.clone(),
             tag: 0,
         }));

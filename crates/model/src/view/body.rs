@@ -3,8 +3,11 @@
 use super::Directory;
 use super::object::{Object, count, devices, hex, text, units};
 use super::record::public_id;
+use crate::access::TokenScope;
 use crate::activity::Activity;
-use crate::body::{Body, Denied, Granted, NodePut, PerPriority, QuotaPut, Renewal, Renewed, Reported, ReportedLeases};
+use crate::body::{
+    Body, Denied, Granted, NodePut, PerPriority, QuotaPut, Renewal, Renewed, Reported, ReportedLeases, TokenIssued,
+};
 use crate::class::ResourceKind;
 use crate::id::{ClassNo, IdKind, PublicId, QuotaNo};
 use crate::name::Name;
@@ -76,6 +79,16 @@ pub(super) fn show(directory: &Directory, record: &Record) -> Value {
         Body::NodeResumed(resumed) => new().named("node", resumed.node),
         Body::NodeLost(lost) => new().named("node", lost.node).instant("last_seen", lost.last_seen),
         Body::NodeReturned(returned) => new().named("node", returned.node),
+        Body::NodeCondition(condition) => new()
+            .named("node", condition.node)
+            .field("load", condition.load.word())
+            .field("errors", condition.errors.word())
+            .field("throttled", condition.throttled),
+        Body::AgentRegistered(agent) => new()
+            .named("node", agent.node)
+            .count("generation", agent.generation)
+            .field("instance", format!("{:032x}", agent.instance)),
+        Body::AgentDetached(agent) => new().named("node", agent.node),
         Body::Granted(granted) => grant(new(), directory, record, granted),
         Body::Denied(denied) => denial(new(), directory, denied),
         Body::Renewed(renewed) => new().field("renewals", renewals(directory, renewed)),
@@ -97,6 +110,8 @@ pub(super) fn show(directory: &Directory, record: &Record) -> Value {
             .field("priority", preempted.priority.word())
             .field("rules_version", preempted.rules_version)
             .leases("victims", &preempted.victims.0),
+        Body::TokenIssued(issued) => token(new(), directory, issued),
+        Body::TokenRevoked(revoked) => new().named("token", revoked.token),
         Body::Unknown { kind, bytes } => new().field("kind_code", *kind).field("bytes", hex(bytes)),
     }
     .done()
@@ -161,6 +176,26 @@ fn node<'a>(shown: Object<'a>, directory: &'a Directory, put: &NodePut) -> Objec
         .field("labels", put.labels.iter().map(label).collect::<Value>())
         .field("teardown", put.teardown.word())
         .field("capacity", capacity.collect::<Value>())
+}
+
+/// Of the secret's hash only the beginning: enough to tell tokens apart, useless to a thief.
+fn token<'a>(shown: Object<'a>, directory: &'a Directory, issued: &TokenIssued) -> Object<'a> {
+    shown
+        .named("token", issued.token)
+        .field("fingerprint", hex(&issued.hash[..4]))
+        .field("role", issued.role.word())
+        .field("scope", token_scope(directory, &issued.scope))
+        .instant("expires_at", issued.expires_at)
+}
+
+fn token_scope(directory: &Directory, scope: &TokenScope) -> Value {
+    Object::new(directory)
+        .named("tenant", scope.tenant)
+        .named("project", scope.project)
+        .named("user", scope.user)
+        .named("node", scope.node)
+        .field("app_instance_ids", scope.app_instances.iter().map(|app| count(app.0)).collect::<Value>())
+        .done()
 }
 
 fn grant<'a>(shown: Object<'a>, directory: &'a Directory, record: &Record, granted: &Granted) -> Object<'a> {

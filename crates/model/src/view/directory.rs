@@ -5,7 +5,7 @@
 
 use crate::body::{Body, Granted};
 use crate::class::ClassSpec;
-use crate::id::{ClassNo, LeaseNo, NodeNo, PoolNo, ProjectNo, TenantNo, UserNo};
+use crate::id::{ClassNo, LeaseNo, NodeNo, PoolNo, ProjectNo, TenantNo, TokenNo, UserNo};
 use crate::instant::Instant;
 use crate::name::Name;
 use crate::quantity::Quanta;
@@ -13,17 +13,24 @@ use crate::record::{Hash, Record};
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
-/// The names behind the numbers, up to the last record shown.
+/// The names behind the numbers, up to the last record shown. A copy shares the names until one of
+/// the two learns a new one: a daemon makes a copy for every page it shows.
 #[derive(Clone, Debug, Default)]
 pub struct Directory {
     genesis: Option<Hash>,
+    names: Arc<Names>,
+    leases: BTreeMap<LeaseNo, LiveLease>,
+}
+
+#[derive(Clone, Debug, Default)]
+struct Names {
     tenants: BTreeMap<TenantNo, Tenant>,
     projects: BTreeMap<ProjectNo, Owned>,
     users: BTreeMap<UserNo, Owned>,
     pools: BTreeMap<PoolNo, Name>,
     nodes: BTreeMap<NodeNo, Name>,
     classes: BTreeMap<ClassNo, ClassSpec>,
-    leases: BTreeMap<LeaseNo, LiveLease>,
+    tokens: BTreeMap<TokenNo, Name>,
 }
 
 #[derive(Clone, Debug)]
@@ -54,6 +61,20 @@ pub(super) struct LiveLease {
     pub(super) expires_at: Instant,
 }
 
+/// What a lease event tells of a live lease.
+#[derive(Clone, Debug)]
+pub struct KnownLease {
+    pub tenant: TenantNo,
+    pub project: ProjectNo,
+    pub tag: Option<Name>,
+    pub class: ClassNo,
+    pub quanta: Quanta,
+    pub node: NodeNo,
+    pub devices: u64,
+    pub granted_at: Instant,
+    pub expires_at: Instant,
+}
+
 impl Directory {
     /// For a reader that begins with the genesis record, or does not need public ids.
     pub fn new() -> Self {
@@ -75,26 +96,95 @@ impl Directory {
         self.leases.len()
     }
 
+    fn names_mut(&mut self) -> &mut Names {
+        Arc::make_mut(&mut self.names)
+    }
+
     pub(super) fn tenant(&self, tenant: TenantNo) -> Option<&Name> {
-        self.tenants.get(&tenant).map(|t| &t.name)
+        self.names.tenants.get(&tenant).map(|t| &t.name)
     }
     pub(super) fn project(&self, project: ProjectNo) -> Option<&Name> {
-        self.projects.get(&project).map(|p| &p.name)
+        self.names.projects.get(&project).map(|p| &p.name)
     }
     pub(super) fn user(&self, user: UserNo) -> Option<&Name> {
-        self.users.get(&user).map(|u| &u.name)
+        self.names.users.get(&user).map(|u| &u.name)
     }
     pub(super) fn pool(&self, pool: PoolNo) -> Option<&Name> {
-        self.pools.get(&pool)
+        self.names.pools.get(&pool)
     }
     pub(super) fn node(&self, node: NodeNo) -> Option<&Name> {
-        self.nodes.get(&node)
+        self.names.nodes.get(&node)
     }
     pub(super) fn class(&self, class: ClassNo) -> Option<&ClassSpec> {
-        self.classes.get(&class)
+        self.names.classes.get(&class)
+    }
+    pub(super) fn token(&self, token: TokenNo) -> Option<&Name> {
+        self.names.tokens.get(&token)
     }
     pub(super) fn lease(&self, lease: LeaseNo) -> Option<&LiveLease> {
         self.leases.get(&lease)
+    }
+
+    /// Follows a record for its names alone: the leases of a busy cluster are looked up when they are needed.
+    /// Names of what was deleted stay: older records speak of it.
+    pub fn follow_names(&mut self, record: &Record) {
+        let about_leases = matches!(&record.body, Body::Granted(_) | Body::Renewed(_));
+        if !about_leases {
+            // The genesis record is known to whoever follows from later on.
+            self.learn(record, &self.genesis.unwrap_or_default());
+        }
+    }
+
+    /// What a grant says of its leases, for a reader that looks them up one by one. `expires_at` is where the deadline
+    /// stood last, if it was moved since.
+    pub fn know_grant(&mut self, record: &Record, expires_at: Option<Instant>) {
+        if let Body::Granted(granted) = &record.body {
+            self.learn_grant(record, granted);
+            for lease in granted_leases(granted) {
+                if let (Some(lease), Some(expires_at)) = (self.leases.get_mut(&lease), expires_at) {
+                    lease.expires_at = expires_at;
+                }
+            }
+        }
+    }
+
+    /// As [`Self::know_grant`], from what is known of one live lease.
+    pub fn know_lease(&mut self, lease: LeaseNo, facts: KnownLease) {
+        let KnownLease { tenant, project, tag, class, quanta, node, devices, granted_at, expires_at } = facts;
+        let tag = tag.map(Arc::new);
+        let (tenant, project) = (Some(tenant), Some(project));
+        let live = LiveLease { tenant, project, tag, class, quanta, node, devices, granted_at, expires_at };
+        self.leases.insert(lease, live);
+    }
+
+    /// Forgets the leases that a record closes, for a reader that follows along.
+    pub fn forget_closed(&mut self, record: &Record) {
+        let about_leases = !matches!(
+            &record.body,
+            Body::PoolDeleted(_)
+                | Body::TenantDeleted(_)
+                | Body::ProjectDeleted(_)
+                | Body::UserDeleted(_)
+                | Body::NodeDeleted(_)
+                | Body::TokenRevoked(_)
+        );
+        if about_leases {
+            self.forget(record);
+        }
+    }
+
+    /// Who holds a known lease, and where it is.
+    pub fn holder(&self, lease: LeaseNo) -> Option<(Option<TenantNo>, Option<ProjectNo>, NodeNo)> {
+        self.leases.get(&lease).map(|lease| (lease.tenant, lease.project, lease.node))
+    }
+
+    /// Takes over the names another directory knows; the leases stay.
+    pub fn share_names(&mut self, other: &Self) {
+        self.names = Arc::clone(&other.names);
+    }
+
+    pub fn knows_lease(&self, lease: LeaseNo) -> bool {
+        self.leases.contains_key(&lease)
     }
 
     /// Before a record is shown: what it brings into being or changes.
@@ -102,23 +192,26 @@ impl Directory {
         match &record.body {
             Body::Genesis(_) if record.sequence == 0 => self.genesis = Some(*hash),
             Body::ClassPut(put) => {
-                self.classes.insert(put.class, put.spec.clone());
+                self.names_mut().classes.insert(put.class, put.spec.clone());
             }
             Body::PoolPut(put) => {
-                self.pools.insert(put.pool, put.name.clone());
+                self.names_mut().pools.insert(put.pool, put.name.clone());
             }
             Body::TenantPut(put) => {
                 let tag = put.accounting_tag.clone().map(Arc::new);
-                self.tenants.insert(put.tenant, Tenant { name: put.name.clone(), tag });
+                self.names_mut().tenants.insert(put.tenant, Tenant { name: put.name.clone(), tag });
             }
             Body::ProjectPut(put) => {
-                self.projects.insert(put.project, Owned { tenant: put.tenant, name: put.name.clone() });
+                self.names_mut().projects.insert(put.project, Owned { tenant: put.tenant, name: put.name.clone() });
             }
             Body::UserPut(put) => {
-                self.users.insert(put.user, Owned { tenant: put.tenant, name: put.name.clone() });
+                self.names_mut().users.insert(put.user, Owned { tenant: put.tenant, name: put.name.clone() });
             }
             Body::NodePut(put) => {
-                self.nodes.insert(put.node, put.name.clone());
+                self.names_mut().nodes.insert(put.node, put.name.clone());
+            }
+            Body::TokenIssued(issued) => {
+                self.names_mut().tokens.insert(issued.token, issued.name.clone());
             }
             Body::Granted(granted) => self.learn_grant(record, granted),
             Body::Renewed(renewed) => {
@@ -134,7 +227,7 @@ impl Directory {
 
     fn learn_grant(&mut self, record: &Record, granted: &Granted) {
         let tenant = record.identity.tenant;
-        let tag = tenant.and_then(|tenant| self.tenants.get(&tenant)?.tag.clone());
+        let tag = tenant.and_then(|tenant| self.names.tenants.get(&tenant)?.tag.clone());
         for (lease, member) in granted_leases(granted).zip(&granted.members) {
             let live = LiveLease {
                 tenant,
@@ -155,21 +248,24 @@ impl Directory {
     pub(super) fn forget(&mut self, record: &Record) {
         match &record.body {
             Body::PoolDeleted(gone) => {
-                self.pools.remove(&gone.pool);
+                self.names_mut().pools.remove(&gone.pool);
             }
             Body::TenantDeleted(gone) => {
-                self.tenants.remove(&gone.tenant);
-                self.projects.retain(|_, project| project.tenant != gone.tenant);
-                self.users.retain(|_, user| user.tenant != gone.tenant);
+                self.names_mut().tenants.remove(&gone.tenant);
+                self.names_mut().projects.retain(|_, project| project.tenant != gone.tenant);
+                self.names_mut().users.retain(|_, user| user.tenant != gone.tenant);
             }
             Body::ProjectDeleted(gone) => {
-                self.projects.remove(&gone.project);
+                self.names_mut().projects.remove(&gone.project);
             }
             Body::UserDeleted(gone) => {
-                self.users.remove(&gone.user);
+                self.names_mut().users.remove(&gone.user);
             }
             Body::NodeDeleted(gone) => {
-                self.nodes.remove(&gone.node);
+                self.names_mut().nodes.remove(&gone.node);
+            }
+            Body::TokenRevoked(revoked) => {
+                self.names_mut().tokens.remove(&revoked.token);
             }
             Body::Released(released) if released.closed => self.close(released.leases.leases()),
             Body::Expired(expired) if expired.closed => self.close(expired.leases.0.iter().copied()),

@@ -2,7 +2,7 @@
 
 use super::Directory;
 use crate::class::ClassSpec;
-use crate::id::{ClassNo, LeaseNo, NodeNo, PoolNo, ProjectNo, TenantNo, UserNo};
+use crate::id::{ClassNo, LeaseNo, NodeNo, PoolNo, ProjectNo, TenantNo, TokenNo, UserNo};
 use crate::instant::{Instant, Span};
 use crate::name::Name;
 use crate::quantity::{self, Quanta};
@@ -68,6 +68,7 @@ named! {
     UserNo => |directory, no| directory.user(no);
     PoolNo => |directory, no| directory.pool(no);
     NodeNo => |directory, no| directory.node(no);
+    TokenNo => |directory, no| directory.token(no);
     ClassNo => |directory, no| directory.class(no).map(|class| &class.name);
 }
 

@@ -295,6 +295,29 @@ fn unknown() -> impl Strategy<Value = Body> {
     (kind, vec(any::<u8>(), 0..40)).prop_map(|(kind, bytes)| Body::Unknown { kind, bytes })
 }
 
+fn token_scopes() -> impl Strategy<Value = TokenScope> {
+    let apps = prop_oneof![6 => vec(u64s(), 0..4), 1 => vec(u64s(), 64)];
+    (option::of(tenants()), option::of(projects()), option::of(users()), option::of(nodes()), apps).prop_map(
+        |(tenant, project, user, node, apps)| TokenScope {
+            tenant,
+            project,
+            user,
+            node,
+            app_instances: apps.into_iter().map(AppInstanceNo).collect(),
+        },
+    )
+}
+fn tokens() -> impl Strategy<Value = TokenIssued> {
+    let token = (u32s().prop_map(TokenNo), names(), keys(), words(Role::ALL));
+    (token, token_scopes(), option::of(instants())).prop_map(|((token, name, hash, role), scope, expires_at)| {
+        TokenIssued { token, name, hash, role, scope, expires_at }
+    })
+}
+fn conditions() -> impl Strategy<Value = NodeCondition> {
+    (nodes(), words(Level::ALL), words(Level::ALL), any::<bool>())
+        .prop_map(|(node, load, errors, throttled)| NodeCondition { node, load, errors, throttled })
+}
+
 /// Bodies of every kind, each as often as any other.
 pub(crate) fn bodies() -> impl Strategy<Value = Body> {
     fn body<T: Into<Body> + std::fmt::Debug + 'static>(
@@ -362,6 +385,15 @@ pub(crate) fn bodies() -> impl Strategy<Value = Body> {
                 victims,
             }),
         ),
+        body(conditions()),
+        body((nodes(), u64s(), any::<u128>()).prop_map(|(node, generation, instance)| AgentRegistered {
+            node,
+            generation,
+            instance,
+        })),
+        body(nodes().prop_map(|node| AgentDetached { node })),
+        body(tokens()),
+        body(u32s().prop_map(|token| TokenRevoked { token: TokenNo(token) })),
         unknown().boxed(),
     ])
 }

@@ -82,6 +82,18 @@ fn grants_and_denials_are_bounded() {
     assert!(matches!(refused::<Denied>(&denied(17)), Forbidden(_)));
 }
 
+#[test]
+fn tokens_and_conditions_are_bounded() {
+    let scope = |apps: u8| [&[0, 0, 0, 0, apps][..], &vec![7; usize::from(apps)]].concat();
+    assert!(TokenScope::from_bytes(&scope(64)).is_ok());
+    assert!(matches!(refused::<TokenScope>(&scope(65)), Forbidden(_)));
+    assert_eq!(refused::<TokenScope>(&[0, 0, 0, 0, 2, 7]), Truncated);
+    assert!(matches!(refused::<TokenScope>(&[2, 0, 0, 0, 0]), BadCode { .. }));
+    assert!(matches!(refused::<Role>(&[0]), BadCode { .. }) && matches!(refused::<Role>(&[8]), BadCode { .. }));
+    assert!(Level::from_bytes(&[0]).is_ok());
+    assert!(matches!(refused::<Level>(&[3]), BadCode { .. }));
+}
+
 /// A heartbeat with this set of parts and these bytes for them.
 fn head(parts: &[u8], rest: &[u8]) -> Vec<u8> {
     [&[0][..], &NEW_YEAR.0.to_le_bytes(), &[3], parts, rest].concat()
@@ -132,11 +144,15 @@ fn what_would_be_refused_cannot_be_sealed() {
     let too_many: Leases = (0..1025).map(LeaseNo).collect();
     let mut granted = samples::granted();
     granted.members.clear();
+    let scope = TokenScope { app_instances: (0..65).map(AppInstanceNo).collect(), ..TokenScope::default() };
+    let (token, hash, role) = (TokenNo(1), [0; 32], Role::AppOperator);
+    let wide = body::TokenIssued { token, name: samples::name("wide"), hash, role, scope, expires_at: None };
     for record in [
         Record::new(0, NEW_YEAR, body::Fenced { leases: Leases::default() }),
         Record::new(0, NEW_YEAR, body::Fenced { leases: too_many }),
         Record::new(0, NEW_YEAR, body::ActivityReported { leases: ReportedLeases::default() }),
         Record::new(0, NEW_YEAR, granted),
+        Record::new(0, NEW_YEAR, wide),
         Record::new(0, NEW_YEAR, Body::Unknown { kind: 3, bytes: vec![] }),
     ] {
         let kind = record.body.word();

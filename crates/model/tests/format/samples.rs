@@ -229,6 +229,42 @@ pub(crate) fn head_in_full(sequence: u64) -> Record {
     }
 }
 
+/// Kinds that came after the first journals: at the end, so that the bytes of those before stay as they are.
+fn later_bodies() -> Vec<Body> {
+    let everything = TokenScope {
+        tenant: Some(TenantNo(1)),
+        project: Some(ProjectNo(2)),
+        user: Some(UserNo(3)),
+        node: Some(NodeNo(300)),
+        app_instances: vec![AppInstanceNo(10), AppInstanceNo(300)],
+    };
+    vec![
+        NodeCondition { node: NodeNo(300), load: Level::Critical, errors: Level::Normal, throttled: true }.into(),
+        AgentRegistered { node: NodeNo(300), generation: 300, instance: 0x0123_4567_89ab_cdef_fedc_ba98_7654_3210 }
+            .into(),
+        AgentDetached { node: NodeNo(300) }.into(),
+        TokenIssued {
+            token: TokenNo(4),
+            name: name("root"),
+            hash: [0x44; 32],
+            role: Role::Operator,
+            scope: TokenScope::default(),
+            expires_at: None,
+        }
+        .into(),
+        TokenIssued {
+            token: TokenNo(300),
+            name: name("nightly"),
+            hash: [0x55; 32],
+            role: Role::BillingAuthority,
+            scope: everything,
+            expires_at: Some(NEW_YEAR),
+        }
+        .into(),
+        TokenRevoked { token: TokenNo(300) }.into(),
+    ]
+}
+
 /// A record of every kind, one after the other.
 pub(crate) fn every_kind() -> Vec<Record> {
     let mut records: Vec<Record> =
@@ -253,6 +289,9 @@ pub(crate) fn every_kind() -> Vec<Record> {
         records.push(record);
     }
     records.push(head_in_full(records.len() as u64));
+    for body in later_bodies() {
+        records.push(Record::new(records.len() as u64, NEW_YEAR, body));
+    }
     records
 }
 

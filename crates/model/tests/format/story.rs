@@ -149,9 +149,39 @@ fn leasing() -> Vec<Record> {
     ]
 }
 
+/// An agent takes over a node and finds it hot; the tenant gets a token for its nightly jobs and loses it again.
+fn agents_and_tokens() -> Vec<Record> {
+    let new = |secs, body: Body| Record::new(0, at(secs), body);
+    let registered =
+        AgentRegistered { node: NodeNo(300), generation: 2, instance: 0x7f3c_9f0e_6f8d_4f1f_97f2_4c0b_9f0e_0001 };
+    let hot = NodeCondition { node: NodeNo(300), load: Level::High, errors: Level::Normal, throttled: true };
+    let scope =
+        TokenScope { tenant: Some(TenantNo(1)), project: Some(ProjectNo(2)), user: None, ..TokenScope::default() };
+    let issued = TokenIssued {
+        token: TokenNo(5),
+        name: name("nightly jobs"),
+        hash: [0x5e; 32],
+        role: Role::ProjectMember,
+        scope,
+        expires_at: Some(at(86_400)),
+    };
+    let of_tenant = |mut record: Record| {
+        record.identity.tenant = Some(TenantNo(1));
+        record
+    };
+    vec![
+        new(270, registered.into()),
+        new(275, hot.into()),
+        new(280, AgentDetached { node: NodeNo(300) }.into()),
+        of_tenant(new(285, issued.into())),
+        of_tenant(new(290, TokenRevoked { token: TokenNo(5) }.into())),
+    ]
+}
+
 pub(crate) fn records() -> Vec<Record> {
     let mut records: Vec<Record> = beginnings().into_iter().map(|body| Record::new(0, NEW_YEAR, body)).collect();
     records.extend(leasing());
+    records.extend(agents_and_tokens());
     records.push(Record { stamp: at(300), effective_at: at(300), ..key_rotation(0) });
     records.push(Record::new(0, at(360), Body::Unknown { kind: 4_000, bytes: vec![0xca, 0xfe] }));
     for (sequence, record) in (0u64..).zip(&mut records) {

@@ -47,8 +47,9 @@ fn an_idempotency_key_is_claimed_once_within_its_window() {
     check("10 grant 1 1:1:1 ttl=5000 key=a\n1010 release 1 key=a", "ok");
     // Keys belong to (tenant, principal).
     check("10 grant 1 1:1:1 key=a\n20 grant 2 tenant=2 1:1:1 key=a", "ok");
-    check("10 grant 1 1:1:1 key=a token=1\n20 release 1 key=a token=2", "ok");
-    check("10 grant 1 1:1:1 key=a token=1\n20 release 1 key=a token=1", "idempotency");
+    let two = "5 token 1 role=operator hash=1\n5 token 2 role=operator hash=2\n";
+    check(&format!("{two} 10 grant 1 1:1:1 key=a token=1\n20 release 1 key=a token=2"), "ok");
+    check(&format!("{two} 10 grant 1 1:1:1 key=a token=1\n20 release 1 key=a token=1"), "idempotency");
     // A shorter window forgets earlier.
     check("10 grant 1 1:1:1 key=a\n20 settings window=50\n60 release 1 key=a", "ok");
 }

@@ -7,9 +7,9 @@
 use leasehold_model::body::{self, Leases, PerPriority, Renewal, Reported, ReportedLeases};
 use leasehold_model::policy::TeardownCause;
 use leasehold_model::{
-    Activity, Body, ClassNo, ClassSpec, DenyCause, Idempotency, Instant, LeaseNo, LimitKind, Measure, Name, NodeNo,
-    NodeScope, PoolNo, Priority, ProjectNo, Quanta, QuotaNo, QuotaScope, Reason, Record, ResourceKind, Span, Strategy,
-    TeardownMode, TenantNo, TokenNo, UserNo,
+    Activity, AppInstanceNo, Body, ClassNo, ClassSpec, DenyCause, Idempotency, Instant, LeaseNo, Level, LimitKind,
+    Measure, Name, NodeNo, NodeScope, PoolNo, Priority, ProjectNo, Quanta, QuotaNo, QuotaScope, Reason, Record,
+    ResourceKind, Role, Span, Strategy, TeardownMode, TenantNo, TokenNo, TokenScope, UserNo,
 };
 use leasehold_oracle::{Oracle, Violation};
 use std::collections::BTreeMap;
@@ -186,9 +186,42 @@ fn catalog_body(verb: &str, line: &Line<'_>) -> Option<Body> {
             let last_seen = Instant::from_secs(line.option("seen").expect("seen="));
             body::NodeLost { node: NodeNo(line.number()), last_seen }.into()
         }
+        "agent" => body::AgentRegistered {
+            node: NodeNo(line.number()),
+            generation: line.or("generation", 1),
+            instance: line.or("instance", 7),
+        }
+        .into(),
+        "detach" => body::AgentDetached { node: NodeNo(line.number()) }.into(),
+        "condition" => {
+            let level = line.options.get("load").map_or(Level::Normal, |word| Level::from_word(word).expect("a level"));
+            let (node, throttled) = (NodeNo(line.number()), line.flag("throttled"));
+            body::NodeCondition { node, load: level, errors: Level::Normal, throttled }.into()
+        }
+        "token" => token(line).into(),
+        "withdraw" => body::TokenRevoked { token: TokenNo(line.number()) }.into(),
         "returned" => body::NodeReturned { node: NodeNo(line.number()) }.into(),
         _ => return None,
     })
+}
+
+/// The hash of a token's secret is one byte again and again: 1 unless `hash=` says otherwise.
+fn token(line: &Line<'_>) -> body::TokenIssued {
+    let apps = line.options.get("apps").map_or(Vec::new(), |text| numbers(text));
+    body::TokenIssued {
+        token: TokenNo(line.number()),
+        name: line.name("token"),
+        hash: [line.or("hash", 1); 32],
+        role: Role::from_word(line.options["role"]).expect("a role"),
+        scope: TokenScope {
+            tenant: line.option("tenant").map(TenantNo),
+            project: line.option("project").map(ProjectNo),
+            user: line.option("user").map(UserNo),
+            node: line.option("node").map(NodeNo),
+            app_instances: apps.into_iter().map(AppInstanceNo).collect(),
+        },
+        expires_at: line.option("expires").map(Instant::from_secs),
+    }
 }
 
 fn quota(line: &Line<'_>) -> body::QuotaPut {
@@ -326,6 +359,9 @@ pub(crate) fn record(text: &str, sequence: u64) -> Record {
         if matches!(verb, "grant" | "deny") {
             record.identity.project = Some(ProjectNo(line.or("project", line.tenant().0)));
         }
+    }
+    if matches!(verb, "token" | "withdraw") {
+        record.identity.tenant = line.option("tenant").map(TenantNo);
     }
     record.identity.token = line.option("token").map(TokenNo);
     record.idempotency = line.option::<String>("key").map(|key| Idempotency {

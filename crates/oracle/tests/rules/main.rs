@@ -1,5 +1,6 @@
 //! Every rule of the oracle, both ways: what is legal passes, what is not is named.
 
+mod access;
 mod bursts;
 mod catalog;
 mod grants;

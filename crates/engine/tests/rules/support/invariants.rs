@@ -52,6 +52,32 @@ pub(crate) fn balance(state: &State) {
     }
 }
 
+/// What readers are offered in order, against the deciding state and a recount.
+pub(crate) fn readers_see(readers: &State, state: &State) {
+    let leases = state.leases();
+    let after = |state: &State, no| state.leases_after(no).map(|lease| lease.number).collect::<Vec<_>>();
+    let middle = leases.get(leases.len() / 2).map(|lease| lease.number);
+    for from in [None, middle, leases.last().map(|lease| lease.number)] {
+        let expected: Vec<_> = leases.iter().map(|l| l.number).filter(|no| Some(*no) > from).collect();
+        assert_eq!(after(state, from), expected);
+        assert_eq!(after(readers, from), expected, "readers' leases after {from:?}");
+    }
+    assert!(leases.is_sorted_by_key(|lease| lease.number));
+    for node in state.nodes() {
+        let here: Vec<&Lease> = leases.iter().copied().filter(|lease| lease.node == node.number).collect();
+        assert_eq!(state.leases_on(node.number), here);
+    }
+    for tenant in state.tenants() {
+        let own = state.quotas().filter(|quota| quota.scope.tenant == tenant.number);
+        assert!(state.quotas_of(tenant.number).eq(own), "quotas of {}", tenant.name);
+    }
+    for token in state.tokens() {
+        assert_eq!(state.token_by_hash(&token.hash), Some(token.number));
+        assert_eq!(state.token(token.number), Some(token));
+    }
+    assert!(readers.tokens().eq(state.tokens()));
+}
+
 fn recount(quota: &Quota, leases: &[&Lease]) -> u64 {
     let scope = &quota.scope;
     let counts = |lease: &&&Lease| {

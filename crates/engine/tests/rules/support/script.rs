@@ -4,22 +4,22 @@
 //! is applied first. WHO is `op`, a tenant (`a`, in its project of the same name) or a tenant and a
 //! project (`a/p`). Leases are `#0`, `#1`, … in the order they were granted; `#0(60s,20s,140)` reports
 //! 60 s covered, 20 s active and 140 busy quantum-seconds. Quantities are written as people do.
-//! `show leases|capacity|quotas` prints the state; a line with only a time lets it pass.
+//! `token=0` asks under the first token that was issued. `show leases|capacity|quotas|tenants|tokens|agents` prints the state; a line with only a time lets it pass.
 
 use super::World;
 use super::tell::{Names, tell};
 use super::world::name;
 use expect_test::Expect;
 use leasehold_engine::command::{
-    Command, ConfirmTeardown, LoseNode, PutClass, PutNode, PutPool, PutProject, PutQuota, PutTenant, PutUser,
-    ReleaseOne, RenewOne, RequestLease, Revoke,
+    Command, ConfirmTeardown, IssueToken, LoseNode, PutClass, PutNode, PutPool, PutProject, PutQuota, PutTenant,
+    PutUser, RegisterAgent, ReleaseOne, RenewOne, ReportCondition, RequestLease, Revoke, UpdateTenant,
 };
 use leasehold_engine::{Decided, Refusal, Request, Settings};
 use leasehold_model::body::PerPriority;
 use leasehold_model::{
-    Activity, ClassNo, ClassSpec, Identity, Instant, LeaseNo, LimitKind, Measure, NodeNo, NodeScope, PoolNo, Priority,
-    ProjectNo, Quanta, QuotaNo, QuotaScope, Reason, ResourceKind, Span, Strategy, TeardownMode, TenantNo, TokenNo,
-    UserNo, quantity,
+    Activity, AppInstanceNo, ClassNo, ClassSpec, Identity, Instant, LeaseNo, Level, LimitKind, Measure, NodeNo,
+    NodeScope, PoolNo, Priority, ProjectNo, Quanta, QuotaNo, QuotaScope, Reason, ResourceKind, Role, Span, Strategy,
+    TeardownMode, TenantNo, TokenNo, TokenScope, UserNo, quantity,
 };
 use std::collections::BTreeMap;
 use std::fmt::Write;
@@ -66,6 +66,9 @@ impl Line<'_> {
     }
     fn span(&self, option: &str) -> Option<Span> {
         self.options.get(option).map(|text| text.parse().expect("a length of time"))
+    }
+    fn number<T: std::str::FromStr>(&self, option: &str) -> Option<T> {
+        self.options.get(option).map(|text| text.parse().unwrap_or_else(|_| panic!("{option}={text}")))
     }
     fn priority(&self, option: &str) -> Option<Priority> {
         self.options.get(option).map(|word| Priority::from_word(word).expect("a priority"))
@@ -248,7 +251,8 @@ impl Story {
             }),
             "ready" => Command::Ready(line.leases().into()),
             "confirm" => {
-                Command::ConfirmTeardown(ConfirmTeardown { node: self.node(first), leases: line.leases().into() })
+                let (node, leases) = (self.node(first), line.leases().into());
+                Command::ConfirmTeardown(ConfirmTeardown { node, leases, generation: line.number("generation") })
             }
             "unfence" => Command::Unfence(line.leases().into()),
             "drain" => Command::DrainNode(self.node(first)),
@@ -262,9 +266,72 @@ impl Story {
             "key" => Command::RotateKey(leasehold_engine::command::RotateKey {
                 new_key: [first.parse().expect("a byte"); 32],
             }),
+            "agent" => Command::RegisterAgent(RegisterAgent {
+                node: self.node(first),
+                instance: line.number("instance").expect("an instance"),
+                takeover: line.flag("takeover"),
+            }),
+            "detach" => Command::DetachAgent(self.node(first)),
+            "condition" => {
+                let level = |option: &str| {
+                    let word = line.options.get(option);
+                    word.map_or(Level::Normal, |word| Level::from_word(word).expect("a level"))
+                };
+                Command::ReportCondition(ReportCondition {
+                    node: self.node(first),
+                    generation: line.number("generation").expect("a generation"),
+                    load: level("load"),
+                    errors: level("errors"),
+                    throttled: line.flag("throttled"),
+                })
+            }
+            "issue" => Command::IssueToken(self.issue(first, line)),
+            "withdraw" => Command::RevokeToken(TokenNo(first.parse().expect("a token"))),
+            "update" => Command::UpdateTenant(self.update(first, line)),
             "settings" => Command::ChangeSettings(self.settings(line)),
             "delete" => self.deletion(first, line.words[1]),
             _ => self.put(verb, first, line),
+        }
+    }
+
+    /// `issue ci role=project-member tenant=a project=a/p user=a/u node=n1 apps=1,2 expires=100`. The hash of
+    /// its secret is its name, or `hash=`.
+    fn issue(&mut self, label: &str, line: &Line<'_>) -> IssueToken {
+        let mut hash = [0; 32];
+        let text = line.options.get("hash").copied().unwrap_or(label);
+        hash[..text.len()].copy_from_slice(text.as_bytes());
+        let app = |no: &str| AppInstanceNo(no.parse().expect("an app instance"));
+        let apps = line.options.get("apps").map_or(Vec::new(), |apps| apps.split(',').map(app).collect());
+        IssueToken {
+            name: name(label),
+            hash,
+            role: Role::from_word(line.options["role"]).expect("a role"),
+            scope: TokenScope {
+                tenant: line.options.get("tenant").map(|tenant| self.tenant(tenant)),
+                project: line.options.get("project").map(|project| self.project(project)),
+                user: line.options.get("of").map(|user| self.user(user)),
+                node: line.options.get("node").map(|node| self.node(node)),
+                app_instances: apps,
+            },
+            expires_at: line.options.get("expires").map(|at| self.names.read_time(at)),
+        }
+    }
+
+    /// `update a name=c tag=- nodes=5 leases=-`: what is absent is kept, `-` clears.
+    fn update(&self, label: &str, line: &Line<'_>) -> UpdateTenant {
+        let cleared_or = |text: &&str| Some(*text).filter(|text| *text != "-").map(str::to_owned);
+        let number = |option: &str| {
+            let given = line.options.get(option).map(cleared_or);
+            given.map(|text| text.map(|text| text.parse().expect("a number")))
+        };
+        UpdateTenant {
+            tenant: self.tenant(label),
+            name: line.options.get("name").map(|text| name(text)),
+            accounting_tag: line.options.get("tag").map(cleared_or).map(|tag| tag.map(|tag| name(&tag))),
+            max_priority: line.priority("max"),
+            max_evicted_quanta_per_hour: number("evicted"),
+            max_nodes: number("nodes"),
+            max_leases: number("leases"),
         }
     }
 

@@ -138,6 +138,33 @@ impl Names {
                 let users = self.users.iter().filter(|(_, user)| state.user(**user).is_some());
                 users.for_each(|(label, _)| line(&mut text, format!("user {label}")));
             }
+            "tenants" => {
+                for tenant in state.tenants() {
+                    let tag = tenant.tag.and_then(|tag| state.tag(tag)).map_or("none", |tag| tag.as_str());
+                    let evicted = tenant.max_evicted_quanta_per_hour;
+                    let quotas: Vec<String> = state.quotas_of(tenant.number).map(|q| q.number.to_string()).collect();
+                    let about = format!("{}: tag {tag}, max {}, evicted {evicted:?}", tenant.name, tenant.max_priority);
+                    line(&mut text, format!("{about}, quotas [{}]", quotas.join(", ")));
+                }
+            }
+            "tokens" => {
+                for token in state.tokens() {
+                    let live = if token.is_live(state, state.last_stamp()) { "live" } else { "dead" };
+                    assert_eq!(state.token_by_hash(&token.hash), Some(token.number));
+                    line(&mut text, format!("{} {} {} {live}", token.number, token.name, token.role));
+                }
+            }
+            "agents" => {
+                for node in state.nodes() {
+                    let agent = node.agent.map_or("none".to_owned(), |agent| {
+                        format!("instance {} as generation {}", agent.instance, agent.generation)
+                    });
+                    let (last, now) = (node.last_generation, node.condition);
+                    let throttled = if now.throttled { ", throttled" } else { "" };
+                    let condition = format!("load {}, errors {}{throttled}", now.load, now.errors);
+                    line(&mut text, format!("{} agent {agent}, last {last}; {condition}", node.name));
+                }
+            }
             _ => panic!("nothing shows {what}"),
         }
         text
@@ -200,6 +227,17 @@ pub(super) fn tell(record: &Record, names: &Names, state: &State) -> String {
         Body::NodeResumed(n) => format!("resumed {}", node(state, n.node)),
         Body::NodeReturned(n) => format!("returned {}", node(state, n.node)),
         Body::QuotaPut(q) => format!("quota {}: {} {}", names.quota(q.quota), q.limit.word(), q.limit.limit()),
+        Body::AgentRegistered(agent) => {
+            let (node, generation) = (node(state, agent.node), agent.generation);
+            format!("agent {} on {node} as generation {generation}", agent.instance)
+        }
+        Body::AgentDetached(agent) => format!("detached {}", node(state, agent.node)),
+        Body::NodeCondition(c) => {
+            let throttled = if c.throttled { ", throttled" } else { "" };
+            format!("{}: load {}, errors {}{throttled}", node(state, c.node), c.load, c.errors)
+        }
+        Body::TokenIssued(issued) => format!("{} {} issued to {}", issued.token, issued.name, issued.role),
+        Body::TokenRevoked(revoked) => format!("{} revoked", revoked.token),
         other => other.word().to_owned(),
     };
     let who = record.identity.tenant.map_or("-".to_owned(), |no| tenant(state, no));

@@ -9,6 +9,8 @@ use leasehold_model::{Batch, FORMAT_VERSION, Instant, Name, RULES_VERSION, Recor
 pub(crate) struct World {
     pub(crate) engine: Engine,
     replica: State,
+    /// Folded from the same records, as readers see it.
+    pub(crate) readers: State,
 }
 
 pub(crate) fn name(text: &str) -> Name {
@@ -32,7 +34,7 @@ impl World {
             software: name("tests"),
         };
         engine.genesis(Instant(0), genesis, &mut batch);
-        let mut world = Self { engine, replica: State::new() };
+        let mut world = Self { engine, replica: State::new(), readers: State::new().for_readers() };
         world.follow(&batch);
         world
     }
@@ -42,7 +44,7 @@ impl World {
         let bytes = self.state().to_snapshot();
         let state = State::from_snapshot(&bytes).expect("what the engine wrote");
         assert_eq!(state.to_snapshot(), bytes, "a snapshot reads back as itself");
-        Self { engine: Engine::new(state.clone()), replica: state }
+        Self { engine: Engine::new(state.clone()), readers: state.for_readers(), replica: state }
     }
 
     pub(crate) fn state(&self) -> &State {
@@ -61,6 +63,8 @@ impl World {
         for record in &records {
             self.replica.apply(record).expect("the fold accepts what was decided");
             invariants::balance(&self.replica);
+            self.readers.apply(record).expect("the fold accepts what was decided");
+            invariants::readers_see(&self.readers, &self.replica);
         }
         assert_eq!(self.replica.to_snapshot(), self.state().to_snapshot(), "fold(records) is the deciding state");
         records

@@ -1,0 +1,290 @@
+//! Leases: what is asked, what is answered, what is shown.
+
+use crate::problem::Problem;
+use crate::quantity::Quantity;
+use crate::time::{Ttl, When};
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+use std::collections::BTreeMap;
+
+/// Lower yields to higher.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "snake_case")]
+pub enum Priority {
+    Scavenger,
+    #[default]
+    Standard,
+    Guaranteed,
+}
+
+/// How much of one class.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub struct Ask {
+    pub class: String,
+    pub quantity: Quantity,
+}
+
+/// Asks for one or several classes on one node, all or none.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub struct RequestLease {
+    /// Needed unless the token belongs to a tenant.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub tenant: Option<String>,
+    /// Needed unless the token belongs to a project.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub project: Option<String>,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub user: Option<String>,
+    /// Which work it is for, in the caller's own words.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub workload: Option<String>,
+    pub asks: Vec<Ask>,
+    pub ttl: Ttl,
+    /// `standard` unless given.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub priority: Option<Priority>,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub pool: Option<String>,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub node: Option<String>,
+    /// Sensitive work names its user and runs on claimed nodes only.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub sensitive: bool,
+    /// The story this belongs to: 32 hexadecimal digits. Made if absent.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub correlation_id: Option<String>,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub hcl_entry: Option<String>,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub dra_claim_id: Option<String>,
+}
+
+/// One lease of a grant.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+pub struct GrantedLease {
+    /// 128 bits, as 32 hexadecimal digits.
+    pub id: String,
+    pub class: String,
+    /// In billing units.
+    pub quantity: String,
+    pub quanta: u64,
+    /// Which devices of the node; empty for classes without devices.
+    pub devices: Vec<u32>,
+}
+
+/// A request that was granted.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+pub struct Granted {
+    /// The sequence of the record that sealed the grant.
+    pub sequence: u64,
+    pub leases: Vec<GrantedLease>,
+    pub node: String,
+    pub pool: String,
+    pub priority: Priority,
+    pub granted_at: When,
+    pub expires_at: When,
+    pub correlation_id: String,
+    /// Soft quotas that the grant passed.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub over_soft_quota_ids: Vec<u32>,
+    /// The burst quota that shortened the TTL, if one did.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub capped_by_quota_id: Option<u32>,
+}
+
+/// What a holder reports of a stretch of time: it begins where the last report ended and ends now.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub struct Activity {
+    /// How much of the time the report covers.
+    pub covered: Ttl,
+    /// How long any of it was in use.
+    pub active: Ttl,
+    /// Use in quantum-nanoseconds, as a string of digits: one quantum busy for a second is `1000000000`.
+    pub busy_quantum_ns: String,
+    /// Time spent waiting, by kind of resource.
+    #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
+    pub waiting: BTreeMap<String, Ttl>,
+}
+
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub struct Renew {
+    /// The new deadline is now plus this.
+    pub ttl: Ttl,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub activity: Option<Activity>,
+}
+
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+pub struct Renewed {
+    pub sequence: u64,
+    pub id: String,
+    pub expires_at: When,
+    /// Why the activity report was not taken; the renewal stands.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub activity_problem: Option<Problem>,
+}
+
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub struct Release {
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub activity: Option<Activity>,
+}
+
+/// Where a lease is in its life.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "snake_case")]
+pub enum LeaseState {
+    Active,
+    /// Revoked, within grace: still held and billed.
+    Revoking,
+    /// Given back; teardown is not confirmed.
+    Releasing,
+    /// The deadline passed; teardown is not confirmed.
+    Expired,
+    /// Revoked and grace is over; teardown is not confirmed.
+    TearingDown,
+    /// Teardown was not confirmed in time.
+    Fenced,
+    Closed,
+}
+
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+pub struct Released {
+    pub sequence: u64,
+    pub id: String,
+    /// `closed` where the node has no agent, else `releasing` until it confirms.
+    pub state: LeaseState,
+    /// Billing stopped here.
+    pub ended_at: When,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub activity_problem: Option<Problem>,
+}
+
+/// Why an operator takes a lease back.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "snake_case")]
+pub enum RevokeReason {
+    #[default]
+    Operator,
+    Policy,
+    Budget,
+    DuplicateHolder,
+}
+
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub struct Revoke {
+    /// `operator` unless given.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub reason: Option<RevokeReason>,
+    /// How long the holder has to get ready; the pool's own unless given. Zero is legal.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub grace: Option<Ttl>,
+}
+
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+pub struct Revoked {
+    pub sequence: u64,
+    /// All leases of the gang fall together.
+    pub ids: Vec<String>,
+    pub grace: Ttl,
+}
+
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+pub struct ReadyAnswer {
+    pub sequence: u64,
+    pub id: String,
+    /// Billing stopped here.
+    pub ended_at: When,
+}
+
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+pub struct Reported {
+    pub sequence: u64,
+    pub id: String,
+}
+
+/// The generation of the agent that confirms; an operator needs none.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub struct Fences {
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub generation: Option<u64>,
+}
+
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+pub struct Confirmed {
+    pub sequence: u64,
+    pub id: String,
+}
+
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+pub struct Unfenced {
+    pub sequence: u64,
+    pub id: String,
+}
+
+/// A lease as it stands.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+pub struct Lease {
+    /// 128 bits, as 32 hexadecimal digits.
+    pub id: String,
+    /// The first lease of the request it came with.
+    pub gang_id: String,
+    pub state: LeaseState,
+    pub tenant: String,
+    pub project: String,
+    pub user: Option<String>,
+    pub accounting_tag: Option<String>,
+    pub class: String,
+    /// In billing units.
+    pub quantity: String,
+    pub quanta: u64,
+    pub devices: Vec<u32>,
+    pub node: String,
+    pub pool: String,
+    pub priority: Priority,
+    pub sensitive: bool,
+    pub over_soft: bool,
+    pub granted_at: When,
+    pub expires_at: When,
+    /// Where billing stopped, once it has.
+    pub ended_at: Option<When>,
+}
+
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+pub struct LeaseList {
+    pub leases: Vec<Lease>,
+    /// Pass as `cursor` for the next page; absent on the last one. A page may hold fewer than asked for.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub next_cursor: Option<String>,
+}
+
+/// What happened to a lease, in order: its records, as `audit/records` shows them.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+pub struct History {
+    pub id: String,
+    pub records: Vec<serde_json::Value>,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub next_cursor: Option<String>,
+}
+
+/// What came of one operation of a batch.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "snake_case")]
+pub enum Outcome {
+    Granted(Granted),
+    Renewed(Renewed),
+    Released(Released),
+    Revoked(Revoked),
+    Ready(ReadyAnswer),
+    Reported(Reported),
+    Confirmed(Confirmed),
+    Unfenced(Unfenced),
+    Problem(Problem),
+}

@@ -1,0 +1,55 @@
+//! What crosses the wire: the types of the HTTP API, its problems and limits, and the table of its endpoints.
+//!
+//! In: nothing but values. Out: JSON that the server writes and the client reads, and the OpenAPI document, which is
+//! made from the same table that the server routes by and the tests walk through.
+//! Never: how a request is served or sent, a rule about leases, a clock.
+
+mod about;
+mod agent;
+mod audit;
+mod batch;
+mod capacity;
+pub mod codes;
+pub mod endpoint;
+mod lease;
+pub mod limits;
+mod openapi;
+mod page;
+mod patch;
+mod problem;
+mod quantity;
+mod quota;
+mod settings;
+mod tenancy;
+mod time;
+mod token;
+
+pub use about::{About, Health, WhoAmI};
+pub use agent::{
+    AgentRegistered, Condition, ConfirmTeardowns, DetachedAgent, Heartbeat, HeartbeatAnswer, Level, NodeWork,
+    RegisterAgent, TeardownsConfirmed,
+};
+pub use audit::{Checkpoint, ConsistencyProof, InclusionProof, RecordPage};
+pub use batch::{Batch, BatchResult, BatchResults, LeaseRef, Operation};
+pub use capacity::{
+    Class, ClassChange, ClassList, ClassPut, Kind, LoseNode, NewClass, NewNode, NewPool, Node, NodeCapacity,
+    NodeChange, NodeList, NodePut, Pool, PoolChange, PoolList, PoolPut, SpansByPriority, Strategy, Teardown,
+};
+pub use endpoint::{Endpoint, Method};
+pub use lease::{
+    Activity, Ask, Confirmed, Fences, Granted, GrantedLease, History, Lease, LeaseList, LeaseState, Outcome, Priority,
+    ReadyAnswer, Release, Released, Renew, Renewed, Reported, RequestLease, Revoke, RevokeReason, Revoked, Unfenced,
+};
+pub use openapi::openapi;
+pub use page::Changed;
+pub use patch::Patch;
+pub use problem::{PROBLEM_JSON, Problem};
+pub use quantity::Quantity;
+pub use quota::{Limit, Measure, NewQuota, Nodes, Quota, QuotaChange, QuotaList, QuotaPut};
+pub use settings::{Settings, SettingsChange};
+pub use tenancy::{
+    NewProject, NewTenant, NewUser, Project, ProjectChange, ProjectList, ProjectPut, Tenant, TenantChange, TenantList,
+    TenantPut, User, UserChange, UserList, UserPut,
+};
+pub use time::{Ttl, WRITTEN_MAX, When};
+pub use token::{IssuedToken, NewToken, Role, Token, TokenList};

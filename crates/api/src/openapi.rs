@@ -1,0 +1,134 @@
+//! The OpenAPI 3.1 document, made from the table of endpoints and the types' own schemas.
+
+use crate::endpoint::{Answer, Endpoint, endpoints};
+use crate::problem::{PROBLEM_JSON, Problem};
+use schemars::SchemaGenerator;
+use schemars::generate::SchemaSettings;
+use serde_json::{Map, Value, json};
+
+const ABOUT: &str = "\
+Leasehold keeps the books of a shared cluster: capacity is held by leases with a deadline, and every decision is sealed \
+before it is answered. Instants are RFC 3339 in UTC, exact to the nanosecond; lengths of time are written like `10m`; \
+quantities like `8`, `500m`, `80GiB` or `1/7`. Things can be named by their name or their number. Refusals are RFC 9457 \
+problems with a stable `code`. What is not yours does not exist: 404.";
+
+/// The document that is served, checked in and compared by a test.
+pub fn openapi() -> Value {
+    let mut generator = SchemaSettings::draft2020_12().with(|s| s.definitions_path = "/components/schemas".into()).into_generator();
+    let mut paths: Map<String, Value> = Map::new();
+    for endpoint in endpoints() {
+        let operation = operation(&endpoint, &mut generator);
+        let path = paths.entry(endpoint.path).or_insert_with(|| json!({}));
+        path[endpoint.method.word().to_lowercase()] = operation;
+    }
+    generator.subschema_for::<Problem>();
+    let mut schemas = generator.take_definitions(true);
+    schemas.sort_keys();
+    json!({
+        "openapi": "3.1.0",
+        "info": {
+            "title": "Leasehold",
+            "version": env!("CARGO_PKG_VERSION"),
+            "description": ABOUT,
+            "license": { "name": "Apache-2.0", "identifier": "Apache-2.0" },
+        },
+        "security": [{ "token": [] }],
+        "paths": paths,
+        "components": {
+            "schemas": schemas,
+            "securitySchemes": { "token": { "type": "http", "scheme": "bearer" } },
+        },
+    })
+}
+
+fn operation(endpoint: &Endpoint, generator: &mut SchemaGenerator) -> Value {
+    let mut operation = json!({
+        "operationId": endpoint.id,
+        "summary": endpoint.summary,
+        "tags": [endpoint.tag()],
+        "responses": responses(endpoint, generator),
+    });
+    if endpoint.roles.is_empty() {
+        operation["security"] = json!([]);
+    } else {
+        let roles: Vec<&str> = endpoint.roles.iter().map(|role| role.word()).collect();
+        operation["description"] = format!("For: {}.", roles.join(", ")).into();
+    }
+    let parameters = parameters(endpoint, generator);
+    if !parameters.is_empty() {
+        operation["parameters"] = parameters.into();
+    }
+    if let Some(body) = endpoint.body {
+        operation["requestBody"] = json!({
+            "required": !endpoint.body_optional,
+            "content": { "application/json": { "schema": body(generator) } },
+        });
+    }
+    operation
+}
+
+fn parameters(endpoint: &Endpoint, generator: &mut SchemaGenerator) -> Vec<Value> {
+    let in_path = endpoint.path_parameters().map(|name| {
+        let schema = json!({ "type": "string", "minLength": 1, "maxLength": 128 });
+        json!({ "name": name, "in": "path", "required": true, "schema": schema })
+    });
+    let mut all: Vec<Value> = in_path.collect();
+    for query in &endpoint.query {
+        let schema = (query.schema)(generator);
+        let required = matches!((endpoint.id, query.name), ("prove_inclusion", "sequence") | ("prove_consistency", "from"));
+        let description = query.about;
+        all.push(json!({ "name": query.name, "in": "query", "required": required, "description": description, "schema": schema }));
+    }
+    if endpoint.is_mutation() {
+        all.push(json!({
+            "name": "Idempotency-Key",
+            "in": "header",
+            "required": false,
+            "description": "Makes the request safe to send again: the same key and payload give the first answer, another payload 409.",
+            "schema": { "type": "string", "minLength": 1, "maxLength": 64, "pattern": "^[!-~]+$" },
+        }));
+    }
+    all
+}
+
+fn responses(endpoint: &Endpoint, generator: &mut SchemaGenerator) -> Value {
+    let mut responses = Map::new();
+    let content = match endpoint.answer {
+        Answer::Json(schema) => json!({ "application/json": { "schema": schema(generator) } }),
+        Answer::Text(media) | Answer::Bytes(media) => json!({ media: {} }),
+    };
+    responses.insert(endpoint.status.to_string(), json!({ "description": "Done.", "content": content }));
+    let problem = generator.subschema_for::<Problem>();
+    for (status, what) in problems(endpoint) {
+        let content = json!({ PROBLEM_JSON: { "schema": problem } });
+        responses.insert(status.to_string(), json!({ "description": what, "content": content }));
+    }
+    responses.into()
+}
+
+/// The refusals an endpoint may give.
+pub(crate) fn problems(endpoint: &Endpoint) -> Vec<(u16, &'static str)> {
+    let mut all = vec![(400, "The request cannot be read."), (408, "The request took too long to arrive.")];
+    if !endpoint.roles.is_empty() {
+        all.push((401, "No token, or one that is not good."));
+        all.push((403, "The token's role may not do this."));
+        all.push((429, "Too much at once; try again after a while."));
+    }
+    if endpoint.path.contains('{') || !endpoint.query.is_empty() || endpoint.body.is_some() {
+        all.push((404, "There is no such thing, or it is not yours."));
+    }
+    if endpoint.body.is_some() {
+        all.push((413, "The body is too large."));
+        all.push((415, "The body is not JSON."));
+    }
+    if endpoint.is_mutation() || !endpoint.query.is_empty() {
+        all.push((422, "What is asked cannot be."));
+    }
+    if endpoint.is_mutation() {
+        all.push((409, "It cannot be done as things are."));
+        all.push((507, "The disk is full; reads go on."));
+    }
+    all.push((503, "The daemon is busy or stopping; try again."));
+    all.sort_unstable();
+    all
+}

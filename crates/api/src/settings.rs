@@ -1,0 +1,35 @@
+//! The engine's own limits. They are sealed: a replay decides by the same ones.
+
+use crate::time::Ttl;
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+pub struct Settings {
+    /// The longest TTL where a pool sets none.
+    pub ttl_max: Ttl,
+    /// The grace of a revocation where neither it nor the pool says.
+    pub grace_default: Ttl,
+    /// How long a node has to confirm a teardown.
+    pub teardown_deadline: Ttl,
+    /// How long a node may be silent.
+    pub node_timeout: Ttl,
+    /// How long an idempotency key is remembered.
+    pub idempotency_window: Ttl,
+}
+
+/// A change of settings: an absent field keeps its value.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub struct SettingsChange {
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub ttl_max: Option<Ttl>,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub grace_default: Option<Ttl>,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub teardown_deadline: Option<Ttl>,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub node_timeout: Option<Ttl>,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub idempotency_window: Option<Ttl>,
+}

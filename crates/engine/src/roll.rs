@@ -1,0 +1,49 @@
+//! Live leases in order of number, for readers that go through them page by page.
+//!
+//! Numbers are handed out in rising order: appending keeps the order, and nothing is ever sorted.
+
+use crate::lease::{Lease, LeaseTable};
+use leasehold_model::LeaseNo;
+
+/// Every live lease with its slot, among some that are gone.
+#[derive(Clone, Debug, Default)]
+pub(crate) struct Roll {
+    entries: Vec<(LeaseNo, u32)>,
+    gone: usize,
+}
+
+impl Roll {
+    pub(crate) fn of(leases: &LeaseTable) -> Self {
+        let slot = |lease: &Lease| leases.slot(lease.number).expect("a live lease has a slot");
+        Self { entries: leases.in_order().into_iter().map(|lease| (lease.number, slot(lease))).collect(), gone: 0 }
+    }
+
+    pub(crate) fn add(&mut self, lease: LeaseNo, slot: u32) {
+        assert!(self.entries.last().is_none_or(|(last, _)| *last < lease), "lease numbers rise");
+        self.entries.push((lease, slot));
+    }
+
+    /// One of them has just left the table.
+    pub(crate) fn strike(&mut self, leases: &LeaseTable) {
+        self.gone += 1;
+        if self.gone * 2 > self.entries.len() {
+            self.entries.retain(|(lease, slot)| leases.at(*slot).number == *lease);
+            self.gone = 0;
+        }
+    }
+
+    /// Live leases with a higher number than `after`, in order.
+    pub(crate) fn after<'s>(
+        &'s self,
+        after: Option<LeaseNo>,
+        leases: &'s LeaseTable,
+    ) -> impl Iterator<Item = &'s Lease> + 's {
+        let first = self.entries.partition_point(|(lease, _)| after.is_some_and(|after| *lease <= after));
+        // A slot may have passed on to another lease.
+        self.entries[first..]
+            .iter()
+            .map(|(no, slot)| (no, leases.at(*slot)))
+            .filter(|(no, l)| l.number == **no)
+            .map(|(_, l)| l)
+    }
+}

@@ -1,0 +1,37 @@
+//! Agents: one process speaks for a node; each registration is a generation.
+
+use crate::violation::{Checked, demand, found};
+use crate::world::{Condition, World};
+use leasehold_model::NodeNo;
+use leasehold_model::body::{AgentRegistered, NodeCondition};
+
+impl World {
+    /// Generations of a node count up by one, over agents that were detached too.
+    pub(crate) fn agent_registered(&mut self, registered: &AgentRegistered) -> Checked {
+        let number = registered.node;
+        let node = found!(self.nodes.get_mut(&number), "unknown-node", "there is no {number}");
+        let (last, next) = (node.last_generation, registered.generation);
+        demand!(next == last + 1, "generation", "{next} on {number} after {last}");
+        node.last_generation = next;
+        node.agent = Some((next, registered.instance));
+        Ok(())
+    }
+
+    pub(crate) fn agent_detached(&mut self, number: NodeNo) -> Checked {
+        let node = found!(self.nodes.get_mut(&number), "unknown-node", "there is no {number}");
+        demand!(node.agent.is_some(), "node-already", "{number} has no agent");
+        node.agent = None;
+        Ok(())
+    }
+
+    /// Sealed only when something changes (SEMANTICS 5), and only on an agent's word.
+    pub(crate) fn node_condition(&mut self, condition: &NodeCondition) -> Checked {
+        let number = condition.node;
+        let node = found!(self.nodes.get_mut(&number), "unknown-node", "there is no {number}");
+        let new: Condition = (condition.load, condition.errors, condition.throttled);
+        demand!(node.agent.is_some(), "condition", "{number} has no agent that could say so");
+        demand!(node.condition != new, "condition", "{number} is in that condition already");
+        node.condition = new;
+        Ok(())
+    }
+}

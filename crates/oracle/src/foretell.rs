@@ -1,0 +1,244 @@
+//! The answers that commands about tokens, agents and tenants must get, refusals included.
+
+use crate::access::{is_expired, is_of_tenants, scope_fits};
+use crate::oracle::Oracle;
+use crate::world::World;
+use leasehold_model::body::{
+    AgentDetached, AgentRegistered, NodeCondition, QuotaDeleted, QuotaPut, TenantPut, TokenIssued, TokenRevoked,
+};
+use leasehold_model::limits::QUOTAS_PER_TENANT_MAX;
+use leasehold_model::{
+    Body, Instant, Level, LimitKind, Measure, Name, NodeNo, Priority, QuotaNo, QuotaScope, Role, TenantNo, TokenNo,
+    TokenScope,
+};
+
+/// Who asks, and how.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Caller {
+    pub tenant: Option<TenantNo>,
+    pub token: Option<TokenNo>,
+    /// Under an idempotency key, which belongs to the tenant.
+    pub keyed: bool,
+}
+
+/// What is asked for.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Wish {
+    IssueToken {
+        name: Name,
+        hash: [u8; 32],
+        role: Role,
+        scope: TokenScope,
+        expires_at: Option<Instant>,
+    },
+    RevokeToken(TokenNo),
+    RegisterAgent {
+        node: NodeNo,
+        instance: u128,
+        takeover: bool,
+    },
+    ReportCondition {
+        node: NodeNo,
+        generation: u64,
+        load: Level,
+        errors: Level,
+        throttled: bool,
+    },
+    DetachAgent(NodeNo),
+    ConfirmTeardown {
+        node: NodeNo,
+        generation: Option<u64>,
+    },
+    /// What is absent keeps its value, what is present and empty is cleared (SEMANTICS 4).
+    UpdateTenant {
+        tenant: TenantNo,
+        name: Option<Name>,
+        accounting_tag: Option<Option<Name>>,
+        max_priority: Option<Priority>,
+        max_evicted_quanta_per_hour: Option<Option<u64>>,
+        max_nodes: Option<Option<u64>>,
+        max_leases: Option<Option<u64>>,
+    },
+    /// Something that is only foretold as far as its caller goes.
+    Other,
+}
+
+/// What must come of it, if it was not decided before under its key.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Foretold {
+    /// Refused with this code; nothing is sealed.
+    Refused(&'static str),
+    /// Sealed as exactly these, on behalf of that tenant.
+    Sealed { tenant: Option<TenantNo>, bodies: Vec<Body> },
+    /// Nothing that is foretold stands against it.
+    Open,
+}
+
+impl Foretold {
+    /// Codes that are always foretold: where they are not, they must not be answered.
+    pub const CODES: &'static [&'static str] = &["token_not_live", "stale_generation"];
+}
+
+type Told = Result<Foretold, &'static str>;
+
+fn sealed(tenant: Option<TenantNo>, body: impl Into<Body>) -> Told {
+    Ok(Foretold::Sealed { tenant, bodies: vec![body.into()] })
+}
+
+impl Oracle {
+    /// What must come of a command decided at `now`, all timers due by then having been applied.
+    pub fn foretell(&self, caller: &Caller, wish: &Wish, now: Instant) -> Foretold {
+        self.world.foretell(caller, wish, now).unwrap_or_else(Foretold::Refused)
+    }
+}
+
+impl World {
+    fn foretell(&self, caller: &Caller, wish: &Wish, now: Instant) -> Told {
+        if caller.token.is_some_and(|no| !self.tokens.get(&no).is_some_and(|token| self.is_live(token, now))) {
+            return Err("token_not_live");
+        }
+        if caller.keyed && caller.tenant.is_some_and(|tenant| !self.tenants.contains_key(&tenant)) {
+            return Err("unknown_tenant");
+        }
+        match wish {
+            Wish::IssueToken { .. } => self.foretell_issue(caller, wish, now),
+            Wish::RevokeToken(token) => self.foretell_revoke(caller, *token, now),
+            Wish::RegisterAgent { node, instance, takeover } => {
+                let found = self.nodes.get(node).ok_or("unknown_node")?;
+                if found.agent.is_some_and(|(_, running)| running != *instance) && !takeover {
+                    return Err("agent_already_running");
+                }
+                let generation = found.last_generation + 1;
+                sealed(caller.tenant, AgentRegistered { node: *node, generation, instance: *instance })
+            }
+            Wish::ReportCondition { node, generation, load, errors, throttled } => {
+                self.check_generation(*node, Some(*generation))?;
+                let (load, errors, throttled) = (*load, *errors, *throttled);
+                if self.nodes[node].condition == (load, errors, throttled) {
+                    return Err("condition_unchanged");
+                }
+                sealed(caller.tenant, NodeCondition { node: *node, load, errors, throttled })
+            }
+            Wish::DetachAgent(node) => {
+                let found = self.nodes.get(node).ok_or("unknown_node")?;
+                found.agent.ok_or("node_already")?;
+                sealed(caller.tenant, AgentDetached { node: *node })
+            }
+            Wish::ConfirmTeardown { node, generation } => {
+                self.check_generation(*node, *generation)?;
+                Ok(Foretold::Open)
+            }
+            Wish::UpdateTenant { .. } => self.foretell_update(caller, wish),
+            Wish::Other => Ok(Foretold::Open),
+        }
+    }
+
+    fn check_generation(&self, node: NodeNo, generation: Option<u64>) -> Result<(), &'static str> {
+        let registered = self.nodes.get(&node).ok_or("unknown_node")?.agent.map(|(generation, _)| generation);
+        if generation.is_some() && generation != registered { Err("stale_generation") } else { Ok(()) }
+    }
+
+    fn foretell_issue(&self, caller: &Caller, wish: &Wish, now: Instant) -> Told {
+        let Wish::IssueToken { name, hash, role, scope, expires_at } = wish else { unreachable!("asked for one") };
+        let beyond_caller = caller.tenant.is_some() && (!is_of_tenants(*role) || scope.tenant != caller.tenant);
+        if beyond_caller || !scope_fits(*role, scope) {
+            return Err("bad_token_scope");
+        }
+        if let Some(code) = self.missing(scope) {
+            return Err(code);
+        }
+        if expires_at.is_some_and(|end| end <= now) {
+            return Err("token_expiry_past");
+        }
+        if self.tokens.values().any(|token| token.hash == *hash && !is_expired(token, now)) {
+            return Err("token_exists");
+        }
+        if self.tokens_are_full(scope.tenant, now) {
+            return Err("too_many_tokens");
+        }
+        let mut scope = scope.clone();
+        scope.app_instances.sort();
+        let token = TokenNo(self.next_number("token"));
+        let (name, hash, role, expires_at) = (name.clone(), *hash, *role, *expires_at);
+        sealed(scope.tenant, TokenIssued { token, name, hash, role, scope, expires_at })
+    }
+
+    fn foretell_revoke(&self, caller: &Caller, token: TokenNo, now: Instant) -> Told {
+        let visible = |of: &TokenIssued| caller.tenant.is_none() || of.scope.tenant == caller.tenant;
+        let found = self.tokens.get(&token).filter(|found| !is_expired(found, now) && visible(found));
+        let found = found.ok_or("unknown_token")?;
+        if caller.tenant.is_some() && !is_of_tenants(found.role) {
+            return Err("bad_token_scope");
+        }
+        sealed(found.scope.tenant, TokenRevoked { token })
+    }
+
+    fn foretell_update(&self, caller: &Caller, wish: &Wish) -> Told {
+        let Wish::UpdateTenant {
+            tenant,
+            name,
+            accounting_tag,
+            max_priority,
+            max_evicted_quanta_per_hour,
+            max_nodes,
+            max_leases,
+        } = wish
+        else {
+            unreachable!("asked for one")
+        };
+        let visible = caller.tenant.is_none_or(|own| own == *tenant);
+        let mut put: TenantPut = self.tenants.get(tenant).filter(|_| visible).ok_or("unknown_tenant")?.clone();
+        let mut bodies: Vec<Body> = Vec::new();
+        if let Some(name) = name {
+            let taken = self.tenants.values().any(|other| other.tenant != *tenant && other.name == *name);
+            if taken {
+                return Err("name_taken");
+            }
+            put.name = name.clone();
+        }
+        put.accounting_tag = accounting_tag.clone().unwrap_or(put.accounting_tag);
+        put.max_priority = max_priority.unwrap_or(put.max_priority);
+        put.max_evicted_quanta_per_hour = max_evicted_quanta_per_hour.unwrap_or(put.max_evicted_quanta_per_hour);
+        let names_tenant_field = name.is_some()
+            || accounting_tag.is_some()
+            || max_priority.is_some()
+            || max_evicted_quanta_per_hour.is_some();
+
+        let scope = QuotaScope::of_tenant(*tenant);
+        let mut count = self.quotas.values().filter(|quota| quota.put.scope.tenant == *tenant).count();
+        let mut next = self.next_number("quota");
+        for (measure, change) in [(Measure::Nodes, max_nodes), (Measure::Leases, max_leases)] {
+            let Some(change) = change else { continue };
+            let mut own = self.quotas.values().filter(|q| q.put.scope == scope && q.put.measure == measure);
+            match (own.next().map(|own| own.put.quota), *change) {
+                (None, None) => {}
+                (Some(quota), None) => {
+                    count -= 1;
+                    bodies.push(QuotaDeleted { quota }.into());
+                }
+                (found, Some(limit)) => {
+                    let quota = found.unwrap_or(QuotaNo(next));
+                    if found.is_none() {
+                        if count >= QUOTAS_PER_TENANT_MAX {
+                            return Err("too_many_quotas");
+                        }
+                        count += 1;
+                        next += 1;
+                    }
+                    let limit = LimitKind::Hard { limit };
+                    bodies.push(QuotaPut { quota, scope: scope.clone(), measure, limit }.into());
+                }
+            }
+        }
+        if names_tenant_field || bodies.is_empty() {
+            bodies.insert(0, put.into());
+        }
+        Ok(Foretold::Sealed { tenant: Some(*tenant), bodies })
+    }
+
+    /// The number that the next of its kind gets.
+    fn next_number(&self, noun: &'static str) -> u32 {
+        let next = self.highest.get(noun).map_or(0, |highest| highest + 1);
+        u32::try_from(next).expect("small in every test")
+    }
+}

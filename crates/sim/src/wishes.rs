@@ -1,0 +1,147 @@
+//! Commands about tokens, agents and tenants: how they are drawn, and how the oracle is told of them.
+
+use crate::dice::Dice;
+use crate::requests::{name, small};
+use leasehold_engine::command::{IssueToken, RegisterAgent, ReportCondition, UpdateTenant};
+use leasehold_engine::{Command, State};
+use leasehold_model::{
+    AppInstanceNo, Identity, Instant, Level, NodeNo, Priority, ProjectNo, Role, TenantNo, TokenNo, TokenScope, UserNo,
+};
+use leasehold_oracle::Wish;
+
+/// What a command asks for, in the oracle's words.
+pub(crate) fn wish(command: &Command) -> Wish {
+    match command {
+        Command::IssueToken(issue) => Wish::IssueToken {
+            name: issue.name.clone(),
+            hash: issue.hash,
+            role: issue.role,
+            scope: issue.scope.clone(),
+            expires_at: issue.expires_at,
+        },
+        Command::RevokeToken(token) => Wish::RevokeToken(*token),
+        Command::RegisterAgent(register) => {
+            Wish::RegisterAgent { node: register.node, instance: register.instance, takeover: register.takeover }
+        }
+        Command::ReportCondition(report) => Wish::ReportCondition {
+            node: report.node,
+            generation: report.generation,
+            load: report.load,
+            errors: report.errors,
+            throttled: report.throttled,
+        },
+        Command::DetachAgent(node) => Wish::DetachAgent(*node),
+        Command::ConfirmTeardown(confirm) => {
+            Wish::ConfirmTeardown { node: confirm.node, generation: confirm.generation }
+        }
+        Command::UpdateTenant(update) => Wish::UpdateTenant {
+            tenant: update.tenant,
+            name: update.name.clone(),
+            accounting_tag: update.accounting_tag.clone(),
+            max_priority: update.max_priority,
+            max_evicted_quanta_per_hour: update.max_evicted_quanta_per_hour,
+            max_nodes: update.max_nodes,
+            max_leases: update.max_leases,
+        },
+        _ => Wish::Other,
+    }
+}
+
+/// Most callers have no token here, some a live one, a few one that is dead or never was.
+pub(crate) fn some_token(state: &State, dice: &mut Dice) -> Option<TokenNo> {
+    if !dice.one_in(4) {
+        return None;
+    }
+    let known: Vec<TokenNo> = state.tokens().map(|token| token.number).collect();
+    if dice.one_in(12) {
+        return Some(TokenNo(small(dice, 30)));
+    }
+    (!known.is_empty()).then(|| *dice.pick(&known))
+}
+
+fn tenant_or_operator(dice: &mut Dice) -> Identity {
+    let tenant = dice.one_in(3).then(|| TenantNo(small(dice, 4)));
+    Identity { tenant, ..Identity::default() }
+}
+
+pub(crate) fn any(state: &State, now: Instant, dice: &mut Dice) -> (Identity, Command) {
+    let node = NodeNo(small(dice, 5));
+    match dice.below(20) {
+        0..6 => issue(state, now, dice),
+        6..9 => (tenant_or_operator(dice), Command::RevokeToken(TokenNo(small(dice, 12)))),
+        9..12 => {
+            let instance = u128::from(dice.below(3));
+            let register = RegisterAgent { node, instance, takeover: dice.one_in(3) };
+            (Identity::default(), Command::RegisterAgent(register))
+        }
+        12..15 => {
+            let report = ReportCondition {
+                node,
+                generation: some_generation(state, node, dice).unwrap_or(0),
+                load: *dice.pick(Level::ALL),
+                errors: if dice.one_in(3) { *dice.pick(Level::ALL) } else { Level::Normal },
+                throttled: dice.one_in(4),
+            };
+            (Identity::default(), Command::ReportCondition(report))
+        }
+        15 => (Identity::default(), Command::DetachAgent(node)),
+        _ => (tenant_or_operator(dice), Command::UpdateTenant(update(dice))),
+    }
+}
+
+/// The generation that speaks for the node, now and then one that no longer does.
+pub(crate) fn some_generation(state: &State, node: NodeNo, dice: &mut Dice) -> Option<u64> {
+    match state.node(node).and_then(|node| node.agent) {
+        Some(agent) if !dice.one_in(4) => Some(agent.generation),
+        Some(agent) => Some(agent.generation.saturating_sub(1) + 2 * dice.below(2)),
+        None => dice.one_in(4).then(|| dice.below(3)),
+    }
+}
+
+fn update(dice: &mut Dice) -> UpdateTenant {
+    fn some<T>(dice: &mut Dice, value: impl FnOnce(&mut Dice) -> T) -> Option<T> {
+        dice.one_in(3).then(|| value(dice))
+    }
+    fn cleared_or<T>(dice: &mut Dice, value: impl FnOnce(&mut Dice) -> T) -> Option<T> {
+        (!dice.one_in(3)).then(|| value(dice))
+    }
+    UpdateTenant {
+        tenant: TenantNo(small(dice, 4)),
+        name: some(dice, |dice| name(&format!("tenant-{}", dice.below(9)))),
+        accounting_tag: some(dice, |dice| cleared_or(dice, |dice| name(&format!("cc-{}", dice.below(3))))),
+        max_priority: some(dice, |dice| *dice.pick(Priority::ALL)),
+        max_evicted_quanta_per_hour: some(dice, |dice| cleared_or(dice, |dice| dice.below(9))),
+        max_nodes: some(dice, |dice| cleared_or(dice, |dice| 1 + dice.below(4))),
+        max_leases: some(dice, |dice| cleared_or(dice, |dice| 1 + dice.below(12))),
+    }
+}
+
+/// A token, most often one that may be.
+fn issue(state: &State, now: Instant, dice: &mut Dice) -> (Identity, Command) {
+    let role = *dice.pick(Role::ALL);
+    let identity = tenant_or_operator(dice);
+    let projects: Vec<(ProjectNo, TenantNo)> = state.projects().map(|(no, project)| (no, project.tenant)).collect();
+    let drawn = (ProjectNo(small(dice, 8)), TenantNo(small(dice, 4)));
+    let (project, tenant) = if projects.is_empty() || dice.one_in(6) { drawn } else { *dice.pick(&projects) };
+    let tenant = identity.tenant.filter(|_| !dice.one_in(6)).unwrap_or(tenant);
+    let mut fitting = |on: bool| on != dice.one_in(16);
+    let of_tenant = matches!(role, Role::TenantAdmin | Role::ProjectMember | Role::AppOperator);
+    let scope = TokenScope {
+        tenant: fitting(of_tenant).then_some(tenant),
+        project: fitting(role == Role::ProjectMember).then_some(project),
+        user: None,
+        node: fitting(role == Role::NodeAgent).then(|| NodeNo(small(dice, 5))),
+        app_instances: Vec::new(),
+    };
+    let apps = if role == Role::AppOperator { dice.below(4) } else { 0 };
+    let app_instances = (0..apps).map(|_| AppInstanceNo(dice.below(9))).collect();
+    let user = (of_tenant && dice.one_in(6)).then(|| UserNo(small(dice, 3)));
+    let expires_at = match dice.below(12) {
+        0 => Some(Instant(now.0 - dice.below(2))),
+        1..5 => Some(Instant(now.0 + 1 + dice.below(120_000_000_000))),
+        _ => None,
+    };
+    let hash = [u8::try_from(dice.below(40)).expect("small"); 32];
+    let scope = TokenScope { user, app_instances, ..scope };
+    (identity, Command::IssueToken(IssueToken { name: name("token"), hash, role, scope, expires_at }))
+}
