@@ -16,14 +16,16 @@ mod queue;
 mod replay;
 mod runtime;
 mod snapshot;
+mod stats;
 mod watch;
 
 pub use clock::{Clock, ManualClock, Stamper, SystemClock};
 pub use core::{Core, Pending, PublishError, Settled, commit, publish};
 pub use inbox::{Inbox, Replies, Reply};
-pub use now::Now;
+pub use now::{Now, Observer};
 pub use open::{Opened, StartError, StartOptions};
 pub use queue::Submission;
 pub use replay::replay;
-pub use runtime::{Cell, CellOptions, Stats};
+pub use runtime::{Cell, CellOptions};
 pub use snapshot::{SnapshotFailure, take_snapshot};
+pub use stats::{Histogram, LATENCY_BOUNDS_NS, Published, Stats};

@@ -1,19 +1,34 @@
 //! The view of durable records that readers use: a second fold, behind the disk, never ahead of it.
 
+use crate::stats::Published;
 use leasehold_engine::{FoldError, State};
 use leasehold_model::Record;
-use std::sync::{PoisonError, RwLock};
+use std::sync::{OnceLock, PoisonError, RwLock};
 
 /// What is true as far as the journal can prove. The cell answers a mutation after this view has
 /// applied it, so that a caller always reads its own writes.
-#[derive(Debug)]
 pub struct Now {
     state: RwLock<State>,
+    observer: OnceLock<Box<dyn Observer>>,
+    published: Published,
+}
+
+/// Is told of each record as it becomes visible. Called on the publishing thread: be quick, and do not
+/// read [`Now`] in `record`, which runs while the view is being changed.
+pub trait Observer: Send + Sync {
+    fn record(&self, record: &Record);
+    /// All records of a batch have been told, and readers see them.
+    fn batch_done(&self);
 }
 
 impl Now {
     pub fn new(state: State) -> Self {
-        Self { state: RwLock::new(state) }
+        Self { state: RwLock::new(state), observer: OnceLock::new(), published: Published::default() }
+    }
+
+    /// Has `observer` told of every record from now on. There is one; a second is turned away.
+    pub fn observe(&self, observer: Box<dyn Observer>) -> Result<(), Box<dyn Observer>> {
+        self.observer.set(observer)
     }
 
     /// Reads the state as of one durable record. Keep it short: publishing waits meanwhile.
@@ -21,11 +36,25 @@ impl Now {
         look(&self.state.read().unwrap_or_else(PoisonError::into_inner))
     }
 
+    /// What was applied since the start.
+    pub fn published(&self) -> &Published {
+        &self.published
+    }
+
     /// Applies records that have become durable.
     pub(crate) fn publish<'r>(&self, records: impl Iterator<Item = &'r Record>) -> Result<(), FoldError> {
         let mut state = self.state.write().unwrap_or_else(PoisonError::into_inner);
+        let observer = self.observer.get();
         for record in records {
             state.apply(record)?;
+            self.published.count(record);
+            if let Some(observer) = observer {
+                observer.record(record);
+            }
+        }
+        drop(state);
+        if let Some(observer) = observer {
+            observer.batch_done();
         }
         Ok(())
     }

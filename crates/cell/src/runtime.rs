@@ -8,12 +8,13 @@ use crate::now::Now;
 use crate::open::{Opened, StartError, StartOptions};
 use crate::queue::{Queue, Submission, Ticket};
 use crate::snapshot::take_snapshot;
+use crate::stats::Stats;
 use crate::watch::Watch;
 use leasehold_engine::{Command, Request};
 use leasehold_journal::{Journal, PrepareError};
 use leasehold_model::{Identity, Instant, NodeNo};
 use std::collections::VecDeque;
-use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::mpsc::{Receiver, SyncSender, TrySendError, sync_channel};
 use std::sync::{Arc, Mutex};
 use std::thread::JoinHandle;
@@ -44,17 +45,6 @@ impl CellOptions {
             on_failure: Arc::new(|_| {}),
         }
     }
-}
-
-/// Counters of a running cell.
-#[derive(Debug, Default)]
-pub struct Stats {
-    pub batches: AtomicU64,
-    pub records: AtomicU64,
-    pub checkpoints: AtomicU64,
-    pub snapshots: AtomicU64,
-    pub snapshot_failures: AtomicU64,
-    pub allocation_failures: AtomicU64,
 }
 
 struct Shared {
@@ -125,8 +115,8 @@ impl Drop for Guard {
 /// A running cell.
 pub struct Cell {
     shared: Arc<Shared>,
-    threads: Vec<JoinHandle<()>>,
-    background: Vec<JoinHandle<()>>,
+    /// Those of the lease path first, then those of the background: they are joined in this order.
+    threads: Mutex<Vec<JoinHandle<()>>>,
 }
 
 type Batchful = Pending<Ticket>;
@@ -165,7 +155,7 @@ impl Cell {
             thread.spawn(guarded).expect("the system can start a thread")
         };
         let on = || Arc::clone(&shared);
-        let threads = vec![
+        let mut threads = vec![
             run("decider", {
                 let shared = on();
                 Box::new(move || decider(&shared, core, &to_writer, &reuse))
@@ -179,7 +169,7 @@ impl Cell {
                 Box::new(move || publisher(&shared, &from_writer, &give_back))
             }),
         ];
-        let background = vec![
+        threads.extend([
             run("checkpointer", {
                 let (shared, every) = (on(), options.checkpoint_every);
                 Box::new(move || checkpointer(&shared, every))
@@ -192,8 +182,8 @@ impl Cell {
                 let (shared, every) = (on(), options.snapshot_every);
                 Box::new(move || snapshotter(&shared, every))
             }),
-        ];
-        Ok((Self { shared, threads, background }, opened))
+        ]);
+        Ok((Self { shared, threads: Mutex::new(threads) }, opened))
     }
 
     /// What readers may see.
@@ -205,6 +195,10 @@ impl Cell {
     }
     pub fn stats(&self) -> &Stats {
         &self.shared.stats
+    }
+    /// Requests that wait to be decided.
+    pub fn queued(&self) -> usize {
+        self.shared.queue.lock().requests.len()
     }
     /// Why the cell stopped, if it had to.
     pub fn failure(&self) -> Option<String> {
@@ -237,7 +231,7 @@ impl Cell {
     }
 
     /// A clean stop: what was accepted is answered, the journal is closed with a last checkpoint.
-    pub fn stop(mut self) -> Result<(), String> {
+    pub fn stop(&self) -> Result<(), String> {
         self.join();
         let now = Instant(self.shared.clock.wall().0);
         match self.failure() {
@@ -246,9 +240,10 @@ impl Cell {
         }
     }
 
-    fn join(&mut self) {
+    fn join(&self) {
         self.shared.stop();
-        for thread in self.threads.drain(..).chain(self.background.drain(..)) {
+        let threads = std::mem::take(&mut *self.threads.lock().expect("no one panics with the threads"));
+        for thread in threads {
             // A thread that panicked has said so itself; the others still end in order.
             let _ = thread.join();
         }
@@ -375,11 +370,9 @@ fn nobody() -> Ticket {
 
 fn writer(shared: &Shared, from_decider: &Receiver<Batchful>, to_publisher: &SyncSender<Batchful>) {
     for mut batch in from_decider {
+        let began = std::time::Instant::now();
         match commit(&*shared.journal, &mut batch) {
-            Ok(_) => {
-                shared.stats.batches.fetch_add(1, Ordering::Relaxed);
-                shared.stats.records.fetch_add(u64::from(batch.records()), Ordering::Relaxed);
-            }
+            Ok(_) => shared.stats.appended(batch.records(), began),
             Err(error) => {
                 shared.fail(&format!("the journal did not take a decided batch: {error}"));
                 answer_stopped(batch.abandon());
@@ -402,6 +395,7 @@ fn writer(shared: &Shared, from_decider: &Receiver<Batchful>, to_publisher: &Syn
 fn publisher(shared: &Shared, from_writer: &Receiver<Batchful>, give_back: &SyncSender<Batchful>) {
     let mut to_wake: Vec<Arc<dyn crate::inbox::Replies>> = Vec::new();
     for mut batch in from_writer {
+        let began = std::time::Instant::now();
         let shown = publish(&*shared.journal, &shared.now, &mut batch, |(to, tag), reply| {
             to.put(tag, reply);
             to_wake.push(to);
@@ -410,6 +404,7 @@ fn publisher(shared: &Shared, from_writer: &Receiver<Batchful>, give_back: &Sync
         to_wake.sort_unstable_by_key(|to| Arc::as_ptr(to).addr());
         to_wake.dedup_by(|a, b| Arc::ptr_eq(a, b));
         to_wake.drain(..).for_each(|to| to.wake());
+        shared.stats.publish_ns.add_time(began.elapsed());
         if let Err(error) = shown {
             shared.fail(&error.to_string());
             answer_stopped(batch.abandon());
@@ -426,11 +421,12 @@ fn checkpointer(shared: &Shared, every: Duration) {
         if shared.has_failed() {
             return;
         }
-        match shared.journal.checkpoint(shared.clock.wall()) {
-            Ok(Some(_)) => {
-                shared.stats.checkpoints.fetch_add(1, Ordering::Relaxed);
+        let now = shared.clock.wall();
+        match shared.journal.checkpoint(now) {
+            Ok(signed) => {
+                shared.stats.checkpoints.fetch_add(u64::from(signed.is_some()), Ordering::Relaxed);
+                shared.stats.checkpoint_covered_at_ns.store(now.0, Ordering::Relaxed);
             }
-            Ok(None) => {}
             Err(failure) => {
                 shared.fail(&format!("a checkpoint failed: {failure}"));
                 return;

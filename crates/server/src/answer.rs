@@ -1,0 +1,225 @@
+//! The answers of the lease path, written straight into bytes: at hundreds of thousands a second, building values
+//! first would cost more than deciding. A test reads every one of them back as the type of `leasehold_api`.
+
+use crate::app::{App, Sealed};
+use crate::problem::{denied, refused};
+use leasehold_api::{Problem, WRITTEN_MAX, When, codes};
+use leasehold_engine::State;
+use leasehold_model::body::{Body, Granted};
+use leasehold_model::record::Hash;
+use leasehold_model::id::IdKind;
+use leasehold_model::{ClassSpec, Instant, LeaseNo, PublicId, Quanta, Record, quantity};
+use std::io::Write as _;
+
+/// Writing to a vector does not fail.
+macro_rules! put {
+    ($out:expr, $($arg:tt)*) => {
+        write!($out, $($arg)*).expect("memory takes everything")
+    };
+}
+
+fn number(out: &mut Vec<u8>, mut n: u64) {
+    let mut digits = [0u8; 20];
+    let mut at = digits.len();
+    loop {
+        at -= 1;
+        digits[at] = b'0' + u8::try_from(n % 10).expect("a digit");
+        n /= 10;
+        if n == 0 {
+            break;
+        }
+    }
+    out.extend_from_slice(&digits[at..]);
+}
+
+fn instant(out: &mut Vec<u8>, at: Instant) {
+    out.push(b'"');
+    out.extend_from_slice(When(at).write(&mut [0; WRITTEN_MAX]).as_bytes());
+    out.push(b'"');
+}
+
+/// A string as JSON has it. Names have no control characters; quotes and backslashes they may have.
+fn string(out: &mut Vec<u8>, text: &str) {
+    out.push(b'"');
+    if text.bytes().any(|b| b == b'"' || b == b'\\' || b < 0x20) {
+        let escaped = serde_json::to_vec(text).expect("a string can be written");
+        out.extend_from_slice(&escaped[1..escaped.len() - 1]);
+    } else {
+        out.extend_from_slice(text.as_bytes());
+    }
+    out.push(b'"');
+}
+
+fn public_id(out: &mut Vec<u8>, genesis: &Hash, kind: IdKind, n: u64) {
+    hex_id(out, PublicId::new(genesis, kind, 0, n).0);
+}
+
+fn hex_id(out: &mut Vec<u8>, id: u128) {
+    const DIGITS: &[u8; 16] = b"0123456789abcdef";
+    out.push(b'"');
+    for byte in id.to_be_bytes() {
+        out.push(DIGITS[usize::from(byte >> 4)]);
+        out.push(DIGITS[usize::from(byte & 15)]);
+    }
+    out.push(b'"');
+}
+
+fn units(out: &mut Vec<u8>, quanta: Quanta, class: &ClassSpec) {
+    if class.quanta_per_unit > 0 && quanta.0 % class.quanta_per_unit == 0 {
+        out.push(b'"');
+        number(out, quanta.0 / class.quanta_per_unit);
+        out.push(b'"');
+    } else {
+        string(out, &quantity::display(quanta, class));
+    }
+}
+
+fn devices(out: &mut Vec<u8>, mut set: u64) {
+    out.push(b'[');
+    while set != 0 {
+        number(out, u64::from(set.trailing_zeros()));
+        set &= set - 1;
+        if set != 0 {
+            out.push(b',');
+        }
+    }
+    out.push(b']');
+}
+
+fn begin(out: &mut Vec<u8>, sealed: &Sealed) {
+    out.extend_from_slice(b"{\"sequence\":");
+    number(out, sealed.sequence());
+}
+
+/// A grant; or the problem, where the request was denied.
+pub(crate) fn granted(app: &App, state: &State, sealed: &Sealed, out: &mut Vec<u8>) -> Result<(), Problem> {
+    let record = sealed.first();
+    match &record.body {
+        Body::Granted(granted) => grant(app, state, sealed, record, granted, out),
+        Body::Denied(body) => return Err(denied(state, record, body)),
+        _ => return Err(codes::INTERNAL.problem("A request was sealed as neither grant nor denial.")),
+    }
+    Ok(())
+}
+
+fn grant(app: &App, state: &State, sealed: &Sealed, record: &Record, granted: &Granted, out: &mut Vec<u8>) {
+    begin(out, sealed);
+    out.extend_from_slice(b",\"leases\":[");
+    for (place, member) in (0u64..).zip(&granted.members) {
+        out.extend_from_slice(if place > 0 { b",{\"id\":".as_slice() } else { b"{\"id\":".as_slice() });
+        public_id(out, &app.genesis, IdKind::Lease, granted.first_lease.0 + place);
+        out.extend_from_slice(b",\"class\":");
+        if let Some(class) = state.class(member.class) {
+            string(out, class.name.as_str());
+            out.extend_from_slice(b",\"quantity\":");
+            units(out, member.quanta, class);
+        } else {
+            out.extend_from_slice(b"\"\",\"quantity\":\"\"");
+        }
+        out.extend_from_slice(b",\"quanta\":");
+        number(out, member.quanta.0);
+        out.extend_from_slice(b",\"devices\":");
+        devices(out, member.devices);
+        out.push(b'}');
+    }
+    out.extend_from_slice(b"],\"node\":");
+    string(out, state.node(granted.node).map_or("", |node| node.name.as_str()));
+    out.extend_from_slice(b",\"pool\":");
+    string(out, state.pool(granted.pool).map_or("", |pool| pool.name.as_str()));
+    out.extend_from_slice(b",\"priority\":");
+    string(out, granted.priority.word());
+    out.extend_from_slice(b",\"granted_at\":");
+    instant(out, record.stamp);
+    out.extend_from_slice(b",\"expires_at\":");
+    instant(out, record.stamp.saturating_add(granted.ttl));
+    out.extend_from_slice(b",\"correlation_id\":");
+    match granted.correlation {
+        Some(id) => hex_id(out, id),
+        None => public_id(out, &app.genesis, IdKind::Correlation, record.sequence),
+    }
+    if !granted.over_soft.is_empty() {
+        let ids: Vec<u32> = granted.over_soft.iter().map(|quota| quota.0).collect();
+        put!(out, ",\"over_soft_quota_ids\":{ids:?}");
+    }
+    if let Some(quota) = granted.capped_by {
+        put!(out, ",\"capped_by_quota_id\":{}", quota.0);
+    }
+    out.push(b'}');
+}
+
+/// A report that was refused alone: what it came with stands.
+fn activity_problem(sealed: &Sealed, out: &mut Vec<u8>) {
+    if let Some((_, why)) = sealed.refused.first() {
+        out.extend_from_slice(b",\"activity_problem\":");
+        serde_json::to_writer(out, &refused(why)).expect("a problem can be written");
+    }
+}
+
+fn with_id(app: &App, sealed: &Sealed, lease: LeaseNo, out: &mut Vec<u8>) {
+    begin(out, sealed);
+    out.extend_from_slice(b",\"id\":");
+    public_id(out, &app.genesis, IdKind::Lease, lease.0);
+}
+
+pub(crate) fn renewed(app: &App, sealed: &Sealed, lease: LeaseNo, out: &mut Vec<u8>) {
+    with_id(app, sealed, lease, out);
+    let expires_at = sealed.records.iter().find_map(|record| match &record.body {
+        Body::Renewed(renewed) => renewed.renewals.iter().find(|one| one.lease == lease).map(|one| one.expires_at),
+        _ => None,
+    });
+    out.extend_from_slice(b",\"expires_at\":");
+    instant(out, expires_at.unwrap_or_default());
+    activity_problem(sealed, out);
+    out.push(b'}');
+}
+
+pub(crate) fn released(app: &App, sealed: &Sealed, lease: LeaseNo, out: &mut Vec<u8>) {
+    let record = sealed.first();
+    let closed = matches!(&record.body, Body::Released(released) if released.closed);
+    with_id(app, sealed, lease, out);
+    out.extend_from_slice(if closed { b",\"state\":\"closed\"" } else { b",\"state\":\"releasing\"" });
+    out.extend_from_slice(b",\"ended_at\":");
+    instant(out, record.effective_at);
+    activity_problem(sealed, out);
+    out.push(b'}');
+}
+
+pub(crate) fn revoked(app: &App, sealed: &Sealed, out: &mut Vec<u8>) {
+    begin(out, sealed);
+    out.extend_from_slice(b",\"ids\":[");
+    let mut grace = None;
+    let mut first = true;
+    for record in &sealed.records {
+        if let Body::Revoked(revoked) = &record.body {
+            grace.get_or_insert(revoked.grace);
+            for lease in &revoked.leases.0 {
+                if !std::mem::take(&mut first) {
+                    out.push(b',');
+                }
+                public_id(out, &app.genesis, IdKind::Lease, lease.0);
+            }
+        }
+    }
+    put!(out, "],\"grace\":\"{}\"}}", grace.unwrap_or_default());
+}
+
+pub(crate) fn ready(app: &App, sealed: &Sealed, lease: LeaseNo, out: &mut Vec<u8>) {
+    with_id(app, sealed, lease, out);
+    out.extend_from_slice(b",\"ended_at\":");
+    instant(out, sealed.first().effective_at);
+    out.push(b'}');
+}
+
+/// Sealed, and nothing more to say.
+pub(crate) fn plain(app: &App, sealed: &Sealed, lease: LeaseNo, out: &mut Vec<u8>) {
+    with_id(app, sealed, lease, out);
+    out.push(b'}');
+}
+
+/// The leases that a confirmation closed.
+pub(crate) fn torn_down(sealed: &Sealed) -> impl Iterator<Item = LeaseNo> + '_ {
+    sealed.records.iter().flat_map(|record| match &record.body {
+        Body::TornDown(torn) => torn.leases.0.iter().copied().collect(),
+        _ => Vec::new(),
+    })
+}

@@ -1,0 +1,115 @@
+//! What every request needs at hand.
+
+use crate::live::Live;
+use crate::metrics::CommandKind;
+use crate::problem::unanswered;
+use crate::reply::ask;
+use leasehold_api::Problem;
+use leasehold_cell::{Cell, Clock, Now, Reply};
+use leasehold_engine::{Command, Refusal, Request};
+use leasehold_journal::Journal;
+use leasehold_model::record::Hash;
+use leasehold_model::id::IdKind;
+use leasehold_model::{Identity, LeaseNo, PublicId, Record};
+use smallvec::SmallVec;
+use std::sync::Arc;
+use tokio::sync::Semaphore;
+
+/// The daemon's inside, as the routes see it.
+pub(crate) struct App {
+    pub(crate) cell: Arc<Cell>,
+    pub(crate) now: Arc<Now>,
+    pub(crate) journal: Arc<dyn Journal>,
+    pub(crate) clock: Arc<dyn Clock>,
+    pub(crate) live: Arc<Live>,
+    pub(crate) proofs: crate::proofs::Proofs,
+    pub(crate) agents: crate::agents::Agents,
+    /// The hash of the first record: public ids are made from it.
+    pub(crate) genesis: Hash,
+    pub(crate) limits: Limits,
+    /// Readers of the journal's files; few at a time, so that they do not take the disk from the lease path.
+    pub(crate) scans: Arc<Semaphore>,
+    pub(crate) rate: crate::rate::Limiter,
+    pub(crate) metrics: crate::metrics::Metrics,
+    pub(crate) metrics_open: bool,
+    /// The data folder: metrics look at how full its disk is.
+    pub(crate) data: std::path::PathBuf,
+    pub(crate) request_log: crate::logging::RequestLog,
+    /// The OpenAPI document, as it is served.
+    pub(crate) openapi: bytes::Bytes,
+}
+
+/// How much one request may ask for (`docs/reference/limits.md`).
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Limits {
+    pub(crate) body_bytes: usize,
+    pub(crate) batch_body_bytes: usize,
+    pub(crate) body_timeout: std::time::Duration,
+    pub(crate) request_timeout: std::time::Duration,
+}
+
+/// What a command was sealed as.
+pub(crate) struct Sealed {
+    pub(crate) records: SmallVec<[Record; 1]>,
+    /// Leases that a command on many left out, and why.
+    pub(crate) refused: Vec<(LeaseNo, Refusal)>,
+    /// It was sealed before, under the same key.
+    pub(crate) repeated: bool,
+}
+
+impl Sealed {
+    pub(crate) fn from_reply(reply: Reply) -> Result<Self, Problem> {
+        match reply {
+            Reply::Sealed { records, refused } => Ok(Self { records, refused, repeated: false }),
+            Reply::Repeated { records } => Ok(Self { records, refused: Vec::new(), repeated: true }),
+            reply => Err(unanswered(&reply)),
+        }
+    }
+
+    pub(crate) fn first(&self) -> &Record {
+        self.records.first().expect("what was sealed has a record")
+    }
+    pub(crate) fn sequence(&self) -> u64 {
+        self.first().sequence
+    }
+}
+
+impl App {
+    /// Has a command decided and sealed; done when it is durable and readers see it.
+    pub(crate) async fn seal(&self, identity: Identity, command: Command, key: Option<&[u8]>) -> Result<Sealed, Problem> {
+        let kind = CommandKind::of(&command);
+        let request = request(identity, command, key)?;
+        let reply = ask(&self.cell, vec![request]).await.pop().expect("one request, one reply");
+        self.metrics.replied(kind, &reply);
+        Sealed::from_reply(reply)
+    }
+
+    /// A lease's id as outsiders see it.
+    pub(crate) fn lease_id(&self, lease: LeaseNo) -> String {
+        PublicId::new(&self.genesis, IdKind::Lease, 0, lease.0).to_string()
+    }
+
+    /// The lease behind an id: 32 hexadecimal digits, or `lease-` and the number.
+    pub(crate) fn lease_number(&self, text: &str) -> Option<LeaseNo> {
+        if let Some(number) = text.strip_prefix("lease-") {
+            let plain = number.bytes().all(|b| b.is_ascii_digit()) && (number == "0" || !number.starts_with('0'));
+            return number.parse().ok().filter(|_| plain).map(LeaseNo);
+        }
+        let id = hex_id(text)?;
+        PublicId(id).number(&self.genesis, IdKind::Lease).map(LeaseNo)
+    }
+}
+
+/// 32 hexadecimal digits.
+pub(crate) fn hex_id(text: &str) -> Option<u128> {
+    let well_formed = text.len() == 32 && text.bytes().all(|b| b.is_ascii_hexdigit());
+    u128::from_str_radix(text, 16).ok().filter(|_| well_formed)
+}
+
+/// A request for the cell, once only where it has a key.
+pub(crate) fn request(identity: Identity, command: Command, key: Option<&[u8]>) -> Result<Request, Problem> {
+    match key {
+        None => Ok(Request::new(identity, command)),
+        Some(key) => Request::once(identity, command, key).map_err(|refusal| crate::problem::refused(&refusal)),
+    }
+}

@@ -1,0 +1,165 @@
+use super::*;
+use expect_test::{Expect, expect};
+
+fn read(text: &str) -> Result<Config, LoadError> {
+    Config::parse(text, Path::new("leasehold.yaml"))
+}
+
+fn check_error(text: &str, expected: &Expect) {
+    expected.assert_eq(&read(text).expect_err("the file is wrong").to_string());
+}
+
+/// The example with its settings in force: a `#` without a space before a key stands for nothing but itself.
+fn uncommented() -> String {
+    let is_key = |line: &str| line.trim_start().strip_prefix('#').is_some_and(|rest| rest.starts_with(|c: char| c.is_ascii_lowercase()));
+    EXAMPLE.lines().map(|line| if is_key(line) { line.replacen('#', "", 1) } else { line.to_owned() } + "\n").collect()
+}
+
+#[test]
+fn the_example_changes_nothing_and_neither_do_its_defaults() {
+    assert_eq!(read(EXAMPLE), Ok(Config::default()));
+    assert_eq!(read(&uncommented()), Ok(Config::default()));
+}
+
+/// The keys that the structs take: what each section says it expects.
+fn keys_of_the_structs() -> Vec<String> {
+    let expected = |text: &str| match serde_saphyr::from_str::<Config>(text).expect_err("`?` is no key").without_snippet() {
+        serde_saphyr::Error::SerdeUnknownField { expected, .. } => expected.iter().map(|key| (*key).to_owned()).collect(),
+        _ => Vec::new(),
+    };
+    let mut keys = Vec::new();
+    for top in expected("'?': 1") {
+        let within: Vec<String> = expected(&format!("{top}:\n  '?': 1"));
+        if within.is_empty() {
+            keys.push(top);
+        } else {
+            keys.extend(within.into_iter().map(|key| format!("{top}.{key}")));
+        }
+    }
+    keys
+}
+
+#[test]
+fn every_key_is_listed_and_stands_in_the_example_and_on_the_reference_page() {
+    let keys = keys_of_the_structs();
+    assert_eq!(keys, KEYS, "KEYS, in the order of the structs");
+    let mut in_example = Vec::new();
+    let mut section = String::new();
+    for line in uncommented().lines().filter(|line| !line.trim_start().starts_with('#') && !line.trim().is_empty()) {
+        let (key, value) = line.split_once(':').expect("a key");
+        match (line.starts_with(' '), value.trim().is_empty()) {
+            (false, true) => section = format!("{key}."),
+            (false, false) => in_example.push(key.to_owned()),
+            (true, _) => in_example.push(section.clone() + key.trim()),
+        }
+    }
+    assert_eq!(in_example, KEYS);
+    let page = include_str!("../../../../docs/reference/config.md");
+    for key in KEYS {
+        assert!(page.contains(&format!("| `{key}` |")), "docs/reference/config.md has no row for {key}");
+    }
+}
+
+#[test]
+fn values_are_written_as_people_write_them() {
+    let config = read("
+data: ./books
+listen: '[::]:9000'
+limits:
+  header_timeout: 1500ms
+  body_bytes: 1MiB
+  batch_body_bytes: 65536
+engine:
+  ttl_max: 2d
+tls:
+log: { level: debug, format: json, requests: all }
+metrics:
+  open: true
+");
+    let expected = Config {
+        data: "./books".into(),
+        listen: "[::]:9000".into(),
+        limits: Limits { header_timeout: Span::from_millis(1500), body_bytes: 1 << 20, batch_body_bytes: 65536, ..Limits::default() },
+        engine: Engine { ttl_max: Some(Span::from_secs(2 * 86_400)), ..Engine::default() },
+        log: Log { level: Level::Debug, format: Format::Json, requests: Requests::All },
+        metrics: Metrics { open: true },
+        ..Config::default()
+    };
+    assert_eq!(config, Ok(expected));
+    for empty in ["", "\n\n", "# nothing\n", "---\n"] {
+        assert_eq!(read(empty), Ok(Config::default()), "{empty:?}");
+    }
+}
+
+#[test]
+fn a_wrong_file_says_where_and_what_was_meant() {
+    check_error("data: /x\n\nlisen: 1", &expect!["leasehold.yaml: unknown key `lisen` at line 3; did you mean `listen`?"]);
+    check_error("limits:\n  conections: 5", &expect!["leasehold.yaml: unknown key `conections` at line 2; did you mean `connections`?"]);
+    check_error("body_bytes: 5", &expect!["leasehold.yaml: unknown key `body_bytes` at line 1; it belongs under `limits`"]);
+    check_error("tls:\n  frobnicate: 5", &expect!["leasehold.yaml: unknown key `frobnicate` at line 2; the keys here are cert, key"]);
+    check_error("log:\n  format: jsn", &expect!["leasehold.yaml: unknown value `jsn` at line 2; did you mean `json`?"]);
+    check_error("limits:\n  idle_timeout: 75", &expect!["leasehold.yaml: `75` is not a length of time at line 2; write it like 90s, 10m, 1h30m, 2d or 250ms"]);
+    check_error("limits:\n  body_bytes: 1kb", &expect!["leasehold.yaml: `1kb` is not a size at line 2; write it like 4096, 256KiB, 64MiB or 1GiB"]);
+    check_error("listen: a\nlisten: b", &expect!["leasehold.yaml: the key `listen` stands twice at line 2; keep one of the two"]);
+    check_error("limits:\n  connections: many", &expect!["leasehold.yaml: the value is not a whole number that fits at line 2; `leasehold config example` shows every key"]);
+    check_error("limits:\n  connections: -1", &expect!["leasehold.yaml: the value is not a whole number that fits at line 2; `leasehold config example` shows every key"]);
+    check_error("metrics:\n  open: yes", &expect!["leasehold.yaml: the value is not true or false at line 2; `leasehold config example` shows every key"]);
+    check_error("limits: 5", &expect!["leasehold.yaml: expected mapping start at line 1; `leasehold config example` shows every key"]);
+    check_error("- data", &expect!["leasehold.yaml: expected mapping start at line 1; `leasehold config example` shows every key"]);
+    check_error("data: [", &expect!["leasehold.yaml: expected string scalar at line 1; `leasehold config example` shows every key"]);
+    check_error("a: b: c", &expect!["leasehold.yaml: unknown key `a` at line 1; the keys here are data, listen, origin, tls, limits, rate, journal, engine, clock, metrics, log"]);
+    let missing = Config::load(Path::new("/nowhere/leasehold.yaml")).expect_err("there is no such file");
+    expect!["/nowhere/leasehold.yaml: No such file or directory (os error 2); check the path and its rights"].assert_eq(&missing.to_string());
+}
+
+#[test]
+fn everything_that_makes_no_sense_is_said_at_once() {
+    let config = read("
+data: /nowhere/at/all
+listen: localhost
+origin: a b
+tls: { cert: /x }
+limits:
+  connections: 0
+  connections_per_address: 0
+  header_timeout: 1ms
+  body_bytes: 3
+  streams: 0
+rate: { burst: 5 }
+journal: { segment_bytes: 2GiB, batch_records_max: 70000, snapshot_every: 0 }
+engine: { ttl_max: 400d, grace_default: 8d }
+").expect("it can be read");
+    expect![[r#"
+        `listen`: `localhost` is not an address with a port; write it like 127.0.0.1:8420, 0.0.0.0:8420 or [::]:8420
+        `data`: /nowhere/at/all cannot be made in /nowhere/at, which is not there; make it first, or name another folder
+        `origin`: `a b` cannot sign; choose 1 to 128 visible bytes without spaces and plus signs, such as example.org/cluster-1
+        `tls.key`: is missing beside `tls.cert`; give both, or neither for plain HTTP
+        `limits.connections`: is zero; give at least 1, or leave it out for the default
+        `limits.connections_per_address`: is zero; leave it out for no limit
+        `limits.streams`: is zero; give at least 1, or leave it out for the default
+        `limits.header_timeout`: 1ms is too short; give 100ms to 1d
+        `limits.body_bytes`: 3 is too small; give 1KiB to 256MiB
+        `rate.burst`: does nothing without a rate; set rate.operations_per_second, or leave it out
+        `journal.segment_bytes`: 2GiB is too large; give 4MiB to 1GiB
+        `journal.snapshot_every`: is zero; give at least 1, or leave it out for the default
+        `journal.batch_records_max`: 70000 is not between 1 and 65536; the default is 1000
+        `engine.ttl_max`: 400d is too long; give 1ns to 366d
+        `engine.grace_default`: 8d is too long; give 0s to 7d"#]].assert_eq(&config.check().expect_err("it makes no sense").to_string());
+    let here = Config { data: "books".into(), ..Config::default() };
+    assert_eq!(here.check(), Ok(()));
+}
+
+#[test]
+fn what_the_engine_is_not_told_stays_as_it_was_sealed() {
+    let sealed = Settings { ttl_max: Span::from_secs(5), ..Settings::default() };
+    let engine = Engine { node_timeout: Some(Span::from_secs(7)), ..Engine::default() };
+    assert_eq!(engine.over(&sealed), Settings { node_timeout: Span::from_secs(7), ..sealed });
+}
+
+#[test]
+fn a_journal_can_be_named_after_any_machine() {
+    assert!(Name::new(&default_origin()).is_ok());
+    assert!(default_origin().chars().all(is_origin_character));
+}
+
+use leasehold_model::Name;

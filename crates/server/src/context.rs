@@ -1,0 +1,237 @@
+//! One request on its way through a route: who asks, for what, with which words.
+
+use crate::access::{Caller, authenticate};
+use crate::app::{App, Sealed};
+use axum::body::Body;
+use axum::extract::RawPathParams;
+use axum::http::header::{CONTENT_LENGTH, CONTENT_TYPE};
+use axum::http::{HeaderMap, HeaderValue, Request, Response, StatusCode};
+use bytes::Bytes;
+use http_body_util::{BodyExt, LengthLimitError, Limited};
+use leasehold_api::{Endpoint, PROBLEM_JSON, Problem, codes, limits};
+use leasehold_engine::Command;
+use serde::Serialize;
+use serde::de::DeserializeOwned;
+use std::sync::Arc;
+
+pub(crate) type Answer = Result<Response<Body>, Problem>;
+
+/// A request that was read and let in.
+pub(crate) struct Context {
+    pub(crate) app: Arc<App>,
+    caller: Option<Caller>,
+    path: Vec<String>,
+    query: Vec<(String, String)>,
+    pub(crate) headers: HeaderMap,
+    body: Bytes,
+}
+
+impl Context {
+    /// Reads a request and lets it in, in the order: token, role, query, body.
+    pub(crate) async fn read(
+        app: Arc<App>,
+        endpoint: &Endpoint,
+        path: &RawPathParams,
+        request: Request<Body>,
+    ) -> Result<Self, Problem> {
+        let (parts, body) = request.into_parts();
+        let open = endpoint.roles.is_empty() || (app.metrics_open && endpoint.id == "metrics");
+        let caller = if open { None } else { Some(let_in(&app, endpoint, &parts.headers)?) };
+        let query = query(parts.uri.query().unwrap_or(""), endpoint)?;
+        let body = if endpoint.is_mutation() { body_bytes(&app, endpoint, &parts.headers, body).await? } else { Bytes::new() };
+        let path = path.iter().map(|(_, value)| value.to_owned()).collect();
+        Ok(Self { app, caller, path, query, headers: parts.headers, body })
+    }
+
+    /// The one who asks. Only routes that ask for no token have none.
+    pub(crate) fn caller(&self) -> &Caller {
+        self.caller.as_ref().expect("the endpoint asks for a token")
+    }
+
+    /// The first name in the path.
+    pub(crate) fn subject(&self) -> &str {
+        &self.path[0]
+    }
+
+    pub(crate) fn query(&self, name: &str) -> Option<&str> {
+        self.query.iter().find(|(key, _)| key == name).map(|(_, value)| value.as_str())
+    }
+
+    pub(crate) fn number(&self, name: &str) -> Result<Option<u64>, Problem> {
+        let Some(text) = self.query(name) else { return Ok(None) };
+        let plain = !text.is_empty() && text.bytes().all(|b| b.is_ascii_digit());
+        let number = text.parse().ok().filter(|n| plain && *n <= limits::INTEGER_MAX);
+        number.map(Some).ok_or_else(|| codes::BAD_QUERY.problem(format!("`{name}` is not a number below 2^53.")))
+    }
+
+    pub(crate) fn limit(&self) -> Result<usize, Problem> {
+        let limit = self.number("limit")?.map_or(limits::PAGE_DEFAULT, |n| usize::try_from(n).unwrap_or(usize::MAX));
+        if (1..=limits::PAGE_MAX).contains(&limit) {
+            return Ok(limit);
+        }
+        Err(codes::BAD_QUERY.problem(format!("`limit` lies between 1 and {}.", limits::PAGE_MAX)))
+    }
+
+    /// The number a page begins after.
+    pub(crate) fn cursor(&self) -> Result<Option<u64>, Problem> {
+        let Some(cursor) = self.query("cursor") else { return Ok(None) };
+        let number = cursor.strip_prefix('c').and_then(|hex| u64::from_str_radix(hex, 16).ok());
+        let known = number.filter(|number| cursor_after(*number) == cursor);
+        known.map(Some).ok_or_else(|| codes::BAD_CURSOR.problem("The cursor is not one of a page before; begin without one."))
+    }
+
+    /// The body, as what the endpoint takes. An empty one is `{}` where that is allowed.
+    pub(crate) fn body<T: DeserializeOwned>(&self) -> Result<T, Problem> {
+        let bytes: &[u8] = if self.body.is_empty() { b"{}" } else { &self.body };
+        serde_json::from_slice(bytes).map_err(|error| bad_json(&error))
+    }
+
+    /// The idempotency key, if one was sent.
+    pub(crate) fn key(&self) -> Result<Option<&[u8]>, Problem> {
+        let mut all = self.headers.get_all("idempotency-key").iter();
+        let key = all.next().map(HeaderValue::as_bytes);
+        match all.next() {
+            None => Ok(key),
+            Some(_) => Err(codes::BAD_REQUEST.problem("Idempotency-Key was sent twice.")),
+        }
+    }
+
+    /// Seals a command on the caller's own behalf.
+    pub(crate) async fn seal(&self, command: Command) -> Result<Sealed, Problem> {
+        self.app.seal(self.caller().identity(), command, self.key()?).await
+    }
+}
+
+fn let_in(app: &App, endpoint: &Endpoint, headers: &HeaderMap) -> Result<Caller, Problem> {
+    let caller = authenticate(app, headers)?;
+    // A batch counts by its operations.
+    if endpoint.id != "batch" {
+        rate(app, &caller, 1)?;
+    }
+    if endpoint.roles.contains(&caller.role) {
+        return Ok(caller);
+    }
+    let who: Vec<&str> = endpoint.roles.iter().map(|role| role.word()).collect();
+    Err(codes::ROLE_FORBIDS.problem(format!("A token of role {} may not do this; it is for {}.", caller.role, who.join(", "))))
+}
+
+/// Takes operations from what the token may do.
+pub(crate) fn rate(app: &App, caller: &Caller, operations: u32) -> Result<(), Problem> {
+    app.rate.take(caller.token, operations).map_err(|retry| {
+        let seconds = retry.0.as_secs() + u64::from(retry.0.subsec_nanos() > 0);
+        codes::RATE_LIMITED
+            .problem(format!("The token has used up its operations for now; try again in {seconds} s."))
+            .with("retry_after", seconds)
+    })
+}
+
+/// Where the page after this number begins.
+pub(crate) fn cursor_after(number: u64) -> String {
+    format!("c{number:x}")
+}
+
+fn query(text: &str, endpoint: &Endpoint) -> Result<Vec<(String, String)>, Problem> {
+    let mut all: Vec<(String, String)> = Vec::new();
+    for pair in text.split('&').filter(|pair| !pair.is_empty()) {
+        let (name, value) = pair.split_once('=').unwrap_or((pair, ""));
+        let (Some(name), Some(value)) = (decode(name), decode(value)) else {
+            return Err(codes::BAD_QUERY.problem("The query is not percent-encoded UTF-8."));
+        };
+        if !endpoint.query.iter().any(|known| known.name == name) {
+            let names: Vec<&str> = endpoint.query.iter().map(|known| known.name).collect();
+            let takes = if names.is_empty() { "takes none".to_owned() } else { format!("takes {}", names.join(", ")) };
+            return Err(codes::BAD_QUERY.problem(format!("There is no query parameter `{}` here; the endpoint {takes}.", name.escape_debug())));
+        }
+        if all.iter().any(|(before, _)| *before == name) {
+            return Err(codes::BAD_QUERY.problem(format!("`{name}` is given twice.")));
+        }
+        if value.is_empty() {
+            return Err(codes::BAD_QUERY.problem(format!("`{name}` is empty; leave it out.")));
+        }
+        all.push((name, value));
+    }
+    Ok(all)
+}
+
+/// Undoes percent-encoding.
+fn decode(text: &str) -> Option<String> {
+    let mut bytes = Vec::with_capacity(text.len());
+    let mut rest = text.bytes();
+    while let Some(byte) = rest.next() {
+        bytes.push(match byte {
+            b'+' => b' ',
+            b'%' => {
+                let mut digit = || char::from(rest.next()?).to_digit(16);
+                u8::try_from(digit()? * 16 + digit()?).ok()?
+            }
+            byte => byte,
+        });
+    }
+    String::from_utf8(bytes).ok()
+}
+
+async fn body_bytes(app: &App, endpoint: &Endpoint, headers: &HeaderMap, body: Body) -> Result<Bytes, Problem> {
+    let most = if endpoint.id == "batch" { app.limits.batch_body_bytes } else { app.limits.body_bytes };
+    let too_large = || codes::BODY_TOO_LARGE.problem(format!("The body is larger than {most} bytes.")).with("limit", most);
+    let announced = headers.get(CONTENT_LENGTH).and_then(|length| length.to_str().ok()?.parse::<usize>().ok());
+    if announced.is_some_and(|length| length > most) {
+        return Err(too_large());
+    }
+    let collected = tokio::time::timeout(app.limits.body_timeout, Limited::new(body, most).collect()).await;
+    let bytes = match collected {
+        Err(_) => return Err(codes::REQUEST_TIMEOUT.problem("The body did not arrive in time.")),
+        Ok(Err(error)) if error.is::<LengthLimitError>() => return Err(too_large()),
+        Ok(Err(_)) => return Err(codes::BAD_REQUEST.problem("The body could not be read to its end.")),
+        Ok(Ok(collected)) => collected.to_bytes(),
+    };
+    if endpoint.body.is_none() && !bytes.is_empty() && !is_empty_object(&bytes) {
+        return Err(codes::BAD_BODY.problem("The endpoint takes no body."));
+    }
+    let is_json = |kind: &HeaderValue| {
+        let essence = kind.to_str().ok().map(|text| text.split(';').next().unwrap_or("").trim());
+        essence.is_some_and(|essence| essence.eq_ignore_ascii_case("application/json"))
+    };
+    if endpoint.body.is_some() && !bytes.is_empty() && !headers.get(CONTENT_TYPE).is_some_and(is_json) {
+        return Err(codes::NOT_JSON.problem("Send the body as `Content-Type: application/json`."));
+    }
+    if endpoint.body.is_some() && bytes.is_empty() && !endpoint.body_optional {
+        return Err(codes::BAD_JSON.problem("The endpoint takes a JSON body; none was sent."));
+    }
+    Ok(bytes)
+}
+
+fn is_empty_object(bytes: &[u8]) -> bool {
+    bytes.iter().filter(|b| !b.is_ascii_whitespace()).eq(b"{}")
+}
+
+pub(crate) fn bad_json(error: &serde_json::Error) -> Problem {
+    let code = if error.is_data() { codes::BAD_BODY } else { codes::BAD_JSON };
+    code.problem(format!("The body is not what the endpoint takes: {error}."))
+}
+
+/// An answer as JSON.
+pub(crate) fn json<T: Serialize>(status: u16, value: &T) -> Answer {
+    let bytes = serde_json::to_vec(value).map_err(|error| codes::INTERNAL.problem(format!("the answer cannot be written: {error}")))?;
+    Ok(json_bytes(status, bytes))
+}
+
+pub(crate) fn json_bytes(status: u16, bytes: Vec<u8>) -> Response<Body> {
+    let mut response = Response::new(Body::from(bytes));
+    *response.status_mut() = StatusCode::from_u16(status).expect("a status of ours");
+    response.headers_mut().insert(CONTENT_TYPE, HeaderValue::from_static("application/json"));
+    response
+}
+
+/// A refusal as RFC 9457 has it.
+pub(crate) fn problem_response(problem: &Problem) -> Response<Body> {
+    let bytes = serde_json::to_vec(problem).unwrap_or_default();
+    let mut response = json_bytes(problem.status, bytes);
+    response.headers_mut().insert(CONTENT_TYPE, HeaderValue::from_static(PROBLEM_JSON));
+    if problem.status == 401 {
+        response.headers_mut().insert("www-authenticate", HeaderValue::from_static("Bearer"));
+    }
+    if let Some(seconds) = problem.members.get("retry_after").and_then(serde_json::Value::as_u64) {
+        response.headers_mut().insert("retry-after", HeaderValue::from(seconds));
+    }
+    response
+}

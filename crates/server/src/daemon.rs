@@ -1,0 +1,249 @@
+//! The daemon: a cell, the routes over it, and the order in which they begin and end.
+
+use crate::access::{new_secret, secret_hash};
+use crate::agents::Agents;
+use crate::app::{App, Limits};
+use crate::config::{Config, duration};
+use crate::live::{Live, Noting};
+use crate::metrics::Metrics;
+use crate::place::{Place, PlaceError, software};
+use crate::proofs::Proofs;
+use crate::rate::Limiter;
+use crate::routes::router;
+use crate::tls::{Tls, TlsError};
+use leasehold_cell::{Cell, Clock, Opened, Reply, StartError, StartOptions};
+use leasehold_engine::command::IssueToken;
+use leasehold_engine::{Command, Request};
+use leasehold_journal::{Journal, Recovered};
+use leasehold_model::{Identity, Instant, Name, Role, TokenScope};
+use std::fmt;
+use std::fs;
+use std::io::{self, Write};
+use std::os::unix::fs::OpenOptionsExt;
+use std::sync::Arc;
+use std::thread::JoinHandle;
+use tokio::net::TcpListener;
+use tokio::sync::Semaphore;
+
+/// Readers of the journal's files that run at a time.
+const SCANS_MAX: usize = 2;
+
+/// How the daemon is started, beside its configuration.
+pub struct Start {
+    pub clock: Arc<dyn Clock>,
+    /// Start although the clock lies outside the gap; that is sealed.
+    pub accept_clock: bool,
+    /// Issue an operator token although there are tokens: for one whose file was lost.
+    pub new_operator_token: bool,
+    /// Called once when the journal has failed: the process is to end.
+    pub on_failure: Arc<dyn Fn(&str) + Send + Sync>,
+}
+
+/// Why the daemon did not start.
+#[derive(Debug)]
+pub enum DaemonError {
+    Place(PlaceError),
+    Start(StartError),
+    Tls(TlsError),
+    Io { what: String, error: io::Error },
+    /// A command of the start was not taken.
+    Refused(String),
+}
+
+impl DaemonError {
+    pub fn code(&self) -> &'static str {
+        match self {
+            Self::Place(error) => error.code(),
+            Self::Start(error) => error.code(),
+            Self::Tls(error) => error.code(),
+            Self::Io { .. } => "io_failed",
+            Self::Refused(_) => "start_refused",
+        }
+    }
+}
+
+impl fmt::Display for DaemonError {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Place(error) => error.fmt(f),
+            Self::Start(error) => error.fmt(f),
+            Self::Tls(error) => error.fmt(f),
+            Self::Io { what, error } => write!(f, "{what}: {error}"),
+            Self::Refused(what) => f.write_str(what),
+        }
+    }
+}
+impl std::error::Error for DaemonError {}
+
+/// A daemon that has its journal open and takes commands; it does not listen yet.
+pub struct Daemon {
+    app: Arc<App>,
+    config: Config,
+    place: Place,
+    live_thread: JoinHandle<()>,
+    tls: Option<Tls>,
+    /// What was found at the start.
+    pub recovered: Option<Recovered>,
+    pub opened: Opened,
+    /// The secret of the operator token that was issued at this start.
+    pub operator_token: Option<String>,
+}
+
+impl Daemon {
+    /// Opens the folder's journal and starts the cell. Blocks while the journal is read.
+    pub fn open(config: Config, start: Start) -> Result<Self, DaemonError> {
+        let tls = match (&config.tls.cert, &config.tls.key) {
+            (Some(cert), Some(key)) => Some(Tls::load(cert, key).map_err(DaemonError::Tls)?),
+            _ => None,
+        };
+        let place = Place::prepare(&config.data).map_err(DaemonError::Place)?;
+        let keys = place.keys(config.origin.as_deref(), &config.origin_or_default()).map_err(DaemonError::Place)?;
+        let keys = Arc::new(keys);
+        let public_key = keys.public_keys()[0];
+        let (journal, recovered) =
+            place.open_journal(keys, config.journal_options(), &*start.clock).map_err(DaemonError::Place)?;
+        let journal: Arc<dyn Journal> = Arc::new(journal);
+        let mut start_options = StartOptions::new(software(), public_key);
+        start_options.accept_clock = start.accept_clock;
+        let mut options = config.cell_options(start_options);
+        options.on_failure = start.on_failure;
+        let (cell, opened) =
+            Cell::start(Arc::clone(&journal), Arc::clone(&start.clock), options).map_err(DaemonError::Start)?;
+        let cell = Arc::new(cell);
+        let wanted = config.engine.over(&cell.now().read(|state| state.settings().clone()));
+        if cell.now().read(|state| *state.settings() != wanted) {
+            sealed(cell.operate(Command::ChangeSettings(wanted)), "the settings of `engine:` cannot be")?;
+        }
+        let began = start.clock.wall();
+        let operator_token = first_operator_token(&cell, &place, began, start.new_operator_token)?;
+        let app = assemble(&config, &place, cell, journal, start.clock, began)?;
+        let starting = |error| DaemonError::Io { what: "the live stream's thread cannot start".into(), error };
+        let live_thread = app.live.start(Arc::downgrade(&app)).map_err(starting)?;
+        Ok(Self { app, config, place, live_thread, tls, recovered, opened, operator_token })
+    }
+
+    pub fn place(&self) -> &Place {
+        &self.place
+    }
+    pub fn origin(&self) -> &str {
+        self.app.journal.origin()
+    }
+    /// The cell, for whoever runs in the same process.
+    pub fn cell(&self) -> &Arc<Cell> {
+        &self.app.cell
+    }
+
+    /// Answers requests until `shutdown` is done; then lets those in flight finish, closes the journal, and returns.
+    pub async fn serve(self, listener: TcpListener, shutdown: impl Future<Output = ()>) -> Result<(), String> {
+        let app = Arc::clone(&self.app);
+        let (router, counters) = (router(&app), Arc::clone(app.metrics.connections()));
+        let following = self.tls.clone().map(|tls| tokio::spawn(tls.follow()));
+        let stopping = async {
+            shutdown.await;
+            // Streams of events never end by themselves.
+            app.live.stop();
+        };
+        crate::listen::serve(listener, self.tls.clone(), router, &self.config.limits, counters, stopping).await;
+        if let Some(following) = following {
+            following.abort();
+        }
+        drop(app);
+        self.close()
+    }
+
+    /// Stops the cell and closes the journal, for a daemon that does not serve any more.
+    pub fn close(self) -> Result<(), String> {
+        self.app.live.stop();
+        // A thread that panicked has said so itself.
+        let _ = self.live_thread.join();
+        let cell = Arc::clone(&self.app.cell);
+        drop(self.app);
+        cell.stop()
+    }
+}
+
+fn sealed(reply: Reply, what: &str) -> Result<(), DaemonError> {
+    match reply {
+        Reply::Sealed { .. } | Reply::Repeated { .. } => Ok(()),
+        reply => Err(DaemonError::Refused(format!("{what}: {}", crate::problem::unanswered(&reply).detail))),
+    }
+}
+
+/// Issues an operator token where there is none, and writes its secret to a file that only its owner may read.
+fn first_operator_token(cell: &Cell, place: &Place, now: Instant, another: bool) -> Result<Option<String>, DaemonError> {
+    let has_one = cell.now().read(|state| {
+        state.tokens().any(|token| token.role == Role::Operator && token.is_live(state, now))
+    });
+    if has_one && !another {
+        return Ok(None);
+    }
+    let secret = new_secret()
+        .map_err(|error| DaemonError::Refused(format!("the system gives no randomness for a token: {error}")))?;
+    // The file first: a crash in between leaves a secret that opens nothing, and the next start issues another.
+    write_secret(place, &secret).map_err(|error| DaemonError::Io { what: "operator.token cannot be written".into(), error })?;
+    let issue = IssueToken {
+        name: Name::new("operator").expect("a valid name"),
+        hash: secret_hash(&secret),
+        role: Role::Operator,
+        scope: TokenScope::default(),
+        expires_at: None,
+    };
+    let reply = cell.call(Request::new(Identity::default(), Command::IssueToken(issue)));
+    sealed(reply, "the operator token was not sealed")?;
+    Ok(Some(secret))
+}
+
+fn write_secret(place: &Place, secret: &str) -> io::Result<()> {
+    let (path, new) = (place.operator_token(), place.data.join("operator.token.tmp"));
+    match fs::remove_file(&new) {
+        Err(error) if error.kind() != io::ErrorKind::NotFound => return Err(error),
+        _ => {}
+    }
+    let mut file = fs::OpenOptions::new().write(true).create_new(true).mode(0o600).open(&new)?;
+    writeln!(file, "{secret}")?;
+    file.sync_all()?;
+    fs::rename(&new, &path)
+}
+
+fn assemble(
+    config: &Config,
+    place: &Place,
+    cell: Arc<Cell>,
+    journal: Arc<dyn Journal>,
+    clock: Arc<dyn Clock>,
+    began: Instant,
+) -> Result<Arc<App>, DaemonError> {
+    let first = journal.record(0).map_err(|error| DaemonError::Refused(format!("the first record cannot be read: {error}")))?;
+    let genesis = first.ok_or_else(|| DaemonError::Refused("the journal has no first record".into()))?.raw().hash();
+    let now = Arc::clone(cell.now());
+    let live = now.read(|state| Live::new(genesis, state, config.limits.streams as usize));
+    let live = Arc::new(live);
+    let observing = now.observe(Box::new(Noting(Arc::clone(&live))));
+    assert!(observing.is_ok(), "one daemon observes a cell");
+    let usize_of = |bytes: u64| usize::try_from(bytes).unwrap_or(usize::MAX);
+    let limits = Limits {
+        body_bytes: usize_of(config.limits.body_bytes),
+        batch_body_bytes: usize_of(config.limits.batch_body_bytes),
+        body_timeout: duration(config.limits.body_timeout),
+        request_timeout: duration(config.limits.request_timeout),
+    };
+    let openapi = serde_json::to_vec_pretty(&leasehold_api::openapi()).expect("the document can be written");
+    Ok(Arc::new(App {
+        now,
+        journal,
+        clock,
+        live,
+        proofs: Proofs::default(),
+        agents: Agents::new(began),
+        genesis,
+        limits,
+        scans: Arc::new(Semaphore::new(SCANS_MAX)),
+        rate: Limiter::new(&config.rate),
+        metrics: Metrics::new(),
+        data: place.data.clone(),
+        metrics_open: config.metrics.open,
+        request_log: config.log.requests,
+        openapi: openapi.into(),
+        cell,
+    }))
+}

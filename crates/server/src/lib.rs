@@ -1,0 +1,35 @@
+//! The daemon: the HTTP API over a cell, access checks, the live stream, metrics.
+//!
+//! In: requests with tokens, a configuration, a clock. Out: answers, each change after it is durable; records as they
+//! become durable, to those who listen; figures for operators.
+//! Access is decided here by what the engine has folded of tokens; business rules are not.
+//! Never: a rule about leases, a read of the deciding state, a secret in a log.
+
+mod access;
+mod agents;
+mod answer;
+mod app;
+pub mod config;
+mod context;
+mod daemon;
+mod docs_page;
+mod history;
+pub mod listen;
+mod live;
+pub mod logging;
+pub mod metrics;
+mod names;
+mod place;
+mod problem;
+mod proofs;
+pub mod rate;
+mod records;
+mod reply;
+mod routes;
+mod show;
+pub mod systemd;
+pub mod tls;
+
+pub use access::{SECRET_PREFIX, new_secret, secret_hash};
+pub use daemon::{Daemon, DaemonError, Start};
+pub use place::{Place, PlaceError, software};

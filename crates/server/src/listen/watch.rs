@@ -1,0 +1,305 @@
+//! What every connection waits for and since when, and the sweep that notices when that takes too long.
+
+use super::Counters;
+use crate::config::{Limits, duration};
+use futures_util::task::AtomicWaker;
+use leasehold_api::PROBLEM_JSON;
+use leasehold_api::codes::BUSY;
+use std::collections::BTreeMap;
+use std::convert::Infallible;
+use std::future::{Future, poll_fn};
+use std::net::IpAddr;
+use std::pin::pin;
+use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::task::Poll;
+use std::time::{Duration, Instant};
+use tokio::sync::Notify;
+
+/// What a connection waits for.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[repr(u8)]
+pub(super) enum Phase {
+    /// Nothing was sent yet.
+    New,
+    /// The last answer is out; the next request has not begun.
+    Idle,
+    /// The rest of a request's head.
+    Head,
+    /// The rest of a request's body.
+    Body,
+    /// The application.
+    Answer,
+    /// The application again, for the rest of its answer: as long as it likes.
+    Sending,
+}
+
+impl Phase {
+    const ALL: [Self; 6] = [Self::New, Self::Idle, Self::Head, Self::Body, Self::Answer, Self::Sending];
+}
+
+/// What is done about a connection whose time is up.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Overdue {
+    Close,
+    /// There is a request to be answered, with 408.
+    Answer,
+}
+
+/// One connection. Written by its own task, read by the sweep; no value depends on another, so nothing is ordered.
+#[derive(Debug)]
+pub(super) struct Conn {
+    number: u64,
+    address: IpAddr,
+    registry: Arc<Registry>,
+    /// The phase in the lowest byte, above it the tick at which it began.
+    phase: AtomicU64,
+    /// One more than the tick since when the client takes nothing of what is sent; zero if it does.
+    stalled: AtomicU64,
+    waker: AtomicWaker,
+}
+
+impl Conn {
+    pub(super) fn set(&self, phase: Phase) {
+        self.phase.store(self.registry.tick() << 8 | phase as u64, Ordering::Relaxed);
+    }
+    fn phase(&self) -> (Phase, u64) {
+        let word = self.phase.load(Ordering::Relaxed);
+        (Phase::ALL[usize::from(word.to_le_bytes()[0])], word >> 8)
+    }
+
+    /// Bytes came in.
+    pub(super) fn received(&self) {
+        if matches!(self.phase().0, Phase::New | Phase::Idle) {
+            self.set(Phase::Head);
+        }
+    }
+    /// The client took some of what is sent.
+    pub(super) fn sent(&self) {
+        if self.stalled.load(Ordering::Relaxed) != 0 {
+            self.stalled.store(0, Ordering::Relaxed);
+        }
+    }
+    /// The client takes no more for now.
+    pub(super) fn stalled(&self) {
+        if self.stalled.load(Ordering::Relaxed) == 0 {
+            self.stalled.store(self.registry.tick() + 1, Ordering::Relaxed);
+        }
+    }
+
+    /// Whether the connection has waited too long, and what is to be done about it.
+    pub(super) fn overdue(&self) -> Option<Overdue> {
+        let registry = &*self.registry;
+        if registry.cut_off.load(Ordering::Relaxed) {
+            return Some(Overdue::Close);
+        }
+        let now = registry.tick();
+        let ticks = &registry.ticks;
+        let stalled = self.stalled.load(Ordering::Relaxed);
+        if stalled != 0 && now >= stalled - 1 + ticks.idle {
+            return Some(Overdue::Close);
+        }
+        let (phase, since) = self.phase();
+        let (limit, then) = match phase {
+            Phase::New | Phase::Head => (ticks.head, Overdue::Close),
+            Phase::Idle => (ticks.idle, Overdue::Close),
+            Phase::Body => (ticks.body, Overdue::Answer),
+            Phase::Answer => (ticks.answer, Overdue::Answer),
+            Phase::Sending => return None,
+        };
+        (now >= since + limit).then_some(then)
+    }
+
+    pub(super) fn timed_out(&self) {
+        // Being cut off at the end is not the client's fault.
+        if !self.registry.cut_off.load(Ordering::Relaxed) {
+            self.registry.counters.timed_out.fetch_add(1, Ordering::Relaxed);
+        }
+    }
+    pub(super) fn handshake_failed(&self) {
+        self.registry.counters.handshakes_failed.fetch_add(1, Ordering::Relaxed);
+    }
+
+    /// Has the task woken when its time is up or the daemon stops; answers whether it does.
+    pub(super) fn listen(&self, waker: &std::task::Waker) -> bool {
+        self.waker.register(waker);
+        self.registry.stopping.load(Ordering::Acquire)
+    }
+
+    /// Something that is not worth finishing when the daemon stops.
+    pub(super) async fn until_stopping<T>(&self, work: impl Future<Output = T>) -> Option<T> {
+        let mut work = pin!(work);
+        poll_fn(|cx| if self.listen(cx.waker()) { Poll::Ready(None) } else { work.as_mut().poll(cx).map(Some) }).await
+    }
+}
+
+/// Leaves the registry when the task and everything it served are gone.
+impl Drop for Conn {
+    fn drop(&mut self) {
+        self.registry.leave(self.number, self.address);
+    }
+}
+
+/// Why a connection is not taken.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Turned {
+    All,
+    OfAddress,
+}
+
+impl Turned {
+    pub(super) fn answer(self) -> String {
+        let detail = match self {
+            Self::All => "as many connections are open as there may be (limits.connections); try again",
+            Self::OfAddress => "this address has as many connections open as it may (limits.connections_per_address); use fewer, or try again",
+        };
+        let problem = serde_json::to_string(&BUSY.problem(detail)).expect("a problem is plain JSON");
+        format!(
+            "HTTP/1.1 503 Service Unavailable\r\ncontent-type: {PROBLEM_JSON}\r\ncontent-length: {}\r\nretry-after: 1\r\nconnection: close\r\n\r\n{problem}",
+            problem.len()
+        )
+    }
+}
+
+/// The time limits in ticks, each at least one and one more than exact: nothing is cut short.
+#[derive(Debug)]
+struct Ticks {
+    head: u64,
+    body: u64,
+    answer: u64,
+    idle: u64,
+}
+
+#[derive(Debug, Default)]
+struct Open {
+    next: u64,
+    conns: BTreeMap<u64, std::sync::Weak<Conn>>,
+    per_address: BTreeMap<IpAddr, u32>,
+}
+
+/// Every open connection.
+#[derive(Debug)]
+pub(super) struct Registry {
+    pub(super) counters: Arc<Counters>,
+    open: Mutex<Open>,
+    connections_max: usize,
+    per_address_max: Option<u32>,
+    started: Instant,
+    tick: AtomicU64,
+    tick_length: Duration,
+    ticks: Ticks,
+    stopping: AtomicBool,
+    cut_off: AtomicBool,
+    emptied: Notify,
+}
+
+impl Registry {
+    pub(super) fn new(limits: &Limits, counters: Arc<Counters>) -> Arc<Self> {
+        let timeouts = [limits.header_timeout, limits.body_timeout, limits.request_timeout, limits.idle_timeout].map(duration);
+        let shortest = timeouts.iter().min().expect("there are four");
+        let tick_length = (*shortest / 8).clamp(Duration::from_millis(5), Duration::from_millis(250));
+        let ticks = timeouts.map(|t| u64::try_from(t.as_nanos().div_ceil(tick_length.as_nanos())).unwrap_or(u64::MAX >> 16) + 1);
+        let [head, body, answer, idle] = ticks;
+        Arc::new(Self {
+            counters,
+            open: Mutex::default(),
+            connections_max: limits.connections as usize,
+            per_address_max: limits.connections_per_address,
+            started: Instant::now(),
+            tick: AtomicU64::new(0),
+            tick_length,
+            ticks: Ticks { head, body, answer, idle },
+            stopping: AtomicBool::new(false),
+            cut_off: AtomicBool::new(false),
+            emptied: Notify::new(),
+        })
+    }
+
+    fn lock(&self) -> MutexGuard<'_, Open> {
+        self.open.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+    fn tick(&self) -> u64 {
+        self.tick.load(Ordering::Relaxed)
+    }
+
+    pub(super) fn admit(self: &Arc<Self>, address: IpAddr) -> Result<Arc<Conn>, Turned> {
+        let mut open = self.lock();
+        let of_address = open.per_address.get(&address).copied().unwrap_or(0);
+        let turned = if open.conns.len() >= self.connections_max {
+            Some(Turned::All)
+        } else {
+            self.per_address_max.filter(|most| of_address >= *most).map(|_| Turned::OfAddress)
+        };
+        if let Some(turned) = turned {
+            self.counters.turned_away.fetch_add(1, Ordering::Relaxed);
+            return Err(turned);
+        }
+        let number = open.next;
+        open.next += 1;
+        let conn = Arc::new(Conn {
+            number,
+            address,
+            registry: Arc::clone(self),
+            phase: AtomicU64::new(self.tick() << 8 | Phase::New as u64),
+            stalled: AtomicU64::new(0),
+            waker: AtomicWaker::new(),
+        });
+        open.conns.insert(number, Arc::downgrade(&conn));
+        open.per_address.insert(address, of_address + 1);
+        self.counters.accepted.fetch_add(1, Ordering::Relaxed);
+        self.counters.open.store(open.conns.len() as u64, Ordering::Relaxed);
+        Ok(conn)
+    }
+
+    fn leave(&self, number: u64, address: IpAddr) {
+        let mut open = self.lock();
+        open.conns.remove(&number);
+        match open.per_address.get_mut(&address) {
+            Some(count) if *count > 1 => *count -= 1,
+            _ => drop(open.per_address.remove(&address)),
+        }
+        self.counters.open.store(open.conns.len() as u64, Ordering::Relaxed);
+        if open.conns.is_empty() {
+            self.emptied.notify_waiters();
+        }
+    }
+
+    /// Wakes whoever is overdue, for ever.
+    pub(super) async fn sweep(&self) -> Infallible {
+        loop {
+            tokio::time::sleep(self.tick_length).await;
+            let ticks = self.started.elapsed().as_nanos() / self.tick_length.as_nanos();
+            self.tick.store(u64::try_from(ticks).unwrap_or(u64::MAX >> 16), Ordering::Relaxed);
+            self.wake(|conn| conn.overdue().is_some());
+        }
+    }
+
+    fn wake(&self, which: impl Fn(&Conn) -> bool) {
+        // Collected first: dropping the last reference to a connection takes the lock again.
+        let conns: Vec<Arc<Conn>> = self.lock().conns.values().filter_map(std::sync::Weak::upgrade).collect();
+        conns.iter().filter(|conn| which(conn)).for_each(|conn| conn.waker.wake());
+    }
+
+    /// Every connection ends with the request it is at, if it is at one.
+    pub(super) fn stop(&self) {
+        self.stopping.store(true, Ordering::Release);
+        self.wake(|_| true);
+    }
+
+    /// Every connection ends now. Returns how many there were.
+    pub(super) fn cut_off(&self) -> usize {
+        self.cut_off.store(true, Ordering::Relaxed);
+        self.wake(|_| true);
+        self.lock().conns.len()
+    }
+
+    pub(super) async fn emptied(&self) {
+        loop {
+            let emptied = self.emptied.notified();
+            if self.lock().conns.is_empty() {
+                return;
+            }
+            emptied.await;
+        }
+    }
+}

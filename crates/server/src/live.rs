@@ -1,0 +1,348 @@
+//! The live stream: records as they become durable, each made into text once, handed to those who asked for it.
+//!
+//! The publishing thread only notes which sequences somebody may want; a thread of its own reads them back, shows them
+//! and hands them out. A stream that falls behind is told so and reads the journal itself until it has caught up.
+
+use crate::app::App;
+use crate::history::learn_leases;
+use crate::records::Filter;
+use bytes::Bytes;
+use leasehold_api::{Role, codes};
+use leasehold_cell::Observer;
+use leasehold_engine::State;
+use leasehold_model::body::{ClassPut, NodePut, PoolPut, ProjectPut, TenantPut, TokenIssued, UserPut};
+use leasehold_model::record::Hash;
+use leasehold_model::view::Directory;
+use leasehold_model::{Body, Record, TenantNo};
+use std::collections::{BTreeMap, VecDeque};
+use std::ops::ControlFlow;
+use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
+use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError, RwLock, Weak};
+use std::thread::JoinHandle;
+use tokio::sync::Notify;
+
+/// Events that wait for one slow reader before it must read the journal itself.
+const WAITING_MAX: usize = 1024;
+
+/// One record as the stream sends it.
+#[derive(Clone)]
+pub(crate) struct Event {
+    pub(crate) sequence: u64,
+    pub(crate) text: Bytes,
+}
+
+impl Event {
+    pub(crate) fn new(sequence: u64, kind: &str, shown: &serde_json::Value) -> Self {
+        Self { sequence, text: format!("id: {sequence}\nevent: {kind}\ndata: {shown}\n\n").into() }
+    }
+}
+
+/// One reader of the stream.
+pub(crate) struct Stream {
+    pub(crate) filter: Filter,
+    waiting: Mutex<Waiting>,
+    pub(crate) woken: Notify,
+}
+
+#[derive(Default)]
+struct Waiting {
+    events: VecDeque<Event>,
+    fell_behind: bool,
+}
+
+impl Stream {
+    fn lock(&self) -> MutexGuard<'_, Waiting> {
+        self.waiting.lock().expect("no one panics with events")
+    }
+
+    fn put(&self, event: Event) {
+        let mut waiting = self.lock();
+        if waiting.events.len() >= WAITING_MAX {
+            waiting.events.clear();
+            waiting.fell_behind = true;
+        }
+        if !waiting.fell_behind {
+            waiting.events.push_back(event);
+        }
+        drop(waiting);
+        self.woken.notify_one();
+    }
+
+    /// What waits for the reader; `None` if some was dropped and the journal must be read instead.
+    pub(crate) fn take(&self) -> Option<VecDeque<Event>> {
+        let mut waiting = self.lock();
+        if std::mem::take(&mut waiting.fell_behind) {
+            waiting.events.clear();
+            return None;
+        }
+        Some(std::mem::take(&mut waiting.events))
+    }
+}
+
+/// Who listens, by what a record must have for them to care.
+#[derive(Default)]
+struct Listeners {
+    by_tenant: BTreeMap<TenantNo, Vec<Arc<Stream>>>,
+    /// Those whose interest is not in one tenant.
+    others: Vec<Arc<Stream>>,
+}
+
+/// The tenant a stream is confined to, if it is.
+fn tenant_of(filter: &Filter) -> Option<TenantNo> {
+    let own = match filter.caller.role {
+        Role::TenantAdmin | Role::ProjectMember => filter.caller.tenant,
+        _ => None,
+    };
+    own.or(filter.tenant)
+}
+
+/// The hub of the live stream, and the names that records are shown with.
+pub(crate) struct Live {
+    names: RwLock<Directory>,
+    listeners: RwLock<Listeners>,
+    streams: AtomicUsize,
+    streams_max: usize,
+    noted: Mutex<Vec<u64>>,
+    changed: Condvar,
+    stopping: AtomicBool,
+}
+
+fn held<T>(result: Result<T, PoisonError<T>>) -> T {
+    result.unwrap_or_else(PoisonError::into_inner)
+}
+
+impl Live {
+    pub(crate) fn new(genesis: Hash, state: &State, streams_max: usize) -> Self {
+        Self {
+            names: RwLock::new(names(genesis, state)),
+            listeners: RwLock::default(),
+            streams: AtomicUsize::new(0),
+            streams_max,
+            noted: Mutex::default(),
+            changed: Condvar::new(),
+            stopping: AtomicBool::new(false),
+        }
+    }
+
+    /// The names as they are now; cheap, as the names themselves are shared.
+    pub(crate) fn names(&self) -> Directory {
+        held(self.names.read()).clone()
+    }
+
+    pub(crate) fn streams(&self) -> usize {
+        self.streams.load(Ordering::Relaxed)
+    }
+
+    pub(crate) fn is_stopping(&self) -> bool {
+        self.stopping.load(Ordering::Relaxed)
+    }
+
+    /// Begins to listen: every record that becomes durable from now on is offered to the filter.
+    pub(crate) fn listen(self: &Arc<Self>, filter: Filter) -> Result<Listening, leasehold_api::Problem> {
+        if self.streams.fetch_add(1, Ordering::Relaxed) >= self.streams_max {
+            self.streams.fetch_sub(1, Ordering::Relaxed);
+            let detail = format!("There are {} event streams open already; close one, or try again later.", self.streams_max);
+            return Err(codes::TOO_MANY_STREAMS.problem(detail).with("retry_after", 5));
+        }
+        let stream = Arc::new(Stream { filter, waiting: Mutex::default(), woken: Notify::new() });
+        let mut listeners = held(self.listeners.write());
+        match tenant_of(&stream.filter) {
+            Some(tenant) => listeners.by_tenant.entry(tenant).or_default().push(stream.clone()),
+            None => listeners.others.push(stream.clone()),
+        }
+        drop(listeners);
+        Ok(Listening { stream, live: Arc::clone(self) })
+    }
+
+    fn forget(&self, stream: &Arc<Stream>) {
+        let mut listeners = held(self.listeners.write());
+        let drop_from = |list: &mut Vec<Arc<Stream>>| {
+            if let Some(place) = list.iter().position(|one| Arc::ptr_eq(one, stream)) {
+                list.swap_remove(place);
+            }
+        };
+        match tenant_of(&stream.filter) {
+            Some(tenant) => {
+                if let Some(list) = listeners.by_tenant.get_mut(&tenant) {
+                    drop_from(list);
+                    if list.is_empty() {
+                        listeners.by_tenant.remove(&tenant);
+                    }
+                }
+            }
+            None => drop_from(&mut listeners.others),
+        }
+        drop(listeners);
+        self.streams.fetch_sub(1, Ordering::Relaxed);
+    }
+
+    /// Ends every stream.
+    pub(crate) fn stop(&self) {
+        self.stopping.store(true, Ordering::SeqCst);
+        self.changed.notify_all();
+        let listeners = held(self.listeners.read());
+        listeners.by_tenant.values().flatten().chain(&listeners.others).for_each(|stream| stream.woken.notify_one());
+    }
+
+    /// Starts the thread that reads back what was noted and hands it out.
+    pub(crate) fn start(self: &Arc<Self>, app: Weak<App>) -> std::io::Result<JoinHandle<()>> {
+        let live = Arc::clone(self);
+        std::thread::Builder::new().name("live-stream".into()).spawn(move || live.run(&app))
+    }
+
+    fn run(&self, app: &Weak<App>) {
+        let mut directory = self.names();
+        loop {
+            let noted = {
+                let mut noted = held(self.noted.lock());
+                while noted.is_empty() && !self.is_stopping() {
+                    noted = held(self.changed.wait(noted));
+                }
+                std::mem::take(&mut *noted)
+            };
+            let Some(app) = app.upgrade().filter(|_| !self.is_stopping()) else { return };
+            directory.share_names(&self.names());
+            for run in noted.chunk_by(|a, b| a + 1 == *b) {
+                self.hand_out(&app, &mut directory, run[0], run[run.len() - 1]);
+            }
+            if self.streams() == 0 {
+                // Nobody listens: what is known of leases is not kept for nobody.
+                directory = self.names();
+            }
+        }
+    }
+
+    fn hand_out(&self, app: &App, directory: &mut Directory, first: u64, last: u64) {
+        let scanned = app.journal.scan(first, &mut |sequence, raw| {
+            if sequence > last {
+                return ControlFlow::Break(());
+            }
+            if let Ok(record) = raw.decode() {
+                self.offer(app, directory, &record, &raw);
+            }
+            ControlFlow::Continue(())
+        });
+        if let Err(error) = scanned {
+            tracing::error!(%error, "the live stream cannot read the journal");
+        }
+    }
+
+    fn offer(&self, app: &App, directory: &mut Directory, record: &Record, raw: &leasehold_model::RawRecord<'_>) {
+        let listeners = held(self.listeners.read());
+        let own = record.identity.tenant.and_then(|tenant| listeners.by_tenant.get(&tenant));
+        if own.is_none() && listeners.others.is_empty() {
+            directory.forget_closed(record);
+            return;
+        }
+        if learn_leases(app, directory, record).is_err() {
+            return;
+        }
+        let mut event = None;
+        for stream in own.into_iter().flatten().chain(&listeners.others) {
+            if stream.filter.takes_known(directory, record) {
+                let event = event.get_or_insert_with(|| {
+                    let shown = directory.show_known(raw, &raw.hash()).unwrap_or_default();
+                    Event::new(record.sequence, record.body.word(), &shown)
+                });
+                stream.put(event.clone());
+            }
+        }
+        directory.forget_closed(record);
+    }
+}
+
+/// A stream while it is read; it is forgotten with this.
+pub(crate) struct Listening {
+    pub(crate) stream: Arc<Stream>,
+    live: Arc<Live>,
+}
+
+impl Drop for Listening {
+    fn drop(&mut self) {
+        self.live.forget(&self.stream);
+    }
+}
+
+/// What the cell tells as it publishes.
+pub(crate) struct Noting(pub(crate) Arc<Live>);
+
+impl Observer for Noting {
+    fn record(&self, record: &Record) {
+        let live = &self.0;
+        if !matches!(&record.body, Body::Granted(_) | Body::Renewed(_) | Body::Released(_) | Body::Expired(_)) {
+            held(live.names.write()).follow_names(record);
+        }
+        if live.streams() == 0 {
+            return;
+        }
+        let wanted = {
+            let listeners = held(live.listeners.read());
+            let own = record.identity.tenant.is_some_and(|tenant| listeners.by_tenant.contains_key(&tenant));
+            own || !listeners.others.is_empty()
+        };
+        if wanted {
+            held(live.noted.lock()).push(record.sequence);
+        }
+    }
+
+    fn batch_done(&self) {
+        if self.0.streams() > 0 && !held(self.0.noted.lock()).is_empty() {
+            self.0.changed.notify_one();
+        }
+    }
+}
+
+/// The names of everything that exists, as if the records that made it were followed.
+fn names(genesis: Hash, state: &State) -> Directory {
+    let mut names = Directory::with_genesis(genesis);
+    let mut follow = |body: Body| names.follow_names(&Record::new(1, state.last_stamp(), body));
+    for (class, spec) in state.classes() {
+        follow(ClassPut { class, spec: spec.clone() }.into());
+    }
+    for (number, pool) in state.pools() {
+        let (name, strategy) = (pool.name.clone(), pool.strategy);
+        let (ttl_max, lifetime_max, grace) = (pool.ttl_max, pool.lifetime_max, pool.grace);
+        follow(PoolPut { pool: number, name, strategy, ttl_max, lifetime_max, grace }.into());
+    }
+    for tenant in state.tenants() {
+        let put = TenantPut {
+            tenant: tenant.number,
+            name: tenant.name.clone(),
+            accounting_tag: tenant.tag.and_then(|tag| state.tag(tag)).cloned(),
+            max_priority: tenant.max_priority,
+            max_evicted_quanta_per_hour: tenant.max_evicted_quanta_per_hour,
+        };
+        follow(put.into());
+    }
+    for (number, project) in state.projects() {
+        follow(ProjectPut { project: number, tenant: project.tenant, name: project.name.clone() }.into());
+    }
+    for (number, user) in state.users() {
+        follow(UserPut { user: number, tenant: user.tenant, name: user.name.clone() }.into());
+    }
+    for node in state.nodes() {
+        let put = NodePut {
+            node: node.number,
+            name: node.name.clone(),
+            pool: node.pool,
+            rack: None,
+            zone: None,
+            labels: Vec::new(),
+            teardown: node.teardown,
+            capacity: Vec::new(),
+        };
+        follow(put.into());
+    }
+    for token in state.tokens() {
+        let issued = TokenIssued {
+            token: token.number,
+            name: token.name.clone(),
+            hash: token.hash,
+            role: token.role,
+            scope: token.scope.clone(),
+            expires_at: token.expires_at,
+        };
+        follow(issued.into());
+    }
+    names
+}

@@ -1,0 +1,161 @@
+//! The log on stderr, and what of a request goes into it.
+//!
+//! Never in it: a token, an `Authorization` header, a query, a body.
+
+mod request_id;
+mod trace;
+
+pub use crate::config::Requests as RequestLog;
+pub use request_id::RequestId;
+pub use trace::Trace;
+
+use crate::config::{Format, Level, Log};
+use crate::listen::Peer;
+use axum::http::{HeaderMap, HeaderName, HeaderValue, Request};
+use leasehold_api::Endpoint;
+use leasehold_model::TokenNo;
+use std::fmt;
+use std::net::SocketAddr;
+use std::time::{Duration, Instant};
+use tracing::Subscriber;
+use tracing_subscriber::EnvFilter;
+use tracing_subscriber::fmt::MakeWriter;
+
+/// What took longer is logged even where it went well.
+pub const SLOW: Duration = Duration::from_secs(1);
+
+/// Overrides the configured level, and may name modules: `info,leasehold_server=debug`.
+pub const LEVEL_VARIABLE: &str = "LEASEHOLD_LOG";
+
+/// The header a request's id comes and goes in.
+pub const REQUEST_ID: HeaderName = HeaderName::from_static("x-request-id");
+
+/// Why there is no log.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct LogError(String);
+
+impl fmt::Display for LogError {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(&self.0)
+    }
+}
+impl std::error::Error for LogError {}
+
+/// Starts the process's log. Once: a second start is an error.
+pub fn start(log: &Log) -> Result<(), LogError> {
+    let wanted = std::env::var(LEVEL_VARIABLE).ok().filter(|text| !text.is_empty());
+    let subscriber = subscriber(log, wanted.as_deref(), std::io::stderr)?;
+    tracing::subscriber::set_global_default(subscriber).map_err(|_| LogError("the log was started before".into()))
+}
+
+fn subscriber<W>(log: &Log, level: Option<&str>, writer: W) -> Result<Box<dyn Subscriber + Send + Sync>, LogError>
+where
+    W: for<'w> MakeWriter<'w> + Send + Sync + 'static,
+{
+    let level = level.unwrap_or(match log.level {
+        Level::Error => "error",
+        Level::Warn => "warn",
+        Level::Info => "info",
+        Level::Debug => "debug",
+        Level::Trace => "trace",
+    });
+    let filter = EnvFilter::try_new(level).map_err(|error| {
+        LogError(format!("{LEVEL_VARIABLE}: {error}; write it like info or warn,leasehold_server=debug"))
+    })?;
+    let lines = tracing_subscriber::fmt().with_env_filter(filter).with_writer(writer).with_target(false);
+    Ok(match log.format {
+        Format::Text => Box::new(lines.finish()),
+        Format::Json => Box::new(lines.json().flatten_event(true).with_current_span(false).with_span_list(false).finish()),
+    })
+}
+
+/// A request from its head to its answer, as the log sees it.
+#[derive(Clone, Copy, Debug)]
+pub struct Seen {
+    id: RequestId,
+    trace: Option<Trace>,
+    began: Instant,
+    peer: Option<SocketAddr>,
+    token: Option<TokenNo>,
+}
+
+impl Seen {
+    pub fn begin(headers: &HeaderMap) -> Self {
+        Self { id: RequestId::of(headers), trace: Trace::of(headers), began: Instant::now(), peer: None, token: None }
+    }
+
+    /// The same, with who sent it.
+    pub fn of<B>(request: &Request<B>) -> Self {
+        let peer = request.extensions().get::<Peer>().map(|peer| peer.address);
+        Self { peer, ..Self::begin(request.headers()) }
+    }
+
+    /// The token that was recognised, by its number.
+    pub fn by(&mut self, token: TokenNo) {
+        self.token = Some(token);
+    }
+
+    pub fn id(&self) -> &str {
+        self.id.as_str()
+    }
+    pub fn trace(&self) -> Option<Trace> {
+        self.trace
+    }
+    pub fn elapsed(&self) -> Duration {
+        self.began.elapsed()
+    }
+
+    /// Tells the caller under which id its request stands in the log.
+    pub fn name(&self, headers: &mut HeaderMap) {
+        let value = HeaderValue::from_str(self.id()).expect("an id is visible ASCII");
+        headers.insert(REQUEST_ID, value);
+    }
+
+    /// Logs the request where the setting asks for it: what failed as an error, what was slow as a warning.
+    pub fn log(&self, which: RequestLog, endpoint: &Endpoint, status: u16, code: Option<&str>) {
+        self.log_as(which, endpoint.method.word(), endpoint.id, status, code);
+    }
+
+    /// As [`log`](Self::log), for a request that no endpoint of the table answered.
+    pub fn log_as(&self, which: RequestLog, method: &str, endpoint: &str, status: u16, code: Option<&str>) {
+        let took = self.elapsed();
+        let refused = status >= 400;
+        let wanted = match which {
+            RequestLog::None => false,
+            RequestLog::Refused => refused || took > SLOW,
+            RequestLog::All => true,
+        };
+        if !wanted {
+            return;
+        }
+        let took_us = u64::try_from(took.as_micros()).unwrap_or(u64::MAX);
+        let trace_id = self.trace.map(|trace| tracing::field::display(trace.id()));
+        let peer = self.peer.map(tracing::field::display);
+        let token = self.token.map(tracing::field::display);
+        macro_rules! line {
+            ($level:ident) => {
+                tracing::event!(
+                    tracing::Level::$level,
+                    request_id = self.id(),
+                    method,
+                    endpoint,
+                    status,
+                    code,
+                    took_us,
+                    trace_id,
+                    peer,
+                    token,
+                    "request"
+                )
+            };
+        }
+        match status {
+            500.. => line!(ERROR),
+            _ if took > SLOW => line!(WARN),
+            _ => line!(INFO),
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,71 @@
+//! The id under which a request stands in the log and in its answer.
+
+use axum::http::HeaderMap;
+use std::fmt;
+use std::sync::OnceLock;
+use std::sync::atomic::{AtomicU64, Ordering};
+
+/// Bytes of the longest id that is taken over from a caller.
+const BYTES_MAX: usize = 64;
+
+/// The caller's own where it sent a sane one, else one of ours.
+#[derive(Clone, Copy, PartialEq, Eq)]
+pub struct RequestId {
+    bytes: [u8; BYTES_MAX],
+    length: u8,
+}
+
+impl RequestId {
+    pub fn of(headers: &HeaderMap) -> Self {
+        let mut sent = headers.get_all(super::REQUEST_ID).iter();
+        match (sent.next(), sent.next()) {
+            (Some(id), None) if is_sane(id.as_bytes()) => Self::from_bytes(id.as_bytes()),
+            _ => Self::fresh(),
+        }
+    }
+
+    /// Counted up from a random start: no two of one process are alike, and hardly any of two.
+    pub fn fresh() -> Self {
+        static START: OnceLock<u64> = OnceLock::new();
+        static COUNT: AtomicU64 = AtomicU64::new(0);
+        let start = START.get_or_init(|| {
+            let mut bytes = [0; 8];
+            // Ids are for people who look for a line; without randomness they still find it.
+            let _ = getrandom::fill(&mut bytes);
+            u64::from_le_bytes(bytes)
+        });
+        let mut number = start.wrapping_add(COUNT.fetch_add(1, Ordering::Relaxed));
+        let mut digits = [b'0'; 16];
+        for digit in digits.iter_mut().rev() {
+            *digit = b"0123456789abcdef"[usize::from(number.to_le_bytes()[0] & 15)];
+            number >>= 4;
+        }
+        Self::from_bytes(&digits)
+    }
+
+    fn from_bytes(id: &[u8]) -> Self {
+        let mut bytes = [0; BYTES_MAX];
+        bytes[..id.len()].copy_from_slice(id);
+        Self { bytes, length: u8::try_from(id.len()).expect("at most 64") }
+    }
+
+    pub fn as_str(&self) -> &str {
+        std::str::from_utf8(&self.bytes[..usize::from(self.length)]).expect("an id is ASCII")
+    }
+}
+
+/// Short, and nothing in it that a log or a shell would read as more than a word.
+fn is_sane(id: &[u8]) -> bool {
+    (1..=BYTES_MAX).contains(&id.len()) && id.iter().all(|b| b.is_ascii_alphanumeric() || b"-_.:/=+@".contains(b))
+}
+
+impl fmt::Display for RequestId {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.pad(self.as_str())
+    }
+}
+impl fmt::Debug for RequestId {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(self.as_str())
+    }
+}

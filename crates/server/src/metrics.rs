@@ -1,0 +1,208 @@
+//! Figures for Prometheus: what is counted as requests go by, and what is looked up when somebody asks.
+//!
+//! Counting is a few atomic adds. Everything about leases, nodes and quotas is read from the view of durable records
+//! when the page is made, a little at a time, so that publishing never waits long. `docs/reference/metrics.md` lists
+//! all of it.
+
+mod command;
+mod page;
+mod standing;
+
+pub use command::CommandKind;
+
+use crate::listen::Counters;
+use crate::rate::Limiter;
+use leasehold_api::endpoint::endpoints;
+use leasehold_cell::{Cell, Histogram, LATENCY_BOUNDS_NS, Reply};
+use leasehold_engine::Refusal;
+use leasehold_model::{Body, FORMAT_VERSION, RULES_VERSION};
+use page::Page;
+use std::path::Path;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicU64, Ordering};
+use std::time::{Duration, SystemTime, UNIX_EPOCH};
+
+/// The media type of the page, for who asks for it by name and for all others: the text is the same.
+pub const OPENMETRICS: &str = "application/openmetrics-text; version=1.0.0; charset=utf-8";
+pub const PLAIN: &str = "text/plain; version=0.0.4; charset=utf-8";
+
+/// The endpoint of a request that no route answers.
+pub const UNROUTED: usize = usize::MAX;
+
+/// Statuses that are counted each on their own; the rest together.
+const STATUSES: [u16; 23] = [
+    200, 201, 202, 204, 304, 400, 401, 403, 404, 405, 406, 408, 409, 410, 413, 415, 422, 429, 431, 500, 501, 503, 507,
+];
+/// What became of a command.
+const RESULTS: [&str; 8] = ["sealed", "denied", "repeated", "archived", "refused", "journal_full", "busy", "stopped"];
+
+/// One endpoint's requests.
+#[derive(Debug)]
+struct Served {
+    /// One for each of [`STATUSES`], and one for all others.
+    by_status: [AtomicU64; STATUSES.len() + 1],
+    took_ns: Histogram,
+}
+
+/// Counts of this process.
+#[derive(Debug)]
+pub struct Metrics {
+    started_ms: u64,
+    endpoints: Vec<&'static str>,
+    /// In the order of the table of endpoints; the last is of those that no route answers.
+    served: Box<[Served]>,
+    commands: Box<[[AtomicU64; RESULTS.len()]]>,
+    /// In the order of [`Refusal::CODES`].
+    refusals: Box<[AtomicU64]>,
+    connections: Arc<Counters>,
+}
+
+/// Where the rest of the page comes from.
+#[derive(Clone, Copy)]
+pub struct Sources<'a> {
+    pub cell: &'a Cell,
+    pub limiter: &'a Limiter,
+    /// Open event streams.
+    pub streams: usize,
+    /// The folder whose disk fills up.
+    pub data: &'a Path,
+}
+
+impl Default for Metrics {
+    fn default() -> Self {
+        Self::new()
+    }
+}
+
+impl Metrics {
+    pub fn new() -> Self {
+        let mut ids: Vec<&'static str> = endpoints().into_iter().map(|endpoint| endpoint.id).collect();
+        ids.push("none");
+        let zero = |_| AtomicU64::new(0);
+        let served = ids.iter().map(|_| Served {
+            by_status: std::array::from_fn(zero),
+            took_ns: Histogram::new(LATENCY_BOUNDS_NS),
+        });
+        let started = SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default();
+        Self {
+            started_ms: u64::try_from(started.as_millis()).unwrap_or(0),
+            served: served.collect(),
+            endpoints: ids,
+            commands: CommandKind::all().map(|_| std::array::from_fn(zero)).collect(),
+            refusals: Refusal::CODES.iter().map(|_| AtomicU64::new(0)).collect(),
+            connections: Arc::default(),
+        }
+    }
+
+    /// What the listener counts into.
+    pub fn connections(&self) -> &Arc<Counters> {
+        &self.connections
+    }
+
+    /// A request was answered by the endpoint at this place in the table, or by none ([`UNROUTED`]).
+    pub fn served(&self, endpoint: usize, status: u16, took: Duration) {
+        let served = &self.served[endpoint.min(self.served.len() - 1)];
+        let place = STATUSES.binary_search(&status).unwrap_or(STATUSES.len());
+        served.by_status[place].fetch_add(1, Ordering::Relaxed);
+        served.took_ns.add_time(took);
+    }
+
+    /// A command was answered.
+    pub fn replied(&self, kind: CommandKind, reply: &Reply) {
+        let result = match reply {
+            Reply::Sealed { records, refused } => {
+                refused.iter().for_each(|(_, refusal)| self.refused(refusal));
+                usize::from(matches!(records.first().map(|record| &record.body), Some(Body::Denied(_))))
+            }
+            Reply::Repeated { .. } => 2,
+            Reply::Archived { .. } => 3,
+            Reply::Refused(refusal) => {
+                self.refused(refusal);
+                4
+            }
+            Reply::JournalFull => 5,
+            Reply::Busy => 6,
+            Reply::Stopped => 7,
+        };
+        self.commands[kind.place()][result].fetch_add(1, Ordering::Relaxed);
+    }
+
+    fn refused(&self, refusal: &Refusal) {
+        let code = refusal.code();
+        if let Some(place) = Refusal::CODES.iter().position(|known| *known == code) {
+            self.refusals[place].fetch_add(1, Ordering::Relaxed);
+        }
+    }
+
+    /// The page. With a million leases it takes some milliseconds: not for a thread that serves requests.
+    pub fn render(&self, sources: &Sources<'_>) -> String {
+        let mut page = Page::default();
+        self.process(&mut page);
+        self.requests(&mut page, sources);
+        self.commands(&mut page);
+        standing::journal(&mut page, sources);
+        standing::cell(&mut page, sources.cell);
+        standing::leases(&mut page, sources.cell.now());
+        standing::nodes(&mut page, sources.cell.now());
+        standing::quotas(&mut page, sources.cell.now());
+        page.text()
+    }
+
+    fn process(&self, page: &mut Page) {
+        let versions = [("format", FORMAT_VERSION.to_string()), ("rules", RULES_VERSION.to_string()), ("version", env!("CARGO_PKG_VERSION").into())];
+        page.info("build", "Which program this is.", versions);
+        page.gauge("process_start_time_seconds", "When the process started, in seconds since 1970.").milliseconds(self.started_ms);
+        if let Some(bytes) = resident_bytes() {
+            page.gauge("process_resident_memory_bytes", "Memory the process takes up.").set(bytes);
+        }
+        if let Ok(open) = std::fs::read_dir("/proc/self/fd") {
+            page.gauge("process_open_files", "Files and sockets the process has open.").set(open.count() as u64);
+        }
+    }
+
+    fn requests(&self, page: &mut Page, sources: &Sources<'_>) {
+        let statuses: Vec<String> = STATUSES.iter().map(u16::to_string).chain(["other".into()]).collect();
+        let requests = page.counter("http_requests", "Requests that were answered, by endpoint and status.");
+        for (id, served) in self.endpoints.iter().zip(&self.served) {
+            for (status, count) in statuses.iter().zip(&served.by_status) {
+                requests.unless_zero([("endpoint", id), ("status", status)], count);
+            }
+        }
+        let took = page.histogram("http_request_duration_seconds", "How long answers took, from the end of the head.");
+        for (id, served) in self.endpoints.iter().zip(&self.served).filter(|(_, served)| served.took_ns.count() > 0) {
+            took.times([("endpoint", id)], &served.took_ns);
+        }
+        let Counters { open, accepted, turned_away, timed_out, handshakes_failed, accept_errors } = &*self.connections;
+        page.gauge("http_connections", "Open connections.").of(open);
+        page.counter("http_connections_accepted", "Connections that were taken.").of(accepted);
+        page.counter("http_connections_turned_away", "Connections beyond the limits.").of(turned_away);
+        page.counter("http_timeouts", "Connections closed, or requests answered 408, because they took too long.").of(timed_out);
+        page.counter("tls_handshake_failures", "TLS handshakes that did not come about.").of(handshakes_failed);
+        page.counter("accept_errors", "Times that no connection could be accepted, as when files run out.").of(accept_errors);
+        page.gauge("event_streams", "Open event streams.").set(sources.streams as u64);
+        page.counter("rate_limited", "Requests turned away because their token went too fast.").set(sources.limiter.refused());
+    }
+
+    fn commands(&self, page: &mut Page) {
+        let commands = page.counter("commands", "Commands of callers, by kind and what became of them.");
+        for kind in CommandKind::all() {
+            for (result, count) in RESULTS.iter().zip(&self.commands[kind.place()]) {
+                commands.unless_zero([("kind", kind.word()), ("result", result)], count);
+            }
+        }
+        let refusals = page.counter("refusals", "Refusals, by their code; one for each lease of a command.");
+        for (code, count) in Refusal::CODES.iter().zip(&self.refusals) {
+            refusals.unless_zero([("code", code)], count);
+        }
+    }
+}
+
+/// The second number of `statm`, in pages.
+fn resident_bytes() -> Option<u64> {
+    let text = std::fs::read_to_string("/proc/self/statm").ok()?;
+    let pages: u64 = text.split(' ').nth(1)?.parse().ok()?;
+    Some(pages * rustix::param::page_size() as u64)
+}
+
+#[cfg(test)]
+mod tests;

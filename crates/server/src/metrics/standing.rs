@@ -1,0 +1,216 @@
+//! How things stand: what is looked up when the page is made.
+
+use super::Sources;
+use super::page::Page;
+use leasehold_cell::{Cell, Now};
+use leasehold_engine::{CapacitySplit, Phase, Quota, State};
+use leasehold_model::{ClassNo, LeaseNo, LimitKind, NodeNo, PoolNo};
+use std::collections::BTreeMap;
+
+/// Leases, or nodes, looked at before the view is let go of for a moment.
+const AT_ONCE: usize = 4096;
+/// Series of one name. With more quotas than this only their sums are shown, with more pools only classes.
+const SERIES_MAX: usize = 10_000;
+
+pub(super) fn journal(page: &mut Page, sources: &Sources<'_>) {
+    let journal = sources.cell.journal();
+    // The checkpoint first: what is appended meanwhile must not look like a negative lag.
+    let (signed, size) = (journal.checkpointed().size(), journal.head().size);
+    page.gauge("journal_records", "Durable records: the size of the chain.").set(size);
+    page.gauge("journal_epoch", "How often the journal was opened for writing.").set(journal.epoch());
+    page.gauge("journal_room_bytes", "Bytes that can be appended for certain; more are allocated ahead.").set(journal.room());
+    page.gauge("checkpoint_records", "Records that the newest signed checkpoint covers.").set(signed);
+    page.gauge("checkpoint_lag_records", "Durable records that no checkpoint covers yet.").set(size.saturating_sub(signed));
+    if let Ok(disk) = rustix::fs::statvfs(sources.data) {
+        page.gauge("disk_free_bytes", "Free bytes of the disk with the data folder.").set(disk.f_bavail.saturating_mul(disk.f_frsize));
+        page.gauge("disk_size_bytes", "All bytes of that disk.").set(disk.f_blocks.saturating_mul(disk.f_frsize));
+    }
+}
+
+pub(super) fn cell(page: &mut Page, cell: &Cell) {
+    let stats = cell.stats();
+    page.gauge("queue_length", "Operations that wait for the engine.").set(cell.queued() as u64);
+    page.counter("commits", "Batches that were made durable.").of(&stats.batches);
+    page.histogram("commit_batch_records", "Records in a batch.").sizes(&stats.batch_records);
+    page.histogram("commit_append_duration_seconds", "Sealing, writing and syncing a batch.").times([], &stats.append_ns);
+    page.histogram("commit_publish_duration_seconds", "Showing a durable batch to readers and answering.").times([], &stats.publish_ns);
+    page.counter("checkpoints", "Checkpoints that were signed.").of(&stats.checkpoints);
+    let covered = &stats.checkpoint_covered_at_ns;
+    page.gauge("checkpoint_covered_time_seconds", "When the newest checkpoint was last seen to cover every record, in seconds since 1970.")
+        .nanoseconds(covered.load(std::sync::atomic::Ordering::Relaxed));
+    page.counter("snapshots", "Snapshots that were taken.").of(&stats.snapshots);
+    page.counter("snapshot_failures", "Snapshots that could not be taken; the next one is tried later.").of(&stats.snapshot_failures);
+    page.counter("allocation_failures", "Times that the disk had no room for the next segment.").of(&stats.allocation_failures);
+    let published = cell.now().published();
+    let records = page.counter("records", "Records made durable since the start, by kind.");
+    published.kinds().filter(|(_, count)| *count > 0).for_each(|(kind, count)| records.with([("kind", kind)], count));
+    page.counter("leases_granted", "Leases granted since the start.").of(&published.leases_granted);
+    let denied = page.counter("leases_denied", "Requests denied since the start, by cause.");
+    for (cause, count) in [
+        ("quota", &published.denied_by_quota),
+        ("burst", &published.denied_by_burst),
+        ("capacity", &published.denied_by_capacity),
+    ] {
+        denied.with([("cause", cause)], count.load(std::sync::atomic::Ordering::Relaxed));
+    }
+}
+
+pub(super) fn leases(page: &mut Page, now: &Now) {
+    let mut counts: BTreeMap<Phase, u64> = Phase::ALL.iter().map(|phase| (*phase, 0)).collect();
+    let mut after: Option<LeaseNo> = None;
+    loop {
+        let seen = now.read(|state| {
+            let mut seen = 0;
+            for lease in state.leases_after(after).take(AT_ONCE) {
+                *counts.entry(lease.phase).or_default() += 1;
+                after = Some(lease.number);
+                seen += 1;
+            }
+            seen
+        });
+        if seen < AT_ONCE {
+            break;
+        }
+    }
+    let leases = page.gauge("leases", "Leases that are not closed, by state.");
+    counts.iter().for_each(|(phase, count)| leases.with([("state", phase.word())], *count));
+}
+
+pub(super) fn nodes(page: &mut Page, now: &Now) {
+    let (mut available, mut drained, mut lost, mut without_agent) = (0, 0, 0, 0);
+    let mut capacity: BTreeMap<(ClassNo, PoolNo), CapacitySplit> = BTreeMap::new();
+    let mut after: Option<NodeNo> = None;
+    loop {
+        let seen = now.read(|state| {
+            let (mut seen, seen_before) = (0, after);
+            for node in state.nodes().skip_while(|node| Some(node.number) <= seen_before).take(AT_ONCE) {
+                let state = if node.lost { &mut lost } else if node.drained { &mut drained } else { &mut available };
+                *state += 1;
+                without_agent += u64::from(node.agent.is_none());
+                for class in &node.classes {
+                    add(capacity.entry((class.class, node.pool)).or_default(), node.split(class.class));
+                }
+                after = Some(node.number);
+                seen += 1;
+            }
+            seen
+        });
+        if seen < AT_ONCE {
+            break;
+        }
+    }
+    let nodes = page.gauge("nodes", "Nodes, by whether they take work.");
+    for (state, count) in [("available", available), ("drained", drained), ("lost", lost)] {
+        nodes.with([("state", state)], count);
+    }
+    page.gauge("nodes_without_agent", "Nodes that no agent speaks for.").set(without_agent);
+    show_capacity(page, now, capacity);
+}
+
+fn add(sum: &mut CapacitySplit, part: CapacitySplit) {
+    let CapacitySplit { held, tearing_down, reserved, fenced, offline, idle } = part;
+    sum.held += held;
+    sum.tearing_down += tearing_down;
+    sum.reserved += reserved;
+    sum.fenced += fenced;
+    sum.offline += offline;
+    sum.idle += idle;
+}
+
+fn show_capacity(page: &mut Page, now: &Now, capacity: BTreeMap<(ClassNo, PoolNo), CapacitySplit>) {
+    const STATES: usize = 6;
+    let by_pool = capacity.len() * STATES <= SERIES_MAX;
+    let mut shown: BTreeMap<(ClassNo, Option<PoolNo>), CapacitySplit> = BTreeMap::new();
+    for ((class, pool), split) in capacity {
+        add(shown.entry((class, by_pool.then_some(pool))).or_default(), split);
+    }
+    let name_of = |class: ClassNo, pool: Option<PoolNo>| {
+        now.read(|state| {
+            let pool = pool.and_then(|pool| state.pool(pool)).map_or(String::new(), |pool| pool.name.to_string());
+            state.class(class).map(|spec| (spec.name.to_string(), pool, spec.quanta_per_unit))
+        })
+    };
+    let mut units: BTreeMap<String, u64> = BTreeMap::new();
+    let family = page.gauge("capacity_quanta", "Capacity in quanta, by class, pool and where it is; the six states add up.");
+    for ((class, pool), split) in shown {
+        let Some((class, pool, per_unit)) = name_of(class, pool) else { continue };
+        for (state, quanta) in [
+            ("held", split.held),
+            ("tearing_down", split.tearing_down),
+            ("reserved", split.reserved),
+            ("fenced", split.fenced),
+            ("offline", split.offline),
+            ("idle", split.idle),
+        ] {
+            family.with([("class", &class), ("pool", &pool), ("state", state)], quanta);
+        }
+        units.insert(class, per_unit);
+    }
+    let family = page.gauge("class_quanta_per_unit", "How many quanta make one billing unit of a class.");
+    units.iter().for_each(|(class, per_unit)| family.with([("class", class)], *per_unit));
+}
+
+/// One quota with the names of what it is about.
+struct Shown {
+    labels: [(&'static str, String); 9],
+    used: u64,
+    limit: u64,
+    burst_limit: Option<u64>,
+}
+
+pub(super) fn quotas(page: &mut Page, now: &Now) {
+    let (all, mut within, mut at_limit, mut over_soft, mut bursting) = now.read(|state| (state.quotas().count(), 0u64, 0u64, 0u64, 0u64));
+    let each = all * 2 <= SERIES_MAX;
+    let shown: Vec<Shown> = now.read(|state| {
+        for quota in state.quotas() {
+            let condition = match quota.limit {
+                LimitKind::Soft { limit } if quota.used > limit => &mut over_soft,
+                LimitKind::Hard { limit } if quota.used >= limit => &mut at_limit,
+                LimitKind::Burst { limit, .. } if quota.used > limit => &mut bursting,
+                _ => &mut within,
+            };
+            *condition += 1;
+        }
+        if each { state.quotas().map(|quota| show_quota(state, quota)).collect() } else { Vec::new() }
+    });
+    let conditions = page.gauge("quotas", "Quotas, by how they stand: over_soft, at_limit (hard, nothing left), bursting, within.");
+    for (condition, count) in [("within", within), ("at_limit", at_limit), ("over_soft", over_soft), ("bursting", bursting)] {
+        conditions.with([("condition", condition)], count);
+    }
+    let left_out = if each { 0 } else { all as u64 };
+    page.gauge("quotas_left_out", "Quotas without series of their own, because there are too many.").set(left_out);
+    fn labels(quota: &Shown) -> [(&'static str, &str); 9] {
+        quota.labels.each_ref().map(|(key, value)| (*key, value.as_str()))
+    }
+    let used = page.gauge("quota_used", "What counts against a quota: quanta, leases or nodes, by its measure.");
+    shown.iter().for_each(|quota| used.with(labels(quota), quota.used));
+    let limit = page.gauge("quota_limit", "The limit of a quota; of a burst quota its base.");
+    shown.iter().for_each(|quota| limit.with(labels(quota), quota.limit));
+    let burst = page.gauge("quota_burst_limit", "How far a burst quota may be passed for a while.");
+    shown.iter().filter_map(|quota| Some((quota, quota.burst_limit?))).for_each(|(quota, limit)| burst.with(labels(quota), limit));
+}
+
+fn show_quota(state: &State, quota: &Quota) -> Shown {
+    let scope = &quota.scope;
+    let text = |name: Option<String>| name.unwrap_or_default();
+    let labels = [
+        ("quota", quota.number.to_string()),
+        ("tenant", text(state.tenant(scope.tenant).map(|tenant| tenant.name.to_string()))),
+        ("project", text(scope.project.and_then(|project| Some(state.project(project)?.name.to_string())))),
+        ("class", text(scope.class.and_then(|class| Some(state.class(class)?.name.to_string())))),
+        ("pool", text(scope.pool.and_then(|pool| Some(state.pool(pool)?.name.to_string())))),
+        ("node", match scope.node {
+            leasehold_model::NodeScope::All => String::new(),
+            leasehold_model::NodeScope::Each => "each".into(),
+            leasehold_model::NodeScope::One(node) => text(state.node(node).map(|node| node.name.to_string())),
+        }),
+        ("priority", text(scope.priority.map(|priority| priority.to_string()))),
+        ("measure", quota.measure.to_string()),
+        ("kind", quota.limit.word().to_owned()),
+    ];
+    let burst_limit = match quota.limit {
+        LimitKind::Burst { burst_limit, .. } => Some(burst_limit),
+        _ => None,
+    };
+    Shown { labels, used: quota.used, limit: quota.limit.limit(), burst_limit }
+}

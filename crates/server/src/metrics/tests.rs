@@ -1,0 +1,253 @@
+use super::*;
+use crate::config::Rate;
+use expect_test::expect;
+use leasehold_cell::{CellOptions, ManualClock, StartOptions};
+use leasehold_engine::command::{LoseNode, PutClass, PutNode, PutPool, PutProject, PutQuota, PutTenant, RequestLease, Revoke};
+use leasehold_engine::{Command, Request};
+use leasehold_journal::{Journal, Keys, MemoryJournal};
+use leasehold_model::body::PerPriority;
+use leasehold_model::{
+    ClassNo, ClassSpec, Identity, Instant, LeaseNo, LimitKind, Measure, Name, NodeNo, PoolNo, Priority, ProjectNo,
+    Quanta, QuotaScope, Reason, ResourceKind, Span, Strategy, TeardownMode, TenantNo, TokenNo,
+};
+use smallvec::smallvec;
+use std::collections::BTreeSet;
+use std::io::Write;
+use std::process::{Command as Process, Stdio};
+
+fn name(text: &str) -> Name {
+    Name::new(text).expect("a valid name")
+}
+
+/// A daemon's inside without its outside.
+struct Scene {
+    cell: Cell,
+    metrics: Metrics,
+    limiter: Limiter,
+}
+
+impl Scene {
+    fn new() -> Self {
+        let keys = Arc::new(Keys::new("metrics.example", &[5; 32]).expect("a valid origin"));
+        let options = CellOptions::new(StartOptions::new(name("metrics test"), keys.public_keys()[0]));
+        let journal = MemoryJournal::new(keys);
+        journal.prepare().expect("there is room");
+        let clock = Arc::new(ManualClock::at(Instant::from_secs(1_767_225_600)));
+        let (cell, _) = Cell::start(Arc::new(journal), clock, options).expect("it starts");
+        Self { cell, metrics: Metrics::new(), limiter: Limiter::new(&Rate { operations_per_second: 1, burst: 1 }) }
+    }
+
+    fn send(&self, identity: Identity, command: Command) -> Reply {
+        let kind = CommandKind::of(&command);
+        let reply = self.cell.call(Request::new(identity, command));
+        self.metrics.replied(kind, &reply);
+        reply
+    }
+    fn operate(&self, command: Command) {
+        let reply = self.send(Identity::default(), command);
+        assert!(matches!(reply, Reply::Sealed { .. }), "{reply:?}");
+    }
+    fn ask(&self, quanta: u64) -> Reply {
+        let identity = Identity { tenant: Some(TenantNo(0)), project: Some(ProjectNo(0)), ..Identity::default() };
+        self.send(identity, Command::Request(RequestLease::of(ClassNo(0), Quanta(quanta), Span::from_secs(3600))))
+    }
+
+    fn node(&self, text: &str) {
+        self.operate(Command::PutNode(PutNode {
+            node: None,
+            name: name(text),
+            pool: PoolNo(0),
+            rack: None,
+            zone: None,
+            labels: vec![],
+            teardown: TeardownMode::Confirmed,
+            capacity: vec![(ClassNo(0), Quanta(4000))],
+        }));
+    }
+    fn quota(&self, measure: Measure, limit: LimitKind) {
+        let class = (measure == Measure::Quanta).then_some(ClassNo(0));
+        let scope = QuotaScope { class, ..QuotaScope::of_tenant(TenantNo(0)) };
+        self.operate(Command::PutQuota(PutQuota { quota: None, scope, measure, limit }));
+    }
+
+    /// Two nodes, one of them lost; a tenant with quotas of every kind; a grant that is revoked, denials, refusals.
+    fn played() -> Self {
+        let scene = Self::new();
+        let spec = ClassSpec { name: name("cpu"), kind: ResourceKind::Cpu, tier: None, quanta_per_unit: 1000, premium: false };
+        scene.operate(Command::PutClass(PutClass { class: None, spec }));
+        scene.operate(Command::PutPool(PutPool {
+            pool: None,
+            name: name("ma\"in"),
+            strategy: Strategy::Spread,
+            ttl_max: PerPriority::default(),
+            lifetime_max: PerPriority::default(),
+            grace: None,
+        }));
+        scene.node("node-0");
+        scene.node("node-1");
+        scene.operate(Command::PutTenant(PutTenant {
+            tenant: None,
+            name: name("physics"),
+            accounting_tag: None,
+            max_priority: Priority::Standard,
+            max_evicted_quanta_per_hour: None,
+        }));
+        scene.operate(Command::PutProject(PutProject { project: None, tenant: TenantNo(0), name: name("atlas") }));
+        let last_seen = scene.cell.now().read(leasehold_engine::State::last_stamp);
+        scene.operate(Command::LoseNode(LoseNode { node: NodeNo(1), last_seen }));
+        scene.quota(Measure::Quanta, LimitKind::Hard { limit: 3000 });
+        scene.quota(Measure::Leases, LimitKind::Soft { limit: 1 });
+        let burst_ttl = Span::from_secs(600);
+        scene.quota(Measure::Nodes, LimitKind::Burst { limit: 5, burst_limit: 9, burst_ttl });
+        for quanta in [1000, 500, 1500, 1, 5000] {
+            scene.ask(quanta);
+        }
+        scene.ask(0);
+        let revoke = Revoke { leases: smallvec![LeaseNo(0)], reason: Reason::Operator, grace: Some(Span::from_secs(60)) };
+        scene.operate(Command::Revoke(revoke));
+        scene
+    }
+
+    fn page(&self) -> String {
+        let sources = Sources { cell: &self.cell, limiter: &self.limiter, streams: 3, data: Path::new("/") };
+        self.metrics.render(&sources)
+    }
+}
+
+/// The lines of these names.
+fn lines(page: &str, names: &[&str]) -> String {
+    let wanted = |line: &&str| names.iter().any(|name| line.starts_with(name));
+    page.lines().filter(wanted).map(|line| format!("{line}\n")).collect()
+}
+
+#[test]
+fn the_page_says_how_things_stand() {
+    let page = Scene::played().page();
+    let shown = lines(
+        &page,
+        &[
+            "leasehold_leases",
+            "leasehold_nodes",
+            "leasehold_capacity_quanta",
+            "leasehold_class_",
+            "leasehold_quota",
+            "leasehold_journal_records",
+            "leasehold_commands_total",
+            "leasehold_refusals_total",
+            "leasehold_records_total",
+            "leasehold_queue",
+            "leasehold_event_streams",
+        ],
+    );
+    expect![[""]].assert_eq(&shown);
+}
+
+#[test]
+fn requests_are_counted_by_endpoint_and_status_and_nothing_a_client_sends_makes_a_series() {
+    let scene = Scene::new();
+    let about = endpoints().iter().position(|endpoint| endpoint.id == "about").expect("it is there");
+    scene.metrics.served(about, 200, Duration::from_micros(30));
+    scene.metrics.served(about, 200, Duration::from_millis(30));
+    scene.metrics.served(about, 299, Duration::from_secs(100));
+    scene.metrics.served(UNROUTED, 404, Duration::ZERO);
+    assert_eq!(scene.limiter.take(TokenNo(1), 1), Ok(()));
+    assert!(scene.limiter.take(TokenNo(1), 1).is_err());
+    let page = scene.page();
+    let shown = lines(&page, &["leasehold_http_requests", "leasehold_http_request_duration_seconds_bucket{le=\"0.0", "leasehold_http_request_duration_seconds_count", "leasehold_rate_limited"]);
+    expect![[""]].assert_eq(&shown);
+}
+
+#[test]
+fn with_too_many_quotas_only_their_sums_are_shown() {
+    let scene = Scene::played();
+    for _ in 0..40 {
+        let tenants = scene.cell.now().read(|state| state.tenants().count());
+        let put = PutTenant {
+            tenant: None,
+            name: name(&format!("tenant-{tenants}")),
+            accounting_tag: None,
+            max_priority: Priority::Standard,
+            max_evicted_quanta_per_hour: None,
+        };
+        scene.operate(Command::PutTenant(put));
+        let tenant = TenantNo(u32::try_from(tenants).expect("few"));
+        for _ in 0..128 {
+            let scope = QuotaScope::of_tenant(tenant);
+            let put = PutQuota { quota: None, scope, measure: Measure::Leases, limit: LimitKind::Hard { limit: 0 } };
+            scene.operate(Command::PutQuota(put));
+        }
+    }
+    expect![[""]].assert_eq(&lines(&scene.page(), &["leasehold_quota"]));
+}
+
+/// The names on the page with their types, as samples are called.
+fn names_on(page: &str) -> BTreeSet<(String, String)> {
+    let typed = page.lines().filter_map(|line| line.strip_prefix("# TYPE ")?.split_once(' '));
+    let suffix = |kind: &str| match kind {
+        "counter" => "_total",
+        "info" => "_info",
+        _ => "",
+    };
+    typed.map(|(name, kind)| (format!("{name}{}", suffix(kind)), kind.to_owned())).collect()
+}
+
+#[test]
+fn the_reference_page_lists_what_is_shown() {
+    let scene = Scene::played();
+    scene.metrics.served(0, 200, Duration::ZERO);
+    let shown = names_on(&scene.page());
+    let reference = include_str!("../../../../docs/reference/metrics.md");
+    let rows = reference.lines().filter_map(|line| {
+        let mut cells = line.strip_prefix("| `leasehold_")?.split(" | ");
+        let name = cells.next()?.trim_end_matches('`');
+        Some((format!("leasehold_{name}"), cells.next()?.to_owned()))
+    });
+    assert_eq!(shown, rows.collect());
+}
+
+/// Runs promtool, which `make test` installs.
+fn promtool(args: &[&str], input: &str, codes: &[i32]) {
+    let mut child = Process::new("promtool")
+        .args(args)
+        .stdin(Stdio::piped())
+        .stdout(Stdio::piped())
+        .stderr(Stdio::piped())
+        .spawn()
+        .expect("promtool is in the PATH; Debian's package prometheus has it");
+    child.stdin.take().expect("piped").write_all(input.as_bytes()).expect("it reads");
+    let output = child.wait_with_output().expect("it ends");
+    let said = String::from_utf8_lossy(&output.stdout).into_owned() + &String::from_utf8_lossy(&output.stderr);
+    assert!(output.status.code().is_some_and(|code| codes.contains(&code)), "promtool {args:?}: {said}");
+}
+
+#[test]
+fn prometheus_can_read_the_page_and_the_rules() {
+    let packaging = concat!(env!("CARGO_MANIFEST_DIR"), "/../../packaging/prometheus");
+    let rules = format!("{packaging}/leasehold.rules.yml");
+    promtool(&["check", "rules", &rules], "", &[0]);
+    promtool(&["test", "rules", &format!("{packaging}/leasehold.rules.test.yml")], "", &[0]);
+    // Code 3 is advice on style, some of which OpenMetrics contradicts; 1 is a page that cannot be read.
+    promtool(&["check", "metrics"], &Scene::played().page(), &[0, 3]);
+}
+
+#[test]
+fn every_alert_has_a_runbook_and_looks_at_figures_that_exist() {
+    let rules = include_str!("../../../../packaging/prometheus/leasehold.rules.yml");
+    let runbook = include_str!("../../../../docs/how-to/monitor.md");
+    let alerts: Vec<&str> = rules.lines().filter_map(|line| line.trim().strip_prefix("- alert: ")).collect();
+    assert!(alerts.len() > 10);
+    for alert in &alerts {
+        assert!(runbook.contains(&format!("\n### {alert}\n")), "{alert} has no paragraph");
+        let link = format!("runbook: docs/how-to/monitor.md#{}\n", alert.to_lowercase());
+        assert!(rules.contains(&link), "{alert} has no link to its paragraph");
+        let tests = include_str!("../../../../packaging/prometheus/leasehold.rules.test.yml");
+        assert!(tests.contains(&format!("alertname: {alert}\n")), "{alert} is not tested");
+    }
+    let reference = include_str!("../../../../docs/reference/metrics.md");
+    for text in [rules, runbook] {
+        for word in text.split(|c: char| !(c.is_ascii_lowercase() || c == '_')).filter(|word| word.starts_with("leasehold_") && *word != "leasehold_server") {
+            let base = word.trim_end_matches("_bucket");
+            assert!(reference.contains(&format!("| `{base}` |")), "{word} is not on the reference page");
+        }
+    }
+}

@@ -1,0 +1,173 @@
+//! From what people write to what the engine counts: names and numbers, and the nearest name to a wrong one.
+
+use crate::access::Caller;
+use leasehold_api::{Problem, codes};
+use leasehold_engine::State;
+use leasehold_model::{ClassNo, Name, NodeNo, PoolNo, ProjectNo, QuotaNo, TenantNo, TokenNo, UserNo};
+
+/// A name that can be sealed.
+pub(crate) fn name(what: &str, text: &str) -> Result<Name, Problem> {
+    Name::new(text).map_err(|why| codes::BAD_NAME.problem(format!("The {what} cannot be: {why}.")).with("field", what))
+}
+
+pub(crate) fn optional_name(what: &str, text: Option<&str>) -> Result<Option<Name>, Problem> {
+    text.map(|text| name(what, text)).transpose()
+}
+
+/// The number that a text of digits is; names that are all digits can be reached by number only.
+fn digits(text: &str) -> Option<u32> {
+    let plain = !text.is_empty() && text.bytes().all(|b| b.is_ascii_digit());
+    text.parse().ok().filter(|_| plain)
+}
+
+/// How alike two names must be for one to be offered instead of the other.
+const NEAR: f64 = 0.75;
+
+/// Says that there is no such thing, and which visible one it may have been meant to be.
+pub(crate) fn not_found<'n>(what: &str, text: &str, names: impl Iterator<Item = &'n str>) -> Problem {
+    let likeness = |name: &&str| strsim::jaro_winkler(&text.to_lowercase(), &name.to_lowercase());
+    let scored = names.map(|name| (likeness(&name), name)).filter(|(score, _)| *score > NEAR);
+    let nearest = scored.max_by(|a, b| a.0.total_cmp(&b.0)).map(|(_, name)| name);
+    let shown: String = text.chars().take(128).collect();
+    let shown = shown.escape_debug();
+    let code = format!("unknown_{what}");
+    match nearest {
+        Some(nearest) => {
+            let detail = format!("There is no {what} \"{shown}\"; did you mean \"{nearest}\"?");
+            Problem::new(404, &code, detail).with("nearest", nearest)
+        }
+        None => Problem::new(404, &code, format!("There is no {what} \"{shown}\".")),
+    }
+}
+
+pub(crate) fn tenant(state: &State, caller: &Caller, text: &str) -> Result<TenantNo, Problem> {
+    let number = digits(text).map(TenantNo).or_else(|| state.tenant_named(text));
+    let found = number.filter(|number| state.tenant(*number).is_some() && caller.sees_tenant(*number));
+    found.ok_or_else(|| {
+        let visible = state.tenants().filter(|tenant| caller.sees_tenant(tenant.number));
+        not_found("tenant", text, visible.map(|tenant| tenant.name.as_str()))
+    })
+}
+
+/// The tenant a request speaks of: the one it names, or the caller's own.
+pub(crate) fn tenant_or_own(state: &State, caller: &Caller, text: Option<&str>) -> Result<TenantNo, Problem> {
+    match (text, caller.tenant) {
+        (Some(text), _) => tenant(state, caller, text),
+        (None, Some(own)) => Ok(own),
+        (None, None) => Err(codes::TENANT_NEEDED.problem("The token belongs to no tenant; name one in `tenant`.")),
+    }
+}
+
+pub(crate) fn project(state: &State, caller: &Caller, of: Option<TenantNo>, text: &str) -> Result<ProjectNo, Problem> {
+    let of = of.or(caller.tenant);
+    let by_name = || match of {
+        Some(tenant) => Ok(state.project_named(tenant, text)),
+        None => {
+            let mut named = state.projects().filter(|(_, project)| project.name.as_str() == text);
+            match (named.next(), named.next()) {
+                (Some(_), Some(_)) => {
+                    Err(codes::TENANT_NEEDED.problem(format!("More than one tenant has a project \"{text}\"; name the tenant.")))
+                }
+                (only, _) => Ok(only.map(|(number, _)| number)),
+            }
+        }
+    };
+    let number = match digits(text) {
+        Some(number) => Some(ProjectNo(number)),
+        None => by_name()?,
+    };
+    let visible = |number: ProjectNo| {
+        state.project(number).is_some_and(|project| {
+            of.is_none_or(|tenant| tenant == project.tenant) && caller.sees_project(project.tenant, number)
+        })
+    };
+    number.filter(|number| visible(*number)).ok_or_else(|| {
+        let names = state.projects().filter(|(number, _)| visible(*number));
+        not_found("project", text, names.map(|(_, project)| project.name.as_str()))
+    })
+}
+
+pub(crate) fn user(state: &State, caller: &Caller, of: Option<TenantNo>, text: &str) -> Result<UserNo, Problem> {
+    let of = of.or(caller.tenant);
+    let by_name = || match of {
+        Some(tenant) => Ok(state.user_named(tenant, text)),
+        None => {
+            let mut named = state.users().filter(|(_, user)| user.name.as_str() == text);
+            match (named.next(), named.next()) {
+                (Some(_), Some(_)) => {
+                    Err(codes::TENANT_NEEDED.problem(format!("More than one tenant has a user \"{text}\"; name the tenant.")))
+                }
+                (only, _) => Ok(only.map(|(number, _)| number)),
+            }
+        }
+    };
+    let number = match digits(text) {
+        Some(number) => Some(UserNo(number)),
+        None => by_name()?,
+    };
+    let visible = |number: UserNo| {
+        state
+            .user(number)
+            .is_some_and(|user| of.is_none_or(|tenant| tenant == user.tenant) && caller.sees_tenant(user.tenant))
+    };
+    number.filter(|number| visible(*number)).ok_or_else(|| {
+        let names = state.users().filter(|(number, _)| visible(*number));
+        not_found("user", text, names.map(|(_, user)| user.name.as_str()))
+    })
+}
+
+pub(crate) fn class(state: &State, text: &str) -> Result<ClassNo, Problem> {
+    let number = digits(text).and_then(|n| u16::try_from(n).ok()).map(ClassNo).or_else(|| state.class_named(text));
+    number
+        .filter(|number| state.class(*number).is_some())
+        .ok_or_else(|| not_found("class", text, state.classes().map(|(_, class)| class.name.as_str())))
+}
+
+pub(crate) fn pool(state: &State, text: &str) -> Result<PoolNo, Problem> {
+    let number = digits(text).map(PoolNo).or_else(|| state.pool_named(text));
+    number
+        .filter(|number| state.pool(*number).is_some())
+        .ok_or_else(|| not_found("pool", text, state.pools().map(|(_, pool)| pool.name.as_str())))
+}
+
+pub(crate) fn node(state: &State, caller: &Caller, text: &str) -> Result<NodeNo, Problem> {
+    let found = node_for_request(state, text).ok().filter(|number| caller.sees_node(*number));
+    found.ok_or_else(|| {
+        let visible = state.nodes().filter(|node| caller.sees_node(node.number));
+        not_found("node", text, visible.map(|node| node.name.as_str()))
+    })
+}
+
+/// A node that a request wants to be placed on. Node names are no secret; what is on them is.
+pub(crate) fn node_for_request(state: &State, text: &str) -> Result<NodeNo, Problem> {
+    let number = digits(text).map(NodeNo).or_else(|| state.node_named(text));
+    number.filter(|number| state.node(*number).is_some()).ok_or_else(|| not_found("node", text, std::iter::empty()))
+}
+
+pub(crate) fn quota(state: &State, caller: &Caller, text: &str) -> Result<QuotaNo, Problem> {
+    let number = digits(text).map(QuotaNo);
+    let visible = |number: &QuotaNo| {
+        let quota = state.quota(*number);
+        quota.is_some_and(|quota| sees_quota(caller, quota))
+    };
+    number.filter(visible).ok_or_else(|| not_found("quota", text, std::iter::empty()))
+}
+
+/// A project's member sees the quotas that can stand in its way: its own and the tenant's.
+pub(crate) fn sees_quota(caller: &Caller, quota: &leasehold_engine::Quota) -> bool {
+    let of_other_project = caller.project.is_some_and(|own| quota.scope.project.is_some_and(|project| project != own));
+    caller.sees_tenant(quota.scope.tenant) && !of_other_project
+}
+
+pub(crate) fn token(state: &State, caller: &Caller, text: &str) -> Result<TokenNo, Problem> {
+    let number = digits(text).map(TokenNo);
+    let visible = |number: &TokenNo| state.token(*number).is_some_and(|token| sees_token(caller, token));
+    number.filter(visible).ok_or_else(|| not_found("token", text, std::iter::empty()))
+}
+
+pub(crate) fn sees_token(caller: &Caller, token: &leasehold_engine::Token) -> bool {
+    match caller.tenant {
+        None => true,
+        Some(own) => token.scope.tenant == Some(own),
+    }
+}

@@ -1,0 +1,144 @@
+//! Refusals and denials in the words of the wire.
+
+use leasehold_api::{Problem, When, codes};
+use leasehold_cell::Reply;
+use leasehold_engine::{Refusal, State};
+use leasehold_model::body::Denied;
+use leasehold_model::{DenyCause, Measure, QuotaNo, Record, quantity};
+
+/// A refusal of the engine as a problem. Nothing was sealed.
+pub(crate) fn refused(refusal: &Refusal) -> Problem {
+    Problem::new(status_of(refusal), refusal.code(), sentence(&refusal.to_string()))
+}
+
+/// Sentences begin with a capital letter, whoever wrote them.
+fn sentence(text: &str) -> String {
+    let mut chars = text.chars();
+    let first = chars.next().map(|c| c.to_uppercase().to_string()).unwrap_or_default();
+    // Names of things keep their spelling: `lease-7` does not become `Lease-7`.
+    let named = text.split(' ').next().is_some_and(|word| word.contains('-') || word.contains('_'));
+    if named { text.to_owned() } else { first + chars.as_str() }
+}
+
+fn status_of(refusal: &Refusal) -> u16 {
+    match refusal {
+        Refusal::UnknownTenant { .. }
+        | Refusal::UnknownProject { .. }
+        | Refusal::UnknownUser { .. }
+        | Refusal::UnknownPool { .. }
+        | Refusal::UnknownNode { .. }
+        | Refusal::UnknownClass { .. }
+        | Refusal::UnknownQuota { .. }
+        | Refusal::UnknownToken { .. }
+        | Refusal::LeaseNotFound { .. }
+        | Refusal::WrongHolder { .. }
+        | Refusal::LeaseElsewhere { .. } => 404,
+        Refusal::BadIdempotencyKey { .. } => 400,
+        Refusal::TokenNotLive { .. } => 401,
+        Refusal::TooManyIdempotencyKeys { .. } => 429,
+        Refusal::IdempotencyMismatch { .. }
+        | Refusal::LeaseExpired { .. }
+        | Refusal::LeaseReleased { .. }
+        | Refusal::LeaseRevoked { .. }
+        | Refusal::LeaseRevoking { .. }
+        | Refusal::LeaseFenced { .. }
+        | Refusal::LeaseClosed { .. }
+        | Refusal::LeaseNotRevoking { .. }
+        | Refusal::LeaseNotTearingDown { .. }
+        | Refusal::LeaseNotFenced { .. }
+        | Refusal::LifetimeReached { .. }
+        | Refusal::BurstOver { .. }
+        | Refusal::NameTaken
+        | Refusal::TenantHasLeases { .. }
+        | Refusal::ProjectHasLeases { .. }
+        | Refusal::NodeHasLeases { .. }
+        | Refusal::PoolHasNodes { .. }
+        | Refusal::NodeTooSmall { .. }
+        | Refusal::ClassInUse { .. }
+        | Refusal::NodeAlready { .. }
+        | Refusal::ScopeFixed { .. }
+        | Refusal::TenantFixed
+        | Refusal::SameKey
+        | Refusal::TooManyQuotas { .. }
+        | Refusal::TooManyTokens { .. }
+        | Refusal::TokenExists
+        | Refusal::AgentAlreadyRunning { .. }
+        | Refusal::StaleGeneration { .. }
+        | Refusal::ConditionUnchanged { .. } => 409,
+        _ => 422,
+    }
+}
+
+/// A reply that carries no records.
+pub(crate) fn unanswered(reply: &Reply) -> Problem {
+    match reply {
+        Reply::Refused(refusal) => refused(refusal),
+        Reply::JournalFull => codes::JOURNAL_FULL.problem("The journal's disk has no room for more records; free some and try again. Reads go on."),
+        Reply::Busy => codes::BUSY.problem("Too many requests wait already; nothing was done. Try again."),
+        Reply::Stopped => codes::STOPPING.problem("The daemon is stopping; whether this was sealed is not known. Send it again with its idempotency key."),
+        Reply::Archived { sequence } => codes::ARCHIVED
+            .problem(format!("This was sealed before, as record {sequence}, in a segment that was moved away since."))
+            .with("sequence", *sequence),
+        Reply::Sealed { .. } | Reply::Repeated { .. } => unreachable!("a sealed reply is an answer"),
+    }
+}
+
+/// A denial: sealed, and answered again under its key. Says who, what, and the three numbers.
+pub(crate) fn denied(state: &State, record: &Record, denied: &Denied) -> Problem {
+    let tenant = record.identity.tenant.and_then(|tenant| state.tenant(tenant));
+    let tenant = tenant.map_or("?", |tenant| tenant.name.as_str());
+    let problem = match denied.cause {
+        DenyCause::Quota { quota, used, requested, limit } => codes::QUOTA_EXCEEDED
+            .problem(format!(
+                "Tenant \"{tenant}\" would exceed {} (used {used}, requested {requested}, limit {limit}).",
+                quota_words(state, quota)
+            ))
+            .with("tenant", tenant)
+            .with("quota_id", quota.0)
+            .with("used", used)
+            .with("requested", requested)
+            .with("limit", limit),
+        DenyCause::BurstOver { quota, ends_at } => codes::BURST_EXHAUSTED
+            .problem(format!(
+                "Tenant \"{tenant}\" is over the base of {} and its burst ends at {}; ask for less, or for less time.",
+                quota_words(state, quota),
+                When(ends_at)
+            ))
+            .with("tenant", tenant)
+            .with("quota_id", quota.0)
+            .with("burst_ends_at", When(ends_at).to_string()),
+        DenyCause::Capacity { class, requested, most_free } => {
+            let spec = state.class(class);
+            let name = spec.map_or("?", |spec| spec.name.as_str());
+            let units = |quanta| spec.map_or_else(String::new, |spec| quantity::display(quanta, spec));
+            codes::NO_CAPACITY
+                .problem(format!(
+                    "No node has room for {} of {name}; the most that is free on one is {}.",
+                    units(requested),
+                    units(most_free)
+                ))
+                .with("class", name)
+                .with("requested", requested.0)
+                .with("most_free", most_free.0)
+        }
+    };
+    problem.with("sequence", record.sequence)
+}
+
+/// What a quota is called when it stands in the way.
+fn quota_words(state: &State, number: QuotaNo) -> String {
+    let Some(quota) = state.quota(number) else { return format!("quota {}", number.0) };
+    let scope = &quota.scope;
+    let what = match quota.measure {
+        Measure::Quanta => match scope.class.and_then(|class| state.class(class)) {
+            Some(class) => format!("its quota of {}", class.name),
+            None => "its quota".to_owned(),
+        },
+        Measure::Leases => "max_leases".to_owned(),
+        Measure::Nodes => "max_nodes".to_owned(),
+    };
+    let project = scope.project.and_then(|project| state.project(project)).map(|p| format!(" for project \"{}\"", p.name));
+    let pool = scope.pool.and_then(|pool| state.pool(pool)).map(|p| format!(" in pool \"{}\"", p.name));
+    let priority = scope.priority.map(|priority| format!(" at {} priority", priority.word()));
+    [Some(what), project, pool, priority].into_iter().flatten().collect()
+}

@@ -1,0 +1,5 @@
+//! Proofs over the journal's tree, without hashing all of it for each.
+
+/// What is kept between proofs.
+#[derive(Default)]
+pub(crate) struct Proofs {}

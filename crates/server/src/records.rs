@@ -1,0 +1,111 @@
+//! Which records a caller may see, and how they are shown: for pages, for the live stream, for histories.
+
+use crate::access::Caller;
+use crate::app::App;
+use crate::history::{learn_leases, touched};
+use leasehold_api::{Problem, Role, codes};
+use leasehold_model::view::Directory;
+use leasehold_model::{Body, LeaseNo, NodeNo, RawRecord, Record, TenantNo};
+use serde_json::Value;
+
+/// What a reader wants to see, of what it may.
+#[derive(Clone, Debug)]
+pub(crate) struct Filter {
+    pub(crate) caller: Caller,
+    pub(crate) tenant: Option<TenantNo>,
+    /// A kind, or a family of kinds.
+    pub(crate) kind: Option<String>,
+    pub(crate) node: Option<NodeNo>,
+    pub(crate) lease: Option<LeaseNo>,
+}
+
+impl Filter {
+    /// What can be told from the record alone; the rest needs to know its leases.
+    fn may_take(&self, record: &Record) -> bool {
+        let of_kind = |wanted: &String| {
+            let word = record.body.word();
+            word == wanted || word.split_once('.').is_some_and(|(family, _)| family == wanted)
+        };
+        let of_caller = match self.caller.role {
+            Role::Operator | Role::Auditor => true,
+            Role::TenantAdmin | Role::ProjectMember => record.identity.tenant == self.caller.tenant,
+            Role::NodeAgent => true,
+            Role::AppOperator | Role::BillingAuthority => false,
+        };
+        of_caller
+            && self.tenant.is_none_or(|tenant| record.identity.tenant == Some(tenant))
+            && self.kind.as_ref().is_none_or(of_kind)
+    }
+
+    /// Whether a record, whose leases the directory knows, is shown.
+    fn takes(&self, directory: &Directory, record: &Record) -> bool {
+        let mut leases = Vec::new();
+        touched(&record.body, |lease| leases.push(lease));
+        let on = |node: NodeNo| {
+            let there = |lease: &LeaseNo| directory.holder(*lease).is_some_and(|(_, _, on)| on == node);
+            (!leases.is_empty() && leases.iter().all(there)) || node_of(&record.body) == Some(node)
+        };
+        let visible = match self.caller.role {
+            Role::ProjectMember => {
+                let own = self.caller.project;
+                let held = |lease: &LeaseNo| directory.holder(*lease).is_some_and(|(_, project, _)| project == own);
+                match &record.body {
+                    Body::Denied(_) => record.identity.project == own,
+                    _ => !leases.is_empty() && leases.iter().all(held),
+                }
+            }
+            Role::NodeAgent => self.caller.node.is_some_and(on),
+            _ => true,
+        };
+        visible && self.node.is_none_or(on) && self.lease.is_none_or(|lease| leases.contains(&lease))
+    }
+
+    /// Whether the leases of a record must be known to say if it is shown.
+    fn looks_at_leases(&self) -> bool {
+        self.node.is_some() || matches!(self.caller.role, Role::ProjectMember | Role::NodeAgent)
+    }
+
+    /// The record as JSON, if it is one to show.
+    pub(crate) fn show(
+        &self,
+        app: &App,
+        directory: &mut Directory,
+        raw: &RawRecord<'_>,
+    ) -> Result<Option<(Record, Value)>, Problem> {
+        let unreadable = |_| codes::INTERNAL.problem("A record of the journal cannot be read.");
+        let record = raw.decode().map_err(unreadable)?;
+        if !self.may_take(&record) {
+            return Ok(None);
+        }
+        if !self.looks_at_leases() && !self.takes(directory, &record) {
+            return Ok(None);
+        }
+        learn_leases(app, directory, &record)?;
+        if !self.takes(directory, &record) {
+            return Ok(None);
+        }
+        let shown = directory.show_known(raw, &raw.hash()).map_err(unreadable)?;
+        Ok(Some((record, shown)))
+    }
+
+    /// Whether a record that is shown anyway is one for this reader too.
+    pub(crate) fn takes_known(&self, directory: &Directory, record: &Record) -> bool {
+        self.may_take(record) && self.takes(directory, record)
+    }
+}
+
+/// The node that a record is about.
+fn node_of(body: &Body) -> Option<NodeNo> {
+    match body {
+        Body::NodePut(put) => Some(put.node),
+        Body::NodeDeleted(gone) => Some(gone.node),
+        Body::NodeDrained(drained) => Some(drained.node),
+        Body::NodeResumed(resumed) => Some(resumed.node),
+        Body::NodeLost(lost) => Some(lost.node),
+        Body::NodeReturned(returned) => Some(returned.node),
+        Body::NodeCondition(condition) => Some(condition.node),
+        Body::AgentRegistered(registered) => Some(registered.node),
+        Body::AgentDetached(detached) => Some(detached.node),
+        _ => None,
+    }
+}

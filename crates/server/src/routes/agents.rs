@@ -1,0 +1,127 @@
+//! What node agents say and hear.
+
+use super::capacity::{as_it_stands, capacity, find_node, labels};
+use crate::app::hex_id;
+use crate::context::{Answer, Context, json};
+use crate::problem::refused;
+use crate::show;
+use leasehold_api::{
+    AgentRegistered, Condition, DetachedAgent, Heartbeat, HeartbeatAnswer, Level, NodeWork, Problem, RegisterAgent, Ttl,
+    When, codes,
+};
+use leasehold_engine::command::{self, ReportCondition};
+use leasehold_engine::{Command, Lease, Refusal, RegisteredGeneration, State};
+use leasehold_model::{Body, NodeNo, quantity};
+
+fn node_name(state: &State, node: NodeNo) -> String {
+    state.node(node).map_or_else(String::new, |node| node.name.as_str().to_owned())
+}
+
+pub(super) async fn register_agent(context: Context) -> Answer {
+    let register: RegisterAgent = context.body()?;
+    let app = &context.app;
+    let node = find_node(&context)?;
+    let instance = hex_id(&register.instance)
+        .ok_or_else(|| codes::BAD_ID.problem("`instance` is not 32 hexadecimal digits.").with("field", "instance"))?;
+    let now = app.clock.wall();
+    let (put, old, timeout, registered) = app.now.read(|state| {
+        let old = as_it_stands(state, node)?;
+        let mut put = old.clone();
+        if let Some(written) = &register.capacity {
+            put.capacity = capacity(state, written)?;
+        }
+        if let Some(written) = &register.labels {
+            put.labels = labels(written)?;
+        }
+        let registered = state.node(node).and_then(|node| node.agent.as_ref()).map(|agent| agent.instance);
+        Ok::<_, Problem>((put, old, state.settings().node_timeout, registered))
+    })?;
+    let takeover = app.agents.is_silent(node, now, timeout);
+    let another = registered.is_some_and(|registered| registered != instance);
+    // What the node has is put first, so that an agent that is registered has said it; but not by one that is refused.
+    if put != old && (!another || takeover) {
+        app.seal(context.caller().identity(), Command::PutNode(put), None).await?;
+    }
+    let command = command::RegisterAgent { node, instance, takeover };
+    let sealed = context.seal(Command::RegisterAgent(command)).await?;
+    app.agents.heard_of(node, now);
+    app.cell.node_seen(node);
+    let Body::AgentRegistered(registered) = &sealed.first().body else { unreachable!("an agent was registered") };
+    let answer = app.now.read(|state| AgentRegistered {
+        sequence: sealed.sequence(),
+        node: node_name(state, node),
+        node_id: node.0,
+        generation: registered.generation,
+        node_timeout: Ttl(state.settings().node_timeout),
+        teardown_deadline: Ttl(state.settings().teardown_deadline),
+    });
+    json(200, &answer)
+}
+
+pub(super) async fn detach_agent(context: Context) -> Answer {
+    let node = find_node(&context)?;
+    let sealed = context.seal(Command::DetachAgent(node)).await?;
+    let node = context.app.now.read(|state| node_name(state, node));
+    json(200, &DetachedAgent { sequence: sealed.sequence(), node })
+}
+
+fn sealed_level(level: Level) -> leasehold_model::Level {
+    match level {
+        Level::Normal => leasehold_model::Level::Normal,
+        Level::High => leasehold_model::Level::High,
+        Level::Critical => leasehold_model::Level::Critical,
+    }
+}
+
+pub(super) async fn heartbeat(context: Context) -> Answer {
+    let beat: Heartbeat = context.body()?;
+    let app = &context.app;
+    let node = find_node(&context)?;
+    let known = app.now.read(|state| state.node(node).map(|node| (node.agent.clone(), node.condition.clone())));
+    let (agent, condition) = known.ok_or_else(|| show::gone_already("node"))?;
+    let registered = RegisteredGeneration(agent.map(|agent| agent.generation));
+    if registered.0 != Some(beat.generation) {
+        return Err(refused(&Refusal::StaleGeneration { node, generation: beat.generation, registered }));
+    }
+    let now = app.clock.wall();
+    app.agents.heard_of(node, now);
+    app.cell.node_seen(node);
+    if let Some(said) = beat.condition
+        && said != (Condition { load: show::level(condition.load), errors: show::level(condition.errors), throttled: condition.throttled })
+    {
+        let report = ReportCondition {
+            node,
+            generation: beat.generation,
+            load: sealed_level(said.load),
+            errors: sealed_level(said.errors),
+            throttled: said.throttled,
+        };
+        match app.seal(context.caller().identity(), Command::ReportCondition(report), context.key()?).await {
+            Err(problem) if problem.code == "condition_unchanged" => {}
+            sealed => drop(sealed?),
+        }
+    }
+    let answer = app.now.read(|state| {
+        let work = |lease: &&Lease| {
+            let class = state.class(lease.class);
+            NodeWork {
+                lease: app.lease_id(lease.number),
+                state: show::lease_state(lease.phase),
+                class: class.map_or_else(String::new, |class| class.name.as_str().to_owned()),
+                quantity: class.map_or_else(String::new, |class| quantity::display(lease.quanta, class)),
+                devices: show::devices(lease.devices),
+                teardown_by: lease.phase.is_tearing_down().then_some(When(lease.limit_at)),
+                expires_at: When(lease.expires_at),
+            }
+        };
+        let leases = state.leases_on(node);
+        let of = |take: &dyn Fn(&Lease) -> bool| leases.iter().filter(|lease| take(lease)).map(work).collect();
+        HeartbeatAnswer {
+            sequence: state.size(),
+            teardown: of(&|lease| lease.phase.is_tearing_down()),
+            held: of(&|lease| lease.phase.is_held()),
+            fenced: of(&|lease| !lease.phase.is_held() && !lease.phase.is_tearing_down()),
+        }
+    });
+    json(200, &answer)
+}

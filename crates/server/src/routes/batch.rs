@@ -1,0 +1,224 @@
+//! Many operations in one request. Each is let in, decided and answered on its own, in the order they stand in.
+
+use super::leases::{confirmation, no_lease, release, renewal, revocation, to_activity, to_request};
+use crate::access::Caller;
+use crate::answer;
+use crate::app::{App, Sealed, request};
+use crate::context::{Answer, Context, json_bytes, rate};
+use crate::metrics::CommandKind;
+use crate::reply::ask;
+use leasehold_api::{Batch, Operation, Problem, Role, codes, limits};
+use leasehold_engine::command::ReleaseOne;
+use leasehold_engine::{Command, Request, State};
+use leasehold_model::LeaseNo;
+use smallvec::smallvec;
+
+/// What an operation does, which is how its answer is written.
+#[derive(Clone, Copy)]
+enum Doing {
+    Request,
+    Renew,
+    Release,
+    Revoke,
+    Ready,
+    Report,
+    Confirm,
+    Unfence,
+}
+
+impl Doing {
+    /// Who may do it: the same as for the endpoint of its own.
+    fn is_for(self, role: Role) -> bool {
+        match self {
+            Self::Request | Self::Renew | Self::Release | Self::Ready | Self::Report => {
+                matches!(role, Role::Operator | Role::TenantAdmin | Role::ProjectMember)
+            }
+            Self::Revoke => matches!(role, Role::Operator | Role::TenantAdmin),
+            Self::Confirm => matches!(role, Role::Operator | Role::NodeAgent),
+            Self::Unfence => role == Role::Operator,
+        }
+    }
+}
+
+/// Operations translated in one hold of the view.
+const AT_ONCE: usize = 256;
+
+pub(super) async fn batch(context: Context) -> Answer {
+    let batch: Batch = context.body()?;
+    let operations = batch.operations;
+    if operations.len() > limits::BATCH_OPERATIONS_MAX {
+        let most = limits::BATCH_OPERATIONS_MAX;
+        let detail = format!("The batch has {} operations; at most {most} fit one.", operations.len());
+        return Err(codes::TOO_MANY_OPERATIONS.problem(detail).with("limit", most));
+    }
+    let (app, caller) = (&*context.app, context.caller());
+    rate(app, caller, u32::try_from(operations.len()).unwrap_or(u32::MAX))?;
+    let mut prepared: Vec<Result<(Doing, LeaseNo, CommandKind), Problem>> = Vec::with_capacity(operations.len());
+    let mut requests = Vec::with_capacity(operations.len());
+    for some in operations.chunks(AT_ONCE) {
+        app.now.read(|state| {
+            for operation in some {
+                prepared.push(prepare(app, state, caller, operation).map(|(doing, lease, request)| {
+                    let kind = CommandKind::of(&request.command);
+                    requests.push(request);
+                    (doing, lease, kind)
+                }));
+            }
+        });
+    }
+    let replies = ask(&app.cell, requests).await;
+    let mut replies = replies.into_iter();
+    let mut out = Vec::with_capacity(64 + operations.len() * 256);
+    out.extend_from_slice(b"{\"results\":[");
+    for (place, some) in prepared.chunks(AT_ONCE).enumerate() {
+        app.now.read(|state| {
+            for (within, prepared) in some.iter().enumerate() {
+                if place + within > 0 {
+                    out.push(b',');
+                }
+                let result = match prepared {
+                    Err(problem) => Err(problem.clone()),
+                    Ok((doing, lease, kind)) => {
+                        let reply = replies.next().expect("a reply for each request");
+                        app.metrics.replied(*kind, &reply);
+                        Sealed::from_reply(reply).and_then(|sealed| write(app, state, *doing, *lease, &sealed, &mut out))
+                    }
+                };
+                if let Err(problem) = result {
+                    write_problem(&problem, &mut out);
+                }
+            }
+        });
+    }
+    out.extend_from_slice(b"]}");
+    Ok(json_bytes(200, out))
+}
+
+fn prepare(
+    app: &App,
+    state: &State,
+    caller: &Caller,
+    operation: &Operation,
+) -> Result<(Doing, LeaseNo, Request), Problem> {
+    let mut doing = None;
+    let mut named = 0;
+    let mut name = |present: bool, what: Doing| {
+        if present {
+            named += 1;
+            doing = Some(what);
+        }
+    };
+    name(operation.request.is_some(), Doing::Request);
+    name(operation.renew.is_some(), Doing::Renew);
+    name(operation.release.is_some(), Doing::Release);
+    name(operation.revoke.is_some(), Doing::Revoke);
+    name(operation.ready.is_some(), Doing::Ready);
+    name(operation.activity.is_some(), Doing::Report);
+    name(operation.confirm_teardown.is_some(), Doing::Confirm);
+    name(operation.unfence.is_some(), Doing::Unfence);
+    let doing = match doing {
+        Some(doing) if named == 1 => doing,
+        _ => return Err(codes::BAD_OPERATION.problem("An operation names exactly one thing to do.")),
+    };
+    if !doing.is_for(caller.role) {
+        return Err(codes::ROLE_FORBIDS.problem(format!("A token of role {} may not do this.", caller.role)));
+    }
+    let key = operation.key.as_deref().map(str::as_bytes);
+    if let Some(asked) = &operation.request {
+        if operation.lease.is_some() {
+            return Err(codes::BAD_OPERATION.problem("A request names no lease: it asks for one."));
+        }
+        let (identity, command) = to_request(state, caller, asked)?;
+        return Ok((doing, LeaseNo(0), request(identity, command, key)?));
+    }
+    let text = operation.lease.as_deref();
+    let text = text.ok_or_else(|| codes::BAD_OPERATION.problem("The operation names no lease."))?;
+    let lease = app.lease_number(text).ok_or_else(|| no_lease(text))?;
+    let command = command(state, caller, lease, operation)?;
+    Ok((doing, lease, request(caller.identity(), command, key)?))
+}
+
+fn command(state: &State, caller: &Caller, lease: LeaseNo, operation: &Operation) -> Result<Command, Problem> {
+    if let Some(renew) = &operation.renew {
+        return renewal(lease, renew);
+    }
+    if let Some(body) = &operation.release {
+        return release(lease, body);
+    }
+    if let Some(revoke) = &operation.revoke {
+        return Ok(revocation(lease, revoke));
+    }
+    if let Some(report) = &operation.activity {
+        return Ok(Command::ReportActivity(smallvec![ReleaseOne { lease, activity: Some(to_activity(report)?) }]));
+    }
+    if let Some(fences) = &operation.confirm_teardown {
+        return confirmation(state, caller, lease, fences);
+    }
+    Ok(match operation.ready {
+        Some(_) => Command::Ready(smallvec![lease]),
+        None => Command::Unfence(smallvec![lease]),
+    })
+}
+
+fn write(
+    app: &App,
+    state: &State,
+    doing: Doing,
+    lease: LeaseNo,
+    sealed: &Sealed,
+    out: &mut Vec<u8>,
+) -> Result<(), Problem> {
+    let before = out.len();
+    let open = |out: &mut Vec<u8>, status: &str, word: &str| {
+        out.extend_from_slice(b"{\"status\":");
+        out.extend_from_slice(status.as_bytes());
+        out.extend_from_slice(b",\"");
+        out.extend_from_slice(word.as_bytes());
+        out.extend_from_slice(b"\":");
+    };
+    match doing {
+        Doing::Request => {
+            open(out, "201", "granted");
+            if let Err(problem) = answer::granted(app, state, sealed, out) {
+                out.truncate(before);
+                return Err(problem);
+            }
+        }
+        Doing::Renew => {
+            open(out, "200", "renewed");
+            answer::renewed(app, sealed, lease, out);
+        }
+        Doing::Release => {
+            open(out, "200", "released");
+            answer::released(app, sealed, lease, out);
+        }
+        Doing::Revoke => {
+            open(out, "200", "revoked");
+            answer::revoked(app, sealed, out);
+        }
+        Doing::Ready => {
+            open(out, "200", "ready");
+            answer::ready(app, sealed, lease, out);
+        }
+        Doing::Report => {
+            open(out, "200", "reported");
+            answer::plain(app, sealed, lease, out);
+        }
+        Doing::Confirm => {
+            open(out, "200", "confirmed");
+            answer::plain(app, sealed, lease, out);
+        }
+        Doing::Unfence => {
+            open(out, "200", "unfenced");
+            answer::plain(app, sealed, lease, out);
+        }
+    }
+    out.push(b'}');
+    Ok(())
+}
+
+fn write_problem(problem: &Problem, out: &mut Vec<u8>) {
+    out.extend_from_slice(format!("{{\"status\":{},\"problem\":", problem.status).as_bytes());
+    serde_json::to_writer(&mut *out, problem).expect("a problem can be written");
+    out.push(b'}');
+}

@@ -1,0 +1,322 @@
+//! Classes, pools and nodes.
+
+use super::page::page;
+use super::tenancy::changed;
+use crate::context::{Answer, Context, json};
+use crate::{names, show};
+use leasehold_api::{
+    ClassChange, ClassList, ClassPut, Kind, LoseNode, NewClass, NewNode, NewPool, NodeChange, NodeList, NodePut,
+    PoolChange, PoolList, PoolPut, Problem, Quantity, SpansByPriority, Strategy, Teardown, codes,
+};
+use leasehold_engine::command::{self, PutClass, PutNode, PutPool};
+use leasehold_engine::{Command, State};
+use leasehold_model::body::PerPriority;
+use leasehold_model::{
+    Body, ClassNo, ClassSpec, Name, NodeNo, PoolNo, Quanta, ResourceKind, Span, TeardownMode, quantity,
+};
+use std::collections::BTreeMap;
+
+pub(super) fn sealed_kind(kind: Kind) -> ResourceKind {
+    match kind {
+        Kind::Gpu => ResourceKind::Gpu,
+        Kind::Cpu => ResourceKind::Cpu,
+        Kind::Mem => ResourceKind::Mem,
+        Kind::Block => ResourceKind::Block,
+        Kind::Net => ResourceKind::Net,
+    }
+}
+
+/// How many pieces a unit has where nobody says: whole GPUs, millicores, MiB, GiB, Mb/s.
+fn quanta_per_unit(kind: Kind) -> u64 {
+    match kind {
+        Kind::Gpu | Kind::Block => 1,
+        Kind::Cpu | Kind::Net => 1000,
+        Kind::Mem => 1024,
+    }
+}
+
+pub(super) async fn list_classes(context: Context) -> Answer {
+    let listed = context.app.now.read(|state| {
+        page(&context, state.classes().filter_map(|(number, _)| Some((u64::from(number.0), show::class(state, number)?))))
+    });
+    let (classes, next_cursor) = listed?;
+    json(200, &ClassList { classes, next_cursor })
+}
+
+pub(super) async fn show_class(context: Context) -> Answer {
+    let found = context.app.now.read(|state| {
+        let number = names::class(state, context.subject())?;
+        show::class(state, number).ok_or_else(|| show::gone_already("class"))
+    });
+    json(200, &found?)
+}
+
+async fn put_class(context: &Context, status: u16, class: Option<ClassNo>, spec: ClassSpec) -> Answer {
+    let sealed = context.seal(Command::PutClass(PutClass { class, spec })).await?;
+    let Body::ClassPut(put) = &sealed.first().body else { unreachable!("a class was put") };
+    let class = context.app.now.read(|state| show::class(state, put.class));
+    json(status, &ClassPut { sequence: sealed.sequence(), class: class.ok_or_else(|| show::gone_already("class"))? })
+}
+
+pub(super) async fn create_class(context: Context) -> Answer {
+    let new: NewClass = context.body()?;
+    let spec = ClassSpec {
+        name: names::name("name", &new.name)?,
+        kind: sealed_kind(new.kind),
+        tier: names::optional_name("tier", new.tier.as_deref())?,
+        quanta_per_unit: new.quanta_per_unit.unwrap_or_else(|| quanta_per_unit(new.kind)),
+        premium: new.premium,
+    };
+    put_class(&context, 201, None, spec).await
+}
+
+pub(super) async fn change_class(context: Context) -> Answer {
+    let change: ClassChange = context.body()?;
+    let (number, old) = context.app.now.read(|state| {
+        let number = names::class(state, context.subject())?;
+        Ok::<_, Problem>((number, state.class(number).cloned().ok_or_else(|| show::gone_already("class"))?))
+    })?;
+    let spec = ClassSpec {
+        name: names::optional_name("name", change.name.as_deref())?.unwrap_or(old.name),
+        kind: change.kind.map_or(old.kind, sealed_kind),
+        tier: change.tier.try_map(|tier| names::name("tier", &tier))?.over(old.tier),
+        quanta_per_unit: change.quanta_per_unit.unwrap_or(old.quanta_per_unit),
+        premium: change.premium.unwrap_or(old.premium),
+    };
+    put_class(&context, 200, Some(number), spec).await
+}
+
+fn sealed_strategy(strategy: Strategy) -> leasehold_model::Strategy {
+    match strategy {
+        Strategy::Spread => leasehold_model::Strategy::Spread,
+        Strategy::BinPack => leasehold_model::Strategy::BinPack,
+    }
+}
+
+fn sealed_spans(spans: SpansByPriority) -> PerPriority {
+    PerPriority([spans.scavenger, spans.standard, spans.guaranteed].map(|span| span.map(|span| span.0)))
+}
+
+pub(super) async fn list_pools(context: Context) -> Answer {
+    let listed = context.app.now.read(|state| {
+        page(&context, state.pools().filter_map(|(number, _)| Some((u64::from(number.0), show::pool(state, number)?))))
+    });
+    let (pools, next_cursor) = listed?;
+    json(200, &PoolList { pools, next_cursor })
+}
+
+pub(super) async fn show_pool(context: Context) -> Answer {
+    let found = context.app.now.read(|state| {
+        let number = names::pool(state, context.subject())?;
+        show::pool(state, number).ok_or_else(|| show::gone_already("pool"))
+    });
+    json(200, &found?)
+}
+
+async fn put_pool(context: &Context, status: u16, put: PutPool) -> Answer {
+    let sealed = context.seal(Command::PutPool(put)).await?;
+    let Body::PoolPut(put) = &sealed.first().body else { unreachable!("a pool was put") };
+    let pool = context.app.now.read(|state| show::pool(state, put.pool));
+    json(status, &PoolPut { sequence: sealed.sequence(), pool: pool.ok_or_else(|| show::gone_already("pool"))? })
+}
+
+pub(super) async fn create_pool(context: Context) -> Answer {
+    let new: NewPool = context.body()?;
+    let put = PutPool {
+        pool: None,
+        name: names::name("name", &new.name)?,
+        strategy: sealed_strategy(new.strategy.unwrap_or(Strategy::Spread)),
+        ttl_max: sealed_spans(new.ttl_max.unwrap_or_default()),
+        lifetime_max: sealed_spans(new.lifetime_max.unwrap_or_default()),
+        grace: new.grace.map(|grace| grace.0),
+    };
+    put_pool(&context, 201, put).await
+}
+
+pub(super) async fn change_pool(context: Context) -> Answer {
+    let change: PoolChange = context.body()?;
+    let name = names::optional_name("name", change.name.as_deref())?;
+    let put = context.app.now.read(|state| {
+        let number = names::pool(state, context.subject())?;
+        let old = state.pool(number).ok_or_else(|| show::gone_already("pool"))?;
+        Ok::<_, Problem>(PutPool {
+            pool: Some(number),
+            name: name.unwrap_or_else(|| old.name.clone()),
+            strategy: change.strategy.map_or(old.strategy, sealed_strategy),
+            ttl_max: per_priority(&change.ttl_max, old.ttl_max),
+            lifetime_max: per_priority(&change.lifetime_max, old.lifetime_max),
+            grace: change.grace.clone().over(old.grace.map(leasehold_api::Ttl)).map(|grace| grace.0),
+        })
+    })?;
+    put_pool(&context, 200, put).await
+}
+
+fn per_priority(change: &leasehold_api::Patch<SpansByPriority>, old: PerPriority) -> PerPriority {
+    match change {
+        leasehold_api::Patch::Keep => old,
+        leasehold_api::Patch::Clear => PerPriority::default(),
+        leasehold_api::Patch::Set(spans) => sealed_spans(*spans),
+    }
+}
+
+pub(super) async fn delete_pool(context: Context) -> Answer {
+    let pool = context.app.now.read(|state| names::pool(state, context.subject()));
+    changed(&context, pool.map(Command::DeletePool)).await
+}
+
+pub(super) async fn list_nodes(context: Context) -> Answer {
+    let caller = context.caller();
+    let listed = context.app.now.read(|state| {
+        let pool = context.query("pool").map(|text| names::pool(state, text)).transpose()?;
+        let visible = state.nodes().filter(|node| {
+            pool.is_none_or(|pool| pool == node.pool) && caller.sees_node(node.number)
+        });
+        page(&context, visible.map(|node| (u64::from(node.number.0), show::node(state, node))))
+    });
+    let (nodes, next_cursor) = listed?;
+    json(200, &NodeList { nodes, next_cursor })
+}
+
+pub(super) fn find_node(context: &Context) -> Result<NodeNo, Problem> {
+    context.app.now.read(|state| names::node(state, context.caller(), context.subject()))
+}
+
+pub(super) async fn show_node(context: Context) -> Answer {
+    let number = find_node(&context)?;
+    let node = context.app.now.read(|state| state.node(number).map(|node| show::node(state, node)));
+    json(200, &node.ok_or_else(|| show::gone_already("node"))?)
+}
+
+/// How much of each class a node has, as it was written.
+pub(super) fn capacity(state: &State, written: &BTreeMap<String, Quantity>) -> Result<Vec<(ClassNo, Quanta)>, Problem> {
+    let mut capacity = Vec::with_capacity(written.len());
+    for (class, text) in written {
+        let number = names::class(state, class)?;
+        capacity.push((number, quanta(state, number, text)?));
+    }
+    capacity.sort_by_key(|(class, _)| *class);
+    Ok(capacity)
+}
+
+pub(super) fn quanta(state: &State, class: ClassNo, text: &Quantity) -> Result<Quanta, Problem> {
+    let spec = state.class(class).expect("the class was found in this state");
+    quantity::parse(&text.0, spec)
+        .map_err(|why| codes::BAD_QUANTITY.problem(format!("The quantity of {}: {why}.", spec.name)).with("class", spec.name.as_str()))
+}
+
+pub(super) fn labels(written: &BTreeMap<String, String>) -> Result<Vec<(Name, Name)>, Problem> {
+    written.iter().map(|(key, value)| Ok((names::name("label", key)?, names::name("label", value)?))).collect()
+}
+
+fn sealed_teardown(teardown: Teardown) -> TeardownMode {
+    match teardown {
+        Teardown::Confirmed => TeardownMode::Confirmed,
+        Teardown::Immediate => TeardownMode::Immediate,
+    }
+}
+
+pub(super) fn node_put(context: &Context, status: u16, sequence: u64, node: NodeNo) -> Answer {
+    let node = context.app.now.read(|state| state.node(node).map(|node| show::node(state, node)));
+    json(status, &NodePut { sequence, node: node.ok_or_else(|| show::gone_already("node"))? })
+}
+
+pub(super) async fn create_node(context: Context) -> Answer {
+    let new: NewNode = context.body()?;
+    let put = context.app.now.read(|state| {
+        Ok::<_, Problem>(PutNode {
+            node: None,
+            name: names::name("name", &new.name)?,
+            pool: names::pool(state, &new.pool)?,
+            rack: names::optional_name("rack", new.rack.as_deref())?,
+            zone: names::optional_name("zone", new.zone.as_deref())?,
+            labels: labels(&new.labels)?,
+            teardown: sealed_teardown(new.teardown.unwrap_or(Teardown::Confirmed)),
+            capacity: capacity(state, &new.capacity)?,
+        })
+    })?;
+    let sealed = context.seal(Command::PutNode(put)).await?;
+    let Body::NodePut(put) = &sealed.first().body else { unreachable!("a node was put") };
+    node_put(&context, 201, sealed.sequence(), put.node)
+}
+
+/// The command that would put a node as it stands.
+pub(super) fn as_it_stands(state: &State, number: NodeNo) -> Result<PutNode, Problem> {
+    let old = state.node(number).ok_or_else(|| show::gone_already("node"))?;
+    Ok(PutNode {
+        node: Some(number),
+        name: old.name.clone(),
+        pool: old.pool,
+        rack: old.rack.clone(),
+        zone: old.zone.clone(),
+        labels: old.labels.clone(),
+        teardown: old.teardown,
+        capacity: old.classes.iter().map(|class| (class.class, Quanta(class.capacity))).collect(),
+    })
+}
+
+pub(super) async fn change_node(context: Context) -> Answer {
+    let change: NodeChange = context.body()?;
+    let number = find_node(&context)?;
+    let put = context.app.now.read(|state| {
+        let mut put = as_it_stands(state, number)?;
+        if let Some(name) = &change.name {
+            put.name = names::name("name", name)?;
+        }
+        if let Some(pool) = &change.pool {
+            put.pool = names::pool(state, pool)?;
+        }
+        put.rack = change.rack.clone().try_map(|rack| names::name("rack", &rack))?.over(put.rack);
+        put.zone = change.zone.clone().try_map(|zone| names::name("zone", &zone))?.over(put.zone);
+        if let Some(written) = &change.labels {
+            put.labels = labels(written)?;
+        }
+        put.teardown = change.teardown.map_or(put.teardown, sealed_teardown);
+        if let Some(written) = &change.capacity {
+            put.capacity = capacity(state, written)?;
+        }
+        Ok::<_, Problem>(put)
+    })?;
+    let sealed = context.seal(Command::PutNode(put)).await?;
+    node_put(&context, 200, sealed.sequence(), number)
+}
+
+pub(super) async fn delete_node(context: Context) -> Answer {
+    let node = find_node(&context);
+    changed(&context, node.map(Command::DeleteNode)).await
+}
+
+async fn node_command(context: Context, command: impl FnOnce(NodeNo) -> Command) -> Answer {
+    let node = find_node(&context)?;
+    let sealed = context.seal(command(node)).await?;
+    node_put(&context, 200, sealed.sequence(), node)
+}
+
+pub(super) async fn drain_node(context: Context) -> Answer {
+    node_command(context, Command::DrainNode).await
+}
+
+pub(super) async fn resume_node(context: Context) -> Answer {
+    node_command(context, Command::ResumeNode).await
+}
+
+pub(super) async fn return_node(context: Context) -> Answer {
+    node_command(context, Command::ReturnNode).await
+}
+
+pub(super) async fn lose_node(context: Context) -> Answer {
+    let lose: LoseNode = context.body()?;
+    // The daemon's clock may lie a little behind the last stamp; "now" is not in the future of either.
+    let now = context.app.now.read(State::last_stamp);
+    let last_seen = lose.last_seen.map_or(now, |when| when.0);
+    node_command(context, |node| Command::LoseNode(command::LoseNode { node, last_seen })).await
+}
+
+/// A length of time, for settings.
+pub(super) fn span(ttl: Option<leasehold_api::Ttl>, old: Span) -> Span {
+    ttl.map_or(old, |ttl| ttl.0)
+}
+
+/// A pool that a quota or a request names.
+pub(super) fn optional_pool(state: &State, text: Option<&str>) -> Result<Option<PoolNo>, Problem> {
+    text.map(|text| names::pool(state, text)).transpose()
+}

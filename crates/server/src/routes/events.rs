@@ -1,0 +1,170 @@
+//! Server-sent events: records after a sequence, then as they become durable.
+
+use crate::app::App;
+use crate::context::{Answer, Context};
+use crate::history::scan;
+use crate::live::{Event, Listening};
+use crate::records::Filter;
+use crate::names;
+use axum::body::Body;
+use axum::http::header::{CACHE_CONTROL, CONTENT_TYPE};
+use axum::http::{HeaderValue, Response};
+use bytes::{Bytes, BytesMut};
+use leasehold_api::{Problem, codes, limits};
+use std::convert::Infallible;
+use std::ops::ControlFlow;
+use std::sync::Arc;
+use std::time::Duration;
+
+/// A comment is sent after this much silence, so that a dead connection is noticed.
+const KEEP_ALIVE: Duration = Duration::from_secs(15);
+/// Events in one piece of catching up.
+const CAUGHT_UP_AT_ONCE: usize = 256;
+
+pub(super) fn filter(context: &Context) -> Result<Filter, Problem> {
+    let (app, caller) = (&context.app, context.caller());
+    let lease = match context.query("lease") {
+        None => None,
+        Some(text) => Some(app.lease_number(text).ok_or_else(|| super::leases::no_lease(text))?),
+    };
+    let (tenant, node) = app.now.read(|state| {
+        let tenant = context.query("tenant").map(|text| names::tenant(state, caller, text)).transpose()?;
+        let node = context.query("node").map(|text| names::node_for_request(state, text)).transpose()?;
+        Ok::<_, Problem>((tenant, node))
+    })?;
+    let kind = context.query("kind").map(str::to_owned);
+    if let Some(kind) = &kind {
+        let known = leasehold_model::Body::KINDS.iter().map(|(_, word)| *word);
+        if !known.clone().any(|word| word == kind || word.split_once('.').is_some_and(|(family, _)| family == kind)) {
+            return Err(names::not_found("kind", kind, known));
+        }
+    }
+    Ok(Filter { caller: caller.clone(), tenant, kind, node, lease })
+}
+
+struct Reader {
+    app: Arc<App>,
+    listening: Listening,
+    /// The next sequence that has not been looked at.
+    next: u64,
+    catching_up: bool,
+    greeted: bool,
+}
+
+pub(super) async fn events(context: Context) -> Answer {
+    let filter = filter(&context)?;
+    let last_seen = match context.headers.get("last-event-id") {
+        None => context.number("after")?,
+        Some(id) => {
+            let number = id.to_str().ok().and_then(|text| text.parse::<u64>().ok());
+            Some(number.ok_or_else(|| codes::BAD_REQUEST.problem("Last-Event-ID is not the id of an event."))?)
+        }
+    };
+    let listening = context.app.live.listen(filter)?;
+    let head = context.app.journal.head().size;
+    let next = last_seen.map_or(head, |seen| seen.saturating_add(1).min(head));
+    let app = context.app.clone();
+    let reader = Reader { app, listening, next, catching_up: last_seen.is_some(), greeted: false };
+    let stream = futures_util::stream::unfold(reader, |mut reader| async move {
+        let piece = reader.next_piece().await?;
+        Some((Ok::<Bytes, Infallible>(piece), reader))
+    });
+    let mut response = Response::new(Body::from_stream(stream));
+    response.headers_mut().insert(CONTENT_TYPE, HeaderValue::from_static("text/event-stream"));
+    response.headers_mut().insert(CACHE_CONTROL, HeaderValue::from_static("no-store"));
+    Ok(response)
+}
+
+impl Reader {
+    /// What to send next; `None` ends the stream.
+    async fn next_piece(&mut self) -> Option<Bytes> {
+        if !self.greeted {
+            // The headers go out at once, and the reader knows that it is connected.
+            self.greeted = true;
+            return Some(Bytes::from_static(b": leasehold\nretry: 1000\n\n"));
+        }
+        loop {
+            if self.app.live.is_stopping() || !self.is_still_let_in() {
+                return None;
+            }
+            if self.catching_up {
+                let piece = self.catch_up().await?;
+                if !piece.is_empty() {
+                    return Some(piece);
+                }
+                continue;
+            }
+            match self.listening.stream.take() {
+                None => self.catching_up = true,
+                Some(events) => {
+                    let fresh: Vec<Event> = events.into_iter().filter(|event| event.sequence >= self.next).collect();
+                    if let Some(last) = fresh.last() {
+                        self.next = last.sequence + 1;
+                        return Some(together(fresh));
+                    }
+                    let woken = tokio::time::timeout(KEEP_ALIVE, self.listening.stream.woken.notified()).await;
+                    if woken.is_err() {
+                        return Some(Bytes::from_static(b": still here\n\n"));
+                    }
+                }
+            }
+        }
+    }
+
+    /// A token that was revoked or has expired ends its streams.
+    fn is_still_let_in(&self) -> bool {
+        let now = self.app.clock.wall();
+        let token = self.listening.stream.filter.caller.token;
+        self.app.now.read(|state| state.token(token).is_some_and(|token| token.is_live(state, now)))
+    }
+
+    /// Reads a stretch of the journal; empty if nothing in it was wanted.
+    async fn catch_up(&mut self) -> Option<Bytes> {
+        let (filter, from) = (self.listening.stream.filter.clone(), self.next);
+        let read = scan(&self.app, move |app| stretch(app, &filter, from, CAUGHT_UP_AT_ONCE)).await;
+        match read {
+            Ok((events, next, at_head)) => {
+                self.next = next;
+                self.catching_up = !at_head;
+                Some(together(events))
+            }
+            Err(problem) => {
+                tracing::warn!(%problem, "an event stream cannot go on");
+                None
+            }
+        }
+    }
+}
+
+fn together(mut events: Vec<Event>) -> Bytes {
+    if events.len() == 1 {
+        return events.remove(0).text;
+    }
+    let mut all = BytesMut::with_capacity(events.iter().map(|event| event.text.len()).sum());
+    events.iter().for_each(|event| all.extend_from_slice(&event.text));
+    all.freeze()
+}
+
+/// The wanted events from `from` on, where to go on, and whether that is the end of what is durable.
+fn stretch(app: &App, filter: &Filter, from: u64, events_max: usize) -> Result<(Vec<Event>, u64, bool), Problem> {
+    let mut directory = app.live.names();
+    let (mut events, mut next, mut failed, mut at_head) = (Vec::new(), from, None, true);
+    let scanned = app.journal.scan(from, &mut |sequence, raw| {
+        if events.len() >= events_max || sequence - from >= limits::RECORDS_SCANNED_MAX {
+            at_head = false;
+            return ControlFlow::Break(());
+        }
+        match filter.show(app, &mut directory, &raw) {
+            Ok(Some((record, shown))) => events.push(Event::new(sequence, record.body.word(), &shown)),
+            Ok(None) => {}
+            Err(problem) => {
+                failed = Some(problem);
+                return ControlFlow::Break(());
+            }
+        }
+        next = sequence + 1;
+        ControlFlow::Continue(())
+    });
+    scanned.map_err(|error| crate::history::unreadable(&error))?;
+    failed.map_or(Ok((events, next, at_head)), Err)
+}

@@ -1,0 +1,329 @@
+//! Leases, one at a time: request, renew, release, revoke, and what is known of them.
+
+use super::capacity::{find_node, optional_pool, quanta};
+use crate::access::{Caller, visible_lease};
+use crate::answer;
+use crate::app::{App, Sealed, hex_id};
+use crate::context::{Answer, Context, cursor_after, json, json_bytes};
+use crate::history::{Closed, find_grant};
+use crate::{names, show};
+use leasehold_api::{
+    Activity, ConfirmTeardowns, Fences, History, LeaseList, LeaseState, Priority, Problem, Release, Renew, RequestLease,
+    Revoke, RevokeReason, TeardownsConfirmed, codes, limits,
+};
+use leasehold_engine::command::{self, ReleaseOne, RenewOne};
+use leasehold_engine::{Command, Lease, State};
+use leasehold_model::body::Asks;
+use leasehold_model::{Identity, LeaseNo, Reason, ResourceKind, Span};
+use smallvec::smallvec;
+
+pub(crate) fn priority(priority: Priority) -> leasehold_model::Priority {
+    match priority {
+        Priority::Scavenger => leasehold_model::Priority::Scavenger,
+        Priority::Standard => leasehold_model::Priority::Standard,
+        Priority::Guaranteed => leasehold_model::Priority::Guaranteed,
+    }
+}
+
+pub(super) fn no_lease(text: &str) -> Problem {
+    let shown: String = text.chars().take(64).collect();
+    Problem::new(404, "lease_not_found", format!("There is no lease \"{}\" here.", shown.escape_debug()))
+}
+
+/// A request as the engine takes it, and on whose behalf.
+pub(super) fn to_request(state: &State, caller: &Caller, asked: &RequestLease) -> Result<(Identity, Command), Problem> {
+    let mut identity = caller.identity();
+    let tenant = names::tenant_or_own(state, caller, asked.tenant.as_deref())?;
+    identity.tenant = Some(tenant);
+    if let Some(text) = &asked.project {
+        identity.project = Some(names::project(state, caller, Some(tenant), text)?);
+    }
+    if let Some(text) = &asked.user {
+        let user = names::user(state, caller, Some(tenant), text)?;
+        // A token that speaks for a user speaks for nobody else.
+        if caller.user.is_some_and(|own| own != user) {
+            return Err(names::not_found("user", text, std::iter::empty()));
+        }
+        identity.user = Some(user);
+    }
+    identity.workload = names::optional_name("workload", asked.workload.as_deref())?;
+    let mut asks = Asks::new();
+    for ask in &asked.asks {
+        let class = names::class(state, &ask.class)?;
+        asks.push((class, quanta(state, class, &ask.quantity)?));
+    }
+    let correlation = match &asked.correlation_id {
+        None => None,
+        Some(text) => Some(hex_id(text).ok_or_else(|| {
+            codes::BAD_ID.problem("`correlation_id` is not 32 hexadecimal digits.").with("field", "correlation_id")
+        })?),
+    };
+    let request = command::RequestLease {
+        pool: optional_pool(state, asked.pool.as_deref())?,
+        node: asked.node.as_deref().map(|text| names::node_for_request(state, text)).transpose()?,
+        asks,
+        ttl: asked.ttl.0,
+        priority: priority(asked.priority.unwrap_or_default()),
+        sensitive: asked.sensitive,
+        control_plane: false,
+        correlation,
+        allocation: None,
+        app_instance: None,
+        attachment: None,
+        source_project: None,
+        hcl_entry: names::optional_name("hcl_entry", asked.hcl_entry.as_deref())?,
+        dra_claim_id: names::optional_name("dra_claim_id", asked.dra_claim_id.as_deref())?,
+    };
+    Ok((identity, Command::Request(request)))
+}
+
+pub(super) async fn request_lease(context: Context) -> Answer {
+    let asked: RequestLease = context.body()?;
+    let (identity, command) = context.app.now.read(|state| to_request(state, context.caller(), &asked))?;
+    let sealed = context.app.seal(identity, command, context.key()?).await?;
+    let mut out = Vec::with_capacity(512);
+    match context.app.now.read(|state| answer::granted(&context.app, state, &sealed, &mut out)) {
+        Ok(()) => Ok(json_bytes(201, out)),
+        Err(problem) => Err(problem),
+    }
+}
+
+/// The lease that the path names.
+fn subject(context: &Context) -> Result<LeaseNo, Problem> {
+    context.app.lease_number(context.subject()).ok_or_else(|| no_lease(context.subject()))
+}
+
+/// An activity report as the engine takes it.
+pub(super) fn to_activity(report: &Activity) -> Result<leasehold_model::Activity, Problem> {
+    let digits = !report.busy_quantum_ns.is_empty() && report.busy_quantum_ns.bytes().all(|b| b.is_ascii_digit());
+    let busy = report.busy_quantum_ns.parse::<u128>().ok().filter(|_| digits);
+    let bad = |what: &str| codes::BAD_BODY.problem(what).with("field", "activity");
+    let busy = busy.ok_or_else(|| bad("`busy_quantum_ns` is a string of digits."))?;
+    let mut waiting = [Span::ZERO; 5];
+    for (kind, span) in &report.waiting {
+        let place = ResourceKind::ALL.iter().position(|known| known.word() == kind);
+        let place = place.ok_or_else(|| bad("`waiting` has the kinds gpu, cpu, mem, block and net."))?;
+        waiting[place] = span.0;
+    }
+    Ok(leasehold_model::Activity { covered: report.covered.0, busy, active: report.active.0, waiting })
+}
+
+pub(super) fn renewal(lease: LeaseNo, renew: &Renew) -> Result<Command, Problem> {
+    let activity = renew.activity.as_ref().map(to_activity).transpose()?;
+    Ok(Command::Renew(smallvec![RenewOne { lease, ttl: renew.ttl.0, activity }]))
+}
+
+pub(super) fn release(lease: LeaseNo, release: &Release) -> Result<Command, Problem> {
+    let activity = release.activity.as_ref().map(to_activity).transpose()?;
+    Ok(Command::Release(smallvec![ReleaseOne { lease, activity }]))
+}
+
+pub(super) fn revocation(lease: LeaseNo, revoke: &Revoke) -> Command {
+    let reason = match revoke.reason.unwrap_or_default() {
+        RevokeReason::Operator => Reason::Operator,
+        RevokeReason::Policy => Reason::Policy,
+        RevokeReason::Budget => Reason::Budget,
+        RevokeReason::DuplicateHolder => Reason::DuplicateHolder,
+    };
+    Command::Revoke(command::Revoke { leases: smallvec![lease], reason, grace: revoke.grace.map(|grace| grace.0) })
+}
+
+/// Seals a command on the path's lease and writes the answer with `write`.
+async fn on_lease(
+    context: &Context,
+    command: Command,
+    write: impl FnOnce(&App, &Sealed, LeaseNo, &mut Vec<u8>),
+) -> Answer {
+    let lease = subject(context)?;
+    let sealed = context.seal(command).await?;
+    let mut out = Vec::with_capacity(192);
+    write(&context.app, &sealed, lease, &mut out);
+    Ok(json_bytes(200, out))
+}
+
+pub(super) async fn renew_lease(context: Context) -> Answer {
+    let renew: Renew = context.body()?;
+    let command = renewal(subject(&context)?, &renew)?;
+    on_lease(&context, command, answer::renewed).await
+}
+
+pub(super) async fn release_lease(context: Context) -> Answer {
+    let body: Release = context.body()?;
+    let command = release(subject(&context)?, &body)?;
+    on_lease(&context, command, answer::released).await
+}
+
+pub(super) async fn revoke_lease(context: Context) -> Answer {
+    let revoke: Revoke = context.body()?;
+    let command = revocation(subject(&context)?, &revoke);
+    on_lease(&context, command, |app, sealed, _, out| answer::revoked(app, sealed, out)).await
+}
+
+pub(super) async fn lease_ready(context: Context) -> Answer {
+    let command = Command::Ready(smallvec![subject(&context)?]);
+    on_lease(&context, command, answer::ready).await
+}
+
+pub(super) async fn report_activity(context: Context) -> Answer {
+    let report: Activity = context.body()?;
+    let activity = Some(to_activity(&report)?);
+    let command = Command::ReportActivity(smallvec![ReleaseOne { lease: subject(&context)?, activity }]);
+    on_lease(&context, command, answer::plain).await
+}
+
+pub(super) async fn unfence_lease(context: Context) -> Answer {
+    let command = Command::Unfence(smallvec![subject(&context)?]);
+    on_lease(&context, command, answer::plain).await
+}
+
+/// The confirmation of one lease, by the agent of the node it is on or by an operator.
+pub(super) fn confirmation(
+    state: &State,
+    caller: &Caller,
+    lease: LeaseNo,
+    fences: &Fences,
+) -> Result<Command, Problem> {
+    let node = visible_lease(state, caller, lease).map(|lease| lease.node);
+    let node = node.ok_or_else(|| no_lease(&lease.to_string()))?;
+    let leases = smallvec![lease];
+    Ok(Command::ConfirmTeardown(command::ConfirmTeardown { node, leases, generation: fences.generation }))
+}
+
+pub(super) async fn confirm_teardown(context: Context) -> Answer {
+    let fences: Fences = context.body()?;
+    let lease = subject(&context)?;
+    let command = context.app.now.read(|state| confirmation(state, context.caller(), lease, &fences))?;
+    on_lease(&context, command, answer::plain).await
+}
+
+pub(super) async fn confirm_teardowns(context: Context) -> Answer {
+    let confirm: ConfirmTeardowns = context.body()?;
+    let node = find_node(&context)?;
+    let mut refused = std::collections::BTreeMap::new();
+    let mut leases = command::LeaseList::new();
+    for text in &confirm.leases {
+        match context.app.lease_number(text) {
+            Some(lease) => leases.push(lease),
+            None => {
+                refused.insert(text.clone(), no_lease(text));
+            }
+        }
+    }
+    if leases.is_empty() && !refused.is_empty() {
+        return Err(no_lease(&confirm.leases[0]));
+    }
+    let command = command::ConfirmTeardown { node, leases, generation: confirm.generation };
+    let sealed = context.seal(Command::ConfirmTeardown(command)).await?;
+    let app = &context.app;
+    refused.extend(sealed.refused.iter().map(|(lease, why)| (app.lease_id(*lease), crate::problem::refused(why))));
+    let confirmed = answer::torn_down(&sealed).map(|lease| app.lease_id(lease)).collect();
+    json(200, &TeardownsConfirmed { sequence: sealed.sequence(), confirmed, refused })
+}
+
+/// Which leases a list shows.
+struct Filter {
+    tenant: Option<leasehold_model::TenantNo>,
+    project: Option<leasehold_model::ProjectNo>,
+    user: Option<leasehold_model::UserNo>,
+    node: Option<leasehold_model::NodeNo>,
+    pool: Option<leasehold_model::PoolNo>,
+    class: Option<leasehold_model::ClassNo>,
+    state: Option<LeaseState>,
+    priority: Option<Priority>,
+}
+
+impl Filter {
+    fn read(context: &Context, state: &State) -> Result<Self, Problem> {
+        let caller = context.caller();
+        let tenant = context.query("tenant").map(|text| names::tenant(state, caller, text)).transpose()?;
+        let word = |name: &str| context.query(name).map(|text| serde_json::Value::from(text));
+        let bad = |name: &str| codes::BAD_QUERY.problem(format!("`{name}` is not one of the words that are known here."));
+        Ok(Self {
+            tenant,
+            project: context.query("project").map(|text| names::project(state, caller, tenant, text)).transpose()?,
+            user: context.query("user").map(|text| names::user(state, caller, tenant, text)).transpose()?,
+            node: context.query("node").map(|text| names::node_for_request(state, text)).transpose()?,
+            pool: optional_pool(state, context.query("pool"))?,
+            class: context.query("class").map(|text| names::class(state, text)).transpose()?,
+            state: word("state").map(serde_json::from_value).transpose().map_err(|_| bad("state"))?,
+            priority: word("priority").map(serde_json::from_value).transpose().map_err(|_| bad("priority"))?,
+        })
+    }
+
+    fn takes(&self, caller: &Caller, lease: &Lease) -> bool {
+        caller.sees_lease(lease.tenant, Some(lease.project), lease.node)
+            && self.tenant.is_none_or(|tenant| tenant == lease.tenant)
+            && self.project.is_none_or(|project| project == lease.project)
+            && self.user.is_none_or(|user| Some(user) == lease.user)
+            && self.node.is_none_or(|node| node == lease.node)
+            && self.pool.is_none_or(|pool| pool == lease.pool)
+            && self.class.is_none_or(|class| class == lease.class)
+            && self.state.is_none_or(|state| state == show::lease_state(lease.phase))
+            && self.priority.is_none_or(|wanted| priority(wanted) == lease.priority)
+    }
+}
+
+/// Leases looked through in one hold of the view: publishing waits that long at most.
+const LOOKED_AT_ONCE: usize = 5_000;
+
+pub(super) async fn list_leases(context: Context) -> Answer {
+    let (caller, app) = (context.caller(), &context.app);
+    let filter = app.now.read(|state| Filter::read(&context, state))?;
+    let limit = context.limit()?;
+    let mut after = context.cursor()?.map(LeaseNo);
+    let mut leases = Vec::new();
+    let mut looked = 0;
+    let finished = loop {
+        let more = app.now.read(|state| {
+            let mut held = 0;
+            for lease in state.leases_after(after) {
+                if leases.len() == limit || held == LOOKED_AT_ONCE {
+                    return true;
+                }
+                held += 1;
+                after = Some(lease.number);
+                if filter.takes(caller, lease) {
+                    leases.push(show::lease(app, state, lease));
+                }
+            }
+            looked += held;
+            false
+        });
+        looked += LOOKED_AT_ONCE;
+        if !more {
+            break true;
+        }
+        if leases.len() == limit || looked >= limits::LEASES_SCANNED_MAX {
+            break false;
+        }
+        tokio::task::yield_now().await;
+    };
+    let next_cursor = after.filter(|_| !finished).map(|lease| cursor_after(lease.0));
+    json(200, &LeaseList { leases, next_cursor })
+}
+
+pub(super) async fn show_lease(context: Context) -> Answer {
+    let (app, number) = (context.app.clone(), subject(&context)?);
+    let live = app.now.read(|state| visible_lease(state, context.caller(), number).map(|lease| show::lease(&app, state, lease)));
+    if let Some(lease) = live {
+        return json(200, &lease);
+    }
+    let caller = context.caller().clone();
+    let closed = crate::history::scan(&app, move |app| Closed::find(app, &caller, number)).await?;
+    json(200, &closed.ok_or_else(|| no_lease(context.subject()))?)
+}
+
+pub(super) async fn lease_history(context: Context) -> Answer {
+    let (app, number) = (context.app.clone(), subject(&context)?);
+    let (after, limit) = (context.cursor()?, context.limit()?);
+    let caller = context.caller().clone();
+    let page = crate::history::scan(&app, move |app| {
+        let Some(grant) = find_grant(app, number)? else { return Ok(None) };
+        if !grant.is_visible_to(&caller) {
+            return Ok(None);
+        }
+        crate::history::of_lease(app, &grant, number, after, limit).map(Some)
+    });
+    let (records, next) = page.await?.ok_or_else(|| no_lease(context.subject()))?;
+    json(200, &History { id: app.lease_id(number), records, next_cursor: next.map(cursor_after) })
+}

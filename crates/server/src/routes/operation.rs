@@ -1,0 +1,105 @@
+//! What operators and their tools look at: who answers, health, metrics, the document.
+
+use crate::context::{Answer, Context, json};
+use axum::body::Body;
+use axum::http::header::{CACHE_CONTROL, CONTENT_TYPE};
+use axum::http::{HeaderValue, Response};
+use crate::metrics::Sources;
+use bytes::Bytes;
+use leasehold_api::{About, Health, Settings, SettingsChange, Ttl, When, codes};
+use leasehold_engine::Command;
+use super::capacity::span;
+use super::tenancy::changed;
+
+fn hex(bytes: &[u8]) -> String {
+    bytes.iter().map(|byte| format!("{byte:02x}")).collect()
+}
+
+pub(super) async fn about(context: Context) -> Answer {
+    let app = &context.app;
+    let (public_key, size) = app.now.read(|state| (hex(state.public_key()), state.size()));
+    json(
+        200,
+        &About {
+            origin: app.journal.origin().to_owned(),
+            public_key,
+            genesis: hex(&app.genesis),
+            version: env!("CARGO_PKG_VERSION").to_owned(),
+            size,
+            now: When(app.clock.wall()),
+        },
+    )
+}
+
+pub(super) async fn healthz(_: Context) -> Answer {
+    json(200, &Health { status: "ok".to_owned() })
+}
+
+/// Ready while commands are taken: not when the cell has failed, is stopping, or the disk is full.
+pub(super) async fn readyz(context: Context) -> Answer {
+    let app = &context.app;
+    if let Some(why) = app.cell.failure() {
+        return Err(codes::STOPPING.problem(format!("The journal has failed: {why}.")));
+    }
+    if app.live.is_stopping() {
+        return Err(codes::STOPPING.problem("The daemon is stopping."));
+    }
+    if app.journal.room() == 0 {
+        return Err(codes::BUSY.problem("The journal's disk has no room for more records; reads go on."));
+    }
+    json(200, &Health { status: "ok".to_owned() })
+}
+
+fn typed(media: &'static str, bytes: Bytes) -> Answer {
+    let mut response = Response::new(Body::from(bytes));
+    response.headers_mut().insert(CONTENT_TYPE, HeaderValue::from_static(media));
+    Ok(response)
+}
+
+pub(super) async fn metrics(context: Context) -> Answer {
+    let app = std::sync::Arc::clone(&context.app);
+    // With a million leases the page takes some milliseconds.
+    let page = tokio::task::spawn_blocking(move || {
+        let sources = Sources { cell: &app.cell, limiter: &app.rate, streams: app.live.streams(), data: &app.data };
+        app.metrics.render(&sources)
+    });
+    let text = page.await.map_err(|_| codes::INTERNAL.problem("The figures cannot be shown; the log says more."))?;
+    typed("text/plain; version=0.0.4; charset=utf-8", text.into())
+}
+
+pub(super) async fn openapi(context: Context) -> Answer {
+    typed("application/json", context.app.openapi.clone())
+}
+
+pub(super) async fn docs(_: Context) -> Answer {
+    let mut response = typed("text/html; charset=utf-8", Bytes::from_static(crate::docs_page::PAGE.as_bytes()))?;
+    response.headers_mut().insert(CACHE_CONTROL, HeaderValue::from_static("no-cache"));
+    Ok(response)
+}
+
+pub(super) async fn show_settings(context: Context) -> Answer {
+    let settings = context.app.now.read(|state| state.settings().clone());
+    json(
+        200,
+        &Settings {
+            ttl_max: Ttl(settings.ttl_max),
+            grace_default: Ttl(settings.grace_default),
+            teardown_deadline: Ttl(settings.teardown_deadline),
+            node_timeout: Ttl(settings.node_timeout),
+            idempotency_window: Ttl(settings.idempotency_window),
+        },
+    )
+}
+
+pub(super) async fn change_settings(context: Context) -> Answer {
+    let change: SettingsChange = context.body()?;
+    let old = context.app.now.read(|state| state.settings().clone());
+    let settings = leasehold_engine::Settings {
+        ttl_max: span(change.ttl_max, old.ttl_max),
+        grace_default: span(change.grace_default, old.grace_default),
+        teardown_deadline: span(change.teardown_deadline, old.teardown_deadline),
+        node_timeout: span(change.node_timeout, old.node_timeout),
+        idempotency_window: span(change.idempotency_window, old.idempotency_window),
+    };
+    changed(&context, Ok(Command::ChangeSettings(settings))).await
+}

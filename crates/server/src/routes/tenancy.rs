@@ -1,0 +1,204 @@
+//! Tenants, projects and users.
+
+use super::page::page;
+use crate::context::{Answer, Context, json};
+use crate::{names, show};
+use leasehold_api::{
+    Changed, NewProject, NewTenant, NewUser, Patch, Priority, ProjectChange, ProjectList, ProjectPut, Role, TenantChange,
+    TenantList, TenantPut, UserChange, UserList, UserPut, codes,
+};
+use leasehold_engine::Command;
+use leasehold_engine::command::{PutProject, PutTenant, PutUser, UpdateTenant};
+use leasehold_model::{Body, ProjectNo, TenantNo, UserNo};
+
+fn sealed_priority(priority: Priority) -> leasehold_model::Priority {
+    super::leases::priority(priority)
+}
+
+pub(super) async fn list_tenants(context: Context) -> Answer {
+    let listed = context.app.now.read(|state| {
+        let visible = state.tenants().filter(|tenant| context.caller().sees_tenant(tenant.number));
+        page(&context, visible.filter_map(|tenant| Some((u64::from(tenant.number.0), show::tenant(state, tenant.number)?))))
+    });
+    let (tenants, next_cursor) = listed?;
+    json(200, &TenantList { tenants, next_cursor })
+}
+
+pub(super) async fn show_tenant(context: Context) -> Answer {
+    let found = context.app.now.read(|state| {
+        let number = names::tenant(state, context.caller(), context.subject())?;
+        show::tenant(state, number).ok_or_else(|| show::gone_already("tenant"))
+    });
+    json(200, &found?)
+}
+
+/// Answers with the tenant as it stands after a change.
+fn tenant_put(context: &Context, status: u16, sequence: u64, tenant: TenantNo) -> Answer {
+    let tenant = context.app.now.read(|state| show::tenant(state, tenant));
+    json(status, &TenantPut { sequence, tenant: tenant.ok_or_else(|| show::gone_already("tenant"))? })
+}
+
+pub(super) async fn create_tenant(context: Context) -> Answer {
+    let new: NewTenant = context.body()?;
+    let put = PutTenant {
+        tenant: None,
+        name: names::name("name", &new.name)?,
+        accounting_tag: names::optional_name("accounting_tag", new.accounting_tag.as_deref())?,
+        max_priority: sealed_priority(new.max_priority.unwrap_or_default()),
+        max_evicted_quanta_per_hour: new.max_evicted_quanta_per_hour,
+    };
+    let sealed = context.seal(Command::PutTenant(put)).await?;
+    let Body::TenantPut(put) = &sealed.first().body else { unreachable!("a tenant was put") };
+    tenant_put(&context, 201, sealed.sequence(), put.tenant)
+}
+
+pub(super) async fn change_tenant(context: Context) -> Answer {
+    let change: TenantChange = context.body()?;
+    let quotas_only = change.name.is_none()
+        && change.accounting_tag.is_keep()
+        && change.max_priority.is_keep()
+        && change.max_evicted_quanta_per_hour.is_keep();
+    if context.caller().role == Role::BillingAuthority && !quotas_only {
+        return Err(codes::ROLE_FORBIDS.problem("A billing authority changes limits (max_nodes, max_leases), nothing else."));
+    }
+    let tenant = context.app.now.read(|state| names::tenant(state, context.caller(), context.subject()))?;
+    let priority = match change.max_priority {
+        Patch::Keep => None,
+        Patch::Clear => Some(Priority::default()),
+        Patch::Set(priority) => Some(priority),
+    };
+    let update = UpdateTenant {
+        tenant,
+        name: names::optional_name("name", change.name.as_deref())?,
+        accounting_tag: change.accounting_tag.try_map(|tag| names::name("accounting_tag", &tag))?.nested(),
+        max_priority: priority.map(sealed_priority),
+        max_evicted_quanta_per_hour: change.max_evicted_quanta_per_hour.nested(),
+        max_nodes: change.max_nodes.nested(),
+        max_leases: change.max_leases.nested(),
+    };
+    let sealed = context.seal(Command::UpdateTenant(update)).await?;
+    tenant_put(&context, 200, sealed.sequence(), tenant)
+}
+
+pub(super) async fn delete_tenant(context: Context) -> Answer {
+    let tenant = context.app.now.read(|state| names::tenant(state, context.caller(), context.subject()));
+    changed(&context, tenant.map(Command::DeleteTenant)).await
+}
+
+/// Seals a change that has nothing more to say.
+pub(super) async fn changed(context: &Context, command: Result<Command, leasehold_api::Problem>) -> Answer {
+    let sealed = context.seal(command?).await?;
+    json(200, &Changed { sequence: sealed.sequence() })
+}
+
+pub(super) async fn list_projects(context: Context) -> Answer {
+    let caller = context.caller();
+    let listed = context.app.now.read(|state| {
+        let of = context.query("tenant").map(|text| names::tenant(state, caller, text)).transpose()?;
+        let visible = state.projects().filter(|(number, project)| {
+            of.is_none_or(|tenant| tenant == project.tenant) && caller.sees_project(project.tenant, *number)
+        });
+        page(&context, visible.filter_map(|(number, _)| Some((u64::from(number.0), show::project(state, number)?))))
+    });
+    let (projects, next_cursor) = listed?;
+    json(200, &ProjectList { projects, next_cursor })
+}
+
+fn find_project(context: &Context) -> Result<ProjectNo, leasehold_api::Problem> {
+    let caller = context.caller();
+    context.app.now.read(|state| {
+        let of = context.query("tenant").map(|text| names::tenant(state, caller, text)).transpose()?;
+        names::project(state, caller, of, context.subject())
+    })
+}
+
+pub(super) async fn show_project(context: Context) -> Answer {
+    let number = find_project(&context)?;
+    let project = context.app.now.read(|state| show::project(state, number));
+    json(200, &project.ok_or_else(|| show::gone_already("project"))?)
+}
+
+fn project_put(context: &Context, status: u16, sequence: u64, project: ProjectNo) -> Answer {
+    let project = context.app.now.read(|state| show::project(state, project));
+    json(status, &ProjectPut { sequence, project: project.ok_or_else(|| show::gone_already("project"))? })
+}
+
+pub(super) async fn create_project(context: Context) -> Answer {
+    let new: NewProject = context.body()?;
+    let tenant = context.app.now.read(|state| names::tenant_or_own(state, context.caller(), new.tenant.as_deref()))?;
+    let put = PutProject { project: None, tenant, name: names::name("name", &new.name)? };
+    let sealed = context.seal(Command::PutProject(put)).await?;
+    let Body::ProjectPut(put) = &sealed.first().body else { unreachable!("a project was put") };
+    project_put(&context, 201, sealed.sequence(), put.project)
+}
+
+pub(super) async fn change_project(context: Context) -> Answer {
+    let change: ProjectChange = context.body()?;
+    let project = find_project(&context)?;
+    let tenant = context.app.now.read(|state| state.project(project).map(|project| project.tenant));
+    let tenant = tenant.ok_or_else(|| show::gone_already("project"))?;
+    let put = PutProject { project: Some(project), tenant, name: names::name("name", &change.name)? };
+    let sealed = context.seal(Command::PutProject(put)).await?;
+    project_put(&context, 200, sealed.sequence(), project)
+}
+
+pub(super) async fn delete_project(context: Context) -> Answer {
+    let project = find_project(&context);
+    changed(&context, project.map(Command::DeleteProject)).await
+}
+
+pub(super) async fn list_users(context: Context) -> Answer {
+    let caller = context.caller();
+    let listed = context.app.now.read(|state| {
+        let of = context.query("tenant").map(|text| names::tenant(state, caller, text)).transpose()?;
+        let visible = state.users().filter(|(_, user)| {
+            of.is_none_or(|tenant| tenant == user.tenant) && caller.sees_tenant(user.tenant)
+        });
+        page(&context, visible.filter_map(|(number, _)| Some((u64::from(number.0), show::user(state, number)?))))
+    });
+    let (users, next_cursor) = listed?;
+    json(200, &UserList { users, next_cursor })
+}
+
+fn find_user(context: &Context) -> Result<UserNo, leasehold_api::Problem> {
+    let caller = context.caller();
+    context.app.now.read(|state| {
+        let of = context.query("tenant").map(|text| names::tenant(state, caller, text)).transpose()?;
+        names::user(state, caller, of, context.subject())
+    })
+}
+
+pub(super) async fn show_user(context: Context) -> Answer {
+    let number = find_user(&context)?;
+    let user = context.app.now.read(|state| show::user(state, number));
+    json(200, &user.ok_or_else(|| show::gone_already("user"))?)
+}
+
+fn user_put(context: &Context, status: u16, sequence: u64, user: UserNo) -> Answer {
+    let user = context.app.now.read(|state| show::user(state, user));
+    json(status, &UserPut { sequence, user: user.ok_or_else(|| show::gone_already("user"))? })
+}
+
+pub(super) async fn create_user(context: Context) -> Answer {
+    let new: NewUser = context.body()?;
+    let tenant = context.app.now.read(|state| names::tenant_or_own(state, context.caller(), new.tenant.as_deref()))?;
+    let put = PutUser { user: None, tenant, name: names::name("name", &new.name)? };
+    let sealed = context.seal(Command::PutUser(put)).await?;
+    let Body::UserPut(put) = &sealed.first().body else { unreachable!("a user was put") };
+    user_put(&context, 201, sealed.sequence(), put.user)
+}
+
+pub(super) async fn change_user(context: Context) -> Answer {
+    let change: UserChange = context.body()?;
+    let user = find_user(&context)?;
+    let tenant = context.app.now.read(|state| state.user(user).map(|user| user.tenant));
+    let tenant = tenant.ok_or_else(|| show::gone_already("user"))?;
+    let put = PutUser { user: Some(user), tenant, name: names::name("name", &change.name)? };
+    let sealed = context.seal(Command::PutUser(put)).await?;
+    user_put(&context, 200, sealed.sequence(), user)
+}
+
+pub(super) async fn delete_user(context: Context) -> Answer {
+    let user = find_user(&context);
+    changed(&context, user.map(Command::DeleteUser)).await
+}

@@ -1,0 +1,89 @@
+//! Tokens: issued once with their secret, sealed as a hash, revoked for good.
+
+use super::page::page;
+use super::tenancy::changed;
+use crate::access::{new_secret, secret_hash};
+use crate::context::{Answer, Context, json};
+use crate::{names, show};
+use leasehold_api::{IssuedToken, NewToken, Problem, Role, TokenList, WhoAmI, codes};
+use leasehold_engine::Command;
+use leasehold_engine::command::IssueToken;
+use leasehold_model::{AppInstanceNo, Body, TokenNo, TokenScope};
+
+pub(super) async fn whoami(context: Context) -> Answer {
+    let number = context.caller().token;
+    let token = context.app.now.read(|state| state.token(number).map(|token| show::token(state, token)));
+    json(200, &WhoAmI { token: token.ok_or_else(|| show::gone_already("token"))? })
+}
+
+pub(super) async fn list_tokens(context: Context) -> Answer {
+    let caller = context.caller();
+    let listed = context.app.now.read(|state| {
+        let of = context.query("tenant").map(|text| names::tenant(state, caller, text)).transpose()?;
+        let visible = state.tokens().filter(|token| {
+            of.is_none_or(|tenant| token.scope.tenant == Some(tenant)) && names::sees_token(caller, token)
+        });
+        page(&context, visible.map(|token| (u64::from(token.number.0), show::token(state, token))))
+    });
+    let (tokens, next_cursor) = listed?;
+    json(200, &TokenList { tokens, next_cursor })
+}
+
+fn find(context: &Context) -> Result<TokenNo, Problem> {
+    context.app.now.read(|state| names::token(state, context.caller(), context.subject()))
+}
+
+pub(super) async fn show_token(context: Context) -> Answer {
+    let number = find(&context)?;
+    let token = context.app.now.read(|state| state.token(number).map(|token| show::token(state, token)));
+    json(200, &token.ok_or_else(|| show::gone_already("token"))?)
+}
+
+pub(crate) fn sealed_role(role: Role) -> leasehold_model::Role {
+    use leasehold_model::Role as Sealed;
+    match role {
+        Role::Operator => Sealed::Operator,
+        Role::Auditor => Sealed::Auditor,
+        Role::TenantAdmin => Sealed::TenantAdmin,
+        Role::ProjectMember => Sealed::ProjectMember,
+        Role::NodeAgent => Sealed::NodeAgent,
+        Role::AppOperator => Sealed::AppOperator,
+        Role::BillingAuthority => Sealed::BillingAuthority,
+    }
+}
+
+fn scope(context: &Context, new: &NewToken) -> Result<TokenScope, Problem> {
+    let caller = context.caller();
+    context.app.now.read(|state| {
+        let named = new.tenant.as_deref().map(|text| names::tenant(state, caller, text)).transpose()?;
+        let of_a_tenant = matches!(new.role, Role::TenantAdmin | Role::ProjectMember | Role::AppOperator);
+        let tenant = named.or(caller.tenant.filter(|_| of_a_tenant));
+        Ok(TokenScope {
+            tenant,
+            project: new.project.as_deref().map(|text| names::project(state, caller, tenant, text)).transpose()?,
+            user: new.user.as_deref().map(|text| names::user(state, caller, tenant, text)).transpose()?,
+            node: new.node.as_deref().map(|text| names::node(state, caller, text)).transpose()?,
+            app_instances: new.app_instances.iter().map(|number| AppInstanceNo(*number)).collect(),
+        })
+    })
+}
+
+pub(super) async fn issue_token(context: Context) -> Answer {
+    let new: NewToken = context.body()?;
+    let name = names::name("name", &new.name)?;
+    let scope = scope(&context, &new)?;
+    let secret = new_secret().map_err(|_| codes::INTERNAL.problem("The system gives no randomness for a secret."))?;
+    let expires_at = new.expires_at.map(|when| when.0);
+    let issue = IssueToken { name, hash: secret_hash(&secret), role: sealed_role(new.role), scope, expires_at };
+    let sealed = context.seal(Command::IssueToken(issue)).await?;
+    let Body::TokenIssued(issued) = &sealed.first().body else { unreachable!("a token was issued") };
+    let token = context.app.now.read(|state| state.token(issued.token).map(|token| show::token(state, token)));
+    let token = token.ok_or_else(|| show::gone_already("token"))?;
+    let secret = (!sealed.repeated).then_some(secret);
+    json(201, &IssuedToken { sequence: sealed.sequence(), token, secret })
+}
+
+pub(super) async fn revoke_token(context: Context) -> Answer {
+    let token = find(&context);
+    changed(&context, token.map(Command::RevokeToken)).await
+}

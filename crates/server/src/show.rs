@@ -1,0 +1,261 @@
+//! What the state holds, as the API shows it.
+
+use crate::access::role;
+use crate::app::App;
+use leasehold_api as api;
+use leasehold_api::{When, codes};
+use leasehold_engine::{Lease, Node, Phase, Quota, State, Token};
+use leasehold_model::body::PerPriority;
+use leasehold_model::{
+    ClassNo, Level, LimitKind, Measure, Name, NodeScope, PoolNo, Priority, ProjectNo, QuotaScope, ResourceKind,
+    Strategy, TeardownMode, TenantNo, UserNo, quantity,
+};
+
+fn text(name: Option<&Name>) -> Option<String> {
+    name.map(|name| name.as_str().to_owned())
+}
+
+pub(crate) fn priority(priority: Priority) -> api::Priority {
+    match priority {
+        Priority::Scavenger => api::Priority::Scavenger,
+        Priority::Standard => api::Priority::Standard,
+        Priority::Guaranteed => api::Priority::Guaranteed,
+    }
+}
+
+pub(crate) fn kind(kind: ResourceKind) -> api::Kind {
+    match kind {
+        ResourceKind::Gpu => api::Kind::Gpu,
+        ResourceKind::Cpu => api::Kind::Cpu,
+        ResourceKind::Mem => api::Kind::Mem,
+        ResourceKind::Block => api::Kind::Block,
+        ResourceKind::Net => api::Kind::Net,
+    }
+}
+
+pub(crate) fn level(level: Level) -> api::Level {
+    match level {
+        Level::Normal => api::Level::Normal,
+        Level::High => api::Level::High,
+        Level::Critical => api::Level::Critical,
+    }
+}
+
+pub(crate) fn lease_state(phase: Phase) -> api::LeaseState {
+    match phase {
+        Phase::Active => api::LeaseState::Active,
+        Phase::Revoking => api::LeaseState::Revoking,
+        Phase::Releasing => api::LeaseState::Releasing,
+        Phase::Expired => api::LeaseState::Expired,
+        Phase::TearingDown => api::LeaseState::TearingDown,
+        Phase::Fenced => api::LeaseState::Fenced,
+    }
+}
+
+/// The limit of the quota that is exactly "this tenant, all of it".
+fn own_limit(state: &State, tenant: TenantNo, measure: Measure) -> Option<u64> {
+    let whole = QuotaScope { tenant, project: None, class: None, pool: None, node: NodeScope::All, priority: None };
+    let quota = state.quotas_of(tenant).find(|quota| quota.scope == whole && quota.measure == measure);
+    quota.map(|quota| quota.limit.limit())
+}
+
+pub(crate) fn tenant(state: &State, number: TenantNo) -> Option<api::Tenant> {
+    let tenant = state.tenant(number)?;
+    Some(api::Tenant {
+        id: number.0,
+        name: tenant.name.as_str().to_owned(),
+        accounting_tag: text(tenant.tag.and_then(|tag| state.tag(tag))),
+        max_priority: priority(tenant.max_priority),
+        max_evicted_quanta_per_hour: tenant.max_evicted_quanta_per_hour,
+        max_nodes: own_limit(state, number, Measure::Nodes),
+        max_leases: own_limit(state, number, Measure::Leases),
+        live_leases: tenant.leases,
+    })
+}
+
+fn tenant_name(state: &State, tenant: TenantNo) -> String {
+    state.tenant(tenant).map_or_else(String::new, |tenant| tenant.name.as_str().to_owned())
+}
+
+pub(crate) fn project(state: &State, number: ProjectNo) -> Option<api::Project> {
+    let project = state.project(number)?;
+    Some(api::Project {
+        id: number.0,
+        name: project.name.as_str().to_owned(),
+        tenant: tenant_name(state, project.tenant),
+        tenant_id: project.tenant.0,
+        live_leases: project.leases,
+    })
+}
+
+pub(crate) fn user(state: &State, number: UserNo) -> Option<api::User> {
+    let user = state.user(number)?;
+    Some(api::User {
+        id: number.0,
+        name: user.name.as_str().to_owned(),
+        tenant: tenant_name(state, user.tenant),
+        tenant_id: user.tenant.0,
+    })
+}
+
+pub(crate) fn class(state: &State, number: ClassNo) -> Option<api::Class> {
+    let class = state.class(number)?;
+    Some(api::Class {
+        id: u32::from(number.0),
+        name: class.name.as_str().to_owned(),
+        kind: kind(class.kind),
+        tier: text(class.tier.as_ref()),
+        quanta_per_unit: class.quanta_per_unit,
+        unit: class.kind.unit().to_owned(),
+        premium: class.premium,
+    })
+}
+
+fn spans(spans: &PerPriority) -> api::SpansByPriority {
+    let of = |priority| spans.of(priority).map(api::Ttl);
+    api::SpansByPriority {
+        scavenger: of(Priority::Scavenger),
+        standard: of(Priority::Standard),
+        guaranteed: of(Priority::Guaranteed),
+    }
+}
+
+pub(crate) fn pool(state: &State, number: PoolNo) -> Option<api::Pool> {
+    let pool = state.pool(number)?;
+    Some(api::Pool {
+        id: number.0,
+        name: pool.name.as_str().to_owned(),
+        strategy: match pool.strategy {
+            Strategy::Spread => api::Strategy::Spread,
+            Strategy::BinPack => api::Strategy::BinPack,
+        },
+        ttl_max: spans(&pool.ttl_max),
+        lifetime_max: spans(&pool.lifetime_max),
+        grace: pool.grace.map(api::Ttl),
+        nodes: pool.nodes,
+    })
+}
+
+pub(crate) fn node(state: &State, node: &Node) -> api::Node {
+    let capacity = node.classes.iter().filter_map(|on_node| {
+        let class = state.class(on_node.class)?;
+        let split = node.split(on_node.class);
+        Some(api::NodeCapacity {
+            class: class.name.as_str().to_owned(),
+            quantity: quantity::display(leasehold_model::Quanta(on_node.capacity), class),
+            quanta: on_node.capacity,
+            held: split.held,
+            tearing_down: split.tearing_down,
+            reserved: split.reserved,
+            fenced: split.fenced,
+            offline: split.offline,
+            idle: split.idle,
+        })
+    });
+    api::Node {
+        id: node.number.0,
+        name: node.name.as_str().to_owned(),
+        pool: state.pool(node.pool).map_or_else(String::new, |pool| pool.name.as_str().to_owned()),
+        rack: text(node.rack.as_ref()),
+        zone: text(node.zone.as_ref()),
+        labels: node.labels.iter().map(|(key, value)| (key.as_str().to_owned(), value.as_str().to_owned())).collect(),
+        teardown: match node.teardown {
+            TeardownMode::Confirmed => api::Teardown::Confirmed,
+            TeardownMode::Immediate => api::Teardown::Immediate,
+        },
+        drained: node.drained,
+        lost: node.lost,
+        agent_generation: node.agent.as_ref().map(|agent| agent.generation),
+        condition: api::Condition {
+            load: level(node.condition.load),
+            errors: level(node.condition.errors),
+            throttled: node.condition.throttled,
+        },
+        capacity: capacity.collect(),
+    }
+}
+
+pub(crate) fn quota(state: &State, quota: &Quota) -> api::Quota {
+    let scope = &quota.scope;
+    let name = |name: Option<&Name>| text(name);
+    api::Quota {
+        id: quota.number.0,
+        tenant: tenant_name(state, scope.tenant),
+        project: name(scope.project.and_then(|project| state.project(project)).map(|project| &project.name)),
+        class: name(scope.class.and_then(|class| state.class(class)).map(|class| &class.name)),
+        pool: name(scope.pool.and_then(|pool| state.pool(pool)).map(|pool| &pool.name)),
+        nodes: match scope.node {
+            NodeScope::All => api::Nodes::All,
+            NodeScope::Each => api::Nodes::Each,
+            NodeScope::One(node) => {
+                api::Nodes::One(state.node(node).map_or_else(String::new, |node| node.name.as_str().to_owned()))
+            }
+        },
+        priority: scope.priority.map(priority),
+        measure: match quota.measure {
+            Measure::Quanta => api::Measure::Quanta,
+            Measure::Leases => api::Measure::Leases,
+            Measure::Nodes => api::Measure::Nodes,
+        },
+        limit: match quota.limit {
+            LimitKind::Hard { limit } => api::Limit::Hard { limit },
+            LimitKind::Soft { limit } => api::Limit::Soft { limit },
+            LimitKind::Burst { limit, burst_limit, burst_ttl } => {
+                api::Limit::Burst { limit, burst_limit, burst_ttl: api::Ttl(burst_ttl) }
+            }
+        },
+        used: quota.used,
+        burst_since: quota.episode.map(|episode| When(episode.started_at)),
+    }
+}
+
+pub(crate) fn token(state: &State, token: &Token) -> api::Token {
+    let scope = &token.scope;
+    api::Token {
+        id: token.number.0,
+        name: token.name.as_str().to_owned(),
+        role: role(token.role),
+        tenant: text(scope.tenant.and_then(|tenant| state.tenant(tenant)).map(|tenant| &tenant.name)),
+        project: text(scope.project.and_then(|project| state.project(project)).map(|project| &project.name)),
+        user: text(scope.user.and_then(|user| state.user(user)).map(|user| &user.name)),
+        node: text(scope.node.and_then(|node| state.node(node)).map(|node| &node.name)),
+        app_instances: scope.app_instances.iter().map(|instance| instance.0).collect(),
+        expires_at: token.expires_at.map(When),
+        fingerprint: token.hash[..4].iter().map(|byte| format!("{byte:02x}")).collect(),
+    }
+}
+
+/// The devices in a set.
+pub(crate) fn devices(set: u64) -> Vec<u32> {
+    (0..64).filter(|device| set >> device & 1 == 1).collect()
+}
+
+pub(crate) fn lease(app: &App, state: &State, lease: &Lease) -> api::Lease {
+    let class = state.class(lease.class);
+    api::Lease {
+        id: app.lease_id(lease.number),
+        gang_id: app.lease_id(lease.gang),
+        state: lease_state(lease.phase),
+        tenant: tenant_name(state, lease.tenant),
+        project: state.project(lease.project).map_or_else(String::new, |project| project.name.as_str().to_owned()),
+        user: text(lease.user.and_then(|user| state.user(user)).map(|user| &user.name)),
+        accounting_tag: text(lease.tag.and_then(|tag| state.tag(tag))),
+        class: class.map_or_else(String::new, |class| class.name.as_str().to_owned()),
+        quantity: class.map_or_else(String::new, |class| quantity::display(lease.quanta, class)),
+        quanta: lease.quanta.0,
+        devices: devices(lease.devices),
+        node: state.node(lease.node).map_or_else(String::new, |node| node.name.as_str().to_owned()),
+        pool: state.pool(lease.pool).map_or_else(String::new, |pool| pool.name.as_str().to_owned()),
+        priority: priority(lease.priority),
+        sensitive: lease.sensitive,
+        over_soft: lease.over_soft,
+        granted_at: When(lease.granted_at),
+        expires_at: When(lease.expires_at),
+        ended_at: (!lease.phase.is_held()).then_some(When(lease.ended_at)),
+    }
+}
+
+/// Something that was just sealed and is gone again already: another change came between.
+pub(crate) fn gone_already(what: &str) -> leasehold_api::Problem {
+    codes::NOT_FOUND.problem(format!("The {what} was changed and, in the same moment, deleted by another request."))
+}

@@ -1,0 +1,58 @@
+//! A word to the service manager: ready, or stopping. One datagram to the socket it names; nothing where it names none.
+
+use std::io;
+use std::os::linux::net::SocketAddrExt;
+use std::os::unix::ffi::OsStrExt;
+use std::os::unix::net::{SocketAddr, UnixDatagram};
+
+/// The daemon answers requests from here on (`Type=notify`).
+pub fn ready() {
+    notify("READY=1");
+}
+
+/// The daemon takes no more requests and finishes those it has.
+pub fn stopping() {
+    notify("STOPPING=1");
+}
+
+fn notify(word: &str) {
+    let Some(socket) = std::env::var_os("NOTIFY_SOCKET") else { return };
+    if let Err(error) = send(socket.as_bytes(), word) {
+        tracing::warn!("the service manager could not be told {word}: {error}");
+    }
+}
+
+/// The socket is a path, or a name without one that is written with `@`.
+fn send(socket: &[u8], word: &str) -> io::Result<()> {
+    let address = match socket.strip_prefix(b"@") {
+        Some(name) => SocketAddr::from_abstract_name(name)?,
+        None => SocketAddr::from_pathname(std::ffi::OsStr::from_bytes(socket))?,
+    };
+    UnixDatagram::unbound()?.send_to_addr(word.as_bytes(), &address).map(|_| ())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn received(on: &UnixDatagram) -> String {
+        let mut word = [0; 64];
+        let length = on.recv(&mut word).expect("a word");
+        String::from_utf8_lossy(&word[..length]).into_owned()
+    }
+
+    #[test]
+    fn the_manager_hears_it_by_path_and_by_name() {
+        let folder = tempfile::tempdir().expect("a folder");
+        let path = folder.path().join("notify");
+        let on_path = UnixDatagram::bind(&path).expect("a socket");
+        send(path.as_os_str().as_bytes(), "READY=1").expect("sent");
+        assert_eq!(received(&on_path), "READY=1");
+        let name = format!("leasehold-test-{}", std::process::id());
+        let named = SocketAddr::from_abstract_name(name.as_bytes()).expect("a name");
+        let on_name = UnixDatagram::bind_addr(&named).expect("a socket");
+        send(format!("@{name}").as_bytes(), "STOPPING=1").expect("sent");
+        assert_eq!(received(&on_name), "STOPPING=1");
+        assert!(send(b"/nowhere/notify", "READY=1").is_err());
+    }
+}

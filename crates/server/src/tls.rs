@@ -1,0 +1,216 @@
+//! TLS from two PEM files, read again when they change.
+//!
+//! One server configuration lives as long as the daemon; only the certificate inside it is exchanged, between one
+//! handshake and the next.
+
+use rustls::ServerConfig;
+use rustls::crypto::{CryptoProvider, ring};
+use rustls::pki_types::pem::{self, PemObject};
+use rustls::pki_types::{CertificateDer, PrivateKeyDer};
+use rustls::server::{ClientHello, ResolvesServerCert};
+use rustls::sign::CertifiedKey;
+use std::fmt;
+use std::fs;
+use std::io;
+use std::os::unix::fs::MetadataExt;
+use std::path::{Path, PathBuf};
+use std::sync::{Arc, Mutex, PoisonError, RwLock};
+use std::time::Duration;
+
+/// How often the files are looked at.
+const LOOK_EVERY: Duration = Duration::from_secs(3);
+
+/// A certificate with its key, for as many listeners as there are.
+#[derive(Clone, Debug)]
+pub struct Tls {
+    config: Arc<ServerConfig>,
+    files: Arc<Files>,
+}
+
+#[derive(Debug)]
+struct Files {
+    cert: PathBuf,
+    key: PathBuf,
+    in_force: Arc<InForce>,
+    /// What the files looked like when they were last tried, whether or not they could be used.
+    tried: Mutex<[Stamp; 2]>,
+}
+
+/// The certificate that the next handshake gets.
+#[derive(Debug)]
+struct InForce(RwLock<Arc<CertifiedKey>>);
+
+impl ResolvesServerCert for InForce {
+    fn resolve(&self, _: ClientHello<'_>) -> Option<Arc<CertifiedKey>> {
+        Some(Arc::clone(&self.0.read().unwrap_or_else(PoisonError::into_inner)))
+    }
+}
+
+/// What tells one state of a file from the next: also a link that now leads elsewhere.
+type Stamp = Option<(u64, u64, i64, i64, u64)>;
+
+fn stamp(path: &Path) -> Stamp {
+    let found = fs::metadata(path).ok()?;
+    Some((found.dev(), found.ino(), found.mtime(), found.mtime_nsec(), found.len()))
+}
+
+/// What became of a look at the files.
+#[derive(Debug)]
+pub enum Looked {
+    Unchanged,
+    Replaced,
+    /// They changed and cannot be used; what was in force still is.
+    Kept(TlsError),
+}
+
+impl Tls {
+    pub fn load(cert: &Path, key: &Path) -> Result<Self, TlsError> {
+        let stamps = [stamp(cert), stamp(key)];
+        let provider = Arc::new(ring::default_provider());
+        let in_force = Arc::new(InForce(RwLock::new(read(cert, key, &provider)?)));
+        let versions = ServerConfig::builder_with_provider(provider).with_safe_default_protocol_versions();
+        let builder = versions.expect("ring has the suites of TLS 1.2 and 1.3").with_no_client_auth();
+        let mut config = builder.with_cert_resolver(Arc::clone(&in_force) as Arc<dyn ResolvesServerCert>);
+        config.alpn_protocols = vec![b"http/1.1".to_vec()];
+        let files = Files { cert: cert.to_owned(), key: key.to_owned(), in_force, tried: Mutex::new(stamps) };
+        Ok(Self { config: Arc::new(config), files: Arc::new(files) })
+    }
+
+    pub fn acceptor(&self) -> tokio_rustls::TlsAcceptor {
+        Arc::clone(&self.config).into()
+    }
+
+    /// Takes the files up if they changed since they were last tried.
+    pub fn look(&self) -> Looked {
+        let files = &*self.files;
+        let mut tried = files.tried.lock().unwrap_or_else(PoisonError::into_inner);
+        let stamps = [stamp(&files.cert), stamp(&files.key)];
+        if *tried == stamps {
+            return Looked::Unchanged;
+        }
+        // Taken before reading: a change meanwhile is seen at the next look.
+        *tried = stamps;
+        match read(&files.cert, &files.key, self.config.crypto_provider()) {
+            Ok(fresh) => {
+                *files.in_force.0.write().unwrap_or_else(PoisonError::into_inner) = fresh;
+                Looked::Replaced
+            }
+            Err(error) => Looked::Kept(error),
+        }
+    }
+
+    /// Looks at the files now and then, for ever.
+    pub async fn follow(self) {
+        loop {
+            tokio::time::sleep(LOOK_EVERY).await;
+            // A few small reads, seldom; but from a disk, so not between two requests.
+            let tls = self.clone();
+            match tokio::task::spawn_blocking(move || tls.look()).await {
+                Ok(Looked::Replaced) => tracing::info!("the TLS certificate was replaced"),
+                Ok(Looked::Kept(error)) => tracing::error!("the new TLS files are not used, the old ones are still in force: {error}"),
+                Ok(Looked::Unchanged) | Err(_) => {}
+            }
+        }
+    }
+}
+
+fn read(cert: &Path, key: &Path, provider: &CryptoProvider) -> Result<Arc<CertifiedKey>, TlsError> {
+    let pem = |path: &Path, why: &'static str, error: pem::Error| match error {
+        pem::Error::Io(error) => TlsError::unreadable(path, &error),
+        error => TlsError { path: path.to_owned(), what: format!("{why}: {error}"), advice: "give a PEM file", about_key: false },
+    };
+    let certificates = CertificateDer::pem_file_iter(cert).and_then(Iterator::collect::<Result<Vec<_>, _>>);
+    let certificates = certificates.map_err(|error| pem(cert, "the certificates cannot be read", error))?;
+    if certificates.is_empty() {
+        let advice = "give the server's certificate in PEM form, and after it those that lead to the root";
+        return Err(TlsError { path: cert.to_owned(), what: "there is no certificate in the file".into(), advice, about_key: false });
+    }
+    let about_key = |error: TlsError| TlsError { about_key: true, ..error };
+    check_rights(key).map_err(about_key)?;
+    let secret = PrivateKeyDer::from_pem_file(key).map_err(|error| about_key(pem(key, "the key cannot be read", error)))?;
+    CertifiedKey::from_der(certificates, secret, provider).map(Arc::new).map_err(|error| TlsError {
+        path: key.to_owned(),
+        what: format!("the key and the certificate cannot be used together: {error}"),
+        advice: "give the key that the certificate was made for",
+        about_key: true,
+    })
+}
+
+/// A key that everyone can read is not a secret.
+fn check_rights(key: &Path) -> Result<(), TlsError> {
+    let found = fs::metadata(key).map_err(|error| TlsError::unreadable(key, &error))?;
+    if found.mode() & 0o007 == 0 {
+        return Ok(());
+    }
+    let what = format!("everyone may read the key (mode {:o})", found.mode() & 0o777);
+    Err(TlsError { path: key.to_owned(), what, advice: "take the rights of others away: chmod o-rwx", about_key: true })
+}
+
+/// Why the files cannot be used.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct TlsError {
+    path: PathBuf,
+    what: String,
+    advice: &'static str,
+    about_key: bool,
+}
+
+impl TlsError {
+    fn unreadable(path: &Path, error: &io::Error) -> Self {
+        Self { path: path.to_owned(), what: error.to_string(), advice: "check the path and its rights", about_key: false }
+    }
+    pub fn code(&self) -> &'static str {
+        "tls_unusable"
+    }
+    pub(crate) fn what_and_advice(&self) -> (String, &'static str) {
+        (format!("{}: {}", self.path.display(), self.what), self.advice)
+    }
+    pub(crate) fn is_about_key(&self) -> bool {
+        self.about_key
+    }
+}
+
+impl fmt::Display for TlsError {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let (what, advice) = self.what_and_advice();
+        write!(f, "{what}; {advice}")
+    }
+}
+impl std::error::Error for TlsError {}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use std::os::unix::fs::PermissionsExt;
+
+    #[test]
+    fn files_that_cannot_be_used_say_what_is_wrong_with_them() {
+        let folder = tempfile::tempdir().expect("a folder");
+        let made = rcgen::generate_simple_self_signed(["localhost".to_owned()]).expect("a certificate");
+        let other = rcgen::generate_simple_self_signed(["localhost".to_owned()]).expect("a certificate");
+        let file = |name: &str, text: &str, mode: u32| {
+            let path = folder.path().join(name);
+            fs::write(&path, text).expect("written");
+            fs::set_permissions(&path, fs::Permissions::from_mode(mode)).expect("its rights");
+            path
+        };
+        let cert = file("cert.pem", &made.cert.pem(), 0o644);
+        let key = file("key.pem", &made.signing_key.serialize_pem(), 0o640);
+        assert!(Tls::load(&cert, &key).is_ok());
+        let other = file("other.pem", &other.signing_key.serialize_pem(), 0o600);
+        let open = file("open.pem", &made.signing_key.serialize_pem(), 0o644);
+        let empty = file("empty.pem", "", 0o600);
+        for (cert, key, about_key, words) in [
+            (&folder.path().join("none.pem"), &key, false, "No such file"),
+            (&empty, &key, false, "no certificate"),
+            (&cert, &folder.path().join("none.pem"), true, "No such file"),
+            (&cert, &empty, true, "the key cannot be read"),
+            (&cert, &other, true, "cannot be used together"),
+            (&cert, &open, true, "everyone may read the key (mode 644); take the rights"),
+        ] {
+            let error = Tls::load(cert, key).expect_err(words);
+            assert!(error.to_string().contains(words), "{error}");
+            assert_eq!(error.is_about_key(), about_key, "{error}");
+        }
+    }
+}

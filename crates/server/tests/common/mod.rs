@@ -1,0 +1,163 @@
+//! A daemon in a temporary folder, with two tenants, a token of every role, and a way to talk to it.
+
+use leasehold_api::{Method, Role};
+use leasehold_cell::SystemClock;
+use leasehold_server::config::Config;
+use leasehold_server::{Daemon, Start};
+use serde_json::{Value, json};
+use std::collections::BTreeMap;
+use std::sync::Arc;
+use tokio::sync::oneshot;
+
+pub(crate) struct World {
+    pub(crate) url: String,
+    pub(crate) operator: String,
+    pub(crate) tokens: BTreeMap<Role, String>,
+    client: reqwest::Client,
+    stop: Option<oneshot::Sender<()>>,
+    served: Option<tokio::task::JoinHandle<Result<(), String>>>,
+    pub(crate) folder: tempfile::TempDir,
+}
+
+/// An answer, read to its end.
+#[derive(Debug)]
+pub(crate) struct Answer {
+    pub(crate) status: u16,
+    pub(crate) headers: reqwest::header::HeaderMap,
+    pub(crate) text: String,
+}
+
+impl Answer {
+    pub(crate) fn json(&self) -> Value {
+        serde_json::from_str(&self.text).unwrap_or_else(|error| panic!("not JSON ({error}): {}", self.text))
+    }
+    pub(crate) fn code(&self) -> String {
+        self.json()["code"].as_str().unwrap_or_default().to_owned()
+    }
+    #[track_caller]
+    pub(crate) fn expect(self, status: u16) -> Value {
+        assert_eq!(self.status, status, "{}", self.text);
+        self.json()
+    }
+}
+
+impl World {
+    /// A new daemon, empty but for its operator.
+    pub(crate) async fn empty() -> Self {
+        Self::with(|_| {}).await
+    }
+
+    pub(crate) async fn with(shape: impl FnOnce(&mut Config)) -> Self {
+        let folder = tempfile::tempdir().expect("a temporary folder");
+        Self::in_folder(folder, shape).await
+    }
+
+    pub(crate) async fn in_folder(folder: tempfile::TempDir, shape: impl FnOnce(&mut Config)) -> Self {
+        // Two crates bring a provider each; whichever test comes first settles it.
+        let _ = rustls::crypto::ring::default_provider().install_default();
+        let mut config = Config { data: folder.path().join("data"), listen: "127.0.0.1:0".into(), ..Config::default() };
+        config.journal.segment_bytes = 4 << 20;
+        shape(&mut config);
+        let start = Start {
+            clock: Arc::new(SystemClock::new()),
+            accept_clock: false,
+            new_operator_token: false,
+            on_failure: Arc::new(|why| panic!("the journal failed: {why}")),
+        };
+        let daemon = tokio::task::spawn_blocking(move || Daemon::open(config, start)).await.expect("no panic");
+        let daemon = daemon.unwrap_or_else(|error| panic!("{error}"));
+        let operator = std::fs::read_to_string(daemon.place().operator_token()).expect("a token").trim().to_owned();
+        let listener = tokio::net::TcpListener::bind("127.0.0.1:0").await.expect("a free port");
+        let url = format!("http://{}", listener.local_addr().expect("an address"));
+        let (stop, stopped) = oneshot::channel::<()>();
+        let served = tokio::spawn(daemon.serve(listener, async {
+            let _ = stopped.await;
+        }));
+        let tokens = BTreeMap::from([(Role::Operator, operator.clone())]);
+        Self { url, operator, tokens, client: reqwest::Client::new(), stop: Some(stop), served: Some(served), folder }
+    }
+
+    /// Ends the daemon as SIGTERM would, and hands back its folder.
+    pub(crate) async fn stop(mut self) -> tempfile::TempDir {
+        let _ = self.stop.take().expect("it runs").send(());
+        let served = self.served.take().expect("it runs").await.expect("no panic");
+        assert_eq!(served, Ok(()));
+        self.folder
+    }
+
+    pub(crate) async fn send(&self, token: Option<&str>, method: Method, path: &str, body: Option<Value>) -> Answer {
+        let method = reqwest::Method::from_bytes(method.word().as_bytes()).expect("a method");
+        let mut request = self.client.request(method, format!("{}{path}", self.url));
+        if let Some(token) = token {
+            request = request.header("authorization", format!("Bearer {token}"));
+        }
+        if let Some(body) = body {
+            request = request.header("content-type", "application/json").body(body.to_string());
+        }
+        read(request.send().await.expect("an answer")).await
+    }
+
+    pub(crate) fn client(&self) -> &reqwest::Client {
+        &self.client
+    }
+
+    pub(crate) async fn get(&self, path: &str) -> Answer {
+        self.send(Some(&self.operator), Method::Get, path, None).await
+    }
+    pub(crate) async fn post(&self, path: &str, body: Value) -> Answer {
+        self.send(Some(&self.operator), Method::Post, path, Some(body)).await
+    }
+
+    /// Two tenants with a project each, one class, one pool, two nodes, a live lease each, and a token of every role;
+    /// those of tenants belong to `physics`.
+    pub(crate) async fn furnished() -> Self {
+        let mut world = Self::empty().await;
+        world.furnish().await;
+        world
+    }
+
+    pub(crate) async fn furnish(&mut self) {
+        self.post("/api/v1/classes", json!({ "name": "h100", "kind": "gpu" })).await.expect(201);
+        self.post("/api/v1/pools", json!({ "name": "main" })).await.expect(201);
+        for node in ["n1", "n2"] {
+            let new = json!({ "name": node, "pool": "main", "capacity": { "h100": 8 } });
+            self.post("/api/v1/nodes", new).await.expect(201);
+        }
+        for tenant in ["physics", "chemistry"] {
+            self.post("/api/v1/tenants", json!({ "name": tenant })).await.expect(201);
+            self.post("/api/v1/projects", json!({ "name": format!("{tenant}-main"), "tenant": tenant })).await.expect(201);
+            self.post("/api/v1/users", json!({ "name": format!("{tenant}-ada"), "tenant": tenant })).await.expect(201);
+            let quota = json!({ "tenant": tenant, "class": "h100", "measure": "quanta", "limit": { "type": "hard", "limit": 6 } });
+            self.post("/api/v1/quotas", quota).await.expect(201);
+            let request = json!({ "tenant": tenant, "project": format!("{tenant}-main"), "ttl": "1h",
+                "asks": [{ "class": "h100", "quantity": 1 }], "node": if tenant == "physics" { "n1" } else { "n2" } });
+            self.post("/api/v1/leases", request).await.expect(201);
+        }
+        for role in Role::ALL.into_iter().filter(|role| *role != Role::Operator) {
+            let mut new = json!({ "name": role.word(), "role": role.word() });
+            match role {
+                Role::TenantAdmin => new["tenant"] = "physics".into(),
+                Role::ProjectMember => {
+                    new["tenant"] = "physics".into();
+                    new["project"] = "physics-main".into();
+                }
+                Role::NodeAgent => new["node"] = "n1".into(),
+                Role::AppOperator => {
+                    new["tenant"] = "physics".into();
+                    new["app_instances"] = json!([1]);
+                }
+                _ => {}
+            }
+            let issued = self.post("/api/v1/tokens", new).await.expect(201);
+            self.tokens.insert(role, issued["secret"].as_str().expect("a secret").to_owned());
+        }
+    }
+}
+
+pub(crate) async fn read(answer: reqwest::Response) -> Answer {
+    let (status, headers) = (answer.status().as_u16(), answer.headers().clone());
+    // A stream of events has no end; its beginning is enough.
+    let streaming = headers.get("content-type").is_some_and(|kind| kind == "text/event-stream");
+    let text = if streaming { String::new() } else { answer.text().await.expect("a body") };
+    Answer { status, headers, text }
+}
