@@ -1,5 +1,5 @@
 # Leasehold. `make demo` shows it, `make test` proves it.
-.PHONY: demo test bench soak audit lint need-python
+.PHONY: demo test bench soak audit lint need-python need-promtool
 
 CARGO ?= cargo
 ONLY ?=
@@ -9,7 +9,7 @@ demo:
 	$(CARGO) run --quiet --bin leasehold -- demo $(if $(DATA),--data $(DATA)) --exit-after $(or $(FOR),30s)
 
 # Formatting, lints, every test, and the second verifier in Python against files our own program wrote.
-test: need-python
+test: need-python need-promtool
 	$(CARGO) fmt --all -- --check
 	$(CARGO) clippy --workspace --all-targets --quiet -- -D warnings
 	$(CARGO) test --workspace --quiet
@@ -20,6 +20,12 @@ need-python:
 	@python3 -c 'import cryptography' 2>/dev/null || \
 	  { echo "installing python3-cryptography"; apt-get update -qq && apt-get install -y -qq python3 python3-cryptography; }
 	@python3 -c 'import cryptography' || { echo "python3 has no module cryptography; install it and try again" >&2; exit 1; }
+
+# And promtool, which tries the alert rules and reads the metrics page.
+need-promtool:
+	@command -v promtool >/dev/null || \
+	  { echo "installing prometheus for promtool"; apt-get update -qq && apt-get install -y -qq --no-install-recommends prometheus; }
+	@command -v promtool >/dev/null || { echo "there is no promtool; install it and try again" >&2; exit 1; }
 
 # Release build with the peers beside us; writes target/bench.json. `make bench ONLY=engine` runs a part.
 bench:

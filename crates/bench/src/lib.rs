@@ -8,6 +8,8 @@
 
 mod durable;
 mod engine;
+#[cfg(feature = "peers")]
+pub mod http;
 mod memory;
 mod outcome;
 mod restart;
@@ -32,6 +34,8 @@ const BENCHES: &[Bench] = &[
     ("core.durable_vs_sqlite", durable::durable_vs_sqlite),
     ("verify.vs_hash", verification::verify_vs_hash),
     ("restart", restart::restart),
+    #[cfg(feature = "peers")]
+    ("http", http::http),
 ];
 
 /// Runs the benchmarks whose names begin with `only`, prints a table and writes the file. Answers

@@ -7,6 +7,10 @@ use std::process::ExitCode;
 static ALLOCATOR: leasehold_bench::Counting = leasehold_bench::Counting;
 
 fn main() -> ExitCode {
+    #[cfg(feature = "peers")]
+    if leasehold_bench::http::serve_if_asked() {
+        return ExitCode::SUCCESS;
+    }
     let only = std::env::args().nth(1).unwrap_or_default();
     let json = std::env::args().nth(2).map_or_else(|| PathBuf::from("target/bench.json"), PathBuf::from);
     match leasehold_bench::run(&only, &json) {

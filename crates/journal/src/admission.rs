@@ -60,7 +60,7 @@ impl Admission {
                 _ if sequence == 0 => return Err(refused("the first record is a genesis record")),
                 Body::KeyRotated(rotation) => {
                     check_rotation(rotation, &record, self.key).map_err(|_| {
-                        refused("a key rotation names the key in force and is signed by it and the new one")
+                        refused("a key rotation names the key in force and another one, and is signed by both")
                     })?;
                     self.key = Some(rotation.new_key);
                 }

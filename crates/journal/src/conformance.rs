@@ -27,6 +27,7 @@ macro_rules! conformance {
     ($harness:ty) => {
         $crate::conformance!($harness:
             what_is_appended_is_read_back, a_scan_begins_anywhere_and_ends_when_told,
+            batches_are_handed_out_as_they_were_sealed,
             a_verified_scan_checks_every_link, checkpoints_sign_for_all_records,
             a_rotated_key_signs_from_its_record_on, what_would_not_stand_is_refused,
             a_full_journal_takes_the_same_batch_later, a_batch_larger_than_a_segment_is_refused,
@@ -156,6 +157,38 @@ pub fn a_scan_begins_anywhere_and_ends_when_told(harness: &mut impl Harness) {
         let one = journal.record(from).expect("a read");
         assert_eq!(one.map(|r| r.decode().expect("a good record").sequence), (from < 36).then_some(from));
     }
+}
+
+pub fn batches_are_handed_out_as_they_were_sealed(harness: &mut impl Harness) {
+    let keys = keys();
+    let journal = harness.create(keys.clone());
+    let mut sealed = Vec::new();
+    for count in [1, 3, 2, 5, 4, 1, 6, 3, 2, 2, 4, 3] {
+        journal.prepare().expect("room to prepare");
+        let mut batch = batch(&keys, journal.head().size, count);
+        journal.append(&mut batch).expect("an append");
+        sealed.push((batch.first_sequence(), batch.next_sequence(), batch.bytes().to_vec()));
+    }
+    let handed_out = |journal: &dyn Journal, from: u64, most: usize| {
+        let mut batches = Vec::new();
+        let visit = &mut |first: u64, batch: leasehold_model::RawBatch<'_>| {
+            batches.push((first, first + u64::from(batch.count()), batch.bytes().to_vec()));
+            if batches.len() == most { ControlFlow::Break(()) } else { ControlFlow::Continue(()) }
+        };
+        journal.scan_batches(from, visit).expect("a scan");
+        batches
+    };
+    let check = |journal: &dyn Journal| {
+        for from in 0..40 {
+            let expected: Vec<_> = sealed.iter().filter(|(_, after, _)| *after > from).cloned().collect();
+            assert_eq!(handed_out(journal, from, usize::MAX), expected, "from {from}");
+            let two = &expected[..expected.len().min(2)];
+            assert_eq!(handed_out(journal, from, 2), two, "two from {from}");
+        }
+    };
+    check(journal.as_ref());
+    drop(journal);
+    check(harness.reopen().as_ref());
 }
 
 pub fn a_verified_scan_checks_every_link(harness: &mut impl Harness) {

@@ -243,6 +243,12 @@ pub enum OpenError {
     MissingKey {
         key: KeyId,
     },
+    /// The journal here is not a collector's copy.
+    NotACopy,
+    /// A collector's copy that was changed by somebody else.
+    BadCopy {
+        why: String,
+    },
     Io {
         doing: String,
         error: io::Error,
@@ -276,6 +282,8 @@ impl OpenError {
             Self::WrongOrigin { .. } => "journal_wrong_origin",
             Self::MissingSegment { .. } => "journal_segment_missing",
             Self::MissingKey { .. } => "journal_key_missing",
+            Self::NotACopy => "not_a_copy",
+            Self::BadCopy { .. } => "copy_damaged",
             Self::Io { .. } => "journal_io",
         }
     }
@@ -323,8 +331,111 @@ impl fmt::Display for OpenError {
             Self::MissingKey { key } => {
                 write!(f, "key {key} signs for the journal and is not in the keyring; restore the key file")
             }
+            Self::NotACopy => write!(f, "there is a journal here that no collector made; name an empty folder"),
+            Self::BadCopy { why } => write!(
+                f,
+                "the copy is not as it was left: {why}; run leasehold-verify on it, and begin a new one in another folder"
+            ),
             Self::Io { doing, error } => write!(f, "{doing}: {error}"),
         }
     }
 }
 impl std::error::Error for OpenError {}
+
+/// Why what was fetched from an origin does not fit the copy of its journal. All but the last say that the origin, or
+/// somebody on the way, does not tell what it told before.
+#[derive(Debug)]
+pub enum Misfit {
+    Record(Broken),
+    /// The genesis record pins a key that is not trusted.
+    UnknownKey {
+        key: KeyId,
+    },
+    /// The key in force is not a usable one.
+    BadKey,
+    /// The checkpoint is of another journal.
+    WrongOrigin {
+        found: String,
+    },
+    /// The key in force has not signed the checkpoint.
+    NotSigned {
+        size: u64,
+        key: KeyId,
+    },
+    /// The checkpoint bears a false signature in the name of the key.
+    BadSignature {
+        size: u64,
+        key: KeyId,
+    },
+    BadCheckpoint {
+        size: u64,
+        why: String,
+    },
+    /// The records do not lead to the root that was signed. The first `proved` ones agree with an earlier checkpoint.
+    Root {
+        size: u64,
+        proved: u64,
+    },
+    /// The copy could not be written.
+    Failed(Failure),
+}
+
+impl Misfit {
+    /// Stable, for programs; the words of `leasehold-verify` for the same things.
+    pub fn code(&self) -> &'static str {
+        match self {
+            Self::Record(broken) => broken.flaw.code(broken.sequence),
+            Self::UnknownKey { .. } => "unknown_key",
+            Self::BadKey => "bad_genesis",
+            Self::WrongOrigin { .. } => "wrong_origin",
+            Self::NotSigned { .. } => "not_signed",
+            Self::BadSignature { .. } => "bad_signature",
+            Self::BadCheckpoint { .. } => "bad_checkpoint",
+            Self::Root { .. } => "root_mismatch",
+            Self::Failed(_) => "copy_failed",
+        }
+    }
+
+    /// The record it is about, where one can be named.
+    pub fn sequence(&self) -> Option<u64> {
+        match self {
+            Self::Record(broken) => Some(broken.sequence),
+            Self::UnknownKey { .. } | Self::BadKey => Some(0),
+            _ => None,
+        }
+    }
+}
+
+impl fmt::Display for Misfit {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Record(broken) => broken.fmt(f),
+            Self::UnknownKey { key } => write!(
+                f,
+                "the journal begins with key {key}, which the trust file does not hold; ask the operator for it over another channel and compare, before you add it"
+            ),
+            Self::BadKey => write!(f, "record 0: the key that it pins is not a usable key"),
+            Self::WrongOrigin { found } => write!(f, "the checkpoint is of the journal of {found:?}"),
+            Self::NotSigned { size, key } => {
+                write!(f, "the checkpoint of {size} records is not signed by key {key}, the one in force there")
+            }
+            Self::BadSignature { size, key } => {
+                write!(f, "the checkpoint of {size} records bears a false signature in the name of key {key}")
+            }
+            Self::BadCheckpoint { size, why } => write!(f, "the checkpoint of {size} records is not in order: {why}"),
+            Self::Root { size, proved } if size == proved => {
+                write!(f, "the {size} records that were collected are not those that the checkpoint signs for")
+            }
+            Self::Root { size, proved: 0 } => {
+                write!(f, "the first {size} records do not lead to the root that the checkpoint signs for them")
+            }
+            Self::Root { size, proved } => write!(
+                f,
+                "records {proved} to {} do not lead to the root that the checkpoint signs for them",
+                size - 1
+            ),
+            Self::Failed(failure) => failure.fmt(f),
+        }
+    }
+}
+impl std::error::Error for Misfit {}

@@ -41,8 +41,26 @@ pub enum Flaw {
     StampWentBack,
     /// The first record, and only the first, is a genesis record, of this origin and a known format.
     Genesis(&'static str),
-    /// A key rotation names the key in force and is signed by it and the new one.
+    /// A key rotation names the key in force and another one, and is signed by both.
     Rotation,
+    /// A signature is not by the key that the record names.
+    Signature,
+}
+
+impl Flaw {
+    /// Stable, for programs; the words of `leasehold-verify` for the same things.
+    pub fn code(&self, sequence: u64) -> &'static str {
+        match self {
+            Self::Undecodable(_) => "undecodable",
+            Self::Link => "broken_link",
+            Self::Sequence { found } if *found > sequence => "gap",
+            Self::Sequence { .. } => "out_of_order",
+            Self::StampWentBack => "stamp_goes_back",
+            Self::Genesis(_) => "bad_genesis",
+            Self::Rotation => "bad_rotation",
+            Self::Signature => "bad_record_signature",
+        }
+    }
 }
 
 impl Fold {
@@ -99,25 +117,30 @@ impl Fold {
     }
 
     fn check(&mut self, raw: RawRecord<'_>) -> Result<(), Flaw> {
-        if raw.prev_hash() != self.position.head.hash {
-            return Err(Flaw::Link);
-        }
         let record = raw.decode().map_err(Flaw::Undecodable)?;
+        // Before the link: of a record that stands in the wrong place this says more.
         if record.sequence != self.size() {
             return Err(Flaw::Sequence { found: record.sequence });
+        }
+        if raw.prev_hash() != self.position.head.hash {
+            return Err(Flaw::Link);
         }
         if record.stamp < self.stamp {
             return Err(Flaw::StampWentBack);
         }
-        let key = self.key_after(&record, raw)?;
+        let key = self.key_after(&record)?;
+        check_signatures(&record, raw)?;
         self.key = key;
         self.stamp = record.stamp;
         Ok(())
     }
 
-    fn key_after(&self, record: &Record, raw: RawRecord<'_>) -> Result<Option<[u8; 32]>, Flaw> {
+    fn key_after(&self, record: &Record) -> Result<Option<[u8; 32]>, Flaw> {
         match &record.body {
             Body::Genesis(_) if record.sequence != 0 => Err(Flaw::Genesis("a second genesis record")),
+            Body::Genesis(_) if record.continues => {
+                Err(Flaw::Genesis("the genesis record says that it continues another one"))
+            }
             Body::Genesis(genesis) if genesis.origin.as_str() != self.origin => {
                 Err(Flaw::Genesis("the genesis record is of another origin"))
             }
@@ -128,7 +151,6 @@ impl Fold {
             _ if record.sequence == 0 => Err(Flaw::Genesis("the first record is not a genesis record")),
             Body::KeyRotated(rotation) => {
                 check_rotation(rotation, record, self.key)?;
-                check_signatures(record, raw)?;
                 Ok(Some(rotation.new_key))
             }
             _ => Ok(self.key),
@@ -140,14 +162,19 @@ impl Fold {
 pub(crate) fn check_rotation(rotation: &KeyRotated, record: &Record, in_force: Option<[u8; 32]>) -> Result<(), Flaw> {
     let by_both = record.signers.as_slice() == [rotation.old_key, rotation.new_key];
     let from_the_one_in_force = in_force.is_none_or(|key| key == rotation.old_key);
-    if by_both && from_the_one_in_force { Ok(()) } else { Err(Flaw::Rotation) }
+    let to_another = rotation.new_key != rotation.old_key;
+    if by_both && from_the_one_in_force && to_another { Ok(()) } else { Err(Flaw::Rotation) }
 }
 
+/// Few records name signers; of those that do, each signature is checked. Their number is part of decoding.
 fn check_signatures(record: &Record, raw: RawRecord<'_>) -> Result<(), Flaw> {
+    if record.signers.is_empty() {
+        return Ok(());
+    }
     let message = signed_message(&raw.hash());
     for (index, key) in record.signers.iter().enumerate() {
-        let signature = raw.signature(index).ok_or(Flaw::Rotation)?;
-        leasehold_tlog::verify_raw(key, &message, &signature).map_err(|_| Flaw::Rotation)?;
+        let signature = raw.signature(index).ok_or(Flaw::Signature)?;
+        leasehold_tlog::verify_raw(key, &message, &signature).map_err(|_| Flaw::Signature)?;
     }
     Ok(())
 }
@@ -160,14 +187,26 @@ impl fmt::Display for Flaw {
             Self::Sequence { found } => write!(f, "the record says it is number {found}"),
             Self::StampWentBack => f.write_str("the record's stamp lies before the last one's"),
             Self::Genesis(why) => f.write_str(why),
-            Self::Rotation => f.write_str("the key rotation is not from the key in force, or not signed by both keys"),
+            Self::Rotation => f.write_str("the key rotation is not from the key in force to another, signed by both"),
+            Self::Signature => f.write_str("a signature of the record is not by the key it names"),
         }
     }
 }
 
 impl fmt::Display for Broken {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(f, "record {}: {}", self.sequence, self.flaw)
+        let sequence = self.sequence;
+        match self.flaw {
+            Flaw::Sequence { found } if found > sequence => {
+                write!(f, "record {sequence} is missing: record {found} stands in its place")
+            }
+            Flaw::Sequence { found } => write!(f, "record {found} stands where record {sequence} belongs"),
+            Flaw::Link if sequence > 0 => {
+                let before = sequence - 1;
+                write!(f, "record {sequence} does not carry the hash of record {before}: one of the two was altered")
+            }
+            ref flaw => write!(f, "record {sequence}: {flaw}"),
+        }
     }
 }
 impl std::error::Error for Broken {}

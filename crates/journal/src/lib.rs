@@ -5,7 +5,7 @@
 //! the tree over them; snapshots of folded state, kept for whoever folded it.
 //!
 //! One trait ([`Journal`]), two providers here ([`MemoryJournal`], [`FileJournal`]) and one suite that both must pass
-//! (`conformance`). Bytes: `docs/reference/journal-format.md`. Rules: SEMANTICS 6.
+//! (`conformance`); and [`Mirror`], the copy that a collector keeps of a journal it cannot sign. Bytes: `docs/reference/journal-format.md`. Rules: SEMANTICS 6.
 //! Never: what records mean (but for genesis and key rotation), a clock, randomness, a retry of a failed sync.
 
 mod admission;
@@ -22,14 +22,14 @@ mod real_disk;
 mod retention;
 mod text;
 
-pub use error::{AppendError, Failure, KeyringError, OpenError, PrepareError, ReadError, SnapshotError};
-pub use file::{FileJournal, Options, Recovered, TornTail};
+pub use error::{AppendError, Failure, KeyringError, Misfit, OpenError, PrepareError, ReadError, SnapshotError};
+pub use file::{FileJournal, Mirror, Options, Recovered, TornTail};
 pub use fold::{Broken, Flaw, Fold};
 pub use keyring::Keys;
 pub use memory::MemoryJournal;
 pub use provider::{
     DamagedSnapshot, Head, Journal, LoadedSnapshot, Position, SignedCheckpoint, Snapshot, StoredRecord, Visit,
-    VisitVerified,
+    VisitBatch, VisitVerified,
 };
 pub use real_disk::RealDisk;
 pub use retention::{SNAPSHOT_EVERY, SNAPSHOTS_NEWEST, snapshots_to_remove};

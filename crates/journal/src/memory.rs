@@ -4,7 +4,7 @@ use crate::admission::Admission;
 use crate::error::{AppendError, Failure, PrepareError, ReadError, SnapshotError};
 use crate::fold::Fold;
 use crate::keyring::Keys;
-use crate::provider::{Head, Journal, LoadedSnapshot, Position, SignedCheckpoint, Snapshot, Visit};
+use crate::provider::{Head, Journal, LoadedSnapshot, Position, SignedCheckpoint, Snapshot, VisitBatch};
 use crate::retention::snapshots_to_remove;
 use leasehold_model::{Batch, Instant, RawBatch};
 use std::collections::BTreeMap;
@@ -133,16 +133,13 @@ impl Journal for MemoryJournal {
         Ok(())
     }
 
-    fn scan(&self, from: u64, visit: &mut Visit<'_>) -> Result<(), ReadError> {
+    fn scan_batches(&self, from: u64, visit: &mut VisitBatch<'_>) -> Result<(), ReadError> {
         let size = self.head().size;
         let mut next = from;
         while let Some((first, bytes)) = self.batch_with(next, size) {
             let batch = RawBatch::read(&bytes).expect("memory keeps what it was given");
-            for (record, sequence) in batch.records().zip(first..) {
-                let record = record.expect("the frames were looked at when the batch was read");
-                if sequence >= from && visit(sequence, record).is_break() {
-                    return Ok(());
-                }
+            if visit(first, batch).is_break() {
+                break;
             }
             next = first + u64::from(batch.count());
         }

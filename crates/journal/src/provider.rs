@@ -2,7 +2,7 @@
 
 use crate::error::{AppendError, Failure, PrepareError, ReadError, SnapshotError};
 use leasehold_model::record::Hash;
-use leasehold_model::{Batch, DecodeError, Instant, RawRecord, Record};
+use leasehold_model::{Batch, DecodeError, Instant, RawBatch, RawRecord, Record};
 use leasehold_tlog::Frontier;
 use std::ops::ControlFlow;
 
@@ -91,6 +91,8 @@ pub struct LoadedSnapshot {
     pub damaged: Vec<DamagedSnapshot>,
 }
 
+/// Is handed each sealed batch with the sequence of its first record; a `Break` ends the scan.
+pub type VisitBatch<'a> = dyn FnMut(u64, RawBatch<'_>) -> ControlFlow<()> + 'a;
 /// Is handed each record with its sequence; a `Break` ends the scan.
 pub type Visit<'a> = dyn FnMut(u64, RawRecord<'_>) -> ControlFlow<()> + 'a;
 /// As [`Visit`], with the record's hash.
@@ -131,10 +133,24 @@ pub trait Journal: Send + Sync {
     /// may be called again after any error.
     fn prepare(&self) -> Result<(), PrepareError>;
 
-    /// Hands out the durable records from sequence `from` on, in order, up to the head at the time of the call.
+    /// Hands out the durable batches as they were sealed, in order, from the one that holds record `from` on, up to
+    /// the head at the time of the call.
     ///
     /// Checksums are checked, hashes are not. `from` past the head visits nothing.
-    fn scan(&self, from: u64, visit: &mut Visit<'_>) -> Result<(), ReadError>;
+    fn scan_batches(&self, from: u64, visit: &mut VisitBatch<'_>) -> Result<(), ReadError>;
+
+    /// As [`scan_batches`](Self::scan_batches), record by record, beginning with the record `from` itself.
+    fn scan(&self, from: u64, visit: &mut Visit<'_>) -> Result<(), ReadError> {
+        self.scan_batches(from, &mut |first, batch| {
+            for (record, sequence) in batch.records().zip(first..) {
+                let record = record.expect("the frames were looked at when the batch was read");
+                if sequence >= from && visit(sequence, record).is_break() {
+                    return ControlFlow::Break(());
+                }
+            }
+            ControlFlow::Continue(())
+        })
+    }
 
     /// As [`scan`](Self::scan) from `from.size` on, and checks that every record follows from the one before by
     /// its hash, beginning with `from.hash`. Returns where it ended.

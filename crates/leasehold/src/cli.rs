@@ -1,5 +1,19 @@
 //! What can be typed, and how a mistake in it is told.
 
+pub(crate) mod agent;
+pub(crate) mod capacity;
+pub(crate) mod config;
+pub(crate) mod events;
+pub(crate) mod lease;
+pub(crate) mod quota;
+pub(crate) mod remote;
+pub(crate) mod settings;
+pub(crate) mod tenancy;
+pub(crate) mod token;
+mod words;
+
+pub(crate) use events::RecordsArgs;
+
 use crate::problem::{EXIT_OK, EXIT_USAGE};
 use crate::term;
 use clap::error::ErrorKind;
@@ -11,6 +25,7 @@ use std::path::PathBuf;
 const AFTER_HELP: &str = "\
 Start here:
   leasehold demo --exit-after 20s      a cluster under load, in a folder you can verify
+  leasehold serve --data ./cluster     a daemon; its first start says how to speak to it
 
 Data goes to stdout, everything else to stderr.
 Exit codes: 0 ok, 1 refused or not found, 2 usage, 3 verification failed.";
@@ -19,6 +34,8 @@ Exit codes: 0 ok, 1 refused or not found, 2 usage, 3 verification failed.";
 #[derive(Debug, Parser)]
 #[command(name = "leasehold", version, about, after_help = AFTER_HELP, max_term_width = 120, disable_help_subcommand = true)]
 pub(crate) struct Cli {
+    #[command(flatten)]
+    pub(crate) daemon: remote::DaemonArgs,
     #[command(subcommand)]
     pub(crate) command: Command,
 }
@@ -27,13 +44,24 @@ pub(crate) struct Cli {
 pub(crate) enum Command {
     /// Run a believable cluster on a real journal, watch it, and verify what it wrote
     Demo(DemoArgs),
-    /// Read, prove and verify a journal from its files
+    /// Run the daemon: the HTTP API over a sealed journal
+    Serve(ServeArgs),
+    /// Look at the daemon's configuration file without starting it
+    #[command(subcommand)]
+    Config(config::ConfigCommand),
+    /// Speak for a node: end what ran under its leases, wipe what is left, confirm it
+    Agent(agent::AgentArgs),
+    #[command(flatten)]
+    Remote(remote::RemoteCommand),
+    /// Read, prove and verify a journal: from its files, or over its daemon
     #[command(subcommand)]
     Audit(Audit),
     /// Run seeds through the simulator: the real engine and journal on a disk that fails
     Sim(SimArgs),
     /// Measure this machine against the budgets
     Bench(BenchArgs),
+    /// Print what a shell needs to complete these commands
+    Completions(CompletionsArgs),
     /// Write under load and print what was acknowledged, to be killed by a test
     #[command(hide = true)]
     Drill(DrillArgs),
@@ -51,6 +79,46 @@ pub(crate) enum Audit {
     Prove(ProveArgs),
     /// Print the records as JSON, one per line
     Export(ExportArgs),
+    /// Show the records that a daemon keeps, one per line
+    Records(RecordsArgs),
+}
+
+#[derive(Debug, Args)]
+#[command(after_help = "\
+Examples:
+  leasehold completions bash > ~/.local/share/bash-completion/completions/leasehold
+  leasehold completions zsh > ~/.zfunc/_leasehold
+  leasehold completions fish > ~/.config/fish/completions/leasehold.fish")]
+pub(crate) struct CompletionsArgs {
+    /// Which shell
+    #[arg(value_enum)]
+    pub(crate) shell: clap_complete::Shell,
+}
+
+#[derive(Debug, Args)]
+#[command(after_help = "\
+Examples:
+  leasehold serve --data ./cluster                       on 127.0.0.1:8420, with the defaults
+  leasehold serve --config /etc/leasehold.yaml           all that is not given here stands in the file
+
+The first start prints an operator token and keeps it in operator.token in the data folder.
+SIGTERM or Ctrl-C ends it cleanly: what was accepted is answered, the journal is closed with a last checkpoint.")]
+pub(crate) struct ServeArgs {
+    /// The folder for journal, anchor and key; made if it is not there
+    #[arg(long, value_name = "DIR")]
+    pub(crate) data: Option<PathBuf>,
+    /// Address and port to listen on [default: 127.0.0.1:8420]
+    #[arg(long, value_name = "ADDR")]
+    pub(crate) listen: Option<String>,
+    /// The YAML file with everything else; `leasehold config example` prints one
+    #[arg(long, value_name = "FILE")]
+    pub(crate) config: Option<PathBuf>,
+    /// Start although the clock lies before the last record or far after it; that is sealed
+    #[arg(long)]
+    pub(crate) accept_clock: bool,
+    /// Issue one more operator token, for one whose file was lost
+    #[arg(long)]
+    pub(crate) new_operator_token: bool,
 }
 
 #[derive(Debug, Args)]
@@ -89,11 +157,11 @@ pub(crate) struct BenchArgs {
 /// Where the files are. They are only read, also while a cell is writing them.
 #[derive(Clone, Debug, Args)]
 pub(crate) struct FolderArgs {
-    /// The data folder: the one that holds `journal` and `anchor`
+    /// The data folder: the one that holds `journal` and `anchor`; without it a daemon is asked
     #[arg(long, value_name = "DIR")]
-    pub(crate) data: PathBuf,
+    pub(crate) data: Option<PathBuf>,
     /// A folder with segments that were moved away; may be given more than once
-    #[arg(long = "archive", value_name = "DIR")]
+    #[arg(long = "archive", value_name = "DIR", requires = "data")]
     pub(crate) archives: Vec<PathBuf>,
 }
 
@@ -134,11 +202,11 @@ of growth is checked against the checkpoint in the trust file: it must be of the
 starts from."
 )]
 pub(crate) struct ProveArgs {
-    /// The data folder: the one that holds `journal` and `anchor`
-    #[arg(long, value_name = "DIR", required_unless_present = "check", conflicts_with = "check")]
+    /// The data folder: the one that holds `journal` and `anchor`; without it a daemon is asked
+    #[arg(long, value_name = "DIR", conflicts_with = "check")]
     pub(crate) data: Option<PathBuf>,
     /// A folder with segments that were moved away; may be given more than once
-    #[arg(long = "archive", value_name = "DIR", conflicts_with = "check")]
+    #[arg(long = "archive", value_name = "DIR", requires = "data", conflicts_with = "check")]
     pub(crate) archives: Vec<PathBuf>,
     /// Prove that the record with this sequence is in the journal
     #[arg(long, value_name = "N")]
@@ -228,6 +296,13 @@ fn demo_length(text: &str) -> Result<Span, String> {
     let span: Span = text.parse().map_err(|error: leasehold_model::instant::BadSpan| error.to_string())?;
     let range = Span::from_millis(500)..=Span::from_secs(30 * 86_400);
     if range.contains(&span) { Ok(span) } else { Err("a demo runs for 500ms to 30d".into()) }
+}
+
+/// Prints what a shell needs to complete the command line.
+pub(crate) fn completions(args: &CompletionsArgs) -> Result<(), crate::problem::Problem> {
+    let mut script = Vec::new();
+    clap_complete::generate(args.shell, &mut <Cli as clap::CommandFactory>::command(), "leasehold", &mut script);
+    crate::output::print(&String::from_utf8_lossy(&script))
 }
 
 /// Prints help where it was asked for, and otherwise what was wrong; returns the exit code.

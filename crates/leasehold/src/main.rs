@@ -5,17 +5,22 @@
 //! (refused or not found), 2 (usage) or 3 (verification failed).
 //! Never: a rule of its own about leases, records or proofs; those live in the libraries below.
 
+mod agent;
 mod audit;
 mod bench;
 mod cli;
+mod config;
 mod demo;
 mod dice;
 mod drill;
 mod folder;
+mod humane;
 mod numbers;
 mod output;
 mod place;
 mod problem;
+mod remote;
+mod serve;
 mod sim;
 mod table;
 mod term;
@@ -26,13 +31,18 @@ use problem::{EXIT_OK, Problem};
 use std::process::ExitCode;
 
 fn main() -> ExitCode {
-    let command = match Cli::try_parse() {
-        Ok(cli) => cli.command,
+    let Cli { daemon, command } = match Cli::try_parse() {
+        Ok(cli) => cli,
         Err(error) => return ExitCode::from(cli::report_usage(&error)),
     };
     let done = match command {
-        Command::Audit(audit) => audit::run(audit),
+        Command::Remote(command) => remote::run(&daemon, command),
+        Command::Audit(audit) => remote::audit(&daemon, audit).unwrap_or_else(audit::run),
+        Command::Completions(args) => cli::completions(&args).map(|()| EXIT_OK),
         Command::Demo(args) => demo::run(&args).map(|()| EXIT_OK),
+        Command::Agent(args) => agent::run(&daemon, &args).map(|()| EXIT_OK),
+        Command::Config(command) => config::run(&command),
+        Command::Serve(args) => serve::run(&args).map(|()| EXIT_OK),
         Command::Sim(args) => sim::run(&args),
         Command::Bench(args) => bench::run(&args),
         Command::Drill(args) => drill::run(&args).map(|()| EXIT_OK),

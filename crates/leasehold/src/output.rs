@@ -3,6 +3,7 @@
 use crate::problem::Problem;
 use serde_json::Value;
 use std::io::{self, ErrorKind, Write};
+use std::ops::ControlFlow;
 
 /// Prints data.
 pub(crate) fn print(text: &str) -> Result<(), Problem> {
@@ -15,6 +16,16 @@ pub(crate) fn print(text: &str) -> Result<(), Problem> {
 
 pub(crate) fn print_json(value: &Value) -> Result<(), Problem> {
     print(&format!("{value:#}\n"))
+}
+
+/// Prints a piece of what goes on for long; breaks off when nobody reads any more.
+pub(crate) fn print_on(text: &str) -> Result<ControlFlow<()>, Problem> {
+    let mut stdout = io::stdout().lock();
+    match stdout.write_all(text.as_bytes()).and_then(|()| stdout.flush()) {
+        Ok(()) => Ok(ControlFlow::Continue(())),
+        Err(error) if error.kind() == ErrorKind::BrokenPipe => Ok(ControlFlow::Break(())),
+        Err(error) => Err(failed(&error)),
+    }
 }
 
 pub(crate) fn failed(error: &io::Error) -> Problem {

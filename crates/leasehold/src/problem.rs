@@ -31,6 +31,10 @@ impl Problem {
     pub(crate) fn not_verified(code: &'static str, what: impl Into<String>) -> Self {
         Self { exit: EXIT_NOT_VERIFIED, ..Self::refused(code, what) }
     }
+    /// A refusal whose code comes from elsewhere.
+    pub(crate) fn coded(code: impl Into<Cow<'static, str>>, what: impl Into<String>) -> Self {
+        Self { code: code.into(), what: what.into(), advice: None, exit: EXIT_REFUSED }
+    }
     /// An error of a library, whose sentences are of the form `what; advice`.
     pub(crate) fn told(code: &'static str, error: &impl fmt::Display) -> Self {
         let text = error.to_string();

@@ -1,6 +1,6 @@
 //! Tables for people: columns that line up, numbers to the right.
 
-use crate::term::{Paint, Style, columns};
+use crate::term::{Paint, Style, columns, fit};
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Align {
@@ -12,12 +12,27 @@ pub(crate) enum Align {
 pub(crate) struct Table {
     headings: Vec<(String, Align)>,
     rows: Vec<Vec<(String, Style)>>,
+    /// Headings of columns that matter less, the least first: they make room where there is too little.
+    yielding: &'static [&'static str],
 }
+
+/// What is left of a cell that had to make room.
+const CUT_COLUMNS_MIN: usize = 5;
 
 impl Table {
     pub(crate) fn new(headings: &[(&str, Align)]) -> Self {
         let headings = headings.iter().map(|(text, align)| ((*text).to_owned(), *align)).collect();
-        Self { headings, rows: Vec::new() }
+        Self { headings, rows: Vec::new(), yielding: &[] }
+    }
+
+    /// Columns that are cut, and then left out, where the terminal is too narrow: the least important first.
+    pub(crate) fn yielding(mut self, headings: &'static [&'static str]) -> Self {
+        self.yielding = headings;
+        self
+    }
+
+    pub(crate) fn is_empty(&self) -> bool {
+        self.rows.is_empty()
     }
 
     /// One cell for each heading.
@@ -33,17 +48,27 @@ impl Table {
 
     /// The lines, each indented by two, without trailing spaces.
     pub(crate) fn lines(&self, paint: Paint) -> Vec<String> {
+        self.lines_within(paint, None)
+    }
+
+    /// The same in a terminal of so many columns: what yields is cut, then left out, so that no row wraps.
+    pub(crate) fn lines_within(&self, paint: Paint, terminal: Option<usize>) -> Vec<String> {
         let width = |at: usize| {
             let cells = self.rows.iter().map(|row| columns(&row[at].0));
             cells.chain([columns(&self.headings[at].0)]).max().unwrap_or(0)
         };
-        let widths: Vec<usize> = (0..self.headings.len()).map(width).collect();
+        let mut widths: Vec<Option<usize>> = (0..self.headings.len()).map(|at| Some(width(at))).collect();
+        if let Some(terminal) = terminal {
+            self.make_room(&mut widths, terminal);
+        }
         let headings: Vec<_> = self.headings.iter().map(|(text, _)| (text.clone(), Style::Dim)).collect();
         let line = |row: &[(String, Style)]| {
             let mut text = String::from(" ");
             for (((cell, style), (_, align)), width) in row.iter().zip(&self.headings).zip(&widths) {
-                let gap = " ".repeat(width - columns(cell));
-                let painted = paint.paint(*style, cell);
+                let Some(width) = *width else { continue };
+                let cell = if columns(cell) > width { fit(cell, width - 1) + "…" } else { cell.clone() };
+                let gap = " ".repeat(width - columns(&cell));
+                let painted = paint.paint(*style, &cell);
                 text.push(' ');
                 match align {
                     Align::Left => text.push_str(&(painted + &gap)),
@@ -51,11 +76,31 @@ impl Table {
                 }
                 text.push(' ');
             }
-            text.trim_end().to_owned()
+            let text = text.trim_end();
+            terminal.map_or_else(|| text.to_owned(), |terminal| fit(text, terminal))
         };
         let blank = self.headings.iter().all(|(text, _)| text.is_empty());
         let heading = (!blank).then(|| line(&headings));
         heading.into_iter().chain(self.rows.iter().map(|row| line(row))).collect()
+    }
+
+    /// Narrows the columns that yield, one after the other, until the rest fits.
+    fn make_room(&self, widths: &mut [Option<usize>], terminal: usize) {
+        let place = |name: &str| self.headings.iter().position(|(heading, _)| heading == name);
+        let yielding: Vec<usize> = self.yielding.iter().filter_map(|name| place(name)).collect();
+        for leave_out in [false, true] {
+            for &at in &yielding {
+                // Two columns between cells, one before the first.
+                let taken: usize = 1 + widths.iter().flatten().map(|width| width + 2).sum::<usize>() - 1;
+                let Some(width) = widths[at] else { continue };
+                let over = taken.saturating_sub(terminal);
+                if over == 0 {
+                    return;
+                }
+                let least = columns(&self.headings[at].0).max(CUT_COLUMNS_MIN).min(width);
+                widths[at] = if leave_out { None } else { Some(width.saturating_sub(over).max(least)) };
+            }
+        }
     }
 
     pub(crate) fn text(&self, paint: Paint) -> String {
@@ -74,5 +119,21 @@ mod tests {
         table.row(["röntgen", "7.0"]);
         let text = "  tenant     GPU·s\n  physics  1,234.5\n  röntgen      7.0\n";
         assert_eq!(table.text(Paint::PLAIN), text);
+    }
+
+    #[test]
+    fn what_matters_less_makes_room() {
+        let headings = [("lease", Align::Left), ("workload", Align::Left), ("user", Align::Left), ("left", Align::Right)];
+        let mut table = Table::new(&headings).yielding(&["user", "workload"]);
+        table.row(["lease-1", "train the large model", "ada.lovelace", "9m 40s"]);
+        let within = |width| table.lines_within(Paint::PLAIN, Some(width));
+        assert_eq!(within(80), table.lines(Paint::PLAIN));
+        assert_eq!(within(52)[1], "  lease-1  train the large model  ada.love…  9m 40s");
+        assert_eq!(within(36)[1], "  lease-1  train the…  ada.…  9m 40s");
+        assert_eq!(within(30)[1], "  lease-1  train t…  9m 40s");
+        assert_eq!(within(20)[1], "  lease-1  9m 40s");
+        for width in 1..80 {
+            assert!(within(width).iter().all(|line| columns(line) <= width), "{width}: {:?}", within(width));
+        }
     }
 }

@@ -74,6 +74,16 @@ pub(crate) fn drawable() -> Option<(usize, usize)> {
     (size.ws_col > 0 && size.ws_row > 0).then(|| (size.ws_col.into(), size.ws_row.into()))
 }
 
+/// Columns and rows of the terminal on stdout, if it is one.
+pub(crate) fn screen() -> Option<(usize, usize)> {
+    let stdout = io::stdout();
+    if !stdout.is_terminal() {
+        return None;
+    }
+    let size = rustix::termios::tcgetwinsize(stdout).ok()?;
+    (size.ws_col > 0 && size.ws_row > 0).then(|| (size.ws_col.into(), size.ws_row.into()))
+}
+
 /// One part of a bar.
 pub(crate) struct Part {
     pub(crate) amount: u64,

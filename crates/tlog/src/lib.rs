@@ -20,6 +20,7 @@ mod proof;
 mod proof_builder;
 mod proof_file;
 mod span;
+mod subtree;
 
 pub use checkpoint::{Checkpoint, CheckpointError};
 pub use cosignature::{CosignatureError, WitnessKey, WitnessSigningKey};
@@ -30,3 +31,4 @@ pub use note::{Note, NoteError, NoteSignature};
 pub use proof::{ConsistencyProof, InclusionProof, ProofError};
 pub use proof_builder::{ConsistencyBuilder, InclusionBuilder};
 pub use proof_file::{ConsistencyFile, InclusionFile, ProofFileError};
+pub use subtree::{Subtree, SubtreeRoots};

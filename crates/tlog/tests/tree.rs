@@ -6,7 +6,7 @@ use ct_merkle::mem_backed_tree::MemoryBackedTree;
 use leasehold_tlog::limits::TREE_SIZE_MAX;
 use leasehold_tlog::{
     ConsistencyBuilder, ConsistencyProof, Frontier, FrontierError, Hash, InclusionBuilder, InclusionProof, ProofError,
-    empty_root, leaf_hash, node_hash,
+    Subtree, SubtreeRoots, empty_root, leaf_hash, node_hash,
 };
 use proptest::prelude::*;
 use sha2::Sha256;
@@ -56,6 +56,35 @@ fn inclusion(leaf_index: u64, tree_size: u64, hashes: &[Hash]) -> InclusionProof
 
 fn consistency(old_size: u64, new_size: u64, hashes: &[Hash]) -> ConsistencyProof {
     ConsistencyProof { old_size, new_size, hashes: hashes.to_vec() }
+}
+
+/// A tree of which the roots from `level` upwards are remembered and only some leaves are read.
+struct Sparse<'a> {
+    leaves: &'a [Hash],
+    roots: SubtreeRoots,
+    level: u32,
+    /// The blocks of 2^level leaves that were read.
+    read: std::collections::BTreeSet<u64>,
+}
+
+impl<'a> Sparse<'a> {
+    fn new(leaves: &'a [Hash], level: u32) -> Self {
+        let mut roots = SubtreeRoots::new(level);
+        leaves.chunks_exact(1 << level).for_each(|block| roots.push(naive::root(block)));
+        assert_eq!(roots.leaves(), leaves.len() as u64 >> level << level);
+        Self { leaves, roots, level, read: std::collections::BTreeSet::new() }
+    }
+
+    fn root_of(&mut self, subtree: Subtree) -> Result<Hash, ProofError> {
+        if let Some(root) = self.roots.get(subtree) {
+            return Ok(root);
+        }
+        let under = subtree.leaves();
+        assert!(subtree.level < self.level, "{subtree:?} should be remembered");
+        self.read.insert(under.start >> self.level);
+        let under = usize::try_from(under.start).unwrap()..usize::try_from(under.end).unwrap();
+        Ok(naive::root(&self.leaves[under]))
+    }
 }
 
 /// A size, and a number from 0 up to and with it.
@@ -111,6 +140,23 @@ proptest! {
         prop_assert_eq!(&proof.hashes, &naive::consistency(old_size, &tree));
         prop_assert_eq!(proof.hashes.concat(), other.prove_consistency(size - old_size).as_bytes().to_vec());
         prop_assert_eq!(proof.verify(&old_root, &new_root), Ok(()));
+    }
+
+    /// The same proofs, from remembered roots and at most two blocks of leaves.
+    #[test]
+    fn proofs_from_subtrees_are_the_builders_proofs((size, part) in size_and_part(), level in 0_u32..7) {
+        let tree = leaves(size);
+
+        let mut sparse = Sparse::new(&tree, level);
+        let index = part.min(size - 1);
+        let made = InclusionProof::from_subtrees(index as u64, size as u64, |subtree| sparse.root_of(subtree));
+        prop_assert_eq!(made, Ok(prove_inclusion(index, &tree)));
+        prop_assert!(sparse.read.len() <= 2, "{:?}", sparse.read);
+
+        let mut sparse = Sparse::new(&tree, level);
+        let made = ConsistencyProof::from_subtrees(part as u64, size as u64, |subtree| sparse.root_of(subtree));
+        prop_assert_eq!(made, Ok(prove_consistency(part, &tree)));
+        prop_assert!(sparse.read.len() <= 2, "{:?}", sparse.read);
     }
 
     #[test]
@@ -278,6 +324,21 @@ fn the_edges_of_proofs() {
     assert_eq!(consistency(7, 7, &[one]).verify(&one, &one), Err(ProofError::TooManyHashes));
     assert_eq!(consistency(3, 7, &[]).verify(&one, &one), Err(ProofError::TooFewHashes));
     assert_eq!(consistency(8, 7, &[]).verify(&one, &one), Err(ProofError::TreeShrank { old_size: 8, new_size: 7 }));
+}
+
+#[test]
+fn proofs_from_subtrees_have_the_same_edges() {
+    let never = |subtree: Subtree| -> Result<Hash, ProofError> { panic!("{subtree:?} is not needed") };
+    let outside = ProofError::IndexOutsideTree { index: 5, size: 5 };
+    assert_eq!(InclusionProof::from_subtrees(5, 5, never), Err(outside));
+    let shrank = ProofError::TreeShrank { old_size: 6, new_size: 5 };
+    assert_eq!(ConsistencyProof::from_subtrees(6, 5, never), Err(shrank));
+    let nothing = (consistency(0, 0, &[]), empty_root(), empty_root());
+    assert_eq!(ConsistencyProof::from_subtrees(0, 0, never), Ok(nothing));
+    // What goes wrong below comes out above.
+    let fails = |_: Subtree| Err(ProofError::TooFewHashes);
+    assert_eq!(InclusionProof::from_subtrees(0, 5, fails), Err(ProofError::TooFewHashes));
+    assert_eq!(ConsistencyProof::from_subtrees(3, 5, fails), Err(ProofError::TooFewHashes));
 }
 
 #[test]

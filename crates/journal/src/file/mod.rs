@@ -6,6 +6,8 @@ mod batches;
 mod checkpointer;
 mod index;
 mod layout;
+mod mirror;
+mod mirror_state;
 mod options;
 mod reader;
 mod recovery;
@@ -18,6 +20,7 @@ mod tail;
 mod tree_file;
 mod writer;
 
+pub use mirror::Mirror;
 pub use options::Options;
 pub use recovery::{Recovered, TornTail};
 
@@ -25,7 +28,7 @@ use crate::admission::Admission;
 use crate::disk::{Disk, DiskLock, is_full};
 use crate::error::{AppendError, Failure, OpenError, PrepareError, ReadError, SnapshotError};
 use crate::keyring::Keys;
-use crate::provider::{Head, Journal, LoadedSnapshot, Position, SignedCheckpoint, Visit};
+use crate::provider::{Head, Journal, LoadedSnapshot, Position, SignedCheckpoint, VisitBatch};
 use crate::retention::snapshots_to_remove;
 use checkpointer::Checkpointer;
 use index::Index;
@@ -206,7 +209,7 @@ impl Journal for FileJournal {
         })
     }
 
-    fn scan(&self, from: u64, visit: &mut Visit<'_>) -> Result<(), ReadError> {
+    fn scan_batches(&self, from: u64, visit: &mut VisitBatch<'_>) -> Result<(), ReadError> {
         reader::scan(self.disk.as_ref(), &self.index, from, visit)
     }
 

@@ -6,14 +6,19 @@ use super::layout::segment_path;
 use super::segment::HEADER_BYTES_U64;
 use crate::disk::{Access, Disk, DiskFile};
 use crate::error::ReadError;
-use crate::provider::Visit;
+use crate::provider::VisitBatch;
 use leasehold_model::{Damage, RawBatch};
 use std::io;
 use std::ops::ControlFlow;
 use std::sync::{Arc, Mutex};
 
-/// Hands out the records from `from` on, up to the head at the time of the call.
-pub(super) fn scan(disk: &dyn Disk, index: &Mutex<Index>, from: u64, visit: &mut Visit<'_>) -> Result<(), ReadError> {
+/// Hands out the batches from the one that holds `from` on, up to the head at the time of the call.
+pub(super) fn scan(
+    disk: &dyn Disk,
+    index: &Mutex<Index>,
+    from: u64,
+    visit: &mut VisitBatch<'_>,
+) -> Result<(), ReadError> {
     let (size, spacing) = {
         let index = index.lock().expect("the index is whole");
         (index.head.size, index.spacing)
@@ -41,26 +46,23 @@ pub(super) fn scan(disk: &dyn Disk, index: &Mutex<Index>, from: u64, visit: &mut
     Ok(())
 }
 
-/// Calls `visit` for the records in `wanted`, reading from the batch at `mark` on.
+/// Calls `visit` for the batches with records in `wanted`, reading from the batch at `mark` on.
 fn scan_stretch(
     disk: &dyn Disk,
     segment: u32,
     mark: Mark,
     wanted: std::ops::Range<u64>,
-    visit: &mut Visit<'_>,
+    visit: &mut VisitBatch<'_>,
 ) -> Result<ControlFlow<()>, ReadError> {
     let mut batches = BatchReader::new(open_segment(disk, segment)?, mark.offset);
     let mut sequence = mark.sequence;
     while sequence < wanted.end {
         let batch = next_batch(&mut batches, segment, sequence)?;
         let after = sequence + u64::from(batch.count());
-        if after > wanted.start {
-            for (record, sequence) in batch.records().zip(sequence..wanted.end) {
-                let record = record.expect("the frames were looked at when the batch was read");
-                if sequence >= wanted.start && visit(sequence, record).is_break() {
-                    return Ok(ControlFlow::Break(()));
-                }
-            }
+        // What is durable, and what a segment holds, ends between batches.
+        assert!(after <= wanted.end, "a batch is durable as a whole");
+        if after > wanted.start && visit(sequence, batch).is_break() {
+            return Ok(ControlFlow::Break(()));
         }
         sequence = after;
     }

@@ -5,7 +5,7 @@ mod export;
 mod prove;
 mod trust;
 
-pub(crate) use trust::trust_of;
+pub(crate) use trust::{REMARK as TRUST_REMARK, trust_of};
 
 use crate::cli::{Audit, FolderArgs};
 use crate::folder::Folder;
@@ -22,12 +22,14 @@ pub(crate) fn run(audit: Audit) -> Result<u8, Problem> {
         Audit::Checkpoint(args) => checkpoint::run(&args)?,
         Audit::Prove(args) => prove::run(&args)?,
         Audit::Export(args) => export::run(&args)?,
+        Audit::Records(_) => unreachable!("a daemon shows records, and was asked"),
     }
     Ok(EXIT_OK)
 }
 
 fn open(args: &FolderArgs) -> Result<Folder, Problem> {
-    Folder::open(&args.data, &args.archives)
+    let data = args.data.as_ref().expect("without it a daemon was asked");
+    Folder::open(data, &args.archives)
 }
 
 /// More than any trust file or proof needs: a note alone is at most a mebibyte.

@@ -23,7 +23,7 @@ pub(super) fn run(args: &ProveArgs) -> Result<(), Problem> {
     if let (Some(file), Some(trust)) = (&args.check, &args.trust) {
         return check(args, file, trust);
     }
-    let data = args.data.as_ref().expect("clap asks for it");
+    let data = args.data.as_ref().expect("without it a daemon was asked");
     let folder = Folder::open(data, &args.archives)?;
     match (args.sequence, args.consistency_from) {
         (Some(sequence), _) => prove_record(args, &folder, sequence),

@@ -14,7 +14,7 @@ use leasehold_verify::Trust;
 use serde_json::json;
 use std::ops::ControlFlow;
 
-const REMARK: &str =
+pub(crate) const REMARK: &str =
     "# Keep this where the operator cannot write. Compare the key with the operator over another channel.\n";
 
 pub(super) fn run(args: &TrustArgs) -> Result<(), Problem> {

@@ -39,7 +39,13 @@ const PATIENCE: Duration = Duration::from_secs(60);
 
 pub(crate) fn leasehold<S: AsRef<OsStr>>(args: impl IntoIterator<Item = S>) -> Said {
     let mut command = Command::new(BINARY);
-    command.args(args).stdin(Stdio::null()).stdout(Stdio::piped()).stderr(Stdio::piped());
+    command.args(args);
+    said(command)
+}
+
+/// Runs a command to its end.
+pub(crate) fn said(mut command: Command) -> Said {
+    command.stdin(Stdio::null()).stdout(Stdio::piped()).stderr(Stdio::piped());
     let child = command.spawn().expect("the binary runs");
     let id = Pid::from_child(&child);
     let (ended, watched) = channel::<()>();

@@ -1,0 +1,123 @@
+//! The daemon in a process of its own: this program, started again.
+
+use crate::scratch;
+use crate::work::cluster;
+use leasehold_cell::{Reply, SystemClock};
+use leasehold_engine::command::RequestLease;
+use leasehold_engine::{Command, Request};
+use leasehold_model::{ClassNo, Identity, PoolNo, ProjectNo, Quanta, Span, TenantNo};
+use leasehold_server::config::Config;
+use leasehold_server::{Daemon, Start, listen};
+use std::io::{BufRead, BufReader, Write};
+use std::net::SocketAddr;
+use std::path::Path;
+use std::process::{Child, Command as Process, Stdio};
+use std::sync::Arc;
+
+const ASKED: &str = "--serve-for-bench";
+pub(super) const TENANTS: u32 = 1000;
+const NODES: u32 = 1000;
+const STANDING: u32 = 2000;
+
+/// In the child: serves the folder that the command line names until it is killed.
+pub fn serve_if_asked() -> bool {
+    let mut arguments = std::env::args().skip(1);
+    if arguments.next().as_deref() != Some(ASKED) {
+        return false;
+    }
+    let folder = arguments.next().expect("a folder");
+    listen::raise_file_limit();
+    let runtime = tokio::runtime::Builder::new_multi_thread().enable_all().build().expect("threads");
+    runtime.block_on(serve(Path::new(&folder)));
+    true
+}
+
+async fn serve(folder: &Path) {
+    let mut config = Config { data: folder.join("data"), origin: Some(scratch::ORIGIN.into()), ..Config::default() };
+    config.limits.connections = 12_000;
+    config.limits.streams = 11_000;
+    let start = Start {
+        clock: Arc::new(SystemClock::new()),
+        accept_clock: false,
+        new_operator_token: false,
+        on_failure: Arc::new(|why| panic!("{why}")),
+    };
+    let daemon = tokio::task::spawn_blocking(move || {
+        let daemon = Daemon::open(config, start).unwrap_or_else(|error| panic!("{error}"));
+        furnish(&daemon);
+        daemon
+    });
+    let daemon = daemon.await.expect("the daemon opens");
+    let listener = listen::bind("127.0.0.1:0".parse().expect("an address")).expect("a free port");
+    println!("{} {}", listener.local_addr().expect("an address"), daemon.operator_token.clone().expect("a new folder"));
+    std::io::stdout().flush().expect("the parent listens");
+    daemon.serve(listener, std::future::pending()).await.expect("the daemon serves");
+}
+
+/// A thousand nodes, a thousand tenants with two quotas each, and a standing load.
+fn furnish(daemon: &Daemon) {
+    for command in cluster(NODES, TENANTS) {
+        assert!(matches!(daemon.cell().operate(command), Reply::Sealed { .. }), "the cluster is valid");
+    }
+    for lease in 0..STANDING {
+        let tenant = lease % TENANTS;
+        let identity = Identity { tenant: Some(TenantNo(tenant)), project: Some(ProjectNo(tenant)), ..Identity::default() };
+        let mut ask = RequestLease::of(ClassNo(0), Quanta(1000), Span::from_secs(23 * 3600));
+        ask.pool = Some(PoolNo(0));
+        let reply = daemon.cell().call(Request::new(identity, Command::Request(ask)));
+        assert!(matches!(reply, Reply::Sealed { .. }), "there is room");
+    }
+}
+
+/// The daemon, while it is measured.
+pub(super) struct Served {
+    child: Child,
+    pub(super) address: SocketAddr,
+    pub(super) token: String,
+    _folder: tempfile::TempDir,
+}
+
+impl Served {
+    pub(super) fn start() -> Self {
+        let folder = scratch::folder();
+        let program = std::env::current_exe().expect("this program has a path");
+        let mut child = Process::new(program);
+        child.arg(ASKED).arg(folder.path()).stdout(Stdio::piped()).stderr(Stdio::null());
+        let mut child = child.spawn().expect("this program starts again");
+        let mut line = String::new();
+        BufReader::new(child.stdout.take().expect("a pipe")).read_line(&mut line).expect("the daemon speaks");
+        let (address, token) = line.trim().split_once(' ').expect("an address and a token");
+        Self { address: address.parse().expect("an address"), token: token.to_owned(), child, _folder: folder }
+    }
+
+    /// Processor time the daemon has used.
+    pub(super) fn processor_seconds(&self) -> f64 {
+        processor_seconds(&self.child.id().to_string())
+    }
+
+    /// Memory the daemon takes up.
+    pub(super) fn resident_bytes(&self) -> f64 {
+        let status = std::fs::read_to_string(format!("/proc/{}/status", self.child.id())).expect("the daemon runs");
+        let line = status.lines().find(|line| line.starts_with("VmRSS:")).expect("a figure");
+        let kib: f64 = line.split_whitespace().nth(1).expect("a figure").parse().expect("a number");
+        kib * 1024.0
+    }
+}
+
+impl Drop for Served {
+    fn drop(&mut self) {
+        // Nothing of it is kept.
+        let _ = self.child.kill();
+        let _ = self.child.wait();
+    }
+}
+
+/// Processor time of a process, or of this one (`self`).
+pub(super) fn processor_seconds(process: &str) -> f64 {
+    let stat = std::fs::read_to_string(format!("/proc/{process}/stat")).expect("the process runs");
+    // The name may hold anything; what follows its closing bracket is numbers.
+    let after = stat.rsplit_once(')').expect("a name").1;
+    let fields: Vec<&str> = after.split_whitespace().collect();
+    let ticks: f64 = [11, 12].iter().map(|place| fields[*place].parse::<f64>().expect("a number")).sum();
+    ticks / 100.0
+}

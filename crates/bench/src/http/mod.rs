@@ -1,0 +1,55 @@
+//! The whole way over HTTP beside PostgreSQL: single operations, batches, and ten thousand listeners.
+//!
+//! The daemon is a process of its own (this program started again), the load comes from this one, and PostgreSQL is the
+//! one that Debian packages, started in a scratch folder. All share the machine's processors, as they would in life.
+
+mod batches;
+mod child;
+mod load;
+mod postgres;
+mod request;
+mod singles;
+mod streams;
+
+pub use child::serve_if_asked;
+
+use crate::Outcome;
+use postgres::Postgres;
+
+/// How often each figure is taken; the best counts.
+const ROUNDS: usize = 3;
+
+fn best(rounds: impl Iterator<Item = f64>) -> f64 {
+    rounds.fold(0.0, f64::max)
+}
+
+/// Everything over HTTP.
+pub(crate) fn http() -> Vec<Outcome> {
+    let postgres = Postgres::start();
+    let mut outcomes = Vec::new();
+    let linked = best((0..2).flat_map(|_| [8, 32]).map(|clients| postgres.singles(true, clients).per_second));
+    let plain: Vec<postgres::Figures> = (0..2).flat_map(|_| [32, 64, 64]).map(|clients| postgres.singles(false, clients)).collect();
+    let plain_best = best(plain.iter().map(|figures| figures.per_second));
+    // Of the runs with 64 clients the kindest to the peer.
+    let plain_p99 = plain.iter().filter(|f| f.clients == 64).map(|f| f.p99_us).fold(f64::INFINITY, f64::min);
+    let in_transactions = best((0..ROUNDS).flat_map(|_| [1, 2]).map(|clients| postgres.batches(clients)));
+    drop(postgres);
+
+    let runs: Vec<singles::Singles> = (0..ROUNDS).map(|_| singles::run(64)).collect();
+    let ours = best(runs.iter().map(|run| run.per_second));
+    let p99 = runs.iter().map(|run| run.p99_us).fold(f64::INFINITY, f64::min);
+    for run in &runs {
+        eprintln!(
+            "  singles: {:.0}/s, p50 {:.0} us, p99 {:.0} us, load generator {:.0} % of the processor time used, denials {:.0}/s",
+            run.per_second, run.p50_us, run.p99_us, run.load_share * 100.0, run.denials_per_second
+        );
+    }
+    outcomes.push(Outcome::against("http.single_vs_postgres", ours, "1/s", linked, ">= 10", 10.0).note("hash-linked events"));
+    outcomes.push(Outcome::against("http.single_vs_postgres_plain", ours, "1/s", plain_best, ">= 2", 2.0).note("plain events"));
+    let slower = Outcome::at_most("http.single_p99", p99, "us", "<= 1", plain_p99);
+    outcomes.push(Outcome { baseline: Some(plain_p99), ratio: Some(p99 / plain_p99), ..slower });
+    let batched = best((0..ROUNDS).map(|_| batches::run()));
+    outcomes.push(Outcome::against("http.batch_vs_postgres", batched, "1/s", in_transactions, ">= 6", 6.0));
+    outcomes.extend(streams::run());
+    outcomes
+}

@@ -1,0 +1,170 @@
+//! The peer: PostgreSQL as Debian packages it, doing the same request, renewal and release with quota check and event.
+
+use crate::scratch;
+use std::fs;
+use std::os::unix::fs::PermissionsExt;
+use std::path::{Path, PathBuf};
+use std::process::{Command, Stdio};
+
+const SCHEMA: &str = include_str!("postgres/schema.sql");
+const OPERATION: &str = include_str!("postgres/operation.sql");
+const SECONDS: u32 = 5;
+
+/// A server of our own, in a scratch folder, gone with this.
+pub(super) struct Postgres {
+    folder: tempfile::TempDir,
+    programs: PathBuf,
+    /// PostgreSQL does not run as root; where we are root, it runs as its own user.
+    as_user: Option<&'static str>,
+}
+
+#[derive(Clone, Copy)]
+pub(super) struct Figures {
+    pub(super) clients: u32,
+    pub(super) per_second: f64,
+    pub(super) p99_us: f64,
+}
+
+/// Debian keeps them out of the path, one folder to a version.
+fn programs() -> PathBuf {
+    let versions = fs::read_dir("/usr/lib/postgresql").expect("PostgreSQL is installed (make bench sees to it)");
+    let mut found: Vec<PathBuf> = versions.filter_map(|entry| Some(entry.ok()?.path().join("bin"))).collect();
+    found.retain(|folder| folder.join("initdb").exists());
+    found.sort();
+    found.pop().expect("PostgreSQL's server is installed")
+}
+
+impl Postgres {
+    pub(super) fn start() -> Self {
+        let folder = scratch::folder();
+        let as_user = rustix::process::getuid().is_root().then_some("postgres");
+        let postgres = Self { folder, programs: programs(), as_user };
+        fs::set_permissions(postgres.folder.path(), fs::Permissions::from_mode(0o777)).expect("a folder of ours");
+        postgres.run("initdb", &["-A", "trust", "-U", "postgres", "-E", "UTF8", "--locale=C"], true);
+        let socket = postgres.socket();
+        let settings = format!(
+            "listen_addresses = ''\nunix_socket_directories = '{}'\nmax_connections = 100\nshared_buffers = 1GB\n\
+             wal_buffers = 64MB\nmax_wal_size = 8GB\ncheckpoint_timeout = 15min\nfsync = on\nsynchronous_commit = on\n\
+             full_page_writes = on\nwal_compression = on\nautovacuum_naptime = 15s\njit = off\n",
+            socket.display()
+        );
+        let file = postgres.data().join("postgresql.conf");
+        let mut all = fs::read_to_string(&file).expect("a fresh configuration");
+        all.push_str(&settings);
+        fs::write(&file, all).expect("a folder of ours");
+        let log = postgres.folder.path().join("log");
+        postgres.run("pg_ctl", &["-w", "-l", log.to_str().expect("a plain path"), "start"], true);
+        postgres.sql("create database bench", "postgres");
+        postgres
+    }
+
+    fn data(&self) -> PathBuf {
+        self.folder.path().join("data")
+    }
+    fn socket(&self) -> PathBuf {
+        // Socket paths are short; the target folder's may not be.
+        let absolute = self.folder.path().canonicalize().expect("a folder of ours");
+        if absolute.as_os_str().len() < 80 { absolute } else { PathBuf::from("/tmp") }
+    }
+
+    fn run(&self, program: &str, arguments: &[&str], on_data: bool) -> String {
+        let program = self.programs.join(program);
+        let mut command = match self.as_user {
+            Some(user) => {
+                let mut command = Command::new("setpriv");
+                command.args(["--reuid", user, "--regid", user, "--clear-groups"]).arg(program);
+                command
+            }
+            None => Command::new(program),
+        };
+        if on_data {
+            command.arg("-D").arg(self.folder.path().canonicalize().expect("a folder of ours").join("data"));
+        }
+        command.args(arguments).current_dir("/").stdin(Stdio::null());
+        let stdout = self.folder.path().join("stdout");
+        let (out, err) = (fs::File::create(&stdout).expect("a file"), fs::File::create(stdout.with_extension("err")).expect("a file"));
+        let status = command.stdout(out).stderr(err).status().expect("the program starts");
+        let said = fs::read_to_string(&stdout).unwrap_or_default();
+        let wrong = fs::read_to_string(stdout.with_extension("err")).unwrap_or_default();
+        assert!(status.success(), "{program:?} {arguments:?}: {said}{wrong}", program = command.get_program());
+        said
+    }
+
+    fn connection(&self, database: &str) -> Vec<String> {
+        let socket = self.socket().to_str().expect("a plain path").to_owned();
+        ["-h", &socket, "-U", "postgres", "-d", database].map(str::to_owned).to_vec()
+    }
+
+    fn sql(&self, text: &str, database: &str) {
+        let file = self.write("statement.sql", text);
+        let mut arguments = self.connection(database);
+        arguments.extend(["-q", "-v", "ON_ERROR_STOP=1", "-f", file.to_str().expect("a plain path")].map(str::to_owned));
+        let arguments: Vec<&str> = arguments.iter().map(String::as_str).collect();
+        self.run("psql", &arguments, false);
+    }
+
+    fn write(&self, name: &str, text: &str) -> PathBuf {
+        let file = self.folder.path().canonicalize().expect("a folder of ours").join(name);
+        fs::write(&file, text).expect("a folder of ours");
+        fs::set_permissions(&file, fs::Permissions::from_mode(0o644)).expect("a file of ours");
+        file
+    }
+
+    fn pgbench(&self, clients: u32, script: &Path, linked: bool, more: &[&str]) -> String {
+        let mut arguments = self.connection("bench");
+        // pgbench takes the database last, and `-d` means something else to it.
+        arguments.truncate(4);
+        let (count, threads, seconds) = (clients.to_string(), clients.min(2).to_string(), SECONDS.to_string());
+        let linked = format!("linked={}", u8::from(linked));
+        arguments.extend(["-n", "-M", "prepared", "-c", &count, "-j", &threads, "-T", &seconds].map(str::to_owned));
+        arguments.extend(["-D", &linked, "-D", "phase=0", "-D", "lease=0"].map(str::to_owned));
+        arguments.extend(["-f", script.to_str().expect("a plain path")].map(str::to_owned));
+        arguments.extend(more.iter().map(|more| (*more).to_owned()));
+        arguments.push("bench".to_owned());
+        let arguments: Vec<&str> = arguments.iter().map(String::as_str).collect();
+        self.run("pgbench", &arguments, false)
+    }
+
+    fn per_second(said: &str) -> f64 {
+        let line = said.lines().find(|line| line.starts_with("tps")).expect("pgbench gives a figure");
+        line.split_whitespace().nth(2).expect("a figure").parse().expect("a number")
+    }
+
+    /// One operation to a transaction.
+    pub(super) fn singles(&self, linked: bool, clients: u32) -> Figures {
+        self.sql(SCHEMA, "bench");
+        let script = self.write("operation.sql", OPERATION);
+        let logs = self.folder.path().canonicalize().expect("a folder of ours").join("logs");
+        let _ = fs::remove_dir_all(&logs);
+        fs::create_dir(&logs).expect("a folder of ours");
+        fs::set_permissions(&logs, fs::Permissions::from_mode(0o777)).expect("a folder of ours");
+        let prefix = format!("--log-prefix={}", logs.join("log").display());
+        let said = self.pgbench(clients, &script, linked, &["-l", &prefix]);
+        let mut took_us: Vec<u64> = Vec::new();
+        for log in fs::read_dir(&logs).expect("logs") {
+            let text = fs::read_to_string(log.expect("a file").path()).expect("a log");
+            took_us.extend(text.lines().filter_map(|line| line.split(' ').nth(2)?.parse::<u64>().ok()));
+        }
+        took_us.sort_unstable();
+        let p99_us = took_us[took_us.len() * 99 / 100] as f64;
+        let figures = Figures { clients, per_second: Self::per_second(&said), p99_us };
+        let kind = if linked { "hash-linked" } else { "plain" };
+        eprintln!("  PostgreSQL, {kind}, {clients} clients: {:.0}/s, p99 {p99_us:.0} us", figures.per_second);
+        figures
+    }
+
+    /// A thousand plain operations to a transaction.
+    pub(super) fn batches(&self, clients: u32) -> f64 {
+        self.sql(SCHEMA, "bench");
+        let script = self.write("batch.sql", "\\set start random(0, 999)\nselect lease_batch(false, 1000, :start);\n");
+        let per_second = Self::per_second(&self.pgbench(clients, &script, false, &[])) * 1000.0;
+        eprintln!("  PostgreSQL, plain, 1000 to a transaction, {clients} clients: {per_second:.0}/s");
+        per_second
+    }
+}
+
+impl Drop for Postgres {
+    fn drop(&mut self) {
+        self.run("pg_ctl", &["-m", "immediate", "stop"], true);
+    }
+}

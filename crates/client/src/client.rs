@@ -1,0 +1,325 @@
+//! One connection pool to one daemon, and sending: attempts, answers, problems.
+
+use crate::config::{Config, ConfigError, Timeouts};
+use crate::error::{Error, root_cause};
+use crate::retry::{Backoff, again_at, parse_retry_after};
+use leasehold_api::{Method, PROBLEM_JSON, Problem};
+use reqwest::header::{ACCEPT, AUTHORIZATION, CONTENT_TYPE, HeaderValue, RETRY_AFTER};
+use reqwest::{Certificate, Response, Url};
+use std::sync::Arc;
+use std::time::Duration;
+use tokio::time::Instant;
+
+/// More than any answer that is read whole: the largest batch has ten thousand results.
+const ANSWER_BYTES_MAX: usize = 64 << 20;
+/// How much of an answer that cannot be read is told.
+const TOLD_CHARS_MAX: usize = 200;
+
+/// A client of one daemon. Clones share its connections.
+#[derive(Clone)]
+pub struct Client(Arc<Inner>);
+
+struct Inner {
+    http: reqwest::Client,
+    base: Url,
+    authorization: Option<HeaderValue>,
+    timeouts: Timeouts,
+}
+
+impl std::fmt::Debug for Client {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.debug_tuple("Client").field(&self.url()).finish()
+    }
+}
+
+impl Client {
+    /// Connects to nothing yet.
+    pub fn new(config: &Config) -> Result<Self, ConfigError> {
+        let base = parse_url(&config.url)?;
+        let authorization = match &config.token {
+            None => None,
+            Some(token) => {
+                let mut value = HeaderValue::from_str(&format!("Bearer {}", token.expose())).map_err(|_| {
+                    let what = "the token has characters that no token has";
+                    ConfigError::new("bad_token", what, "give it as it was printed when it was issued")
+                })?;
+                value.set_sensitive(true);
+                Some(value)
+            }
+        };
+        let http = http_client(config, &base)?;
+        Ok(Self(Arc::new(Inner { http, base, authorization, timeouts: config.timeouts })))
+    }
+
+    /// The address of the daemon.
+    pub fn url(&self) -> &str {
+        self.0.base.as_str().trim_end_matches('/')
+    }
+
+    pub fn timeouts(&self) -> Timeouts {
+        self.0.timeouts
+    }
+
+    /// The address of an endpoint, its places filled in.
+    pub(crate) fn endpoint(&self, template: &str, places: &[String]) -> Result<Url, Error> {
+        let mut url = self.0.base.clone();
+        let mut places = places.iter();
+        let mut segments = url.path_segments_mut().expect("an http address has a path");
+        segments.pop_if_empty();
+        for part in template.split('/').skip(1) {
+            let filled = if part.starts_with('{') { places.next().expect("a value for each place") } else { part };
+            // A path cannot say these: every reader takes them for steps up and down.
+            if matches!(filled, "" | "." | "..") {
+                let detail = format!("`{filled}` cannot be asked for by name; use its number");
+                return Err(leasehold_api::codes::BAD_NAME.problem(detail).into());
+            }
+            segments.push(filled);
+        }
+        drop(segments);
+        Ok(url)
+    }
+
+    pub(crate) fn protocol(&self, what: impl Into<String>) -> Error {
+        Error::Protocol { url: self.url().to_owned(), what: what.into() }
+    }
+
+    fn transport(&self, failure: Failure, sent: bool, key: Option<&str>) -> Error {
+        match failure {
+            Failure::Refused { error, .. } => error,
+            Failure::Broken { what, .. } => {
+                let unanswered = key.filter(|_| sent).map(str::to_owned);
+                Error::Transport { url: self.url().to_owned(), what, unanswered }
+            }
+        }
+    }
+
+    /// Sends a request until it is answered, refused for good, or `total` is over; hands the answer to `read`.
+    pub(crate) async fn send<T, R: Future<Output = Result<T, Failure>>>(
+        &self,
+        request: &Request,
+        total: Duration,
+        read: impl Fn(Response) -> R,
+    ) -> Result<T, Error> {
+        let begun = Instant::now();
+        let deadline = begun + total;
+        let mut backoff = Backoff::default();
+        // Whether an attempt may have arrived: from then on the change may have been made.
+        let mut sent = false;
+        loop {
+            let attempt = async { read(self.attempt(request).await?).await };
+            let limit = deadline.min(Instant::now() + self.0.timeouts.answer);
+            let failure = match tokio::time::timeout_at(limit, attempt).await {
+                Ok(Ok(answer)) => return Ok(answer),
+                Ok(Err(failure)) => failure,
+                Err(_) => Failure::Broken { what: "it did not answer in time".into(), arrived: true, again: true },
+            };
+            let (again, retry_after) = match &failure {
+                Failure::Broken { arrived, again, .. } => {
+                    sent |= arrived;
+                    let nobody = !sent && begun.elapsed() >= self.0.timeouts.listener;
+                    (*again && !nobody, None)
+                }
+                Failure::Refused { again, retry_after, .. } => (*again, *retry_after),
+            };
+            let now = Instant::now();
+            match again_at(&mut backoff, now, deadline, retry_after).filter(|_| again) {
+                Some(at) => tokio::time::sleep_until(at).await,
+                None => return Err(self.transport(failure, sent, request.key.as_deref())),
+            }
+        }
+    }
+
+    /// Sends a request once; the answer's head has arrived and says that all is well.
+    pub(crate) async fn attempt(&self, request: &Request) -> Result<Response, Failure> {
+        let method = match request.method {
+            Method::Get => reqwest::Method::GET,
+            Method::Post => reqwest::Method::POST,
+            Method::Put => reqwest::Method::PUT,
+            Method::Delete => reqwest::Method::DELETE,
+        };
+        let mut builder = self.0.http.request(method, request.url.clone()).header(ACCEPT, request.accept);
+        if let Some(authorization) = &self.0.authorization {
+            builder = builder.header(AUTHORIZATION, authorization.clone());
+        }
+        if let Some(key) = &request.key {
+            builder = builder.header("Idempotency-Key", key);
+        }
+        if let Some(last) = request.last_event_id {
+            builder = builder.header("Last-Event-ID", last);
+        }
+        if let Some(body) = &request.body {
+            builder = builder.header(CONTENT_TYPE, "application/json").body(body.clone());
+        }
+        let response = builder.send().await.map_err(|error| Failure::broken(&error))?;
+        if response.status().is_success() { Ok(response) } else { Err(self.refusal(response).await) }
+    }
+
+    async fn refusal(&self, response: Response) -> Failure {
+        let status = response.status();
+        let again = matches!(status.as_u16(), 408 | 429 | 502 | 503 | 504);
+        let header = |name| response.headers().get(name).and_then(|value| value.to_str().ok());
+        let retry_after = header(RETRY_AFTER).and_then(parse_retry_after);
+        let is_problem = header(CONTENT_TYPE).is_some_and(|media| media.starts_with(PROBLEM_JSON));
+        let body = match self.whole(response).await {
+            Ok(body) => body,
+            Err(failure) => return failure,
+        };
+        let error = match serde_json::from_slice::<Problem>(&body) {
+            Ok(problem) if is_problem => problem.into(),
+            _ => {
+                let text = String::from_utf8_lossy(&body);
+                let told: String = text.trim().chars().take(TOLD_CHARS_MAX).collect();
+                self.protocol(format!("it answered {status} {told}").trim_end())
+            }
+        };
+        Failure::Refused { error, again, retry_after }
+    }
+
+    /// The whole body, if it is not larger than any answer is.
+    pub(crate) async fn whole(&self, mut response: Response) -> Result<Vec<u8>, Failure> {
+        let mut body = Vec::new();
+        while let Some(chunk) = response.chunk().await.map_err(|error| Failure::broken(&error))? {
+            if body.len() + chunk.len() > ANSWER_BYTES_MAX {
+                let error = self.protocol("its answer is too large");
+                return Err(Failure::Refused { error, again: false, retry_after: None });
+            }
+            body.extend_from_slice(&chunk);
+        }
+        Ok(body)
+    }
+}
+
+/// What is sent, as often as it takes.
+pub(crate) struct Request {
+    pub(crate) method: Method,
+    pub(crate) url: Url,
+    pub(crate) accept: &'static str,
+    pub(crate) key: Option<String>,
+    pub(crate) last_event_id: Option<u64>,
+    pub(crate) body: Option<Vec<u8>>,
+}
+
+/// Why one attempt failed, and whether another may not.
+pub(crate) enum Failure {
+    Refused {
+        error: Error,
+        again: bool,
+        retry_after: Option<Duration>,
+    },
+    Broken {
+        what: String,
+        /// Whether the request may have arrived.
+        arrived: bool,
+        again: bool,
+    },
+}
+
+impl Failure {
+    pub(crate) fn broken(error: &reqwest::Error) -> Self {
+        // What is wrong with a certificate now is wrong with it in a second.
+        let again = !is_tls(error) && !error.is_builder();
+        Self::Broken { what: root_cause(error), arrived: !error.is_connect(), again }
+    }
+}
+
+fn is_tls(error: &reqwest::Error) -> bool {
+    let mut cause: Option<&dyn std::error::Error> = Some(error);
+    while let Some(this) = cause {
+        if this.is::<rustls::Error>() {
+            return true;
+        }
+        let inner = this.downcast_ref::<std::io::Error>().and_then(std::io::Error::get_ref);
+        cause = inner.map_or_else(|| this.source(), |inner| Some(inner));
+    }
+    false
+}
+
+fn parse_url(text: &str) -> Result<Url, ConfigError> {
+    let wrong = |why: &str| {
+        let what = format!("`{text}` is not the address of a daemon: {why}");
+        ConfigError::new("bad_url", what, "write it like http://127.0.0.1:8420 or https://leasehold.example.org")
+    };
+    let url = Url::parse(text).map_err(|error| wrong(&error.to_string()))?;
+    if !matches!(url.scheme(), "http" | "https") {
+        return Err(wrong("it begins with neither http:// nor https://"));
+    }
+    if !url.username().is_empty() || url.password().is_some() || url.query().is_some() || url.fragment().is_some() {
+        return Err(wrong("it holds more than scheme, host, port and path"));
+    }
+    Ok(url)
+}
+
+/// Whether what is sent there stays on this machine.
+pub(crate) fn is_loopback(url: &Url) -> bool {
+    let host = url.host_str().unwrap_or_default().trim_start_matches('[').trim_end_matches(']');
+    host == "localhost" || host.parse::<std::net::IpAddr>().is_ok_and(|address| address.is_loopback())
+}
+
+fn http_client(config: &Config, base: &Url) -> Result<reqwest::Client, ConfigError> {
+    // Another part of the program may have installed one already; it is the same.
+    let _ = rustls::crypto::ring::default_provider().install_default();
+    let mut builder = reqwest::Client::builder()
+        .user_agent(concat!("leasehold/", env!("CARGO_PKG_VERSION")))
+        .connect_timeout(config.timeouts.connect)
+        // A redirect would carry a change somewhere else.
+        .redirect(reqwest::redirect::Policy::none())
+        .retry(reqwest::retry::never())
+        .tcp_nodelay(true);
+    if is_loopback(base) {
+        builder = builder.no_proxy();
+    }
+    if base.scheme() == "http" {
+        // Without TLS no roots are needed, and a machine that has none is served all the same.
+        builder = builder.tls_certs_only([]);
+    } else if let Some(path) = &config.ca_file {
+        let unreadable = |why: String| {
+            let what = format!("the CA file {} cannot be used: {why}", path.display());
+            ConfigError::new("bad_ca_file", what, "give a PEM file with the certificates to trust")
+        };
+        let pem = std::fs::read(path).map_err(|error| unreadable(error.to_string()))?;
+        let certificates = Certificate::from_pem_bundle(&pem).map_err(|error| unreadable(error.to_string()))?;
+        if certificates.is_empty() {
+            return Err(unreadable("it holds no certificate".into()));
+        }
+        builder = builder.tls_certs_only(certificates);
+    }
+    builder.build().map_err(|error| {
+        let what = format!("TLS cannot be set up: {}", root_cause(&error));
+        ConfigError::new("tls_failed", what, "name the certificates to trust with a CA file")
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn addresses_keep_their_path_and_fill_their_places() {
+        let url = |base: &str, template: &str, places: &[&str]| {
+            let client = Client::new(&Config::new(base)).expect("a client");
+            let places: Vec<String> = places.iter().map(|place| (*place).to_owned()).collect();
+            client.endpoint(template, &places).map(|url| url.to_string()).map_err(|error| error.code().to_owned())
+        };
+        assert_eq!(url("http://h:1", "/api/v1/about", &[]).unwrap(), "http://h:1/api/v1/about");
+        assert_eq!(url("http://h/prefix/", "/healthz", &[]).unwrap(), "http://h/prefix/healthz");
+        let tenant = url("http://h", "/api/v1/tenants/{tenant}", &["a b/ö?"]);
+        assert_eq!(tenant.unwrap(), "http://h/api/v1/tenants/a%20b%2F%C3%B6%3F");
+        for name in ["", ".", ".."] {
+            assert_eq!(url("http://h", "/api/v1/tenants/{tenant}", &[name]), Err("bad_name".into()));
+        }
+    }
+
+    #[test]
+    fn addresses_that_cannot_be_are_told() {
+        for text in ["", "localhost:8420", "ftp://h", "http://user:secret@h", "http://h/?a=b", "http://"] {
+            assert_eq!(Client::new(&Config::new(text)).unwrap_err().code, "bad_url", "{text}");
+        }
+    }
+
+    #[test]
+    fn loopback_is_known_in_all_its_forms() {
+        let is = |text| is_loopback(&Url::parse(text).unwrap());
+        assert!(is("http://localhost:1") && is("http://127.0.0.2") && is("http://[::1]:1"));
+        assert!(!is("http://10.0.0.1") && !is("http://localhost.example.org"));
+    }
+}

@@ -1,0 +1,33 @@
+//! The client of the HTTP API: what the command line, the agent and the tests speak to the daemon with.
+//!
+//! In: a [`Config`], typed requests of `leasehold_api`. Out: typed answers, [`Error`]s that say what to do, records as
+//! they become durable ([`Events`]), and leases that stay held while they are needed ([`Lease`]).
+//! Every change carries an idempotency key, so that it is sent again without fear where the answer was lost.
+//! Never: a rule about leases, a retry without a deadline, a secret in a text.
+
+mod call;
+mod client;
+mod config;
+mod dice;
+mod endpoints;
+mod error;
+mod events;
+mod lease;
+mod page;
+mod retry;
+mod secret;
+mod settings;
+mod sse;
+
+pub use call::{Answer, Bytes, Call, Download, Json, Text};
+pub use client::Client;
+pub use config::{Config, ConfigError, Timeouts};
+pub use error::Error;
+pub use events::{Event, EventFilter, Events};
+pub use lease::{Keep, Lease, Lost, Report, Why};
+pub use page::{Page, Pages};
+pub use secret::Secret;
+pub use settings::{Named, Settings};
+
+/// The wire types, so that one dependency is enough.
+pub use leasehold_api as api;

@@ -1,0 +1,122 @@
+//! Lists that come in pages: one after the other, or all of them.
+
+use crate::call::{Call, Json};
+use crate::error::Error;
+use leasehold_api as api;
+use serde::de::DeserializeOwned;
+use serde_json::Value;
+
+/// A page of a list: where its items are, and how to ask for the next.
+pub trait Page: DeserializeOwned + Send + 'static {
+    type Item: DeserializeOwned;
+    /// The field that holds the items.
+    const ITEMS: &'static str;
+    /// The parameter that asks for the page after this one, and its value.
+    fn next(page: &Value) -> Option<(&'static str, String)> {
+        Some(("cursor", page.get("next_cursor")?.as_str()?.to_owned()))
+    }
+}
+
+macro_rules! pages {
+    ($($page:ident { $items:literal: $item:ty })*) => {$(
+        impl Page for api::$page {
+            type Item = $item;
+            const ITEMS: &'static str = $items;
+        }
+    )*};
+}
+
+pages! {
+    TenantList { "tenants": api::Tenant }
+    ProjectList { "projects": api::Project }
+    UserList { "users": api::User }
+    ClassList { "classes": api::Class }
+    PoolList { "pools": api::Pool }
+    NodeList { "nodes": api::Node }
+    QuotaList { "quotas": api::Quota }
+    LeaseList { "leases": api::Lease }
+    TokenList { "tokens": api::Token }
+    History { "records": Value }
+}
+
+impl Page for api::RecordPage {
+    type Item = Value;
+    const ITEMS: &'static str = "records";
+    fn next(page: &Value) -> Option<(&'static str, String)> {
+        let (after, size) = (page.get("next_after")?.as_u64()?, page.get("size")?.as_u64()?);
+        (after + 1 < size).then(|| ("after", after.to_string()))
+    }
+}
+
+/// Pages, one after the other.
+pub struct Pages<P: Page> {
+    call: Call<Json<P>>,
+    /// What to ask the next page with; none when there is none.
+    next: Next,
+}
+
+enum Next {
+    First,
+    With(&'static str, String),
+    Nothing,
+}
+
+impl<P: Page> Pages<P> {
+    /// The next page with all that the daemon said.
+    pub async fn next_json(&mut self) -> Result<Option<Value>, Error> {
+        let call = match &self.next {
+            Next::First => self.call.clone(),
+            Next::With(name, value) => self.call.clone().query(name, value),
+            Next::Nothing => return Ok(None),
+        };
+        let page = call.json().await?;
+        let next = P::next(&page).map_or(Next::Nothing, |(name, value)| Next::With(name, value));
+        // A cursor that leads back to its own page would turn for ever.
+        if let (Next::With(_, before), Next::With(_, after)) = (&self.next, &next)
+            && before == after
+        {
+            return Err(self.call.protocol("its pages lead nowhere"));
+        }
+        self.next = next;
+        Ok(Some(page))
+    }
+
+    /// The items of the next page. It may be empty although others follow.
+    pub async fn next(&mut self) -> Result<Option<Vec<P::Item>>, Error> {
+        let Some(mut page) = self.next_json().await? else { return Ok(None) };
+        let items = page.get_mut(P::ITEMS).map(Value::take).unwrap_or_default();
+        let items = serde_json::from_value(items);
+        items.map(Some).map_err(|error| self.call.protocol(format!("its answer cannot be read: {error}")))
+    }
+}
+
+impl<P: Page> Call<Json<P>> {
+    pub fn pages(self) -> Pages<P> {
+        Pages { call: self, next: Next::First }
+    }
+
+    /// Every item of every page.
+    pub async fn all(self) -> Result<Vec<P::Item>, Error> {
+        let mut pages = self.pages();
+        let mut all = Vec::new();
+        while let Some(items) = pages.next().await? {
+            all.extend(items);
+        }
+        Ok(all)
+    }
+
+    /// Every page as one: the last one's own fields, and the items of all.
+    pub async fn all_json(self) -> Result<Value, Error> {
+        let mut pages = self.pages();
+        let mut items = Vec::new();
+        let mut whole = Value::Null;
+        while let Some(mut page) = pages.next_json().await? {
+            if let Some(Value::Array(more)) = page.get_mut(P::ITEMS).map(Value::take) {
+                items.extend(more);
+            }
+            whole = page;
+        }
+        whole[P::ITEMS] = Value::Array(items);
+        Ok(whole)
+    }
+}

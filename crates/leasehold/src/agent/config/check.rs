@@ -1,0 +1,66 @@
+//! Whether a configuration makes sense: everything that is wrong with it at once, each with what to do.
+
+use super::{Builtin, Config, Hooks};
+use leasehold_model::Span;
+use leasehold_model::limits::LIMIT_SPAN_MAX;
+
+const PARALLEL_MAX: u32 = 256;
+const HEARTBEAT: (Span, Span) = (Span::from_millis(50), Span::from_secs(3600));
+
+impl Config {
+    /// Everything that is wrong, one sentence to a line.
+    pub(crate) fn check(&self) -> Result<(), String> {
+        let mut found = Vec::new();
+        if !(1..=PARALLEL_MAX).contains(&self.parallel) {
+            let what = format!("`parallel`: {} teardowns at a time cannot be; give 1 to {PARALLEL_MAX}", self.parallel);
+            found.push(what);
+        }
+        if let Some(heartbeat) = self.heartbeat {
+            within(&mut found, "heartbeat", heartbeat, HEARTBEAT);
+        }
+        within(&mut found, "stop_timeout", self.stop_timeout, (Span::ZERO, Span::from_secs(3600)));
+        for (class, hooks) in &self.hooks {
+            hooks.check(&format!("hooks.{class}"), &mut found);
+        }
+        if found.is_empty() { Ok(()) } else { Err(found.join("\n")) }
+    }
+}
+
+impl Hooks {
+    fn check(&self, key: &str, found: &mut Vec<String>) {
+        within(found, &format!("{key}.term_wait"), self.term_wait, (Span::ZERO, LIMIT_SPAN_MAX));
+        for (name, hook) in [("teardown", &self.teardown), ("wipe", &self.wipe)] {
+            let Some(hook) = hook else { continue };
+            if hook.command.first().is_none_or(String::is_empty) {
+                found.push(format!("`{key}.{name}.command`: names no program; write it like [/usr/local/bin/{name}]"));
+            }
+            if let Some(timeout) = hook.timeout {
+                within(found, &format!("{key}.{name}.timeout"), timeout, (Span::from_millis(1), LIMIT_SPAN_MAX));
+            }
+        }
+        // A confirmation without a teardown is never meant by leaving something out.
+        if self.builtin.is_none() && self.commands().next().is_none() {
+            found.push(format!("`{key}`: does nothing; write `builtin: none` if its leases leave nothing behind"));
+        }
+        let default = Self::default();
+        for (name, path, default, of) in [
+            ("cgroup_root", &self.cgroup_root, &default.cgroup_root, Builtin::Cgroup),
+            ("pid_dir", &self.pid_dir, &default.pid_dir, Builtin::ProcessGroup),
+        ] {
+            if path != default && self.builtin() != of {
+                let word = if of == Builtin::Cgroup { "cgroup" } else { "process_group" };
+                found.push(format!("`{key}.{name}`: is not looked at; set `builtin: {word}`"));
+            }
+            if !path.is_absolute() {
+                found.push(format!("`{key}.{name}`: {} is not a path from the root; write it out", path.display()));
+            }
+        }
+    }
+}
+
+fn within(found: &mut Vec<String>, key: &str, value: Span, (least, most): (Span, Span)) {
+    if !(least..=most).contains(&value) {
+        let too = if value < least { "short" } else { "long" };
+        found.push(format!("`{key}`: {value} is too {too}; give {least} to {most}"));
+    }
+}

@@ -1,0 +1,272 @@
+//! One command of a hook: in a process group of its own, with a time limit, its output in the log.
+
+use super::failure::Failure;
+use super::work::Work;
+use rustix::process::{Pid, Signal, kill_process_group};
+use std::process::Stdio;
+use std::time::Duration;
+use tokio::io::{AsyncRead, AsyncReadExt};
+use tokio::process::Command;
+use tokio::task::AbortHandle;
+
+/// Says which agent runs a hook, so that the next one finds what a crash left behind.
+pub(crate) const AGENT_VARIABLE: &str = "LEASEHOLD_AGENT";
+pub(crate) const LEASE_VARIABLE: &str = "LEASEHOLD_LEASE";
+
+/// How long output may still come once the command has ended: what it left running may hold the pipe for ever.
+const LAST_WORDS: Duration = Duration::from_millis(500);
+/// How long a command may take to vanish once it is killed.
+const KILL_WAIT: Duration = Duration::from_secs(5);
+const LINE_BYTES_MAX: usize = 1024;
+/// Lines of each stream that go to the log; the rest is read and dropped.
+const LINES_MAX: usize = 500;
+
+/// Who runs the hooks.
+#[derive(Clone, Debug)]
+pub(crate) struct Runner {
+    pub(crate) node: String,
+    pub(crate) instance: String,
+}
+
+/// Kills the group of a command that is given up, for whatever reason.
+struct Leash(Option<Pid>);
+
+impl Leash {
+    fn kill(&mut self) {
+        if let Some(group) = self.0.take() {
+            // It may have ended just now.
+            let _ = kill_process_group(group, Signal::KILL);
+        }
+    }
+}
+impl Drop for Leash {
+    fn drop(&mut self) {
+        self.kill();
+    }
+}
+
+/// Runs a command to its end. A caller that goes away takes the command and its group along.
+pub(crate) async fn run(
+    hook: &'static str,
+    command: &[String],
+    limit: Duration,
+    work: &Work,
+    runner: &Runner,
+) -> Result<(), Failure> {
+    let devices: Vec<String> = work.devices.iter().map(u32::to_string).collect();
+    let (program, arguments) = command.split_first().ok_or_else(|| Failure(format!("{hook}: the command is empty")))?;
+    let mut command = Command::new(program);
+    command
+        .args(arguments)
+        .env(LEASE_VARIABLE, work.lease.as_str())
+        .env("LEASEHOLD_CLASS", &work.class)
+        .env("LEASEHOLD_QUANTITY", &work.quantity)
+        .env("LEASEHOLD_DEVICES", devices.join(","))
+        .env("LEASEHOLD_NODE", &runner.node)
+        .env(AGENT_VARIABLE, &runner.instance)
+        // The agent's own business.
+        .env_remove("LEASEHOLD_TOKEN")
+        .env_remove("NOTIFY_SOCKET")
+        .process_group(0)
+        .stdin(Stdio::null())
+        .stdout(Stdio::piped())
+        .stderr(Stdio::piped());
+    let mut child = command.spawn().map_err(|error| Failure(format!("{hook}: {program} cannot be run: {error}")))?;
+    let mut leash = Leash(child.id().and_then(|id| Pid::from_raw(id.try_into().ok()?)));
+    let output = [
+        child.stdout.take().map(|stream| tokio::spawn(log(stream, hook, work.clone()))),
+        child.stderr.take().map(|stream| tokio::spawn(log(stream, hook, work.clone()))),
+    ];
+    let _ends: Vec<Ends> = output.iter().flatten().map(|task| Ends(task.abort_handle())).collect();
+    let Ok(ended) = tokio::time::timeout(limit, child.wait()).await else {
+        leash.kill();
+        let vanished = tokio::time::timeout(KILL_WAIT, child.wait()).await;
+        let how = if vanished.is_ok() { "was killed" } else { "cannot be killed" };
+        return Err(Failure(format!("{hook}: not done within {limit:?}; it {how}")));
+    };
+    // It has been reaped: its number may be another's from here on.
+    leash.0 = None;
+    let last_words = async {
+        for task in output.into_iter().flatten() {
+            // A task that logs does not panic, and is not stopped before this.
+            let _ = task.await;
+        }
+    };
+    // What is still open belongs to something that was left running.
+    let _ = tokio::time::timeout(LAST_WORDS, last_words).await;
+    match ended {
+        Ok(status) if status.success() => Ok(()),
+        Ok(status) => Err(Failure(format!("{hook}: {program} failed: {status}"))),
+        Err(error) => Err(Failure(format!("{hook}: {program} cannot be waited for: {error}"))),
+    }
+}
+
+/// Ends a task when it goes out of scope.
+struct Ends(AbortHandle);
+impl Drop for Ends {
+    fn drop(&mut self) {
+        self.0.abort();
+    }
+}
+
+async fn log(mut stream: impl AsyncRead + Unpin, hook: &'static str, work: Work) {
+    let say = |line: &str| tracing::info!(lease = %work.lease, class = work.class, hook, "{line}");
+    let mut lines = Lines::default();
+    let mut bytes = [0; 4096];
+    while let Ok(count @ 1..) = stream.read(&mut bytes).await {
+        lines.push(&bytes[..count], say);
+    }
+    lines.finish(say);
+}
+
+/// Cuts what comes into lines, and stops telling them where there are too many.
+#[derive(Default)]
+struct Lines {
+    partial: Vec<u8>,
+    count: usize,
+}
+
+impl Lines {
+    fn push(&mut self, bytes: &[u8], mut say: impl FnMut(&str)) {
+        for byte in bytes {
+            match byte {
+                b'\n' => self.tell(&mut say),
+                byte => {
+                    self.partial.push(*byte);
+                    if self.partial.len() == LINE_BYTES_MAX {
+                        self.tell(&mut say);
+                    }
+                }
+            }
+        }
+    }
+
+    fn tell(&mut self, say: &mut impl FnMut(&str)) {
+        let line = std::mem::take(&mut self.partial);
+        if self.count < LINES_MAX {
+            // Control characters would let a hook write what looks like lines of our own.
+            let text: String = String::from_utf8_lossy(&line).chars().filter(|c| !c.is_control() || *c == '\t').collect();
+            say(text.trim_end());
+        }
+        self.count += 1;
+    }
+
+    fn finish(&mut self, mut say: impl FnMut(&str)) {
+        if !self.partial.is_empty() {
+            self.tell(&mut say);
+        }
+        if self.count > LINES_MAX {
+            say(&format!("… and {} more lines", self.count - LINES_MAX));
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::super::work::LeaseId;
+    use super::*;
+    use std::fs;
+    use std::path::Path;
+    use std::time::Instant;
+
+    const LONG: Duration = Duration::from_secs(60);
+
+    async fn sh(script: &str, limit: Duration) -> Result<(), Failure> {
+        let lease = LeaseId::new(&"a".repeat(32)).unwrap();
+        let work = Work { lease, class: "h100".into(), quantity: "2".into(), devices: vec![3, 5], teardown_by: None };
+        let runner = Runner { node: "node-1".into(), instance: "me".into() };
+        let command = ["sh", "-c", script].map(str::to_owned);
+        run("wipe", &command, limit, &work, &runner).await
+    }
+
+    fn is_gone(pid: &Path) -> bool {
+        let pid = fs::read_to_string(pid).expect("it was written").trim().parse().ok().and_then(Pid::from_raw);
+        super::super::procfs::process(pid.expect("a pid")).unwrap().is_none_or(|process| !process.is_alive)
+    }
+
+    #[tokio::test]
+    async fn a_command_knows_its_lease() {
+        let folder = tempfile::tempdir().unwrap();
+        let file = folder.path().join("seen");
+        let say = "$LEASEHOLD_LEASE $LEASEHOLD_CLASS $LEASEHOLD_QUANTITY $LEASEHOLD_DEVICES $LEASEHOLD_NODE";
+        sh(&format!("echo {say} > {}; echo done; echo oh >&2", file.display()), LONG).await.expect("it succeeds");
+        assert_eq!(fs::read_to_string(&file).unwrap(), format!("{} h100 2 3,5 node-1\n", "a".repeat(32)));
+    }
+
+    #[tokio::test]
+    async fn a_command_that_fails_is_told() {
+        let told = |failure: Result<(), Failure>| failure.expect_err("it fails").to_string();
+        assert_eq!(told(sh("exit 3", LONG).await), "wipe: sh failed: exit status: 3");
+        assert_eq!(told(sh("kill -9 $$", LONG).await), "wipe: sh failed: signal: 9 (SIGKILL)");
+        let work = Work {
+            lease: LeaseId::new(&"a".repeat(32)).unwrap(),
+            class: String::new(),
+            quantity: String::new(),
+            devices: vec![],
+            teardown_by: None,
+        };
+        let runner = Runner { node: String::new(), instance: String::new() };
+        let missing = run("teardown", &["/nowhere/hook".into()], LONG, &work, &runner).await;
+        assert!(told(missing).starts_with("teardown: /nowhere/hook cannot be run: "));
+    }
+
+    #[tokio::test]
+    async fn at_its_limit_a_command_goes_with_its_group() {
+        let folder = tempfile::tempdir().unwrap();
+        let pid = folder.path().join("pid");
+        let script = format!("sleep 1000 & echo $! > {0}.new; mv {0}.new {0}; wait", pid.display());
+        let began = Instant::now();
+        // It writes its child's number long before; a machine where it does not is looked at again.
+        let mut limit = Duration::from_millis(300);
+        while !pid.exists() {
+            let failure = sh(&script, limit).await.expect_err("it is killed");
+            assert!(failure.to_string().ends_with("it was killed"), "{failure}");
+            limit *= 2;
+        }
+        assert!(began.elapsed() < LONG);
+        while !is_gone(&pid) {
+            assert!(began.elapsed() < LONG, "the child goes too");
+        }
+    }
+
+    #[tokio::test]
+    async fn what_a_command_leaves_running_does_not_hold_it_up() {
+        let began = Instant::now();
+        sh("sleep 1000 & echo $! >&2", LONG).await.expect("it succeeds");
+        assert!(began.elapsed() < LONG / 2);
+    }
+
+    #[tokio::test]
+    async fn a_command_that_is_given_up_is_killed() {
+        let folder = tempfile::tempdir().unwrap();
+        let pid = folder.path().join("pid");
+        let script = format!("echo $$ > {0}.new; mv {0}.new {0}; exec sleep 1000", pid.display());
+        let began = Instant::now();
+        let running = tokio::spawn(async move { sh(&script, LONG).await });
+        while !pid.exists() {
+            assert!(began.elapsed() < LONG);
+            tokio::task::yield_now().await;
+        }
+        running.abort();
+        assert!(running.await.expect_err("it was given up").is_cancelled());
+        while !is_gone(&pid) {
+            assert!(began.elapsed() < LONG);
+            tokio::task::yield_now().await;
+        }
+    }
+
+    #[test]
+    fn output_has_its_limits() {
+        let mut told = Vec::new();
+        let mut lines = Lines::default();
+        lines.push(b"one\r\ntw", |line| told.push(line.to_owned()));
+        lines.push(b"o\x1b[31m\nthree", |line| told.push(line.to_owned()));
+        lines.finish(|line| told.push(line.to_owned()));
+        assert_eq!(told, ["one", "two[31m", "three"]);
+        let (mut count, mut last) = (0, String::new());
+        let mut lines = Lines::default();
+        lines.push(&vec![b'x'; LINE_BYTES_MAX * (LINES_MAX + 2)], |_| count += 1);
+        lines.finish(|line| last = line.to_owned());
+        assert_eq!((count, last.as_str()), (LINES_MAX, "… and 2 more lines"));
+    }
+}

@@ -1,0 +1,116 @@
+//! The commands that speak to a daemon, and how it is named.
+
+use super::capacity::{ClassCommand, NodeCommand, PoolCommand};
+use super::events::EventsArgs;
+use super::lease::LeaseCommand;
+use super::quota::QuotaCommand;
+use super::settings::SettingsCommand;
+use super::tenancy::{ProjectCommand, TenantCommand, UserCommand};
+use super::token::TokenCommand;
+use clap::{Args, Subcommand};
+use std::path::PathBuf;
+
+const HEADING: &str = "Which daemon";
+
+/// Which daemon, and as whom.
+#[derive(Clone, Debug, Default, Args)]
+pub(crate) struct DaemonArgs {
+    /// The daemon's address [default: LEASEHOLD_URL, then ~/.config/leasehold/config.yaml, then http://127.0.0.1:8420]
+    #[arg(long, global = true, value_name = "URL", help_heading = HEADING)]
+    pub(crate) url: Option<String>,
+    /// A file that holds the token [default: LEASEHOLD_TOKEN, LEASEHOLD_TOKEN_FILE, then the settings file]
+    #[arg(long, global = true, value_name = "FILE", help_heading = HEADING)]
+    pub(crate) token_file: Option<PathBuf>,
+    /// Trust the certificates in this PEM file and no others [default: those of the system]
+    #[arg(long = "ca", global = true, value_name = "FILE", help_heading = HEADING)]
+    pub(crate) ca_file: Option<PathBuf>,
+    /// Print JSON, as the daemon gives it
+    #[arg(long, global = true, help_heading = HEADING)]
+    pub(crate) json: bool,
+}
+
+#[derive(Debug, Subcommand)]
+pub(crate) enum RemoteCommand {
+    /// Ask for capacity, hold it, give it back
+    #[command(subcommand)]
+    Lease(LeaseCommand),
+    /// Who pays
+    #[command(subcommand)]
+    Tenant(TenantCommand),
+    /// What a tenant's leases are charged to
+    #[command(subcommand)]
+    Project(ProjectCommand),
+    /// Who asks, within a tenant
+    #[command(subcommand)]
+    User(UserCommand),
+    /// What can be leased, and in which pieces
+    #[command(subcommand)]
+    Class(ClassCommand),
+    /// Sets of nodes with one placement strategy
+    #[command(subcommand)]
+    Pool(PoolCommand),
+    /// Machines: what they have, and taking them out and in
+    #[command(subcommand)]
+    Node(NodeCommand),
+    /// Limits on what tenants may hold
+    #[command(subcommand)]
+    Quota(QuotaCommand),
+    /// Who may do what
+    #[command(subcommand)]
+    Token(TokenCommand),
+    /// The engine's own limits
+    #[command(subcommand)]
+    Settings(SettingsCommand),
+    /// Records as they become durable, one per line
+    Events(EventsArgs),
+    /// What operators do
+    #[command(subcommand)]
+    Admin(AdminCommand),
+}
+
+#[derive(Debug, Subcommand)]
+pub(crate) enum AdminCommand {
+    /// The same as `leasehold node`
+    #[command(subcommand)]
+    Node(NodeCommand),
+}
+
+/// A change, and the key that makes it safe to send again.
+#[derive(Clone, Debug, Default, Args)]
+pub(crate) struct ChangeArgs {
+    /// Send under this key: the same change under the same key is made once [default: a new one]
+    #[arg(long = "key", value_name = "KEY")]
+    pub(crate) key: Option<String>,
+}
+
+/// Over and over, on a terminal.
+#[derive(Clone, Debug, Default, Args)]
+pub(crate) struct WatchArgs {
+    /// Show it again every two seconds, until Ctrl-C
+    #[arg(long)]
+    pub(crate) watch: bool,
+}
+
+/// One thing, by its name or its number.
+#[derive(Debug, Args)]
+pub(crate) struct OneArgs {
+    /// Its name or its number
+    pub(crate) name: String,
+}
+
+/// A change of one thing that needs nothing more.
+#[derive(Debug, Args)]
+pub(crate) struct ChangeOneArgs {
+    /// Its name or its number
+    pub(crate) name: String,
+    #[command(flatten)]
+    pub(crate) change: ChangeArgs,
+}
+
+/// `NAME=VALUE`.
+pub(crate) fn pair(text: &str) -> Result<(String, String), String> {
+    match text.split_once('=') {
+        Some((name, value)) if !name.is_empty() && !value.is_empty() => Ok((name.to_owned(), value.to_owned())),
+        _ => Err("write it like NAME=VALUE".into()),
+    }
+}

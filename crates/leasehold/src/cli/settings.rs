@@ -1,0 +1,38 @@
+//! `leasehold settings …`.
+
+use super::remote::ChangeArgs;
+use clap::{Args, Subcommand};
+use leasehold_api::Ttl;
+
+#[derive(Debug, Subcommand)]
+pub(crate) enum SettingsCommand {
+    /// What holds now
+    Show,
+    /// Change some; what is not named stays as it is
+    Set(SettingsSetArgs),
+}
+
+#[derive(Debug, Args)]
+#[command(after_help = "\
+Example:
+  leasehold settings set --grace-default 5m --node-timeout 2m")]
+#[group(required = true, multiple = true)]
+pub(crate) struct SettingsSetArgs {
+    /// The longest TTL where a pool sets none
+    #[arg(long, value_name = "TIME")]
+    pub(crate) ttl_max: Option<Ttl>,
+    /// The grace of a revocation where neither it nor the pool says
+    #[arg(long, value_name = "TIME")]
+    pub(crate) grace_default: Option<Ttl>,
+    /// How long a node has to confirm a teardown
+    #[arg(long, value_name = "TIME")]
+    pub(crate) teardown_deadline: Option<Ttl>,
+    /// How long a node may be silent
+    #[arg(long, value_name = "TIME")]
+    pub(crate) node_timeout: Option<Ttl>,
+    /// How long an idempotency key is remembered
+    #[arg(long, value_name = "TIME")]
+    pub(crate) idempotency_window: Option<Ttl>,
+    #[command(flatten)]
+    pub(crate) change: ChangeArgs,
+}

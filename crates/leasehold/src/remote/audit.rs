@@ -1,0 +1,169 @@
+//! `leasehold audit …` over HTTP, where no folder is named.
+
+use super::events::records;
+use super::session::{Session, settings};
+use super::told::Failed;
+use crate::cli::remote::DaemonArgs;
+use crate::cli::{Audit, CheckpointArgs, ExportArgs, ProveArgs, RecordsArgs, TrustArgs};
+use crate::numbers::parse_hash;
+use crate::output::{failed, print, print_json, print_on};
+use crate::problem::{EXIT_OK, Problem};
+use crate::term;
+use leasehold_client::{Client, Error};
+use leasehold_tlog::{ConsistencyFile, VerifierKey};
+use leasehold_verify::Trust;
+use serde_json::{Value, json};
+
+/// Answers an audit command from the daemon; hands back those that are about files.
+pub(crate) fn run(daemon: &DaemonArgs, audit: Audit) -> Result<Result<u8, Problem>, Audit> {
+    let remote = match &audit {
+        Audit::Records(_) => true,
+        Audit::Trust(args) => args.folder.data.is_none(),
+        Audit::Checkpoint(args) => args.folder.data.is_none(),
+        Audit::Export(args) => args.folder.data.is_none(),
+        Audit::Prove(args) => args.data.is_none() && args.check.is_none(),
+        Audit::Verify(_) => false,
+    };
+    if remote { Ok(ask(daemon, audit)) } else { Err(audit) }
+}
+
+fn ask(daemon: &DaemonArgs, audit: Audit) -> Result<u8, Problem> {
+    let settings = settings(daemon)?;
+    if !settings.named && !matches!(audit, Audit::Records(_)) {
+        return Err(Problem::usage("usage", "no journal is named")
+            .advice("give --data DIR for its files, or --url or LEASEHOLD_URL for its daemon"));
+    }
+    Session::with(settings, daemon.json)?.during(async |session| {
+        match audit {
+            Audit::Records(args) => records(session, &args).await?,
+            Audit::Checkpoint(CheckpointArgs { .. }) => {
+                session.show(session.client.checkpoint(), |checkpoint| checkpoint.note.clone()).await?;
+            }
+            Audit::Export(args) => export(session, &args).await?,
+            Audit::Prove(args) => prove(session, &args).await?,
+            Audit::Trust(TrustArgs { .. }) => trust(session).await?,
+            Audit::Verify(_) => unreachable!("verification is about files"),
+        }
+        Ok(EXIT_OK)
+    })
+}
+
+/// All records as JSON lines. With a filter they come in pages, which anyone may read who may see them.
+async fn export(session: &Session, args: &ExportArgs) -> Result<(), Failed> {
+    if args.tenant.is_some() || args.kind.is_some() {
+        let limit = None;
+        let after = args.from.and_then(|from| from.checked_sub(1));
+        if args.to.is_some() {
+            let what = "a daemon does not take --to together with --tenant or --kind";
+            return Err(Problem::usage("usage", what).advice("leave one of them out, or read the files with --data").into());
+        }
+        let args = RecordsArgs { after, tenant: args.tenant.clone(), kind: args.kind.clone(), limit };
+        let lines = Session { client: session.client.clone(), json: true, paint: session.paint };
+        return records(&lines, &args).await;
+    }
+    let call = session.client.export().maybe("from", args.from).maybe("to", args.to);
+    let mut download = call.download().await?;
+    while let Some(chunk) = download.chunk().await? {
+        let text = String::from_utf8_lossy(&chunk);
+        if print_on(&text)?.is_break() {
+            break;
+        }
+    }
+    Ok(())
+}
+
+async fn prove(session: &Session, args: &ProveArgs) -> Result<(), Failed> {
+    let client = &session.client;
+    let (proof, story, object) = match (args.sequence, args.consistency_from) {
+        (Some(sequence), _) => {
+            let call = client.prove_inclusion().query("sequence", sequence);
+            let object = call.clone().json().await?;
+            let proof = call.await?;
+            let story = format!(
+                "Record {sequence} of {} is in the checkpoint of {} records.\nhash {}\n",
+                proof.checkpoint.origin, proof.checkpoint.size, proof.record_hash
+            );
+            (proof.proof, story, object)
+        }
+        (None, Some(from)) => {
+            let call = client.prove_consistency().query("from", from);
+            let object = call.clone().json().await?;
+            let proof = call.await?;
+            let story = format!(
+                "The first {from} records of {} are the beginning of its {} records.\n",
+                proof.checkpoint.origin, proof.to
+            );
+            (growth_file(client, &proof)?, story, object)
+        }
+        (None, None) => unreachable!("clap asks for one of them"),
+    };
+    deliver(session, args, &proof, &story, object)
+}
+
+fn deliver(session: &Session, args: &ProveArgs, proof: &str, story: &str, object: Value) -> Result<(), Failed> {
+    if let Some(path) = &args.out {
+        std::fs::write(path, proof).map_err(|error| failed(&error).at(path))?;
+    }
+    match (session.json, &args.out) {
+        (true, _) => print_json(&object)?,
+        (false, Some(path)) => print(&format!("{story}The proof is in {}.\n", path.display()))?,
+        (false, None) => {
+            term::say(story);
+            print(proof)?;
+        }
+    }
+    Ok(())
+}
+
+/// The proof as the text that `audit prove --check` takes.
+fn growth_file(client: &Client, proof: &leasehold_api::ConsistencyProof) -> Result<String, Failed> {
+    let bad = |what: String| Failed::from(Error::Protocol { url: client.url().to_owned(), what });
+    let text = format!("old {}\n{}\n\n{}", proof.from, proof.path.join("\n"), proof.checkpoint.note);
+    // Read once as a checker would, so that what is handed on is in order.
+    let file = ConsistencyFile::parse(&text).map_err(|error| bad(format!("its proof cannot be read: {error}")))?;
+    Ok(file.to_string())
+}
+
+/// What an auditor keeps, as the daemon tells it: worth what the way to the daemon is worth.
+async fn trust(session: &Session) -> Result<(), Failed> {
+    let client = &session.client;
+    let bad = |what: String| Failed::from(Error::Protocol { url: client.url().to_owned(), what });
+    let checkpoint = client.checkpoint().await?;
+    let mut trust: Option<Trust> = None;
+    for record in client.list_records().query("kind", "journal").all().await? {
+        let field = match record.get("kind").and_then(Value::as_str) {
+            Some("journal.genesis") => "/body/public_key",
+            Some("journal.key_rotated") => "/body/new_key",
+            _ => continue,
+        };
+        // Keys that come after the checkpoint have not signed anything yet; the first one signs from the beginning.
+        let sequence = record.get("sequence").and_then(Value::as_u64);
+        if sequence.is_none_or(|sequence| sequence >= checkpoint.size.max(1)) {
+            break;
+        }
+        let key = record.pointer(field).and_then(Value::as_str).and_then(parse_hash);
+        let key = key.ok_or_else(|| bad("a key of the journal cannot be read".into()))?;
+        let key = VerifierKey::new(&checkpoint.origin, &key).map_err(|error| bad(error.to_string()))?;
+        match &mut trust {
+            None => trust = Some(Trust::new(key)),
+            Some(trust) => trust.add_key(key).map_err(|error| bad(error.to_string()))?,
+        }
+    }
+    let mut trust = trust.ok_or_else(|| {
+        Problem::refused("role_forbids", "the daemon does not show its first record to this token")
+            .advice("use an operator's or an auditor's token")
+    })?;
+    if checkpoint.size > 0 {
+        let pinned = trust.pin(&checkpoint.note);
+        pinned.map_err(|error| Problem::not_verified("trust_not_derivable", error.to_string()))?;
+    }
+    if session.json {
+        let keys: Vec<String> = trust.keys().iter().map(ToString::to_string).collect();
+        let root = &checkpoint.root;
+        let checkpoint = json!({ "size": checkpoint.size, "root": root, "note": checkpoint.note });
+        return Ok(print_json(&json!({
+            "origin": trust.origin(), "keys": keys, "checkpoint": checkpoint, "trust_file": trust.to_text(),
+        }))?);
+    }
+    Ok(print(&format!("{}{}", crate::audit::TRUST_REMARK, trust.to_text()))?)
+}

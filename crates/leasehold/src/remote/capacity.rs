@@ -1,0 +1,173 @@
+//! Classes and pools.
+
+use super::facts::{Facts, or_dash, word};
+use super::patch::{patch, something};
+use super::session::Session;
+use super::tenancy::{gone, made};
+use super::told::Failed;
+use crate::cli::capacity::{ClassCommand, ClassField, PoolCommand, PoolField};
+use crate::numbers::thousands;
+use crate::table::{Align, Table};
+use leasehold_api::{Class, ClassChange, NewClass, NewPool, Pool, PoolChange, SpansByPriority, Ttl};
+
+pub(super) async fn class(session: &Session, command: ClassCommand) -> Result<(), Failed> {
+    let client = &session.client;
+    match command {
+        ClassCommand::List => session.list(client.list_classes(), classes).await,
+        ClassCommand::Show(one) => session.show(client.show_class(&one.name), |class| one_class(session, class)).await,
+        ClassCommand::Create(args) => {
+            let new = NewClass {
+                name: args.name,
+                kind: args.kind.into(),
+                tier: args.tier,
+                quanta_per_unit: args.quanta_per_unit,
+                premium: args.premium,
+            };
+            let call = client.create_class(&new);
+            session.change(call, &args.change, |put| made("class", &put.class.name, put.class.id)).await
+        }
+        ClassCommand::Set(args) => {
+            let change = something(ClassChange {
+                name: args.name,
+                kind: args.kind.map(Into::into),
+                tier: patch(args.tier, &args.clear, ClassField::Tier)?,
+                quanta_per_unit: args.quanta_per_unit,
+                premium: args.premium,
+            })?;
+            let call = client.change_class(&args.class, &change);
+            session.change(call, &args.change, |put| one_class(session, &put.class)).await
+        }
+    }
+}
+
+fn piece(class: &Class) -> String {
+    match class.quanta_per_unit {
+        1 => format!("1 {}", class.unit),
+        per_unit => format!("1/{} {}", thousands(per_unit), class.unit),
+    }
+}
+
+fn classes(classes: &[Class]) -> Table {
+    let headings = [
+        ("class", Align::Left),
+        ("number", Align::Right),
+        ("kind", Align::Left),
+        ("tier", Align::Left),
+        ("smallest piece", Align::Right),
+        ("premium", Align::Left),
+    ];
+    let mut table = Table::new(&headings).yielding(&["number", "premium", "tier"]);
+    for class in classes {
+        table.row([
+            class.name.clone(),
+            class.id.to_string(),
+            word(class.kind),
+            or_dash(class.tier.as_ref()),
+            piece(class),
+            if class.premium { "yes" } else { "no" }.to_owned(),
+        ]);
+    }
+    table
+}
+
+fn one_class(session: &Session, class: &Class) -> String {
+    Facts::new()
+        .add("class", &class.name)
+        .add("number", class.id)
+        .add("kind", word(class.kind))
+        .maybe("tier", class.tier.as_ref())
+        .add("unit", &class.unit)
+        .add("smallest piece", piece(class))
+        .add("premium", if class.premium { "yes" } else { "no" })
+        .text(session.paint)
+}
+
+pub(super) async fn pool(session: &Session, command: PoolCommand) -> Result<(), Failed> {
+    let client = &session.client;
+    match command {
+        PoolCommand::List => session.list(client.list_pools(), pools).await,
+        PoolCommand::Show(one) => session.show(client.show_pool(&one.name), |pool| one_pool(session, pool)).await,
+        PoolCommand::Create(args) => {
+            let limits = args.limits;
+            let new = NewPool {
+                name: args.name,
+                strategy: limits.strategy.map(Into::into),
+                ttl_max: spans(&limits.ttl_max),
+                lifetime_max: spans(&limits.lifetime_max),
+                grace: limits.grace,
+            };
+            let call = client.create_pool(&new);
+            session.change(call, &args.change, |put| made("pool", &put.pool.name, put.pool.id)).await
+        }
+        PoolCommand::Set(args) => {
+            let limits = args.limits;
+            let change = something(PoolChange {
+                name: args.name,
+                strategy: limits.strategy.map(Into::into),
+                ttl_max: patch(spans(&limits.ttl_max), &args.clear, PoolField::TtlMax)?,
+                lifetime_max: patch(spans(&limits.lifetime_max), &args.clear, PoolField::LifetimeMax)?,
+                grace: patch(limits.grace, &args.clear, PoolField::Grace)?,
+            })?;
+            let call = client.change_pool(&args.pool, &change);
+            session.change(call, &args.change, |put| one_pool(session, &put.pool)).await
+        }
+        PoolCommand::Delete(args) => {
+            let call = client.delete_pool(&args.name);
+            session.change(call, &args.change, |_| gone("pool", &args.name)).await
+        }
+    }
+}
+
+/// None where none was given; the last one of a priority counts.
+fn spans(given: &[(String, Ttl)]) -> Option<SpansByPriority> {
+    let of = |priority: &str| given.iter().rev().find(|(name, _)| name == priority).map(|(_, span)| *span);
+    (!given.is_empty()).then(|| SpansByPriority {
+        scavenger: of("scavenger"),
+        standard: of("standard"),
+        guaranteed: of("guaranteed"),
+    })
+}
+
+/// `standard 8h, scavenger 1h`, or a dash.
+fn by_priority(spans: &SpansByPriority) -> String {
+    let each = [("scavenger", spans.scavenger), ("standard", spans.standard), ("guaranteed", spans.guaranteed)];
+    let set: Vec<String> = each.iter().filter_map(|(name, span)| Some(format!("{name} {}", (*span)?))).collect();
+    if set.is_empty() { "-".into() } else { set.join(", ") }
+}
+
+fn pools(pools: &[Pool]) -> Table {
+    let headings = [
+        ("pool", Align::Left),
+        ("number", Align::Right),
+        ("nodes", Align::Right),
+        ("strategy", Align::Left),
+        ("grace", Align::Right),
+        ("TTL up to", Align::Left),
+        ("lifetime up to", Align::Left),
+    ];
+    let mut table = Table::new(&headings).yielding(&["number", "lifetime up to", "TTL up to"]);
+    for pool in pools {
+        table.row([
+            pool.name.clone(),
+            pool.id.to_string(),
+            thousands(pool.nodes.into()),
+            word(pool.strategy),
+            or_dash(pool.grace),
+            by_priority(&pool.ttl_max),
+            by_priority(&pool.lifetime_max),
+        ]);
+    }
+    table
+}
+
+fn one_pool(session: &Session, pool: &Pool) -> String {
+    Facts::new()
+        .add("pool", &pool.name)
+        .add("number", pool.id)
+        .add("nodes", thousands(pool.nodes.into()))
+        .add("strategy", word(pool.strategy))
+        .add("grace", or_dash(pool.grace))
+        .add("TTL up to", by_priority(&pool.ttl_max))
+        .add("lifetime up to", by_priority(&pool.lifetime_max))
+        .text(session.paint)
+}

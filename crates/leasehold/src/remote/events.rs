@@ -1,0 +1,62 @@
+//! Records as they become durable, and those of the journal.
+
+use super::session::Session;
+use super::story::{tell, tell_some};
+use super::told::Failed;
+use crate::cli::events::{EventsArgs, RecordsArgs};
+use crate::humane;
+use crate::term;
+use leasehold_client::EventFilter;
+use leasehold_model::Span;
+
+/// How many records are shown where nobody says since when.
+const LAST: u64 = 100;
+
+pub(super) async fn run(session: &Session, args: &EventsArgs) -> Result<(), Failed> {
+    if args.follow {
+        return follow(session, args).await;
+    }
+    let after = match args.after {
+        Some(after) => Some(after),
+        None => session.client.about().await?.size.checked_sub(LAST + 1),
+    };
+    let args = RecordsArgs { after, tenant: args.tenant.clone(), kind: args.kind.clone(), limit: None };
+    records(session, &args).await
+}
+
+pub(super) async fn records(session: &Session, args: &RecordsArgs) -> Result<(), Failed> {
+    let call = session
+        .client
+        .list_records()
+        .maybe("after", args.after)
+        .maybe("tenant", args.tenant.as_ref())
+        .maybe("kind", args.kind.as_ref());
+    tell_some(session, call, args.limit.unwrap_or(u64::MAX)).await
+}
+
+async fn follow(session: &Session, args: &EventsArgs) -> Result<(), Failed> {
+    let filter = EventFilter {
+        after: args.after,
+        tenant: args.tenant.clone(),
+        kind: args.kind.clone(),
+        node: args.node.clone(),
+        lease: args.lease.clone(),
+    };
+    let told = |error: &leasehold_client::Error, pause: std::time::Duration| {
+        let pause = Span(u64::try_from(pause.as_nanos()).unwrap_or(u64::MAX));
+        let what = error.to_string();
+        let what = what.split_once("; ").map_or(what.as_str(), |(what, _)| what);
+        term::say(&format!("leasehold: {what}; again in {}\n", humane::span(pause)));
+    };
+    let mut events = session.client.events(&filter)?.on_break(told);
+    loop {
+        tokio::select! {
+            event = events.next() => {
+                if tell(session, &event?.record)?.is_break() {
+                    return Ok(());
+                }
+            }
+            _ = tokio::signal::ctrl_c() => return Ok(()),
+        }
+    }
+}

@@ -1,0 +1,214 @@
+//! Leases, one at a time and as a list.
+
+use super::asks;
+use super::facts::{Facts, or_dash, word};
+use super::session::Session;
+use super::story;
+use super::told::Failed;
+use super::watch::watch;
+use crate::cli::lease::{LeaseCommand, LeaseListArgs};
+use crate::humane;
+use crate::problem::EXIT_OK;
+use crate::table::{Align, Table};
+use crate::term::Style;
+use leasehold_api::{Granted, Lease, LeaseState, Release, Renew, Revoke, Revoked, Ttl, When};
+use leasehold_model::LeaseNo;
+
+pub(super) async fn run(session: &Session, command: LeaseCommand) -> Result<u8, Failed> {
+    let client = &session.client;
+    match command {
+        LeaseCommand::Run(args) => return super::run::run(session, args).await,
+        LeaseCommand::Request(args) => {
+            let request = asks::request(client, &args.asks, &args.holder, args.ttl).await?;
+            let call = client.request_lease(&request);
+            session.change(call, &args.change, |granted| grant(session, granted)).await?;
+        }
+        LeaseCommand::Renew(args) => {
+            let call = client.renew_lease(&args.lease, &Renew { ttl: args.ttl, activity: None });
+            let text = |renewed: &leasehold_api::Renewed| {
+                format!("{} is held until {}\n", short(&renewed.id), deadline(renewed.expires_at))
+            };
+            session.change(call, &args.change, text).await?;
+        }
+        LeaseCommand::Release(args) => {
+            let call = client.release_lease(&args.lease, &Release::default());
+            let text = |done: &leasehold_api::Released| {
+                let how = match done.state {
+                    LeaseState::Closed => "its capacity is free",
+                    _ => "its capacity is free when the node confirms",
+                };
+                format!("{} was given back; {how}\n", short(&done.id))
+            };
+            session.change(call, &args.change, text).await?;
+        }
+        LeaseCommand::Revoke(args) => {
+            let revoke = Revoke { reason: args.reason.map(Into::into), grace: args.grace };
+            session.change(client.revoke_lease(&args.lease, &revoke), &args.change, revoked).await?;
+        }
+        LeaseCommand::Ready(args) => {
+            let text = |done: &leasehold_api::ReadyAnswer| {
+                let at = humane::to_the_second(done.ended_at);
+                format!("{} is ready to be torn down; its bill ended at {at}\n", short(&done.id))
+            };
+            session.change(client.lease_ready(&args.lease), &args.change, text).await?;
+        }
+        LeaseCommand::Unfence(args) => {
+            let text = |done: &leasehold_api::Unfenced| format!("{} is no longer fenced\n", short(&done.id));
+            session.change(client.unfence_lease(&args.lease), &args.change, text).await?;
+        }
+        LeaseCommand::List(args) => list(session, &args).await?,
+        LeaseCommand::Show(args) => {
+            session.show(client.show_lease(&args.lease), |lease| one(session, lease)).await?;
+        }
+        LeaseCommand::History(args) => story::tell_all(session, client.lease_history(&args.lease)).await?,
+    }
+    Ok(EXIT_OK)
+}
+
+/// `lease-42`: the number that the last half of an id is (`docs/reference/json-view.md`). It is taken wherever the id is.
+pub(super) fn short(id: &str) -> String {
+    let number = id.get(16..).and_then(|digits| u64::from_str_radix(digits, 16).ok());
+    number.map_or_else(|| id.to_owned(), |number| LeaseNo(number).to_string())
+}
+
+fn deadline(at: When) -> String {
+    format!("{} ({})", humane::to_the_second(at), humane::distance(at, humane::now()))
+}
+
+pub(super) fn devices(devices: &[u32]) -> String {
+    if devices.is_empty() {
+        return "-".into();
+    }
+    devices.iter().map(u32::to_string).collect::<Vec<_>>().join(",")
+}
+
+fn grant(session: &Session, granted: &Granted) -> String {
+    let headings =
+        [("lease", Align::Left), ("class", Align::Left), ("quantity", Align::Right), ("devices", Align::Left), ("id", Align::Left)];
+    let mut table = Table::new(&headings).yielding(&["id", "class"]);
+    for lease in &granted.leases {
+        let quantity = lease.quantity.clone();
+        table.row([short(&lease.id), lease.class.clone(), quantity, devices(&lease.devices), lease.id.clone()]);
+    }
+    let facts = Facts::new()
+        .add("node", &granted.node)
+        .add("pool", &granted.pool)
+        .add("priority", word(granted.priority))
+        .add("until", deadline(granted.expires_at))
+        .maybe("shortened by", granted.capped_by_quota_id.map(|quota| format!("the burst of quota {quota}")));
+    let over: Vec<String> = granted.over_soft_quota_ids.iter().map(u32::to_string).collect();
+    let facts = facts.maybe("over soft quota", (!over.is_empty()).then(|| over.join(", ")));
+    format!("{}\n{}", session.lines(&table).join("\n") + "\n", facts.text(session.paint))
+}
+
+fn revoked(revoked: &Revoked) -> String {
+    let leases: Vec<String> = revoked.ids.iter().map(|id| short(id)).collect();
+    let (are, is) = if leases.len() == 1 { ("is", "its holder has") } else { ("are", "their holder has") };
+    let grace = match revoked.grace {
+        Ttl(leasehold_model::Span::ZERO) => "no time to get ready".to_owned(),
+        grace => format!("{} to get ready", humane::span(grace.0)),
+    };
+    format!("{} {are} revoked; {is} {grace}\n", leases.join(", "))
+}
+
+async fn list(session: &Session, args: &LeaseListArgs) -> Result<(), Failed> {
+    let call = session
+        .client
+        .list_leases()
+        .maybe("tenant", args.tenant.as_ref())
+        .maybe("project", args.project.as_ref())
+        .maybe("user", args.user.as_ref())
+        .maybe("node", args.node.as_ref())
+        .maybe("pool", args.pool.as_ref())
+        .maybe("class", args.class.as_ref())
+        .maybe("state", args.state.map(|state| word(LeaseState::from(state))))
+        .maybe("priority", args.priority.map(|priority| word(leasehold_api::Priority::from(priority))));
+    if args.watch.watch {
+        let call = call.query("limit", leasehold_api::limits::PAGE_MAX);
+        return watch(session, async || Ok(leases(&call.clone().all().await?))).await;
+    }
+    session.list(call, leases).await
+}
+
+fn style(state: LeaseState) -> Style {
+    match state {
+        LeaseState::Active => Style::Green,
+        LeaseState::Revoking => Style::Yellow,
+        LeaseState::Releasing | LeaseState::Expired | LeaseState::TearingDown => Style::Cyan,
+        LeaseState::Fenced => Style::Red,
+        LeaseState::Closed => Style::Dim,
+    }
+}
+
+fn leases(leases: &[Lease]) -> Table {
+    let headings = [
+        ("lease", Align::Left),
+        ("state", Align::Left),
+        ("tenant", Align::Left),
+        ("project", Align::Left),
+        ("user", Align::Left),
+        ("class", Align::Left),
+        ("quantity", Align::Right),
+        ("node", Align::Left),
+        ("devices", Align::Left),
+        ("priority", Align::Left),
+        ("ends", Align::Left),
+    ];
+    let mut table = Table::new(&headings)
+        .yielding(&["user", "priority", "devices", "project", "class", "node", "tenant", "quantity", "state"]);
+    let now = humane::now();
+    for lease in leases {
+        let plain = |text: String| (text, Style::Plain);
+        table.styled([
+            (short(&lease.id), Style::Bold),
+            (word(lease.state).replace('_', " "), style(lease.state)),
+            plain(lease.tenant.clone()),
+            plain(lease.project.clone()),
+            plain(or_dash(lease.user.as_ref())),
+            plain(lease.class.clone()),
+            plain(lease.quantity.clone()),
+            plain(lease.node.clone()),
+            plain(devices(&lease.devices)),
+            plain(word(lease.priority)),
+            plain(humane::distance(lease.ended_at.unwrap_or(lease.expires_at), now)),
+        ]);
+    }
+    table
+}
+
+fn one(session: &Session, lease: &Lease) -> String {
+    let gang = (lease.gang_id != lease.id).then(|| short(&lease.gang_id));
+    Facts::new()
+        .add("lease", short(&lease.id))
+        .add("id", &lease.id)
+        .maybe("granted with", gang)
+        .add("state", session.paint.paint(style(lease.state), &word(lease.state).replace('_', " ")))
+        .add("tenant", &lease.tenant)
+        .add("project", &lease.project)
+        .maybe("user", lease.user.as_ref())
+        .maybe("accounting tag", lease.accounting_tag.as_ref())
+        .add("class", &lease.class)
+        .add("quantity", format!("{} ({} quanta)", lease.quantity, lease.quanta))
+        .add("node", &lease.node)
+        .add("pool", &lease.pool)
+        .add("devices", devices(&lease.devices))
+        .add("priority", word(lease.priority))
+        .maybe("sensitive", lease.sensitive.then_some("yes"))
+        .maybe("over soft quota", lease.over_soft.then_some("yes"))
+        .add("granted", deadline(lease.granted_at))
+        .add("expires", deadline(lease.expires_at))
+        .maybe("ended", lease.ended_at.map(deadline))
+        .text(session.paint)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn leases_have_a_short_name() {
+        assert_eq!(short("6c1a81facf030000000000000000002a"), "lease-42");
+        assert_eq!(short("lease-42"), "lease-42");
+        assert_eq!(short(""), "");
+    }
+}

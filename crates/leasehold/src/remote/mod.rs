@@ -1,0 +1,52 @@
+//! The commands that speak to a daemon: each asks, and shows the answer as a table or as the daemon's own JSON.
+
+mod asks;
+mod audit;
+mod capacity;
+mod child;
+mod events;
+mod facts;
+mod foreground;
+mod lease;
+mod node;
+mod patch;
+mod quota;
+mod run;
+mod session;
+mod settings;
+mod story;
+mod tenancy;
+mod token;
+mod told;
+mod units;
+mod watch;
+
+pub(crate) use audit::run as audit;
+
+use crate::cli::remote::{AdminCommand, DaemonArgs, RemoteCommand};
+use crate::problem::{EXIT_OK, Problem};
+use session::Session;
+use told::Failed;
+
+pub(crate) fn run(daemon: &DaemonArgs, command: RemoteCommand) -> Result<u8, Problem> {
+    Session::open(daemon)?.during(async |session| dispatch(session, command).await)
+}
+
+async fn dispatch(session: &Session, command: RemoteCommand) -> Result<u8, Failed> {
+    match command {
+        RemoteCommand::Lease(command) => return lease::run(session, command).await,
+        RemoteCommand::Tenant(command) => tenancy::tenant(session, command).await?,
+        RemoteCommand::Project(command) => tenancy::project(session, command).await?,
+        RemoteCommand::User(command) => tenancy::user(session, command).await?,
+        RemoteCommand::Class(command) => capacity::class(session, command).await?,
+        RemoteCommand::Pool(command) => capacity::pool(session, command).await?,
+        RemoteCommand::Node(command) | RemoteCommand::Admin(AdminCommand::Node(command)) => {
+            node::run(session, command).await?;
+        }
+        RemoteCommand::Quota(command) => quota::run(session, command).await?,
+        RemoteCommand::Token(command) => token::run(session, command).await?,
+        RemoteCommand::Settings(command) => settings::run(session, command).await?,
+        RemoteCommand::Events(args) => events::run(session, &args).await?,
+    }
+    Ok(EXIT_OK)
+}

@@ -1,0 +1,214 @@
+//! Nodes: what they have, where it is, and taking them out and in.
+
+use super::facts::{Facts, or_dash, word};
+use super::patch::{patch, something};
+use super::session::Session;
+use super::tenancy::{gone, made};
+use super::told::Failed;
+use super::units::Classes;
+use super::watch::watch;
+use crate::cli::capacity::{NodeCommand, NodeCreateArgs, NodeField, NodeListArgs, NodeSetArgs};
+use crate::problem::Problem;
+use crate::table::{Align, Table};
+use crate::term::Style;
+use leasehold_api::{Level, LoseNode, NewNode, Node, NodeCapacity, NodeChange, NodeList, NodePut, Quantity};
+use leasehold_client::{Call, Json};
+use std::collections::BTreeMap;
+
+pub(super) async fn run(session: &Session, command: NodeCommand) -> Result<(), Failed> {
+    let client = &session.client;
+    match command {
+        NodeCommand::List(args) => list(session, &args).await,
+        NodeCommand::Show(one) => show(session, client.show_node(&one.name)).await,
+        NodeCommand::Create(args) => {
+            let call = client.create_node(&new(&args)?);
+            session.change(call, &args.change, |put| made("node", &put.node.name, put.node.id)).await
+        }
+        NodeCommand::Set(args) => {
+            let call = client.change_node(&args.node, &changed(&args)?);
+            session.change(call, &args.change, |put| is("changed", put)).await
+        }
+        NodeCommand::Delete(args) => {
+            let call = client.delete_node(&args.name);
+            session.change(call, &args.change, |_| gone("node", &args.name)).await
+        }
+        NodeCommand::Drain(args) => {
+            session.change(client.drain_node(&args.name), &args.change, |put| is("drained", put)).await
+        }
+        NodeCommand::Resume(args) => {
+            session.change(client.resume_node(&args.name), &args.change, |put| is("given out again", put)).await
+        }
+        NodeCommand::Lose(args) => {
+            let call = client.lose_node(&args.name, &LoseNode { last_seen: args.last_seen });
+            session.change(call, &args.change, |put| is("lost", put)).await
+        }
+        NodeCommand::Return(args) => {
+            session.change(client.return_node(&args.name), &args.change, |put| is("back", put)).await
+        }
+        NodeCommand::DetachAgent(args) => {
+            let call = client.detach_agent(&args.name);
+            session.change(call, &args.change, |done| format!("node {} has no agent now\n", done.node)).await
+        }
+    }
+}
+
+fn is(what: &str, put: &NodePut) -> String {
+    format!("node {} is {what}\n", put.node.name)
+}
+
+/// By key; one that is given twice is a mistake.
+fn map<T>(pairs: &[(String, String)], value: impl Fn(&str) -> T) -> Result<BTreeMap<String, T>, Problem> {
+    let mut map = BTreeMap::new();
+    for (key, text) in pairs {
+        if map.insert(key.clone(), value(text)).is_some() {
+            return Err(Problem::usage("usage", format!("{key:?} is given twice")).advice("give it once"));
+        }
+    }
+    Ok(map)
+}
+
+fn new(args: &NodeCreateArgs) -> Result<NewNode, Problem> {
+    Ok(NewNode {
+        name: args.name.clone(),
+        pool: args.pool.clone(),
+        rack: args.rack.clone(),
+        zone: args.zone.clone(),
+        labels: map(&args.labels, str::to_owned)?,
+        teardown: args.teardown.map(Into::into),
+        capacity: map(&args.capacity, |text| Quantity(text.to_owned()))?,
+    })
+}
+
+fn changed(args: &NodeSetArgs) -> Result<NodeChange, Problem> {
+    let labels = map(&args.labels, str::to_owned)?;
+    let labels = patch((!labels.is_empty()).then_some(labels), &args.clear, NodeField::Labels)?;
+    let capacity = map(&args.capacity, |text| Quantity(text.to_owned()))?;
+    something(NodeChange {
+        name: args.name.clone(),
+        pool: args.pool.clone(),
+        rack: patch(args.rack.clone(), &args.clear, NodeField::Rack)?,
+        zone: patch(args.zone.clone(), &args.clear, NodeField::Zone)?,
+        // All labels are given anew, so none of them is an empty list.
+        labels: labels.nested().map(Option::unwrap_or_default),
+        teardown: args.teardown.map(Into::into),
+        capacity: (!capacity.is_empty()).then_some(capacity),
+    })
+}
+
+async fn list(session: &Session, args: &NodeListArgs) -> Result<(), Failed> {
+    let call: Call<Json<NodeList>> = session.client.list_nodes().maybe("pool", args.pool.as_ref());
+    if session.json && !args.watch.watch {
+        return session.list(call, |_| unreachable!("JSON is asked for")).await;
+    }
+    let classes = Classes::load(&session.client).await?;
+    if args.watch.watch {
+        let call = call.query("limit", leasehold_api::limits::PAGE_MAX);
+        return watch(session, async || Ok(nodes(&call.clone().all().await?, &classes))).await;
+    }
+    session.list(call, |items| nodes(items, &classes)).await
+}
+
+/// Whether it gives out capacity, and what is wrong with it.
+fn state(node: &Node) -> (String, Style) {
+    let mut words = Vec::new();
+    let mut style = Style::Green;
+    if node.lost {
+        words.push("lost");
+        style = Style::Red;
+    }
+    if node.drained {
+        words.push("drained");
+        style = if node.lost { Style::Red } else { Style::Yellow };
+    }
+    if words.is_empty() {
+        words.push("ready");
+    }
+    let condition = &node.condition;
+    let troubled = [(condition.load, "load"), (condition.errors, "errors")];
+    words.extend(troubled.into_iter().filter(|(level, _)| *level != Level::Normal).map(|(_, what)| what));
+    if condition.throttled {
+        words.push("throttled");
+    }
+    if words.len() > 1 && style == Style::Green {
+        style = Style::Yellow;
+    }
+    (words.join(", "), style)
+}
+
+const WHERE: [(&str, fn(&NodeCapacity) -> u64); 6] = [
+    ("held", |c| c.held),
+    ("tearing down", |c| c.tearing_down),
+    ("reserved", |c| c.reserved),
+    ("fenced", |c| c.fenced),
+    ("offline", |c| c.offline),
+    ("idle", |c| c.idle),
+];
+
+fn nodes(nodes: &[Node], classes: &Classes) -> Table {
+    let mut headings =
+        vec![("node", Align::Left), ("pool", Align::Left), ("state", Align::Left), ("class", Align::Left), ("has", Align::Right)];
+    headings.extend(WHERE.iter().map(|(name, _)| (*name, Align::Right)));
+    let mut table =
+        Table::new(&headings).yielding(&["reserved", "pool", "tearing down", "offline", "fenced", "class", "state"]);
+    for node in nodes {
+        let (state, style) = state(node);
+        let mut first = vec![(node.name.clone(), Style::Bold), (node.pool.clone(), Style::Plain), (state, style)];
+        if node.capacity.is_empty() {
+            first.resize_with(headings.len(), || ("-".to_owned(), Style::Dim));
+            table.styled(first);
+            continue;
+        }
+        for capacity in &node.capacity {
+            // The node's own columns once, then one row for each class.
+            let mut row = std::mem::replace(&mut first, vec![(String::new(), Style::Plain); 3]);
+            row.push((capacity.class.clone(), Style::Plain));
+            row.push((classes.display(&capacity.class, capacity.quanta), Style::Plain));
+            row.extend(WHERE.iter().map(|(name, quanta)| {
+                let quanta = quanta(capacity);
+                let style = match (*name, quanta) {
+                    (_, 0) => Style::Dim,
+                    ("fenced", _) => Style::Red,
+                    _ => Style::Plain,
+                };
+                (classes.display(&capacity.class, quanta), style)
+            }));
+            table.styled(row);
+        }
+    }
+    table
+}
+
+async fn show(session: &Session, call: Call<Json<Node>>) -> Result<(), Failed> {
+    if session.json {
+        return session.show(call, |_| String::new()).await;
+    }
+    let classes = Classes::load(&session.client).await?;
+    session.show(call, |node| one(session, node, &classes)).await
+}
+
+fn one(session: &Session, node: &Node, classes: &Classes) -> String {
+    let labels: Vec<String> = node.labels.iter().map(|(key, value)| format!("{key}={value}")).collect();
+    let facts = Facts::new()
+        .add("node", &node.name)
+        .add("number", node.id)
+        .add("pool", &node.pool)
+        .add("state", state(node).0)
+        .maybe("rack", node.rack.as_ref())
+        .maybe("zone", node.zone.as_ref())
+        .maybe("labels", (!labels.is_empty()).then(|| labels.join(", ")))
+        .add("teardown", word(node.teardown))
+        .add("agent", or_dash(node.agent_generation.map(|generation| format!("generation {generation}"))))
+        .add("load", word(node.condition.load))
+        .add("errors", word(node.condition.errors))
+        .add("throttled", if node.condition.throttled { "yes" } else { "no" });
+    let mut headings = vec![("class", Align::Left), ("has", Align::Right)];
+    headings.extend(WHERE.iter().map(|(name, _)| (*name, Align::Right)));
+    let mut table = Table::new(&headings);
+    for capacity in &node.capacity {
+        let mut row = vec![capacity.class.clone(), classes.display(&capacity.class, capacity.quanta)];
+        row.extend(WHERE.iter().map(|(_, quanta)| classes.display(&capacity.class, quanta(capacity))));
+        table.row(row);
+    }
+    let capacity = if table.is_empty() { String::new() } else { session.lines(&table).join("\n") + "\n" };
+    format!("{}\n{capacity}", facts.text(session.paint)).trim_end().to_owned() + "\n"
+}

@@ -1,0 +1,198 @@
+//! Quotas, in the units of their classes.
+
+use super::facts::{Facts, or_dash, word};
+use super::session::Session;
+use super::told::Failed;
+use super::units::{Classes, parse};
+use super::watch::watch;
+use crate::cli::quota::{BurstArgs, LimitArgs, QuotaCommand, QuotaCreateArgs, QuotaListArgs};
+use crate::humane;
+use crate::problem::Problem;
+use crate::table::{Align, Table};
+use crate::term::Style;
+use leasehold_api::{Class, Limit, Measure, NewQuota, Nodes, Quota, QuotaChange};
+
+pub(super) async fn run(session: &Session, command: QuotaCommand) -> Result<(), Failed> {
+    let client = &session.client;
+    match command {
+        QuotaCommand::List(args) => list(session, &args).await,
+        QuotaCommand::Show(args) => {
+            let classes = Classes::load(client).await?;
+            session.show(client.show_quota(args.quota), |quota| one(session, quota, &classes)).await
+        }
+        QuotaCommand::Create(args) => {
+            let classes = Classes::load(client).await?;
+            let call = client.create_quota(&new(&args, &classes)?);
+            session.change(call, &args.change, |put| one(session, &put.quota, &classes)).await
+        }
+        QuotaCommand::Set(args) => {
+            let classes = Classes::load(client).await?;
+            let quota = client.show_quota(args.quota).await?;
+            let class = quota.class.as_ref().and_then(|name| classes.named(name));
+            let class = class.filter(|_| quota.measure == Measure::Quanta);
+            let limit = limit(&args.limit, &args.burst, class)?;
+            let call = client.change_quota(args.quota, &QuotaChange { limit });
+            session.change(call, &args.change, |put| one(session, &put.quota, &classes)).await
+        }
+        QuotaCommand::Delete(args) => {
+            let call = client.delete_quota(args.quota);
+            session.change(call, &args.change, |_| format!("quota {} was deleted\n", args.quota)).await
+        }
+    }
+}
+
+fn new(args: &QuotaCreateArgs, classes: &Classes) -> Result<NewQuota, Problem> {
+    let measure = args.measure.into();
+    let class = match (&args.class, measure) {
+        (Some(name), Measure::Quanta) => Some(classes.named(name).ok_or_else(|| unknown(name, classes))?),
+        (None, Measure::Quanta) => {
+            return Err(Problem::usage("quanta_need_class", "a quota on capacity names its class")
+                .advice("give --class NAME, or count with --measure leases or --measure nodes"));
+        }
+        _ => None,
+    };
+    let nodes = match (&args.node, args.each_node) {
+        (Some(node), _) => Some(Nodes::One(node.clone())),
+        (None, true) => Some(Nodes::Each),
+        (None, false) => None,
+    };
+    Ok(NewQuota {
+        tenant: args.tenant.clone(),
+        project: args.project.clone(),
+        class: args.class.clone(),
+        pool: args.pool.clone(),
+        nodes,
+        priority: args.priority.map(Into::into),
+        measure,
+        limit: limit(&args.limit, &args.burst, class)?,
+    })
+}
+
+fn unknown(name: &str, classes: &Classes) -> Problem {
+    let told = Problem::refused("unknown_class", format!("there is no class {name:?}"));
+    let alike = |known: &&Class| strsim::damerau_levenshtein(name, &known.name);
+    match classes.0.iter().min_by_key(alike) {
+        Some(near) => told.advice(format!("did you mean {:?}?", near.name)),
+        None => told.advice("there is none yet"),
+    }
+}
+
+/// The limit, in quanta where a class is counted.
+fn limit(limit: &LimitArgs, burst: &BurstArgs, class: Option<&Class>) -> Result<Limit, Problem> {
+    let count = |text: &String| match class {
+        Some(class) => parse(text, class),
+        None => text.parse().map_err(|_| Problem::usage("bad_quantity", format!("{text:?} is not a count"))),
+    };
+    match (&limit.hard, &limit.soft, &limit.burst, &burst.burst_limit, burst.burst_ttl) {
+        (Some(amount), ..) => Ok(Limit::Hard { limit: count(amount)? }),
+        (_, Some(amount), ..) => Ok(Limit::Soft { limit: count(amount)? }),
+        (_, _, Some(base), Some(most), Some(burst_ttl)) => {
+            Ok(Limit::Burst { limit: count(base)?, burst_limit: count(most)?, burst_ttl })
+        }
+        _ => Err(Problem::usage("usage", "no limit is given").advice("give --hard, --soft or --burst")),
+    }
+}
+
+async fn list(session: &Session, args: &QuotaListArgs) -> Result<(), Failed> {
+    let call = session.client.list_quotas().maybe("tenant", args.tenant.as_ref());
+    if session.json && !args.watch.watch {
+        return session.list(call, |_| unreachable!("JSON is asked for")).await;
+    }
+    let classes = Classes::load(&session.client).await?;
+    if args.watch.watch {
+        let call = call.query("limit", leasehold_api::limits::PAGE_MAX);
+        return watch(session, async || Ok(quotas(&call.clone().all().await?, &classes))).await;
+    }
+    session.list(call, |items| quotas(items, &classes)).await
+}
+
+fn amount(quota: &Quota, number: u64, classes: &Classes) -> String {
+    match (&quota.class, quota.measure) {
+        (Some(class), Measure::Quanta) => classes.display(class, number),
+        _ => crate::numbers::thousands(number),
+    }
+}
+
+fn unit(quota: &Quota, classes: &Classes) -> String {
+    match (&quota.class, quota.measure) {
+        (Some(class), Measure::Quanta) => classes.named(class).map_or_else(|| "quanta".into(), |class| class.unit.clone()),
+        (_, measure) => word(measure),
+    }
+}
+
+/// The base, how strict it is, and the ceiling of a burst.
+fn parts(limit: &Limit) -> (u64, &'static str, Option<u64>) {
+    match limit {
+        Limit::Hard { limit } => (*limit, "hard", None),
+        Limit::Soft { limit } => (*limit, "soft", None),
+        Limit::Burst { limit, burst_limit, .. } => (*limit, "burst", Some(*burst_limit)),
+    }
+}
+
+fn place(quota: &Quota) -> String {
+    let mut places: Vec<String> = quota.pool.iter().map(|pool| format!("pool {pool}")).collect();
+    match &quota.nodes {
+        Nodes::All => {}
+        Nodes::Each => places.push("each node".into()),
+        Nodes::One(node) => places.push(format!("node {node}")),
+    }
+    places.extend(quota.priority.map(|priority| word(priority) + " only"));
+    if places.is_empty() { "-".into() } else { places.join(", ") }
+}
+
+fn quotas(quotas: &[Quota], classes: &Classes) -> Table {
+    let headings = [
+        ("quota", Align::Right),
+        ("tenant", Align::Left),
+        ("project", Align::Left),
+        ("class", Align::Left),
+        ("where", Align::Left),
+        ("used", Align::Right),
+        ("of", Align::Right),
+        ("burst to", Align::Right),
+        ("", Align::Left),
+        ("how", Align::Left),
+    ];
+    let mut table = Table::new(&headings).yielding(&["where", "burst to", "project", "how", "class"]);
+    for quota in quotas {
+        let (base, how, burst) = parts(&quota.limit);
+        let style = match quota.used {
+            used if used >= base && base > 0 => Style::Red,
+            used if used >= base / 5 * 4 && base >= 5 => Style::Yellow,
+            _ => Style::Plain,
+        };
+        let plain = |text: String| (text, Style::Plain);
+        table.styled([
+            plain(quota.id.to_string()),
+            plain(quota.tenant.clone()),
+            plain(or_dash(quota.project.as_ref())),
+            plain(or_dash(quota.class.as_ref())),
+            plain(place(quota)),
+            (amount(quota, quota.used, classes), style),
+            plain(amount(quota, base, classes)),
+            plain(or_dash(burst.map(|most| amount(quota, most, classes)))),
+            plain(unit(quota, classes)),
+            plain(how.to_owned()),
+        ]);
+    }
+    table
+}
+
+fn one(session: &Session, quota: &Quota, classes: &Classes) -> String {
+    let (base, how, burst) = parts(&quota.limit);
+    let unit = unit(quota, classes);
+    let facts = Facts::new()
+        .add("quota", quota.id)
+        .add("tenant", &quota.tenant)
+        .maybe("project", quota.project.as_ref())
+        .maybe("class", quota.class.as_ref())
+        .add("where", place(quota))
+        .add("used", format!("{} {unit}", amount(quota, quota.used, classes)))
+        .add("limit", format!("{} {unit}, {how}", amount(quota, base, classes)))
+        .maybe("burst to", burst.map(|most| format!("{} {unit}", amount(quota, most, classes))));
+    let facts = match &quota.limit {
+        Limit::Burst { burst_ttl, .. } => facts.add("for", humane::span(burst_ttl.0)),
+        _ => facts,
+    };
+    facts.maybe("bursting since", quota.burst_since.map(humane::to_the_second)).text(session.paint)
+}

@@ -1,0 +1,115 @@
+//! `leasehold lease run`: a lease that is held while a command runs.
+
+use super::asks;
+use super::child::{Child, Ended};
+use super::lease::short;
+use super::session::Session;
+use super::told::{Failed, plain};
+use super::units::Classes;
+use crate::cli::lease::RunArgs;
+use crate::humane;
+use crate::problem::{EXIT_REFUSED, Problem};
+use crate::term;
+use leasehold_api::{Granted, Kind};
+use leasehold_client::{Keep, Lease, Lost, Why};
+use leasehold_model::Span;
+use std::time::Duration;
+use tokio::time::Instant;
+
+/// The command is killed this much before the lease is over, so that it is gone by then.
+const KILL_MARGIN: Duration = Duration::from_millis(500);
+
+pub(super) async fn run(session: &Session, args: RunArgs) -> Result<u8, Failed> {
+    let client = &session.client;
+    let request = asks::request(client, &args.asks, &args.holder, args.ttl).await?;
+    let classes = Classes::load(client).await?;
+    let lease = Lease::request(client, &request, Keep::default()).await?;
+    let names: Vec<String> = lease.ids().map(short).collect();
+    term::say(&format!("leasehold: holding {} on {}\n", names.join(", "), lease.granted().node));
+    let variables = variables(lease.granted(), &classes);
+    let mut child = match Child::start(&args.command, &variables) {
+        Ok(child) => child,
+        Err(problem) => {
+            give_back(lease).await;
+            return Err(problem.into());
+        }
+    };
+    let lost = lease.lost();
+    tokio::select! {
+        ended = child.ended() => {
+            let ended = ended?;
+            drop(child);
+            give_back(lease).await;
+            Ok(ended.status())
+        }
+        lost = lost => Ok(take_down(child, lease, &lost).await?),
+    }
+}
+
+/// What the command is told about its lease.
+fn variables(granted: &Granted, classes: &Classes) -> Vec<(&'static str, String)> {
+    let ids: Vec<&str> = granted.leases.iter().map(|lease| lease.id.as_str()).collect();
+    let with_devices = || granted.leases.iter().filter(|lease| !lease.devices.is_empty());
+    let devices: Vec<String> =
+        with_devices().map(|lease| format!("{}={}", lease.class, super::lease::devices(&lease.devices))).collect();
+    let mut variables = vec![
+        ("LEASEHOLD_LEASE_ID", ids.first().map_or_else(String::new, |id| (*id).to_owned())),
+        ("LEASEHOLD_LEASE_IDS", ids.join(",")),
+        ("LEASEHOLD_NODE", granted.node.clone()),
+        ("LEASEHOLD_DEVICES", devices.join(" ")),
+    ];
+    let of_gpus = |class: &str| classes.named(class).is_some_and(|class| class.kind == Kind::Gpu);
+    let gpus: Vec<_> = with_devices().filter(|lease| of_gpus(&lease.class)).collect();
+    match gpus.as_slice() {
+        [one] => variables.push(("CUDA_VISIBLE_DEVICES", super::lease::devices(&one.devices))),
+        // Without GPUs it gets none; that of another lease would be wrong.
+        [] => variables.push(("CUDA_VISIBLE_DEVICES", String::new())),
+        // Each class counts its devices from zero, so one list cannot say it.
+        _ => term::say("leasehold: GPUs of several classes; CUDA_VISIBLE_DEVICES is left alone, see LEASEHOLD_DEVICES\n"),
+    }
+    variables
+}
+
+async fn give_back(lease: Lease) {
+    if let Err(error) = lease.release().await {
+        let problem = plain(&error);
+        term::say(&format!("leasehold: the lease was not given back and ends at its deadline: {problem}\n"));
+    }
+}
+
+/// The lease is lost: the command gets the rest of its time to end, and no more.
+async fn take_down(mut child: Child, lease: Lease, lost: &Lost) -> Result<u8, Problem> {
+    let left = lost.until.saturating_duration_since(Instant::now());
+    let left_span = Span(u64::try_from(left.as_nanos()).unwrap_or(u64::MAX));
+    term::say(&format!("leasehold: {lost}; the command has {} to end\n", humane::span(left_span)));
+    child.terminate();
+    let kill_at = lost.until.checked_sub(KILL_MARGIN.min(left / 4)).unwrap_or(lost.until);
+    let how = match tokio::time::timeout_at(kill_at, child.ended()).await {
+        Ok(ended) => match ended? {
+            Ended::Exited(status) => format!("it ended with status {status}"),
+            Ended::Signalled(signal) => format!("it was ended by signal {signal}"),
+        },
+        Err(_) => {
+            child.kill();
+            child.ended().await?;
+            "it had to be killed".to_owned()
+        }
+    };
+    drop(child);
+    if matches!(lost.why, Why::Revoked { .. }) {
+        if let Err(error) = lease.ready().await {
+            let problem = plain(&error);
+            term::say(&format!("leasehold: nobody could be told that the lease is ready: {problem}\n"));
+        }
+    } else {
+        give_back(lease).await;
+    }
+    let code = match &lost.why {
+        Why::Revoked { .. } => "lease_revoked",
+        Why::Refused(_) => "renewal_refused",
+        Why::Ended { .. } => "lease_ended",
+        Why::Unreachable => "unreachable",
+    };
+    Problem::refused(code, format!("the command was stopped because its lease was lost; {how}")).report();
+    Ok(EXIT_REFUSED)
+}

@@ -1,0 +1,118 @@
+//! One command's conversation with a daemon.
+
+use super::told::{Failed, explain};
+use crate::cli::remote::{ChangeArgs, DaemonArgs};
+use crate::output::{print, print_json};
+use crate::problem::Problem;
+use crate::table::Table;
+use crate::term::{self, Paint};
+use leasehold_client::{Answer, Call, Client, Json, Named, Page, Settings};
+use serde::de::DeserializeOwned;
+use std::time::Duration;
+
+pub(super) struct Session {
+    pub(super) client: Client,
+    pub(super) json: bool,
+    pub(super) paint: Paint,
+}
+
+/// A daemon that is being restarted is waited for; one that is not there is told soon.
+const LISTENER_PATIENCE: Duration = Duration::from_secs(3);
+const PATIENCE: Duration = Duration::from_secs(60);
+
+pub(super) fn settings(daemon: &DaemonArgs) -> Result<Settings, Problem> {
+    let named =
+        Named { url: daemon.url.clone(), token_file: daemon.token_file.clone(), ca_file: daemon.ca_file.clone() };
+    Settings::load(&named).map_err(|error| Problem::told(error.code, &error))
+}
+
+impl Session {
+    pub(super) fn open(daemon: &DaemonArgs) -> Result<Self, Problem> {
+        Self::with(settings(daemon)?, daemon.json)
+    }
+
+    pub(super) fn with(settings: Settings, json: bool) -> Result<Self, Problem> {
+        for warning in &settings.warnings {
+            term::say(&format!("leasehold: {warning}\n"));
+        }
+        let mut config = settings.config;
+        config.timeouts.listener = LISTENER_PATIENCE;
+        config.timeouts.total = PATIENCE;
+        let client = Client::new(&config).map_err(|error| Problem::told(error.code, &error))?;
+        Ok(Self { client, json, paint: Paint::stdout() })
+    }
+
+    /// Runs a command to its end, and says what went wrong in words that help.
+    pub(super) fn during<T>(self, command: impl AsyncFnOnce(&Self) -> Result<T, Failed>) -> Result<T, Problem> {
+        let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build();
+        let runtime =
+            runtime.map_err(|error| Problem::refused("no_runtime", format!("nothing can be run: {error}")))?;
+        let done = runtime.block_on(async {
+            match command(&self).await {
+                Ok(done) => Ok(done),
+                Err(Failed::Here(problem)) => Err(problem),
+                Err(Failed::Daemon(error)) => Err(explain(&self.client, *error).await),
+            }
+        });
+        // Names are looked up on a thread of their own, which nobody waits for.
+        runtime.shutdown_background();
+        done
+    }
+
+    /// Makes a call and shows the answer.
+    pub(super) async fn show<T: DeserializeOwned + Send + 'static>(
+        &self,
+        call: Call<Json<T>>,
+        text: impl FnOnce(&T) -> String,
+    ) -> Result<(), Failed> {
+        if self.json {
+            return Ok(print_json(&call.json().await?)?);
+        }
+        Ok(print(&text(&call.await?))?)
+    }
+
+    /// Makes a change and shows the answer.
+    pub(super) async fn change<T: DeserializeOwned + Send + 'static>(
+        &self,
+        call: Call<Json<T>>,
+        args: &ChangeArgs,
+        text: impl FnOnce(&T) -> String,
+    ) -> Result<(), Failed> {
+        self.show(keyed(call, args), text).await
+    }
+
+    /// Follows a list to its end and shows it.
+    pub(super) async fn list<P: Page>(
+        &self,
+        call: Call<Json<P>>,
+        table: impl FnOnce(&[P::Item]) -> Table,
+    ) -> Result<(), Failed> {
+        let call = call.query("limit", leasehold_api::limits::PAGE_MAX);
+        if self.json {
+            return Ok(print_json(&call.all_json().await?)?);
+        }
+        let items = call.all().await?;
+        self.print_table(&table(&items))
+    }
+
+    pub(super) fn print_table(&self, table: &Table) -> Result<(), Failed> {
+        if table.is_empty() {
+            // Data goes to stdout, and there is none.
+            term::say("leasehold: there is nothing to show\n");
+            return Ok(());
+        }
+        Ok(print(&(self.lines(table).join("\n") + "\n"))?)
+    }
+
+    pub(super) fn lines(&self, table: &Table) -> Vec<String> {
+        table.lines_within(self.paint, term::screen().map(|(width, _)| width))
+    }
+}
+
+/// The call under the key that was given, if one was.
+pub(super) fn keyed<A: Answer>(call: Call<A>, args: &ChangeArgs) -> Call<A> {
+    match &args.key {
+        Some(key) => call.key(key),
+        None => call,
+    }
+}

@@ -1,0 +1,39 @@
+//! The engine's own limits.
+
+use super::facts::Facts;
+use super::session::{Session, keyed};
+use super::told::Failed;
+use crate::cli::settings::SettingsCommand;
+use crate::output::print_json;
+use leasehold_api::{Settings, SettingsChange};
+
+pub(super) async fn run(session: &Session, command: SettingsCommand) -> Result<(), Failed> {
+    let client = &session.client;
+    match command {
+        SettingsCommand::Show => session.show(client.show_settings(), |settings| all(session, settings)).await,
+        SettingsCommand::Set(args) => {
+            let change = SettingsChange {
+                ttl_max: args.ttl_max,
+                grace_default: args.grace_default,
+                teardown_deadline: args.teardown_deadline,
+                node_timeout: args.node_timeout,
+                idempotency_window: args.idempotency_window,
+            };
+            let changed = keyed(client.change_settings(&change), &args.change).json().await?;
+            if session.json {
+                return Ok(print_json(&changed)?);
+            }
+            session.show(client.show_settings(), |settings| all(session, settings)).await
+        }
+    }
+}
+
+fn all(session: &Session, settings: &Settings) -> String {
+    Facts::new()
+        .add("ttl_max", settings.ttl_max)
+        .add("grace_default", settings.grace_default)
+        .add("teardown_deadline", settings.teardown_deadline)
+        .add("node_timeout", settings.node_timeout)
+        .add("idempotency_window", settings.idempotency_window)
+        .text(session.paint)
+}

@@ -1,0 +1,198 @@
+//! Records for people: one line each, with what matters of it.
+
+use super::session::Session;
+use super::told::Failed;
+use crate::humane;
+use crate::output::print_on;
+use crate::term::{self, Paint, Style};
+use leasehold_client::{Call, Json, Page};
+use leasehold_model::Instant;
+use serde_json::Value;
+use std::ops::ControlFlow;
+
+/// More than a line has room for is cut where the terminal ends; in a pipe it is all there.
+pub(super) fn line(record: &Value, paint: Paint, now: Instant) -> String {
+    let text = |name: &str| record.get(name).and_then(Value::as_str).unwrap_or_default();
+    let at = Instant(text("timestamp").parse().unwrap_or_default());
+    let sequence = record.get("sequence").and_then(Value::as_u64).unwrap_or_default();
+    let kind = text("kind");
+    let who = |name: &str| record.pointer(&format!("/identity/{name}")).and_then(Value::as_str);
+    let who = match (who("tenant"), who("project")) {
+        (Some(tenant), Some(project)) => format!("{tenant}/{project}  "),
+        (Some(tenant), None) => format!("{tenant}  "),
+        _ => String::new(),
+    };
+    let head = paint.dim(&format!("{}  {sequence:>7}", humane::clock(at, now)));
+    let kind = paint.paint(style(kind), &format!("{kind:<22}"));
+    let line = format!("{head}  {kind}  {who}{}", summary(record)).trim_end().to_owned();
+    match term::screen() {
+        Some((width, _)) => term::fit(&line, width),
+        None => line,
+    }
+}
+
+fn style(kind: &str) -> Style {
+    match kind {
+        "lease.granted" => Style::Green,
+        "lease.denied" | "lease.fenced" | "node.lost" => Style::Red,
+        "lease.revoked" | "lease.preempted" => Style::Yellow,
+        _ if kind.starts_with("lease.") => Style::Cyan,
+        _ => Style::Plain,
+    }
+}
+
+fn summary(record: &Value) -> String {
+    let body = &record["body"];
+    let kind = record.get("kind").and_then(Value::as_str).unwrap_or_default();
+    match kind {
+        "lease.granted" => {
+            let each = record["lease_events"].as_array().into_iter().flatten().map(|event| {
+                let text = |name: &str| event.get(name).and_then(Value::as_str).unwrap_or("?");
+                format!("{} {} {}", text("lease"), text("capacity_units"), text("class"))
+            });
+            let leases = each.collect::<Vec<_>>().join(", ");
+            format!("{leases} on {} for {}", word(&body["node"]), word(&body["ttl"]))
+        }
+        "lease.denied" => {
+            let asks = body["asks"].as_array().into_iter().flatten();
+            let asks = asks.map(|ask| format!("{} {}", word(&ask["units"]), word(&ask["class"]))).collect::<Vec<_>>();
+            format!("{}: {}", asks.join(", "), cause(&body["cause"]))
+        }
+        "lease.renewed" => {
+            let each = body["renewals"].as_array().into_iter().flatten();
+            let each = each.map(|one| format!("{} until {}", word(&one["lease"]), clock(&one["expires_at_time"])));
+            each.collect::<Vec<_>>().join(", ")
+        }
+        "lease.revoked" => format!(
+            "{} by {}, grace {}",
+            list(&body["leases"]),
+            word(&record["reason"]),
+            word(&body["grace"])
+        ),
+        "quota.updated" => {
+            let scope = &body["scope"];
+            let parts = ["tenant", "project", "class", "pool", "node", "priority"];
+            let scope: Vec<String> = parts.iter().map(|part| word(&scope[*part])).filter(|word| word != "-").collect();
+            let limit = &body["limit"];
+            format!("quota {} of {}: {} {}", body["quota_id"], scope.join(" "), word(&limit["type"]), limit["limit"])
+        }
+        _ => plain(body),
+    }
+}
+
+fn cause(cause: &Value) -> String {
+    let numbers = ["used", "requested", "limit"].map(|name| cause.get(name).and_then(Value::as_u64));
+    match (cause.get("type").and_then(Value::as_str), numbers) {
+        (Some("quota"), [Some(used), Some(requested), Some(limit)]) => {
+            format!("quota {}, used {used}, requested {requested}, limit {limit}", cause["quota_id"])
+        }
+        _ => plain(cause),
+    }
+}
+
+/// What a body says in single words, without what is said twice.
+fn plain(body: &Value) -> String {
+    let Some(fields) = body.as_object() else { return String::new() };
+    let mut parts = Vec::new();
+    for (name, value) in fields {
+        let twice = ["_ns", "_time", "_hex"].iter().any(|end| name.ends_with(end))
+            || (name.ends_with("_id") && fields.contains_key(name.trim_end_matches("_id")));
+        let long = value.as_str().is_some_and(|text| text.len() > 40);
+        match value {
+            _ if twice || long => {}
+            Value::Null | Value::Object(_) | Value::Bool(false) => {}
+            Value::Array(_) => {
+                let items = list(value);
+                if !items.is_empty() {
+                    parts.push(items);
+                }
+            }
+            Value::Bool(true) => parts.push(name.clone()),
+            // The thing itself needs no name, what is said of it does.
+            Value::String(text) if parts.is_empty() => parts.push(text.clone()),
+            other => parts.push(format!("{name} {}", word(other))),
+        }
+    }
+    parts.join(", ")
+}
+
+/// The words in a list; what is more than a word is left out.
+fn list(value: &Value) -> String {
+    let words = value.as_array().into_iter().flatten().filter(|item| item.is_string() || item.is_number());
+    words.map(word).collect::<Vec<_>>().join(", ")
+}
+
+fn word(value: &Value) -> String {
+    match value {
+        Value::Null => "-".into(),
+        Value::String(text) => text.clone(),
+        other => other.to_string(),
+    }
+}
+
+/// `13:00:03` of an instant.
+fn clock(value: &Value) -> String {
+    let text = value.as_str().unwrap_or("?");
+    text.split_once('T').and_then(|(_, time)| time.get(..8)).unwrap_or(text).to_owned()
+}
+
+/// Prints a record; breaks off when nobody reads any more.
+pub(super) fn tell(session: &Session, record: &Value) -> Result<ControlFlow<()>, Failed> {
+    let text = if session.json { record.to_string() } else { line(record, session.paint, humane::now()) };
+    Ok(print_on(&(text + "\n"))?)
+}
+
+/// Prints the records of a list, page by page, up to its end.
+pub(super) async fn tell_all<P: Page<Item = Value>>(session: &Session, call: Call<Json<P>>) -> Result<(), Failed> {
+    tell_some(session, call, u64::MAX).await
+}
+
+/// The same, and at most so many.
+pub(super) async fn tell_some<P: Page<Item = Value>>(
+    session: &Session,
+    call: Call<Json<P>>,
+    most: u64,
+) -> Result<(), Failed> {
+    let mut pages = call.query("limit", most.min(leasehold_api::limits::PAGE_MAX as u64)).pages();
+    let mut left = most;
+    while let Some(records) = pages.next().await? {
+        for record in &records {
+            if left == 0 || tell(session, record)?.is_break() {
+                return Ok(());
+            }
+            left -= 1;
+        }
+        if left == 0 {
+            return Ok(());
+        }
+    }
+    Ok(())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// The records of the reference page, as one line each.
+    #[test]
+    fn the_records_of_the_reference_page_read_well() {
+        let page = include_str!("../../../../docs/reference/json-view.md");
+        let now = Instant::from_secs(1_767_225_600);
+        let records = page.split("```json\n").skip(1).filter_map(|rest| rest.split("```").next());
+        let lines: Vec<String> = records
+            .filter_map(|text| serde_json::from_str::<Value>(text).ok())
+            .map(|record| line(&record, Paint::PLAIN, now))
+            .collect();
+        for told in [
+            "00:00:10        9  lease.granted           physics/lattice  lease-42 2 GPU gpu-h100, lease-43 80 GiB mem-dram on gpu-300 for 1h",
+            "00:00:20       10  lease.denied            physics/lattice  7 GPU gpu-h100: quota 5, used 14, requested 49, limit 56",
+            "00:01:10       11  lease.renewed           physics/lattice  lease-42 until 02:01:10, lease-43 until 02:01:10",
+            "00:01:40       12  lease.revoked           physics  lease-42, lease-43 by operator, grace 1m",
+            "00:02:10       13  lease.teardown_started  physics/lattice  lease-42, lease-43, cause ready",
+            "00:04:21       17  lease.expired           physics  lease-44, closed",
+            "00:00:00        8  quota.updated           quota 5 of physics gpu-h100: burst 28",
+        ] {
+            assert!(lines.iter().any(|line| line == told), "no {told:?} in {lines:#?}");
+        }
+    }
+}

@@ -1,0 +1,186 @@
+//! Tenants, projects and users.
+
+use super::facts::{Facts, or_dash, word};
+use super::patch::{patch, something};
+use super::session::Session;
+use super::told::Failed;
+use crate::cli::tenancy::{MemberChangeArgs, ProjectCommand, TenantCommand, TenantField, TenantSetArgs, UserCommand};
+use crate::numbers::thousands;
+use crate::problem::Problem;
+use crate::table::{Align, Table};
+use leasehold_api::{
+    NewProject, NewTenant, NewUser, Project, ProjectChange, Tenant, TenantChange, User, UserChange,
+};
+
+pub(super) async fn tenant(session: &Session, command: TenantCommand) -> Result<(), Failed> {
+    let client = &session.client;
+    match command {
+        TenantCommand::List => session.list(client.list_tenants(), tenants).await,
+        TenantCommand::Show(one) => session.show(client.show_tenant(&one.name), |t| one_tenant(session, t)).await,
+        TenantCommand::Create(args) => {
+            let new = NewTenant {
+                name: args.name,
+                accounting_tag: args.accounting_tag,
+                max_priority: args.max_priority.map(Into::into),
+                max_evicted_quanta_per_hour: args.max_evicted_quanta_per_hour,
+            };
+            let call = client.create_tenant(&new);
+            session.change(call, &args.change, |put| made("tenant", &put.tenant.name, put.tenant.id)).await
+        }
+        TenantCommand::Set(args) => {
+            let call = client.change_tenant(&args.tenant, &changed(&args)?);
+            session.change(call, &args.change, |put| one_tenant(session, &put.tenant)).await
+        }
+        TenantCommand::Delete(args) => {
+            let call = client.delete_tenant(&args.name);
+            session.change(call, &args.change, |_| gone("tenant", &args.name)).await
+        }
+    }
+}
+
+fn changed(args: &TenantSetArgs) -> Result<TenantChange, Problem> {
+    let clear = &args.clear;
+    let priority = args.max_priority.map(Into::into);
+    let evicted = args.max_evicted_quanta_per_hour;
+    something(TenantChange {
+        name: args.name.clone(),
+        accounting_tag: patch(args.accounting_tag.clone(), clear, TenantField::AccountingTag)?,
+        max_priority: patch(priority, clear, TenantField::MaxPriority)?,
+        max_evicted_quanta_per_hour: patch(evicted, clear, TenantField::MaxEvictedQuantaPerHour)?,
+        max_nodes: patch(args.max_nodes, clear, TenantField::MaxNodes)?,
+        max_leases: patch(args.max_leases, clear, TenantField::MaxLeases)?,
+    })
+}
+
+fn tenants(tenants: &[Tenant]) -> Table {
+    let headings = [
+        ("tenant", Align::Left),
+        ("number", Align::Right),
+        ("leases", Align::Right),
+        ("of", Align::Right),
+        ("nodes up to", Align::Right),
+        ("priority up to", Align::Left),
+        ("accounting tag", Align::Left),
+    ];
+    let mut table = Table::new(&headings).yielding(&["number", "accounting tag", "nodes up to"]);
+    for tenant in tenants {
+        table.row([
+            tenant.name.clone(),
+            tenant.id.to_string(),
+            thousands(tenant.live_leases.into()),
+            or_dash(tenant.max_leases.map(thousands)),
+            or_dash(tenant.max_nodes.map(thousands)),
+            word(tenant.max_priority),
+            or_dash(tenant.accounting_tag.as_ref()),
+        ]);
+    }
+    table
+}
+
+fn one_tenant(session: &Session, tenant: &Tenant) -> String {
+    Facts::new()
+        .add("tenant", &tenant.name)
+        .add("number", tenant.id)
+        .add("leases", thousands(tenant.live_leases.into()))
+        .add("leases up to", or_dash(tenant.max_leases.map(thousands)))
+        .add("nodes up to", or_dash(tenant.max_nodes.map(thousands)))
+        .add("priority up to", word(tenant.max_priority))
+        .maybe("evictions per hour", tenant.max_evicted_quanta_per_hour.map(|n| format!("{} quanta", thousands(n))))
+        .maybe("accounting tag", tenant.accounting_tag.as_ref())
+        .text(session.paint)
+}
+
+pub(super) async fn project(session: &Session, command: ProjectCommand) -> Result<(), Failed> {
+    let client = &session.client;
+    match command {
+        ProjectCommand::List(args) => session.list(client.list_projects().maybe("tenant", args.tenant), projects).await,
+        ProjectCommand::Show(args) => {
+            let call = client.show_project(&args.name).maybe("tenant", args.tenant);
+            session.show(call, |project| one_project(session, project)).await
+        }
+        ProjectCommand::Create(MemberChangeArgs { member, change }) => {
+            let call = client.create_project(&NewProject { name: member.name, tenant: member.tenant });
+            session.change(call, &change, |put| made("project", &put.project.name, put.project.id)).await
+        }
+        ProjectCommand::Set(args) => {
+            let change = ProjectChange { name: args.new_name };
+            let call = client.change_project(&args.member.name, &change).maybe("tenant", args.member.tenant);
+            session.change(call, &args.change, |put| one_project(session, &put.project)).await
+        }
+        ProjectCommand::Delete(MemberChangeArgs { member, change }) => {
+            let call = client.delete_project(&member.name).maybe("tenant", member.tenant);
+            session.change(call, &change, |_| gone("project", &member.name)).await
+        }
+    }
+}
+
+fn projects(projects: &[Project]) -> Table {
+    let headings =
+        [("project", Align::Left), ("tenant", Align::Left), ("number", Align::Right), ("leases", Align::Right)];
+    let mut table = Table::new(&headings).yielding(&["number", "tenant"]);
+    for project in projects {
+        let leases = thousands(project.live_leases.into());
+        table.row([project.name.clone(), project.tenant.clone(), project.id.to_string(), leases]);
+    }
+    table
+}
+
+fn one_project(session: &Session, project: &Project) -> String {
+    Facts::new()
+        .add("project", &project.name)
+        .add("number", project.id)
+        .add("tenant", &project.tenant)
+        .add("leases", thousands(project.live_leases.into()))
+        .text(session.paint)
+}
+
+pub(super) async fn user(session: &Session, command: UserCommand) -> Result<(), Failed> {
+    let client = &session.client;
+    match command {
+        UserCommand::List(args) => session.list(client.list_users().maybe("tenant", args.tenant), users).await,
+        UserCommand::Show(args) => {
+            let call = client.show_user(&args.name).maybe("tenant", args.tenant);
+            session.show(call, |user| one_user(session, user)).await
+        }
+        UserCommand::Create(MemberChangeArgs { member, change }) => {
+            let call = client.create_user(&NewUser { name: member.name, tenant: member.tenant });
+            session.change(call, &change, |put| made("user", &put.user.name, put.user.id)).await
+        }
+        UserCommand::Set(args) => {
+            let change = UserChange { name: args.new_name };
+            let call = client.change_user(&args.member.name, &change).maybe("tenant", args.member.tenant);
+            session.change(call, &args.change, |put| one_user(session, &put.user)).await
+        }
+        UserCommand::Delete(MemberChangeArgs { member, change }) => {
+            let call = client.delete_user(&member.name).maybe("tenant", member.tenant);
+            session.change(call, &change, |_| gone("user", &member.name)).await
+        }
+    }
+}
+
+fn users(users: &[User]) -> Table {
+    let headings = [("user", Align::Left), ("tenant", Align::Left), ("number", Align::Right)];
+    let mut table = Table::new(&headings).yielding(&["number", "tenant"]);
+    for user in users {
+        table.row([user.name.clone(), user.tenant.clone(), user.id.to_string()]);
+    }
+    table
+}
+
+fn one_user(session: &Session, user: &User) -> String {
+    Facts::new()
+        .add("user", &user.name)
+        .add("number", user.id)
+        .add("tenant", &user.tenant)
+        .text(session.paint)
+}
+
+/// Said of what was made.
+pub(super) fn made(what: &str, name: &str, number: u32) -> String {
+    format!("{what} {name} was made; its number is {number}\n")
+}
+
+/// Said of what was deleted.
+pub(super) fn gone(what: &str, name: &str) -> String {
+    format!("{what} {name} was deleted\n")
+}

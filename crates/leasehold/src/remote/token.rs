@@ -1,0 +1,143 @@
+//! Tokens: who may do what.
+
+use super::facts::{Facts, or_dash};
+use super::session::{Session, keyed};
+use super::told::Failed;
+use crate::cli::token::{TokenCommand, TokenIssueArgs};
+use crate::humane;
+use crate::output::{print, print_json};
+use crate::problem::Problem;
+use crate::table::{Align, Table};
+use crate::term;
+use leasehold_api::{NewToken, Token, When};
+use std::fs::OpenOptions;
+use std::io::Write;
+use std::os::unix::fs::OpenOptionsExt;
+use std::path::Path;
+
+pub(super) async fn run(session: &Session, command: TokenCommand) -> Result<(), Failed> {
+    let client = &session.client;
+    match command {
+        TokenCommand::Issue(args) => issue(session, args).await,
+        TokenCommand::List(args) => session.list(client.list_tokens().maybe("tenant", args.tenant), tokens).await,
+        TokenCommand::Show(args) => session.show(client.show_token(args.token), |token| one(session, token)).await,
+        TokenCommand::Revoke(args) => {
+            let call = client.revoke_token(args.token);
+            session.change(call, &args.change, |_| format!("token {} was revoked\n", args.token)).await
+        }
+        TokenCommand::Whoami => session.show(client.whoami(), |who| one(session, &who.token)).await,
+    }
+}
+
+async fn issue(session: &Session, args: TokenIssueArgs) -> Result<(), Failed> {
+    // A file that cannot be written is told before there is a secret to lose.
+    let file = args.out.as_deref().map(create).transpose()?;
+    let expires_in = args.expires_in.map(|ttl| When(humane::now().saturating_add(ttl.0)));
+    let new = NewToken {
+        name: args.name,
+        role: args.role.into(),
+        tenant: args.tenant,
+        project: args.project,
+        user: args.user,
+        node: args.node,
+        app_instances: args.app_instances,
+        expires_at: args.expires_at.or(expires_in),
+    };
+    let call = keyed(session.client.issue_token(&new), &args.change);
+    let issued = match call.json().await {
+        Ok(issued) => issued,
+        Err(error) => {
+            // Nothing was issued, so nothing is to be kept.
+            let _ = args.out.as_deref().map(std::fs::remove_file);
+            return Err(error.into());
+        }
+    };
+    let secret = issued.get("secret").and_then(|secret| secret.as_str()).map(str::to_owned);
+    let token: Token = serde_json::from_value(issued["token"].clone())
+        .map_err(|error| Problem::refused("bad_answer", format!("the daemon's answer cannot be read: {error}")))?;
+    let Some(secret) = secret else {
+        let what = format!("token {} was issued before under this key, and its secret was shown then", token.id);
+        let advice = format!("if it is lost: leasehold token revoke {}, and issue another", token.id);
+        return Err(Problem::refused("secret_shown_before", what).advice(advice).into());
+    };
+    match (file, &args.out) {
+        (Some(mut file), Some(path)) => {
+            let written = writeln!(file, "{secret}").and_then(|()| file.sync_all());
+            written.map_err(|error| {
+                Problem::refused("output_failed", format!("the secret could not be written: {error}"))
+                    .at(path)
+                    .advice(format!("leasehold token revoke {}, and issue another", token.id))
+            })?;
+            if session.json {
+                let mut shown = issued;
+                shown["secret"] = serde_json::Value::Null;
+                return Ok(print_json(&shown)?);
+            }
+            Ok(print(&format!("{}  secret       in {}\n", one(session, &token), path.display()))?)
+        }
+        _ if session.json => Ok(print_json(&issued)?),
+        _ => {
+            term::say(&one(session, &token));
+            term::say("The secret is shown once; keep it:\n");
+            Ok(print(&format!("{secret}\n"))?)
+        }
+    }
+}
+
+fn create(path: &Path) -> Result<std::fs::File, Problem> {
+    OpenOptions::new().write(true).create_new(true).mode(0o600).open(path).map_err(|error| {
+        Problem::refused("output_failed", format!("the file cannot be made: {error}")).at(path).advice("name a new file")
+    })
+}
+
+/// Of what it is the token: `physics/lattice`, `node gpu-17`.
+fn scope(token: &Token) -> String {
+    let mut parts: Vec<String> = Vec::new();
+    match (&token.tenant, &token.project) {
+        (Some(tenant), Some(project)) => parts.push(format!("{tenant}/{project}")),
+        (Some(tenant), None) => parts.push(tenant.clone()),
+        _ => {}
+    }
+    parts.extend(token.user.iter().map(|user| format!("user {user}")));
+    parts.extend(token.node.iter().map(|node| format!("node {node}")));
+    parts.extend(token.app_instances.iter().map(|app| format!("app-{app}")));
+    if parts.is_empty() { "-".into() } else { parts.join(", ") }
+}
+
+fn tokens(tokens: &[Token]) -> Table {
+    let headings = [
+        ("token", Align::Right),
+        ("name", Align::Left),
+        ("role", Align::Left),
+        ("of", Align::Left),
+        ("expires", Align::Left),
+        ("fingerprint", Align::Left),
+    ];
+    let mut table = Table::new(&headings).yielding(&["fingerprint", "expires", "of"]);
+    let now = humane::now();
+    for token in tokens {
+        table.row([
+            token.id.to_string(),
+            token.name.clone(),
+            token.role.to_string(),
+            scope(token),
+            or_dash(token.expires_at.map(|at| humane::distance(at, now))),
+            token.fingerprint.clone(),
+        ]);
+    }
+    table
+}
+
+fn one(session: &Session, token: &Token) -> String {
+    let expires = token.expires_at.map(|at| {
+        format!("{} ({})", humane::to_the_second(at), humane::distance(at, humane::now()))
+    });
+    Facts::new()
+        .add("token", token.id)
+        .add("name", &token.name)
+        .add("role", token.role)
+        .add("of", scope(token))
+        .add("expires", expires.unwrap_or_else(|| "never".into()))
+        .add("fingerprint", &token.fingerprint)
+        .text(session.paint)
+}

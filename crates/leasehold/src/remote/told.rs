@@ -1,0 +1,68 @@
+//! What went wrong, said so that it helps.
+
+use crate::problem::Problem;
+use leasehold_client::{Client, Error, Json, Page};
+
+/// Why a command failed: by the daemon's answer, or here.
+pub(super) enum Failed {
+    Daemon(Box<Error>),
+    Here(Problem),
+}
+
+impl From<Error> for Failed {
+    fn from(error: Error) -> Self {
+        Self::Daemon(Box::new(error))
+    }
+}
+impl From<Problem> for Failed {
+    fn from(problem: Problem) -> Self {
+        Self::Here(problem)
+    }
+}
+
+/// The error as a problem; a name that is unknown comes with those that are not.
+pub(super) async fn explain(client: &Client, error: Error) -> Problem {
+    let Some(problem) = error.problem() else { return plain(&error) };
+    let unknown = problem.members.get("nearest").is_none();
+    let names = match problem.code.as_str() {
+        "unknown_tenant" if unknown => names(client.list_tenants(), |tenant| tenant.name).await,
+        "unknown_class" if unknown => names(client.list_classes(), |class| class.name).await,
+        "unknown_pool" if unknown => names(client.list_pools(), |pool| pool.name).await,
+        "unknown_node" if unknown => names(client.list_nodes(), |node| node.name).await,
+        _ => None,
+    };
+    let told = plain(&error);
+    match names {
+        Some(names) => told.advice(names),
+        None => told,
+    }
+}
+
+/// The error as a problem, without asking anybody.
+pub(super) fn plain(error: &Error) -> Problem {
+    let Some(problem) = error.problem() else {
+        let text = error.to_string();
+        let (what, advice) = text.split_once("; ").unwrap_or((&text, ""));
+        return Problem::coded(error.code().to_owned(), what).advice(advice);
+    };
+    let told = Problem::coded(problem.code.clone(), problem.detail.trim_end_matches('.'));
+    match (problem.code.as_str(), problem.members.get("nearest").and_then(|near| near.as_str())) {
+        ("unauthenticated", _) => told.advice("give a token with --token-file, LEASEHOLD_TOKEN or LEASEHOLD_TOKEN_FILE"),
+        (_, Some(near)) if !problem.detail.contains(near) => told.advice(format!("did you mean {near:?}?")),
+        _ => told,
+    }
+}
+
+/// Names to choose from, where there are few.
+async fn names<P: Page>(
+    call: leasehold_client::Call<Json<P>>,
+    name: impl Fn(P::Item) -> String,
+) -> Option<String> {
+    const FEW: usize = 12;
+    let names: Vec<String> = call.query("limit", FEW + 1).pages().next().await.ok()??.into_iter().map(name).collect();
+    match names.len() {
+        0 => Some("there is none yet".into()),
+        1..=FEW => Some(format!("there is {}", names.join(", "))),
+        _ => None,
+    }
+}

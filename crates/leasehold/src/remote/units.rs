@@ -1,0 +1,55 @@
+//! Quanta in the units people use, which depend on the class.
+
+use super::told::Failed;
+use crate::problem::Problem;
+use leasehold_api::{Class, Kind};
+use leasehold_client::Client;
+use leasehold_model::{ClassSpec, Name, Quanta, ResourceKind, quantity};
+
+pub(super) struct Classes(pub(super) Vec<Class>);
+
+impl Classes {
+    pub(super) async fn load(client: &Client) -> Result<Self, Failed> {
+        Ok(Self(client.list_classes().query("limit", leasehold_api::limits::PAGE_MAX).all().await?))
+    }
+
+    /// By name or number.
+    pub(super) fn named(&self, name: &str) -> Option<&Class> {
+        self.0.iter().find(|class| class.name == name).or_else(|| {
+            let number: u32 = name.parse().ok()?;
+            self.0.iter().find(|class| class.id == number)
+        })
+    }
+
+    /// `6`, `0.5` or `3/7` of a class's unit; quanta where the class is not known.
+    pub(super) fn display(&self, class: &str, quanta: u64) -> String {
+        match self.named(class).and_then(spec) {
+            Some(spec) => quantity::display(Quanta(quanta), &spec),
+            None => quanta.to_string(),
+        }
+    }
+}
+
+/// Quanta from what people write; zero is a limit too.
+pub(super) fn parse(text: &str, class: &Class) -> Result<u64, Problem> {
+    if text.trim() == "0" {
+        return Ok(0);
+    }
+    let Some(spec) = spec(class) else {
+        return Err(Problem::refused("bad_answer", format!("the class {:?} makes no sense", class.name)));
+    };
+    let parsed = quantity::parse(text, &spec);
+    parsed.map(|quanta| quanta.0).map_err(|error| Problem::usage("bad_quantity", error.to_string()))
+}
+
+fn spec(class: &Class) -> Option<ClassSpec> {
+    let kind = match class.kind {
+        Kind::Gpu => ResourceKind::Gpu,
+        Kind::Cpu => ResourceKind::Cpu,
+        Kind::Mem => ResourceKind::Mem,
+        Kind::Block => ResourceKind::Block,
+        Kind::Net => ResourceKind::Net,
+    };
+    let name = Name::new(&class.name).ok()?;
+    Some(ClassSpec { name, kind, tier: None, quanta_per_unit: class.quanta_per_unit, premium: class.premium })
+}
