@@ -9,6 +9,7 @@
 pub mod command;
 mod decide;
 mod idempotency;
+mod index;
 mod lease;
 mod node;
 mod placement;
