@@ -14,6 +14,7 @@ mod lease;
 mod node;
 mod placement;
 mod quota;
+mod ranking;
 mod refusal;
 mod snapshot;
 mod state;

@@ -7,6 +7,7 @@ use crate::idempotency::Claims;
 use crate::lease::{Lease, LeaseTable, Phase};
 use crate::node::Node;
 use crate::quota::Quota;
+use crate::ranking::Ranking;
 use crate::timer::{Entry, TimerKind, Timers};
 use leasehold_model::body::PerPriority;
 use leasehold_model::codec::DecodeError;
@@ -14,7 +15,7 @@ use leasehold_model::{
     ClassNo, ClassSpec, Instant, LeaseNo, Name, NodeNo, PoolNo, Priority, ProjectNo, QuotaNo, Span, Strategy, TenantNo,
     UserNo, fields,
 };
-use std::collections::{BTreeMap, BTreeSet};
+use std::collections::BTreeMap;
 use std::fmt;
 
 fields! {
@@ -79,7 +80,7 @@ pub struct Pool {
     pub grace: Option<Span>,
     pub nodes: u32,
     /// For each class: the nodes that may be given out, by how much of it is free.
-    pub(crate) by_free: Vec<BTreeSet<(u64, NodeNo)>>,
+    pub(crate) by_free: Vec<Ranking>,
 }
 
 /// How a lease that is gone came to its end.

@@ -134,9 +134,7 @@ impl State {
         let after = class.free();
         if listed && before != after {
             let pool = entry_mut(&mut self.pools, pool.0).expect("a node's pool exists");
-            let list = &mut pool.by_free[lease.class.0 as usize];
-            list.remove(&(before, lease.node));
-            list.insert((after, lease.node));
+            pool.by_free[lease.class.0 as usize].change(lease.node, before, after);
         }
     }
 
