@@ -149,10 +149,9 @@ impl LeaseTable {
         slot
     }
 
-    pub(crate) fn remove(&mut self, number: LeaseNo) {
-        let slot = self.slot(number).expect("a lease that is removed exists");
+    pub(crate) fn remove(&mut self, slot: u32) {
+        let number = std::mem::replace(&mut self.at_mut(slot).number, VACANT);
         self.slots.remove(hash(number), slot);
-        self.at_mut(slot).number = VACANT;
         self.free.push(slot);
     }
 

@@ -8,7 +8,7 @@ use crate::lease::{Lease, LeaseTable, Phase};
 use crate::node::Node;
 use crate::quota::Quota;
 use crate::ranking::Ranking;
-use crate::timer::{Entry, TimerKind, Timers};
+use crate::timer::{Entry, Timers};
 use leasehold_model::body::PerPriority;
 use leasehold_model::codec::DecodeError;
 use leasehold_model::{
@@ -346,7 +346,7 @@ impl State {
     }
 
     pub(crate) fn arm_burst(&mut self, quota: QuotaNo, due: Instant) {
-        self.timers.push(Entry::new(due, TimerKind::Burst, u64::from(quota.0)));
+        self.timers.push(Entry::burst(quota, due));
     }
 
     /// Drops the timers of leases that are gone, when they are many.
@@ -368,7 +368,7 @@ impl State {
             }
         }
         let bursts = self.quotas.iter().flatten();
-        let burst = |q: &Quota| Some(Entry::new(q.episode_due()?, TimerKind::Burst, u64::from(q.number.0)));
+        let burst = |q: &Quota| Some(Entry::burst(q.number, q.episode_due()?));
         entries.extend(bursts.filter_map(burst));
         entries
     }
