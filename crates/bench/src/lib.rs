@@ -17,6 +17,7 @@ mod scratch;
 mod sealed;
 #[cfg(feature = "peers")]
 mod sqlite;
+mod stall;
 mod verification;
 pub mod work;
 
@@ -32,6 +33,7 @@ const BENCHES: &[Bench] = &[
     ("engine.bytes_per_lease", memory::bytes_per_lease),
     ("journal.sealed_vs_bare", sealed::sealed_vs_bare),
     ("core.durable_vs_sqlite", durable::durable_vs_sqlite),
+    ("cell.snapshot_stall", stall::snapshot_stall),
     ("verify.vs_hash", verification::verify_vs_hash),
     ("restart", restart::restart),
     #[cfg(feature = "peers")]

@@ -48,10 +48,6 @@ impl<T> Pending<T> {
     pub fn waiting(&self) -> usize {
         self.waiting.len()
     }
-    /// Those who wait, when there is no answer to give them.
-    pub fn abandon(&mut self) -> impl Iterator<Item = T> + '_ {
-        self.waiting.drain(..).map(|(ticket, _)| ticket)
-    }
 }
 
 impl<T> Default for Pending<T> {

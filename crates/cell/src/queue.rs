@@ -4,11 +4,42 @@ use crate::inbox::{Replies, Reply};
 use leasehold_engine::Request;
 use leasehold_model::NodeNo;
 use std::collections::VecDeque;
-use std::sync::{Arc, Condvar, Mutex, MutexGuard};
+use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
-/// Where a reply goes, and under which tag.
-pub(crate) type Ticket = (Arc<dyn Replies>, u64);
+/// Where a reply goes, and under which tag. A ticket that is dropped unanswered, whatever became of
+/// the thread that had it, answers `Stopped`: nobody waits for ever.
+pub(crate) struct Ticket {
+    /// Nobody waits for the cell's own requests.
+    to: Option<Arc<dyn Replies>>,
+    tag: u64,
+}
+
+impl Ticket {
+    pub(crate) fn new(to: Arc<dyn Replies>, tag: u64) -> Self {
+        Self { to: Some(to), tag }
+    }
+    pub(crate) fn of_nobody() -> Self {
+        Self { to: None, tag: 0 }
+    }
+    /// Puts the reply where it goes; says who is to be woken.
+    pub(crate) fn answer(mut self, reply: Reply) -> Option<Arc<dyn Replies>> {
+        let to = self.to.take();
+        if let Some(to) = &to {
+            to.put(self.tag, reply);
+        }
+        to
+    }
+}
+
+impl Drop for Ticket {
+    fn drop(&mut self) {
+        if let Some(to) = self.to.take() {
+            to.put(self.tag, Reply::Stopped);
+            to.wake();
+        }
+    }
+}
 
 /// A request with where its reply goes.
 pub struct Submission {
@@ -43,7 +74,8 @@ impl Queue {
     }
 
     pub(crate) fn lock(&self) -> MutexGuard<'_, Waiting> {
-        self.waiting.lock().expect("no one panics with the queue")
+        // A thread that panics with the queue stops the cell: what it holds is still whole.
+        self.waiting.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
     pub(crate) fn notify(&self) {
@@ -51,7 +83,13 @@ impl Queue {
     }
 
     pub(crate) fn wait<'a>(&self, guard: MutexGuard<'a, Waiting>, at_most: Duration) -> MutexGuard<'a, Waiting> {
-        self.changed.wait_timeout(guard, at_most).expect("no one panics with the queue").0
+        self.changed.wait_timeout(guard, at_most).unwrap_or_else(PoisonError::into_inner).0
+    }
+
+    /// Drops the requests that wait, and so answers them: nobody is left to decide them.
+    pub(crate) fn abandon(&self) {
+        let abandoned = std::mem::take(&mut self.lock().requests);
+        drop(abandoned);
     }
 
     /// Adds requests in order; those for which there is no place, or no cell any more, are answered here.
@@ -61,20 +99,19 @@ impl Queue {
         let was_empty = waiting.requests.is_empty();
         for Submission { request, to, tag } in submissions {
             if waiting.stopping {
-                turned_away.push((to, tag, Reply::Stopped));
+                turned_away.push((Ticket::new(to, tag), Reply::Stopped));
             } else if waiting.requests.len() >= self.requests_max {
-                turned_away.push((to, tag, Reply::Busy));
+                turned_away.push((Ticket::new(to, tag), Reply::Busy));
             } else {
-                waiting.requests.push_back(((to, tag), request));
+                waiting.requests.push_back((Ticket::new(to, tag), request));
             }
         }
         drop(waiting);
         if was_empty {
             self.notify();
         }
-        for (to, tag, reply) in turned_away {
-            to.put(tag, reply);
-            to.wake();
+        for (ticket, reply) in turned_away {
+            ticket.answer(reply).inspect(|to| to.wake());
         }
     }
 }

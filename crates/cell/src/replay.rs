@@ -10,7 +10,7 @@ use std::sync::mpsc::sync_channel;
 /// From this many records on, reading and folding take a core each.
 const WORTH_A_THREAD: u64 = 20_000;
 /// Records handed over at a time.
-const CHUNK: usize = 1024;
+const CHUNK: usize = 256;
 
 /// Folds the journal's records into `state`, from where it stands to the head, with the chain
 /// verified from `from`.

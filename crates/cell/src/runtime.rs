@@ -15,7 +15,7 @@ use leasehold_journal::{Journal, PrepareError};
 use leasehold_model::{Identity, Instant, NodeNo};
 use std::collections::VecDeque;
 use std::sync::atomic::{AtomicBool, Ordering};
-use std::sync::mpsc::{Receiver, SyncSender, TrySendError, sync_channel};
+use std::sync::mpsc::{Receiver, SyncSender, sync_channel};
 use std::sync::{Arc, Mutex};
 use std::thread::JoinHandle;
 use std::time::Duration;
@@ -108,6 +108,7 @@ impl Drop for Guard {
     fn drop(&mut self) {
         if std::thread::panicking() {
             self.shared.fail(&format!("the {} panicked", self.name));
+            self.shared.queue.abandon();
         }
     }
 }
@@ -292,7 +293,7 @@ fn decider(shared: &Shared, mut core: Core, to_writer: &SyncSender<Batchful>, re
             (in_flight, stopping)
         };
         for lose in watch.take_silent(core.stamp(), core.engine().state()) {
-            requests.push_front((nobody(), Request::new(Identity::default(), Command::LoseNode(lose))));
+            requests.push_front((Ticket::of_nobody(), Request::new(Identity::default(), Command::LoseNode(lose))));
         }
         core.decide(&mut requests, &mut pending, in_flight);
         core.tick(&mut pending, in_flight);
@@ -302,17 +303,15 @@ fn decider(shared: &Shared, mut core: Core, to_writer: &SyncSender<Batchful>, re
                 let fresh = reuse.try_recv().unwrap_or_default();
                 let full = std::mem::replace(&mut pending, fresh);
                 if !hand_over(shared, full, to_writer) {
+                    shared.queue.abandon();
                     return;
                 }
             }
         }
         let nothing_left = requests.is_empty() && pending.is_empty() && shared.queue.lock().requests.is_empty();
         if stopping && (nothing_left || shared.has_failed()) {
-            let mut left = shared.queue.lock();
-            let unanswered = requests.drain(..).chain(left.requests.drain(..)).map(|(ticket, _)| ticket);
-            let unanswered: Vec<Ticket> = unanswered.chain(pending.abandon()).collect();
-            drop(left);
-            answer_stopped(unanswered.into_iter());
+            // Whoever still waits is told by their ticket.
+            shared.queue.abandon();
             return;
         }
     }
@@ -329,7 +328,7 @@ fn note_seen(
     for node in seen {
         watch.seen(node, now);
         if core.engine().state().node(node).is_some_and(|node| node.lost) {
-            requests.push_front((nobody(), Request::new(Identity::default(), Command::ReturnNode(node))));
+            requests.push_front((Ticket::of_nobody(), Request::new(Identity::default(), Command::ReturnNode(node))));
         }
     }
 }
@@ -341,31 +340,7 @@ fn hand_over(shared: &Shared, batch: Batchful, to_writer: &SyncSender<Batchful>)
         waiting.writer_idle = false;
         waiting.in_flight_bytes = batch.bytes();
     }
-    match to_writer.try_send(batch) {
-        Ok(()) => true,
-        Err(TrySendError::Disconnected(mut batch) | TrySendError::Full(mut batch)) => {
-            answer_stopped(batch.abandon());
-            false
-        }
-    }
-}
-
-fn answer_stopped(tickets: impl Iterator<Item = Ticket>) {
-    for (to, tag) in tickets {
-        to.put(tag, Reply::Stopped);
-        to.wake();
-    }
-}
-
-/// Takes replies that nobody waits for.
-struct Nobody;
-impl crate::inbox::Replies for Nobody {
-    fn put(&self, _: u64, _: Reply) {}
-    fn wake(&self) {}
-}
-
-fn nobody() -> Ticket {
-    (Arc::new(Nobody), 0)
+    to_writer.try_send(batch).is_ok()
 }
 
 fn writer(shared: &Shared, from_decider: &Receiver<Batchful>, to_publisher: &SyncSender<Batchful>) {
@@ -375,7 +350,6 @@ fn writer(shared: &Shared, from_decider: &Receiver<Batchful>, to_publisher: &Syn
             Ok(_) => shared.stats.appended(batch.records(), began),
             Err(error) => {
                 shared.fail(&format!("the journal did not take a decided batch: {error}"));
-                answer_stopped(batch.abandon());
                 return;
             }
         }
@@ -385,8 +359,7 @@ fn writer(shared: &Shared, from_decider: &Receiver<Batchful>, to_publisher: &Syn
             waiting.in_flight_bytes = 0;
         }
         shared.queue.notify();
-        if let Err(mut unsent) = to_publisher.send(batch) {
-            answer_stopped(unsent.0.abandon());
+        if to_publisher.send(batch).is_err() {
             return;
         }
     }
@@ -396,9 +369,8 @@ fn publisher(shared: &Shared, from_writer: &Receiver<Batchful>, give_back: &Sync
     let mut to_wake: Vec<Arc<dyn crate::inbox::Replies>> = Vec::new();
     for mut batch in from_writer {
         let began = std::time::Instant::now();
-        let shown = publish(&*shared.journal, &shared.now, &mut batch, |(to, tag), reply| {
-            to.put(tag, reply);
-            to_wake.push(to);
+        let shown = publish(&*shared.journal, &shared.now, &mut batch, |ticket, reply| {
+            to_wake.extend(ticket.answer(reply));
         });
         // Each caller is woken once, however many replies it got.
         to_wake.sort_unstable_by_key(|to| Arc::as_ptr(to).addr());
@@ -407,7 +379,6 @@ fn publisher(shared: &Shared, from_writer: &Receiver<Batchful>, give_back: &Sync
         shared.stats.publish_ns.add_time(began.elapsed());
         if let Err(error) = shown {
             shared.fail(&error.to_string());
-            answer_stopped(batch.abandon());
             return;
         }
         // If nobody takes it back, it is simply dropped.

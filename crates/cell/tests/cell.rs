@@ -13,6 +13,7 @@ use leasehold_model::{
 };
 use std::collections::VecDeque;
 use std::path::Path;
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex};
 
 const START: Instant = Instant::from_secs(1_767_225_600);
@@ -325,4 +326,51 @@ fn a_stopped_journal_stops_the_cell_and_says_why_once() {
         assert_eq!(cell.call(Request::new(physics(), ask(1000, 60))), Reply::Stopped, "and it stays stopped");
         assert!(cell.stop().is_err());
     }
+}
+
+/// A clock that brings down the one thread that decides, once it is told to.
+struct Trap {
+    clock: ManualClock,
+    set: AtomicBool,
+}
+
+impl Trap {
+    fn spring(&self) {
+        let decides = std::thread::current().name() == Some("decider");
+        assert!(!(decides && self.set.load(Ordering::SeqCst)), "the trap was set");
+    }
+}
+
+impl Clock for Trap {
+    fn wall(&self) -> Instant {
+        self.spring();
+        self.clock.wall()
+    }
+    fn monotonic(&self) -> Span {
+        self.spring();
+        self.clock.monotonic()
+    }
+}
+
+/// Regression: requests that waited when a thread of the cell panicked were never answered.
+#[test]
+fn a_thread_that_panics_leaves_nobody_waiting() {
+    let trap = Arc::new(Trap { clock: ManualClock::at(START), set: AtomicBool::new(false) });
+    let (cell, _) = Cell::start(memory(), trap.clone(), options()).expect("the cell starts");
+    settle(&cell, TeardownMode::Immediate);
+    let inbox = Arc::new(Inbox::new());
+    trap.set.store(true, Ordering::SeqCst);
+    let submission = |tag| Submission { request: Request::new(physics(), ask(1, 60)), to: inbox.clone(), tag };
+    (0..10).for_each(|tag| cell.submit((0..10).map(|n| submission(10 * tag + n))));
+    let mut replies = VecDeque::new();
+    while replies.len() < 100 {
+        inbox.take(&mut replies);
+    }
+    // What was decided before the trap sprang may have been sealed; nothing else is known.
+    assert!(replies.iter().any(|(_, reply)| *reply == Reply::Stopped));
+    assert!(replies.iter().all(|(_, reply)| matches!(reply, Reply::Stopped | Reply::Sealed { .. })), "{replies:?}");
+    let mut tags: Vec<u64> = replies.iter().map(|(tag, _)| *tag).collect();
+    tags.sort_unstable();
+    assert_eq!(tags, (0..100).collect::<Vec<u64>>(), "each is answered once");
+    assert_eq!(cell.stop(), Err("the decider panicked".to_owned()));
 }

@@ -40,8 +40,8 @@ struct Draft<'a> {
     engine: &'a mut Engine,
     out: &'a mut Batch,
     now: Instant,
-    identity: Identity,
-    claim: Option<Claim>,
+    identity: &'a Identity,
+    claim: Option<&'a Claim>,
     first: u64,
     count: u32,
 }
@@ -49,18 +49,22 @@ struct Draft<'a> {
 impl Draft<'_> {
     /// Makes a record of this command and applies it. The first one carries the claim.
     fn emit(&mut self, tenant: Option<TenantNo>, body: impl Into<Body>, shape: impl FnOnce(&mut Record)) {
-        let mut record = Record::new(self.engine.state.size(), self.now, body);
-        record.identity = self.identity.clone();
-        if tenant.is_some() && record.identity.tenant != tenant {
-            record.identity.tenant = tenant;
-        }
-        let scope = self.claim.take().map(|claim| {
-            record.idempotency = Some(claim.sealed);
-            claim.scope
-        });
-        record.continues = self.count > 0;
+        let claim = self.claim.take();
+        let mut record = Record {
+            sequence: self.engine.state.size(),
+            stamp: self.now,
+            effective_at: self.now,
+            identity: Identity { tenant: tenant.or(self.identity.tenant), ..self.identity.clone() },
+            reason: None,
+            idempotency: claim.map(|claim| claim.sealed),
+            hcl_entry: None,
+            dra_claim_id: None,
+            signers: SmallVec::new(),
+            continues: self.count > 0,
+            body: body.into(),
+        };
         shape(&mut record);
-        self.engine.seal(&record, scope, self.out);
+        self.engine.seal(&record, claim.map(|claim| claim.scope), self.out);
         self.count += 1;
     }
 
@@ -115,8 +119,7 @@ impl Engine {
             return Ok(repeated);
         }
         let first = self.state.size();
-        let claim = request.claim;
-        let identity = request.identity.clone();
+        let (identity, claim) = (&request.identity, request.claim.as_ref());
         let mut draft = Draft { engine: self, out, now, identity, claim, first, count: 0 };
         let refused = draft.command(&request.command)?;
         assert!(draft.count > 0, "a command that stands is sealed");

@@ -1,6 +1,6 @@
 //! Idempotency keys: claimed in the same append as what they guard, kept for a window by stamp.
 
-use crate::lease::NumberMap;
+use crate::index::Index;
 use leasehold_model::{Instant, Span, TenantNo};
 use std::collections::VecDeque;
 
@@ -16,20 +16,45 @@ pub(crate) struct Claimed {
     pub(crate) sequence: u64,
 }
 
+/// Claims of one stretch of memory: growing moves none of them.
+const CHUNK: usize = 1024;
+
 /// Claims in the order they were made, and where in that order each stands. Stamps never go back,
 /// so the oldest are always in front.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Claims {
-    in_order: VecDeque<Claimed>,
+    /// The claim with place `p` stands in the chunk of places `p / CHUNK`.
+    chunks: VecDeque<Vec<Claimed>>,
     /// How many have been forgotten: the place of the first that is left.
     forgotten: u64,
-    places: NumberMap<u128, u64>,
+    /// The place after the last.
+    end: u64,
+    /// Places by scope; their lower halves, which tell all that are left apart.
+    places: Index,
     /// Claims of nobody in particular, then of each tenant by number.
     per_owner: Vec<u32>,
 }
 
+/// Scopes are hashes already; but a snapshot can say anything, and must not make look-ups slow.
+#[expect(clippy::cast_possible_truncation, reason = "both halves are folded in")]
+fn hash(scope: u128) -> u64 {
+    (scope as u64 ^ (scope >> 64) as u64).wrapping_mul(0x9e37_79b9_7f4a_7c15)
+}
+
+#[expect(clippy::cast_possible_truncation, reason = "fewer than 2^32 claims are left at a time")]
+fn lower_half(place: u64) -> u32 {
+    place as u32
+}
+
 fn owner_place(owner: Option<TenantNo>) -> usize {
     owner.map_or(0, |tenant| tenant.0 as usize + 1)
+}
+
+/// Which chunk of those that are left, and where in it.
+fn position(place: u64, forgotten: u64) -> (usize, usize) {
+    let chunk = place / CHUNK as u64 - forgotten / CHUNK as u64;
+    let in_chunk = place % CHUNK as u64;
+    (usize::try_from(chunk).expect("a place in memory"), usize::try_from(in_chunk).expect("below a small constant"))
 }
 
 fn is_over(stamp: Instant, now: Instant, window: Span) -> bool {
@@ -37,16 +62,26 @@ fn is_over(stamp: Instant, now: Instant, window: Span) -> bool {
 }
 
 impl Claims {
-    /// What `scope` was used for, if that lies within `window` of `now`.
-    pub(crate) fn find(&self, scope: u128, now: Instant, window: Span) -> Option<&Claimed> {
-        let place = self.places.get(&scope)?;
-        let claimed = &self.in_order[usize::try_from(place - self.forgotten).expect("a place in memory")];
-        (!is_over(claimed.stamp, now, window)).then_some(claimed)
+    fn at(&self, place: u64) -> &Claimed {
+        let (chunk, in_chunk) = position(place, self.forgotten);
+        &self.chunks[chunk][in_chunk]
     }
 
-    /// Fetches the place of a claim into the cache; see `Engine::warm`.
+    fn claimed(&self, scope: u128) -> Option<&Claimed> {
+        let whole = |half: u32| self.forgotten + u64::from(half.wrapping_sub(lower_half(self.forgotten)));
+        let place = self.places.find(hash(scope), |half| self.at(whole(half)).scope == scope)?;
+        Some(self.at(whole(place)))
+    }
+
+    /// What `scope` was used for, if that lies within `window` of `now`.
+    pub(crate) fn find(&self, scope: u128, now: Instant, window: Span) -> Option<&Claimed> {
+        self.claimed(scope).filter(|claimed| !is_over(claimed.stamp, now, window))
+    }
+
+    /// Whether `scope` is claimed, within the window or not. Fetches its place into the cache; see
+    /// `Engine::warm`.
     pub(crate) fn touch(&self, scope: u128) -> bool {
-        self.places.contains_key(&scope)
+        self.claimed(scope).is_some()
     }
 
     /// Whether the owner has `limit` claims within `window` of `now`.
@@ -54,42 +89,59 @@ impl Claims {
         let kept = self.per_owner.get(owner_place(owner)).copied().unwrap_or(0);
         // Claims that are over without having been swept do not count; they matter at the limit only.
         kept >= limit && {
-            let over = self.in_order.iter().take_while(|c| is_over(c.stamp, now, window));
+            let over = self.in_order().take_while(|c| is_over(c.stamp, now, window));
             kept as usize - over.filter(|c| c.owner == owner).count() >= limit as usize
         }
     }
 
     pub(crate) fn newest(&self) -> Option<&Claimed> {
-        self.in_order.back()
+        self.chunks.back().and_then(|chunk| chunk.last())
     }
 
     pub(crate) fn claim(&mut self, claimed: Claimed) {
-        self.places.insert(claimed.scope, self.forgotten + self.in_order.len() as u64);
+        self.places.insert(hash(claimed.scope), lower_half(self.end));
         let place = owner_place(claimed.owner);
         if self.per_owner.len() <= place {
             self.per_owner.resize(place + 1, 0);
         }
         self.per_owner[place] += 1;
-        self.in_order.push_back(claimed);
+        if self.chunks.back().is_none_or(|chunk| chunk.len() == CHUNK) {
+            self.chunks.push_back(Vec::with_capacity(CHUNK));
+        }
+        self.chunks.back_mut().expect("it was just made sure of").push(claimed);
+        self.end += 1;
     }
 
     /// Forgets claims that are over at `stamp`, the stamp of a record.
     pub(crate) fn sweep(&mut self, stamp: Instant, window: Span) {
-        while self.in_order.front().is_some_and(|oldest| is_over(oldest.stamp, stamp, window)) {
-            let oldest = self.in_order.pop_front().expect("there is a front");
+        while self.forgotten < self.end {
+            let oldest = self.at(self.forgotten);
+            if !is_over(oldest.stamp, stamp, window) {
+                return;
+            }
+            let (scope, owner) = (oldest.scope, oldest.owner);
+            self.places.remove(hash(scope), lower_half(self.forgotten));
+            self.per_owner[owner_place(owner)] -= 1;
             self.forgotten += 1;
-            self.places.remove(&oldest.scope);
-            self.per_owner[owner_place(oldest.owner)] -= 1;
+            if self.forgotten.is_multiple_of(CHUNK as u64) {
+                self.chunks.pop_front();
+            }
         }
     }
 
     /// Every claim, oldest first.
-    pub(crate) fn in_order(&self) -> impl ExactSizeIterator<Item = &Claimed> + '_ {
-        self.in_order.iter()
+    pub(crate) fn in_order(&self) -> impl Iterator<Item = &Claimed> + '_ {
+        let (_, gone) = position(self.forgotten, self.forgotten);
+        let mut chunks = self.chunks.iter();
+        let first = chunks.next().map_or(&[][..], |oldest| &oldest[gone..]);
+        first.iter().chain(chunks.flatten())
+    }
+
+    pub(crate) fn len(&self) -> usize {
+        self.places.len()
     }
 
     pub(crate) fn reserve(&mut self, claims: usize) {
         self.places.reserve(claims);
-        self.in_order.reserve(claims);
     }
 }

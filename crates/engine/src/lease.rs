@@ -1,11 +1,10 @@
 //! Live leases: everything between the grant and the confirmed teardown.
 
+use crate::index::Index;
 use crate::timer::{Entry, TimerKind};
 use leasehold_model::{
     ClassNo, Instant, LeaseNo, NodeNo, PoolNo, Priority, ProjectNo, Quanta, Span, TenantNo, UserNo, words,
 };
-use std::collections::HashMap;
-use std::hash::{BuildHasherDefault, Hasher};
 
 words! {
     /// Where a lease is in its life (SEMANTICS 3). A closed lease is no longer kept.
@@ -91,36 +90,9 @@ impl Lease {
 }
 
 /// Lease numbers are handed out in order: one multiplication scatters them well enough.
-#[derive(Default)]
-pub(crate) struct NumberHasher(u64);
-
-impl Hasher for NumberHasher {
-    fn finish(&self) -> u64 {
-        self.0
-    }
-    fn write(&mut self, bytes: &[u8]) {
-        for byte in bytes {
-            self.write_u64(u64::from(*byte));
-        }
-    }
-    /// Scopes of idempotency keys are hashes already.
-    fn write_u128(&mut self, n: u128) {
-        #[expect(clippy::cast_possible_truncation, reason = "any part of a hash is a hash")]
-        {
-            self.0 = n as u64;
-        }
-    }
-    #[inline]
-    fn write_u64(&mut self, n: u64) {
-        let product = u128::from(n ^ self.0) * 0x9e37_79b9_7f4a_7c15;
-        #[expect(clippy::cast_possible_truncation, reason = "both halves are folded in")]
-        {
-            self.0 = (product >> 64) as u64 ^ product as u64;
-        }
-    }
+fn hash(number: LeaseNo) -> u64 {
+    number.0.wrapping_mul(0x9e37_79b9_7f4a_7c15)
 }
-
-pub(crate) type NumberMap<K, V> = HashMap<K, V, BuildHasherDefault<NumberHasher>>;
 
 const CHUNK: usize = 1024;
 
@@ -133,15 +105,16 @@ const VACANT: LeaseNo = LeaseNo(u64::MAX);
 pub(crate) struct LeaseTable {
     chunks: Vec<Vec<Lease>>,
     free: Vec<u32>,
-    slots: NumberMap<u64, u32>,
+    slots: Index,
 }
 
 impl LeaseTable {
     pub(crate) fn len(&self) -> usize {
         self.slots.len()
     }
+    #[inline]
     pub(crate) fn slot(&self, number: LeaseNo) -> Option<u32> {
-        self.slots.get(&number.0).copied()
+        self.slots.find(hash(number), |slot| self.at(slot).number == number)
     }
     pub(crate) fn get(&self, number: LeaseNo) -> Option<&Lease> {
         self.slot(number).map(|slot| self.at(slot))
@@ -158,7 +131,8 @@ impl LeaseTable {
     }
 
     pub(crate) fn insert(&mut self, lease: Lease) -> u32 {
-        let number = lease.number.0;
+        let number = lease.number;
+        debug_assert!(self.slot(number).is_none(), "{number} exists twice");
         let slot = if let Some(slot) = self.free.pop() {
             *self.at_mut(slot) = lease;
             slot
@@ -171,14 +145,13 @@ impl LeaseTable {
             chunk.push(lease);
             u32::try_from((chunks - 1) * CHUNK + chunk.len() - 1).expect("fewer than 2^32 live leases")
         };
-        let before = self.slots.insert(number, slot);
-        assert!(before.is_none(), "lease {number} exists twice");
+        self.slots.insert(hash(number), slot);
         slot
     }
 
-    pub(crate) fn remove(&mut self, number: LeaseNo) {
-        let slot = self.slots.remove(&number.0).expect("a lease that is removed exists");
-        self.at_mut(slot).number = VACANT;
+    pub(crate) fn remove(&mut self, slot: u32) {
+        let number = std::mem::replace(&mut self.at_mut(slot).number, VACANT);
+        self.slots.remove(hash(number), slot);
         self.free.push(slot);
     }
 

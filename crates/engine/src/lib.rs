@@ -9,10 +9,12 @@
 pub mod command;
 mod decide;
 mod idempotency;
+mod index;
 mod lease;
 mod node;
 mod placement;
 mod quota;
+mod ranking;
 mod refusal;
 mod roll;
 mod snapshot;

@@ -80,12 +80,12 @@ impl State {
                 continue;
             }
             let Some(list) = pool.by_free.get(class.0 as usize) else { continue };
-            for candidate in list.range((quanta, NodeNo(0))..) {
-                if best.as_ref().is_some_and(|(found, _)| found < candidate) {
+            for candidate in list.from(quanta) {
+                if best.as_ref().is_some_and(|(found, _)| *found < candidate) {
                     break;
                 }
                 if let Some(placed) = try_node(candidate.1) {
-                    best = Some((*candidate, placed));
+                    best = Some((candidate, placed));
                     break;
                 }
             }
@@ -125,7 +125,7 @@ impl State {
             let asked = pools.filter(|(n, _)| wanted.pool.is_none_or(|p| p.0 as usize == *n));
             let suited = asked.filter(|(_, pool)| wanted.ttl <= self.ttl_max(pool, wanted.priority));
             let lists = suited.filter_map(|(_, pool)| pool.by_free.get(class.0 as usize)?.last());
-            lists.map(|(free, _)| *free).max().unwrap_or(0)
+            lists.map(|(free, _)| free).max().unwrap_or(0)
         };
         let all = wanted.asks.iter().map(|(class, quanta)| (*class, *quanta, most_free(*class)));
         let short = all.clone().find(|(_, quanta, free)| quanta.0 > *free);

@@ -103,7 +103,7 @@ impl State {
             put_lease(lease, &mut out);
         }
         put_table(&self.gone, &mut out, put_gone);
-        put_varint(self.claims.in_order().len() as u64, &mut out);
+        put_varint(self.claims.len() as u64, &mut out);
         for claimed in self.claims.in_order() {
             claimed.stamp.put(&mut out);
             claimed.scope.put(&mut out);

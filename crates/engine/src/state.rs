@@ -7,8 +7,9 @@ use crate::idempotency::Claims;
 use crate::lease::{Lease, LeaseTable, Phase};
 use crate::node::Node;
 use crate::quota::Quota;
+use crate::ranking::Ranking;
 use crate::roll::Roll;
-use crate::timer::{Entry, TimerKind, Timers};
+use crate::timer::{Entry, Timers};
 use crate::token::{Token, Tokens};
 use leasehold_model::body::PerPriority;
 use leasehold_model::codec::DecodeError;
@@ -16,7 +17,7 @@ use leasehold_model::{
     ClassNo, ClassSpec, Instant, LeaseNo, Name, NodeNo, PoolNo, Priority, ProjectNo, QuotaNo, Span, Strategy, TenantNo,
     TokenNo, UserNo, fields,
 };
-use std::collections::{BTreeMap, BTreeSet};
+use std::collections::BTreeMap;
 use std::fmt;
 
 fields! {
@@ -81,7 +82,7 @@ pub struct Pool {
     pub grace: Option<Span>,
     pub nodes: u32,
     /// For each class: the nodes that may be given out, by how much of it is free.
-    pub(crate) by_free: Vec<BTreeSet<(u64, NodeNo)>>,
+    pub(crate) by_free: Vec<Ranking>,
 }
 
 /// How a lease that is gone came to its end.
@@ -378,7 +379,7 @@ impl State {
     }
 
     pub(crate) fn arm_burst(&mut self, quota: QuotaNo, due: Instant) {
-        self.timers.push(Entry::new(due, TimerKind::Burst, u64::from(quota.0)));
+        self.timers.push(Entry::burst(quota, due));
     }
 
     /// Drops the timers of leases that are gone, when they are many.
@@ -400,7 +401,7 @@ impl State {
             }
         }
         let bursts = self.quotas.iter().flatten();
-        let burst = |q: &Quota| Some(Entry::new(q.episode_due()?, TimerKind::Burst, u64::from(q.number.0)));
+        let burst = |q: &Quota| Some(Entry::burst(q.number, q.episode_due()?));
         entries.extend(bursts.filter_map(burst));
         entries
     }

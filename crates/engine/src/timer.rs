@@ -5,7 +5,7 @@
 //! So the most frequent command costs the heap nothing. Entries of leases that are gone are
 //! dropped as they come up, or all at once when they outnumber the living.
 
-use leasehold_model::{Instant, words};
+use leasehold_model::{Instant, QuotaNo, words};
 use std::cmp::Reverse;
 use std::collections::BinaryHeap;
 
@@ -38,6 +38,10 @@ impl Entry {
     pub(crate) fn new(due: Instant, kind: TimerKind, id: u64) -> Self {
         assert!(id >> ID_BITS == 0, "an id that leaves no room for its kind");
         Self { due, kind_and_id: (kind as u64) << ID_BITS | id }
+    }
+    /// The end of a burst quota's episode.
+    pub(crate) fn burst(quota: QuotaNo, due: Instant) -> Self {
+        Self::new(due, TimerKind::Burst, u64::from(quota.0))
     }
     pub(crate) fn due(self) -> Instant {
         self.due

@@ -32,7 +32,10 @@ impl<'s> Warmth<'s> {
     /// A lease that is about to change, or to end and leave its neighbours on the node behind.
     fn lease(&mut self, lease: Option<LeaseNo>, ends: bool) {
         let Some(lease) = lease.and_then(|lease| self.state.leases.get(lease)) else { return };
-        self.see(lease.expires_at.0 ^ lease.devices);
+        // A lease spans several lines of the cache.
+        self.see(
+            lease.expires_at.0 ^ lease.devices ^ lease.timer.due().0 ^ u64::from(lease.tenant.0 ^ lease.node_prev),
+        );
         if ends {
             self.neighbours.extend([lease.node_next, lease.node_prev].into_iter().filter(|slot| *slot != NONE));
         }

@@ -97,6 +97,22 @@ impl<'a> Reader<'a> {
             self.rest = rest;
             return Ok(u64::from(*first));
         }
+        self.varint_long()
+    }
+
+    /// Two to nine groups; what is longer, or not as it should be, is left to [`Self::varint_wide`].
+    fn varint_long(&mut self) -> Result<u64, DecodeError> {
+        let mut value = 0;
+        for (at, byte) in self.rest.iter().take(9).enumerate() {
+            value |= u64::from(byte & 0x7f) << (7 * at);
+            if *byte < 0x80 && (*byte != 0 || at == 0) {
+                self.rest = &self.rest[at + 1..];
+                return Ok(value);
+            }
+            if *byte == 0 {
+                break;
+            }
+        }
         u64::try_from(self.varint_wide()?).map_err(|_| DecodeError::BadInteger)
     }
 
@@ -167,6 +183,11 @@ const SCALES: [u128; 4] = [1_000_000_000, 1_000_000, 1_000, 1];
 /// Writes a count of nanoseconds (or quantum-nanoseconds) in the coarsest unit that is exact:
 /// people and programs speak in seconds and milliseconds, and those take two to four bytes.
 pub fn put_scaled(value: u128, out: &mut Vec<u8>) {
+    if let Ok(value) = u64::try_from(value)
+        && value < 1 << 62
+    {
+        return put_scaled_short(value, out);
+    }
     assert!(value < 1 << 120, "a scaled number must leave room for its unit");
     for (unit, scale) in SCALES.into_iter().enumerate() {
         if value.is_multiple_of(scale) {
@@ -174,6 +195,20 @@ pub fn put_scaled(value: u128, out: &mut Vec<u8>) {
             return;
         }
     }
+}
+
+/// The same for most: a century of nanoseconds.
+fn put_scaled_short(value: u64, out: &mut Vec<u8>) {
+    let (in_unit, unit) = if value.is_multiple_of(1_000_000_000) {
+        (value / 1_000_000_000, 0)
+    } else if value.is_multiple_of(1_000_000) {
+        (value / 1_000_000, 1)
+    } else if value.is_multiple_of(1_000) {
+        (value / 1_000, 2)
+    } else {
+        (value, 3)
+    };
+    put_varint(in_unit << 2 | unit, out);
 }
 
 pub fn get_scaled(r: &mut Reader<'_>) -> Result<u128, DecodeError> {

@@ -82,14 +82,16 @@ impl Batch {
     pub fn push(&mut self, record: &Record) {
         assert_eq!(record.sequence, self.next_sequence(), "records are appended without gaps");
         let start = self.bytes.len();
-        self.bytes.resize(start + FRAME_HEADER_BYTES + HASH_BYTES, 0);
+        self.bytes.extend_from_slice(&[0; FRAME_HEADER_BYTES + HASH_BYTES]);
         record.put(&mut self.bytes);
         let length = self.bytes.len() - start - FRAME_HEADER_BYTES;
         assert!(length <= RECORD_BYTES_MAX, "a record of {length} bytes");
         let signatures = record.signers.len();
         let word = u32::try_from(length << 2 | signatures).expect("a record's length fits");
         self.bytes[start..start + FRAME_HEADER_BYTES].copy_from_slice(&word.to_le_bytes());
-        self.bytes.resize(self.bytes.len() + signatures * SIGNATURE_BYTES, 0);
+        if signatures > 0 {
+            self.bytes.resize(self.bytes.len() + signatures * SIGNATURE_BYTES, 0);
+        }
         self.count += 1;
     }
 

@@ -3,7 +3,7 @@
 use super::renewal::{by_tenant, ended};
 use super::{Draft, Few, Partial, in_order};
 use crate::command::{ConfirmTeardown, ReleaseOne, Revoke};
-use crate::lease::Phase;
+use crate::lease::{Lease, Phase};
 use crate::refusal::Refusal;
 use leasehold_model::body::{Leases, Released, Reported, ReportedLeases, Revoked, TeardownStarted, TornDown, Unfenced};
 use leasehold_model::limits::{LEASES_PER_RECORD_MAX, LIMIT_SPAN_MAX};
@@ -14,6 +14,18 @@ use std::collections::BTreeMap;
 impl Draft<'_> {
     pub(super) fn release(&mut self, releases: &[ReleaseOne]) -> Partial {
         let mut refused = Vec::new();
+        if let [one] = releases {
+            // Nearly always: nothing to put in order or to part by tenant.
+            let lease = self.holder_of(one.lease)?;
+            if !lease.phase.is_held() {
+                return Err(ended(lease));
+            }
+            let (tenant, closed) = (lease.tenant, self.tears_down_at_once(lease));
+            let activity = self.checked_activity(one.lease, one.activity, &mut refused);
+            let leases = ReportedLeases(Few::from_buf([Reported { lease: one.lease, activity }]));
+            self.emit(Some(tenant), Released { leases, closed }, |_| {});
+            return Ok(refused);
+        }
         let mut standing = Few::new();
         for one in in_order(releases, |one| one.lease)? {
             match self.holder_of(one.lease) {
@@ -41,7 +53,10 @@ impl Draft<'_> {
     }
 
     fn is_immediate(&self, lease: LeaseNo) -> bool {
-        let lease = self.state().lease(lease).expect("a lease that stands");
+        self.tears_down_at_once(self.state().lease(lease).expect("a lease that stands"))
+    }
+
+    fn tears_down_at_once(&self, lease: &Lease) -> bool {
         self.state().node(lease.node).expect("a lease's node exists").teardown == TeardownMode::Immediate
     }
 

@@ -11,6 +11,14 @@ use smallvec::SmallVec;
 impl Draft<'_> {
     pub(super) fn renew(&mut self, renewals: &[RenewOne]) -> Partial {
         let mut refused = Vec::new();
+        if let [one] = renewals {
+            // Nearly always: nothing to put in order or to part by tenant.
+            let (tenant, expires_at) = self.renew_one(one)?;
+            let activity = self.checked_activity(one.lease, one.activity, &mut refused);
+            let renewal = Renewal { lease: one.lease, expires_at, activity };
+            self.emit(Some(tenant), Renewed { renewals: Few::from_buf([renewal]) }, |_| {});
+            return Ok(refused);
+        }
         let mut standing: Few<(TenantNo, Renewal)> = Few::new();
         for one in in_order(renewals, |one| one.lease)? {
             match self.renew_one(&one) {

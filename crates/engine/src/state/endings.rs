@@ -2,6 +2,7 @@
 
 use super::{GONE_KEPT, Gone, State, entry, entry_mut};
 use crate::lease::{Lease, NONE, Phase};
+use crate::timer::Entry;
 use leasehold_model::{Instant, LeaseNo, NodeNo, Quanta, Record};
 
 type Folded = Result<(), &'static str>;
@@ -29,7 +30,7 @@ impl State {
             lease.limit_at = limit_at;
             let lease = lease.clone();
             if closed {
-                self.close(&lease, record.stamp, Phase::Active);
+                self.close(slot, &lease, record.stamp, Phase::Active);
             } else {
                 self.move_capacity(&lease, |class, quanta| {
                     class.held -= quanta;
@@ -43,11 +44,12 @@ impl State {
 
     pub(super) fn fold_closed(&mut self, leases: &[LeaseNo], stamp: Instant, from: impl Fn(Phase) -> bool) -> Folded {
         for number in leases {
-            let lease = self.leases.get(*number).ok_or("no such lease")?.clone();
+            let slot = self.leases.slot(*number).ok_or("no such lease")?;
+            let lease = self.leases.at(slot).clone();
             if !from(lease.phase) {
                 return Err("a lease in another phase");
             }
-            self.close(&lease, stamp, lease.phase);
+            self.close(slot, &lease, stamp, lease.phase);
         }
         Ok(())
     }
@@ -87,7 +89,7 @@ impl State {
 
     /// The lease is over: its capacity, which counted as `held`, tearing down or fenced by the
     /// phase it was `counted_as`, is free.
-    fn close(&mut self, lease: &Lease, stamp: Instant, counted_as: Phase) {
+    fn close(&mut self, slot: u32, lease: &Lease, stamp: Instant, counted_as: Phase) {
         let place = usize::try_from(lease.number.0 % GONE_KEPT as u64).expect("below a small constant");
         if self.gone.len() <= place {
             self.gone.resize(GONE_KEPT, None);
@@ -107,7 +109,7 @@ impl State {
         entry_mut(&mut self.tenants, lease.tenant.0).expect("a lease's tenant exists").leases -= 1;
         entry_mut(&mut self.projects, lease.project.0).expect("a lease's project exists").leases -= 1;
         self.unchain_from_node(lease);
-        self.leases.remove(lease.number);
+        self.leases.remove(slot);
         if let Some(roll) = &mut self.roll {
             roll.strike(&self.leases);
         }
@@ -137,20 +139,16 @@ impl State {
         let after = class.free();
         if listed && before != after {
             let pool = entry_mut(&mut self.pools, pool.0).expect("a node's pool exists");
-            let list = &mut pool.by_free[lease.class.0 as usize];
-            list.remove(&(before, lease.node));
-            list.insert((after, lease.node));
+            pool.by_free[lease.class.0 as usize].change(lease.node, before, after);
         }
     }
 
     pub(super) fn count_in_quotas(&mut self, lease: &Lease, added: bool, stamp: Instant) {
         let tenant = entry(&self.tenants, lease.tenant.0).expect("a lease's tenant exists");
-        for place in 0..tenant.quotas.len() {
-            let tenant = entry(&self.tenants, lease.tenant.0).expect("it was just there");
-            let number = tenant.quotas[place];
+        for number in &tenant.quotas {
             let quota = entry_mut(&mut self.quotas, number.0).expect("a listed quota exists");
             if let Some(due) = quota.count(lease, added, stamp) {
-                self.arm_burst(number, due);
+                self.timers.push(Entry::burst(*number, due));
             }
         }
     }

@@ -397,7 +397,7 @@ impl State {
         let Some(pool) = entry_mut(&mut self.pools, node.pool.0) else { return };
         for class in &node.classes {
             if let Some(list) = pool.by_free.get_mut(class.class.0 as usize) {
-                list.remove(&(class.free(), number));
+                list.remove((class.free(), number));
             }
         }
     }

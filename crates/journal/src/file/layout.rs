@@ -53,15 +53,25 @@ pub(super) fn snapshot_named(name: &str) -> Option<u64> {
     all_digits.then(|| digits.parse().ok()).flatten()
 }
 
+/// Bytes between syncs. A snapshot has tens of megabytes: synced all at once, they would hold up the
+/// journal's own syncs for as long as the disk takes for them.
+const STRETCH: usize = 256 * 1024;
+
 /// Writes a file that is either there whole or not at all. If it returns `Ok`, the file is durable.
 pub(super) fn write_whole(disk: &dyn Disk, dir: &str, path: &str, pieces: &[&[u8]]) -> io::Result<()> {
     let temporary = format!("{path}{TEMPORARY}");
     let written = (|| {
         let file = disk.open(&temporary, Access::Create)?;
         let mut at = 0;
-        for piece in pieces {
-            file.write_at(piece, at)?;
-            at += piece.len() as u64;
+        let mut unsynced = 0;
+        for stretch in pieces.iter().flat_map(|piece| piece.chunks(STRETCH)) {
+            file.write_at(stretch, at)?;
+            at += stretch.len() as u64;
+            unsynced += stretch.len();
+            if unsynced >= STRETCH {
+                file.sync()?;
+                unsynced = 0;
+            }
         }
         file.sync()?;
         disk.rename(&temporary, path)?;

@@ -71,11 +71,12 @@ impl Mirror {
         trust: Hash,
         now: Instant,
     ) -> Result<Self, OpenError> {
+        options.check()?;
         let opening = || OpenError::io("opening the copy");
         disk.create_dir("").map_err(opening())?;
         let lock = take_lock(disk.as_ref())?;
         disk.create_dir(JOURNAL).map_err(opening())?;
-        let state = match State::read(disk.as_ref())? {
+        let mut state = match State::read(disk.as_ref())? {
             Some(state) => state,
             None => begin(disk.as_ref(), State::new(origin, trust))?,
         };
@@ -83,6 +84,12 @@ impl Mirror {
             return Err(OpenError::WrongOrigin { path: COLLECTOR.into(), expected: origin.into() });
         }
         remove_temporaries(disk.as_ref(), JOURNAL).map_err(opening())?;
+        if state.position.size() == 0 && state.trust != trust {
+            // Whose first key was trusted then need not be trusted now, and nothing was proved yet.
+            cut(disk.as_ref(), None).map_err(opening())?;
+            state = State::new(origin, trust);
+            state.write(disk.as_ref()).map_err(opening())?;
+        }
         let (fold, current) = recover(disk.as_ref(), &state)?;
         let mut mirror = Self {
             anchor: None,

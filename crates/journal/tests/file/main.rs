@@ -9,6 +9,7 @@ mod crash;
 mod faults;
 mod faulty_disk;
 mod golden;
+mod mirror;
 mod properties;
 mod recovery;
 mod refusal;
