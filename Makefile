@@ -1,19 +1,24 @@
 # Leasehold. `make demo` shows it, `make test` proves it.
-.PHONY: demo test bench soak audit lint need-python need-promtool
+.PHONY: demo test bench soak audit need-python need-promtool need-schemathesis need-postgres
 
 CARGO ?= cargo
 ONLY ?=
+TARGET = $(or $(CARGO_TARGET_DIR),target)
+VENV = $(TARGET)/venv
 
 # Builds, then runs a small cluster for a while on embedded defaults. DATA keeps the folder.
 demo:
 	$(CARGO) run --quiet --bin leasehold -- demo $(if $(DATA),--data $(DATA)) --exit-after $(or $(FOR),30s)
 
-# Formatting, lints, every test, and the second verifier in Python against files our own program wrote.
-test: need-python need-promtool
+# Formatting, lints, every test, the second verifier in Python against files our own program wrote, and whatever
+# schemathesis can think of against the HTTP API of a real daemon.
+test: need-python need-promtool need-schemathesis
 	$(CARGO) fmt --all -- --check
 	$(CARGO) clippy --workspace --all-targets --quiet -- -D warnings
 	$(CARGO) test --workspace --quiet
 	python3 -m unittest discover -s tests/second_verifier
+	$(CARGO) build --workspace --quiet
+	python3 tests/api_fuzz/run.py --schemathesis $(VENV)/bin/schemathesis --leasehold $(TARGET)/debug/leasehold --seconds $(or $(FUZZ),60)
 
 # What the tests need beyond Rust: Python with `cryptography` for the second verifier.
 need-python:
@@ -27,10 +32,21 @@ need-promtool:
 	  { echo "installing prometheus for promtool"; apt-get update -qq && apt-get install -y -qq --no-install-recommends prometheus; }
 	@command -v promtool >/dev/null || { echo "there is no promtool; install it and try again" >&2; exit 1; }
 
+# And schemathesis, in an environment of its own.
+need-schemathesis:
+	@test -x $(VENV)/bin/schemathesis || { echo "installing schemathesis"; \
+	  python3 -m venv $(VENV) 2>/dev/null || { apt-get update -qq && apt-get install -y -qq python3-venv && python3 -m venv $(VENV); }; \
+	  $(VENV)/bin/pip install --quiet --disable-pip-version-check -r tests/api_fuzz/requirements.txt; }
+
 # Release build with the peers beside us; writes target/bench.json. `make bench ONLY=engine` runs a part.
-bench:
+bench: need-postgres
 	$(CARGO) build --release --package leasehold-bench --features peers
-	target/release/leasehold-bench "$(ONLY)" target/bench.json
+	$(TARGET)/release/leasehold-bench "$(ONLY)" $(TARGET)/bench.json
+
+# The peer of the HTTP figures.
+need-postgres:
+	@ls /usr/lib/postgresql/*/bin/pgbench >/dev/null 2>&1 || \
+	  { echo "installing PostgreSQL"; apt-get update -qq && apt-get install -y -qq postgresql postgresql-contrib; }
 
 # Hours: more seeds, more fuzzing, more kills. SEEDS, FROM, CASES and KILLS say how much.
 soak:

@@ -33,7 +33,7 @@ pub struct InclusionProof {
     /// Hashes from the leaf to the root, in base64.
     pub path: Vec<String>,
     pub checkpoint: Checkpoint,
-    /// The same as a C2SP tlog-proof, for files.
+    /// The same as a C2SP tlog-proof, for files. It carries the record's own bytes if the caller may see the record.
     pub proof: String,
 }
 
@@ -42,7 +42,22 @@ pub struct InclusionProof {
 pub struct ConsistencyProof {
     pub from: u64,
     pub to: u64,
+    /// The root of the tree of `from` records, in base64: compare it with the one seen before.
+    pub from_root: String,
+    /// The root of the tree of `to` records, in base64.
+    pub to_root: String,
     /// Hashes in the order of RFC 6962, in base64.
     pub path: Vec<String>,
     pub checkpoint: Checkpoint,
+    /// The same as the request of a C2SP tlog-witness, for files; where the proof leads to the checkpoint.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub proof: Option<String>,
 }
+
+/// Header of an answer with sealed batches: the sequence of its first record.
+pub const FIRST_SEQUENCE: &str = "leasehold-first-sequence";
+/// Header of an answer with sealed batches: what to pass as `from` next.
+pub const NEXT_FROM: &str = "leasehold-next-from";
+/// Header of an answer with sealed batches: the size of the newest checkpoint; there is more as long as the next `from`
+/// is smaller.
+pub const CHECKPOINT_SIZE: &str = "leasehold-checkpoint-size";

@@ -380,7 +380,7 @@ pub fn endpoints() -> Vec<Endpoint> {
             .query("to", "The last sequence.", sequence)
             .text("application/x-ndjson"),
         endpoint::<()>("batches", Get, "/api/v1/audit/batches", "Sealed batches as their own bytes, for a collector", READERS)
-            .query("from", "The sequence a batch begins with.", sequence)
+            .query("from", "A sequence; the answer begins with the batch that holds it. From the first record if absent.", sequence)
             .bytes("application/octet-stream"),
         endpoint::<()>("events", Get, "/api/v1/events", "Records as they become durable, as server-sent events", LEASE_READERS)
             .query("after", "Begin after this sequence; `Last-Event-ID` does the same and wins.", sequence)

@@ -29,7 +29,7 @@ pub use agent::{
     AgentRegistered, Condition, ConfirmTeardowns, DetachedAgent, Heartbeat, HeartbeatAnswer, Level, NodeWork,
     RegisterAgent, TeardownsConfirmed,
 };
-pub use audit::{Checkpoint, ConsistencyProof, InclusionProof, RecordPage};
+pub use audit::{CHECKPOINT_SIZE, Checkpoint, ConsistencyProof, FIRST_SEQUENCE, InclusionProof, NEXT_FROM, RecordPage};
 pub use batch::{Batch, BatchResult, BatchResults, LeaseRef, Operation};
 pub use capacity::{
     Class, ClassChange, ClassList, ClassPut, Kind, LoseNode, NewClass, NewNode, NewPool, Node, NodeCapacity,

@@ -14,5 +14,7 @@ pub const PAGE_DEFAULT: usize = 100;
 pub const RECORDS_SCANNED_MAX: u64 = 200_000;
 /// Leases that one page of leases looks through before it hands back a cursor.
 pub const LEASES_SCANNED_MAX: usize = 200_000;
+/// Bytes of sealed batches in one answer; one batch may have more.
+pub const BATCHES_BYTES_MAX: usize = 4 * 1024 * 1024;
 /// Integers in JSON stay below this: larger ones do not survive every reader.
 pub const INTEGER_MAX: u64 = (1 << 53) - 1;

@@ -2,6 +2,7 @@
 
 pub(crate) mod agent;
 pub(crate) mod capacity;
+pub(crate) mod collect;
 pub(crate) mod config;
 pub(crate) mod events;
 pub(crate) mod lease;
@@ -81,6 +82,8 @@ pub(crate) enum Audit {
     Export(ExportArgs),
     /// Show the records that a daemon keeps, one per line
     Records(RecordsArgs),
+    /// Keep a verified copy of a daemon's journal
+    Collect(collect::CollectArgs),
 }
 
 #[derive(Debug, Args)]
@@ -264,6 +267,9 @@ pub(crate) struct DemoArgs {
     /// Stop after this time, such as 20s or 5m [default: until Ctrl-C]
     #[arg(long, value_name = "TIME", value_parser = demo_length)]
     pub(crate) exit_after: Option<Span>,
+    /// How much of a past a new folder gets; 0s is none
+    #[arg(long, value_name = "TIME", default_value = "7d", value_parser = demo_history)]
+    pub(crate) history: Span,
     /// Draw the same work again [default: a new seed, which is printed]
     #[arg(long, value_name = "N")]
     pub(crate) seed: Option<u64>,
@@ -296,6 +302,11 @@ fn demo_length(text: &str) -> Result<Span, String> {
     let span: Span = text.parse().map_err(|error: leasehold_model::instant::BadSpan| error.to_string())?;
     let range = Span::from_millis(500)..=Span::from_secs(30 * 86_400);
     if range.contains(&span) { Ok(span) } else { Err("a demo runs for 500ms to 30d".into()) }
+}
+
+fn demo_history(text: &str) -> Result<Span, String> {
+    let span: Span = text.parse().map_err(|error: leasehold_model::instant::BadSpan| error.to_string())?;
+    if span <= Span::from_secs(7 * 86_400) { Ok(span) } else { Err("a demo looks back 7d at most".into()) }
 }
 
 /// Prints what a shell needs to complete the command line.

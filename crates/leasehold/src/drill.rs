@@ -7,7 +7,7 @@
 use crate::cli::DrillArgs;
 use crate::dice::Dice;
 use crate::numbers::hex;
-use crate::place::{Place, open_journal, software};
+use crate::place::{Place, software};
 use crate::problem::Problem;
 use leasehold_cell::{Cell, CellOptions, Reply, StartOptions, SystemClock};
 use leasehold_engine::command::{
@@ -32,15 +32,15 @@ const HEADROOM_BYTES: u64 = 64 << 10;
 pub(crate) fn run(args: &DrillArgs) -> Result<(), Problem> {
     let place = Place::prepare(Some(&args.data))?;
     let clock = SystemClock::new();
-    let keys = Arc::new(place.keys(ORIGIN)?);
+    let keys = place.keys(ORIGIN)?;
     let public_key = keys.public_keys()[0];
-    let (journal, _) = open_journal(&place, keys, SEGMENT_BYTES, &clock)?;
+    let (journal, _) = place.open_journal(keys, SEGMENT_BYTES, &clock)?;
     let mut start = StartOptions::new(software(), public_key);
     start.headroom_bytes = HEADROOM_BYTES;
     let mut options = CellOptions::new(start);
     options.snapshot_every = 2000;
     let (cell, _) = Cell::start(Arc::new(journal), Arc::new(clock), options)
-        .map_err(|error| Problem::told(error.code(), &error).at(&place.data))?;
+        .map_err(|error| Problem::told(error.code(), &error).at(place.data()))?;
     if cell.now().read(|state| state.project(ProjectNo(0)).is_none()) {
         for command in cluster() {
             // After a crash half of it may be there already, and is refused.

@@ -31,7 +31,11 @@ fn a_file_with_mistakes_has_them_told() {
     };
     let said = check("listen: nowhere\nlimits: { connections: 0 }\ndata: .\n", false);
     assert_eq!((said.code, said.err.lines().count()), (1, 2), "{said:?}");
-    assert!(said.err.contains("`listen`: `nowhere` is not an address") && said.err.contains("`limits.connections`: is zero"), "{said:?}");
+    assert!(
+        said.err.contains("`listen`: `nowhere` is not an address")
+            && said.err.contains("`limits.connections`: is zero"),
+        "{said:?}"
+    );
     let said = check("data: .\n\nlisen: 1\n", false);
     assert_eq!(said.code, 1);
     assert!(said.err.ends_with("unknown key `lisen` at line 3 (config_wrong); did you mean `listen`?\n"), "{said:?}");

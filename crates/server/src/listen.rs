@@ -101,6 +101,7 @@ async fn serve_and_finish_within<S>(
     S: tower::Service<Request<Body>, Response = Response<Body>, Error = Infallible> + Clone + Send + Sync + 'static,
     S::Future: Send,
 {
+    warn_of_few_files(limits);
     let registry = Registry::new(limits, counters);
     let accept = Accept {
         tls: tls.map(|tls| tls.acceptor()),
@@ -126,6 +127,21 @@ async fn serve_and_finish_within<S>(
         let left = registry.cut_off();
         tracing::warn!(connections = left, "requests that were still in flight after {grace:?} were cut off");
         registry.emptied().await;
+    }
+}
+
+/// Files that are open beside connections: the journal's, the log, the runtime's own.
+const FILES_BESIDE: u64 = 256;
+
+fn warn_of_few_files(limits: &Limits) {
+    let files = rustix::process::getrlimit(rustix::process::Resource::Nofile).current.unwrap_or(u64::MAX);
+    let wanted = u64::from(limits.connections) + FILES_BESIDE;
+    if files < wanted {
+        tracing::warn!(
+            files,
+            wanted,
+            "fewer files may be open than limits.connections needs; raise LimitNOFILE, or lower it"
+        );
     }
 }
 
@@ -179,7 +195,9 @@ where
                 drop(tokio::spawn(async move {
                     let shaken = tokio::time::timeout(handshake, conn.until_stopping(shaking)).await;
                     match shaken {
-                        Ok(Some(Ok(stream))) => serve_connection(Watched::new(stream, Arc::clone(&conn)), app, conn).await,
+                        Ok(Some(Ok(stream))) => {
+                            serve_connection(Watched::new(stream, Arc::clone(&conn)), app, conn).await
+                        }
                         Ok(None) => {}
                         Ok(Some(Err(_))) | Err(_) => conn.handshake_failed(),
                     }

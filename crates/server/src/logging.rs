@@ -65,7 +65,9 @@ where
     let lines = tracing_subscriber::fmt().with_env_filter(filter).with_writer(writer).with_target(false);
     Ok(match log.format {
         Format::Text => Box::new(lines.finish()),
-        Format::Json => Box::new(lines.json().flatten_event(true).with_current_span(false).with_span_list(false).finish()),
+        Format::Json => {
+            Box::new(lines.json().flatten_event(true).with_current_span(false).with_span_list(false).finish())
+        }
     })
 }
 

@@ -30,9 +30,8 @@ pub const PLAIN: &str = "text/plain; version=0.0.4; charset=utf-8";
 pub const UNROUTED: usize = usize::MAX;
 
 /// Statuses that are counted each on their own; the rest together.
-const STATUSES: [u16; 23] = [
-    200, 201, 202, 204, 304, 400, 401, 403, 404, 405, 406, 408, 409, 410, 413, 415, 422, 429, 431, 500, 501, 503, 507,
-];
+const STATUSES: [u16; 23] =
+    [200, 201, 202, 204, 304, 400, 401, 403, 404, 405, 406, 408, 409, 410, 413, 415, 422, 429, 431, 500, 501, 503, 507];
 /// What became of a command.
 const RESULTS: [&str; 8] = ["sealed", "denied", "repeated", "archived", "refused", "journal_full", "busy", "stopped"];
 
@@ -79,10 +78,9 @@ impl Metrics {
         let mut ids: Vec<&'static str> = endpoints().into_iter().map(|endpoint| endpoint.id).collect();
         ids.push("none");
         let zero = |_| AtomicU64::new(0);
-        let served = ids.iter().map(|_| Served {
-            by_status: std::array::from_fn(zero),
-            took_ns: Histogram::new(LATENCY_BOUNDS_NS),
-        });
+        let served = ids
+            .iter()
+            .map(|_| Served { by_status: std::array::from_fn(zero), took_ns: Histogram::new(LATENCY_BOUNDS_NS) });
         let started = SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default();
         Self {
             started_ms: u64::try_from(started.as_millis()).unwrap_or(0),
@@ -149,9 +147,11 @@ impl Metrics {
     }
 
     fn process(&self, page: &mut Page) {
-        let versions = [("format", FORMAT_VERSION.to_string()), ("rules", RULES_VERSION.to_string()), ("version", env!("CARGO_PKG_VERSION").into())];
-        page.info("build", "Which program this is.", versions);
-        page.gauge("process_start_time_seconds", "When the process started, in seconds since 1970.").milliseconds(self.started_ms);
+        let (format, rules) = (FORMAT_VERSION.to_string(), RULES_VERSION.to_string());
+        page.gauge("build_info", "Which program this is.")
+            .with([("version", env!("CARGO_PKG_VERSION")), ("format", &format), ("rules", &rules)], 1);
+        page.gauge("process_start_time_seconds", "When the process started, in seconds since 1970.")
+            .milliseconds(self.started_ms);
         if let Some(bytes) = resident_bytes() {
             page.gauge("process_resident_memory_bytes", "Memory the process takes up.").set(bytes);
         }
@@ -176,11 +176,14 @@ impl Metrics {
         page.gauge("http_connections", "Open connections.").of(open);
         page.counter("http_connections_accepted", "Connections that were taken.").of(accepted);
         page.counter("http_connections_turned_away", "Connections beyond the limits.").of(turned_away);
-        page.counter("http_timeouts", "Connections closed, or requests answered 408, because they took too long.").of(timed_out);
+        page.counter("http_timeouts", "Connections closed, or requests answered 408, because they took too long.")
+            .of(timed_out);
         page.counter("tls_handshake_failures", "TLS handshakes that did not come about.").of(handshakes_failed);
-        page.counter("accept_errors", "Times that no connection could be accepted, as when files run out.").of(accept_errors);
+        page.counter("accept_errors", "Times that no connection could be accepted, as when files run out.")
+            .of(accept_errors);
         page.gauge("event_streams", "Open event streams.").set(sources.streams as u64);
-        page.counter("rate_limited", "Requests turned away because their token went too fast.").set(sources.limiter.refused());
+        page.counter("rate_limited", "Requests turned away because their token went too fast.")
+            .set(sources.limiter.refused());
     }
 
     fn commands(&self, page: &mut Page) {

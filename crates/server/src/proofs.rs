@@ -1,5 +1,274 @@
 //! Proofs over the journal's tree, without hashing all of it for each.
+//!
+//! The roots of the complete subtrees of 1024 records and above are remembered: 64 bytes for 1024 records. They are
+//! gathered when the first proof is asked for, and followed on from there; a proof then reads two blocks at most.
+//! Whatever is proved is held against the signed root before it is handed out.
+
+use crate::app::App;
+use crate::history::{scan, unreadable};
+use leasehold_api::{Problem, codes};
+use leasehold_journal::{Journal, ReadError, SignedCheckpoint};
+use leasehold_tlog::{ConsistencyProof, Frontier, Hash, InclusionProof, ProofError, Subtree, SubtreeRoots, leaf_hash};
+use std::collections::BTreeMap;
+use std::ops::ControlFlow;
+use std::sync::{Arc, PoisonError, RwLock, RwLockReadGuard};
+use tokio::sync::Semaphore;
+
+/// 1024 records make a block.
+const BLOCK_LEVEL: u32 = 10;
 
 /// What is kept between proofs.
-#[derive(Default)]
-pub(crate) struct Proofs {}
+pub(crate) struct Proofs {
+    roots: RwLock<SubtreeRoots>,
+    /// One at a time gathers; the others wait without holding a reader's place.
+    gathering: Arc<Semaphore>,
+}
+
+impl Default for Proofs {
+    fn default() -> Self {
+        Self { roots: RwLock::new(SubtreeRoots::new(BLOCK_LEVEL)), gathering: Arc::new(Semaphore::new(1)) }
+    }
+}
+
+/// Why there is no proof.
+enum Unproved {
+    Unreadable(ReadError),
+    Proof(ProofError),
+    /// The records do not lead to the root that was signed for them.
+    OtherRoot { size: u64 },
+}
+
+impl From<ReadError> for Unproved {
+    fn from(error: ReadError) -> Self {
+        Self::Unreadable(error)
+    }
+}
+impl From<ProofError> for Unproved {
+    fn from(error: ProofError) -> Self {
+        Self::Proof(error)
+    }
+}
+
+impl From<Unproved> for Problem {
+    fn from(unproved: Unproved) -> Self {
+        let why = match unproved {
+            Unproved::Unreadable(error) => return unreadable(&error),
+            Unproved::Proof(error) => error.to_string(),
+            Unproved::OtherRoot { size } => format!("the first {size} records do not lead to the root that was signed for them"),
+        };
+        tracing::error!(why, "a proof cannot be made; run leasehold-verify on the journal");
+        codes::INTERNAL.problem("The proof cannot be made; the log says more.")
+    }
+}
+
+impl Proofs {
+    fn roots(&self) -> RwLockReadGuard<'_, SubtreeRoots> {
+        self.roots.read().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// Whether the roots of all complete blocks of a tree of this size are known.
+    fn reach(&self, size: u64) -> bool {
+        self.roots().leaves() >> BLOCK_LEVEL >= size >> BLOCK_LEVEL
+    }
+
+    /// Reads on to the last complete block of a tree of this size.
+    fn gather(&self, journal: &dyn Journal, size: u64) -> Result<(), ReadError> {
+        let from = self.roots().leaves();
+        let until = size >> BLOCK_LEVEL << BLOCK_LEVEL;
+        let mut block = Frontier::new();
+        journal.scan(from, &mut |sequence, raw| {
+            if sequence >= until {
+                return ControlFlow::Break(());
+            }
+            block.push(leaf_hash(&raw.hash()));
+            if block.size() >> BLOCK_LEVEL == 1 {
+                let root = std::mem::take(&mut block).root();
+                self.roots.write().unwrap_or_else(PoisonError::into_inner).push(root);
+            }
+            ControlFlow::Continue(())
+        })
+    }
+}
+
+/// Sees to it that the roots of all complete blocks of a tree of this size are known.
+///
+/// A caller that gives up meanwhile leaves the work going on for the next one.
+async fn reach(app: &Arc<App>, size: u64) -> Result<(), Problem> {
+    if app.proofs.reach(size) {
+        return Ok(());
+    }
+    let turn = app.proofs.gathering.clone().acquire_owned().await;
+    let turn = turn.map_err(|_| codes::STOPPING.problem("The daemon is stopping."))?;
+    scan(app, move |app| {
+        let _turn = turn;
+        if app.proofs.reach(size) {
+            return Ok(());
+        }
+        app.proofs.gather(app.journal.as_ref(), size).map_err(|error| unreadable(&error))
+    })
+    .await
+}
+
+/// The tree as a proof asks for it: remembered roots, and blocks that are read where those do not reach.
+struct Tree<'a> {
+    journal: &'a dyn Journal,
+    roots: RwLockReadGuard<'a, SubtreeRoots>,
+    /// Leaves of the blocks read so far, by the block's index.
+    blocks: BTreeMap<u64, Vec<Hash>>,
+}
+
+impl<'a> Tree<'a> {
+    fn new(app: &'a App) -> Self {
+        Self { journal: app.journal.as_ref(), roots: app.proofs.roots(), blocks: BTreeMap::new() }
+    }
+
+    fn root_of(&mut self, subtree: Subtree) -> Result<Hash, Unproved> {
+        if let Some(root) = self.roots.get(subtree) {
+            return Ok(root);
+        }
+        assert!(subtree.level < BLOCK_LEVEL, "the roots of all complete blocks were gathered");
+        let wanted = subtree.leaves();
+        let block = wanted.start >> BLOCK_LEVEL;
+        if !self.blocks.contains_key(&block) {
+            let leaves = self.read(block)?;
+            self.blocks.insert(block, leaves);
+        }
+        let first = block << BLOCK_LEVEL;
+        let place = |leaf: u64| usize::try_from(leaf - first).expect("a block is small");
+        let mut row = Frontier::new();
+        self.blocks[&block][place(wanted.start)..place(wanted.end)].iter().for_each(|leaf| row.push(*leaf));
+        Ok(row.root())
+    }
+
+    fn read(&self, block: u64) -> Result<Vec<Hash>, ReadError> {
+        let (first, until) = (block << BLOCK_LEVEL, (block + 1) << BLOCK_LEVEL);
+        let mut leaves = Vec::with_capacity(1 << BLOCK_LEVEL);
+        self.journal.scan(first, &mut |sequence, raw| {
+            if sequence == until {
+                return ControlFlow::Break(());
+            }
+            leaves.push(leaf_hash(&raw.hash()));
+            ControlFlow::Continue(())
+        })?;
+        Ok(leaves)
+    }
+
+    fn include(&mut self, sequence: u64, signed: &SignedCheckpoint) -> Result<InclusionProof, Unproved> {
+        let size = signed.size();
+        let (proof, root) = InclusionProof::from_subtrees(sequence, size, |subtree| self.root_of(subtree))?;
+        if root == signed.position.tree.root() { Ok(proof) } else { Err(Unproved::OtherRoot { size }) }
+    }
+
+    fn continued(&mut self, from: u64, to: u64, signed: &SignedCheckpoint) -> Result<Continued, Unproved> {
+        let (proof, from_root, to_root) = ConsistencyProof::from_subtrees(from, to, |subtree| self.root_of(subtree))?;
+        let size = signed.size();
+        // What leads to an older size than the signed one must lead on to that.
+        let (_, old_root, root) = ConsistencyProof::from_subtrees(to, size, |subtree| self.root_of(subtree))?;
+        if root != signed.position.tree.root() || old_root != to_root {
+            return Err(Unproved::OtherRoot { size });
+        }
+        Ok(Continued { proof, from_root, to_root })
+    }
+}
+
+/// A proof of growth, with the roots at its ends.
+pub(crate) struct Continued {
+    pub(crate) proof: ConsistencyProof,
+    pub(crate) from_root: Hash,
+    pub(crate) to_root: Hash,
+}
+
+/// Proves that a record is in the signed tree, and looks at the record on the way.
+pub(crate) async fn prove_record<T: Send + 'static>(
+    app: &Arc<App>,
+    sequence: u64,
+    signed: SignedCheckpoint,
+    look: impl FnOnce(&App, &InclusionProof, &SignedCheckpoint) -> Result<T, Problem> + Send + 'static,
+) -> Result<T, Problem> {
+    reach(app, signed.size()).await?;
+    scan(app, move |app| {
+        let proof = Tree::new(app).include(sequence, &signed)?;
+        look(app, &proof, &signed)
+    })
+    .await
+}
+
+/// Proves that the tree of `from` records is the beginning of that of `to`, and that of the signed one.
+pub(crate) async fn prove_growth(
+    app: &Arc<App>,
+    from: u64,
+    to: u64,
+    signed: SignedCheckpoint,
+) -> Result<(Continued, SignedCheckpoint), Problem> {
+    reach(app, signed.size()).await?;
+    scan(app, move |app| Ok((Tree::new(app).continued(from, to, &signed)?, signed))).await
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use leasehold_journal::conformance::{append, keys, stamp};
+    use leasehold_journal::MemoryJournal;
+    use leasehold_tlog::{ConsistencyBuilder, InclusionBuilder};
+
+    /// A journal of so many records, and its leaves.
+    fn journal(size: u64) -> (MemoryJournal, Vec<Hash>) {
+        let keys = keys();
+        let journal = MemoryJournal::new(keys.clone());
+        while journal.head().size < size {
+            append(&journal, &keys, (size - journal.head().size).min(700));
+        }
+        journal.checkpoint(stamp(size)).expect("no failure");
+        let mut leaves = Vec::new();
+        let mut push = |_, raw: leasehold_model::RawRecord<'_>| {
+            leaves.push(leaf_hash(&raw.hash()));
+            ControlFlow::Continue(())
+        };
+        journal.scan(0, &mut push).expect("a scan");
+        (journal, leaves)
+    }
+
+    fn tree<'a>(journal: &'a MemoryJournal, proofs: &'a Proofs) -> Tree<'a> {
+        Tree { journal, roots: proofs.roots(), blocks: BTreeMap::new() }
+    }
+
+    #[test]
+    fn proofs_are_those_of_a_pass_over_all_leaves_and_read_two_blocks() {
+        let (journal, leaves) = journal(5000);
+        let signed = journal.checkpointed();
+        let size = signed.size();
+        let proofs = Proofs::default();
+        // In two steps, as the journal grows.
+        for until in [2500, size] {
+            assert!(!proofs.reach(until));
+            proofs.gather(&journal, until).expect("a scan");
+            assert!(proofs.reach(until));
+        }
+        for sequence in [0, 1, 1023, 1024, 2047, 4095, 4096, 4999] {
+            let mut tree = tree(&journal, &proofs);
+            let made = tree.include(sequence, &signed).ok().expect("a proof");
+            let mut builder = InclusionBuilder::new(sequence, size).expect("a leaf");
+            leaves.iter().for_each(|leaf| builder.push(*leaf));
+            assert_eq!(made, builder.finish().expect("all leaves").0);
+            assert!(tree.blocks.len() <= 2, "{:?}", tree.blocks.keys());
+        }
+        for (from, to) in [(0, size), (1, 1), (1, size), (1024, 4096), (1500, 3001), (4999, size), (size, size), (0, 0)] {
+            let made = tree(&journal, &proofs).continued(from, to, &signed).ok().expect("a proof");
+            let mut builder = ConsistencyBuilder::new(from, to).expect("growth");
+            leaves.iter().take(usize::try_from(to).unwrap()).for_each(|leaf| builder.push(*leaf));
+            let (proof, from_root, to_root) = builder.finish().expect("all leaves");
+            assert_eq!((made.proof, made.from_root, made.to_root), (proof, from_root, to_root), "{from} to {to}");
+        }
+    }
+
+    #[test]
+    fn nothing_is_proved_against_a_root_that_the_records_do_not_have() {
+        let (journal, _) = journal(100);
+        let mut signed = journal.checkpointed();
+        signed.position.tree = Frontier::new();
+        (0..100).for_each(|leaf| signed.position.tree.push([leaf; 32]));
+        let proofs = Proofs::default();
+        assert!(matches!(tree(&journal, &proofs).include(3, &signed), Err(Unproved::OtherRoot { size: 100 })));
+        assert!(matches!(tree(&journal, &proofs).continued(3, 7, &signed), Err(Unproved::OtherRoot { size: 100 })));
+    }
+}

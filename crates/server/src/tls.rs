@@ -107,7 +107,9 @@ impl Tls {
             let tls = self.clone();
             match tokio::task::spawn_blocking(move || tls.look()).await {
                 Ok(Looked::Replaced) => tracing::info!("the TLS certificate was replaced"),
-                Ok(Looked::Kept(error)) => tracing::error!("the new TLS files are not used, the old ones are still in force: {error}"),
+                Ok(Looked::Kept(error)) => {
+                    tracing::error!("the new TLS files are not used, the old ones are still in force: {error}")
+                }
                 Ok(Looked::Unchanged) | Err(_) => {}
             }
         }
@@ -117,17 +119,28 @@ impl Tls {
 fn read(cert: &Path, key: &Path, provider: &CryptoProvider) -> Result<Arc<CertifiedKey>, TlsError> {
     let pem = |path: &Path, why: &'static str, error: pem::Error| match error {
         pem::Error::Io(error) => TlsError::unreadable(path, &error),
-        error => TlsError { path: path.to_owned(), what: format!("{why}: {error}"), advice: "give a PEM file", about_key: false },
+        error => TlsError {
+            path: path.to_owned(),
+            what: format!("{why}: {error}"),
+            advice: "give a PEM file",
+            about_key: false,
+        },
     };
     let certificates = CertificateDer::pem_file_iter(cert).and_then(Iterator::collect::<Result<Vec<_>, _>>);
     let certificates = certificates.map_err(|error| pem(cert, "the certificates cannot be read", error))?;
     if certificates.is_empty() {
         let advice = "give the server's certificate in PEM form, and after it those that lead to the root";
-        return Err(TlsError { path: cert.to_owned(), what: "there is no certificate in the file".into(), advice, about_key: false });
+        return Err(TlsError {
+            path: cert.to_owned(),
+            what: "there is no certificate in the file".into(),
+            advice,
+            about_key: false,
+        });
     }
     let about_key = |error: TlsError| TlsError { about_key: true, ..error };
     check_rights(key).map_err(about_key)?;
-    let secret = PrivateKeyDer::from_pem_file(key).map_err(|error| about_key(pem(key, "the key cannot be read", error)))?;
+    let secret =
+        PrivateKeyDer::from_pem_file(key).map_err(|error| about_key(pem(key, "the key cannot be read", error)))?;
     CertifiedKey::from_der(certificates, secret, provider).map(Arc::new).map_err(|error| TlsError {
         path: key.to_owned(),
         what: format!("the key and the certificate cannot be used together: {error}"),
@@ -157,7 +170,12 @@ pub struct TlsError {
 
 impl TlsError {
     fn unreadable(path: &Path, error: &io::Error) -> Self {
-        Self { path: path.to_owned(), what: error.to_string(), advice: "check the path and its rights", about_key: false }
+        Self {
+            path: path.to_owned(),
+            what: error.to_string(),
+            advice: "check the path and its rights",
+            about_key: false,
+        }
     }
     pub fn code(&self) -> &'static str {
         "tls_unusable"

@@ -29,7 +29,7 @@ async fn bodies_that_are_wrong_are_told_what_is_wrong() {
     let cases: Vec<(&str, String, u16, &str)> = vec![
         ("/api/v1/leases", "{".into(), 400, "bad_json"),
         ("/api/v1/leases", "nonsense".into(), 400, "bad_json"),
-        ("/api/v1/leases", deep, 400, "bad_json"),
+        ("/api/v1/leases", deep, 422, "bad_body"),
         ("/api/v1/leases", "[]".into(), 422, "bad_body"),
         ("/api/v1/leases", "{}".into(), 422, "bad_body"),
         ("/api/v1/leases", r#"{"asks":[],"ttl":"1m","colour":"red"}"#.into(), 422, "bad_body"),

@@ -15,6 +15,7 @@ mod hook;
 mod job;
 mod leftover;
 mod machine;
+mod parent;
 mod plan;
 mod procfs;
 mod register;
@@ -44,6 +45,9 @@ use teardown::Tools;
 use tokio::signal::unix::{SignalKind, signal};
 
 pub(crate) fn run(daemon: &DaemonArgs, args: &AgentArgs) -> Result<(), Problem> {
+    if args.end_with_parent.is_some_and(|parent| !parent::end_with(parent)) {
+        return Ok(());
+    }
     let (config, node) = configuration(args)?;
     let format = if daemon.json { Format::Json } else { Format::Text };
     let log = Log { format, ..Log::default() };

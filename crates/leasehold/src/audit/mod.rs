@@ -1,10 +1,12 @@
 //! `leasehold audit …`: reading, proving and verifying a journal from its files.
 
 mod checkpoint;
+mod collect;
 mod export;
 mod prove;
 mod trust;
 
+pub(crate) use collect::run as collect;
 pub(crate) use trust::{REMARK as TRUST_REMARK, trust_of};
 
 use crate::cli::{Audit, FolderArgs};
@@ -22,7 +24,7 @@ pub(crate) fn run(audit: Audit) -> Result<u8, Problem> {
         Audit::Checkpoint(args) => checkpoint::run(&args)?,
         Audit::Prove(args) => prove::run(&args)?,
         Audit::Export(args) => export::run(&args)?,
-        Audit::Records(_) => unreachable!("a daemon shows records, and was asked"),
+        Audit::Records(_) | Audit::Collect(_) => unreachable!("these speak to a daemon"),
     }
     Ok(EXIT_OK)
 }

@@ -21,4 +21,7 @@ pub(crate) struct AgentArgs {
     /// The agent's own folder; made if it is not there [default: `state` of the file, then /var/lib/leasehold-agent]
     #[arg(long, value_name = "DIR")]
     pub(crate) state: Option<PathBuf>,
+    /// End when the process with this number, which started the agent, ends: for demos and tests
+    #[arg(long, value_name = "PID", hide = true)]
+    pub(crate) end_with_parent: Option<u32>,
 }

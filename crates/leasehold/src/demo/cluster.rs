@@ -1,17 +1,16 @@
 //! What there is: forty nodes of three sorts, six tenants, and the limits on them.
 //!
-//! Numbers are handed out in order, and only the demo writes its journal: the places in the tables below are the
-//! numbers in the records.
+//! Numbers are handed out in order, and all of this is put before anyone else can put anything: the places in the
+//! tables below are the numbers in the records.
 
-use super::scene::Pace;
 use crate::problem::Problem;
 use leasehold_cell::{Cell, Inbox, Reply, Submission};
 use leasehold_engine::command::{PutClass, PutNode, PutPool, PutProject, PutQuota, PutTenant, PutUser};
-use leasehold_engine::{Command, Request, State};
+use leasehold_engine::{Command, Quota, Request, State};
 use leasehold_model::body::PerPriority;
 use leasehold_model::{
     ClassNo, ClassSpec, Identity, LimitKind, Measure, Name, NodeNo, NodeScope, PoolNo, Priority, ProjectNo, Quanta,
-    QuotaNo, QuotaScope, ResourceKind, Strategy, TeardownMode, TenantNo, UserNo,
+    QuotaNo, QuotaScope, ResourceKind, Span, Strategy, TeardownMode, TenantNo, UserNo,
 };
 use std::collections::VecDeque;
 use std::sync::Arc;
@@ -75,6 +74,9 @@ const SORTS: [Sort; 3] = [
 pub(crate) fn nodes_with_agent() -> impl Iterator<Item = NodeNo> {
     (0..SORTS[0].count).map(NodeNo)
 }
+pub(crate) fn has_agent(node: NodeNo) -> bool {
+    node.0 < SORTS[0].count
+}
 pub(crate) const NODE_THAT_HANGS: NodeNo = NodeNo(6);
 pub(crate) const NODE_THAT_FAILS: NodeNo = NodeNo(2);
 pub(crate) const NODE_TO_DRAIN: NodeNo = NodeNo(12 + 2);
@@ -109,7 +111,7 @@ pub(crate) const TENANTS: [Tenant; 6] = [
         users: ["amira", "joris"],
         class: H100,
         limit: Limit::Hard(32 * SLICES),
-        max_nodes: 24,
+        max_nodes: 40,
     },
     Tenant {
         name: "genomics",
@@ -158,7 +160,7 @@ pub(crate) const TENANTS: [Tenant; 6] = [
         projects: ["course-ml", "course-hpc"],
         users: ["lee", "kofi"],
         class: H100,
-        limit: Limit::Hard(4 * SLICES),
+        limit: Limit::Hard(3 * SLICES),
         max_nodes: 3,
     },
 ];
@@ -168,6 +170,17 @@ pub(crate) fn main_quota(tenant: usize) -> QuotaNo {
     QuotaNo(u32::try_from(tenant * QUOTAS_EACH).expect("few tenants"))
 }
 const QUOTAS_EACH: usize = 2;
+/// The students' GPUs, of which they never have enough.
+pub(crate) const STUDENTS_QUOTA: QuotaNo = QuotaNo(10);
+
+/// A project that no simulated holder uses: it belongs to the one who watches, and so does all it may hold.
+pub(crate) const SANDBOX: ProjectNo = ProjectNo(12);
+pub(crate) const SANDBOX_TENANT: usize = 0;
+pub(crate) const SANDBOX_NAME: &str = "sandbox";
+/// Of the smaller GPUs, on nodes that nothing happens to.
+pub(crate) const SANDBOX_GPUS: u64 = 4;
+const SANDBOX_QUOTA: QuotaNo = QuotaNo(12);
+const _: () = assert!(TENANTS.len() * 2 == 12 && TENANTS.len() * QUOTAS_EACH == 12, "the sandbox comes after the rest");
 
 pub(crate) fn tenant_no(tenant: usize) -> TenantNo {
     TenantNo(u32::try_from(tenant).expect("few tenants"))
@@ -183,9 +196,10 @@ pub(crate) fn name(text: &str) -> Name {
     Name::new(text).expect("the demo's names are valid")
 }
 
-/// Puts what is not there yet: all of it in a new journal, nothing after a clean stop, the rest after a crash.
-pub(crate) fn ensure(cell: &Cell, pace: Pace) -> Result<(), Problem> {
-    let commands = cell.now().read(|state| missing(state, pace));
+/// Puts what is not there yet: all of it in a new journal, nothing after a clean stop, the rest after a crash. Bursts
+/// last as long as `burst_ttl`.
+pub(crate) fn ensure(cell: &Cell, burst_ttl: Span) -> Result<(), Problem> {
+    let commands = cell.now().read(|state| missing(state, burst_ttl));
     let inbox = Arc::new(Inbox::new());
     let count = commands.len();
     cell.submit(commands.into_iter().map(|command| Submission {
@@ -204,7 +218,8 @@ pub(crate) fn ensure(cell: &Cell, pace: Pace) -> Result<(), Problem> {
     }
 }
 
-fn missing(state: &State, pace: Pace) -> Vec<Command> {
+/// The commands that put what is not there yet, in their order.
+pub(crate) fn missing(state: &State, burst_ttl: Span) -> Vec<Command> {
     let classes = classes().into_iter().zip(0..).filter(|(_, n)| state.class(ClassNo(*n)).is_none());
     let mut commands: Vec<Command> =
         classes.map(|(spec, _)| Command::PutClass(PutClass { class: None, spec })).collect();
@@ -222,8 +237,9 @@ fn missing(state: &State, pace: Pace) -> Vec<Command> {
     let nodes = nodes().into_iter().zip(0..).filter(|(_, n)| state.node(NodeNo(*n)).is_none());
     commands.extend(nodes.map(|(node, _)| Command::PutNode(node)));
     for (at, tenant) in TENANTS.iter().enumerate() {
-        commands.extend(missing_of_tenant(state, at, tenant, pace));
+        commands.extend(missing_of_tenant(state, at, tenant, burst_ttl));
     }
+    commands.extend(missing_of_sandbox(state));
     commands
 }
 
@@ -264,7 +280,7 @@ fn nodes() -> Vec<PutNode> {
     nodes
 }
 
-fn missing_of_tenant(state: &State, at: usize, tenant: &Tenant, pace: Pace) -> Vec<Command> {
+fn missing_of_tenant(state: &State, at: usize, tenant: &Tenant, burst_ttl: Span) -> Vec<Command> {
     let number = tenant_no(at);
     let mut commands = Vec::new();
     if state.tenant(number).is_none() {
@@ -286,12 +302,11 @@ fn missing_of_tenant(state: &State, at: usize, tenant: &Tenant, pace: Pace) -> V
             commands.push(Command::PutUser(PutUser { user: None, tenant: number, name: name(user) }));
         }
     }
-    let scope =
-        |class| QuotaScope { tenant: number, project: None, class, pool: None, node: NodeScope::All, priority: None };
+    let scope = |class| scope_of(number, None, class);
     let main = match tenant.limit {
         Limit::Hard(limit) => LimitKind::Hard { limit },
         Limit::Soft(limit) => LimitKind::Soft { limit },
-        Limit::Burst(limit, burst_limit) => LimitKind::Burst { limit, burst_limit, burst_ttl: pace.span(3000) },
+        Limit::Burst(limit, burst_limit) => LimitKind::Burst { limit, burst_limit, burst_ttl },
     };
     let first = main_quota(at).0;
     let quotas = [
@@ -299,9 +314,36 @@ fn missing_of_tenant(state: &State, at: usize, tenant: &Tenant, pace: Pace) -> V
         (scope(None), Measure::Nodes, LimitKind::Hard { limit: tenant.max_nodes }),
     ];
     for ((scope, measure, limit), n) in quotas.into_iter().zip(first..) {
-        if state.quota(QuotaNo(n)).is_none() {
-            commands.push(Command::PutQuota(PutQuota { quota: None, scope, measure, limit }));
+        match state.quota(QuotaNo(n)) {
+            None => commands.push(Command::PutQuota(PutQuota { quota: None, scope, measure, limit })),
+            Some(quota) => commands.extend(other_burst(quota, burst_ttl)),
         }
     }
     commands
+}
+
+/// A burst of days would never end in a demo of minutes.
+fn other_burst(quota: &Quota, burst_ttl: Span) -> Option<Command> {
+    let LimitKind::Burst { limit, burst_limit, burst_ttl: in_force } = quota.limit else { return None };
+    let (scope, measure) = (quota.scope.clone(), quota.measure);
+    let limit = LimitKind::Burst { limit, burst_limit, burst_ttl };
+    (in_force != burst_ttl).then_some(Command::PutQuota(PutQuota { quota: Some(quota.number), scope, measure, limit }))
+}
+
+fn missing_of_sandbox(state: &State) -> Vec<Command> {
+    let tenant = tenant_no(SANDBOX_TENANT);
+    let mut commands = Vec::new();
+    if state.project(SANDBOX).is_none() {
+        commands.push(Command::PutProject(PutProject { project: None, tenant, name: name(SANDBOX_NAME) }));
+    }
+    if state.quota(SANDBOX_QUOTA).is_none() {
+        let scope = scope_of(tenant, Some(SANDBOX), Some(L40S));
+        let limit = LimitKind::Hard { limit: SANDBOX_GPUS };
+        commands.push(Command::PutQuota(PutQuota { quota: None, scope, measure: Measure::Quanta, limit }));
+    }
+    commands
+}
+
+fn scope_of(tenant: TenantNo, project: Option<ProjectNo>, class: Option<ClassNo>) -> QuotaScope {
+    QuotaScope { tenant, project, class, pool: None, node: NodeScope::All, priority: None }
 }

@@ -1,106 +1,156 @@
 //! What each tenant likes to ask for, and how often.
 
-use super::cluster::{BATCH, CORE, CPU, GBPS, GIB, H100, L40S, MEM, NET, SERVE, SLICES, TENANTS, TRAIN};
-use leasehold_model::{ClassNo, PoolNo, Priority};
+use super::cluster::{
+    BATCH, CORE, CPU, GBPS, GIB, H100, L40S, MEM, NET, SERVE, SLICES, TENANTS, TRAIN, name, project_no, tenant_no,
+    user_no,
+};
+use crate::dice::Dice;
+use leasehold_engine::command::RequestLease;
+use leasehold_model::{ClassNo, Identity, PoolNo, Priority, Quanta, Span};
 
 /// Something a tenant likes to ask for.
 pub(crate) struct Wish {
-    pub(crate) weight: u64,
-    pub(crate) workload: &'static str,
-    pub(crate) pool: PoolNo,
-    pub(crate) asks: &'static [(ClassNo, u64)],
-    pub(crate) priority: Priority,
-    /// How long it stays, in milliseconds of the story.
-    pub(crate) stays: (u64, u64),
-}
-
-const fn wish(
     weight: u64,
     workload: &'static str,
     pool: PoolNo,
-    asks: &'static [(ClassNo, u64)],
+    pub(crate) asks: &'static [(ClassNo, u64)],
     priority: Priority,
-    stays: (u64, u64),
-) -> Wish {
-    Wish { weight, workload, pool, asks, priority, stays }
+    /// How long it stays in the present, in milliseconds of the story.
+    pub(crate) stays_ms: (u64, u64),
+    /// How long it stayed in the past.
+    pub(crate) stayed_minutes: (u64, u64),
 }
 
-/// Arrivals per second and what is asked for, in the order of the tenants.
-pub(crate) const HABITS: [(u64, &[Wish]); TENANTS.len()] = {
-    use Priority::{Guaranteed, Scavenger, Standard};
+/// What one tenant does.
+pub(crate) struct Habit {
+    /// Between two of its requests in the present, in milliseconds of the story.
+    pub(crate) every_ms: u64,
+    /// The same in the past, when it was busiest.
+    pub(crate) every_minutes: u64,
+    wishes: &'static [Wish],
+}
+
+impl Wish {
+    const fn new(weight: u64, workload: &'static str, pool: PoolNo, asks: &'static [(ClassNo, u64)]) -> Self {
+        let priority = Priority::Standard;
+        Self { weight, workload, pool, asks, priority, stays_ms: (0, 0), stayed_minutes: (0, 0) }
+    }
+    const fn lasts(mut self, stays_ms: (u64, u64), stayed_minutes: (u64, u64)) -> Self {
+        (self.stays_ms, self.stayed_minutes) = (stays_ms, stayed_minutes);
+        self
+    }
+    const fn at(mut self, priority: Priority) -> Self {
+        self.priority = priority;
+        self
+    }
+
+    /// On whose behalf: one of the tenant's projects, and one of its people.
+    pub(crate) fn identity(&self, tenant: usize, dice: &mut Dice) -> Identity {
+        let mut one_of_two = || usize::try_from(dice.below(2)).expect("0 or 1");
+        Identity {
+            tenant: Some(tenant_no(tenant)),
+            project: Some(project_no(tenant, one_of_two())),
+            user: Some(user_no(tenant, one_of_two())),
+            workload: Some(name(self.workload)),
+            token: None,
+        }
+    }
+
+    pub(crate) fn request(&self, ttl: Span) -> RequestLease {
+        RequestLease {
+            pool: Some(self.pool),
+            asks: self.asks.iter().map(|(class, quanta)| (*class, Quanta(*quanta))).collect(),
+            priority: self.priority,
+            ..RequestLease::of(self.asks[0].0, Quanta(self.asks[0].1), ttl)
+        }
+    }
+}
+
+/// One of the tenant's wishes, by their weights.
+pub(crate) fn wish_of(tenant: usize, dice: &mut Dice) -> &'static Wish {
+    let wishes = HABITS[tenant].wishes;
+    let mut drawn = dice.below(wishes.iter().map(|wish| wish.weight).sum());
+    let chosen = wishes.iter().find(|wish| {
+        let hit = drawn < wish.weight;
+        drawn = drawn.saturating_sub(wish.weight);
+        hit
+    });
+    chosen.expect("the draw lies below the sum of weights")
+}
+
+/// In the order of the tenants.
+pub(crate) const HABITS: [Habit; TENANTS.len()] = {
+    use Priority::{Guaranteed, Scavenger};
     [
-        (
-            4,
-            &[
-                wish(
+        Habit {
+            every_ms: 1600,
+            every_minutes: 13,
+            wishes: &[
+                Wish::new(
                     2,
                     "lattice-qcd",
                     TRAIN,
                     &[(H100, 8 * SLICES), (CPU, 64 * CORE), (MEM, 512 * GIB), (NET, 200 * GBPS)],
-                    Guaranteed,
-                    (5000, 9000),
-                ),
-                wish(
-                    5,
-                    "tokamak",
-                    TRAIN,
-                    &[(H100, 2 * SLICES), (CPU, 16 * CORE), (MEM, 160 * GIB)],
-                    Standard,
-                    (3000, 7000),
-                ),
-                wish(2, "analysis", BATCH, &[(CPU, 24 * CORE), (MEM, 96 * GIB)], Standard, (2000, 5000)),
+                )
+                .at(Guaranteed)
+                .lasts((5000, 9000), (360, 840)),
+                Wish::new(8, "tokamak", TRAIN, &[(H100, 2 * SLICES), (CPU, 16 * CORE), (MEM, 160 * GIB)])
+                    .lasts((3000, 7000), (120, 360)),
+                Wish::new(10, "analysis", BATCH, &[(CPU, 24 * CORE), (MEM, 96 * GIB)]).lasts((2000, 5000), (30, 180)),
             ],
-        ),
-        (
-            4,
-            &[
-                wish(
-                    4,
-                    "fold",
-                    TRAIN,
-                    &[(H100, 2 * SLICES), (CPU, 12 * CORE), (MEM, 120 * GIB)],
-                    Standard,
-                    (2000, 4500),
-                ),
-                wish(3, "align", BATCH, &[(CPU, 32 * CORE), (MEM, 128 * GIB)], Standard, (2000, 5000)),
+        },
+        Habit {
+            every_ms: 1100,
+            every_minutes: 7,
+            wishes: &[
+                Wish::new(4, "fold", TRAIN, &[(H100, 2 * SLICES), (CPU, 12 * CORE), (MEM, 120 * GIB)])
+                    .lasts((2000, 4500), (60, 180)),
+                Wish::new(3, "align", BATCH, &[(CPU, 32 * CORE), (MEM, 128 * GIB)]).lasts((2000, 5000), (30, 150)),
             ],
-        ),
-        (
-            3,
-            &[
-                wish(
-                    4,
-                    "downscale",
-                    TRAIN,
-                    &[(H100, 4 * SLICES), (CPU, 24 * CORE), (MEM, 256 * GIB)],
-                    Standard,
-                    (3000, 7000),
-                ),
-                wish(2, "ensemble", BATCH, &[(CPU, 64 * CORE), (MEM, 256 * GIB)], Standard, (3000, 6000)),
+        },
+        Habit {
+            every_ms: 2000,
+            every_minutes: 34,
+            wishes: &[
+                Wish::new(4, "downscale", TRAIN, &[(H100, 4 * SLICES), (CPU, 24 * CORE), (MEM, 256 * GIB)])
+                    .lasts((3000, 7000), (240, 480)),
+                Wish::new(2, "ensemble", BATCH, &[(CPU, 64 * CORE), (MEM, 256 * GIB)]).lasts((3000, 6000), (120, 300)),
             ],
-        ),
-        (
-            9,
-            &[
-                wish(6, "detector", SERVE, &[(L40S, 1), (CPU, 4 * CORE), (MEM, 24 * GIB)], Guaranteed, (4000, 10_000)),
-                wish(2, "segmenter", SERVE, &[(L40S, 2), (CPU, 8 * CORE), (MEM, 48 * GIB)], Standard, (3000, 8000)),
+        },
+        Habit {
+            every_ms: 300,
+            every_minutes: 9,
+            wishes: &[
+                Wish::new(5, "detector", SERVE, &[(L40S, 1), (CPU, 4 * CORE), (MEM, 24 * GIB)])
+                    .at(Guaranteed)
+                    .lasts((4000, 10_000), (240, 720)),
+                Wish::new(2, "segmenter", SERVE, &[(L40S, 2), (CPU, 8 * CORE), (MEM, 48 * GIB)])
+                    .lasts((3000, 8000), (120, 360)),
             ],
-        ),
-        (
-            6,
-            &[
-                wish(4, "grasp-sim", SERVE, &[(L40S, 1), (CPU, 8 * CORE), (MEM, 32 * GIB)], Standard, (3000, 6000)),
-                wish(2, "policy", TRAIN, &[(H100, 3), (CPU, 4 * CORE), (MEM, 24 * GIB)], Standard, (2000, 5000)),
-                wish(2, "replay", BATCH, &[(CPU, 16 * CORE), (MEM, 48 * GIB)], Standard, (2000, 5000)),
+        },
+        Habit {
+            every_ms: 450,
+            every_minutes: 6,
+            wishes: &[
+                Wish::new(5, "grasp-sim", SERVE, &[(L40S, 1), (CPU, 8 * CORE), (MEM, 32 * GIB)])
+                    .lasts((3000, 6000), (90, 270)),
+                Wish::new(2, "policy", TRAIN, &[(H100, 3), (CPU, 4 * CORE), (MEM, 24 * GIB)])
+                    .lasts((2000, 5000), (60, 180)),
+                Wish::new(2, "replay", BATCH, &[(CPU, 16 * CORE), (MEM, 48 * GIB)]).lasts((2000, 5000), (30, 90)),
             ],
-        ),
-        (
-            8,
-            &[
-                wish(5, "notebook", TRAIN, &[(H100, 1)], Scavenger, (2000, 6000)),
-                wish(2, "exercise", TRAIN, &[(H100, 3), (CPU, 2 * CORE)], Scavenger, (1500, 4000)),
-                wish(3, "homework", BATCH, &[(CPU, 2 * CORE), (MEM, 4 * GIB)], Scavenger, (1500, 4000)),
+        },
+        Habit {
+            every_ms: 700,
+            every_minutes: 4,
+            wishes: &[
+                Wish::new(5, "notebook", TRAIN, &[(H100, 1)]).at(Scavenger).lasts((2000, 6000), (30, 210)),
+                Wish::new(2, "exercise", TRAIN, &[(H100, 3), (CPU, 2 * CORE)])
+                    .at(Scavenger)
+                    .lasts((1500, 4000), (20, 90)),
+                Wish::new(3, "homework", BATCH, &[(CPU, 2 * CORE), (MEM, 4 * GIB)])
+                    .at(Scavenger)
+                    .lasts((1500, 4000), (10, 60)),
             ],
-        ),
+        },
     ]
 };

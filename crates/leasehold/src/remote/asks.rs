@@ -7,21 +7,19 @@ use crate::problem::Problem;
 use leasehold_api::{Ask, Kind, Quantity, RequestLease, Ttl};
 use leasehold_client::Client;
 
-/// The request, and the classes that were looked at for it, if any were.
+/// The request, and the classes there are.
 pub(super) async fn request(
     client: &Client,
     asks: &AskArgs,
     holder: &HolderArgs,
     ttl: Ttl,
-) -> Result<RequestLease, Failed> {
+) -> Result<(RequestLease, Classes), Failed> {
     let by_kind = [(&asks.gpu, Kind::Gpu, "gpu"), (&asks.cpu, Kind::Cpu, "cpu"), (&asks.mem, Kind::Mem, "mem")];
+    let classes = Classes::load(client).await?;
     let mut wanted = Vec::new();
-    if by_kind.iter().any(|(quantity, ..)| quantity.is_some()) {
-        let classes = Classes::load(client).await?;
-        for (quantity, kind, word) in by_kind {
-            if let Some(quantity) = quantity {
-                wanted.push(Ask { class: only(&classes, kind, word, quantity)?, quantity: Quantity(quantity.clone()) });
-            }
+    for (quantity, kind, word) in by_kind {
+        if let Some(quantity) = quantity {
+            wanted.push(Ask { class: only(&classes, kind, word, quantity)?, quantity: Quantity(quantity.clone()) });
         }
     }
     wanted.extend(asks.classes.iter().map(|(class, quantity)| Ask {
@@ -29,7 +27,7 @@ pub(super) async fn request(
         quantity: Quantity(quantity.clone()),
     }));
     let holder = holder.clone();
-    Ok(RequestLease {
+    let request = RequestLease {
         tenant: holder.tenant,
         project: holder.project,
         user: holder.user,
@@ -43,7 +41,8 @@ pub(super) async fn request(
         correlation_id: holder.correlation_id,
         hcl_entry: holder.hcl_entry,
         dra_claim_id: holder.dra_claim_id,
-    })
+    };
+    Ok((request, classes))
 }
 
 /// The one class of a kind.

@@ -22,7 +22,7 @@ pub(crate) fn run(daemon: &DaemonArgs, audit: Audit) -> Result<Result<u8, Proble
         Audit::Checkpoint(args) => args.folder.data.is_none(),
         Audit::Export(args) => args.folder.data.is_none(),
         Audit::Prove(args) => args.data.is_none() && args.check.is_none(),
-        Audit::Verify(_) => false,
+        Audit::Verify(_) | Audit::Collect(_) => false,
     };
     if remote { Ok(ask(daemon, audit)) } else { Err(audit) }
 }
@@ -42,7 +42,7 @@ fn ask(daemon: &DaemonArgs, audit: Audit) -> Result<u8, Problem> {
             Audit::Export(args) => export(session, &args).await?,
             Audit::Prove(args) => prove(session, &args).await?,
             Audit::Trust(TrustArgs { .. }) => trust(session).await?,
-            Audit::Verify(_) => unreachable!("verification is about files"),
+            Audit::Verify(_) | Audit::Collect(_) => unreachable!("not asked of a daemon here"),
         }
         Ok(EXIT_OK)
     })

@@ -1,6 +1,6 @@
 //! Classes and pools.
 
-use super::facts::{Facts, or_dash, word};
+use super::facts::{Facts, or_dash, typed, word};
 use super::patch::{patch, something};
 use super::session::Session;
 use super::tenancy::{gone, made};
@@ -151,7 +151,7 @@ fn pools(pools: &[Pool]) -> Table {
             pool.name.clone(),
             pool.id.to_string(),
             thousands(pool.nodes.into()),
-            word(pool.strategy),
+            typed(pool.strategy),
             or_dash(pool.grace),
             by_priority(&pool.ttl_max),
             by_priority(&pool.lifetime_max),
@@ -165,7 +165,7 @@ fn one_pool(session: &Session, pool: &Pool) -> String {
         .add("pool", &pool.name)
         .add("number", pool.id)
         .add("nodes", thousands(pool.nodes.into()))
-        .add("strategy", word(pool.strategy))
+        .add("strategy", typed(pool.strategy))
         .add("grace", or_dash(pool.grace))
         .add("TTL up to", by_priority(&pool.ttl_max))
         .add("lifetime up to", by_priority(&pool.lifetime_max))

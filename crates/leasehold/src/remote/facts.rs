@@ -38,6 +38,11 @@ pub(super) fn word(value: impl serde::Serialize) -> String {
     }
 }
 
+/// The same as it is typed.
+pub(super) fn typed(value: impl serde::Serialize) -> String {
+    word(value).replace('_', "-")
+}
+
 /// What is there, or a dash.
 pub(super) fn or_dash(value: Option<impl Display>) -> String {
     value.map_or_else(|| "-".into(), |value| value.to_string())

@@ -5,6 +5,7 @@ use super::facts::{Facts, or_dash, word};
 use super::session::Session;
 use super::story;
 use super::told::Failed;
+use super::units::Classes;
 use super::watch::watch;
 use crate::cli::lease::{LeaseCommand, LeaseListArgs};
 use crate::humane;
@@ -19,9 +20,9 @@ pub(super) async fn run(session: &Session, command: LeaseCommand) -> Result<u8, 
     match command {
         LeaseCommand::Run(args) => return super::run::run(session, args).await,
         LeaseCommand::Request(args) => {
-            let request = asks::request(client, &args.asks, &args.holder, args.ttl).await?;
+            let (request, classes) = asks::request(client, &args.asks, &args.holder, args.ttl).await?;
             let call = client.request_lease(&request);
-            session.change(call, &args.change, |granted| grant(session, granted)).await?;
+            session.change(call, &args.change, |granted| grant(session, granted, &classes)).await?;
         }
         LeaseCommand::Renew(args) => {
             let call = client.renew_lease(&args.lease, &Renew { ttl: args.ttl, activity: None });
@@ -58,7 +59,9 @@ pub(super) async fn run(session: &Session, command: LeaseCommand) -> Result<u8, 
         }
         LeaseCommand::List(args) => list(session, &args).await?,
         LeaseCommand::Show(args) => {
-            session.show(client.show_lease(&args.lease), |lease| one(session, lease)).await?;
+            let call = client.show_lease(&args.lease);
+            let classes = if session.json { Classes::none() } else { Classes::load(client).await? };
+            session.show(call, |lease| one(session, lease, &classes)).await?;
         }
         LeaseCommand::History(args) => story::tell_all(session, client.lease_history(&args.lease)).await?,
     }
@@ -82,12 +85,12 @@ pub(super) fn devices(devices: &[u32]) -> String {
     devices.iter().map(u32::to_string).collect::<Vec<_>>().join(",")
 }
 
-fn grant(session: &Session, granted: &Granted) -> String {
+fn grant(session: &Session, granted: &Granted, classes: &Classes) -> String {
     let headings =
         [("lease", Align::Left), ("class", Align::Left), ("quantity", Align::Right), ("devices", Align::Left), ("id", Align::Left)];
     let mut table = Table::new(&headings).yielding(&["id", "class"]);
     for lease in &granted.leases {
-        let quantity = lease.quantity.clone();
+        let quantity = classes.with_unit(&lease.class, &lease.quantity);
         table.row([short(&lease.id), lease.class.clone(), quantity, devices(&lease.devices), lease.id.clone()]);
     }
     let facts = Facts::new()
@@ -123,11 +126,12 @@ async fn list(session: &Session, args: &LeaseListArgs) -> Result<(), Failed> {
         .maybe("class", args.class.as_ref())
         .maybe("state", args.state.map(|state| word(LeaseState::from(state))))
         .maybe("priority", args.priority.map(|priority| word(leasehold_api::Priority::from(priority))));
+    let classes = if session.json { Classes::none() } else { Classes::load(&session.client).await? };
     if args.watch.watch {
         let call = call.query("limit", leasehold_api::limits::PAGE_MAX);
-        return watch(session, async || Ok(leases(&call.clone().all().await?))).await;
+        return watch(session, async || Ok(leases(&call.clone().all().await?, &classes))).await;
     }
-    session.list(call, leases).await
+    session.list(call, |items| leases(items, &classes)).await
 }
 
 fn style(state: LeaseState) -> Style {
@@ -140,7 +144,7 @@ fn style(state: LeaseState) -> Style {
     }
 }
 
-fn leases(leases: &[Lease]) -> Table {
+fn leases(leases: &[Lease], classes: &Classes) -> Table {
     let headings = [
         ("lease", Align::Left),
         ("state", Align::Left),
@@ -166,7 +170,7 @@ fn leases(leases: &[Lease]) -> Table {
             plain(lease.project.clone()),
             plain(or_dash(lease.user.as_ref())),
             plain(lease.class.clone()),
-            plain(lease.quantity.clone()),
+            plain(classes.with_unit(&lease.class, &lease.quantity)),
             plain(lease.node.clone()),
             plain(devices(&lease.devices)),
             plain(word(lease.priority)),
@@ -176,7 +180,7 @@ fn leases(leases: &[Lease]) -> Table {
     table
 }
 
-fn one(session: &Session, lease: &Lease) -> String {
+fn one(session: &Session, lease: &Lease, classes: &Classes) -> String {
     let gang = (lease.gang_id != lease.id).then(|| short(&lease.gang_id));
     Facts::new()
         .add("lease", short(&lease.id))
@@ -188,7 +192,7 @@ fn one(session: &Session, lease: &Lease) -> String {
         .maybe("user", lease.user.as_ref())
         .maybe("accounting tag", lease.accounting_tag.as_ref())
         .add("class", &lease.class)
-        .add("quantity", format!("{} ({} quanta)", lease.quantity, lease.quanta))
+        .add("quantity", classes.with_unit(&lease.class, &lease.quantity))
         .add("node", &lease.node)
         .add("pool", &lease.pool)
         .add("devices", devices(&lease.devices))

@@ -22,6 +22,7 @@ mod units;
 mod watch;
 
 pub(crate) use audit::run as audit;
+pub(crate) use told::plain;
 
 use crate::cli::remote::{AdminCommand, DaemonArgs, RemoteCommand};
 use crate::problem::{EXIT_OK, Problem};

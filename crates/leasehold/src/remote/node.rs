@@ -162,7 +162,7 @@ fn nodes(nodes: &[Node], classes: &Classes) -> Table {
             // The node's own columns once, then one row for each class.
             let mut row = std::mem::replace(&mut first, vec![(String::new(), Style::Plain); 3]);
             row.push((capacity.class.clone(), Style::Plain));
-            row.push((classes.display(&capacity.class, capacity.quanta), Style::Plain));
+            row.push((classes.with_unit(&capacity.class, &capacity.quantity), Style::Plain));
             row.extend(WHERE.iter().map(|(name, quanta)| {
                 let quanta = quanta(capacity);
                 let style = match (*name, quanta) {
@@ -205,7 +205,7 @@ fn one(session: &Session, node: &Node, classes: &Classes) -> String {
     headings.extend(WHERE.iter().map(|(name, _)| (*name, Align::Right)));
     let mut table = Table::new(&headings);
     for capacity in &node.capacity {
-        let mut row = vec![capacity.class.clone(), classes.display(&capacity.class, capacity.quanta)];
+        let mut row = vec![capacity.class.clone(), classes.with_unit(&capacity.class, &capacity.quantity)];
         row.extend(WHERE.iter().map(|(_, quanta)| classes.display(&capacity.class, quanta(capacity))));
         table.row(row);
     }

@@ -186,7 +186,7 @@ fn one(session: &Session, quota: &Quota, classes: &Classes) -> String {
         .add("tenant", &quota.tenant)
         .maybe("project", quota.project.as_ref())
         .maybe("class", quota.class.as_ref())
-        .add("where", place(quota))
+        .maybe("where", Some(place(quota)).filter(|place| place != "-"))
         .add("used", format!("{} {unit}", amount(quota, quota.used, classes)))
         .add("limit", format!("{} {unit}, {how}", amount(quota, base, classes)))
         .maybe("burst to", burst.map(|most| format!("{} {unit}", amount(quota, most, classes))));

@@ -21,8 +21,7 @@ const KILL_MARGIN: Duration = Duration::from_millis(500);
 
 pub(super) async fn run(session: &Session, args: RunArgs) -> Result<u8, Failed> {
     let client = &session.client;
-    let request = asks::request(client, &args.asks, &args.holder, args.ttl).await?;
-    let classes = Classes::load(client).await?;
+    let (request, classes) = asks::request(client, &args.asks, &args.holder, args.ttl).await?;
     let lease = Lease::request(client, &request, Keep::default()).await?;
     let names: Vec<String> = lease.ids().map(short).collect();
     term::say(&format!("leasehold: holding {} on {}\n", names.join(", "), lease.granted().node));

@@ -39,7 +39,7 @@ pub(super) async fn explain(client: &Client, error: Error) -> Problem {
 }
 
 /// The error as a problem, without asking anybody.
-pub(super) fn plain(error: &Error) -> Problem {
+pub(crate) fn plain(error: &Error) -> Problem {
     let Some(problem) = error.problem() else {
         let text = error.to_string();
         let (what, advice) = text.split_once("; ").unwrap_or((&text, ""));

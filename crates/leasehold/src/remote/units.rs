@@ -13,6 +13,11 @@ impl Classes {
         Ok(Self(client.list_classes().query("limit", leasehold_api::limits::PAGE_MAX).all().await?))
     }
 
+    /// For answers that nobody reads as a table.
+    pub(super) fn none() -> Self {
+        Self(Vec::new())
+    }
+
     /// By name or number.
     pub(super) fn named(&self, name: &str) -> Option<&Class> {
         self.0.iter().find(|class| class.name == name).or_else(|| {
@@ -27,6 +32,11 @@ impl Classes {
             Some(spec) => quantity::display(Quanta(quanta), &spec),
             None => quanta.to_string(),
         }
+    }
+
+    /// `16 GiB`: an amount that is in the class's unit already.
+    pub(super) fn with_unit(&self, class: &str, amount: &str) -> String {
+        self.named(class).map_or_else(|| amount.to_owned(), |class| format!("{amount} {}", class.unit))
     }
 }
 

@@ -72,24 +72,40 @@ impl Config {
             found.add("data", "is empty", "name a folder");
         } else if data.exists() {
             if !data.is_dir() {
-                found.add("data", format!("{} is not a folder", data.display()), "name a folder, or one that can be made");
+                found.add(
+                    "data",
+                    format!("{} is not a folder", data.display()),
+                    "name a folder, or one that can be made",
+                );
             }
         } else if !parent(data).is_dir() {
             let missing = parent(data).display();
-            found.add("data", format!("{} cannot be made in {missing}, which is not there", data.display()), "make it first, or name another folder");
+            found.add(
+                "data",
+                format!("{} cannot be made in {missing}, which is not there", data.display()),
+                "make it first, or name another folder",
+            );
         }
         if let Some(origin) = &self.origin
             && (Name::new(origin).is_err() || !origin.chars().all(is_origin_character))
         {
-            found.add("origin", format!("`{origin}` cannot sign"), "choose 1 to 128 visible bytes without spaces and plus signs, such as example.org/cluster-1");
+            found.add(
+                "origin",
+                format!("`{origin}` cannot sign"),
+                "choose 1 to 128 visible bytes without spaces and plus signs, such as example.org/cluster-1",
+            );
         }
     }
 
     fn check_tls(&self, found: &mut Found) {
         match (&self.tls.cert, &self.tls.key) {
             (None, None) => {}
-            (Some(_), None) => found.add("tls.key", "is missing beside `tls.cert`", "give both, or neither for plain HTTP"),
-            (None, Some(_)) => found.add("tls.cert", "is missing beside `tls.key`", "give both, or neither for plain HTTP"),
+            (Some(_), None) => {
+                found.add("tls.key", "is missing beside `tls.cert`", "give both, or neither for plain HTTP")
+            }
+            (None, Some(_)) => {
+                found.add("tls.cert", "is missing beside `tls.key`", "give both, or neither for plain HTTP")
+            }
             (Some(cert), Some(key)) => {
                 if let Err(error) = crate::tls::Tls::load(cert, key) {
                     let (what, advice) = error.what_and_advice();
@@ -126,7 +142,11 @@ impl Config {
         let journal = &self.journal;
         found.size_within("journal.segment_bytes", journal.segment_bytes, SEGMENT_BYTES);
         found.not_zero("journal.snapshot_every", journal.snapshot_every);
-        found.span_within("journal.checkpoint_every", journal.checkpoint_every, (Span::from_millis(1), Span::from_secs(60)));
+        found.span_within(
+            "journal.checkpoint_every",
+            journal.checkpoint_every,
+            (Span::from_millis(1), Span::from_secs(60)),
+        );
         if !(1..=BATCH_RECORDS_MAX).contains(&journal.batch_records_max) {
             let what = format!("{} is not between 1 and {BATCH_RECORDS_MAX}", journal.batch_records_max);
             found.add("journal.batch_records_max", what, "the default is 1000");
@@ -168,7 +188,11 @@ impl Found {
     }
     fn span_within(&mut self, key: &'static str, value: Span, (least, most): (Span, Span)) {
         if !(least..=most).contains(&value) {
-            self.add(key, format!("{value} is too {}", if value < least { "short" } else { "long" }), format!("give {least} to {most}"));
+            self.add(
+                key,
+                format!("{value} is too {}", if value < least { "short" } else { "long" }),
+                format!("give {least} to {most}"),
+            );
         }
     }
     fn size_within(&mut self, key: &'static str, value: u64, (least, most): (u64, u64)) {

@@ -11,7 +11,9 @@ fn check_error(text: &str, expected: &Expect) {
 
 /// The example with its settings in force: a `#` without a space before a key stands for nothing but itself.
 fn uncommented() -> String {
-    let is_key = |line: &str| line.trim_start().strip_prefix('#').is_some_and(|rest| rest.starts_with(|c: char| c.is_ascii_lowercase()));
+    let is_key = |line: &str| {
+        line.trim_start().strip_prefix('#').is_some_and(|rest| rest.starts_with(|c: char| c.is_ascii_lowercase()))
+    };
     EXAMPLE.lines().map(|line| if is_key(line) { line.replacen('#', "", 1) } else { line.to_owned() } + "\n").collect()
 }
 
@@ -23,10 +25,13 @@ fn the_example_changes_nothing_and_neither_do_its_defaults() {
 
 /// The keys that the structs take: what each section says it expects.
 fn keys_of_the_structs() -> Vec<String> {
-    let expected = |text: &str| match serde_saphyr::from_str::<Config>(text).expect_err("`?` is no key").without_snippet() {
-        serde_saphyr::Error::SerdeUnknownField { expected, .. } => expected.iter().map(|key| (*key).to_owned()).collect(),
-        _ => Vec::new(),
-    };
+    let expected =
+        |text: &str| match serde_saphyr::from_str::<Config>(text).expect_err("`?` is no key").without_snippet() {
+            serde_saphyr::Error::SerdeUnknownField { expected, .. } => {
+                expected.iter().map(|key| (*key).to_owned()).collect()
+            }
+            _ => Vec::new(),
+        };
     let mut keys = Vec::new();
     for top in expected("'?': 1") {
         let within: Vec<String> = expected(&format!("{top}:\n  '?': 1"));
@@ -62,7 +67,8 @@ fn every_key_is_listed_and_stands_in_the_example_and_on_the_reference_page() {
 
 #[test]
 fn values_are_written_as_people_write_them() {
-    let config = read("
+    let config = read(
+        "
 data: ./books
 listen: '[::]:9000'
 limits:
@@ -75,11 +81,17 @@ tls:
 log: { level: debug, format: json, requests: all }
 metrics:
   open: true
-");
+",
+    );
     let expected = Config {
         data: "./books".into(),
         listen: "[::]:9000".into(),
-        limits: Limits { header_timeout: Span::from_millis(1500), body_bytes: 1 << 20, batch_body_bytes: 65536, ..Limits::default() },
+        limits: Limits {
+            header_timeout: Span::from_millis(1500),
+            body_bytes: 1 << 20,
+            batch_body_bytes: 65536,
+            ..Limits::default()
+        },
         engine: Engine { ttl_max: Some(Span::from_secs(2 * 86_400)), ..Engine::default() },
         log: Log { level: Level::Debug, format: Format::Json, requests: Requests::All },
         metrics: Metrics { open: true },
@@ -93,28 +105,80 @@ metrics:
 
 #[test]
 fn a_wrong_file_says_where_and_what_was_meant() {
-    check_error("data: /x\n\nlisen: 1", &expect!["leasehold.yaml: unknown key `lisen` at line 3; did you mean `listen`?"]);
-    check_error("limits:\n  conections: 5", &expect!["leasehold.yaml: unknown key `conections` at line 2; did you mean `connections`?"]);
-    check_error("body_bytes: 5", &expect!["leasehold.yaml: unknown key `body_bytes` at line 1; it belongs under `limits`"]);
-    check_error("tls:\n  frobnicate: 5", &expect!["leasehold.yaml: unknown key `frobnicate` at line 2; the keys here are cert, key"]);
+    check_error(
+        "data: /x\n\nlisen: 1",
+        &expect!["leasehold.yaml: unknown key `lisen` at line 3; did you mean `listen`?"],
+    );
+    check_error(
+        "limits:\n  conections: 5",
+        &expect!["leasehold.yaml: unknown key `conections` at line 2; did you mean `connections`?"],
+    );
+    check_error(
+        "body_bytes: 5",
+        &expect!["leasehold.yaml: unknown key `body_bytes` at line 1; it belongs under `limits`"],
+    );
+    check_error(
+        "tls:\n  frobnicate: 5",
+        &expect!["leasehold.yaml: unknown key `frobnicate` at line 2; the keys here are cert, key"],
+    );
     check_error("log:\n  format: jsn", &expect!["leasehold.yaml: unknown value `jsn` at line 2; did you mean `json`?"]);
-    check_error("limits:\n  idle_timeout: 75", &expect!["leasehold.yaml: `75` is not a length of time at line 2; write it like 90s, 10m, 1h30m, 2d or 250ms"]);
-    check_error("limits:\n  body_bytes: 1kb", &expect!["leasehold.yaml: `1kb` is not a size at line 2; write it like 4096, 256KiB, 64MiB or 1GiB"]);
-    check_error("listen: a\nlisten: b", &expect!["leasehold.yaml: the key `listen` stands twice at line 2; keep one of the two"]);
-    check_error("limits:\n  connections: many", &expect!["leasehold.yaml: the value is not a whole number that fits at line 2; `leasehold config example` shows every key"]);
-    check_error("limits:\n  connections: -1", &expect!["leasehold.yaml: the value is not a whole number that fits at line 2; `leasehold config example` shows every key"]);
-    check_error("metrics:\n  open: yes", &expect!["leasehold.yaml: the value is not true or false at line 2; `leasehold config example` shows every key"]);
-    check_error("limits: 5", &expect!["leasehold.yaml: expected mapping start at line 1; `leasehold config example` shows every key"]);
-    check_error("- data", &expect!["leasehold.yaml: expected mapping start at line 1; `leasehold config example` shows every key"]);
-    check_error("data: [", &expect!["leasehold.yaml: expected string scalar at line 1; `leasehold config example` shows every key"]);
-    check_error("a: b: c", &expect!["leasehold.yaml: unknown key `a` at line 1; the keys here are data, listen, origin, tls, limits, rate, journal, engine, clock, metrics, log"]);
+    check_error(
+        "limits:\n  idle_timeout: 75",
+        &expect!["leasehold.yaml: `75` is not a length of time at line 2; write it like 90s, 10m, 1h30m, 2d or 250ms"],
+    );
+    check_error(
+        "limits:\n  body_bytes: 1kb",
+        &expect!["leasehold.yaml: `1kb` is not a size at line 2; write it like 4096, 256KiB, 64MiB or 1GiB"],
+    );
+    check_error(
+        "listen: a\nlisten: b",
+        &expect!["leasehold.yaml: the key `listen` stands twice at line 2; keep one of the two"],
+    );
+    check_error(
+        "limits:\n  connections: many",
+        &expect![
+            "leasehold.yaml: the value is not a whole number that fits at line 2; `leasehold config example` shows every key"
+        ],
+    );
+    check_error(
+        "limits:\n  connections: -1",
+        &expect![
+            "leasehold.yaml: the value is not a whole number that fits at line 2; `leasehold config example` shows every key"
+        ],
+    );
+    check_error(
+        "metrics:\n  open: yes",
+        &expect![
+            "leasehold.yaml: the value is not true or false at line 2; `leasehold config example` shows every key"
+        ],
+    );
+    check_error(
+        "limits: 5",
+        &expect!["leasehold.yaml: expected mapping start at line 1; `leasehold config example` shows every key"],
+    );
+    check_error(
+        "- data",
+        &expect!["leasehold.yaml: expected mapping start at line 1; `leasehold config example` shows every key"],
+    );
+    check_error(
+        "data: [",
+        &expect!["leasehold.yaml: expected string scalar at line 1; `leasehold config example` shows every key"],
+    );
+    check_error(
+        "a: b: c",
+        &expect![
+            "leasehold.yaml: unknown key `a` at line 1; the keys here are data, listen, origin, tls, limits, rate, journal, engine, clock, metrics, log"
+        ],
+    );
     let missing = Config::load(Path::new("/nowhere/leasehold.yaml")).expect_err("there is no such file");
-    expect!["/nowhere/leasehold.yaml: No such file or directory (os error 2); check the path and its rights"].assert_eq(&missing.to_string());
+    expect!["/nowhere/leasehold.yaml: No such file or directory (os error 2); check the path and its rights"]
+        .assert_eq(&missing.to_string());
 }
 
 #[test]
 fn everything_that_makes_no_sense_is_said_at_once() {
-    let config = read("
+    let config = read(
+        "
 data: /nowhere/at/all
 listen: localhost
 origin: a b
@@ -128,7 +192,9 @@ limits:
 rate: { burst: 5 }
 journal: { segment_bytes: 2GiB, batch_records_max: 70000, snapshot_every: 0 }
 engine: { ttl_max: 400d, grace_default: 8d }
-").expect("it can be read");
+",
+    )
+    .expect("it can be read");
     expect![[r#"
         `listen`: `localhost` is not an address with a port; write it like 127.0.0.1:8420, 0.0.0.0:8420 or [::]:8420
         `data`: /nowhere/at/all cannot be made in /nowhere/at, which is not there; make it first, or name another folder

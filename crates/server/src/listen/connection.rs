@@ -67,13 +67,18 @@ where
     .await;
 }
 
-async fn answer<S>(request: Request<Incoming>, mut app: Peered<S>, conn: Arc<Conn>) -> Result<Response<Leaving>, Infallible>
+async fn answer<S>(
+    request: Request<Incoming>,
+    mut app: Peered<S>,
+    conn: Arc<Conn>,
+) -> Result<Response<Leaving>, Infallible>
 where
     S: tower::Service<Request<Body>, Response = Response<Body>, Error = Infallible>,
 {
     conn.set(if request.body().is_end_stream() { Phase::Answer } else { Phase::Body });
     let arriving = Arc::clone(&conn);
-    let mut request = request.map(|body| if body.is_end_stream() { Body::empty() } else { Body::new(Arriving { body, conn: arriving }) });
+    let mut request = request
+        .map(|body| if body.is_end_stream() { Body::empty() } else { Body::new(Arriving { body, conn: arriving }) });
     request.extensions_mut().insert(app.peer);
     let mut answer = pin!(app.app.call(request));
     let answered = poll_fn(|cx| match conn.overdue() {
@@ -161,7 +166,11 @@ impl<T> Watched<T> {
         Self { stream, conn }
     }
     fn note<R>(&self, written: Poll<io::Result<R>>) -> Poll<io::Result<R>> {
-        if written.is_ready() { self.conn.sent() } else { self.conn.stalled() }
+        if written.is_ready() {
+            self.conn.sent()
+        } else {
+            self.conn.stalled()
+        }
         written
     }
 }
@@ -182,7 +191,11 @@ impl<T: AsyncWrite + Unpin> AsyncWrite for Watched<T> {
         let written = Pin::new(&mut self.stream).poll_write(cx, bytes);
         self.note(written)
     }
-    fn poll_write_vectored(mut self: Pin<&mut Self>, cx: &mut Context<'_>, bytes: &[io::IoSlice<'_>]) -> Poll<io::Result<usize>> {
+    fn poll_write_vectored(
+        mut self: Pin<&mut Self>,
+        cx: &mut Context<'_>,
+        bytes: &[io::IoSlice<'_>],
+    ) -> Poll<io::Result<usize>> {
         let written = Pin::new(&mut self.stream).poll_write_vectored(cx, bytes);
         self.note(written)
     }

@@ -57,10 +57,14 @@ fn start_with(limits: Limits, tls: Option<Tls>, grace: Duration) -> Server {
             "at last"
         }
     };
-    let endless = || async { Body::from_stream(stream::repeat_with(|| Ok::<_, Infallible>(Bytes::from_static(&[b'x'; 65536])))) };
+    let endless =
+        || async { Body::from_stream(stream::repeat_with(|| Ok::<_, Infallible>(Bytes::from_static(&[b'x'; 65536])))) };
     let app = Router::new()
         .route("/", get(|| async { "ok" }))
-        .route("/peer", get(|Extension(peer): Extension<Peer>| async move { format!("{} {}", peer.address.ip(), peer.tls) }))
+        .route(
+            "/peer",
+            get(|Extension(peer): Extension<Peer>| async move { format!("{} {}", peer.address.ip(), peer.tls) }),
+        )
         .route("/echo", post(|body: Bytes| async move { body }))
         .route("/slow", get(slow))
         .route("/endless", get(endless));
@@ -106,7 +110,10 @@ async fn until_closed(stream: &mut (impl tokio::io::AsyncRead + Unpin)) -> Strin
 async fn answer(stream: &mut (impl tokio::io::AsyncRead + Unpin), end: &str) -> String {
     let mut bytes = Vec::new();
     while !bytes.ends_with(end.as_bytes()) {
-        let read = tokio::time::timeout(SOON, stream.read_buf(&mut bytes)).await.expect("an answer in time").expect("an answer");
+        let read = tokio::time::timeout(SOON, stream.read_buf(&mut bytes))
+            .await
+            .expect("an answer in time")
+            .expect("an answer");
         assert_ne!(read, 0, "closed after {:?}", String::from_utf8_lossy(&bytes));
     }
     String::from_utf8(bytes).expect("text")
@@ -128,7 +135,9 @@ async fn requests_follow_each_other_on_one_connection_and_the_peer_is_known() {
     assert_eq!(both.matches("HTTP/1.1 200 OK").count(), 2, "{both}");
     assert_eq!((server.count(|c| &c.open), server.count(|c| &c.accepted)), (1, 1));
     let body = "x".repeat(100_000);
-    let echoed = server.exchange(&format!("POST /echo HTTP/1.1\r\nconnection: close\r\ncontent-length: {}\r\n\r\n{body}", body.len())).await;
+    let echoed = server
+        .exchange(&format!("POST /echo HTTP/1.1\r\nconnection: close\r\ncontent-length: {}\r\n\r\n{body}", body.len()))
+        .await;
     assert!(echoed.ends_with(&body));
 }
 
@@ -186,7 +195,10 @@ async fn a_body_that_does_not_arrive_is_answered_408() {
     for part in ["content-length: 10\r\n\r\nabc", "transfer-encoding: chunked\r\n\r\n5\r\nab"] {
         let answer = server.exchange(&format!("POST /echo HTTP/1.1\r\n{part}")).await;
         assert!(answer.starts_with("HTTP/1.1 408 "), "{answer}");
-        assert!(answer.contains("application/problem+json") && answer.contains(r#""code":"request_timeout""#), "{answer}");
+        assert!(
+            answer.contains("application/problem+json") && answer.contains(r#""code":"request_timeout""#),
+            "{answer}"
+        );
     }
 }
 
@@ -241,9 +253,8 @@ async fn connections_beyond_the_limit_are_told_so_and_there_is_room_again_afterw
         assert!(turned_away.starts_with("HTTP/1.1 503 ") && turned_away.contains(r#""code":"busy""#), "{turned_away}");
         assert_eq!((server.count(|c| &c.turned_away), server.count(|c| &c.open)), (1, 2));
         drop(held.pop());
-        let served = async {
-            while !server.exchange("GET / HTTP/1.1\r\nconnection: close\r\n\r\n").await.ends_with("ok") {}
-        };
+        let served =
+            async { while !server.exchange("GET / HTTP/1.1\r\nconnection: close\r\n\r\n").await.ends_with("ok") {} };
         tokio::time::timeout(SOON, served).await.expect("there is room");
     }
 }
@@ -298,11 +309,15 @@ fn certificate(folder: &std::path::Path) -> rustls::pki_types::CertificateDer<'s
     made.cert.into()
 }
 
-async fn shake(server: &Server, trusted: &rustls::pki_types::CertificateDer<'static>) -> io::Result<tokio_rustls::client::TlsStream<TcpStream>> {
+async fn shake(
+    server: &Server,
+    trusted: &rustls::pki_types::CertificateDer<'static>,
+) -> io::Result<tokio_rustls::client::TlsStream<TcpStream>> {
     let mut roots = rustls::RootCertStore::empty();
     roots.add(trusted.clone()).expect("a certificate");
     let provider = Arc::new(rustls::crypto::ring::default_provider());
-    let config = rustls::ClientConfig::builder_with_provider(provider).with_safe_default_protocol_versions().expect("versions");
+    let config =
+        rustls::ClientConfig::builder_with_provider(provider).with_safe_default_protocol_versions().expect("versions");
     let config = config.with_root_certificates(roots).with_no_client_auth();
     let connector = tokio_rustls::TlsConnector::from(Arc::new(config));
     connector.connect("localhost".try_into().expect("a name"), server.connect().await).await

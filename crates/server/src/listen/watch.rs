@@ -151,7 +151,9 @@ impl Turned {
     pub(super) fn answer(self) -> String {
         let detail = match self {
             Self::All => "as many connections are open as there may be (limits.connections); try again",
-            Self::OfAddress => "this address has as many connections open as it may (limits.connections_per_address); use fewer, or try again",
+            Self::OfAddress => {
+                "this address has as many connections open as it may (limits.connections_per_address); use fewer, or try again"
+            }
         };
         let problem = serde_json::to_string(&BUSY.problem(detail)).expect("a problem is plain JSON");
         format!(
@@ -195,10 +197,12 @@ pub(super) struct Registry {
 
 impl Registry {
     pub(super) fn new(limits: &Limits, counters: Arc<Counters>) -> Arc<Self> {
-        let timeouts = [limits.header_timeout, limits.body_timeout, limits.request_timeout, limits.idle_timeout].map(duration);
+        let timeouts =
+            [limits.header_timeout, limits.body_timeout, limits.request_timeout, limits.idle_timeout].map(duration);
         let shortest = timeouts.iter().min().expect("there are four");
         let tick_length = (*shortest / 8).clamp(Duration::from_millis(5), Duration::from_millis(250));
-        let ticks = timeouts.map(|t| u64::try_from(t.as_nanos().div_ceil(tick_length.as_nanos())).unwrap_or(u64::MAX >> 16) + 1);
+        let ticks = timeouts
+            .map(|t| u64::try_from(t.as_nanos().div_ceil(tick_length.as_nanos())).unwrap_or(u64::MAX >> 16) + 1);
         let [head, body, answer, idle] = ticks;
         Arc::new(Self {
             counters,

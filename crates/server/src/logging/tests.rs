@@ -76,11 +76,14 @@ fn a_refused_request_is_one_line_with_its_ids_and_without_its_secrets() {
         seen.log_as(RequestLog::All, "GET", "about", 200, None);
         seen.log_as(RequestLog::None, "GET", "about", 500, None);
     };
-    check_json(&logged(&JSON, None, log), &expect![[r#"
+    check_json(
+        &logged(&JSON, None, log),
+        &expect![[r#"
         {"token":"token-12","level":"INFO","message":"request","request_id":"build-17/step.4","method":"POST","endpoint":"request_lease","status":409,"code":"quota_exceeded","took_us":"some","trace_id":"4bf92f3577b34da6a3ce929d0e0e4736","peer":"192.0.2.7:4711"}
         {"token":"token-12","level":"ERROR","message":"request","request_id":"build-17/step.4","method":"POST","endpoint":"request_lease","status":500,"code":"internal","took_us":"some","trace_id":"4bf92f3577b34da6a3ce929d0e0e4736","peer":"192.0.2.7:4711"}
         {"token":"token-12","level":"INFO","message":"request","request_id":"build-17/step.4","method":"GET","endpoint":"about","status":200,"took_us":"some","trace_id":"4bf92f3577b34da6a3ce929d0e0e4736","peer":"192.0.2.7:4711"}
-    "#]]);
+    "#]],
+    );
     // However much is asked for.
     let all = logged(&Log { format: Format::Text, ..JSON }, Some("trace"), log);
     assert!(request.headers().contains_key(AUTHORIZATION) && all.contains("build-17/step.4"), "{all}");

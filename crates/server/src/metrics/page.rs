@@ -16,7 +16,6 @@ enum Value {
     Fraction(f64),
     /// Sum, and for each bound how many.
     Spread(f64, Vec<(f64, u64)>),
-    Fact,
 }
 
 /// All samples of one name.
@@ -45,10 +44,6 @@ impl Page {
     }
     pub(super) fn histogram(&mut self, name: &'static str, help: &'static str) -> &mut Family {
         self.family(name, help, MetricType::Histogram)
-    }
-    /// The text adds `_info` to its name.
-    pub(super) fn info<const N: usize>(&mut self, name: &'static str, help: &'static str, facts: [(&'static str, String); N]) {
-        self.family(name, help, MetricType::Info).samples.push((facts.into(), Value::Fact));
     }
 
     pub(super) fn text(self) -> String {
@@ -101,9 +96,7 @@ impl Family {
     fn encode(&self, encoder: &mut DescriptorEncoder<'_>) -> fmt::Result {
         let mut family = encoder.encode_descriptor(self.name, self.help, None, self.kind)?;
         for (labels, value) in &self.samples {
-            if let Value::Fact = value {
-                family.encode_info(labels)?;
-            } else if labels.is_empty() {
+            if labels.is_empty() {
                 value.encode(self.kind, &mut family)?;
             } else {
                 value.encode(self.kind, &mut family.encode_family(labels)?)?;
@@ -116,14 +109,15 @@ impl Family {
 impl Value {
     fn encode(&self, kind: MetricType, encoder: &mut MetricEncoder<'_>) -> fmt::Result {
         match self {
-            Self::Whole(value) if matches!(kind, MetricType::Counter) => encoder.encode_counter::<NoLabelSet, u64, f64>(value, None),
+            Self::Whole(value) if matches!(kind, MetricType::Counter) => {
+                encoder.encode_counter::<NoLabelSet, u64, f64>(value, None)
+            }
             Self::Whole(value) => encoder.encode_gauge(value),
             Self::Fraction(value) => encoder.encode_gauge(value),
             Self::Spread(sum, buckets) => {
                 let count = buckets.iter().map(|(_, count)| count).sum();
                 encoder.encode_histogram::<NoLabelSet>(*sum, count, buckets, None)
             }
-            Self::Fact => Ok(()),
         }
     }
 }

@@ -18,11 +18,14 @@ pub(super) fn journal(page: &mut Page, sources: &Sources<'_>) {
     let (signed, size) = (journal.checkpointed().size(), journal.head().size);
     page.gauge("journal_records", "Durable records: the size of the chain.").set(size);
     page.gauge("journal_epoch", "How often the journal was opened for writing.").set(journal.epoch());
-    page.gauge("journal_room_bytes", "Bytes that can be appended for certain; more are allocated ahead.").set(journal.room());
+    page.gauge("journal_room_bytes", "Bytes that can be appended for certain; more are allocated ahead.")
+        .set(journal.room());
     page.gauge("checkpoint_records", "Records that the newest signed checkpoint covers.").set(signed);
-    page.gauge("checkpoint_lag_records", "Durable records that no checkpoint covers yet.").set(size.saturating_sub(signed));
+    page.gauge("checkpoint_lag_records", "Durable records that no checkpoint covers yet.")
+        .set(size.saturating_sub(signed));
     if let Ok(disk) = rustix::fs::statvfs(sources.data) {
-        page.gauge("disk_free_bytes", "Free bytes of the disk with the data folder.").set(disk.f_bavail.saturating_mul(disk.f_frsize));
+        page.gauge("disk_free_bytes", "Free bytes of the disk with the data folder.")
+            .set(disk.f_bavail.saturating_mul(disk.f_frsize));
         page.gauge("disk_size_bytes", "All bytes of that disk.").set(disk.f_blocks.saturating_mul(disk.f_frsize));
     }
 }
@@ -32,15 +35,22 @@ pub(super) fn cell(page: &mut Page, cell: &Cell) {
     page.gauge("queue_length", "Operations that wait for the engine.").set(cell.queued() as u64);
     page.counter("commits", "Batches that were made durable.").of(&stats.batches);
     page.histogram("commit_batch_records", "Records in a batch.").sizes(&stats.batch_records);
-    page.histogram("commit_append_duration_seconds", "Sealing, writing and syncing a batch.").times([], &stats.append_ns);
-    page.histogram("commit_publish_duration_seconds", "Showing a durable batch to readers and answering.").times([], &stats.publish_ns);
+    page.histogram("commit_append_duration_seconds", "Sealing, writing and syncing a batch.")
+        .times([], &stats.append_ns);
+    page.histogram("commit_publish_duration_seconds", "Showing a durable batch to readers and answering.")
+        .times([], &stats.publish_ns);
     page.counter("checkpoints", "Checkpoints that were signed.").of(&stats.checkpoints);
     let covered = &stats.checkpoint_covered_at_ns;
-    page.gauge("checkpoint_covered_time_seconds", "When the newest checkpoint was last seen to cover every record, in seconds since 1970.")
-        .nanoseconds(covered.load(std::sync::atomic::Ordering::Relaxed));
+    page.gauge(
+        "checkpoint_covered_time_seconds",
+        "When the newest checkpoint was last seen to cover every record, in seconds since 1970.",
+    )
+    .nanoseconds(covered.load(std::sync::atomic::Ordering::Relaxed));
     page.counter("snapshots", "Snapshots that were taken.").of(&stats.snapshots);
-    page.counter("snapshot_failures", "Snapshots that could not be taken; the next one is tried later.").of(&stats.snapshot_failures);
-    page.counter("allocation_failures", "Times that the disk had no room for the next segment.").of(&stats.allocation_failures);
+    page.counter("snapshot_failures", "Snapshots that could not be taken; the next one is tried later.")
+        .of(&stats.snapshot_failures);
+    page.counter("allocation_failures", "Times that the disk had no room for the next segment.")
+        .of(&stats.allocation_failures);
     let published = cell.now().published();
     let records = page.counter("records", "Records made durable since the start, by kind.");
     published.kinds().filter(|(_, count)| *count > 0).for_each(|(kind, count)| records.with([("kind", kind)], count));
@@ -84,7 +94,13 @@ pub(super) fn nodes(page: &mut Page, now: &Now) {
         let seen = now.read(|state| {
             let (mut seen, seen_before) = (0, after);
             for node in state.nodes().skip_while(|node| Some(node.number) <= seen_before).take(AT_ONCE) {
-                let state = if node.lost { &mut lost } else if node.drained { &mut drained } else { &mut available };
+                let state = if node.lost {
+                    &mut lost
+                } else if node.drained {
+                    &mut drained
+                } else {
+                    &mut available
+                };
                 *state += 1;
                 without_agent += u64::from(node.agent.is_none());
                 for class in &node.classes {
@@ -131,7 +147,8 @@ fn show_capacity(page: &mut Page, now: &Now, capacity: BTreeMap<(ClassNo, PoolNo
         })
     };
     let mut units: BTreeMap<String, u64> = BTreeMap::new();
-    let family = page.gauge("capacity_quanta", "Capacity in quanta, by class, pool and where it is; the six states add up.");
+    let family =
+        page.gauge("capacity_quanta", "Capacity in quanta, by class, pool and where it is; the six states add up.");
     for ((class, pool), split) in shown {
         let Some((class, pool, per_unit)) = name_of(class, pool) else { continue };
         for (state, quanta) in [
@@ -159,7 +176,8 @@ struct Shown {
 }
 
 pub(super) fn quotas(page: &mut Page, now: &Now) {
-    let (all, mut within, mut at_limit, mut over_soft, mut bursting) = now.read(|state| (state.quotas().count(), 0u64, 0u64, 0u64, 0u64));
+    let (all, mut within, mut at_limit, mut over_soft, mut bursting) =
+        now.read(|state| (state.quotas().count(), 0u64, 0u64, 0u64, 0u64));
     let each = all * 2 <= SERIES_MAX;
     let shown: Vec<Shown> = now.read(|state| {
         for quota in state.quotas() {
@@ -173,8 +191,11 @@ pub(super) fn quotas(page: &mut Page, now: &Now) {
         }
         if each { state.quotas().map(|quota| show_quota(state, quota)).collect() } else { Vec::new() }
     });
-    let conditions = page.gauge("quotas", "Quotas, by how they stand: over_soft, at_limit (hard, nothing left), bursting, within.");
-    for (condition, count) in [("within", within), ("at_limit", at_limit), ("over_soft", over_soft), ("bursting", bursting)] {
+    let conditions =
+        page.gauge("quotas", "Quotas, by how they stand: over_soft, at_limit (hard, nothing left), bursting, within.");
+    for (condition, count) in
+        [("within", within), ("at_limit", at_limit), ("over_soft", over_soft), ("bursting", bursting)]
+    {
         conditions.with([("condition", condition)], count);
     }
     let left_out = if each { 0 } else { all as u64 };
@@ -187,7 +208,10 @@ pub(super) fn quotas(page: &mut Page, now: &Now) {
     let limit = page.gauge("quota_limit", "The limit of a quota; of a burst quota its base.");
     shown.iter().for_each(|quota| limit.with(labels(quota), quota.limit));
     let burst = page.gauge("quota_burst_limit", "How far a burst quota may be passed for a while.");
-    shown.iter().filter_map(|quota| Some((quota, quota.burst_limit?))).for_each(|(quota, limit)| burst.with(labels(quota), limit));
+    shown
+        .iter()
+        .filter_map(|quota| Some((quota, quota.burst_limit?)))
+        .for_each(|(quota, limit)| burst.with(labels(quota), limit));
 }
 
 fn show_quota(state: &State, quota: &Quota) -> Shown {
@@ -199,11 +223,14 @@ fn show_quota(state: &State, quota: &Quota) -> Shown {
         ("project", text(scope.project.and_then(|project| Some(state.project(project)?.name.to_string())))),
         ("class", text(scope.class.and_then(|class| Some(state.class(class)?.name.to_string())))),
         ("pool", text(scope.pool.and_then(|pool| Some(state.pool(pool)?.name.to_string())))),
-        ("node", match scope.node {
-            leasehold_model::NodeScope::All => String::new(),
-            leasehold_model::NodeScope::Each => "each".into(),
-            leasehold_model::NodeScope::One(node) => text(state.node(node).map(|node| node.name.to_string())),
-        }),
+        (
+            "node",
+            match scope.node {
+                leasehold_model::NodeScope::All => String::new(),
+                leasehold_model::NodeScope::Each => "each".into(),
+                leasehold_model::NodeScope::One(node) => text(state.node(node).map(|node| node.name.to_string())),
+            },
+        ),
         ("priority", text(scope.priority.map(|priority| priority.to_string()))),
         ("measure", quota.measure.to_string()),
         ("kind", quota.limit.word().to_owned()),

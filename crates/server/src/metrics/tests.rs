@@ -2,7 +2,9 @@ use super::*;
 use crate::config::Rate;
 use expect_test::expect;
 use leasehold_cell::{CellOptions, ManualClock, StartOptions};
-use leasehold_engine::command::{LoseNode, PutClass, PutNode, PutPool, PutProject, PutQuota, PutTenant, RequestLease, Revoke};
+use leasehold_engine::command::{
+    LoseNode, PutClass, PutNode, PutPool, PutProject, PutQuota, PutTenant, RequestLease, Revoke,
+};
 use leasehold_engine::{Command, Request};
 use leasehold_journal::{Journal, Keys, MemoryJournal};
 use leasehold_model::body::PerPriority;
@@ -73,7 +75,8 @@ impl Scene {
     /// Two nodes, one of them lost; a tenant with quotas of every kind; a grant that is revoked, denials, refusals.
     fn played() -> Self {
         let scene = Self::new();
-        let spec = ClassSpec { name: name("cpu"), kind: ResourceKind::Cpu, tier: None, quanta_per_unit: 1000, premium: false };
+        let spec =
+            ClassSpec { name: name("cpu"), kind: ResourceKind::Cpu, tier: None, quanta_per_unit: 1000, premium: false };
         scene.operate(Command::PutClass(PutClass { class: None, spec }));
         scene.operate(Command::PutPool(PutPool {
             pool: None,
@@ -103,7 +106,8 @@ impl Scene {
             scene.ask(quanta);
         }
         scene.ask(0);
-        let revoke = Revoke { leases: smallvec![LeaseNo(0)], reason: Reason::Operator, grace: Some(Span::from_secs(60)) };
+        let revoke =
+            Revoke { leases: smallvec![LeaseNo(0)], reason: Reason::Operator, grace: Some(Span::from_secs(60)) };
         scene.operate(Command::Revoke(revoke));
         scene
     }
@@ -139,7 +143,68 @@ fn the_page_says_how_things_stand() {
             "leasehold_event_streams",
         ],
     );
-    expect![[""]].assert_eq(&shown);
+    expect![[r#"
+        leasehold_event_streams 3
+        leasehold_commands_total{kind="request",result="sealed"} 3
+        leasehold_commands_total{kind="request",result="denied"} 2
+        leasehold_commands_total{kind="request",result="refused"} 1
+        leasehold_commands_total{kind="revoke",result="sealed"} 1
+        leasehold_commands_total{kind="put_tenant",result="sealed"} 1
+        leasehold_commands_total{kind="put_project",result="sealed"} 1
+        leasehold_commands_total{kind="put_pool",result="sealed"} 1
+        leasehold_commands_total{kind="put_class",result="sealed"} 1
+        leasehold_commands_total{kind="put_node",result="sealed"} 2
+        leasehold_commands_total{kind="lose_node",result="sealed"} 1
+        leasehold_commands_total{kind="put_quota",result="sealed"} 3
+        leasehold_refusals_total{code="zero_quantity"} 1
+        leasehold_journal_records 18
+        leasehold_queue_length 0
+        leasehold_records_total{kind="journal.genesis"} 1
+        leasehold_records_total{kind="journal.started"} 1
+        leasehold_records_total{kind="class.put"} 1
+        leasehold_records_total{kind="pool.put"} 1
+        leasehold_records_total{kind="tenant.put"} 1
+        leasehold_records_total{kind="project.put"} 1
+        leasehold_records_total{kind="quota.updated"} 3
+        leasehold_records_total{kind="node.put"} 2
+        leasehold_records_total{kind="node.lost"} 1
+        leasehold_records_total{kind="lease.granted"} 3
+        leasehold_records_total{kind="lease.denied"} 2
+        leasehold_records_total{kind="lease.revoked"} 1
+        leasehold_leases_granted_total 3
+        leasehold_leases_denied_total{cause="quota"} 2
+        leasehold_leases_denied_total{cause="burst"} 0
+        leasehold_leases_denied_total{cause="capacity"} 0
+        leasehold_leases{state="active"} 2
+        leasehold_leases{state="revoking"} 1
+        leasehold_leases{state="releasing"} 0
+        leasehold_leases{state="expired"} 0
+        leasehold_leases{state="tearing_down"} 0
+        leasehold_leases{state="fenced"} 0
+        leasehold_nodes{state="available"} 1
+        leasehold_nodes{state="drained"} 0
+        leasehold_nodes{state="lost"} 1
+        leasehold_nodes_without_agent 2
+        leasehold_capacity_quanta{class="cpu",pool="ma\"in",state="held"} 3000
+        leasehold_capacity_quanta{class="cpu",pool="ma\"in",state="tearing_down"} 0
+        leasehold_capacity_quanta{class="cpu",pool="ma\"in",state="reserved"} 0
+        leasehold_capacity_quanta{class="cpu",pool="ma\"in",state="fenced"} 0
+        leasehold_capacity_quanta{class="cpu",pool="ma\"in",state="offline"} 4000
+        leasehold_capacity_quanta{class="cpu",pool="ma\"in",state="idle"} 1000
+        leasehold_class_quanta_per_unit{class="cpu"} 1000
+        leasehold_quotas{condition="within"} 1
+        leasehold_quotas{condition="at_limit"} 1
+        leasehold_quotas{condition="over_soft"} 1
+        leasehold_quotas{condition="bursting"} 0
+        leasehold_quotas_left_out 0
+        leasehold_quota_used{quota="quota-0",tenant="physics",project="",class="cpu",pool="",node="",priority="",measure="quanta",kind="hard"} 3000
+        leasehold_quota_used{quota="quota-1",tenant="physics",project="",class="",pool="",node="",priority="",measure="leases",kind="soft"} 3
+        leasehold_quota_used{quota="quota-2",tenant="physics",project="",class="",pool="",node="",priority="",measure="nodes",kind="burst"} 1
+        leasehold_quota_limit{quota="quota-0",tenant="physics",project="",class="cpu",pool="",node="",priority="",measure="quanta",kind="hard"} 3000
+        leasehold_quota_limit{quota="quota-1",tenant="physics",project="",class="",pool="",node="",priority="",measure="leases",kind="soft"} 1
+        leasehold_quota_limit{quota="quota-2",tenant="physics",project="",class="",pool="",node="",priority="",measure="nodes",kind="burst"} 5
+        leasehold_quota_burst_limit{quota="quota-2",tenant="physics",project="",class="",pool="",node="",priority="",measure="nodes",kind="burst"} 9
+    "#]].assert_eq(&shown);
 }
 
 #[test]
@@ -153,8 +218,28 @@ fn requests_are_counted_by_endpoint_and_status_and_nothing_a_client_sends_makes_
     assert_eq!(scene.limiter.take(TokenNo(1), 1), Ok(()));
     assert!(scene.limiter.take(TokenNo(1), 1).is_err());
     let page = scene.page();
-    let shown = lines(&page, &["leasehold_http_requests", "leasehold_http_request_duration_seconds_bucket{le=\"0.0", "leasehold_http_request_duration_seconds_count", "leasehold_rate_limited"]);
-    expect![[""]].assert_eq(&shown);
+    let names = [
+        "leasehold_http_requests",
+        "leasehold_http_request_duration_seconds_bucket{le=\"0.00005\"",
+        "leasehold_http_request_duration_seconds_bucket{le=\"0.05\"",
+        "leasehold_http_request_duration_seconds_bucket{le=\"+Inf\"",
+        "leasehold_http_request_duration_seconds_sum",
+        "leasehold_rate_limited",
+    ];
+    let shown = lines(&page, &names);
+    expect![[r#"
+        leasehold_http_requests_total{endpoint="about",status="200"} 2
+        leasehold_http_requests_total{endpoint="about",status="other"} 1
+        leasehold_http_requests_total{endpoint="none",status="404"} 1
+        leasehold_http_request_duration_seconds_sum{endpoint="about"} 100.03003
+        leasehold_http_request_duration_seconds_bucket{le="0.00005",endpoint="about"} 1
+        leasehold_http_request_duration_seconds_bucket{le="0.05",endpoint="about"} 2
+        leasehold_http_request_duration_seconds_sum{endpoint="none"} 0.0
+        leasehold_http_request_duration_seconds_bucket{le="0.00005",endpoint="none"} 1
+        leasehold_http_request_duration_seconds_bucket{le="0.05",endpoint="none"} 1
+        leasehold_rate_limited_total 1
+    "#]]
+    .assert_eq(&shown);
 }
 
 #[test]
@@ -177,17 +262,20 @@ fn with_too_many_quotas_only_their_sums_are_shown() {
             scene.operate(Command::PutQuota(put));
         }
     }
-    expect![[""]].assert_eq(&lines(&scene.page(), &["leasehold_quota"]));
+    expect![[r#"
+        leasehold_quotas{condition="within"} 1
+        leasehold_quotas{condition="at_limit"} 5121
+        leasehold_quotas{condition="over_soft"} 1
+        leasehold_quotas{condition="bursting"} 0
+        leasehold_quotas_left_out 5123
+    "#]]
+    .assert_eq(&lines(&scene.page(), &["leasehold_quota"]));
 }
 
 /// The names on the page with their types, as samples are called.
 fn names_on(page: &str) -> BTreeSet<(String, String)> {
     let typed = page.lines().filter_map(|line| line.strip_prefix("# TYPE ")?.split_once(' '));
-    let suffix = |kind: &str| match kind {
-        "counter" => "_total",
-        "info" => "_info",
-        _ => "",
-    };
+    let suffix = |kind: &str| if kind == "counter" { "_total" } else { "" };
     typed.map(|(name, kind)| (format!("{name}{}", suffix(kind)), kind.to_owned())).collect()
 }
 
@@ -245,7 +333,10 @@ fn every_alert_has_a_runbook_and_looks_at_figures_that_exist() {
     }
     let reference = include_str!("../../../../docs/reference/metrics.md");
     for text in [rules, runbook] {
-        for word in text.split(|c: char| !(c.is_ascii_lowercase() || c == '_')).filter(|word| word.starts_with("leasehold_") && *word != "leasehold_server") {
+        for word in text
+            .split(|c: char| !(c.is_ascii_lowercase() || c == '_'))
+            .filter(|word| word.starts_with("leasehold_") && *word != "leasehold_server")
+        {
             let base = word.trim_end_matches("_bucket");
             assert!(reference.contains(&format!("| `{base}` |")), "{word} is not on the reference page");
         }

@@ -1,13 +1,23 @@
 //! The journal over HTTP.
 
+mod batches;
+mod export;
+
+pub(super) use batches::batches;
+pub(super) use export::export;
+
 use super::events::filter;
 use crate::app::App;
 use crate::context::{Answer, Context, json};
 use crate::history::{scan, unreadable};
+use crate::proofs::{prove_growth, prove_record};
 use crate::records::Filter;
 use base64::Engine as _;
 use base64::prelude::BASE64_STANDARD;
-use leasehold_api::{Checkpoint, Problem, RecordPage, limits};
+use leasehold_api::{Checkpoint, ConsistencyProof, InclusionProof, Problem, RecordPage, codes, limits};
+use leasehold_journal::SignedCheckpoint;
+use leasehold_tlog::limits::PROOF_EXTRA_BYTES_MAX;
+use leasehold_tlog::{ConsistencyFile, Hash, InclusionFile, Note, ProofFileError};
 use std::ops::ControlFlow;
 
 pub(super) async fn list_records(context: Context) -> Answer {
@@ -43,30 +53,94 @@ fn page(app: &App, filter: &Filter, after: Option<u64>, limit: usize) -> Result<
     }
 }
 
-fn signed(app: &App) -> Checkpoint {
-    let checkpoint = app.journal.checkpointed();
+fn shown(app: &App, signed: &SignedCheckpoint) -> Checkpoint {
     Checkpoint {
         origin: app.journal.origin().to_owned(),
-        size: checkpoint.size(),
-        root: BASE64_STANDARD.encode(checkpoint.position.tree.root()),
-        note: checkpoint.note,
+        size: signed.size(),
+        root: base64(&signed.position.tree.root()),
+        note: signed.note.clone(),
     }
 }
 
+fn base64(hash: &Hash) -> String {
+    BASE64_STANDARD.encode(hash)
+}
+
 pub(super) async fn checkpoint(context: Context) -> Answer {
-    json(200, &signed(&context.app))
+    json(200, &shown(&context.app, &context.app.journal.checkpointed()))
+}
+
+/// A number in the query that cannot be left out.
+fn needed(context: &Context, name: &str) -> Result<u64, Problem> {
+    context.number(name)?.ok_or_else(|| codes::BAD_QUERY.problem(format!("`{name}` is needed.")))
+}
+
+/// What lies after the newest checkpoint is not there yet, or was lost.
+fn not_covered(what: &str, size: u64) -> Problem {
+    let detail = format!("{what} is not in the newest checkpoint, which has {size} records; if it was just sealed, try again in a moment.");
+    codes::NO_SUCH_RECORD.problem(detail).with("checkpoint_size", size)
 }
 
 pub(super) async fn prove_inclusion(context: Context) -> Answer {
-    let _ = &context.app.proofs;
-    Err(leasehold_api::codes::NO_SUCH_RECORD.problem("not yet"))
+    let sequence = needed(&context, "sequence")?;
+    let signed = context.app.journal.checkpointed();
+    if sequence >= signed.size() {
+        return Err(not_covered(&format!("Record {sequence}"), signed.size()));
+    }
+    let filter = Filter { caller: context.caller().clone(), tenant: None, kind: None, node: None, lease: None };
+    let look = move |app: &App, proof: &leasehold_tlog::InclusionProof, signed: &SignedCheckpoint| {
+        let record = app.journal.record(sequence).map_err(|error| unreadable(&error))?;
+        let record = record.ok_or_else(|| not_covered(&format!("Record {sequence}"), signed.size()))?;
+        // Whoever may not see the record still gets the proof: a hash tells nothing but that it is this one.
+        let visible = filter.show(app, &mut app.live.names(), &record.raw())?.is_some();
+        let hash = record.raw().hash();
+        let extra = Some(record.bytes).filter(|bytes| visible && bytes.len() <= PROOF_EXTRA_BYTES_MAX);
+        let file = note(signed).and_then(|note| InclusionFile::new(proof, note, extra)).map_err(|error| unwritten(&error))?;
+        Ok(InclusionProof {
+            sequence,
+            record_hash: hash.iter().map(|byte| format!("{byte:02x}")).collect(),
+            path: proof.hashes.iter().map(base64).collect(),
+            checkpoint: shown(app, signed),
+            proof: file.to_string(),
+        })
+    };
+    json(200, &prove_record(&context.app, sequence, signed, look).await?)
 }
-pub(super) async fn prove_consistency(_: Context) -> Answer {
-    Err(leasehold_api::codes::NO_SUCH_RECORD.problem("not yet"))
+
+pub(super) async fn prove_consistency(context: Context) -> Answer {
+    let from = needed(&context, "from")?;
+    let signed = context.app.journal.checkpointed();
+    let to = context.number("to")?.unwrap_or_else(|| signed.size());
+    if to > signed.size() {
+        return Err(not_covered(&format!("The size {to}"), signed.size()));
+    }
+    if from > to {
+        let given = context.query("to").is_some();
+        let beyond = || not_covered(&format!("The size {from}"), to);
+        return Err(if given { codes::BAD_QUERY.problem("`from` is larger than `to`.") } else { beyond() });
+    }
+    let (growth, signed) = prove_growth(&context.app, from, to, signed).await?;
+    let proof = match to == signed.size() {
+        false => None,
+        true => Some(note(&signed).and_then(|note| ConsistencyFile::new(&growth.proof, note)).map_err(|error| unwritten(&error))?),
+    };
+    let answer = ConsistencyProof {
+        from,
+        to,
+        from_root: base64(&growth.from_root),
+        to_root: base64(&growth.to_root),
+        path: growth.proof.hashes.iter().map(base64).collect(),
+        checkpoint: shown(&context.app, &signed),
+        proof: proof.map(|file| file.to_string()),
+    };
+    json(200, &answer)
 }
-pub(super) async fn export(_: Context) -> Answer {
-    Err(leasehold_api::codes::NO_SUCH_RECORD.problem("not yet"))
+
+fn note(signed: &SignedCheckpoint) -> Result<Note, ProofFileError> {
+    Ok(Note::parse(&signed.note)?)
 }
-pub(super) async fn batches(_: Context) -> Answer {
-    Err(leasehold_api::codes::NO_SUCH_RECORD.problem("not yet"))
+
+fn unwritten(error: &ProofFileError) -> Problem {
+    tracing::error!(%error, "a proof cannot be written");
+    codes::INTERNAL.problem("The proof cannot be written; the log says more.")
 }

@@ -1,0 +1,174 @@
+//! Following a daemon's chain: its newest checkpoint, the batches up to it, and whether they fit.
+
+use super::refusal::Refusal;
+use crate::humane::now;
+use crate::problem::Problem;
+use leasehold_client::{Client, Error};
+use leasehold_journal::{Failure, Mirror, Misfit};
+use leasehold_model::{Hash, RawBatch};
+use leasehold_tlog::{Checkpoint, Note};
+use leasehold_verify::Trust;
+
+/// What was taken is written at the latest when there is so much of it.
+const UNWRITTEN_BYTES_MAX: usize = 4 << 20;
+
+/// Why collecting does not go on.
+pub(super) enum Stop {
+    Refused(Refusal),
+    Daemon(Error),
+    Here(Problem),
+}
+
+impl From<Refusal> for Stop {
+    fn from(refusal: Refusal) -> Self {
+        Self::Refused(refusal)
+    }
+}
+impl From<Error> for Stop {
+    fn from(error: Error) -> Self {
+        Self::Daemon(error)
+    }
+}
+impl From<Failure> for Stop {
+    fn from(failure: Failure) -> Self {
+        let problem = Problem::refused("copy_failed", failure.to_string());
+        Self::Here(problem.advice("the next run finds out what was kept, and goes on there"))
+    }
+}
+impl From<Misfit> for Stop {
+    fn from(misfit: Misfit) -> Self {
+        match misfit {
+            Misfit::Failed(failure) => failure.into(),
+            misfit => Self::Refused(misfit.into()),
+        }
+    }
+}
+
+/// How far it is.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Progress {
+    pub(super) records: u64,
+    pub(super) records_total: u64,
+    /// Fetched in this run.
+    pub(super) bytes: u64,
+}
+
+pub(super) struct Collector {
+    client: Client,
+    pub(super) mirror: Mirror,
+    trust: Trust,
+    /// Stands for the trust file in what the copy remembers.
+    mark: Hash,
+    /// Batches that were fetched; those before `taken` were taken.
+    fetched: Vec<u8>,
+    taken: usize,
+    /// Bytes taken in this run.
+    pub(super) bytes: u64,
+}
+
+impl Collector {
+    pub(super) fn new(client: Client, mirror: Mirror, trust: Trust, mark: Hash) -> Self {
+        Self { client, mirror, trust, mark, fetched: Vec::new(), taken: 0, bytes: 0 }
+    }
+
+    /// Looks at the newest checkpoint and takes everything up to it. What was taken is proved then, and durable.
+    pub(super) async fn round(&mut self, progress: &mut dyn FnMut(Progress)) -> Result<(), Stop> {
+        let note = self.newest().await?;
+        let size = self.size_of(&note)?;
+        while self.mirror.size() < size {
+            if self.taken == self.fetched.len() {
+                // Nothing waits in memory while the daemon is asked.
+                self.mirror.flush()?;
+                self.fetch(size).await?;
+            }
+            self.take_batch(size)?;
+            progress(Progress { records: self.mirror.size(), records_total: size, bytes: self.bytes });
+        }
+        if size == 0 {
+            return Ok(());
+        }
+        self.mirror.prove(&note, now()).map_err(|misfit| contradicting(misfit, &note))?;
+        self.remember_trust()
+    }
+
+    async fn newest(&self) -> Result<Note, Stop> {
+        let shown = self.client.checkpoint().await?;
+        // What else the answer says of the checkpoint nobody has signed.
+        Ok(Note::parse(&shown.note).map_err(|error| Refusal::of_note(&error))?)
+    }
+
+    /// How far the checkpoint reaches, if it can be one of this journal that only grew. Who signed it shows there.
+    fn size_of(&self, note: &Note) -> Result<u64, Refusal> {
+        let claimed = Checkpoint::from_body(note.text()).map_err(|error| Refusal::of_note(&error))?;
+        if claimed.origin() != self.trust.origin() {
+            return Err(Refusal::of_origin(self.trust.origin(), claimed.origin()));
+        }
+        let (size, had) = (claimed.size(), self.mirror.size());
+        if size < had {
+            return Err(Refusal::went_back(size, had));
+        }
+        match self.pinned_size() {
+            Some(pinned) if pinned > size => Err(Refusal::pinned_ahead(pinned, size)),
+            _ => Ok(size),
+        }
+    }
+
+    fn pinned_size(&self) -> Option<u64> {
+        self.trust.pinned().map(|pinned| pinned.checkpoint.size())
+    }
+
+    async fn fetch(&mut self, size: u64) -> Result<(), Stop> {
+        let from = self.mirror.size();
+        let answered = self.client.batches().query("from", from).answer().await;
+        self.taken = 0;
+        self.fetched = match answered {
+            Ok(bytes) if bytes.is_empty() => return Err(Refusal::withheld(from, size).into()),
+            Ok(bytes) => bytes,
+            // It has shown a checkpoint that covers this record.
+            Err(error) if error.code() == "no_such_record" => return Err(Refusal::withheld(from, size).into()),
+            Err(error) => return Err(error.into()),
+        };
+        Ok(())
+    }
+
+    /// Takes the next batch; the checkpoint that is made for lies at `size`.
+    fn take_batch(&mut self, size: u64) -> Result<(), Stop> {
+        let begin = self.mirror.size();
+        let batch = RawBatch::read(&self.fetched[self.taken..]).map_err(|damage| Refusal::of_batch(begin, &damage))?;
+        self.mirror.take(&batch)?;
+        self.taken += batch.bytes_total();
+        self.bytes += batch.bytes_total() as u64;
+        let end = self.mirror.size();
+        if end > size {
+            return Err(Refusal::inside_a_batch("the daemon's answer", size, end).into());
+        }
+        if let Some(pinned) = self.trust.pinned().filter(|pinned| (begin + 1..=end).contains(&pinned.checkpoint.size())) {
+            let pinned_size = pinned.checkpoint.size();
+            if pinned_size < end {
+                return Err(Refusal::inside_a_batch("the trust file", pinned_size, end).into());
+            }
+            self.mirror.fits(&pinned.note).map_err(|misfit| Refusal::pinned(&misfit, pinned_size))?;
+        }
+        if self.mirror.pending_bytes() >= UNWRITTEN_BYTES_MAX {
+            self.mirror.flush()?;
+        }
+        Ok(())
+    }
+
+    /// A trust file that came later than the copy counts as compared once its checkpoint was passed.
+    fn remember_trust(&mut self) -> Result<(), Stop> {
+        if self.mirror.trust() != self.mark && self.pinned_size().unwrap_or(0) <= self.mirror.proved() {
+            self.mirror.set_trust(self.mark)?;
+        }
+        Ok(())
+    }
+}
+
+fn contradicting(misfit: Misfit, note: &Note) -> Stop {
+    match Stop::from(misfit) {
+        Stop::Refused(refusal) if refusal.code == "forked" => {
+            Stop::Refused(Refusal { contradiction: Some(note.clone()), ..refusal })
+        }
+        stop => stop,
+    }
+}

@@ -1,0 +1,122 @@
+//! What is told of collecting: a line on the terminal while it goes on, and what there is in the end.
+
+use super::collector::{Collector, Progress};
+use super::refusal::Refusal;
+use crate::humane;
+use crate::numbers::{bytes, hex, thousands};
+use crate::term;
+use leasehold_model::Span;
+use serde_json::{Value, json};
+use std::path::{Path, PathBuf};
+use std::time::{Duration, Instant};
+
+/// How often the line on the terminal is drawn.
+const DRAW_EVERY: Duration = Duration::from_millis(100);
+/// An idle journal seals a heartbeat each minute: older than this, the newest record is worth a word.
+const QUIET: Span = Span::from_secs(5 * 60);
+
+/// The line on the terminal; nothing where there is none.
+pub(super) struct Line {
+    began: Instant,
+    drawn: Option<Instant>,
+    drawable: bool,
+}
+
+impl Line {
+    pub(super) fn new() -> Self {
+        Self { began: Instant::now(), drawn: None, drawable: term::drawable().is_some() }
+    }
+
+    pub(super) fn draw(&mut self, progress: Progress) {
+        let now = Instant::now();
+        if !self.drawable || self.drawn.is_some_and(|drawn| now - drawn < DRAW_EVERY) {
+            return;
+        }
+        self.drawn = Some(now);
+        let milliseconds = u64::try_from((now - self.began).as_millis()).unwrap_or(u64::MAX).max(1);
+        let per_second = progress.bytes.saturating_mul(1000) / milliseconds;
+        let text = format!(
+            "collecting  {} of {} records  {}/s",
+            thousands(progress.records),
+            thousands(progress.records_total),
+            bytes(per_second)
+        );
+        term::say(&format!("\r{text}\x1b[K"));
+    }
+
+    /// Leaves the terminal as it was.
+    pub(super) fn clear(&mut self) {
+        if self.drawn.take().is_some() {
+            term::say("\r\x1b[K");
+        }
+    }
+}
+
+/// Says once that the newest record is old, until it is not.
+#[derive(Default)]
+pub(super) struct Quiet(bool);
+
+impl Quiet {
+    pub(super) fn look(&mut self, collector: &Collector) {
+        let age = humane::now().since(collector.mirror.stamp());
+        let quiet = collector.mirror.proved() > 0 && age > QUIET;
+        if quiet && !self.0 {
+            term::say(&format!(
+                "leasehold: the newest record is {} old, and a journal that lives has one each minute; the daemon may have stopped, or an old state is shown\n",
+                humane::span(age)
+            ));
+        }
+        self.0 = quiet;
+    }
+}
+
+/// What there is, for people.
+pub(super) fn receipt(collector: &Collector, url: &str, before: u64, data: &Path, trust: &Path) -> String {
+    let mirror = &collector.mirror;
+    let proved = mirror.proved();
+    format!(
+        "Collected {} records ({}) from {url}; {} in all, proved by the checkpoint of {} records.\nnewest record  {}\nverify the copy with  leasehold-verify {} --trust {}\n",
+        thousands(proved - before),
+        bytes(collector.bytes),
+        thousands(proved),
+        thousands(proved),
+        mirror.stamp(),
+        term::shell_word(&data.display().to_string()),
+        term::shell_word(&trust.display().to_string()),
+    )
+}
+
+/// What there is, for programs.
+pub(super) fn receipt_json(collector: &Collector, origin: &str, url: &str, before: u64, data: &Path) -> Value {
+    let mirror = &collector.mirror;
+    let position = mirror.proved_position();
+    json!({
+        "verdict": "yes",
+        "origin": origin,
+        "url": url,
+        "data": data.display().to_string(),
+        "collected": mirror.proved() - before,
+        "bytes": collector.bytes,
+        "records": mirror.proved(),
+        "last_stamp": mirror.stamp().to_string(),
+        "key": mirror.key().map(|key| key.id().to_string()),
+        "checkpoint": {
+            "size": position.size(),
+            "root": hex(&position.tree.root()),
+            "head": hex(&position.head.hash),
+            "note": mirror.note(),
+        },
+    })
+}
+
+/// What did not fit, for programs.
+pub(super) fn refusal_json(refusal: &Refusal, proved: u64, evidence: Option<&PathBuf>) -> Value {
+    json!({
+        "verdict": "no",
+        "code": refusal.code,
+        "sentence": refusal.what,
+        "sequence": refusal.sequence,
+        "records": proved,
+        "evidence": evidence.map(|path| path.display().to_string()),
+    })
+}

@@ -1,0 +1,78 @@
+//! One agent's folder: its configuration, its token, its state, its log, and the hook that it runs.
+
+use serde_json::Value;
+use std::fs::{self, DirBuilder, File, OpenOptions};
+use std::io;
+use std::os::unix::fs::DirBuilderExt;
+use std::path::{Path, PathBuf};
+use std::process::Stdio;
+
+/// Nothing really runs on the demo's nodes, so nothing has to be ended. It hangs while its first argument is a file,
+/// unless its agent is gone.
+const HOOK: &str = r#"#!/bin/sh
+while [ -e "$1" ]; do
+    kill -0 "$PPID" 2>/dev/null || exit 1
+    sleep 0.1
+done
+echo "$LEASEHOLD_QUANTITY of $LEASEHOLD_CLASS wiped"
+"#;
+
+pub(crate) struct AgentFolder(PathBuf);
+
+impl AgentFolder {
+    pub(super) fn fill(all: &Path, node: &str, url: &str) -> io::Result<Self> {
+        let folder = all.join(node);
+        DirBuilder::new().recursive(true).mode(0o700).create(&folder)?;
+        let hook = all.join("teardown.sh");
+        fs::write(&hook, HOOK)?;
+        let folder = Self(folder);
+        // As a crash may have left it.
+        folder.hang(false);
+        fs::write(folder.config(), folder.configuration(node, url, &hook))?;
+        Ok(folder)
+    }
+
+    fn configuration(&self, node: &str, url: &str, hook: &Path) -> String {
+        // A text of JSON is one of YAML, whatever is in it.
+        let text = |text: &str| Value::from(text).to_string();
+        let path = |path: &Path| text(&path.to_string_lossy());
+        format!(
+            "node: {}\nurl: {}\ntoken_file: {}\nstate: {}\n# The demo ends sooner than machines do.\nstop_timeout: 2s\n\
+             hooks:\n  gpu-h100:\n    builtin: none\n    teardown: {{ command: [/bin/sh, {}, {}], timeout: 60s }}\n  \
+             # Cores, memory and network leave nothing behind.\n  \"*\": {{ builtin: none }}\n",
+            text(node),
+            text(url),
+            path(&self.token()),
+            path(&self.0.join("state")),
+            path(hook),
+            path(&self.hanging()),
+        )
+    }
+
+    pub(super) fn config(&self) -> PathBuf {
+        self.0.join("agent.yaml")
+    }
+    pub(super) fn token(&self) -> PathBuf {
+        self.0.join("token")
+    }
+    fn hanging(&self) -> PathBuf {
+        self.0.join("hang")
+    }
+
+    pub(super) fn log(&self) -> io::Result<Stdio> {
+        Ok(OpenOptions::new().create(true).append(true).open(log_in(&self.0))?.into())
+    }
+
+    /// Has the hook hang, or not.
+    pub(super) fn hang(&self, hangs: bool) {
+        let file = self.hanging();
+        if hangs != file.exists() {
+            // Tried again in the next round.
+            let _ = if hangs { File::create(file).map(drop) } else { fs::remove_file(file) };
+        }
+    }
+}
+
+pub(super) fn log_in(folder: &Path) -> PathBuf {
+    folder.join("log")
+}

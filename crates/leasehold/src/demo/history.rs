@@ -1,0 +1,93 @@
+//! The past of a new folder: a week that ends now, written through the engine and into the journal with time as a
+//! parameter. The same seed and the same beginning write the same records.
+//!
+//! [`pen`] writes and lets time pass; [`week`] plays the holders and the agents, by the [`rhythm`] of days; what went
+//! wrong that week is in [`incidents`].
+
+mod incidents;
+mod pen;
+mod rhythm;
+mod week;
+
+use super::start::{ORIGIN, SEGMENT_BYTES};
+use crate::place::{Place, software};
+use crate::problem::Problem;
+use crate::term;
+use leasehold_cell::{Clock, Core, ManualClock, StartOptions, SystemClock};
+use leasehold_journal::Journal;
+use leasehold_model::{Instant, Span};
+use pen::Pen;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::time::Duration;
+use week::Week;
+
+/// How long a burst lasted in the past.
+const BURST_TTL: Span = Span::from_secs(4 * 3600);
+
+/// A past that was written.
+pub(crate) struct Written {
+    pub(crate) records: u64,
+    pub(crate) from: Instant,
+    pub(crate) took: Duration,
+}
+
+/// Writes a past of this length into a folder that has none; `None` where there is a journal already.
+pub(crate) fn write(
+    place: &Place,
+    length: Span,
+    seed: u64,
+    stop: &Arc<AtomicBool>,
+) -> Result<Option<Written>, Problem> {
+    let keys = place.keys(ORIGIN)?;
+    if length == Span::ZERO || ["journal", "anchor"].iter().any(|name| place.data().join(name).exists()) {
+        return Ok(None);
+    }
+    let began = std::time::Instant::now();
+    // It ends where the wall clock stands before the first record is written: no stamp ever passes it.
+    let to = SystemClock::new().wall();
+    let from = Instant(to.0.saturating_sub(length.0));
+    let clock = Arc::new(ManualClock::at(from));
+    let options = StartOptions::new(software(), keys.public_keys()[0]);
+    let (journal, _) = place.open_journal(keys, SEGMENT_BYTES, &*clock)?;
+    let journal: Arc<dyn Journal> = Arc::new(journal);
+    let (core, now, _) = Core::open(Arc::clone(&journal), Arc::clone(&clock) as Arc<dyn Clock>, &options)
+        .map_err(|error| Problem::told(error.code(), &error).at(place.data()))?;
+    let pen = Pen::new(core, now, journal, clock);
+    let mut week = Week::begin(pen, seed, from, to, BURST_TTL)?;
+    let mut progress = Progress::default();
+    let mut whole = true;
+    while whole && week.step()? {
+        progress.show(week.now().since(from), length);
+        whole = !stop.load(Ordering::Relaxed);
+    }
+    if whole {
+        week.pass_to_end()?;
+    }
+    let records = week.close()?;
+    progress.clear();
+    Ok(Some(Written { records, from, took: began.elapsed() }))
+}
+
+/// A line that is drawn over, on a terminal.
+#[derive(Default)]
+struct Progress {
+    shown_percent: Option<u64>,
+}
+
+impl Progress {
+    fn show(&mut self, done: Span, of: Span) {
+        let percent = done.0 / (of.0 / 100).max(1);
+        if self.shown_percent == Some(percent) || term::drawable().is_none() {
+            return;
+        }
+        self.shown_percent = Some(percent);
+        term::say(&format!("\r  writing the week before: {percent} %"));
+    }
+
+    fn clear(&self) {
+        if self.shown_percent.is_some() {
+            term::say("\r\x1b[K");
+        }
+    }
+}

@@ -1,0 +1,67 @@
+//! What went wrong in the week, and what was done about it.
+
+use super::super::cluster::{NODE_TO_DRAIN, STUDENTS_QUOTA};
+use super::rhythm::{DAY_NS, HOUR_NS};
+use leasehold_model::{Instant, NodeNo, QuotaNo, Span};
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub(super) enum Incident {
+    Drain(NodeNo),
+    Resume(NodeNo),
+    /// An agent does not get on with its teardowns.
+    Hang(NodeNo),
+    GoOn(NodeNo),
+    Lose(NodeNo),
+    Return(NodeNo),
+    /// The operator looks at the machines and clears what is fenced.
+    ClearFences,
+    /// The largest gang yields.
+    Revoke { grace: Span },
+    /// A quota grows by one GPU.
+    Raise(QuotaNo),
+}
+
+const MINUTE_NS: u64 = HOUR_NS / 60;
+const LOST: NodeNo = NodeNo(4);
+const HUNG: NodeNo = NodeNo(8);
+
+/// The days after the first, with the hour and the minute.
+const WEEK: [(u64, u64, u64, Incident); 17] = {
+    use Incident::{ClearFences, Drain, GoOn, Hang, Lose, Raise, Resume, Return, Revoke};
+    const MINUTES_15: Span = Span::from_secs(900);
+    const MINUTES_5: Span = Span::from_secs(300);
+    [
+        (1, 7, 30, Drain(NODE_TO_DRAIN)),
+        (1, 11, 10, Resume(NODE_TO_DRAIN)),
+        (1, 14, 5, Revoke { grace: MINUTES_15 }),
+        (2, 9, 40, Hang(HUNG)),
+        (2, 9, 55, GoOn(HUNG)),
+        (2, 10, 35, ClearFences),
+        (2, 16, 20, Revoke { grace: MINUTES_5 }),
+        (3, 13, 17, Lose(LOST)),
+        (3, 14, 19, Return(LOST)),
+        (3, 14, 50, ClearFences),
+        (4, 10, 0, Raise(STUDENTS_QUOTA)),
+        (4, 15, 45, Revoke { grace: MINUTES_15 }),
+        (5, 8, 0, Drain(NodeNo(30))),
+        (5, 17, 30, Resume(NodeNo(30))),
+        (5, 11, 30, Revoke { grace: Span::ZERO }),
+        (6, 6, 0, Revoke { grace: MINUTES_5 }),
+        (6, 12, 40, ClearFences),
+    ]
+};
+
+/// Before the end: what the one on duty finds.
+const LATELY: [(u64, Incident); 2] = [(52, Incident::Hang(HUNG)), (41, Incident::GoOn(HUNG))];
+
+/// Those between two instants, each with its own.
+pub(super) fn between(from: Instant, to: Instant) -> impl Iterator<Item = (Instant, Incident)> {
+    let midnight = from.0 / DAY_NS * DAY_NS;
+    let at = move |day, hour, minute| Instant(midnight + day * DAY_NS + hour * HOUR_NS + minute * MINUTE_NS);
+    let week = WEEK.into_iter().map(move |(day, hour, minute, incident)| (at(day, hour, minute), incident));
+    let before_end = move |minutes| Instant(to.0.saturating_sub(minutes * MINUTE_NS));
+    let lately = LATELY.into_iter().map(move |(minutes, incident)| (before_end(minutes), incident));
+    // From then on nobody looks at the machines any more: that is for the present.
+    let quiet = before_end(LATELY[0].0);
+    week.filter(move |(at, _)| *at < quiet).chain(lately).filter(move |(at, _)| *at > from)
+}

@@ -1,0 +1,41 @@
+//! Days and nights, and weekends: how much is asked for at an instant, in hundredths of the busiest hour. In UTC.
+
+use leasehold_model::Instant;
+
+pub(super) const HOUR_NS: u64 = 3_600_000_000_000;
+pub(super) const DAY_NS: u64 = 24 * HOUR_NS;
+
+/// By the hour of a working day.
+const HOURS: [u64; 24] = [
+    30, 25, 25, 25, 25, 25, 30, 40, 70, 100, 100, 100, //
+    85, 100, 100, 100, 100, 95, 80, 60, 45, 40, 35, 30,
+];
+/// Of a working day, on Saturdays and Sundays.
+const WEEKEND: u64 = 35;
+
+/// Never zero.
+pub(super) fn percent(at: Instant) -> u64 {
+    let hour = usize::try_from(at.0 % DAY_NS / HOUR_NS).expect("below 24");
+    let of_day = HOURS[hour];
+    if is_weekend(at) { of_day * WEEKEND / 100 } else { of_day }
+}
+
+fn is_weekend(at: Instant) -> bool {
+    // The first day of 1970 was a Thursday; days are counted from Monday here.
+    let day = (at.0 / DAY_NS + 3) % 7;
+    day >= 5
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn nights_and_weekends_are_quiet() {
+        let at = |text: &str| percent(text.parse().expect("an instant"));
+        assert_eq!(at("2025-11-14T10:30:00Z"), 100, "a Friday");
+        assert_eq!(at("2025-11-15T10:30:00Z"), 35, "a Saturday");
+        assert_eq!(at("2025-11-16T03:00:00Z"), 8, "a Sunday night");
+        assert_eq!(at("2025-11-17T03:00:00Z"), 25, "a Monday");
+    }
+}
