@@ -6,9 +6,10 @@ ONLY ?=
 TARGET = $(or $(CARGO_TARGET_DIR),target)
 VENV = $(TARGET)/venv
 
-# Builds, then runs a small cluster for a while on embedded defaults. DATA keeps the folder.
+# Builds, then runs a small cluster with a week behind it, until it is stopped. FOR ends it by itself (FOR=30s), DATA keeps
+# its folder.
 demo:
-	$(CARGO) run --quiet --bin leasehold -- demo $(if $(DATA),--data $(DATA)) --exit-after $(or $(FOR),30s)
+	$(CARGO) run --quiet --bin leasehold -- demo $(if $(DATA),--data $(DATA)) $(if $(FOR),--exit-after $(FOR))
 
 # Formatting, lints, every test, the second verifier in Python against files our own program wrote, and whatever
 # schemathesis can think of against the HTTP API of a real daemon.

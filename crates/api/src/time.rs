@@ -32,7 +32,7 @@ pub const WRITTEN_MAX: usize = 30;
 
 impl When {
     /// Writes the instant without allocating: every answer about a lease carries two of them.
-    pub fn write<'b>(self, buffer: &'b mut [u8; WRITTEN_MAX]) -> &'b str {
+    pub fn write(self, buffer: &mut [u8; WRITTEN_MAX]) -> &str {
         let (seconds, nanos) = (self.0.0 / 1_000_000_000, self.0.0 % 1_000_000_000);
         let (year, month, day) = civil_from_days(seconds / 86_400);
         let of_day = seconds % 86_400;

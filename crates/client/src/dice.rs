@@ -15,7 +15,7 @@ pub(crate) fn between(low: Duration, high: Duration) -> Duration {
     let mut bytes = [0; 8];
     fill(&mut bytes);
     // At most `width`, which came from a Duration; a draw of 64 bits over it is even enough for jitter.
-    let draw = width * u128::from(u64::from_le_bytes(bytes)) >> 64;
+    let draw = (width * u128::from(u64::from_le_bytes(bytes))) >> 64;
     low + Duration::from_nanos(u64::try_from(draw).unwrap_or(u64::MAX))
 }
 

@@ -38,7 +38,7 @@ fn main() -> ExitCode {
     let done = match command {
         Command::Remote(command) => remote::run(&daemon, command),
         Command::Audit(cli::Audit::Collect(args)) => audit::collect(&daemon, &args),
-        Command::Audit(audit) => remote::audit(&daemon, audit).unwrap_or_else(audit::run),
+        Command::Audit(audit) => remote::audit(&daemon, audit),
         Command::Completions(args) => cli::completions(&args).map(|()| EXIT_OK),
         Command::Demo(args) => demo::run(&args).map(|()| EXIT_OK),
         Command::Agent(args) => agent::run(&daemon, &args).map(|()| EXIT_OK),

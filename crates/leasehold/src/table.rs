@@ -84,22 +84,19 @@ impl Table {
         heading.into_iter().chain(self.rows.iter().map(|row| line(row))).collect()
     }
 
-    /// Narrows the columns that yield, one after the other, until the rest fits.
+    /// Cuts the columns that yield, and leaves them out where that is not enough, one after the other until the rest
+    /// fits: what matters more stays whole for as long as it can.
     fn make_room(&self, widths: &mut [Option<usize>], terminal: usize) {
-        let place = |name: &str| self.headings.iter().position(|(heading, _)| heading == name);
-        let yielding: Vec<usize> = self.yielding.iter().filter_map(|name| place(name)).collect();
-        for leave_out in [false, true] {
-            for &at in &yielding {
-                // Two columns between cells, one before the first.
-                let taken: usize = 1 + widths.iter().flatten().map(|width| width + 2).sum::<usize>() - 1;
-                let Some(width) = widths[at] else { continue };
-                let over = taken.saturating_sub(terminal);
-                if over == 0 {
-                    return;
-                }
-                let least = columns(&self.headings[at].0).max(CUT_COLUMNS_MIN).min(width);
-                widths[at] = if leave_out { None } else { Some(width.saturating_sub(over).max(least)) };
+        for name in self.yielding {
+            let Some(at) = self.headings.iter().position(|(heading, _)| heading == name) else { continue };
+            // Each cell has a space on both sides; one more stands before the first, and the last one is trimmed.
+            let taken: usize = widths.iter().flatten().map(|width| width + 2).sum();
+            let (over, width) = (taken.saturating_sub(terminal), widths[at].unwrap_or(0));
+            if over == 0 {
+                return;
             }
+            let least = columns(name).max(CUT_COLUMNS_MIN);
+            widths[at] = width.checked_sub(over).filter(|left| *left >= least);
         }
     }
 
@@ -128,9 +125,9 @@ mod tests {
         table.row(["lease-1", "train the large model", "ada.lovelace", "9m 40s"]);
         let within = |width| table.lines_within(Paint::PLAIN, Some(width));
         assert_eq!(within(80), table.lines(Paint::PLAIN));
-        assert_eq!(within(52)[1], "  lease-1  train the large model  ada.love…  9m 40s");
-        assert_eq!(within(36)[1], "  lease-1  train the…  ada.…  9m 40s");
-        assert_eq!(within(30)[1], "  lease-1  train t…  9m 40s");
+        assert_eq!(within(52)[1], "  lease-1  train the large model  ada.lovel…  9m 40s");
+        assert_eq!(within(45)[1], "  lease-1  train the large model  9m 40s");
+        assert_eq!(within(30)[1], "  lease-1  train the …  9m 40s");
         assert_eq!(within(20)[1], "  lease-1  9m 40s");
         for width in 1..80 {
             assert!(within(width).iter().all(|line| columns(line) <= width), "{width}: {:?}", within(width));

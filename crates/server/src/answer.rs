@@ -65,7 +65,7 @@ fn hex_id(out: &mut Vec<u8>, id: u128) {
 }
 
 fn units(out: &mut Vec<u8>, quanta: Quanta, class: &ClassSpec) {
-    if class.quanta_per_unit > 0 && quanta.0 % class.quanta_per_unit == 0 {
+    if class.quanta_per_unit > 0 && quanta.0.is_multiple_of(class.quanta_per_unit) {
         out.push(b'"');
         number(out, quanta.0 / class.quanta_per_unit);
         out.push(b'"');

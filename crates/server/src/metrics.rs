@@ -22,9 +22,8 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
-/// The media type of the page, for who asks for it by name and for all others: the text is the same.
-pub const OPENMETRICS: &str = "application/openmetrics-text; version=1.0.0; charset=utf-8";
-pub const PLAIN: &str = "text/plain; version=0.0.4; charset=utf-8";
+/// The media type of the page.
+pub const MEDIA_TYPE: &str = "text/plain; version=0.0.4; charset=utf-8";
 
 /// The endpoint of a request that no route answers.
 pub const UNROUTED: usize = usize::MAX;
@@ -162,7 +161,7 @@ impl Metrics {
 
     fn requests(&self, page: &mut Page, sources: &Sources<'_>) {
         let statuses: Vec<String> = STATUSES.iter().map(u16::to_string).chain(["other".into()]).collect();
-        let requests = page.counter("http_requests", "Requests that were answered, by endpoint and status.");
+        let requests = page.counter("http_requests_total", "Requests that were answered, by endpoint and status.");
         for (id, served) in self.endpoints.iter().zip(&self.served) {
             for (status, count) in statuses.iter().zip(&served.by_status) {
                 requests.unless_zero([("endpoint", id), ("status", status)], count);
@@ -174,26 +173,29 @@ impl Metrics {
         }
         let Counters { open, accepted, turned_away, timed_out, handshakes_failed, accept_errors } = &*self.connections;
         page.gauge("http_connections", "Open connections.").of(open);
-        page.counter("http_connections_accepted", "Connections that were taken.").of(accepted);
-        page.counter("http_connections_turned_away", "Connections beyond the limits.").of(turned_away);
-        page.counter("http_timeouts", "Connections closed, or requests answered 408, because they took too long.")
-            .of(timed_out);
-        page.counter("tls_handshake_failures", "TLS handshakes that did not come about.").of(handshakes_failed);
-        page.counter("accept_errors", "Times that no connection could be accepted, as when files run out.")
+        page.counter("http_connections_accepted_total", "Connections that were taken.").of(accepted);
+        page.counter("http_connections_turned_away_total", "Connections beyond the limits.").of(turned_away);
+        page.counter(
+            "http_timeouts_total",
+            "Connections closed, or requests answered 408, because they took too long.",
+        )
+        .of(timed_out);
+        page.counter("tls_handshake_failures_total", "TLS handshakes that did not come about.").of(handshakes_failed);
+        page.counter("accept_errors_total", "Times that no connection could be accepted, as when files run out.")
             .of(accept_errors);
         page.gauge("event_streams", "Open event streams.").set(sources.streams as u64);
-        page.counter("rate_limited", "Requests turned away because their token went too fast.")
+        page.counter("rate_limited_total", "Requests turned away because their token went too fast.")
             .set(sources.limiter.refused());
     }
 
     fn commands(&self, page: &mut Page) {
-        let commands = page.counter("commands", "Commands of callers, by kind and what became of them.");
+        let commands = page.counter("commands_total", "Commands of callers, by kind and what became of them.");
         for kind in CommandKind::all() {
             for (result, count) in RESULTS.iter().zip(&self.commands[kind.place()]) {
                 commands.unless_zero([("kind", kind.word()), ("result", result)], count);
             }
         }
-        let refusals = page.counter("refusals", "Refusals, by their code; one for each lease of a command.");
+        let refusals = page.counter("refusals_total", "Refusals, by their code; one for each lease of a command.");
         for (code, count) in Refusal::CODES.iter().zip(&self.refusals) {
             refusals.unless_zero([("code", code)], count);
         }

@@ -38,7 +38,7 @@ impl Limiter {
     pub fn new(rate: &Rate) -> Self {
         let per_second = u64::from(rate.operations_per_second);
         let burst = if rate.burst == 0 { per_second * 2 } else { u64::from(rate.burst) };
-        let cost_ns = if per_second == 0 { 0 } else { (1_000_000_000 / per_second).max(1) };
+        let cost_ns = 1_000_000_000u64.checked_div(per_second).map_or(0, |ns| ns.max(1));
         let shards = if cost_ns == 0 { 0 } else { SHARDS };
         Self {
             began: Instant::now(),

@@ -201,7 +201,7 @@ async fn tokens_end_when_they_are_revoked_or_expire_and_their_secrets_are_nowher
     let folder = world.stop().await;
     for file in std::fs::read_dir(folder.path().join("data/journal")).expect("segments") {
         let bytes = std::fs::read(file.expect("a file").path()).expect("readable");
-        assert!(!bytes.windows(64).any(|window| window == admin[4..].as_bytes()));
+        assert!(!bytes.windows(64).any(|window| *window == admin.as_bytes()[4..]));
     }
     use std::os::unix::fs::PermissionsExt;
     let mode = std::fs::metadata(folder.path().join("data/operator.token")).expect("a file").permissions().mode();

@@ -26,7 +26,9 @@ fn now(text: impl Into<String>) -> (Duration, String) {
 #[tokio::test]
 async fn a_stream_goes_on_after_the_last_event_it_saw() {
     let fake = Fake::start(|before, _| match before {
-        0 => {
+        0 => about(),
+        1 => Reply::Hangup,
+        2 => {
             Reply::Stream(vec![now(format!("retry: 10\n: hello\n\n{}", event(7))), now(&event(8)[..20])], After::Close)
         }
         3 => Reply::Problem(codes::TOO_MANY_STREAMS.problem("later"), None),

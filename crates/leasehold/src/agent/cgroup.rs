@@ -62,10 +62,12 @@ impl Cgroup {
 
     fn signal(members: &[i32], signal: Signal) -> Result<(), Failure> {
         // Members of another pid namespace are shown as 0.
-        for pid in members.iter().filter_map(|pid| Pid::from_raw(*pid)) {
+        for pid in members.iter().filter(|pid| **pid > 0).filter_map(|pid| Pid::from_raw(*pid)) {
             match kill_process(pid, signal) {
                 Ok(()) | Err(Errno::SRCH) => {}
-                Err(error) => return Err(Failure(format!("process {} cannot be ended: {error}", pid.as_raw_nonzero()))),
+                Err(error) => {
+                    return Err(Failure(format!("process {} cannot be ended: {error}", pid.as_raw_nonzero())));
+                }
             }
         }
         Ok(())
@@ -89,7 +91,8 @@ impl Job for Cgroup {
         for folder in self.tree()? {
             let path = folder.join("cgroup.procs");
             for line in read(&path)?.unwrap_or_default().lines() {
-                let pid = line.trim().parse().map_err(|_| Failure(format!("{}: `{line}` is no pid", path.display())))?;
+                let pid =
+                    line.trim().parse().map_err(|_| Failure(format!("{}: `{line}` is no pid", path.display())))?;
                 members.push(pid);
             }
         }

@@ -40,7 +40,7 @@ fn parse(text: &str) -> Result<(Pid, Option<u64>), String> {
     }
     let own = getpgrp().as_raw_nonzero().get();
     // The kernel takes 0 and 1 for everyone.
-    let group = Pid::from_raw(group).filter(|_| group > 1 && group != own);
+    let group = Some(group).filter(|group| *group > 1 && *group != own).and_then(Pid::from_raw);
     Ok((group.ok_or("it names no process group of a job")?, began))
 }
 

@@ -145,7 +145,8 @@ impl Lines {
         let line = std::mem::take(&mut self.partial);
         if self.count < LINES_MAX {
             // Control characters would let a hook write what looks like lines of our own.
-            let text: String = String::from_utf8_lossy(&line).chars().filter(|c| !c.is_control() || *c == '\t').collect();
+            let text: String =
+                String::from_utf8_lossy(&line).chars().filter(|c| !c.is_control() || *c == '\t').collect();
             say(text.trim_end());
         }
         self.count += 1;
@@ -231,9 +232,14 @@ mod tests {
 
     #[tokio::test]
     async fn what_a_command_leaves_running_does_not_hold_it_up() {
+        let folder = tempfile::tempdir().unwrap();
+        let pid = folder.path().join("pid");
         let began = Instant::now();
-        sh("sleep 1000 & echo $! >&2", LONG).await.expect("it succeeds");
+        sh(&format!("sleep 1000 & echo $! > {}", pid.display()), LONG).await.expect("it succeeds");
         assert!(began.elapsed() < LONG / 2);
+        assert!(!is_gone(&pid), "and it is left alone");
+        let left = fs::read_to_string(&pid).unwrap().trim().parse().ok().and_then(Pid::from_raw);
+        rustix::process::kill_process(left.expect("a pid"), Signal::KILL).unwrap();
     }
 
     #[tokio::test]

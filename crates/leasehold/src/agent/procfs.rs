@@ -19,7 +19,9 @@ pub(crate) fn process(pid: Pid) -> io::Result<Option<Process>> {
     match fs::read_to_string(format!("/proc/{}/stat", pid.as_raw_nonzero())) {
         Ok(stat) => parse(pid, &stat).map(Some).ok_or_else(|| io::Error::other("/proc is not as expected")),
         // It may end while its file is being read.
-        Err(error) if matches!(error.raw_os_error(), Some(code) if code == rustix::io::Errno::SRCH.raw_os_error()) => Ok(None),
+        Err(error) if matches!(error.raw_os_error(), Some(code) if code == rustix::io::Errno::SRCH.raw_os_error()) => {
+            Ok(None)
+        }
         Err(error) if error.kind() == io::ErrorKind::NotFound => Ok(None),
         Err(error) => Err(error),
     }

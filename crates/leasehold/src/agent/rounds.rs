@@ -289,7 +289,9 @@ fn readable(works: &[NodeWork]) -> Vec<Work> {
 fn tell(lease: &LeaseId, word: Word) {
     match word {
         Word::Again => tracing::warn!(%lease, "its teardown was cut off before; its hooks run again"),
-        Word::ConfirmAgain => tracing::info!(%lease, "was torn down before a restart; only the confirmation is missing"),
+        Word::ConfirmAgain => {
+            tracing::info!(%lease, "was torn down before a restart; only the confirmation is missing")
+        }
         Word::GivenUp { failures } => tracing::error!(
             %lease,
             failures,

@@ -84,7 +84,9 @@ impl State {
         for entry in fs::read_dir(&self.teardowns)? {
             let name = entry?.file_name();
             let parts = name.to_str().and_then(|name| name.split_once('.'));
-            let Some((lease, mark)) = parts.and_then(|(lease, mark)| Some((LeaseId::new(lease)?, mark))) else { continue };
+            let Some((lease, mark)) = parts.and_then(|(lease, mark)| Some((LeaseId::new(lease)?, mark))) else {
+                continue;
+            };
             match mark {
                 BEGUN => drop(found.begun.insert(lease)),
                 DONE => drop(found.done.insert(lease)),

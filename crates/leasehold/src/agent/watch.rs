@@ -9,7 +9,10 @@ const PAUSE: Duration = Duration::from_secs(60);
 
 /// What happens all the time, or was said by the agent itself, and asks nothing of it.
 fn is_idle(kind: &str) -> bool {
-    matches!(kind, "lease.granted" | "lease.renewed" | "lease.activity" | "lease.denied" | "node.condition" | "node.put")
+    matches!(
+        kind,
+        "lease.granted" | "lease.renewed" | "lease.activity" | "lease.denied" | "node.condition" | "node.put"
+    )
 }
 
 /// Calls `wake` for each event, for as long as it says that someone listens.

@@ -21,7 +21,7 @@ pub(crate) enum ClassCommand {
 #[derive(Debug, Args)]
 #[command(after_help = "\
 Examples:
-  leasehold class create gpu-h100 --kind gpu --tier h100 --quanta-per-unit 7 --premium     slices of a seventh
+  leasehold class create gpu-h100 --kind gpu --tier h100 --quanta-per-unit 7     in sevenths
   leasehold class create mem-dram --kind mem --tier dram")]
 pub(crate) struct ClassCreateArgs {
     pub(crate) name: String,
@@ -104,7 +104,7 @@ pub(crate) struct PoolLimitArgs {
 #[derive(Debug, Args)]
 #[command(after_help = "\
 Example:
-  leasehold pool create training --strategy bin-pack --ttl-max standard=8h --ttl-max scavenger=1h --grace 5m")]
+  leasehold pool create training --strategy bin-pack --ttl-max standard=8h --grace 5m")]
 pub(crate) struct PoolCreateArgs {
     pub(crate) name: String,
     #[command(flatten)]
@@ -172,7 +172,7 @@ pub(crate) struct NodeListArgs {
 #[derive(Debug, Args)]
 #[command(after_help = "\
 Example:
-  leasehold node create gpu-17 --pool training --rack r7 --zone z1 --class gpu-h100=8 --class mem-dram=1TiB --label driver=570")]
+  leasehold node create gpu-17 --pool training --rack r7 --class gpu-h100=8 --class mem-dram=1TiB")]
 pub(crate) struct NodeCreateArgs {
     pub(crate) name: String,
     #[arg(long, value_name = "NAME")]

@@ -104,7 +104,7 @@ pub(crate) struct HolderArgs {
 #[command(after_help = "\
 Examples:
   leasehold lease request --gpu 2 --ttl 1h --project lattice
-  leasehold lease request --class gpu-h100=2 --class mem-dram=80GiB --ttl 30m --project lattice --pool training")]
+  leasehold lease request --class gpu-h100=2 --class mem-dram=80GiB --ttl 30m --project lattice")]
 pub(crate) struct RequestArgs {
     #[command(flatten)]
     pub(crate) asks: AskArgs,
@@ -122,10 +122,12 @@ pub(crate) struct RequestArgs {
 Example:
   leasehold lease run --gpu 2 --ttl 10m --project lattice -- python train.py
 
-The command gets LEASEHOLD_LEASE_ID, LEASEHOLD_LEASE_IDS, LEASEHOLD_NODE, LEASEHOLD_DEVICES, and CUDA_VISIBLE_DEVICES for
-the GPUs it was granted. The lease is renewed while it runs and given back when it ends; its exit status is passed on
-(128 and the signal where one ended it). When the lease is revoked the command gets SIGTERM, what is left of grace to
-end, then SIGKILL; the exit status is then 1.")]
+The command gets LEASEHOLD_LEASE_ID, LEASEHOLD_LEASE_IDS, LEASEHOLD_NODE, LEASEHOLD_DEVICES, and \
+CUDA_VISIBLE_DEVICES for the GPUs it was granted. The lease is renewed while it runs and given back when it ends; its \
+exit status is passed on (128 and the signal where one ended it).
+
+When the lease is revoked the command gets SIGTERM, what is left of grace to end, then SIGKILL; \
+the exit status is then 1.")]
 pub(crate) struct RunArgs {
     #[command(flatten)]
     pub(crate) asks: AskArgs,
@@ -156,7 +158,7 @@ pub(crate) struct RenewArgs {
 #[derive(Debug, Args)]
 #[command(after_help = "\
 Example:
-  leasehold lease revoke lease-42 --grace 5m      its holder is warned and has five minutes; its gang falls with it")]
+  leasehold lease revoke lease-42 --grace 5m      warns its holder; its gang falls with it")]
 pub(crate) struct RevokeArgs {
     /// The lease: `lease-42`, or its 32 digits
     pub(crate) lease: String,

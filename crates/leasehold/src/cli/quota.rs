@@ -71,7 +71,7 @@ pub(crate) struct BurstArgs {
 #[command(after_help = "\
 Examples:
   leasehold quota create --tenant physics --class gpu-h100 --hard 64
-  leasehold quota create --tenant physics --project lattice --class gpu-h100 --burst 16 --burst-limit 32 --burst-ttl 2h
+  leasehold quota create --tenant physics --class gpu-h100 --burst 16 --burst-limit 32 --burst-ttl 2h
   leasehold quota create --tenant physics --measure nodes --hard 200")]
 pub(crate) struct QuotaCreateArgs {
     /// Whose it is

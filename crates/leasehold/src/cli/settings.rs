@@ -16,7 +16,6 @@ pub(crate) enum SettingsCommand {
 #[command(after_help = "\
 Example:
   leasehold settings set --grace-default 5m --node-timeout 2m")]
-#[group(required = true, multiple = true)]
 pub(crate) struct SettingsSetArgs {
     /// The longest TTL where a pool sets none
     #[arg(long, value_name = "TIME")]

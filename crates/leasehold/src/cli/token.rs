@@ -24,7 +24,8 @@ pub(crate) enum TokenCommand {
 #[derive(Debug, Args)]
 #[command(after_help = "\
 Examples:
-  leasehold token issue ci --role project-member --tenant physics --project lattice --expires-in 90d --out ci.token
+  leasehold token issue ci --role project-member --tenant physics --project lattice --out ci.token
+  leasehold token issue auditor --role auditor --expires-in 90d
   leasehold token issue node-17 --role node-agent --node gpu-17")]
 pub(crate) struct TokenIssueArgs {
     /// What people call it

@@ -13,7 +13,7 @@ use leasehold_cell::Cell;
 use leasehold_model::{NodeNo, Role, TokenScope};
 use rustix::process::{Pid, Signal, kill_process};
 use std::collections::BTreeMap;
-use std::path::{Path, PathBuf};
+use std::path::PathBuf;
 use std::process::{Child, Command, Stdio};
 use std::time::{Duration, Instant};
 
@@ -27,10 +27,9 @@ const GATHERING: Duration = Duration::from_secs(15);
 
 /// The agents' folders, filled; nobody runs yet.
 pub(crate) struct Agents {
+    root: PathBuf,
     folders: BTreeMap<NodeNo, AgentFolder>,
     program: PathBuf,
-    /// Each node's generation before its agent of this run.
-    generations: BTreeMap<NodeNo, u64>,
 }
 
 struct Running {
@@ -42,20 +41,23 @@ impl Agents {
     pub(crate) fn prepare(place: &Place, cell: &Cell, url: &str) -> Result<Self, Problem> {
         let program = std::env::current_exe()
             .map_err(|error| Problem::refused("program_unknown", format!("this program cannot be found: {error}")))?;
-        let all = root(place);
+        let root = root(place);
+        let unusable = |error: std::io::Error| {
+            Problem::refused("folder_unusable", format!("the agents cannot use it: {error}"))
+                .at(&root)
+                .advice("name another folder with --data: this one lies beside it")
+        };
+        folder::prepare_common(&root).map_err(unusable)?;
         let mut folders = BTreeMap::new();
         for node in nodes_with_agent() {
             let name = cell.now().read(|state| state.node(node).map(|node| node.name.to_string()));
             let name = name.ok_or_else(|| Problem::refused("unknown_node", format!("there is no {node}")))?;
-            let folder = AgentFolder::fill(&all, &name, url).map_err(|error| {
-                Problem::refused("folder_unusable", format!("it cannot be filled: {error}")).at(&all)
-            })?;
+            let folder = AgentFolder::fill(&root, &name, url).map_err(unusable)?;
             let scope = TokenScope { node: Some(node), ..TokenScope::default() };
             tokens::ensure(cell, &folder.token(), &name, Role::NodeAgent, scope)?;
             folders.insert(node, folder);
         }
-        let generations = nodes_with_agent().map(|node| (node, generation(cell, node))).collect();
-        Ok(Self { folders, program, generations })
+        Ok(Self { root, folders, program })
     }
 
     /// Keeps the agents running as the scene wants them, until it is over; then ends them. The system ends them with
@@ -75,6 +77,20 @@ impl Agents {
         }
         self.folders.values().for_each(|folder| folder.hang(false));
         end(running.into_values().filter_map(|agent| agent.child).collect());
+        if scene.cell.failure().is_none() {
+            self.dissolve(&scene.cell);
+        }
+    }
+
+    /// After a clean end nothing but the journal's own folder is left. A crash leaves the agents' as well, and they go
+    /// on from there.
+    fn dissolve(&self, cell: &Cell) {
+        for (node, folder) in &self.folders {
+            // One that never came cannot be sent away; what cannot be removed is in nobody's way.
+            let _ = cell.operate(leasehold_engine::Command::DetachAgent(*node));
+            let _ = folder.remove();
+        }
+        let _ = folder::remove_common(&self.root);
     }
 
     fn start(&self, folder: &AgentFolder) -> std::io::Result<Child> {
@@ -89,37 +105,31 @@ impl Agents {
         // In a group of its own: a Ctrl-C is for the demo, which then ends its agents in order.
         command.process_group(0).stdin(Stdio::null()).stdout(Stdio::null()).stderr(folder.log()?).spawn()
     }
-
-    /// The nodes whose agents have not taken them up yet.
-    pub(crate) fn missing(&self, cell: &Cell) -> usize {
-        missing(&self.generations, cell)
-    }
-
-    /// What is needed to wait for them while they are run elsewhere.
-    pub(crate) fn roll_call(&self) -> RollCall {
-        RollCall(self.generations.clone())
-    }
 }
 
-/// Who has to come.
+/// Each node's generation before its agent of this run took it up.
 pub(crate) struct RollCall(BTreeMap<NodeNo, u64>);
 
 impl RollCall {
+    pub(crate) fn begin(cell: &Cell) -> Self {
+        Self(nodes_with_agent().map(|node| (node, generation(cell, node))).collect())
+    }
+
+    fn missing(&self, cell: &Cell) -> usize {
+        self.0.iter().filter(|(node, before)| generation(cell, **node) <= **before).count()
+    }
+
     /// Waits until every agent has taken up its node, but not for ever; answers how many have not.
     pub(crate) fn wait(&self, scene: &Scene) -> usize {
         let began = Instant::now();
         loop {
-            let missing = missing(&self.0, &scene.cell);
+            let missing = self.missing(&scene.cell);
             if missing == 0 || scene.is_over() || began.elapsed() > GATHERING {
                 return missing;
             }
             std::thread::sleep(ROUND);
         }
     }
-}
-
-fn missing(before: &BTreeMap<NodeNo, u64>, cell: &Cell) -> usize {
-    before.iter().filter(|(node, before)| generation(cell, **node) <= **before).count()
 }
 
 fn generation(cell: &Cell, node: NodeNo) -> u64 {
@@ -133,7 +143,7 @@ pub(crate) fn root(place: &Place) -> PathBuf {
 
 /// Where an agent's log is.
 pub(crate) fn log_of(place: &Place, node: &str) -> PathBuf {
-    folder::log_in(&Path::new(&root(place)).join(node))
+    folder::log_in(&root(place).join(node))
 }
 
 impl Running {

@@ -77,8 +77,6 @@ pub(crate) fn nodes_with_agent() -> impl Iterator<Item = NodeNo> {
 pub(crate) fn has_agent(node: NodeNo) -> bool {
     node.0 < SORTS[0].count
 }
-pub(crate) const NODE_THAT_HANGS: NodeNo = NodeNo(6);
-pub(crate) const NODE_THAT_FAILS: NodeNo = NodeNo(2);
 pub(crate) const NODE_TO_DRAIN: NodeNo = NodeNo(12 + 2);
 
 /// How the demo limits a tenant.

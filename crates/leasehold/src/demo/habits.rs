@@ -100,7 +100,7 @@ pub(crate) const HABITS: [Habit; TENANTS.len()] = {
             ],
         },
         Habit {
-            every_ms: 1100,
+            every_ms: 650,
             every_minutes: 7,
             wishes: &[
                 Wish::new(4, "fold", TRAIN, &[(H100, 2 * SLICES), (CPU, 12 * CORE), (MEM, 120 * GIB)])
@@ -110,7 +110,7 @@ pub(crate) const HABITS: [Habit; TENANTS.len()] = {
         },
         Habit {
             every_ms: 2000,
-            every_minutes: 34,
+            every_minutes: 30,
             wishes: &[
                 Wish::new(4, "downscale", TRAIN, &[(H100, 4 * SLICES), (CPU, 24 * CORE), (MEM, 256 * GIB)])
                     .lasts((3000, 7000), (240, 480)),
@@ -118,7 +118,7 @@ pub(crate) const HABITS: [Habit; TENANTS.len()] = {
             ],
         },
         Habit {
-            every_ms: 300,
+            every_ms: 180,
             every_minutes: 9,
             wishes: &[
                 Wish::new(5, "detector", SERVE, &[(L40S, 1), (CPU, 4 * CORE), (MEM, 24 * GIB)])
@@ -140,7 +140,7 @@ pub(crate) const HABITS: [Habit; TENANTS.len()] = {
             ],
         },
         Habit {
-            every_ms: 700,
+            every_ms: 500,
             every_minutes: 4,
             wishes: &[
                 Wish::new(5, "notebook", TRAIN, &[(H100, 1)]).at(Scavenger).lasts((2000, 6000), (30, 210)),

@@ -14,7 +14,7 @@ use crate::place::{Place, software};
 use crate::problem::Problem;
 use crate::term;
 use leasehold_cell::{Clock, Core, ManualClock, StartOptions, SystemClock};
-use leasehold_journal::Journal;
+use leasehold_journal::{Journal, Keys};
 use leasehold_model::{Instant, Span};
 use pen::Pen;
 use std::sync::Arc;
@@ -33,12 +33,7 @@ pub(crate) struct Written {
 }
 
 /// Writes a past of this length into a folder that has none; `None` where there is a journal already.
-pub(crate) fn write(
-    place: &Place,
-    length: Span,
-    seed: u64,
-    stop: &Arc<AtomicBool>,
-) -> Result<Option<Written>, Problem> {
+pub(crate) fn write(place: &Place, length: Span, seed: u64, stop: &AtomicBool) -> Result<Option<Written>, Problem> {
     let keys = place.keys(ORIGIN)?;
     if length == Span::ZERO || ["journal", "anchor"].iter().any(|name| place.data().join(name).exists()) {
         return Ok(None);
@@ -47,6 +42,18 @@ pub(crate) fn write(
     // It ends where the wall clock stands before the first record is written: no stamp ever passes it.
     let to = SystemClock::new().wall();
     let from = Instant(to.0.saturating_sub(length.0));
+    let records = write_between(place, keys, from, to, seed, stop)?;
+    Ok(Some(Written { records, from, took: began.elapsed() }))
+}
+
+fn write_between(
+    place: &Place,
+    keys: Arc<Keys>,
+    from: Instant,
+    to: Instant,
+    seed: u64,
+    stop: &AtomicBool,
+) -> Result<u64, Problem> {
     let clock = Arc::new(ManualClock::at(from));
     let options = StartOptions::new(software(), keys.public_keys()[0]);
     let (journal, _) = place.open_journal(keys, SEGMENT_BYTES, &*clock)?;
@@ -58,15 +65,15 @@ pub(crate) fn write(
     let mut progress = Progress::default();
     let mut whole = true;
     while whole && week.step()? {
-        progress.show(week.now().since(from), length);
+        progress.show(week.now().since(from), to.since(from));
         whole = !stop.load(Ordering::Relaxed);
     }
     if whole {
         week.pass_to_end()?;
     }
-    let records = week.close()?;
+    let records = week.close();
     progress.clear();
-    Ok(Some(Written { records, from, took: began.elapsed() }))
+    records
 }
 
 /// A line that is drawn over, on a terminal.
@@ -89,5 +96,41 @@ impl Progress {
         if self.shown_percent.is_some() {
             term::say("\r\x1b[K");
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::folder::Folder;
+    use leasehold_model::Body;
+    use std::ops::ControlFlow;
+
+    /// Everything but the first record, which holds the folder's own key.
+    fn written(seed: u64) -> Vec<(Instant, Body)> {
+        let folder = tempfile::tempdir().unwrap();
+        let place = Place::prepare(Some(folder.path())).unwrap();
+        let keys = place.keys(ORIGIN).unwrap();
+        let (from, to) = (Instant::from_secs(1_767_225_600), Instant::from_secs(1_767_225_600 + 2 * 86_400));
+        let count = write_between(&place, keys, from, to, seed, &AtomicBool::new(false)).unwrap();
+        let mut records = Vec::new();
+        let scanned = Folder::open(place.data(), &[]).unwrap().scan_from_genesis(&mut |entry| {
+            let record = entry.raw.decode().expect("a record");
+            assert!((from..=to).contains(&record.stamp), "{} lies outside", record.stamp);
+            records.push((record.stamp, record.body));
+            Ok(ControlFlow::Continue(()))
+        });
+        assert_eq!(scanned.unwrap().size, count);
+        assert_eq!(records.last().map(|(stamp, _)| *stamp), Some(to), "it ends now");
+        records.split_off(1)
+    }
+
+    #[test]
+    fn the_same_seed_writes_the_same_past() {
+        let [one, again, other] = [1, 1, 2].map(written);
+        assert!(one == again, "the same seed, another past");
+        assert!(one != other, "another seed, the same past");
+        let denied = one.iter().filter(|(_, body)| matches!(body, Body::Denied(_))).count();
+        assert!(one.len() > 2000 && denied > 0, "{} records, {denied} denials", one.len());
     }
 }

@@ -1,19 +1,25 @@
-//! `leasehold demo`: a small cluster under a believable load, on the real engine and the real journal.
+//! `leasehold demo`: a small cluster under a believable load, on the real engine, the real journal and the real daemon,
+//! with real agents.
 //!
-//! [`cluster`] says what there is, [`traffic`] plays the holders, [`agent`] the nodes, [`operator`] the one on duty;
-//! [`status`] shows it while it runs and [`report`] adds it up from what was sealed.
+//! [`cluster`] says what there is and [`history`] writes the week before. Then [`start`] opens the daemon, [`agents`]
+//! keeps the agents' processes, [`traffic`] plays the holders and [`operator`] the one on duty; [`guide`] says what to
+//! try, [`status`] shows it while it runs, and [`report`] adds it up from what was sealed.
 
-mod agent;
+mod activity;
+mod agents;
 mod cluster;
 mod denial;
 mod ending;
+mod guide;
 mod habits;
+mod history;
 mod latency;
 mod operator;
 mod report;
 mod scene;
 mod start;
 mod status;
+mod tokens;
 mod traffic;
 mod usage;
 
@@ -21,38 +27,62 @@ use crate::cli::DemoArgs;
 use crate::dice::fresh_seed;
 use crate::place::Place;
 use crate::problem::Problem;
-use crate::term;
+use crate::term::{self, Paint};
+use agents::{Agents, RollCall};
+use cluster::{SANDBOX_TENANT, TENANTS, tenant_no};
+use guide::Guide;
+use leasehold_model::{Role, TokenScope};
 use scene::{Pace, Scene};
 use std::sync::Arc;
+use std::sync::atomic::Ordering;
 
 pub(crate) fn run(args: &DemoArgs) -> Result<(), Problem> {
     let stop = ending::on_signals()?;
     let seed = args.seed.unwrap_or_else(fresh_seed);
     let pace = Pace::for_length(args.exit_after);
     let place = Place::prepare(args.data.as_deref())?;
+    let written = history::write(&place, args.history, seed, &stop)?;
     let opened = start::open(&place, pace)?;
-    term::say(&status::welcome(&place, &opened, args.exit_after, seed));
+    let cell = Arc::clone(&opened.cell);
+    cluster::ensure(&cell, pace.span(3000))?;
+    hand_out_token(&place, &cell)?;
+    if !place.trust().exists() {
+        report::write_trust(&place)?;
+    }
+    let agents = Agents::prepare(&place, &cell, &opened.url)?;
+    let guide = Guide { place: &place, opened: &opened, written, length: args.exit_after, seed };
+    term::say(&guide.text(Paint::stderr()));
 
-    let scene = Arc::new(Scene::new(opened.cell, pace, Arc::clone(&stop)));
-    cluster::ensure(&scene.cell, pace)?;
-    let first_sequence = opened.first_sequence;
-    let threads = [
-        scene::play("agents", &scene, move |scene| agent::run(scene, seed)),
+    let scene = Arc::new(Scene::new(cell, pace, Arc::clone(&stop)));
+    let roll_call = RollCall::begin(&scene.cell);
+    let keeper = scene::play("agents", &scene, move |scene| agents.run(scene));
+    let absent = roll_call.wait(&scene);
+    if absent > 0 {
+        scene.note("node", format!("{absent} agents have not come; their logs say why"));
+    }
+    scene.begin();
+    let players = [
         scene::play("operator", &scene, operator::run),
         scene::play("traffic", &scene, move |scene| traffic::run(scene, seed)),
     ];
     status::watch(&scene, args.exit_after);
     scene.end();
-    for thread in threads {
+    for thread in players.into_iter().chain([keeper]) {
         // One that panicked has said so itself; the journal is still closed in order.
         let _ = thread.join();
     }
-    let scene = Arc::into_inner(scene).expect("every thread that held it has ended");
-    let (ran, tally) = (scene.began.elapsed(), scene.tally.into_inner().expect("no one panics with the tally"));
-    let batches = scene.cell.stats().batches.load(std::sync::atomic::Ordering::Relaxed);
-    scene.cell.stop().map_err(|why| {
-        Problem::refused("cell_failed", why).at(&place.data).advice("see that the disk is sound and has room")
+    let ran = scene.elapsed();
+    let batches = scene.cell.stats().batches.load(Ordering::Relaxed);
+    opened.served.stop().map_err(|why| {
+        Problem::refused("cell_failed", why).at(place.data()).advice("see that the disk is sound and has room")
     })?;
-    let run = report::Run { place: &place, seed, ran, first_sequence, batches, tally: &tally };
+    let tally = scene.tally.lock().expect("no one panics with the tally");
+    let run = report::Run { place: &place, seed, ran, first_sequence: opened.first_sequence, batches, tally: &tally };
     report::give(&run, args.json)
+}
+
+/// The one who watches may play a tenant.
+fn hand_out_token(place: &Place, cell: &leasehold_cell::Cell) -> Result<(), Problem> {
+    let scope = TokenScope { tenant: Some(tenant_no(SANDBOX_TENANT)), ..TokenScope::default() };
+    tokens::ensure(cell, &guide::tenant_token(place), TENANTS[SANDBOX_TENANT].name, Role::TenantAdmin, scope)
 }

@@ -1,12 +1,13 @@
 //! The operator on duty: maintenance, a revocation, a machine that dies and one whose agent hangs, and the fences
 //! that only a person clears.
 
-use super::cluster::{H100, NODE_THAT_FAILS, NODE_THAT_HANGS, NODE_TO_DRAIN};
+use super::cluster::{H100, NODE_TO_DRAIN, SANDBOX, nodes_with_agent};
 use super::scene::{STORY, Scene};
 use leasehold_cell::Reply;
 use leasehold_engine::command::{LeaseList, Revoke};
 use leasehold_engine::{Command, Lease, Phase, State};
 use leasehold_model::{NodeNo, Reason, Span};
+use std::sync::Mutex;
 
 #[derive(Clone, Copy)]
 enum Beat {
@@ -50,37 +51,54 @@ pub(crate) fn run(scene: &Scene) {
 }
 
 fn perform(scene: &Scene, beat: Beat) {
-    let set = |which: &std::sync::Mutex<Option<NodeNo>>, node| *which.lock().expect("no one panics with it") = node;
     match beat {
         Beat::Drain => {
             act(scene, Command::DrainNode(NODE_TO_DRAIN), "drained {} for maintenance: nothing new goes there")
         }
         Beat::Resume => act(scene, Command::ResumeNode(NODE_TO_DRAIN), "resumed {}"),
         Beat::AgentHangs => {
-            set(&scene.hung, Some(NODE_THAT_HANGS));
-            note_node(scene, "node", NODE_THAT_HANGS, "the agent on {} hangs: teardowns there are not confirmed");
+            let node = trouble(scene, &scene.hung);
+            note_node(scene, "node", node, "the agent on {} hangs: teardowns there are not confirmed");
+            // Someone has to go while it hangs, so that it matters.
+            revoke(scene, Span::ZERO, |state| last_on(state, node));
         }
         Beat::AgentRestarts => {
-            set(&scene.hung, None);
-            note_node(scene, "node", NODE_THAT_HANGS, "the agent on {} is back; what was fenced stays fenced");
+            if let Some(node) = take(&scene.hung) {
+                note_node(scene, "node", node, "the agent on {} is back; what was fenced stays fenced");
+            }
         }
         Beat::PowerFails => {
-            set(&scene.dark, Some(NODE_THAT_FAILS));
-            note_node(
-                scene,
-                "node",
-                NODE_THAT_FAILS,
-                "{} loses power: its leases will bill up to when it was last seen",
-            );
+            let node = trouble(scene, &scene.dark);
+            let text = "{} loses power, and its agent with it: its leases will bill up to when it was last seen";
+            note_node(scene, "node", node, text);
         }
         Beat::PowerBack => {
-            set(&scene.dark, None);
-            note_node(scene, "node", NODE_THAT_FAILS, "{} has power again and returns");
+            if let Some(node) = take(&scene.dark) {
+                note_node(scene, "node", node, "{} has power again and returns");
+            }
         }
-        Beat::RevokeWithGrace => revoke(scene, Some(scene.pace.span(2500))),
-        Beat::RevokeAtOnce => revoke(scene, Some(Span::ZERO)),
+        Beat::RevokeWithGrace => revoke(scene, scene.pace.span(2500), largest_gang),
+        Beat::RevokeAtOnce => revoke(scene, Span::ZERO, largest_gang),
         Beat::ClearFences => clear_fences(scene),
     }
+}
+
+type Which = Mutex<Option<NodeNo>>;
+
+fn take(which: &Which) -> Option<NodeNo> {
+    which.lock().expect("no one panics with it").take()
+}
+
+/// Gives trouble of one sort to the node where it shows most: of those without any, the one with the most leases.
+fn trouble(scene: &Scene, which: &Which) -> NodeNo {
+    let [dark, hung] = [&scene.dark, &scene.hung].map(|which| *which.lock().expect("no one panics with it"));
+    let well = nodes_with_agent().filter(|node| Some(*node) != dark && Some(*node) != hung);
+    let chosen = scene.cell.now().read(|state| {
+        let held = |node: NodeNo| state.leases_on(node).into_iter().filter(|lease| is_theirs(lease)).count();
+        well.max_by_key(|node| held(*node)).expect("there are more nodes than troubles")
+    });
+    *which.lock().expect("no one panics with it") = Some(chosen);
+    chosen
 }
 
 fn node_name(scene: &Scene, node: NodeNo) -> String {
@@ -101,26 +119,34 @@ fn act(scene: &Scene, command: Command, text: &str) {
 }
 
 /// The largest gang on the big GPUs whose holder has reported, so it is alive; of several, the youngest.
-fn victim(state: &State) -> Option<&Lease> {
-    let gang = |lease: &&Lease| lease.phase == Phase::Active && lease.class == H100 && lease.gang_len > 1;
+fn largest_gang(state: &State) -> Option<&Lease> {
+    let gang = |lease: &&Lease| is_theirs(lease) && lease.class == H100 && lease.gang_len > 1;
     let alive = |lease: &&Lease| lease.reported_to > lease.granted_at;
     state.leases().into_iter().filter(gang).filter(alive).max_by_key(|lease| (lease.quanta, lease.number))
 }
 
-fn revoke(scene: &Scene, grace: Option<Span>) {
+/// What was granted last on a node.
+fn last_on(state: &State, node: NodeNo) -> Option<&Lease> {
+    state.leases_on(node).into_iter().filter(|lease| is_theirs(lease)).max_by_key(|lease| lease.number)
+}
+
+/// Held, but not by the one who watches.
+fn is_theirs(lease: &Lease) -> bool {
+    lease.phase == Phase::Active && lease.project != SANDBOX
+}
+
+fn revoke(scene: &Scene, grace: Span, victim: impl Fn(&State) -> Option<&Lease>) {
     let found = scene.cell.now().read(|state| {
         let lease = victim(state)?;
         let tenant = state.tenant(lease.tenant).map_or(lease.tenant.to_string(), |tenant| tenant.name.to_string());
-        Some((lease.number, tenant))
+        Some((lease.number, lease.gang_len, tenant))
     });
-    let Some((lease, tenant)) = found else { return };
-    let revoke = Revoke { leases: LeaseList::from_slice(&[lease]), reason: Reason::Operator, grace };
+    let Some((lease, gang_len, tenant)) = found else { return };
+    let revoke = Revoke { leases: LeaseList::from_slice(&[lease]), reason: Reason::Operator, grace: Some(grace) };
     if let Reply::Sealed { .. } = scene.cell.operate(Command::Revoke(revoke)) {
-        let how = match grace {
-            Some(Span::ZERO) | None => "at once".to_owned(),
-            Some(grace) => format!("with {grace} of grace"),
-        };
-        scene.note("operator", format!("revoked the gang of {lease}, held by {tenant}, {how}"));
+        let how = if grace == Span::ZERO { "at once".to_owned() } else { format!("with {grace} of grace") };
+        let what = if gang_len > 1 { "the gang of " } else { "" };
+        scene.note("operator", format!("revoked {what}{lease}, held by {tenant}, {how}"));
     }
 }
 

@@ -2,7 +2,7 @@
 
 use super::cluster::{CPU, H100, L40S, MEM};
 use super::scene::Tally;
-use super::usage::{QuantaNs, Usage};
+use super::usage::{Counts, Parted, QuantaNs, Usage};
 use crate::audit::trust_of;
 use crate::folder::{Folder, Scanned};
 use crate::numbers::{bytes, decimal, hex, latency, thousands};
@@ -11,7 +11,7 @@ use crate::place::Place;
 use crate::problem::Problem;
 use crate::table::{Align, Table};
 use crate::term::{Paint, Style, fine_bar, program, shell_word};
-use leasehold_model::ClassNo;
+use leasehold_model::{ClassNo, Instant};
 use serde_json::{Value, json};
 use std::time::Duration;
 
@@ -32,13 +32,19 @@ struct Found {
     scanned: Scanned,
 }
 
-pub(crate) fn give(run: &Run<'_>, as_json: bool) -> Result<(), Problem> {
-    let folder = Folder::open(&run.place.data, &[])?;
+/// Writes what an auditor would keep, as the folder stands now.
+pub(crate) fn write_trust(place: &Place) -> Result<Folder, Problem> {
+    let folder = Folder::open(place.data(), &[])?;
     let trust = trust_of(&folder)?;
-    let path = run.place.trust();
+    let path = place.trust();
     std::fs::write(&path, trust.to_text()).map_err(|error| {
         Problem::refused("trust_not_written", format!("the trust file could not be written: {error}")).at(&path)
     })?;
+    Ok(folder)
+}
+
+pub(crate) fn give(run: &Run<'_>, as_json: bool) -> Result<(), Problem> {
+    let folder = write_trust(run.place)?;
     let (usage, scanned) = Usage::of(&folder, run.first_sequence)?;
     let found = Found { folder, usage, scanned };
     if as_json { print_json(&found.json(run)) } else { print(&found.text(run, Paint::stdout())) }
@@ -48,12 +54,36 @@ pub(crate) fn give(run: &Run<'_>, as_json: bool) -> Result<(), Problem> {
 const KINDS_SHOWN: usize = 8;
 
 /// Classes that have a column, with what their amounts are called.
-const COLUMNS: [(ClassNo, &str); 4] = [(H100, "h100 GPU·s"), (L40S, "l40s GPU·s"), (CPU, "core·s"), (MEM, "GiB·s")];
+const COLUMNS: [(ClassNo, &str); 4] = [(H100, "h100 GPU"), (L40S, "l40s GPU"), (CPU, "core"), (MEM, "GiB")];
+
+/// Which part of the journal; a week is told in hours.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Part {
+    Before,
+    Run,
+}
+
+impl Part {
+    fn of<T: Copy>(self, parted: &Parted<T>) -> T {
+        match self {
+            Self::Before => parted.before,
+            Self::Run => parted.run,
+        }
+    }
+    /// A unit of time, its nanoseconds, and how many decimals say enough.
+    fn unit(self) -> (&'static str, u128, u32) {
+        match self {
+            Self::Before => ("h", 3_600_000_000_000, 1),
+            Self::Run => ("s", 1_000_000_000, 3),
+        }
+    }
+}
 
 impl Found {
-    fn unit_seconds(&self, amount: QuantaNs, class: ClassNo) -> String {
+    fn unit_time(&self, amount: QuantaNs, class: ClassNo, part: Part) -> String {
         let per_unit = self.usage.classes.get(&class).map_or(1, |spec| spec.quanta_per_unit);
-        decimal(amount, u128::from(per_unit) * 1_000_000_000, 3)
+        let (_, ns, decimals) = part.unit();
+        decimal(amount, u128::from(per_unit) * ns, decimals)
     }
 
     fn text(&self, run: &Run<'_>, paint: Paint) -> String {
@@ -61,16 +91,20 @@ impl Found {
         let mut section = |title: &str, remark: &str, body: &str| {
             text.push_str(&format!("{}  {}\n{body}\n", paint.bold(title), paint.dim(remark)));
         };
+        if run.first_sequence > 0 {
+            let since = self.usage.first_stamp.map_or(String::new(), |at| format!("since {}", minute(at)));
+            section("Before this run", &since, &self.tenants(paint, Part::Before));
+        }
         section(
-            "Who held what",
-            "unit-seconds, from the sealed intervals; --json has them to the last nanosecond",
-            &self.tenants(paint),
+            "Who held what in this run",
+            "from the sealed intervals; --json has them to the last nanosecond",
+            &self.tenants(paint, Part::Run),
         );
         section("What was sealed", &self.sealed_remark(run), &self.kinds(paint));
         section("What was refused", "a denial is sealed, with its numbers", &refusals(run.tally));
         section("How fast", "an answer waits for the disk, and for nothing else", &self.speed(run));
         section("The checkpoint", "signs everything before it", &self.checkpoint());
-        let (me, data) = (program(), shell_word(&run.place.data.display().to_string()));
+        let (me, data) = (program(), shell_word(&run.place.data().display().to_string()));
         let trust = shell_word(&run.place.trust().display().to_string());
         let verify = paint.paint(Style::Cyan, &format!("{me} audit verify {data} --trust {trust}"));
         let again = paint.paint(Style::Cyan, &format!("{me} demo --data {data} --exit-after 20s"));
@@ -83,20 +117,22 @@ impl Found {
         text
     }
 
-    fn tenants(&self, paint: Paint) -> String {
+    fn tenants(&self, paint: Paint, part: Part) -> String {
         use Align::{Left, Right};
-        let heads = [("tenant", Left), ("granted", Right), ("over soft", Right), ("denied", Right), ("expired", Right)];
-        let heads = heads.into_iter().chain([("revoked", Right), ("fenced", Right)]);
-        let heads: Vec<_> = heads.chain(COLUMNS.map(|(_, word)| (word, Right))).collect();
+        let words =
+            ["granted", "over soft", "denied", "expired", "revoked", "fenced"].map(|word| (word.to_owned(), Right));
+        let columns = COLUMNS.map(|(_, word)| (format!("{word}·{}", part.unit().0), Right));
+        let heads: Vec<_> = [("tenant".to_owned(), Left)].into_iter().chain(words).chain(columns).collect();
+        let heads: Vec<_> = heads.iter().map(|(word, align)| (word.as_str(), *align)).collect();
         let mut table = Table::new(&heads);
         for (tenant, (name, counts)) in &self.usage.tenants {
-            let c = counts;
-            let counts = [c.granted, c.over_soft, c.denied, c.expired, c.revoked, c.fenced].map(blank_zero);
-            let held = COLUMNS.map(|(class, _)| self.unit_seconds(self.usage.of_tenant(*tenant, class), class));
+            let counts = part.of(counts).of().map(blank_zero);
+            let amount = |class| part.of(&self.usage.of_tenant(*tenant, class));
+            let held = COLUMNS.map(|(class, _)| self.unit_time(amount(class), class, part));
             table.row([name.to_string()].into_iter().chain(counts).chain(held));
         }
         let blank = std::iter::repeat_n(String::new(), 6);
-        let totals = COLUMNS.map(|(class, _)| self.unit_seconds(self.usage.total(class), class));
+        let totals = COLUMNS.map(|(class, _)| self.unit_time(part.of(&self.usage.total(class)), class, part));
         let row = ["all".to_owned()].into_iter().chain(blank).chain(totals);
         table.styled(row.map(|cell| (cell, Style::Bold)));
         table.text(paint)
@@ -110,7 +146,7 @@ impl Found {
     }
 
     fn kinds(&self, paint: Paint) -> String {
-        let mut kinds: Vec<_> = self.usage.kinds.iter().map(|(word, (all, _))| (*word, *all)).collect();
+        let mut kinds: Vec<_> = self.usage.kinds.iter().map(|(word, n)| (*word, n.before + n.run)).collect();
         kinds.sort_by_key(|(word, count)| (std::cmp::Reverse(*count), *word));
         let most = kinds.first().map_or(1, |(_, count)| *count);
         let rare = kinds.split_off(kinds.len().min(KINDS_SHOWN));
@@ -153,30 +189,28 @@ impl Found {
             .tenants
             .iter()
             .map(|(no, (name, counts))| {
-                let held = |class: &ClassNo| self.usage.of_tenant(*no, *class);
-                json!({
-                    "tenant": name.as_str(),
-                    "granted": counts.granted,
-                    "over_soft": counts.over_soft,
-                    "denied": counts.denied,
-                    "expired": counts.expired,
-                    "revoked": counts.revoked,
-                    "fenced": counts.fenced,
-                    "held": self.usage.classes.iter().map(|(class, spec)| json!({
+                let held = self.usage.classes.iter().map(|(class, spec)| {
+                    let amount = self.usage.of_tenant(*no, *class);
+                    json!({
                         "class": spec.name.as_str(),
                         "unit": spec.kind.unit(),
                         "quanta_per_unit": spec.quanta_per_unit,
                         // Above 2^53 numbers do not survive in JSON.
-                        "quanta_ns": held(class).to_string(),
-                    })).collect::<Vec<_>>(),
-                })
+                        "quanta_ns": amount.all().to_string(),
+                        "quanta_ns_this_run": amount.run.to_string(),
+                    })
+                });
+                let mut tenant = counts_json(name.as_str(), counts);
+                tenant["held"] = held.collect();
+                tenant
             })
             .collect();
         let latencies = &run.tally.latencies;
         let anchor = self.folder.anchor();
-        let kinds = self.usage.kinds.iter().map(|(word, (all, run))| (*word, json!({ "all": all, "this_run": run })));
+        let of_kind = |n: &Parted<u64>| json!({ "all": n.before + n.run, "this_run": n.run });
+        let kinds = self.usage.kinds.iter().map(|(word, n)| (*word, of_kind(n)));
         json!({
-            "data": run.place.data.display().to_string(),
+            "data": run.place.data().display().to_string(),
             "trust": run.place.trust().display().to_string(),
             "seed": run.seed,
             "ran_ms": u64::try_from(run.ran.as_millis()).unwrap_or(u64::MAX),
@@ -198,6 +232,20 @@ impl Found {
     }
 }
 
+/// What became of a tenant's requests, in the whole journal and in this run.
+fn counts_json(name: &str, counts: &Parted<Counts>) -> Value {
+    const WORDS: [&str; 6] = ["granted", "over_soft", "denied", "expired", "revoked", "fenced"];
+    let (before, run) = (counts.before.of(), counts.run.of());
+    let mut tenant = json!({ "tenant": name });
+    let mut this_run = json!({});
+    for (at, word) in WORDS.iter().enumerate() {
+        tenant[*word] = (before[at] + run[at]).into();
+        this_run[*word] = run[at].into();
+    }
+    tenant["this_run"] = this_run;
+    tenant
+}
+
 /// The items in lines of at most so many columns, indented by two.
 fn wrapped(items: &[String], width: usize) -> String {
     let mut text = String::new();
@@ -211,6 +259,12 @@ fn wrapped(items: &[String], width: usize) -> String {
         line.push_str(&format!(" {item}"));
     }
     if line.is_empty() { text } else { text + &format!(" {line}\n") }
+}
+
+/// Date and time of an instant.
+fn minute(at: Instant) -> String {
+    let text = at.to_string();
+    text.get(..16).map_or_else(|| text.clone(), |text| text.replace('T', " "))
 }
 
 fn blank_zero(count: u64) -> String {

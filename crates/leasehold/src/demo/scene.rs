@@ -6,24 +6,27 @@ use leasehold_cell::{Cell, Clock, SystemClock};
 use leasehold_model::{Instant, NodeNo, Span};
 use std::collections::{BTreeMap, VecDeque};
 use std::sync::atomic::{AtomicBool, Ordering};
-use std::sync::{Arc, Mutex};
+use std::sync::{Arc, Mutex, OnceLock};
 use std::thread::JoinHandle;
 use std::time::Duration;
 
-/// How fast the story is told: a demo of 20 seconds or more in real time, a shorter one with everything shorter.
+/// How fast the story is told: in a minute, unless the demo is shorter, and then everything in it is.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Pace {
     permille: u64,
 }
 
-/// The length of the operator's story at full length.
+/// The length of the operator's story at the pace of one.
 pub(crate) const STORY: Duration = Duration::from_secs(20);
+/// In thousandths. The agents are real: no pace makes them faster.
+const SLOWEST: u64 = 3000;
+const FASTEST: u64 = 500;
 
 impl Pace {
     pub(crate) fn for_length(length: Option<Span>) -> Self {
         let story = Span::from_secs(STORY.as_secs());
-        let permille = length.map_or(1000, |length| length.0.saturating_mul(1000) / story.0);
-        Self { permille: permille.clamp(100, 1000) }
+        let permille = length.map_or(SLOWEST, |length| length.0.saturating_mul(1000) / story.0);
+        Self { permille: permille.clamp(FASTEST, SLOWEST) }
     }
     /// So many milliseconds of the story.
     pub(crate) fn ms(self, ms: u64) -> Duration {
@@ -57,11 +60,11 @@ pub(crate) struct Tally {
 }
 
 pub(crate) struct Scene {
-    pub(crate) cell: Cell,
+    pub(crate) cell: Arc<Cell>,
     pub(crate) pace: Pace,
-    pub(crate) began: std::time::Instant,
+    began: OnceLock<std::time::Instant>,
     pub(crate) tally: Mutex<Tally>,
-    /// A node whose power is off, and one whose agent hangs.
+    /// A node whose power is off, and one whose agent's hook hangs.
     pub(crate) dark: Mutex<Option<NodeNo>>,
     pub(crate) hung: Mutex<Option<NodeNo>>,
     events: Mutex<VecDeque<Event>>,
@@ -73,11 +76,11 @@ pub(crate) struct Scene {
 const EVENTS_KEPT: usize = 256;
 
 impl Scene {
-    pub(crate) fn new(cell: Cell, pace: Pace, stop: Arc<AtomicBool>) -> Self {
+    pub(crate) fn new(cell: Arc<Cell>, pace: Pace, stop: Arc<AtomicBool>) -> Self {
         Self {
             cell,
             pace,
-            began: std::time::Instant::now(),
+            began: OnceLock::new(),
             tally: Mutex::default(),
             dark: Mutex::new(None),
             hung: Mutex::new(None),
@@ -85,6 +88,14 @@ impl Scene {
             stop,
             clock: SystemClock::new(),
         }
+    }
+
+    /// The story begins, once those are there who play it.
+    pub(crate) fn begin(&self) {
+        self.began.get_or_init(std::time::Instant::now);
+    }
+    pub(crate) fn elapsed(&self) -> Duration {
+        self.began.get().map_or(Duration::ZERO, std::time::Instant::elapsed)
     }
 
     pub(crate) fn is_over(&self) -> bool {
@@ -109,7 +120,7 @@ impl Scene {
     /// Sleeps until so long after the beginning; answers whether to go on.
     pub(crate) fn wait_until(&self, after: Duration) -> bool {
         while !self.is_over() {
-            let left = after.saturating_sub(self.began.elapsed());
+            let left = after.saturating_sub(self.elapsed());
             if left.is_zero() {
                 return true;
             }

@@ -38,9 +38,9 @@ pub(crate) struct Opened {
 
 pub(crate) fn open(place: &Place, pace: Pace) -> Result<Opened, Problem> {
     let config = configuration(place, pace);
-    // Kept until the journal is closed: until then nobody else may take the port.
     let runtime = tokio::runtime::Builder::new_multi_thread().worker_threads(2).enable_all().build();
-    let runtime = runtime.map_err(|error| Problem::refused("no_threads", format!("the threads cannot start: {error}")))?;
+    let runtime =
+        runtime.map_err(|error| Problem::refused("no_threads", format!("the threads cannot start: {error}")))?;
     let start = Start {
         clock: Arc::new(SystemClock::new()),
         accept_clock: false,
@@ -87,6 +87,8 @@ fn configuration(place: &Place, pace: Pace) -> Config {
             node_timeout: Some(pace.span(3000).max(Span::from_secs(3))),
             idempotency_window: Some(Span::from_secs(3600)),
         },
+        // A demo's folder may lie for long before someone goes on with it.
+        clock: config::Clock { max_gap: Span::from_secs(3650 * 86_400) },
         ..Config::default()
     }
 }

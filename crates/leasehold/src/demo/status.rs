@@ -2,11 +2,9 @@
 
 use super::cluster::{CPU, H100, L40S, MEM, TENANTS, main_quota, tenant_no};
 use super::scene::{Event, Scene, Tally};
-use super::start::{ORIGIN, Opened};
 use crate::numbers::{decimal, latency, thousands};
-use crate::place::Place;
 use crate::table::{Align, Table};
-use crate::term::{self, Paint, Part, Style, bar, fit, program, shell_word};
+use crate::term::{self, Paint, Part, Style, bar, fit};
 use leasehold_engine::{CapacitySplit, State};
 use leasehold_model::{ClassNo, LimitKind, Span, quantity};
 use std::collections::VecDeque;
@@ -19,68 +17,13 @@ const EVENTS_SHOWN: usize = 6;
 const PANEL_ROWS: usize = 26;
 const PANEL_COLUMNS: usize = 72;
 
-/// What is about to be seen, and what to try meanwhile.
-pub(crate) fn welcome(place: &Place, opened: &Opened, length: Option<Span>, seed: u64) -> String {
-    let paint = Paint::stderr();
-    let data = shell_word(&place.data.display().to_string());
-    let mut text = format!(
-        "{}  A cluster of 40 nodes and 6 tenants, on the real engine and a real sealed journal.\n\n",
-        paint.bold("Leasehold demo")
-    );
-    let mut line =
-        |label: &str, value: &str| text.push_str(&format!("  {}  {value}\n", paint.dim(&format!("{label:<8}"))));
-    let kept = if place.temporary { "  (temporary: delete it when you are done)" } else { "" };
-    line("folder", &format!("{data}{kept}"));
-    line("origin", &format!("{ORIGIN}   (the name it signs under)"));
-    let stops =
-        length.map_or("when you press Ctrl-C".to_owned(), |length| format!("after {length}, or when you press Ctrl-C"));
-    line("stops", &format!("{stops}   (seed {seed})"));
-    if let Some(found) = &opened.recovered {
-        let from = match opened.snapshot_size {
-            0 => String::new(),
-            size => format!(" after a snapshot of {}", thousands(size)),
-        };
-        line(
-            "restart",
-            &format!(
-                "{} records were here; {} folded{from}, {} beyond the last checkpoint verified",
-                thousands(found.size),
-                thousands(opened.replayed),
-                thousands(found.rolled_forward)
-            ),
-        );
-        if let Some(torn) = found.torn {
-            line(
-                "",
-                &format!("the torn end of a write ({} bytes) was cut off; nobody had been told of it", torn.bytes),
-            );
-        }
-    }
-    text.push_str(
-        "\n  Look at holders that crash and expire on time, tenants that meet a hard, a soft and a burst limit, a\n",
-    );
-    text.push_str(
-        "  revocation with grace, a machine that dies and one whose agent hangs until its capacity is fenced.\n\n",
-    );
-    text.push_str(&format!("  {}\n", paint.dim("In another terminal, while it runs:")));
-    let me = program();
-    for command in [
-        format!("{me} audit checkpoint --data {data}"),
-        format!("{me} audit export --data {data} --kind lease.denied --tenant students"),
-        format!("{me} audit prove --data {data} --sequence 100"),
-    ] {
-        text.push_str(&format!("    {}\n", paint.paint(Style::Cyan, &command)));
-    }
-    text + "\n"
-}
-
 /// Shows the scene until it is over.
 pub(crate) fn watch(scene: &Scene, length: Option<Span>) {
     let length = length.map(|length| Duration::from_nanos(length.0));
     let mut screen = Screen { paint: Paint::stderr(), drawn: 0, events: VecDeque::new(), said: Duration::ZERO };
-    let mut pulse = Pulse { records: records_of(scene), at: scene.began.elapsed() };
+    let mut pulse = Pulse { records: records_of(scene), at: scene.elapsed() };
     let mut next = Duration::ZERO;
-    while !scene.is_over() && length.is_none_or(|length| scene.began.elapsed() < length) {
+    while !scene.is_over() && length.is_none_or(|length| scene.elapsed() < length) {
         let over = length.unwrap_or(Duration::MAX);
         if !scene.wait_until(next.min(over)) {
             break;
@@ -123,7 +66,7 @@ struct Pulse {
 
 impl Pulse {
     fn look(&mut self, scene: &Scene, length: Option<Duration>) -> Look {
-        let elapsed = scene.began.elapsed();
+        let elapsed = scene.elapsed();
         let records = records_of(scene);
         let passed = u64::try_from((elapsed - self.at).as_millis()).unwrap_or(u64::MAX).max(1);
         let per_second = (records - self.records) * 1000 / passed;

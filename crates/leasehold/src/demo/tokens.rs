@@ -26,7 +26,8 @@ pub(crate) fn ensure(cell: &Cell, file: &Path, who: &str, role: Role, scope: Tok
     for token in lost {
         sealed(cell.operate(Command::RevokeToken(token)))?;
     }
-    let no_randomness = |error| Problem::refused("no_randomness", format!("there is no randomness for a token: {error}"));
+    let no_randomness =
+        |error| Problem::refused("no_randomness", format!("there is no randomness for a token: {error}"));
     let secret = new_secret().map_err(no_randomness)?;
     // The file first: a crash in between leaves a secret that opens nothing, and the next start issues another.
     write(file, &secret).map_err(|error| {

@@ -2,16 +2,17 @@
 //!
 //! One thread, many requests under way: what is sent is a submission with a tag, what comes back is looked up by it.
 
-use super::cluster::{TENANTS, name, project_no, tenant_no, user_no};
+use super::activity::report;
+use super::cluster::{SANDBOX, TENANTS, tenant_no};
 use super::denial::explain;
-use super::habits::HABITS;
+use super::habits::{HABITS, wish_of};
 use super::scene::Scene;
 use crate::dice::Dice;
 use leasehold_cell::{Replies, Reply, Submission};
-use leasehold_engine::command::{ReleaseOne, RenewOne, RequestLease};
-use leasehold_engine::{Command, Refusal, Request};
+use leasehold_engine::command::{ReleaseOne, RenewOne};
+use leasehold_engine::{Command, Lease, Phase, Refusal, Request, State};
 use leasehold_model::body::Granted;
-use leasehold_model::{Activity, Body, DenyCause, Identity, LeaseNo, Name, Quanta, Record, Span};
+use leasehold_model::{Body, DenyCause, Identity, LeaseNo, Name, Quanta, Record, Span};
 use std::cmp::Reverse;
 use std::collections::{BTreeMap, BinaryHeap};
 use std::sync::Arc;
@@ -21,6 +22,9 @@ use std::time::{Duration, Instant};
 /// Holders that die without a word, and requests that are sent twice, in a hundred.
 const CRASHES: u64 = 6;
 const RETRIES: u64 = 3;
+/// Leases of the past are long: they are renewed for so long, and stay for some minutes of the present.
+const TTL_OF_PAST: Span = Span::from_secs(1800);
+const PAST_STAYS_SECS: (u64, u64) = (30, 1800);
 
 /// Something that is due.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
@@ -96,6 +100,7 @@ pub(crate) fn run(scene: &Scene, seed: u64) {
         next: 0,
         epoch: scene.cell.journal().epoch(),
     };
+    traffic.take_over();
     for tenant in 0..TENANTS.len() {
         traffic.next_arrival(tenant, Instant::now());
     }
@@ -136,7 +141,7 @@ impl Traffic<'_> {
     }
 
     fn next_arrival(&mut self, tenant: usize, after: Instant) {
-        let mean = 1000 / HABITS[tenant].0;
+        let mean = HABITS[tenant].every_ms;
         let wait = self.scene.pace.ms(self.dice.between(mean / 4, mean * 7 / 4));
         self.due.push(Reverse((after + wait, Step::Arrive { tenant })));
     }
@@ -149,39 +154,19 @@ impl Traffic<'_> {
     }
 
     fn ask(&mut self, tenant: usize) {
-        let wishes = HABITS[tenant].1;
-        let mut drawn = self.dice.below(wishes.iter().map(|wish| wish.weight).sum());
-        let chosen = wishes.iter().find(|wish| {
-            let hit = drawn < wish.weight;
-            drawn = drawn.saturating_sub(wish.weight);
-            hit
-        });
-        let wish = chosen.expect("the draw lies below the sum of weights");
+        let wish = wish_of(tenant, &mut self.dice);
         let pace = self.scene.pace;
-        let (project, user) = (self.dice.below(2), self.dice.below(2));
-        let at = |n: u64| usize::try_from(n).expect("0 or 1");
-        let identity = Identity {
-            tenant: Some(tenant_no(tenant)),
-            project: Some(project_no(tenant, at(project))),
-            user: Some(user_no(tenant, at(user))),
-            workload: Some(name(wish.workload)),
-            token: None,
-        };
+        let identity = wish.identity(tenant, &mut self.dice);
         let ttl = pace.span(self.dice.between(1500, 3000));
-        let ask = RequestLease {
-            pool: Some(wish.pool),
-            asks: wish.asks.iter().map(|(class, quanta)| (*class, Quanta(*quanta))).collect(),
-            priority: wish.priority,
-            ..RequestLease::of(wish.asks[0].0, Quanta(wish.asks[0].1), ttl)
-        };
         let key = format!("demo-{}-{}", self.epoch, self.next);
-        let request = Request::once(identity.clone(), Command::Request(ask), key.as_bytes()).expect("the key is short");
+        let request = Request::once(identity.clone(), Command::Request(wish.request(ttl)), key.as_bytes());
+        let request = request.expect("the key is short");
         let job = Box::new(Job {
             tenant,
             identity,
             leases: Vec::new(),
             ttl,
-            stays: pace.ms(self.dice.between(wish.stays.0, wish.stays.1)),
+            stays: pace.ms(self.dice.between(wish.stays_ms.0, wish.stays_ms.1)),
             heard_at: Instant::now(),
             busy: self.dice.between(15, 98),
             crashes: self.dice.percent(CRASHES),
@@ -189,13 +174,26 @@ impl Traffic<'_> {
         self.send(request.clone(), Sent::Ask { job, request: Box::new(request) });
     }
 
+    /// Speaks for the holders that the past left, as if they had never stopped.
+    fn take_over(&mut self) {
+        let found = self.scene.cell.now().read(gangs_held);
+        let now = Instant::now();
+        for Held { tenant, identity, leases, left } in found {
+            let (from, to) = PAST_STAYS_SECS;
+            let stays = Duration::from_millis(self.dice.between(from * 1000, to * 1000));
+            let busy = self.dice.between(15, 98);
+            let job = Job { tenant, identity, leases, ttl: TTL_OF_PAST, stays, heard_at: now, busy, crashes: false };
+            self.settle(job, left, now);
+        }
+    }
+
     fn renew(&mut self, number: u64) {
         let Some(job) = self.jobs.get(&number) else { return };
-        let covered = job.heard_at.elapsed();
+        let covered = job.unreported();
         let renewals = job.leases.iter().map(|(lease, quanta)| RenewOne {
             lease: *lease,
             ttl: job.ttl,
-            activity: Some(activity(*quanta, covered, job.busy)),
+            activity: Some(report(*quanta, covered, job.busy)),
         });
         let request = Request::new(job.identity.clone(), Command::Renew(renewals.collect()));
         self.send(request, Sent::Renew { job: number });
@@ -203,11 +201,11 @@ impl Traffic<'_> {
 
     fn leave(&mut self, number: u64) {
         let Some(job) = self.jobs.remove(&number) else { return };
-        let covered = job.heard_at.elapsed();
+        let covered = job.unreported();
         let releases = job
             .leases
             .iter()
-            .map(|(lease, quanta)| ReleaseOne { lease: *lease, activity: Some(activity(*quanta, covered, job.busy)) });
+            .map(|(lease, quanta)| ReleaseOne { lease: *lease, activity: Some(report(*quanta, covered, job.busy)) });
         self.send(Request::new(job.identity.clone(), Command::Release(releases.collect())), Sent::Leave);
     }
 
@@ -288,11 +286,16 @@ impl Traffic<'_> {
             // It never speaks again; its leases end at their deadline.
             return;
         }
+        // By what was granted, not by what was asked for: burst may have shortened it.
+        self.settle(job, granted.ttl, came);
+    }
+
+    /// A job that holds its leases for `left` unless it renews them.
+    fn settle(&mut self, job: Job, left: Span, now: Instant) {
         let number = self.next;
         self.next += 1;
-        // By what was granted, not by what was asked for: burst may have shortened it.
-        self.due.push(Reverse((came + half(granted.ttl), Step::Renew { job: number })));
-        self.due.push(Reverse((came + job.stays, Step::Leave { job: number })));
+        self.due.push(Reverse((now + half(left), Step::Renew { job: number })));
+        self.due.push(Reverse((now + job.stays, Step::Leave { job: number })));
         self.jobs.insert(number, job);
     }
 }
@@ -302,6 +305,37 @@ impl Job {
         let workload = self.identity.workload.as_ref().map_or("work", Name::as_str);
         format!("{}/{workload}", TENANTS[self.tenant].name)
     }
+    fn unreported(&self) -> Span {
+        Span(u64::try_from(self.heard_at.elapsed().as_nanos()).unwrap_or(u64::MAX))
+    }
+}
+
+/// What one holder holds together.
+struct Held {
+    tenant: usize,
+    identity: Identity,
+    leases: Vec<(LeaseNo, Quanta)>,
+    left: Span,
+}
+
+/// All that is held, but for what the one who watches holds.
+fn gangs_held(state: &State) -> Vec<Held> {
+    let mut gangs: BTreeMap<LeaseNo, Vec<&Lease>> = BTreeMap::new();
+    for lease in state.leases().into_iter().filter(|lease| lease.phase == Phase::Active && lease.project != SANDBOX) {
+        gangs.entry(lease.gang).or_default().push(lease);
+    }
+    let held = |gang: Vec<&Lease>| {
+        let first = gang[0];
+        let tenant = (0..TENANTS.len()).find(|tenant| tenant_no(*tenant) == first.tenant)?;
+        let (project, user) = (Some(first.project), first.user);
+        Some(Held {
+            tenant,
+            identity: Identity { tenant: Some(first.tenant), project, user, workload: None, token: None },
+            leases: gang.iter().map(|lease| (lease.number, lease.quanta)).collect(),
+            left: first.expires_at.since(state.last_stamp()),
+        })
+    };
+    gangs.into_values().filter_map(held).collect()
 }
 
 /// For how long a renewal holds.
@@ -313,19 +347,4 @@ fn renewed_for(record: &Record) -> Span {
 
 fn half(ttl: Span) -> Duration {
     Duration::from_nanos(ttl.0 / 2)
-}
-
-/// What a holder says it did with `quanta` over the time `covered`.
-fn activity(quanta: Quanta, covered: Duration, busy: u64) -> Activity {
-    // The holder's clock is coarser than the engine's: microseconds, rounded down.
-    let covered = u64::try_from(covered.as_micros()).unwrap_or(0).max(1) * 1000;
-    let share = |of: u64, percent: u64| of / 100_000 * percent * 1000;
-    let active = share(covered, (busy + 10).min(100));
-    let waiting = share(covered, (100 - busy) / 3);
-    Activity {
-        covered: Span(covered),
-        busy: u128::from(quanta.0) * u128::from(share(covered, busy)),
-        active: Span(active),
-        waiting: [Span::ZERO, Span::ZERO, Span(waiting), Span(waiting / 2), Span::ZERO],
-    }
 }

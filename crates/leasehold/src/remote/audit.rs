@@ -14,8 +14,8 @@ use leasehold_tlog::{ConsistencyFile, VerifierKey};
 use leasehold_verify::Trust;
 use serde_json::{Value, json};
 
-/// Answers an audit command from the daemon; hands back those that are about files.
-pub(crate) fn run(daemon: &DaemonArgs, audit: Audit) -> Result<Result<u8, Problem>, Audit> {
+/// Answers an audit command from the daemon, unless it is about files.
+pub(crate) fn run(daemon: &DaemonArgs, audit: Audit) -> Result<u8, Problem> {
     let remote = match &audit {
         Audit::Records(_) => true,
         Audit::Trust(args) => args.folder.data.is_none(),
@@ -24,7 +24,7 @@ pub(crate) fn run(daemon: &DaemonArgs, audit: Audit) -> Result<Result<u8, Proble
         Audit::Prove(args) => args.data.is_none() && args.check.is_none(),
         Audit::Verify(_) | Audit::Collect(_) => false,
     };
-    if remote { Ok(ask(daemon, audit)) } else { Err(audit) }
+    if remote { ask(daemon, audit) } else { crate::audit::run(audit) }
 }
 
 fn ask(daemon: &DaemonArgs, audit: Audit) -> Result<u8, Problem> {

@@ -81,8 +81,10 @@ impl Child {
                 _ = interrupt.0.recv() => interrupt.1,
                 _ = terminate.0.recv() => terminate.1,
                 _ = hangup.0.recv() => hangup.1,
-                () = Foreground::stopped(self.foreground.as_ref(), self.group) => {
-                    crate::term::say("leasehold: a command that holds a lease cannot be suspended; it goes on\n");
+                meant = Foreground::stopped(self.foreground.as_ref(), self.group) => {
+                    if meant {
+                        crate::term::say("leasehold: a command that holds a lease cannot be suspended; it goes on\n");
+                    }
                     Signal::CONT
                 }
             };

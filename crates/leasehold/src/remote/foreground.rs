@@ -25,8 +25,9 @@ impl Foreground {
         Some(Self { ours })
     }
 
-    /// Resolves when the command was stopped from its terminal; never without one.
-    pub(super) async fn stopped(this: Option<&Self>, process: Pid) {
+    /// Resolves when the command was stopped from its terminal, with whether somebody meant it: it is also stopped for
+    /// reading before the terminal was its own. Never resolves without a terminal.
+    pub(super) async fn stopped(this: Option<&Self>, process: Pid) -> bool {
         if this.is_none() {
             return std::future::pending().await;
         }
@@ -36,7 +37,7 @@ impl Foreground {
             if let Ok(Some(status)) = waitid(WaitId::Pid(process), options)
                 && status.stopped()
             {
-                return;
+                return status.stopping_signal() != Some(rustix::process::Signal::TTIN.as_raw());
             }
         }
     }

@@ -135,7 +135,10 @@ fn state(node: &Node) -> (String, Style) {
     (words.join(", "), style)
 }
 
-const WHERE: [(&str, fn(&NodeCapacity) -> u64); 6] = [
+/// Where a node's capacity may be, and how much of it is there.
+type Place = (&'static str, fn(&NodeCapacity) -> u64);
+
+const WHERE: [Place; 6] = [
     ("held", |c| c.held),
     ("tearing down", |c| c.tearing_down),
     ("reserved", |c| c.reserved),

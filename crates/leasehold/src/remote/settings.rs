@@ -1,6 +1,7 @@
 //! The engine's own limits.
 
 use super::facts::Facts;
+use super::patch::something;
 use super::session::{Session, keyed};
 use super::told::Failed;
 use crate::cli::settings::SettingsCommand;
@@ -12,13 +13,13 @@ pub(super) async fn run(session: &Session, command: SettingsCommand) -> Result<(
     match command {
         SettingsCommand::Show => session.show(client.show_settings(), |settings| all(session, settings)).await,
         SettingsCommand::Set(args) => {
-            let change = SettingsChange {
+            let change = something(SettingsChange {
                 ttl_max: args.ttl_max,
                 grace_default: args.grace_default,
                 teardown_deadline: args.teardown_deadline,
                 node_timeout: args.node_timeout,
                 idempotency_window: args.idempotency_window,
-            };
+            })?;
             let changed = keyed(client.change_settings(&change), &args.change).json().await?;
             if session.json {
                 return Ok(print_json(&changed)?);

@@ -81,5 +81,5 @@ fn draw(
         lines.push(session.paint.dim(&format!("  and {more} more")));
     }
     let text: Vec<String> = lines.iter().map(|line| term::fit(line, width) + "\x1b[K").collect();
-    print_on(&format!("\x1b[H{}\x1b[J", text.join("\r\n")))
+    print_on(&format!("\x1b[H{}\x1b[J", text.join("\n")))
 }

@@ -3,7 +3,7 @@
 mod stage;
 
 use leasehold_client::api::{LeaseState, Level, RegisterAgent};
-use stage::{Fifo, Job, Stage, within};
+use stage::{Fifo, Job, Stage};
 use std::fs;
 use std::process::Command;
 
@@ -108,7 +108,7 @@ async fn an_agent_whose_place_is_taken_stops_and_confirms_nothing() {
     assert_eq!(agent.ended().await, Some(1));
     let said = agent.rest().await;
     assert!(said.contains("(stale_generation)"), "{said}");
-    assert!(!stage::is_alive(&hook), "its hooks went with it");
+    stage::gone(&hook).await;
     assert_eq!(stage.state(&lease).await, LeaseState::Releasing);
     assert_eq!(stage.records(&lease, "lease.torn_down").await, 0);
 }
@@ -147,12 +147,12 @@ async fn a_slow_hook_holds_up_neither_others_nor_heartbeats_nor_a_stop() {
     stage.release(&quick).await;
     stage.until(&quick, "lease.torn_down").await;
     fs::write(&throttled, "1").unwrap();
-    stage.until_node("node.condition").await;
+    stage.until_throttled().await;
     let node = stage.client.show_node("n1").await.expect("the node");
     assert!(node.condition.throttled, "heartbeats go on");
     assert_eq!(stage.state(&held_up).await, LeaseState::Releasing);
     assert_eq!(agent.stop().await, Some(0));
-    assert!(!stage::is_alive(&hook));
+    stage::gone(&hook).await;
     assert_eq!(stage.state(&held_up).await, LeaseState::Releasing, "it stays as it is");
     assert!(stage.path("agent/teardowns").join(format!("{held_up}.begun")).exists());
 }
@@ -181,12 +181,7 @@ async fn hooks_stop_when_an_operator_closes_the_lease() {
     let by_hand = leasehold_client::api::Fences::default();
     stage.client.confirm_teardown(&lease, &by_hand).await.expect("an operator vouches for it");
     agent.says("closed by someone else").await;
-    within("the hook ends", async {
-        while stage::is_alive(&hook) {
-            tokio::task::yield_now().await;
-        }
-    })
-    .await;
+    stage::gone(&hook).await;
     assert_eq!(agent.stop().await, Some(0));
     assert_eq!(stage.records(&lease, "lease.torn_down").await, 1);
 }

@@ -9,6 +9,7 @@ use leasehold_client::{Client, Config, EventFilter, Secret};
 use leasehold_server::config::{Config as DaemonConfig, Engine, Journal};
 use leasehold_server::{Daemon, Start, listen};
 use rustix::process::{Pid, Signal, kill_process};
+use serde_json::Value;
 use std::fs::{self, OpenOptions};
 use std::io::{BufRead, BufReader, Write};
 use std::os::unix::fs::PermissionsExt;
@@ -23,7 +24,7 @@ use tokio::task::JoinHandle;
 
 const PATIENCE: Duration = Duration::from_secs(30);
 
-pub(crate) async fn within<T>(what: &str, future: impl Future<Output = T>) -> T {
+async fn within<T>(what: &str, future: impl Future<Output = T>) -> T {
     tokio::time::timeout(PATIENCE, future).await.unwrap_or_else(|_| panic!("it takes too long: {what}"))
 }
 
@@ -31,6 +32,16 @@ pub(crate) async fn within<T>(what: &str, future: impl Future<Output = T>) -> T 
 pub(crate) fn is_alive(pid: &str) -> bool {
     let stat = fs::read_to_string(format!("/proc/{pid}/stat")).unwrap_or_default();
     stat.rsplit_once(')').is_some_and(|(_, rest)| !rest.trim_start().starts_with(['Z', 'X']))
+}
+
+/// Waits until a process that was killed has ended.
+pub(crate) async fn gone(pid: &str) {
+    within("a process ends", async {
+        while is_alive(pid) {
+            tokio::task::yield_now().await;
+        }
+    })
+    .await;
 }
 
 pub(crate) struct Stage {
@@ -94,12 +105,8 @@ impl Stage {
             capacity: [("gpu".into(), "2".into()), ("cpu".into(), "4".into())].into(),
         };
         client.create_node(&node).await.expect("a node");
-        let tenant = NewTenant {
-            name: "t".into(),
-            accounting_tag: None,
-            max_priority: None,
-            max_evicted_quanta_per_hour: None,
-        };
+        let tenant =
+            NewTenant { name: "t".into(), accounting_tag: None, max_priority: None, max_evicted_quanta_per_hour: None };
         client.create_tenant(&tenant).await.expect("a tenant");
         let project = NewProject { name: "p".into(), tenant: Some("t".into()) };
         client.create_project(&project).await.expect("a project");
@@ -160,18 +167,19 @@ impl Stage {
 
     /// Waits for a record of a lease, also if it was there before.
     pub(crate) async fn until(&self, lease: &str, kind: &str) {
-        self.until_event(EventFilter { lease: Some(lease.into()), ..EventFilter::default() }, kind).await;
+        self.record(EventFilter { lease: Some(lease.into()), ..EventFilter::default() }, kind, |_| true).await;
     }
 
-    /// Waits for a record about the node, also if it was there before.
-    pub(crate) async fn until_node(&self, kind: &str) {
-        self.until_event(EventFilter { node: Some("n1".into()), ..EventFilter::default() }, kind).await;
+    /// Waits for a record that says that the node is throttled.
+    pub(crate) async fn until_throttled(&self) {
+        let is_throttled = |record: &Value| record.to_string().contains(r#""throttled":true"#);
+        self.record(EventFilter::default(), "node.condition", is_throttled).await;
     }
 
-    async fn until_event(&self, filter: EventFilter, kind: &str) {
+    async fn record(&self, filter: EventFilter, kind: &str, is_wanted: impl Fn(&Value) -> bool) {
         let filter = EventFilter { after: Some(0), kind: Some(kind.into()), ..filter };
         let mut events = self.client.events(&filter).expect("a stream");
-        within(kind, events.next()).await.expect("the daemon lets an operator see it");
+        within(kind, async { while !is_wanted(&events.next().await.expect("an operator sees it").record) {} }).await;
     }
 
     /// Hooks for `gpu` that run this script in the stage's folder.

@@ -38,7 +38,6 @@ impl Page {
     pub(super) fn gauge(&mut self, name: &'static str, help: &'static str) -> &mut Family {
         self.family(name, help, MetricType::Gauge)
     }
-    /// The text adds `_total` to its name.
     pub(super) fn counter(&mut self, name: &'static str, help: &'static str) -> &mut Family {
         self.family(name, help, MetricType::Counter)
     }
@@ -50,7 +49,7 @@ impl Page {
         let mut registry = Registry::with_prefix("leasehold");
         registry.register_collector(Box::new(self));
         let mut text = String::new();
-        prometheus_client::encoding::text::encode(&mut text, &registry).expect("writing to a string");
+        prometheus_client::encoding::text::encode_registry(&mut text, &registry).expect("writing to a string");
         text
     }
 }
@@ -97,9 +96,9 @@ impl Family {
         let mut family = encoder.encode_descriptor(self.name, self.help, None, self.kind)?;
         for (labels, value) in &self.samples {
             if labels.is_empty() {
-                value.encode(self.kind, &mut family)?;
+                value.encode(&mut family)?;
             } else {
-                value.encode(self.kind, &mut family.encode_family(labels)?)?;
+                value.encode(&mut family.encode_family(labels)?)?;
             }
         }
         Ok(())
@@ -107,11 +106,10 @@ impl Family {
 }
 
 impl Value {
-    fn encode(&self, kind: MetricType, encoder: &mut MetricEncoder<'_>) -> fmt::Result {
+    fn encode(&self, encoder: &mut MetricEncoder<'_>) -> fmt::Result {
         match self {
-            Self::Whole(value) if matches!(kind, MetricType::Counter) => {
-                encoder.encode_counter::<NoLabelSet, u64, f64>(value, None)
-            }
+            // Also for counters: the encoder would add to their names what they end with already, and put another name
+            // into their type, which readers of the older text format do not know.
             Self::Whole(value) => encoder.encode_gauge(value),
             Self::Fraction(value) => encoder.encode_gauge(value),
             Self::Spread(sum, buckets) => {

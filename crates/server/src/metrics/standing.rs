@@ -4,13 +4,17 @@ use super::Sources;
 use super::page::Page;
 use leasehold_cell::{Cell, Now};
 use leasehold_engine::{CapacitySplit, Phase, Quota, State};
-use leasehold_model::{ClassNo, LeaseNo, LimitKind, NodeNo, PoolNo};
+use leasehold_model::{ClassNo, LeaseNo, LimitKind, NodeNo, PoolNo, TenantNo};
 use std::collections::BTreeMap;
 
 /// Leases, or nodes, looked at before the view is let go of for a moment.
 const AT_ONCE: usize = 4096;
-/// Series of one name. With more quotas than this only their sums are shown, with more pools only classes.
+/// Tenants whose quotas are looked at likewise.
+const TENANTS_AT_ONCE: usize = 16;
+/// Series of one name. With more pools than that only classes are shown.
 const SERIES_MAX: usize = 10_000;
+/// Each has two series or three; with more of them only their sums are shown.
+const QUOTAS_MAX: u64 = 5000;
 
 pub(super) fn journal(page: &mut Page, sources: &Sources<'_>) {
     let journal = sources.cell.journal();
@@ -33,29 +37,29 @@ pub(super) fn journal(page: &mut Page, sources: &Sources<'_>) {
 pub(super) fn cell(page: &mut Page, cell: &Cell) {
     let stats = cell.stats();
     page.gauge("queue_length", "Operations that wait for the engine.").set(cell.queued() as u64);
-    page.counter("commits", "Batches that were made durable.").of(&stats.batches);
+    page.counter("commits_total", "Batches that were made durable.").of(&stats.batches);
     page.histogram("commit_batch_records", "Records in a batch.").sizes(&stats.batch_records);
     page.histogram("commit_append_duration_seconds", "Sealing, writing and syncing a batch.")
         .times([], &stats.append_ns);
     page.histogram("commit_publish_duration_seconds", "Showing a durable batch to readers and answering.")
         .times([], &stats.publish_ns);
-    page.counter("checkpoints", "Checkpoints that were signed.").of(&stats.checkpoints);
+    page.counter("checkpoints_total", "Checkpoints that were signed.").of(&stats.checkpoints);
     let covered = &stats.checkpoint_covered_at_ns;
     page.gauge(
         "checkpoint_covered_time_seconds",
         "When the newest checkpoint was last seen to cover every record, in seconds since 1970.",
     )
     .nanoseconds(covered.load(std::sync::atomic::Ordering::Relaxed));
-    page.counter("snapshots", "Snapshots that were taken.").of(&stats.snapshots);
-    page.counter("snapshot_failures", "Snapshots that could not be taken; the next one is tried later.")
+    page.counter("snapshots_total", "Snapshots that were taken.").of(&stats.snapshots);
+    page.counter("snapshot_failures_total", "Snapshots that could not be taken; the next one is tried later.")
         .of(&stats.snapshot_failures);
-    page.counter("allocation_failures", "Times that the disk had no room for the next segment.")
+    page.counter("allocation_failures_total", "Times that the disk had no room for the next segment.")
         .of(&stats.allocation_failures);
     let published = cell.now().published();
-    let records = page.counter("records", "Records made durable since the start, by kind.");
+    let records = page.counter("records_total", "Records made durable since the start, by kind.");
     published.kinds().filter(|(_, count)| *count > 0).for_each(|(kind, count)| records.with([("kind", kind)], count));
-    page.counter("leases_granted", "Leases granted since the start.").of(&published.leases_granted);
-    let denied = page.counter("leases_denied", "Requests denied since the start, by cause.");
+    page.counter("leases_granted_total", "Leases granted since the start.").of(&published.leases_granted);
+    let denied = page.counter("leases_denied_total", "Requests denied since the start, by cause.");
     for (cause, count) in [
         ("quota", &published.denied_by_quota),
         ("burst", &published.denied_by_burst),
@@ -176,21 +180,40 @@ struct Shown {
 }
 
 pub(super) fn quotas(page: &mut Page, now: &Now) {
-    let (all, mut within, mut at_limit, mut over_soft, mut bursting) =
-        now.read(|state| (state.quotas().count(), 0u64, 0u64, 0u64, 0u64));
-    let each = all * 2 <= SERIES_MAX;
-    let shown: Vec<Shown> = now.read(|state| {
-        for quota in state.quotas() {
-            let condition = match quota.limit {
-                LimitKind::Soft { limit } if quota.used > limit => &mut over_soft,
-                LimitKind::Hard { limit } if quota.used >= limit => &mut at_limit,
-                LimitKind::Burst { limit, .. } if quota.used > limit => &mut bursting,
-                _ => &mut within,
-            };
-            *condition += 1;
+    let (mut all, mut within, mut at_limit, mut over_soft, mut bursting) = (0, 0, 0, 0, 0);
+    let mut shown: Vec<Shown> = Vec::new();
+    let mut after: Option<TenantNo> = None;
+    loop {
+        let seen = now.read(|state| {
+            let (mut seen, seen_before) = (0, after);
+            for tenant in state.tenants().skip_while(|tenant| Some(tenant.number) <= seen_before).take(TENANTS_AT_ONCE)
+            {
+                for quota in state.quotas_of(tenant.number) {
+                    let condition = match quota.limit {
+                        LimitKind::Soft { limit } if quota.used > limit => &mut over_soft,
+                        LimitKind::Hard { limit } if quota.used >= limit => &mut at_limit,
+                        LimitKind::Burst { limit, .. } if quota.used > limit => &mut bursting,
+                        _ => &mut within,
+                    };
+                    *condition += 1;
+                    all += 1;
+                    if all <= QUOTAS_MAX {
+                        shown.push(show_quota(state, quota));
+                    }
+                }
+                after = Some(tenant.number);
+                seen += 1;
+            }
+            seen
+        });
+        if seen < TENANTS_AT_ONCE {
+            break;
         }
-        if each { state.quotas().map(|quota| show_quota(state, quota)).collect() } else { Vec::new() }
-    });
+    }
+    let each = all <= QUOTAS_MAX;
+    if !each {
+        shown.clear();
+    }
     let conditions =
         page.gauge("quotas", "Quotas, by how they stand: over_soft, at_limit (hard, nothing left), bursting, within.");
     for (condition, count) in
@@ -198,7 +221,7 @@ pub(super) fn quotas(page: &mut Page, now: &Now) {
     {
         conditions.with([("condition", condition)], count);
     }
-    let left_out = if each { 0 } else { all as u64 };
+    let left_out = if each { 0 } else { all };
     page.gauge("quotas_left_out", "Quotas without series of their own, because there are too many.").set(left_out);
     fn labels(quota: &Shown) -> [(&'static str, &str); 9] {
         quota.labels.each_ref().map(|(key, value)| (*key, value.as_str()))

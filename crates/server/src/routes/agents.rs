@@ -77,7 +77,7 @@ pub(super) async fn heartbeat(context: Context) -> Answer {
     let beat: Heartbeat = context.body()?;
     let app = &context.app;
     let node = find_node(&context)?;
-    let known = app.now.read(|state| state.node(node).map(|node| (node.agent.clone(), node.condition.clone())));
+    let known = app.now.read(|state| state.node(node).map(|node| (node.agent, node.condition)));
     let (agent, condition) = known.ok_or_else(|| show::gone_already("node"))?;
     let registered = RegisteredGeneration(agent.map(|agent| agent.generation));
     if registered.0 != Some(beat.generation) {

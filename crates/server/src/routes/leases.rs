@@ -236,7 +236,7 @@ impl Filter {
     fn read(context: &Context, state: &State) -> Result<Self, Problem> {
         let caller = context.caller();
         let tenant = context.query("tenant").map(|text| names::tenant(state, caller, text)).transpose()?;
-        let word = |name: &str| context.query(name).map(|text| serde_json::Value::from(text));
+        let word = |name: &str| context.query(name).map(serde_json::Value::from);
         let bad = |name: &str| codes::BAD_QUERY.problem(format!("`{name}` is not one of the words that are known here."));
         Ok(Self {
             tenant,

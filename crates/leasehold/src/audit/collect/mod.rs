@@ -24,14 +24,17 @@ use leasehold_tlog::{Checkpoint, VerifierKey};
 use leasehold_verify::Trust;
 use refusal::Refusal;
 use sha2::{Digest, Sha256};
-use std::path::PathBuf;
+use std::os::unix::fs::DirBuilderExt;
+use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::time::{Duration, Instant};
-use story::{Line, Quiet};
+use story::{Came, Line, Quiet};
 use tokio::signal::unix::{SignalKind, signal};
 
 /// Between two looks at the newest checkpoint.
 const LOOK_EVERY: Duration = Duration::from_secs(1);
+/// A daemon that is not there is told soon; who follows tries again anyway.
+const LISTENER_PATIENCE: Duration = Duration::from_secs(3);
 /// Between two lines about what came, where they are for people and go on for long.
 const TELL_EVERY: Duration = Duration::from_secs(60);
 /// A checkpoint that contradicts what was proved is kept under this name: both are signed.
@@ -41,6 +44,7 @@ pub(crate) fn run(daemon: &DaemonArgs, args: &CollectArgs) -> Result<u8, Problem
     let trust = read_trust(&args.trust)?;
     let client = client(daemon, args)?;
     let mark: Hash = Sha256::digest(trust.to_text()).into();
+    prepare(&args.data)?;
     let disk = Arc::new(RealDisk::new(&args.data));
     let mirror = Mirror::open(disk, Options::default(), trust.origin(), trust.keys().to_vec(), mark, now());
     let mut mirror = mirror.map_err(|error| Problem::told(error.code(), &error).at(&args.data))?;
@@ -63,6 +67,18 @@ pub(crate) fn run(daemon: &DaemonArgs, args: &CollectArgs) -> Result<u8, Problem
     done.map(|()| EXIT_OK)
 }
 
+/// The copy holds what the journal holds: only its owner may look into a new folder.
+fn prepare(data: &Path) -> Result<(), Problem> {
+    if data.is_dir() {
+        return Ok(());
+    }
+    std::fs::DirBuilder::new().recursive(true).mode(0o700).create(data).map_err(|error| {
+        Problem::refused("folder_unusable", format!("the folder cannot be made: {error}"))
+            .at(data)
+            .advice("name one that you may write to")
+    })
+}
+
 fn signals(kind: SignalKind) -> Result<tokio::signal::unix::Signal, Problem> {
     signal(kind).map_err(|error| Problem::refused("no_signals", format!("signals cannot be listened to: {error}")))
 }
@@ -77,7 +93,9 @@ fn client(daemon: &DaemonArgs, args: &CollectArgs) -> Result<Client, Problem> {
     for warning in &settings.warnings {
         term::say(&format!("leasehold: {warning}\n"));
     }
-    Client::new(&settings.config).map_err(|error| Problem::told(error.code, &error))
+    let mut config = settings.config;
+    config.timeouts.listener = LISTENER_PATIENCE;
+    Client::new(&config).map_err(|error| Problem::told(error.code, &error))
 }
 
 /// A copy that was made under another trust file is first held against this one, from its files: its checkpoint may lie
@@ -126,8 +144,8 @@ struct Errand<'a> {
     json: bool,
     line: Line,
     quiet: Quiet,
-    /// Records that were proved when it was told last.
-    told: u64,
+    /// Records that were proved, and bytes that were taken, when it was told last.
+    told: (u64, u64),
     told_at: Option<Instant>,
     /// The daemon was not reached, and that was said.
     unreached: bool,
@@ -135,7 +153,7 @@ struct Errand<'a> {
 
 impl<'a> Errand<'a> {
     fn new(collector: Collector, trust: &'a Trust, args: &'a CollectArgs, json: bool) -> Self {
-        let told = collector.mirror.proved();
+        let told = (collector.mirror.proved(), 0);
         let (line, quiet) = (Line::new(), Quiet::default());
         Self { collector, trust, args, json, line, quiet, told, told_at: None, unreached: false }
     }
@@ -170,20 +188,21 @@ impl<'a> Errand<'a> {
             term::say("leasehold: the daemon answers again\n");
         }
         self.quiet.look(&self.collector);
-        let proved = self.collector.mirror.proved();
+        let (proved, bytes) = (self.collector.mirror.proved(), self.collector.bytes);
         let first = self.told_at.is_none();
         let due = self.json || self.told_at.is_none_or(|at| at.elapsed() >= TELL_EVERY);
-        if !first && (proved == self.told || !due) {
+        if !first && (proved == self.told.0 || !due) {
             return Ok(());
         }
-        let (url, before) = (&self.args.from, self.told);
-        self.told = proved;
+        let came = Came { url: &self.args.from, records: proved - self.told.0, bytes: bytes - self.told.1 };
+        self.told = (proved, bytes);
         self.told_at = Some(Instant::now());
-        let object = || story::receipt_json(&self.collector, self.trust.origin(), url, before, &self.args.data);
+        let (mirror, data) = (&self.collector.mirror, &self.args.data);
+        let object = || came.json(mirror, self.trust.origin(), data);
         match (self.json, self.args.follow) {
             (true, true) => print(&format!("{}\n", object())),
             (true, false) => print_json(&object()),
-            (false, _) => print(&story::receipt(&self.collector, url, before, &self.args.data, &self.args.trust)),
+            (false, _) => print(&came.receipt(mirror, data, &self.args.trust)),
         }
     }
 

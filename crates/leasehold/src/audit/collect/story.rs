@@ -5,6 +5,7 @@ use super::refusal::Refusal;
 use crate::humane;
 use crate::numbers::{bytes, hex, thousands};
 use crate::term;
+use leasehold_journal::Mirror;
 use leasehold_model::Span;
 use serde_json::{Value, json};
 use std::path::{Path, PathBuf};
@@ -70,43 +71,52 @@ impl Quiet {
     }
 }
 
-/// What there is, for people.
-pub(super) fn receipt(collector: &Collector, url: &str, before: u64, data: &Path, trust: &Path) -> String {
-    let mirror = &collector.mirror;
-    let proved = mirror.proved();
-    format!(
-        "Collected {} records ({}) from {url}; {} in all, proved by the checkpoint of {} records.\nnewest record  {}\nverify the copy with  leasehold-verify {} --trust {}\n",
-        thousands(proved - before),
-        bytes(collector.bytes),
-        thousands(proved),
-        thousands(proved),
-        mirror.stamp(),
-        term::shell_word(&data.display().to_string()),
-        term::shell_word(&trust.display().to_string()),
-    )
+/// What came since it was told last.
+pub(super) struct Came<'a> {
+    pub(super) url: &'a str,
+    pub(super) records: u64,
+    pub(super) bytes: u64,
 }
 
-/// What there is, for programs.
-pub(super) fn receipt_json(collector: &Collector, origin: &str, url: &str, before: u64, data: &Path) -> Value {
-    let mirror = &collector.mirror;
-    let position = mirror.proved_position();
-    json!({
-        "verdict": "yes",
-        "origin": origin,
-        "url": url,
-        "data": data.display().to_string(),
-        "collected": mirror.proved() - before,
-        "bytes": collector.bytes,
-        "records": mirror.proved(),
-        "last_stamp": mirror.stamp().to_string(),
-        "key": mirror.key().map(|key| key.id().to_string()),
-        "checkpoint": {
-            "size": position.size(),
-            "root": hex(&position.tree.root()),
-            "head": hex(&position.head.hash),
-            "note": mirror.note(),
-        },
-    })
+impl Came<'_> {
+    /// For people.
+    pub(super) fn receipt(&self, mirror: &Mirror, data: &Path, trust: &Path) -> String {
+        let proved = thousands(mirror.proved());
+        let word = |path: &Path| term::shell_word(&path.display().to_string());
+        format!(
+            "Collected {} records ({}) from {}; {proved} in all, proved by the checkpoint of {proved} records.\n\
+             newest record  {}\n\
+             verify the copy with  leasehold-verify {} --trust {}\n",
+            thousands(self.records),
+            bytes(self.bytes),
+            self.url,
+            mirror.stamp(),
+            word(data),
+            word(trust),
+        )
+    }
+
+    /// For programs.
+    pub(super) fn json(&self, mirror: &Mirror, origin: &str, data: &Path) -> Value {
+        let position = mirror.proved_position();
+        json!({
+            "verdict": "yes",
+            "origin": origin,
+            "url": self.url,
+            "data": data.display().to_string(),
+            "collected": self.records,
+            "bytes": self.bytes,
+            "records": mirror.proved(),
+            "last_stamp": mirror.stamp().to_string(),
+            "key": mirror.key().map(|key| key.id().to_string()),
+            "checkpoint": {
+                "size": position.size(),
+                "root": hex(&position.tree.root()),
+                "head": hex(&position.head.hash),
+                "note": mirror.note(),
+            },
+        })
+    }
 }
 
 /// What did not fit, for programs.

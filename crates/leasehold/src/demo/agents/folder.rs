@@ -17,14 +17,31 @@ done
 echo "$LEASEHOLD_QUANTITY of $LEASEHOLD_CLASS wiped"
 "#;
 
-pub(crate) struct AgentFolder(PathBuf);
+const HOOK_FILE: &str = "teardown.sh";
+
+/// Makes the folder of all agents, or takes up what a crash left of it; someone else's is left alone.
+pub(super) fn prepare_common(root: &Path) -> io::Result<()> {
+    let hook = root.join(HOOK_FILE);
+    match DirBuilder::new().mode(0o700).create(root) {
+        Err(error) if error.kind() == io::ErrorKind::AlreadyExists && hook.exists() => {}
+        made => made?,
+    }
+    fs::write(hook, HOOK)
+}
+
+/// Removes it, if nothing is left in it.
+pub(super) fn remove_common(root: &Path) -> io::Result<()> {
+    fs::remove_file(root.join(HOOK_FILE))?;
+    fs::remove_dir(root)
+}
+
+pub(super) struct AgentFolder(PathBuf);
 
 impl AgentFolder {
-    pub(super) fn fill(all: &Path, node: &str, url: &str) -> io::Result<Self> {
-        let folder = all.join(node);
+    pub(super) fn fill(root: &Path, node: &str, url: &str) -> io::Result<Self> {
+        let folder = root.join(node);
         DirBuilder::new().recursive(true).mode(0o700).create(&folder)?;
-        let hook = all.join("teardown.sh");
-        fs::write(&hook, HOOK)?;
+        let hook = root.join(HOOK_FILE);
         let folder = Self(folder);
         // As a crash may have left it.
         folder.hang(false);
@@ -38,7 +55,7 @@ impl AgentFolder {
         let path = |path: &Path| text(&path.to_string_lossy());
         format!(
             "node: {}\nurl: {}\ntoken_file: {}\nstate: {}\n# The demo ends sooner than machines do.\nstop_timeout: 2s\n\
-             hooks:\n  gpu-h100:\n    builtin: none\n    teardown: {{ command: [/bin/sh, {}, {}], timeout: 60s }}\n  \
+             hooks:\n  gpu-h100:\n    builtin: none\n    teardown: {{ command: [/bin/sh, {}, {}], timeout: 3s }}\n  \
              # Cores, memory and network leave nothing behind.\n  \"*\": {{ builtin: none }}\n",
             text(node),
             text(url),
@@ -54,6 +71,9 @@ impl AgentFolder {
     }
     pub(super) fn token(&self) -> PathBuf {
         self.0.join("token")
+    }
+    pub(super) fn remove(&self) -> io::Result<()> {
+        fs::remove_dir_all(&self.0)
     }
     fn hanging(&self) -> PathBuf {
         self.0.join("hang")

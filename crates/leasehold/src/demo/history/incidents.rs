@@ -16,7 +16,9 @@ pub(super) enum Incident {
     /// The operator looks at the machines and clears what is fenced.
     ClearFences,
     /// The largest gang yields.
-    Revoke { grace: Span },
+    Revoke {
+        grace: Span,
+    },
     /// A quota grows by one GPU.
     Raise(QuotaNo),
 }

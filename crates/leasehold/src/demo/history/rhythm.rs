@@ -7,11 +7,11 @@ pub(super) const DAY_NS: u64 = 24 * HOUR_NS;
 
 /// By the hour of a working day.
 const HOURS: [u64; 24] = [
-    30, 25, 25, 25, 25, 25, 30, 40, 70, 100, 100, 100, //
-    85, 100, 100, 100, 100, 95, 80, 60, 45, 40, 35, 30,
+    45, 40, 40, 40, 40, 40, 45, 55, 75, 100, 100, 100, //
+    85, 100, 100, 100, 100, 95, 80, 70, 60, 55, 50, 50,
 ];
 /// Of a working day, on Saturdays and Sundays.
-const WEEKEND: u64 = 35;
+const WEEKEND: u64 = 60;
 
 /// Never zero.
 pub(super) fn percent(at: Instant) -> u64 {
@@ -32,10 +32,10 @@ mod tests {
 
     #[test]
     fn nights_and_weekends_are_quiet() {
-        let at = |text: &str| percent(text.parse().expect("an instant"));
+        let at = |text: &str| percent(text.parse::<leasehold_api::When>().expect("an instant").0);
         assert_eq!(at("2025-11-14T10:30:00Z"), 100, "a Friday");
-        assert_eq!(at("2025-11-15T10:30:00Z"), 35, "a Saturday");
-        assert_eq!(at("2025-11-16T03:00:00Z"), 8, "a Sunday night");
-        assert_eq!(at("2025-11-17T03:00:00Z"), 25, "a Monday");
+        assert_eq!(at("2025-11-15T10:30:00Z"), 60, "a Saturday");
+        assert_eq!(at("2025-11-16T03:00:00Z"), 24, "a Sunday night");
+        assert_eq!(at("2025-11-17T03:00:00Z"), 40, "a Monday");
     }
 }

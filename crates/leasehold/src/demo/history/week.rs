@@ -64,13 +64,7 @@ pub(super) struct Week {
 
 impl Week {
     /// Puts the cluster, its agents and its tenants.
-    pub(super) fn begin(
-        pen: Pen,
-        seed: u64,
-        from: Instant,
-        to: Instant,
-        burst_ttl: Span,
-    ) -> Result<Self, Problem> {
+    pub(super) fn begin(pen: Pen, seed: u64, from: Instant, to: Instant, burst_ttl: Span) -> Result<Self, Problem> {
         let mut week = Self {
             pen,
             dice: Dice(seed ^ 0x0077_6565_6b00),
@@ -285,7 +279,9 @@ impl Week {
     /// The agent says what it has torn down; one that hangs, or whose machine is gone, says nothing.
     fn confirm(&mut self, node: NodeNo) -> Result<(), Problem> {
         let state = self.pen.state();
-        let Some(found) = state.node(node).filter(|found| !found.lost && self.hung != Some(node)) else { return Ok(()) };
+        let Some(found) = state.node(node).filter(|found| !found.lost && self.hung != Some(node)) else {
+            return Ok(());
+        };
         let generation = found.agent.map(|agent| agent.generation);
         let waiting = state.leases_on(node).into_iter().filter(|lease| lease.phase.is_tearing_down());
         let leases: LeaseList = waiting.take(LEASES_PER_RECORD_MAX).map(|lease| lease.number).collect();
