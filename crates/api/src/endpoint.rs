@@ -113,8 +113,11 @@ impl Endpoint {
     }
 
     fn page(self) -> Self {
-        self.query("cursor", "Where the page begins: `next_cursor` of the one before.", text)
-            .query("limit", "How many items at most.", page_limit)
+        self.query("cursor", "Where the page begins: `next_cursor` of the one before.", text).query(
+            "limit",
+            "How many items at most.",
+            page_limit,
+        )
     }
 }
 
@@ -183,15 +186,27 @@ pub fn endpoints() -> Vec<Endpoint> {
             QUOTA_AUTHORITY,
         )
         .body::<TenantChange>(),
-        endpoint::<Changed>("delete_tenant", Delete, "/api/v1/tenants/{tenant}", "Delete a tenant without leases", OPERATOR),
+        endpoint::<Changed>(
+            "delete_tenant",
+            Delete,
+            "/api/v1/tenants/{tenant}",
+            "Delete a tenant without leases",
+            OPERATOR,
+        ),
         endpoint::<ProjectList>("list_projects", Get, "/api/v1/projects", "Projects, by number", TENANCY)
             .query("tenant", tenant, text)
             .page(),
         endpoint::<ProjectPut>("create_project", Post, "/api/v1/projects", "Make a project", ADMINS)
             .body::<NewProject>()
             .status(201),
-        endpoint::<Project>("show_project", Get, "/api/v1/projects/{project}", "One project, by name or number", TENANCY)
-            .query("tenant", "Whose project, where a name is given.", text),
+        endpoint::<Project>(
+            "show_project",
+            Get,
+            "/api/v1/projects/{project}",
+            "One project, by name or number",
+            TENANCY,
+        )
+        .query("tenant", "Whose project, where a name is given.", text),
         endpoint::<ProjectPut>("change_project", Put, "/api/v1/projects/{project}", "Rename a project", ADMINS)
             .query("tenant", "Whose project, where a name is given.", text)
             .body::<ProjectChange>(),
@@ -207,13 +222,19 @@ pub fn endpoints() -> Vec<Endpoint> {
             .query("tenant", tenant, text)
             .page(),
         endpoint::<UserPut>("create_user", Post, "/api/v1/users", "Make a user", ADMINS).body::<NewUser>().status(201),
-        endpoint::<User>("show_user", Get, "/api/v1/users/{user}", "One user, by name or number", TENANCY)
-            .query("tenant", "Whose user, where a name is given.", text),
+        endpoint::<User>("show_user", Get, "/api/v1/users/{user}", "One user, by name or number", TENANCY).query(
+            "tenant",
+            "Whose user, where a name is given.",
+            text,
+        ),
         endpoint::<UserPut>("change_user", Put, "/api/v1/users/{user}", "Rename a user", ADMINS)
             .query("tenant", "Whose user, where a name is given.", text)
             .body::<UserChange>(),
-        endpoint::<Changed>("delete_user", Delete, "/api/v1/users/{user}", "Delete a user", ADMINS)
-            .query("tenant", "Whose user, where a name is given.", text),
+        endpoint::<Changed>("delete_user", Delete, "/api/v1/users/{user}", "Delete a user", ADMINS).query(
+            "tenant",
+            "Whose user, where a name is given.",
+            text,
+        ),
         // Capacity.
         endpoint::<ClassList>("list_classes", Get, "/api/v1/classes", "Resource classes, by number", CATALOG).page(),
         endpoint::<ClassPut>("create_class", Post, "/api/v1/classes", "Make a resource class", OPERATOR)
@@ -227,8 +248,7 @@ pub fn endpoints() -> Vec<Endpoint> {
             .body::<NewPool>()
             .status(201),
         endpoint::<Pool>("show_pool", Get, "/api/v1/pools/{pool}", "One pool, by name or number", CATALOG),
-        endpoint::<PoolPut>("change_pool", Put, "/api/v1/pools/{pool}", "Change a pool", OPERATOR)
-            .body::<PoolChange>(),
+        endpoint::<PoolPut>("change_pool", Put, "/api/v1/pools/{pool}", "Change a pool", OPERATOR).body::<PoolChange>(),
         endpoint::<Changed>("delete_pool", Delete, "/api/v1/pools/{pool}", "Delete a pool without nodes", OPERATOR),
         endpoint::<NodeList>("list_nodes", Get, "/api/v1/nodes", "Nodes, by number", NODE_READERS)
             .query("pool", "Only of this pool: its name or number.", text)
@@ -237,11 +257,16 @@ pub fn endpoints() -> Vec<Endpoint> {
             .body::<NewNode>()
             .status(201),
         endpoint::<Node>("show_node", Get, "/api/v1/nodes/{node}", "One node, by name or number", NODE_READERS),
-        endpoint::<NodePut>("change_node", Put, "/api/v1/nodes/{node}", "Change a node", OPERATOR)
-            .body::<NodeChange>(),
+        endpoint::<NodePut>("change_node", Put, "/api/v1/nodes/{node}", "Change a node", OPERATOR).body::<NodeChange>(),
         endpoint::<Changed>("delete_node", Delete, "/api/v1/nodes/{node}", "Delete a node without leases", OPERATOR),
         endpoint::<NodePut>("drain_node", Post, "/api/v1/nodes/{node}/drain", "Give out no more of a node", OPERATOR),
-        endpoint::<NodePut>("resume_node", Post, "/api/v1/nodes/{node}/resume", "Give a drained node out again", OPERATOR),
+        endpoint::<NodePut>(
+            "resume_node",
+            Post,
+            "/api/v1/nodes/{node}/resume",
+            "Give a drained node out again",
+            OPERATOR,
+        ),
         endpoint::<NodePut>(
             "lose_node",
             Post,
@@ -294,16 +319,22 @@ pub fn endpoints() -> Vec<Endpoint> {
             .body::<QuotaChange>(),
         endpoint::<Changed>("delete_quota", Delete, "/api/v1/quotas/{quota}", "Delete a quota", QUOTA_AUTHORITY),
         // Leases.
-        endpoint::<LeaseList>("list_leases", Get, "/api/v1/leases", "Leases that are not closed, by number", LEASE_READERS)
-            .query("tenant", tenant, text)
-            .query("project", "Only of this project: its name (with `tenant`) or number.", text)
-            .query("user", "Only of this user: its name (with `tenant`) or number.", text)
-            .query("node", "Only on this node: its name or number.", text)
-            .query("pool", "Only in this pool: its name or number.", text)
-            .query("class", "Only of this class: its name or number.", text)
-            .query("state", "Only in this state.", lease_state)
-            .query("priority", "Only of this priority.", priority)
-            .page(),
+        endpoint::<LeaseList>(
+            "list_leases",
+            Get,
+            "/api/v1/leases",
+            "Leases that are not closed, by number",
+            LEASE_READERS,
+        )
+        .query("tenant", tenant, text)
+        .query("project", "Only of this project: its name (with `tenant`) or number.", text)
+        .query("user", "Only of this user: its name (with `tenant`) or number.", text)
+        .query("node", "Only on this node: its name or number.", text)
+        .query("pool", "Only in this pool: its name or number.", text)
+        .query("class", "Only of this class: its name or number.", text)
+        .query("state", "Only in this state.", lease_state)
+        .query("priority", "Only of this priority.", priority)
+        .page(),
         endpoint::<Granted>("request_lease", Post, "/api/v1/leases", "Ask for capacity", HOLDERS)
             .body::<RequestLease>()
             .status(201),
@@ -315,9 +346,21 @@ pub fn endpoints() -> Vec<Endpoint> {
             BATCHERS,
         )
         .body::<Batch>(),
-        endpoint::<Lease>("show_lease", Get, "/api/v1/leases/{lease}", "One lease, also when it is closed", LEASE_READERS),
-        endpoint::<History>("lease_history", Get, "/api/v1/leases/{lease}/history", "What happened to a lease", LEASE_READERS)
-            .page(),
+        endpoint::<Lease>(
+            "show_lease",
+            Get,
+            "/api/v1/leases/{lease}",
+            "One lease, also when it is closed",
+            LEASE_READERS,
+        ),
+        endpoint::<History>(
+            "lease_history",
+            Get,
+            "/api/v1/leases/{lease}/history",
+            "What happened to a lease",
+            LEASE_READERS,
+        )
+        .page(),
         endpoint::<Renewed>("renew_lease", Post, "/api/v1/leases/{lease}/renew", "Move the deadline", HOLDERS)
             .body::<Renew>(),
         endpoint::<Released>("release_lease", Post, "/api/v1/leases/{lease}/release", "Give a lease back", HOLDERS)
@@ -341,22 +384,46 @@ pub fn endpoints() -> Vec<Endpoint> {
             AGENTS,
         )
         .body_or_none::<Fences>(),
-        endpoint::<Unfenced>("unfence_lease", Post, "/api/v1/leases/{lease}/unfence", "Vouch for fenced capacity", OPERATOR),
+        endpoint::<Unfenced>(
+            "unfence_lease",
+            Post,
+            "/api/v1/leases/{lease}/unfence",
+            "Vouch for fenced capacity",
+            OPERATOR,
+        ),
         // Access.
-        endpoint::<TokenList>("list_tokens", Get, "/api/v1/tokens", "Tokens, by number, without their secrets", TOKEN_READERS)
-            .query("tenant", tenant, text)
-            .page(),
-        endpoint::<IssuedToken>("issue_token", Post, "/api/v1/tokens", "Issue a token; its secret is shown once", ADMINS)
-            .body::<NewToken>()
-            .status(201),
+        endpoint::<TokenList>(
+            "list_tokens",
+            Get,
+            "/api/v1/tokens",
+            "Tokens, by number, without their secrets",
+            TOKEN_READERS,
+        )
+        .query("tenant", tenant, text)
+        .page(),
+        endpoint::<IssuedToken>(
+            "issue_token",
+            Post,
+            "/api/v1/tokens",
+            "Issue a token; its secret is shown once",
+            ADMINS,
+        )
+        .body::<NewToken>()
+        .status(201),
         endpoint::<Token>("show_token", Get, "/api/v1/tokens/{token}", "One token, by number", TOKEN_READERS),
         endpoint::<Changed>("revoke_token", Delete, "/api/v1/tokens/{token}", "Revoke a token", ADMINS),
         // The journal.
-        endpoint::<RecordPage>("list_records", Get, "/api/v1/audit/records", "Records after a sequence, as JSON", LEASE_READERS)
-            .query("after", "The last sequence already seen; from the first record if absent.", sequence)
-            .query("tenant", tenant, text)
-            .query("kind", "Only of this kind or family: `lease.granted`, `lease`.", text)
-            .query("limit", "How many records at most.", page_limit),
+        endpoint::<RecordPage>(
+            "list_records",
+            Get,
+            "/api/v1/audit/records",
+            "Records after a sequence, as JSON",
+            LEASE_READERS,
+        )
+        .query("after", "The last sequence already seen; from the first record if absent.", sequence)
+        .query("tenant", tenant, text)
+        .query("kind", "Only of this kind or family: `lease.granted`, `lease`.", text)
+        .query("limit", "How many records at most.", page_limit),
         endpoint::<Checkpoint>("checkpoint", Get, "/api/v1/audit/checkpoint", "The newest signed checkpoint", ALL),
         endpoint::<InclusionProof>(
             "prove_inclusion",
@@ -375,25 +442,48 @@ pub fn endpoints() -> Vec<Endpoint> {
         )
         .query("from", "The size that was seen before.", sequence)
         .query("to", "The size to prove up to; that of the newest checkpoint if absent.", sequence),
-        endpoint::<()>("export", Get, "/api/v1/audit/export", "All records as JSON, one per line, with the names they had", READERS)
-            .query("from", "The first sequence.", sequence)
-            .query("to", "The last sequence.", sequence)
-            .text("application/x-ndjson"),
-        endpoint::<()>("batches", Get, "/api/v1/audit/batches", "Sealed batches as their own bytes, for a collector", READERS)
-            .query("from", "A sequence; the answer begins with the batch that holds it. From the first record if absent.", sequence)
-            .bytes("application/octet-stream"),
-        endpoint::<()>("events", Get, "/api/v1/events", "Records as they become durable, as server-sent events", LEASE_READERS)
-            .query("after", "Begin after this sequence; `Last-Event-ID` does the same and wins.", sequence)
-            .query("tenant", tenant, text)
-            .query("kind", "Only of this kind or family: `lease.revoked`, `lease`.", text)
-            .query("node", "Only of leases on this node: its name or number.", text)
-            .query("lease", "Only of this lease.", text)
-            .text("text/event-stream"),
+        endpoint::<()>(
+            "export",
+            Get,
+            "/api/v1/audit/export",
+            "All records as JSON, one per line, with the names they had",
+            READERS,
+        )
+        .query("from", "The first sequence.", sequence)
+        .query("to", "The last sequence.", sequence)
+        .text("application/x-ndjson"),
+        endpoint::<()>(
+            "batches",
+            Get,
+            "/api/v1/audit/batches",
+            "Sealed batches as their own bytes, for a collector",
+            READERS,
+        )
+        .query(
+            "from",
+            "A sequence; the answer begins with the batch that holds it. From the first record if absent.",
+            sequence,
+        )
+        .bytes("application/octet-stream"),
+        endpoint::<()>(
+            "events",
+            Get,
+            "/api/v1/events",
+            "Records as they become durable, as server-sent events",
+            LEASE_READERS,
+        )
+        .query("after", "Begin after this sequence; `Last-Event-ID` does the same and wins.", sequence)
+        .query("tenant", tenant, text)
+        .query("kind", "Only of this kind or family: `lease.revoked`, `lease`.", text)
+        .query("node", "Only of leases on this node: its name or number.", text)
+        .query("lease", "Only of this lease.", text)
+        .text("text/event-stream"),
         endpoint::<Settings>("show_settings", Get, "/api/v1/settings", "The engine's own limits", CATALOG),
         endpoint::<Changed>("change_settings", Put, "/api/v1/settings", "Change the engine's own limits", OPERATOR)
             .body::<SettingsChange>(),
         // Operation.
-        endpoint::<()>("openapi", Get, "/api/v1/openapi.json", "This document", NOBODY_IN_PARTICULAR).text("application/json"),
+        endpoint::<()>("openapi", Get, "/api/v1/openapi.json", "This document", NOBODY_IN_PARTICULAR)
+            .text("application/json"),
         endpoint::<()>("docs", Get, "/api/docs", "This document, for people", NOBODY_IN_PARTICULAR).text("text/html"),
         endpoint::<Health>("healthz", Get, "/healthz", "Whether the daemon lives", NOBODY_IN_PARTICULAR),
         endpoint::<Health>("readyz", Get, "/readyz", "Whether the daemon takes commands", NOBODY_IN_PARTICULAR),

@@ -14,7 +14,8 @@ problems with a stable `code`. What is not yours does not exist: 404.";
 
 /// The document that is served, checked in and compared by a test.
 pub fn openapi() -> Value {
-    let mut generator = SchemaSettings::draft2020_12().with(|s| s.definitions_path = "/components/schemas".into()).into_generator();
+    let mut generator =
+        SchemaSettings::draft2020_12().with(|s| s.definitions_path = "/components/schemas".into()).into_generator();
     let mut paths: Map<String, Value> = Map::new();
     for endpoint in endpoints() {
         let operation = operation(&endpoint, &mut generator);
@@ -75,7 +76,8 @@ fn parameters(endpoint: &Endpoint, generator: &mut SchemaGenerator) -> Vec<Value
     let mut all: Vec<Value> = in_path.collect();
     for query in &endpoint.query {
         let schema = (query.schema)(generator);
-        let required = matches!((endpoint.id, query.name), ("prove_inclusion", "sequence") | ("prove_consistency", "from"));
+        let required =
+            matches!((endpoint.id, query.name), ("prove_inclusion", "sequence") | ("prove_consistency", "from"));
         let description = query.about;
         all.push(json!({ "name": query.name, "in": "query", "required": required, "description": description, "schema": schema }));
     }

@@ -105,7 +105,10 @@ pub struct IssuedToken {
 
 impl fmt::Debug for IssuedToken {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("IssuedToken").field("sequence", &self.sequence).field("token", &self.token).finish_non_exhaustive()
+        f.debug_struct("IssuedToken")
+            .field("sequence", &self.sequence)
+            .field("token", &self.token)
+            .finish_non_exhaustive()
     }
 }
 

@@ -1,7 +1,8 @@
 //! One connection pool to one daemon, and sending: attempts, answers, problems.
 
+use crate::cause::Cause;
 use crate::config::{Config, ConfigError, Timeouts};
-use crate::error::{Error, root_cause};
+use crate::error::Error;
 use crate::retry::{Backoff, again_at, parse_retry_after};
 use leasehold_api::{Method, PROBLEM_JSON, Problem};
 use reqwest::header::{ACCEPT, AUTHORIZATION, CONTENT_TYPE, HeaderValue, RETRY_AFTER};
@@ -216,22 +217,9 @@ pub(crate) enum Failure {
 
 impl Failure {
     pub(crate) fn broken(error: &reqwest::Error) -> Self {
-        // What is wrong with a certificate now is wrong with it in a second.
-        let again = !is_tls(error) && !error.is_builder();
-        Self::Broken { what: root_cause(error), arrived: !error.is_connect(), again }
+        let cause = Cause::of(error);
+        Self::Broken { what: cause.what, arrived: !error.is_connect(), again: cause.again }
     }
-}
-
-fn is_tls(error: &reqwest::Error) -> bool {
-    let mut cause: Option<&dyn std::error::Error> = Some(error);
-    while let Some(this) = cause {
-        if this.is::<rustls::Error>() {
-            return true;
-        }
-        let inner = this.downcast_ref::<std::io::Error>().and_then(std::io::Error::get_ref);
-        cause = inner.map_or_else(|| this.source(), |inner| Some(inner));
-    }
-    false
 }
 
 fn parse_url(text: &str) -> Result<Url, ConfigError> {
@@ -284,7 +272,7 @@ fn http_client(config: &Config, base: &Url) -> Result<reqwest::Client, ConfigErr
         builder = builder.tls_certs_only(certificates);
     }
     builder.build().map_err(|error| {
-        let what = format!("TLS cannot be set up: {}", root_cause(&error));
+        let what = format!("TLS cannot be set up: {}", Cause::of(&error).what);
         ConfigError::new("tls_failed", what, "name the certificates to trust with a CA file")
     })
 }

@@ -49,7 +49,9 @@ impl fmt::Display for Error {
         match self {
             Self::Problem(problem) => problem.fmt(f),
             Self::Transport { url, what, unanswered: None } => {
-                write!(f, "{url} cannot be reached: {what}; check the address and that the daemon runs")
+                // A reason that comes with advice of its own needs no other.
+                let advice = if what.contains("; ") { "" } else { "; check the address and that the daemon runs" };
+                write!(f, "{url} cannot be reached: {what}{advice}")
             }
             Self::Transport { url, what, unanswered: Some(key) } => write!(
                 f,
@@ -67,19 +69,5 @@ impl std::error::Error for Error {}
 impl From<Problem> for Error {
     fn from(problem: Problem) -> Self {
         Self::Problem(Box::new(problem))
-    }
-}
-
-/// The innermost reason of an error of the HTTP library, whose own text only says where it happened.
-pub(crate) fn root_cause(error: &reqwest::Error) -> String {
-    let mut cause: &dyn std::error::Error = error;
-    while let Some(source) = cause.source() {
-        cause = source;
-    }
-    let text = cause.to_string();
-    // "Connection refused (os error 111)": the number says nothing to a person.
-    match text.split_once(" (os error") {
-        Some((what, _)) => what.to_lowercase(),
-        None => text,
     }
 }

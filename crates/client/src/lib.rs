@@ -6,6 +6,7 @@
 //! Never: a rule about leases, a retry without a deadline, a secret in a text.
 
 mod call;
+mod cause;
 mod client;
 mod config;
 mod dice;

@@ -429,11 +429,9 @@ impl fmt::Display for Misfit {
             Self::Root { size, proved: 0 } => {
                 write!(f, "the first {size} records do not lead to the root that the checkpoint signs for them")
             }
-            Self::Root { size, proved } => write!(
-                f,
-                "records {proved} to {} do not lead to the root that the checkpoint signs for them",
-                size - 1
-            ),
+            Self::Root { size, proved } => {
+                write!(f, "records {proved} to {} do not lead to the root that the checkpoint signs for them", size - 1)
+            }
             Self::Failed(failure) => failure.fmt(f),
         }
     }

@@ -12,8 +12,13 @@ pub(crate) fn now() -> Instant {
 
 /// `9m 40s`: the two largest units, rounded down.
 pub(crate) fn span(span: Span) -> String {
-    const UNITS: [(u64, &str); 5] =
-        [(86_400_000_000_000, "d"), (3_600_000_000_000, "h"), (60_000_000_000, "m"), (1_000_000_000, "s"), (1_000_000, "ms")];
+    const UNITS: [(u64, &str); 5] = [
+        (86_400_000_000_000, "d"),
+        (3_600_000_000_000, "h"),
+        (60_000_000_000, "m"),
+        (1_000_000_000, "s"),
+        (1_000_000, "ms"),
+    ];
     let Some(first) = UNITS.iter().position(|(size, _)| span.0 >= *size) else { return "0s".into() };
     let (size, unit) = UNITS[first];
     let mut text = format!("{}{unit}", span.0 / size);

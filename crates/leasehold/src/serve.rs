@@ -33,7 +33,8 @@ pub(crate) fn run(args: &ServeArgs) -> Result<(), Problem> {
     logging::start(&config.log).map_err(|error| Problem::usage("log_wrong", error.to_string()))?;
     listen::raise_file_limit();
     let runtime = tokio::runtime::Builder::new_multi_thread().enable_all().build();
-    let runtime = runtime.map_err(|error| Problem::refused("no_threads", format!("the threads cannot start: {error}")))?;
+    let runtime =
+        runtime.map_err(|error| Problem::refused("no_threads", format!("the threads cannot start: {error}")))?;
     runtime.block_on(serve(config, args))
 }
 
@@ -41,9 +42,10 @@ async fn serve(config: Config, args: &ServeArgs) -> Result<(), Problem> {
     let address = config.listen_address().map_err(|problem| Problem::usage("config_wrong", problem.to_string()))?;
     let secure = config.tls.cert.is_some();
     // Listening first: a port that is taken is told before the journal is touched.
-    let listener = listen::bind(address)
-        .map_err(|error| Problem::refused("listen_failed", format!("cannot listen on {address}: {error}"))
-            .advice("choose another with --listen"))?;
+    let listener = listen::bind(address).map_err(|error| {
+        Problem::refused("listen_failed", format!("cannot listen on {address}: {error}"))
+            .advice("choose another with --listen")
+    })?;
     let address = listener.local_addr().unwrap_or(address);
     let start = Start {
         clock: Arc::new(SystemClock::new()),
@@ -53,7 +55,9 @@ async fn serve(config: Config, args: &ServeArgs) -> Result<(), Problem> {
             // A failed disk stops the process (ARCHITECTURE, invariant 6): what was decided and not made durable
             // must not be read by anyone.
             tracing::error!(why, "the journal has failed; the daemon stops");
-            term::say(&format!("leasehold: the journal has failed: {why} (journal_failed); the next start finds out what was kept\n"));
+            term::say(&format!(
+                "leasehold: the journal has failed: {why} (journal_failed); the next start finds out what was kept\n"
+            ));
             std::process::exit(1);
         }),
     };

@@ -120,7 +120,8 @@ mod tests {
 
     #[test]
     fn what_matters_less_makes_room() {
-        let headings = [("lease", Align::Left), ("workload", Align::Left), ("user", Align::Left), ("left", Align::Right)];
+        let headings =
+            [("lease", Align::Left), ("workload", Align::Left), ("user", Align::Left), ("left", Align::Right)];
         let mut table = Table::new(&headings).yielding(&["user", "workload"]);
         table.row(["lease-1", "train the large model", "ada.lovelace", "9m 40s"]);
         let within = |width| table.lines_within(Paint::PLAIN, Some(width));

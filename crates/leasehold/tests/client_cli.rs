@@ -189,7 +189,10 @@ fn changes_set_clear_and_keep() {
     refuses(&daemon.run("settings set"), 2, "usage");
     refuses(&daemon.run("tenant set physik --max-nodes 1 --clear max-nodes"), 2, "usage");
     let pool = daemon.json("pool set training --clear ttl-max --lifetime-max scavenger=1d");
-    assert_eq!((&pool["pool"]["ttl_max"]["standard"], &pool["pool"]["lifetime_max"]["scavenger"]), (&Value::Null, &json!("1d")));
+    assert_eq!(
+        (&pool["pool"]["ttl_max"]["standard"], &pool["pool"]["lifetime_max"]["scavenger"]),
+        (&Value::Null, &json!("1d"))
+    );
     let node = daemon.json("node set gpu-1 --clear rack --label driver=570 --zone z1");
     assert_eq!(node["node"]["labels"], json!({ "driver": "570" }));
     assert_eq!((&node["node"]["rack"], &node["node"]["zone"]), (&Value::Null, &json!("z1")));
@@ -200,9 +203,17 @@ fn changes_set_clear_and_keep() {
     tells(&daemon.run("settings set --grace-default 90s").ok(), &["1m30s"]);
     assert_eq!(daemon.json("settings show")["grace_default"], "1m30s");
 
-    tells(&daemon.run("quota create --tenant physik --class mem-dram --burst 16GiB --burst-limit 32GiB --burst-ttl 2h").ok(), &["16 GiB, burst", "32 GiB"]);
+    tells(
+        &daemon
+            .run("quota create --tenant physik --class mem-dram --burst 16GiB --burst-limit 32GiB --burst-ttl 2h")
+            .ok(),
+        &["16 GiB, burst", "32 GiB"],
+    );
     let quota = daemon.json("quota create --tenant physik --measure nodes --soft 3")["quota"]["id"].clone();
-    assert_eq!(daemon.json(&format!("quota set {quota} --hard 4"))["quota"]["limit"], json!({ "type": "hard", "limit": 4 }));
+    assert_eq!(
+        daemon.json(&format!("quota set {quota} --hard 4"))["quota"]["limit"],
+        json!({ "type": "hard", "limit": 4 })
+    );
     tells(&daemon.run(&format!("quota delete {quota}")).ok(), &["deleted"]);
     refuses(&daemon.run(&format!("quota show {quota}")), 1, "unknown_quota");
 
@@ -217,7 +228,12 @@ fn changes_set_clear_and_keep() {
     assert_eq!(shown.out.lines().count(), 1, "only the secret: {shown:?}");
     assert!(shown.err.contains("in 89d"), "{shown:?}");
 
-    for line in ["user delete ada.l --tenant physik", "project delete qcd --tenant physik", "node delete gpu-1", "pool delete training"] {
+    for line in [
+        "user delete ada.l --tenant physik",
+        "project delete qcd --tenant physik",
+        "node delete gpu-1",
+        "pool delete training",
+    ] {
         tells(&daemon.run(line).ok(), &["deleted"]);
     }
 }
@@ -307,7 +323,8 @@ fn events_are_followed() {
     let two = daemon.run("audit records --limit 2 --json").ok().lines();
     assert_eq!(two.iter().map(|record| record["sequence"].as_u64()).collect::<Vec<_>>(), [Some(0), Some(1)]);
     // One that nobody reads any more ends.
-    let mut unread = daemon.command("ci.token", "events --follow --after 0 --kind lease").stdout(Stdio::piped()).spawn().unwrap();
+    let mut unread =
+        daemon.command("ci.token", "events --follow --after 0 --kind lease").stdout(Stdio::piped()).spawn().unwrap();
     drop(unread.stdout.take());
     assert_eq!(unread.wait().unwrap().code(), Some(0));
 }
@@ -385,7 +402,9 @@ fn a_revoked_lease_stops_its_command() {
     assert!(started["sequence"].as_u64() > revoked["sequence"].as_u64());
 
     // One that will not listen, and its children, are killed before grace ends.
-    let (child, lease) = start("trap '' TERM; (trap '' TERM; while :; do sleep 0.05; done) & echo up; wait; while :; do sleep 0.05; done");
+    let (child, lease) = start(
+        "trap '' TERM; (trap '' TERM; while :; do sleep 0.05; done) & echo up; wait; while :; do sleep 0.05; done",
+    );
     daemon.run(&format!("lease revoke {lease} --grace 2s")).ok();
     let (code, _, err) = finish(child);
     assert_eq!(code, Some(1));

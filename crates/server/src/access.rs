@@ -27,7 +27,13 @@ pub(crate) struct Caller {
 impl Caller {
     /// On whose behalf a command of this caller runs, unless it says more.
     pub(crate) fn identity(&self) -> Identity {
-        Identity { tenant: self.tenant, project: self.project, user: self.user, workload: None, token: Some(self.token) }
+        Identity {
+            tenant: self.tenant,
+            project: self.project,
+            user: self.user,
+            workload: None,
+            token: Some(self.token),
+        }
     }
 
     /// Whether what belongs to this tenant exists for the caller.
@@ -95,7 +101,8 @@ pub(crate) fn authenticate(app: &App, headers: &HeaderMap) -> Result<Caller, Pro
     app.now.read(|state| {
         let number = state.token_by_hash(&hash);
         let token = number.and_then(|number| state.token(number)).filter(|token| token.is_live(state, now));
-        let token = token.ok_or_else(|| unauthenticated("The token is unknown, expired or revoked; ask for a new one."))?;
+        let token =
+            token.ok_or_else(|| unauthenticated("The token is unknown, expired or revoked; ask for a new one."))?;
         Ok(Caller {
             token: token.number,
             role: role(token.role),
@@ -122,6 +129,10 @@ pub(crate) fn role(role: leasehold_model::Role) -> Role {
 }
 
 /// A lease that is alive and exists for the caller.
-pub(crate) fn visible_lease<'s>(state: &'s State, caller: &Caller, lease: LeaseNo) -> Option<&'s leasehold_engine::Lease> {
+pub(crate) fn visible_lease<'s>(
+    state: &'s State,
+    caller: &Caller,
+    lease: LeaseNo,
+) -> Option<&'s leasehold_engine::Lease> {
     state.lease(lease).filter(|lease| caller.sees_lease(lease.tenant, Some(lease.project), lease.node))
 }

@@ -6,8 +6,8 @@ use crate::problem::{denied, refused};
 use leasehold_api::{Problem, WRITTEN_MAX, When, codes};
 use leasehold_engine::State;
 use leasehold_model::body::{Body, Granted};
-use leasehold_model::record::Hash;
 use leasehold_model::id::IdKind;
+use leasehold_model::record::Hash;
 use leasehold_model::{ClassSpec, Instant, LeaseNo, PublicId, Quanta, Record, quantity};
 use std::io::Write as _;
 

@@ -8,8 +8,8 @@ use leasehold_api::Problem;
 use leasehold_cell::{Cell, Clock, Now, Reply};
 use leasehold_engine::{Command, Refusal, Request};
 use leasehold_journal::Journal;
-use leasehold_model::record::Hash;
 use leasehold_model::id::IdKind;
+use leasehold_model::record::Hash;
 use leasehold_model::{Identity, LeaseNo, PublicId, Record};
 use smallvec::SmallVec;
 use std::sync::Arc;
@@ -76,7 +76,12 @@ impl Sealed {
 
 impl App {
     /// Has a command decided and sealed; done when it is durable and readers see it.
-    pub(crate) async fn seal(&self, identity: Identity, command: Command, key: Option<&[u8]>) -> Result<Sealed, Problem> {
+    pub(crate) async fn seal(
+        &self,
+        identity: Identity,
+        command: Command,
+        key: Option<&[u8]>,
+    ) -> Result<Sealed, Problem> {
         let kind = CommandKind::of(&command);
         let request = request(identity, command, key)?;
         let reply = ask(&self.cell, vec![request]).await.pop().expect("one request, one reply");

@@ -38,7 +38,8 @@ impl Context {
         let open = endpoint.roles.is_empty() || (app.metrics_open && endpoint.id == "metrics");
         let caller = if open { None } else { Some(let_in(&app, endpoint, &parts.headers)?) };
         let query = query(parts.uri.query().unwrap_or(""), endpoint)?;
-        let body = if endpoint.is_mutation() { body_bytes(&app, endpoint, &parts.headers, body).await? } else { Bytes::new() };
+        let body =
+            if endpoint.is_mutation() { body_bytes(&app, endpoint, &parts.headers, body).await? } else { Bytes::new() };
         let path = path.iter().map(|(_, value)| value.to_owned()).collect();
         Ok(Self { app, caller, path, query, headers: parts.headers, body })
     }
@@ -77,7 +78,9 @@ impl Context {
         let Some(cursor) = self.query("cursor") else { return Ok(None) };
         let number = cursor.strip_prefix('c').and_then(|hex| u64::from_str_radix(hex, 16).ok());
         let known = number.filter(|number| cursor_after(*number) == cursor);
-        known.map(Some).ok_or_else(|| codes::BAD_CURSOR.problem("The cursor is not one of a page before; begin without one."))
+        known
+            .map(Some)
+            .ok_or_else(|| codes::BAD_CURSOR.problem("The cursor is not one of a page before; begin without one."))
     }
 
     /// The body, as what the endpoint takes. An empty one is `{}` where that is allowed.
@@ -112,7 +115,11 @@ fn let_in(app: &App, endpoint: &Endpoint, headers: &HeaderMap) -> Result<Caller,
         return Ok(caller);
     }
     let who: Vec<&str> = endpoint.roles.iter().map(|role| role.word()).collect();
-    Err(codes::ROLE_FORBIDS.problem(format!("A token of role {} may not do this; it is for {}.", caller.role, who.join(", "))))
+    Err(codes::ROLE_FORBIDS.problem(format!(
+        "A token of role {} may not do this; it is for {}.",
+        caller.role,
+        who.join(", ")
+    )))
 }
 
 /// Takes operations from what the token may do.
@@ -140,7 +147,10 @@ fn query(text: &str, endpoint: &Endpoint) -> Result<Vec<(String, String)>, Probl
         if !endpoint.query.iter().any(|known| known.name == name) {
             let names: Vec<&str> = endpoint.query.iter().map(|known| known.name).collect();
             let takes = if names.is_empty() { "takes none".to_owned() } else { format!("takes {}", names.join(", ")) };
-            return Err(codes::BAD_QUERY.problem(format!("There is no query parameter `{}` here; the endpoint {takes}.", name.escape_debug())));
+            return Err(codes::BAD_QUERY.problem(format!(
+                "There is no query parameter `{}` here; the endpoint {takes}.",
+                name.escape_debug()
+            )));
         }
         if all.iter().any(|(before, _)| *before == name) {
             return Err(codes::BAD_QUERY.problem(format!("`{name}` is given twice.")));
@@ -172,7 +182,8 @@ fn decode(text: &str) -> Option<String> {
 
 async fn body_bytes(app: &App, endpoint: &Endpoint, headers: &HeaderMap, body: Body) -> Result<Bytes, Problem> {
     let most = if endpoint.id == "batch" { app.limits.batch_body_bytes } else { app.limits.body_bytes };
-    let too_large = || codes::BODY_TOO_LARGE.problem(format!("The body is larger than {most} bytes.")).with("limit", most);
+    let too_large =
+        || codes::BODY_TOO_LARGE.problem(format!("The body is larger than {most} bytes.")).with("limit", most);
     let announced = headers.get(CONTENT_LENGTH).and_then(|length| length.to_str().ok()?.parse::<usize>().ok());
     if announced.is_some_and(|length| length > most) {
         return Err(too_large());
@@ -211,7 +222,8 @@ pub(crate) fn bad_json(error: &serde_json::Error) -> Problem {
 
 /// An answer as JSON.
 pub(crate) fn json<T: Serialize>(status: u16, value: &T) -> Answer {
-    let bytes = serde_json::to_vec(value).map_err(|error| codes::INTERNAL.problem(format!("the answer cannot be written: {error}")))?;
+    let bytes = serde_json::to_vec(value)
+        .map_err(|error| codes::INTERNAL.problem(format!("the answer cannot be written: {error}")))?;
     Ok(json_bytes(status, bytes))
 }
 

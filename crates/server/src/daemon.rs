@@ -45,7 +45,10 @@ pub enum DaemonError {
     Place(PlaceError),
     Start(StartError),
     Tls(TlsError),
-    Io { what: String, error: io::Error },
+    Io {
+        what: String,
+        error: io::Error,
+    },
     /// A command of the start was not taken.
     Refused(String),
 }
@@ -170,17 +173,22 @@ fn sealed(reply: Reply, what: &str) -> Result<(), DaemonError> {
 }
 
 /// Issues an operator token where there is none, and writes its secret to a file that only its owner may read.
-fn first_operator_token(cell: &Cell, place: &Place, now: Instant, another: bool) -> Result<Option<String>, DaemonError> {
-    let has_one = cell.now().read(|state| {
-        state.tokens().any(|token| token.role == Role::Operator && token.is_live(state, now))
-    });
+fn first_operator_token(
+    cell: &Cell,
+    place: &Place,
+    now: Instant,
+    another: bool,
+) -> Result<Option<String>, DaemonError> {
+    let has_one =
+        cell.now().read(|state| state.tokens().any(|token| token.role == Role::Operator && token.is_live(state, now)));
     if has_one && !another {
         return Ok(None);
     }
     let secret = new_secret()
         .map_err(|error| DaemonError::Refused(format!("the system gives no randomness for a token: {error}")))?;
     // The file first: a crash in between leaves a secret that opens nothing, and the next start issues another.
-    write_secret(place, &secret).map_err(|error| DaemonError::Io { what: "operator.token cannot be written".into(), error })?;
+    write_secret(place, &secret)
+        .map_err(|error| DaemonError::Io { what: "operator.token cannot be written".into(), error })?;
     let issue = IssueToken {
         name: Name::new("operator").expect("a valid name"),
         hash: secret_hash(&secret),
@@ -213,7 +221,8 @@ fn assemble(
     clock: Arc<dyn Clock>,
     began: Instant,
 ) -> Result<Arc<App>, DaemonError> {
-    let first = journal.record(0).map_err(|error| DaemonError::Refused(format!("the first record cannot be read: {error}")))?;
+    let first =
+        journal.record(0).map_err(|error| DaemonError::Refused(format!("the first record cannot be read: {error}")))?;
     let genesis = first.ok_or_else(|| DaemonError::Refused("the journal has no first record".into()))?.raw().hash();
     let now = Arc::clone(cell.now());
     let live = now.read(|state| Live::new(genesis, state, config.limits.streams as usize));

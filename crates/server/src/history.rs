@@ -32,7 +32,9 @@ pub(crate) async fn scan<T: Send + 'static>(
 
 pub(crate) fn unreadable(error: &ReadError) -> Problem {
     match error {
-        ReadError::Archived { .. } => codes::ARCHIVED.problem(format!("The journal's beginning was moved away: {error}.")),
+        ReadError::Archived { .. } => {
+            codes::ARCHIVED.problem(format!("The journal's beginning was moved away: {error}."))
+        }
         error => {
             tracing::error!(%error, "the journal cannot be read");
             codes::INTERNAL.problem("The journal cannot be read; the log says more.")
@@ -104,7 +106,9 @@ pub(crate) fn find_grant(app: &App, lease: LeaseNo) -> Result<Option<Grant>, Pro
 /// The leases a record names.
 pub(crate) fn touched(body: &Body, mut visit: impl FnMut(LeaseNo)) {
     match body {
-        Body::Granted(granted) => (0..granted.members.len() as u64).for_each(|n| visit(LeaseNo(granted.first_lease.0 + n))),
+        Body::Granted(granted) => {
+            (0..granted.members.len() as u64).for_each(|n| visit(LeaseNo(granted.first_lease.0 + n)))
+        }
         Body::Renewed(renewed) => renewed.renewals.iter().for_each(|one| visit(one.lease)),
         Body::Released(released) => released.leases.leases().for_each(visit),
         Body::ActivityReported(reported) => reported.leases.leases().for_each(visit),
@@ -254,7 +258,8 @@ impl Closed {
         Ok(Some(app.now.read(|state| {
             let identity = &record.identity;
             let class = state.class(member.class);
-            let text = |name: Option<&leasehold_model::Name>| name.map_or_else(String::new, |name| name.as_str().to_owned());
+            let text =
+                |name: Option<&leasehold_model::Name>| name.map_or_else(String::new, |name| name.as_str().to_owned());
             let tenant = identity.tenant.and_then(|tenant| state.tenant(tenant));
             leasehold_api::Lease {
                 id: app.lease_id(number),

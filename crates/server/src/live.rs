@@ -141,7 +141,8 @@ impl Live {
     pub(crate) fn listen(self: &Arc<Self>, filter: Filter) -> Result<Listening, leasehold_api::Problem> {
         if self.streams.fetch_add(1, Ordering::Relaxed) >= self.streams_max {
             self.streams.fetch_sub(1, Ordering::Relaxed);
-            let detail = format!("There are {} event streams open already; close one, or try again later.", self.streams_max);
+            let detail =
+                format!("There are {} event streams open already; close one, or try again later.", self.streams_max);
             return Err(codes::TOO_MANY_STREAMS.problem(detail).with("retry_after", 5));
         }
         let stream = Arc::new(Stream { filter, waiting: Mutex::default(), woken: Notify::new() });

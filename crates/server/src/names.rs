@@ -65,9 +65,8 @@ pub(crate) fn project(state: &State, caller: &Caller, of: Option<TenantNo>, text
         None => {
             let mut named = state.projects().filter(|(_, project)| project.name.as_str() == text);
             match (named.next(), named.next()) {
-                (Some(_), Some(_)) => {
-                    Err(codes::TENANT_NEEDED.problem(format!("More than one tenant has a project \"{text}\"; name the tenant.")))
-                }
+                (Some(_), Some(_)) => Err(codes::TENANT_NEEDED
+                    .problem(format!("More than one tenant has a project \"{text}\"; name the tenant."))),
                 (only, _) => Ok(only.map(|(number, _)| number)),
             }
         }
@@ -94,9 +93,8 @@ pub(crate) fn user(state: &State, caller: &Caller, of: Option<TenantNo>, text: &
         None => {
             let mut named = state.users().filter(|(_, user)| user.name.as_str() == text);
             match (named.next(), named.next()) {
-                (Some(_), Some(_)) => {
-                    Err(codes::TENANT_NEEDED.problem(format!("More than one tenant has a user \"{text}\"; name the tenant.")))
-                }
+                (Some(_), Some(_)) => Err(codes::TENANT_NEEDED
+                    .problem(format!("More than one tenant has a user \"{text}\"; name the tenant."))),
                 (only, _) => Ok(only.map(|(number, _)| number)),
             }
         }

@@ -42,7 +42,11 @@ impl Place {
     /// The folder, made if it is not there; only its owner may look into a new one.
     pub fn prepare(data: &Path) -> Result<Self, PlaceError> {
         let cannot = |error: io::Error| {
-            PlaceError::new("folder_unusable", data, format!("the folder cannot be used: {error}; name one that you may write to"))
+            PlaceError::new(
+                "folder_unusable",
+                data,
+                format!("the folder cannot be used: {error}; name one that you may write to"),
+            )
         };
         if !data.is_dir() {
             fs::DirBuilder::new().recursive(true).mode(0o700).create(data).map_err(cannot)?;
@@ -81,7 +85,13 @@ impl Place {
                     return Err(self.foreign("the folder is not empty, and has no key of a journal"));
                 }
                 let mut seed = [0; 32];
-                let no_randomness = |error| PlaceError::new("no_randomness", &self.data, format!("the system gives no randomness for a key: {error}"));
+                let no_randomness = |error| {
+                    PlaceError::new(
+                        "no_randomness",
+                        &self.data,
+                        format!("the system gives no randomness for a key: {error}"),
+                    )
+                };
                 getrandom::fill(&mut seed).map_err(no_randomness)?;
                 let keys = Keys::new(new_origin, &seed).map_err(key_error)?;
                 keys.save(&self.key()).map_err(key_error)?;
@@ -102,7 +112,11 @@ impl Place {
     }
 
     fn foreign(&self, what: &str) -> PlaceError {
-        PlaceError::new("folder_foreign", &self.data, format!("{what}; name an empty folder, or the one of this journal"))
+        PlaceError::new(
+            "folder_foreign",
+            &self.data,
+            format!("{what}; name an empty folder, or the one of this journal"),
+        )
     }
 
     /// Opens the journal in the folder, or makes it.

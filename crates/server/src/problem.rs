@@ -73,9 +73,12 @@ fn status_of(refusal: &Refusal) -> u16 {
 pub(crate) fn unanswered(reply: &Reply) -> Problem {
     match reply {
         Reply::Refused(refusal) => refused(refusal),
-        Reply::JournalFull => codes::JOURNAL_FULL.problem("The journal's disk has no room for more records; free some and try again. Reads go on."),
+        Reply::JournalFull => codes::JOURNAL_FULL
+            .problem("The journal's disk has no room for more records; free some and try again. Reads go on."),
         Reply::Busy => codes::BUSY.problem("Too many requests wait already; nothing was done. Try again."),
-        Reply::Stopped => codes::STOPPING.problem("The daemon is stopping; whether this was sealed is not known. Send it again with its idempotency key."),
+        Reply::Stopped => codes::STOPPING.problem(
+            "The daemon is stopping; whether this was sealed is not known. Send it again with its idempotency key.",
+        ),
         Reply::Archived { sequence } => codes::ARCHIVED
             .problem(format!("This was sealed before, as record {sequence}, in a segment that was moved away since."))
             .with("sequence", *sequence),
@@ -137,7 +140,8 @@ fn quota_words(state: &State, number: QuotaNo) -> String {
         Measure::Leases => "max_leases".to_owned(),
         Measure::Nodes => "max_nodes".to_owned(),
     };
-    let project = scope.project.and_then(|project| state.project(project)).map(|p| format!(" for project \"{}\"", p.name));
+    let project =
+        scope.project.and_then(|project| state.project(project)).map(|p| format!(" for project \"{}\"", p.name));
     let pool = scope.pool.and_then(|pool| state.pool(pool)).map(|p| format!(" in pool \"{}\"", p.name));
     let priority = scope.priority.map(|priority| format!(" at {} priority", priority.word()));
     [Some(what), project, pool, priority].into_iter().flatten().collect()

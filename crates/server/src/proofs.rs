@@ -35,7 +35,9 @@ enum Unproved {
     Unreadable(ReadError),
     Proof(ProofError),
     /// The records do not lead to the root that was signed for them.
-    OtherRoot { size: u64 },
+    OtherRoot {
+        size: u64,
+    },
 }
 
 impl From<ReadError> for Unproved {
@@ -54,7 +56,9 @@ impl From<Unproved> for Problem {
         let why = match unproved {
             Unproved::Unreadable(error) => return unreadable(&error),
             Unproved::Proof(error) => error.to_string(),
-            Unproved::OtherRoot { size } => format!("the first {size} records do not lead to the root that was signed for them"),
+            Unproved::OtherRoot { size } => {
+                format!("the first {size} records do not lead to the root that was signed for them")
+            }
         };
         tracing::error!(why, "a proof cannot be made; run leasehold-verify on the journal");
         codes::INTERNAL.problem("The proof cannot be made; the log says more.")
@@ -207,8 +211,8 @@ pub(crate) async fn prove_growth(
 #[cfg(test)]
 mod tests {
     use super::*;
-    use leasehold_journal::conformance::{append, keys, stamp};
     use leasehold_journal::MemoryJournal;
+    use leasehold_journal::conformance::{append, keys, stamp};
     use leasehold_tlog::{ConsistencyBuilder, InclusionBuilder};
 
     /// A journal of so many records, and its leaves.
@@ -252,7 +256,8 @@ mod tests {
             assert_eq!(made, builder.finish().expect("all leaves").0);
             assert!(tree.blocks.len() <= 2, "{:?}", tree.blocks.keys());
         }
-        for (from, to) in [(0, size), (1, 1), (1, size), (1024, 4096), (1500, 3001), (4999, size), (size, size), (0, 0)] {
+        for (from, to) in [(0, size), (1, 1), (1, size), (1024, 4096), (1500, 3001), (4999, size), (size, size), (0, 0)]
+        {
             let made = tree(&journal, &proofs).continued(from, to, &signed).ok().expect("a proof");
             let mut builder = ConsistencyBuilder::new(from, to).expect("growth");
             leaves.iter().take(usize::try_from(to).unwrap()).for_each(|leaf| builder.push(*leaf));

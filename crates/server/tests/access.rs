@@ -46,7 +46,8 @@ fn body(endpoint: &Endpoint) -> Option<Value> {
 
 /// Those that would take away what the others look at.
 fn is_destructive(endpoint: &Endpoint) -> bool {
-    endpoint.method == Method::Delete || matches!(endpoint.id, "release_lease" | "revoke_lease" | "lose_node" | "drain_node")
+    endpoint.method == Method::Delete
+        || matches!(endpoint.id, "release_lease" | "revoke_lease" | "lose_node" | "drain_node")
 }
 
 #[tokio::test(flavor = "multi_thread")]
@@ -111,7 +112,11 @@ async fn what_belongs_to_another_tenant_does_not_exist() {
             let theirs = world.send(token, Method::Get, path, None).await;
             assert_eq!(theirs.status, 404, "{role} {path}: {theirs:?}");
             // It reads exactly as what is not there at all.
-            let nothing = path.replace("chemistry", "nonesuch").replace("lease-1", "lease-99").replace("/1", "/99").replace("=1", "=99");
+            let nothing = path
+                .replace("chemistry", "nonesuch")
+                .replace("lease-1", "lease-99")
+                .replace("/1", "/99")
+                .replace("=1", "=99");
             let absent = world.send(token, Method::Get, &nothing, None).await;
             let blank = |text: &str| {
                 let mut value: Value = serde_json::from_str(text).expect("a problem");
@@ -124,8 +129,14 @@ async fn what_belongs_to_another_tenant_does_not_exist() {
             ("/api/v1/leases/lease-1/renew", json!({ "ttl": "1m" })),
             ("/api/v1/leases/lease-1/release", json!({})),
             ("/api/v1/leases/lease-1/ready", json!({})),
-            ("/api/v1/leases", json!({ "tenant": "chemistry", "project": "chemistry-main", "ttl": "1m", "asks": [{ "class": "h100", "quantity": 1 }] })),
-            ("/api/v1/leases", json!({ "project": "chemistry-main", "ttl": "1m", "asks": [{ "class": "h100", "quantity": 1 }] })),
+            (
+                "/api/v1/leases",
+                json!({ "tenant": "chemistry", "project": "chemistry-main", "ttl": "1m", "asks": [{ "class": "h100", "quantity": 1 }] }),
+            ),
+            (
+                "/api/v1/leases",
+                json!({ "project": "chemistry-main", "ttl": "1m", "asks": [{ "class": "h100", "quantity": 1 }] }),
+            ),
         ] {
             let answer = world.send(token, Method::Post, path, Some(body)).await;
             assert_eq!(answer.status, 404, "{role} {path}: {answer:?}");
@@ -157,7 +168,8 @@ async fn what_belongs_to_another_tenant_does_not_exist() {
     assert_eq!(nodes["nodes"].as_array().map(Vec::len), Some(1));
     // A billing authority changes limits, and nothing else of a tenant.
     let billing = Some(world.tokens[&Role::BillingAuthority].as_str());
-    let limits = world.send(billing, Method::Put, "/api/v1/tenants/physics", Some(json!({ "max_nodes": 3 }))).await.expect(200);
+    let limits =
+        world.send(billing, Method::Put, "/api/v1/tenants/physics", Some(json!({ "max_nodes": 3 }))).await.expect(200);
     assert_eq!(limits["tenant"]["max_nodes"], 3);
     let name = world.send(billing, Method::Put, "/api/v1/tenants/physics", Some(json!({ "name": "x" }))).await;
     assert_eq!((name.status, name.code().as_str()), (403, "role_forbids"));
@@ -171,7 +183,9 @@ async fn tokens_end_when_they_are_revoked_or_expire_and_their_secrets_are_nowher
     // A tenant's admin issues tokens of its own tenant, and no others.
     let own = json!({ "name": "ci", "role": "project-member", "project": "physics-main" });
     let issued = world.send(Some(&admin), Method::Post, "/api/v1/tokens", Some(own)).await.expect(201);
-    for (role, extra) in [("operator", json!({})), ("auditor", json!({})), ("tenant-admin", json!({ "tenant": "chemistry" }))] {
+    for (role, extra) in
+        [("operator", json!({})), ("auditor", json!({})), ("tenant-admin", json!({ "tenant": "chemistry" }))]
+    {
         let mut new = json!({ "name": "more", "role": role });
         new.as_object_mut().expect("an object").extend(extra.as_object().expect("an object").clone());
         let answer = world.send(Some(&admin), Method::Post, "/api/v1/tokens", Some(new)).await;
@@ -183,9 +197,16 @@ async fn tokens_end_when_they_are_revoked_or_expire_and_their_secrets_are_nowher
     assert_eq!(world.send(Some(&secret), Method::Get, "/api/v1/whoami", None).await.status, 401);
     // One that expires.
     let soon = leasehold_api::When(leasehold_model::Instant(
-        u64::try_from(std::time::SystemTime::now().duration_since(std::time::UNIX_EPOCH).expect("after 1970").as_nanos()).expect("in range") + 400_000_000,
+        u64::try_from(
+            std::time::SystemTime::now().duration_since(std::time::UNIX_EPOCH).expect("after 1970").as_nanos(),
+        )
+        .expect("in range")
+            + 400_000_000,
     ));
-    let issued = world.post("/api/v1/tokens", json!({ "name": "short", "role": "auditor", "expires_at": soon })).await.expect(201);
+    let issued = world
+        .post("/api/v1/tokens", json!({ "name": "short", "role": "auditor", "expires_at": soon }))
+        .await
+        .expect(201);
     let short = issued["secret"].as_str().expect("a secret").to_owned();
     let mut statuses = Vec::new();
     while statuses.last() != Some(&401) {

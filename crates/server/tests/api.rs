@@ -4,7 +4,8 @@ mod common;
 
 use common::World;
 use leasehold_api::{
-    BatchResults, Granted, History, LeaseList, LeaseState, Method, Outcome, Problem, Released, Renewed, Revoked, TenantPut,
+    BatchResults, Granted, History, LeaseList, LeaseState, Method, Outcome, Problem, Released, Renewed, Revoked,
+    TenantPut,
 };
 use serde::de::DeserializeOwned;
 use serde_json::{Value, json};
@@ -28,15 +29,20 @@ fn ask(quantity: u32) -> Value {
 async fn the_answers_of_the_lease_path_are_of_their_types() {
     let world = World::furnished().await;
     let granted: Granted = typed(world.post("/api/v1/leases", ask(2)).await.expect(201));
-    assert_eq!((granted.leases.len(), granted.leases[0].quantity.as_str(), granted.leases[0].devices.len()), (1, "2", 2));
+    assert_eq!(
+        (granted.leases.len(), granted.leases[0].quantity.as_str(), granted.leases[0].devices.len()),
+        (1, "2", 2)
+    );
     let id = &granted.leases[0].id;
-    let renewed: Renewed = typed(world.post(&format!("/api/v1/leases/{id}/renew"), json!({ "ttl": "20m" })).await.expect(200));
+    let renewed: Renewed =
+        typed(world.post(&format!("/api/v1/leases/{id}/renew"), json!({ "ttl": "20m" })).await.expect(200));
     assert!(renewed.expires_at > granted.expires_at && renewed.id == *id);
     // A report that cannot be true is refused alone: the renewal it came with stands.
     let report = json!({ "ttl": "30m", "activity": { "covered": "5h", "active": "1s", "busy_quantum_ns": "1" } });
     let renewed: Renewed = typed(world.post(&format!("/api/v1/leases/{id}/renew"), report).await.expect(200));
     assert_eq!(renewed.activity_problem.map(|problem| problem.code), Some("bad_activity".into()));
-    let revoked: Revoked = typed(world.post(&format!("/api/v1/leases/{id}/revoke"), json!({ "grace": "1m" })).await.expect(200));
+    let revoked: Revoked =
+        typed(world.post(&format!("/api/v1/leases/{id}/revoke"), json!({ "grace": "1m" })).await.expect(200));
     assert_eq!((revoked.ids.len(), revoked.grace.to_string().as_str()), (1, "1m"));
     let shown = world.get(&format!("/api/v1/leases/{id}")).await.expect(200);
     assert_eq!(shown["state"], "revoking");
@@ -60,7 +66,8 @@ async fn the_answers_of_the_lease_path_are_of_their_types() {
 async fn a_denial_says_who_what_and_the_three_numbers_and_says_it_again() {
     let world = World::furnished().await;
     let send = |key: &str, body: Value| {
-        let request = world.client().post(format!("{}/api/v1/leases", world.url)).header("idempotency-key", key.to_owned());
+        let request =
+            world.client().post(format!("{}/api/v1/leases", world.url)).header("idempotency-key", key.to_owned());
         let request = request.header("authorization", format!("Bearer {}", world.operator));
         request.header("content-type", "application/json").body(body.to_string()).send()
     };
@@ -68,7 +75,10 @@ async fn a_denial_says_who_what_and_the_three_numbers_and_says_it_again() {
     let problem: Problem = serde_json::from_value(first.json()).expect("a problem");
     assert_eq!((first.status, problem.code.as_str()), (409, "quota_exceeded"));
     assert_eq!(problem.detail, "Tenant \"physics\" would exceed its quota of h100 (used 1, requested 8, limit 6).");
-    assert_eq!((&problem.members["used"], &problem.members["requested"], &problem.members["limit"]), (&json!(1), &json!(8), &json!(6)));
+    assert_eq!(
+        (&problem.members["used"], &problem.members["requested"], &problem.members["limit"]),
+        (&json!(1), &json!(8), &json!(6))
+    );
     assert_eq!(first.headers["content-type"], "application/problem+json");
     let again = common::read(send("k", ask(8)).await.expect("an answer")).await.json();
     assert_eq!(again["sequence"], problem.members["sequence"]);
@@ -88,12 +98,19 @@ async fn a_change_of_a_tenant_keeps_what_is_absent_and_clears_what_is_null() {
         let answer = world.send(Some(&world.operator), Method::Put, "/api/v1/tenants/physics", Some(body)).await;
         typed::<TenantPut>(answer.expect(200)).tenant
     };
-    let tenant = put(json!({ "accounting_tag": "cc-7", "max_nodes": 4, "max_leases": 9, "max_priority": "guaranteed" })).await;
-    assert_eq!((tenant.accounting_tag.as_deref(), tenant.max_nodes, tenant.max_leases), (Some("cc-7"), Some(4), Some(9)));
+    let tenant =
+        put(json!({ "accounting_tag": "cc-7", "max_nodes": 4, "max_leases": 9, "max_priority": "guaranteed" })).await;
+    assert_eq!(
+        (tenant.accounting_tag.as_deref(), tenant.max_nodes, tenant.max_leases),
+        (Some("cc-7"), Some(4), Some(9))
+    );
     let tenant = put(json!({ "max_nodes": null })).await;
     assert_eq!((tenant.accounting_tag.as_deref(), tenant.max_nodes, tenant.max_leases), (Some("cc-7"), None, Some(9)));
     let tenant = put(json!({ "accounting_tag": null, "max_priority": null, "max_nodes": 1 })).await;
-    assert_eq!((tenant.accounting_tag, tenant.max_nodes, tenant.max_priority), (None, Some(1), leasehold_api::Priority::Standard));
+    assert_eq!(
+        (tenant.accounting_tag, tenant.max_nodes, tenant.max_priority),
+        (None, Some(1), leasehold_api::Priority::Standard)
+    );
     // Sealed as what it is, with who did it.
     let records = world.get("/api/v1/audit/records?kind=quota&tenant=physics").await.expect(200);
     let last = records["records"].as_array().expect("records").last().expect("one").clone();
@@ -157,7 +174,8 @@ async fn each_operation_of_a_batch_stands_on_its_own() {
     let results: BatchResults = typed(answer);
     let statuses: Vec<u16> = results.results.iter().map(|result| result.status).collect();
     assert_eq!(statuses, [201, 409, 201, 409, 200, 404, 422, 422, 422, 200, 200, 200, 409]);
-    let (Outcome::Granted(first), Outcome::Granted(again)) = (&results.results[0].outcome, &results.results[2].outcome) else {
+    let (Outcome::Granted(first), Outcome::Granted(again)) = (&results.results[0].outcome, &results.results[2].outcome)
+    else {
         panic!("both are grants");
     };
     assert_eq!(first, again, "the same key, the same answer");
@@ -181,7 +199,8 @@ async fn until(answer: &mut reqwest::Response, kind: &str) -> Vec<u64> {
 async fn events_resume_where_they_were_left_and_end_with_their_token() {
     let world = World::furnished().await;
     let listen = |path: &str, token: &str, last: Option<u64>| {
-        let request = world.client().get(format!("{}{path}", world.url)).header("authorization", format!("Bearer {token}"));
+        let request =
+            world.client().get(format!("{}{path}", world.url)).header("authorization", format!("Bearer {token}"));
         match last {
             Some(last) => request.header("last-event-id", last.to_string()).send(),
             None => request.send(),
@@ -207,7 +226,9 @@ async fn events_resume_where_they_were_left_and_end_with_their_token() {
     assert_eq!(until(&mut own, "lease.released").await.len(), 3);
     // A token that is revoked takes its stream with it.
     let tokens = world.get("/api/v1/tokens").await.expect(200);
-    let admin_id = tokens["tokens"].as_array().expect("tokens").iter().find(|t| t["role"] == "tenant-admin").expect("one")["id"].clone();
+    let admin_id =
+        tokens["tokens"].as_array().expect("tokens").iter().find(|t| t["role"] == "tenant-admin").expect("one")["id"]
+            .clone();
     world.send(Some(&world.operator), Method::Delete, &format!("/api/v1/tokens/{admin_id}"), None).await.expect(200);
     world.post("/api/v1/leases/lease-3/release", json!({})).await.expect(200);
     while own.chunk().await.expect("it ends cleanly").is_some() {}

@@ -88,11 +88,30 @@ async fn bytes_that_are_no_request_are_turned_away_in_time() {
         ("no version", b"GET /healthz\r\n\r\n".to_vec(), "HTTP/1.1 400"),
         ("a head that never ends", b"GET /healthz HTTP/1.1\r\nhost: x\r\nx: ".to_vec(), ""),
         ("nothing at all", Vec::new(), ""),
-        ("a body that never ends", format!("POST /api/v1/tenants HTTP/1.1\r\nhost: x\r\n{auth}content-length: 100\r\n\r\n{{").into_bytes(), "HTTP/1.1 408"),
+        (
+            "a body that never ends",
+            format!("POST /api/v1/tenants HTTP/1.1\r\nhost: x\r\n{auth}content-length: 100\r\n\r\n{{").into_bytes(),
+            "HTTP/1.1 408",
+        ),
         ("invalid UTF-8", invalid_utf8, "HTTP/1.1 4"),
-        ("an escaped path that is no text", b"GET /api/v1/tenants/%ff HTTP/1.1\r\nhost: x\r\nconnection: close\r\n\r\n".to_vec(), "HTTP/1.1 4"),
-        ("two lengths", format!("POST /api/v1/tenants HTTP/1.1\r\nhost: x\r\n{auth}content-length: 1\r\ncontent-length: 2\r\n\r\n{{}}").into_bytes(), "HTTP/1.1 400"),
-        ("a huge head", format!("GET /healthz HTTP/1.1\r\nhost: x\r\nx: {}\r\n\r\n", "y".repeat(1 << 20)).into_bytes(), "HTTP/1.1 4"),
+        (
+            "an escaped path that is no text",
+            b"GET /api/v1/tenants/%ff HTTP/1.1\r\nhost: x\r\nconnection: close\r\n\r\n".to_vec(),
+            "HTTP/1.1 4",
+        ),
+        (
+            "two lengths",
+            format!(
+                "POST /api/v1/tenants HTTP/1.1\r\nhost: x\r\n{auth}content-length: 1\r\ncontent-length: 2\r\n\r\n{{}}"
+            )
+            .into_bytes(),
+            "HTTP/1.1 400",
+        ),
+        (
+            "a huge head",
+            format!("GET /healthz HTTP/1.1\r\nhost: x\r\nx: {}\r\n\r\n", "y".repeat(1 << 20)).into_bytes(),
+            "HTTP/1.1 4",
+        ),
     ] {
         let answer = raw(&world, &bytes).await;
         assert!(answer.starts_with(begins), "{what}: {answer}");

@@ -35,8 +35,16 @@ impl Client for Batches {
                     let ask = ask(&mut self.dice);
                     write!(body, r#"{comma}{{"key":"{key:016x}","request":{ask}}}"#)
                 }
-                1 => write!(body, r#"{comma}{{"key":"{key:016x}","lease":"{}","renew":{{"ttl":"1h"}}}}"#, self.leases[n as usize]),
-                _ => write!(body, r#"{comma}{{"key":"{key:016x}","lease":"{}","release":{{}}}}"#, self.leases[n as usize]),
+                1 => write!(
+                    body,
+                    r#"{comma}{{"key":"{key:016x}","lease":"{}","renew":{{"ttl":"1h"}}}}"#,
+                    self.leases[n as usize]
+                ),
+                _ => write!(
+                    body,
+                    r#"{comma}{{"key":"{key:016x}","lease":"{}","release":{{}}}}"#,
+                    self.leases[n as usize]
+                ),
             };
             written.expect("memory takes everything");
         }
@@ -64,6 +72,10 @@ pub(super) fn run() -> f64 {
     let served = Served::start();
     load_for(&served, 1, Duration::from_secs(1));
     let loaded = load_for(&served, 100, Duration::from_secs(5));
-    eprintln!("  batches: {:.0}/s, {:.1} ms a batch in the median", loaded.per_second(), loaded.percentile(500) / 1000.0);
+    eprintln!(
+        "  batches: {:.0}/s, {:.1} ms a batch in the median",
+        loaded.per_second(),
+        loaded.percentile(500) / 1000.0
+    );
     loaded.per_second()
 }

@@ -61,7 +61,8 @@ fn furnish(daemon: &Daemon) {
     }
     for lease in 0..STANDING {
         let tenant = lease % TENANTS;
-        let identity = Identity { tenant: Some(TenantNo(tenant)), project: Some(ProjectNo(tenant)), ..Identity::default() };
+        let identity =
+            Identity { tenant: Some(TenantNo(tenant)), project: Some(ProjectNo(tenant)), ..Identity::default() };
         let mut ask = RequestLease::of(ClassNo(0), Quanta(1000), Span::from_secs(23 * 3600));
         ask.pool = Some(PoolNo(0));
         let reply = daemon.cell().call(Request::new(identity, Command::Request(ask)));

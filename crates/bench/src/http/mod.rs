@@ -28,7 +28,8 @@ pub(crate) fn http() -> Vec<Outcome> {
     let postgres = Postgres::start();
     let mut outcomes = Vec::new();
     let linked = best((0..2).flat_map(|_| [8, 32]).map(|clients| postgres.singles(true, clients).per_second));
-    let plain: Vec<postgres::Figures> = (0..2).flat_map(|_| [32, 64, 64]).map(|clients| postgres.singles(false, clients)).collect();
+    let plain: Vec<postgres::Figures> =
+        (0..2).flat_map(|_| [32, 64, 64]).map(|clients| postgres.singles(false, clients)).collect();
     let plain_best = best(plain.iter().map(|figures| figures.per_second));
     // Of the runs with 64 clients the kindest to the peer.
     let plain_p99 = plain.iter().filter(|f| f.clients == 64).map(|f| f.p99_us).fold(f64::INFINITY, f64::min);
@@ -41,11 +42,19 @@ pub(crate) fn http() -> Vec<Outcome> {
     for run in &runs {
         eprintln!(
             "  singles: {:.0}/s, p50 {:.0} us, p99 {:.0} us, load generator {:.0} % of the processor time used, denials {:.0}/s",
-            run.per_second, run.p50_us, run.p99_us, run.load_share * 100.0, run.denials_per_second
+            run.per_second,
+            run.p50_us,
+            run.p99_us,
+            run.load_share * 100.0,
+            run.denials_per_second
         );
     }
-    outcomes.push(Outcome::against("http.single_vs_postgres", ours, "1/s", linked, ">= 10", 10.0).note("hash-linked events"));
-    outcomes.push(Outcome::against("http.single_vs_postgres_plain", ours, "1/s", plain_best, ">= 2", 2.0).note("plain events"));
+    outcomes.push(
+        Outcome::against("http.single_vs_postgres", ours, "1/s", linked, ">= 10", 10.0).note("hash-linked events"),
+    );
+    outcomes.push(
+        Outcome::against("http.single_vs_postgres_plain", ours, "1/s", plain_best, ">= 2", 2.0).note("plain events"),
+    );
     let slower = Outcome::at_most("http.single_p99", p99, "us", "<= 1", plain_p99);
     outcomes.push(Outcome { baseline: Some(plain_p99), ratio: Some(p99 / plain_p99), ..slower });
     let batched = best((0..ROUNDS).map(|_| batches::run()));

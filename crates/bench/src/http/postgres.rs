@@ -82,7 +82,10 @@ impl Postgres {
         }
         command.args(arguments).current_dir("/").stdin(Stdio::null());
         let stdout = self.folder.path().join("stdout");
-        let (out, err) = (fs::File::create(&stdout).expect("a file"), fs::File::create(stdout.with_extension("err")).expect("a file"));
+        let (out, err) = (
+            fs::File::create(&stdout).expect("a file"),
+            fs::File::create(stdout.with_extension("err")).expect("a file"),
+        );
         let status = command.stdout(out).stderr(err).status().expect("the program starts");
         let said = fs::read_to_string(&stdout).unwrap_or_default();
         let wrong = fs::read_to_string(stdout.with_extension("err")).unwrap_or_default();
@@ -98,7 +101,8 @@ impl Postgres {
     fn sql(&self, text: &str, database: &str) {
         let file = self.write("statement.sql", text);
         let mut arguments = self.connection(database);
-        arguments.extend(["-q", "-v", "ON_ERROR_STOP=1", "-f", file.to_str().expect("a plain path")].map(str::to_owned));
+        arguments
+            .extend(["-q", "-v", "ON_ERROR_STOP=1", "-f", file.to_str().expect("a plain path")].map(str::to_owned));
         let arguments: Vec<&str> = arguments.iter().map(String::as_str).collect();
         self.run("psql", &arguments, false);
     }

@@ -24,7 +24,9 @@ pub(super) fn ask(dice: &mut Dice) -> String {
 /// One that no node can meet.
 pub(super) fn ask_too_much(dice: &mut Dice) -> String {
     let tenant = dice.below(u64::from(TENANTS));
-    format!(r#"{{"tenant":"tenant-{tenant:04}","project":"main","asks":[{{"class":"cpu","quantity":5000}}],"ttl":"1h"}}"#)
+    format!(
+        r#"{{"tenant":"tenant-{tenant:04}","project":"main","asks":[{{"class":"cpu","quantity":5000}}],"ttl":"1h"}}"#
+    )
 }
 
 /// A whole answer at the beginning of `bytes`: its status, its body, and how long it is.

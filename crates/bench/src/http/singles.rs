@@ -59,7 +59,12 @@ struct Denied {
 
 impl Client for Denied {
     fn next(&mut self, out: &mut Vec<u8>) {
-        out.extend_from_slice(&post("/api/v1/leases", &self.token, Some(self.dice.draw()), &ask_too_much(&mut self.dice)));
+        out.extend_from_slice(&post(
+            "/api/v1/leases",
+            &self.token,
+            Some(self.dice.draw()),
+            &ask_too_much(&mut self.dice),
+        ));
     }
     fn take(&mut self, status: u16, body: &[u8]) -> u64 {
         assert_eq!(status, 409, "{}", String::from_utf8_lossy(body));

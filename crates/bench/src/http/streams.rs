@@ -36,7 +36,9 @@ pub(super) fn run() -> Vec<Outcome> {
     for tenant in &silent {
         let mut stream = TcpStream::connect(served.address).expect("the daemon listens");
         let body = format!(r#"{{"name":"{tenant}"}}"#);
-        stream.write_all(&super::request::post("/api/v1/tenants", &served.token, None, &body)).expect("the daemon listens");
+        stream
+            .write_all(&super::request::post("/api/v1/tenants", &served.token, None, &body))
+            .expect("the daemon listens");
         let mut answer = [0u8; 512];
         let read = stream.read(&mut answer).expect("the daemon answers");
         assert!(answer[..read].starts_with(b"HTTP/1.1 201"), "{}", String::from_utf8_lossy(&answer[..read]));

@@ -1,6 +1,6 @@
 //! Certificates: those of the given file are trusted, and no others.
 
-use crate::fake::{Reply, serve};
+use crate::fake::{Fake, Reply, serve};
 use leasehold_client::{Client, Config};
 use serde_json::json;
 use std::sync::Arc;
@@ -44,8 +44,17 @@ async fn a_daemon_with_a_certificate_of_its_own_needs_the_ca_file() {
     config.ca_file = Some(other_file);
     let begun = Instant::now();
     let error = Client::new(&config).unwrap().healthz().await.unwrap_err();
-    assert!(error.to_string().contains("certificate"), "{error}");
-    assert!(begun.elapsed() < Duration::from_secs(20));
+    let text = "nobody trusted here has signed its certificate; name the CA file";
+    assert!(error.to_string().ends_with(text), "{error}");
+
+    // The wrong scheme is told, and not tried for a minute either.
+    let plain = Config::new(format!("http://localhost:{port}"));
+    let error = Client::new(&plain).unwrap().healthz().await.unwrap_err();
+    assert!(error.to_string().contains("does not answer in HTTP"), "{error}");
+    let fake = Fake::start(|_, _| Reply::Json(200, json!({ "status": "ok" }))).await;
+    let error = Client::new(&Config::new(fake.url.replace("http:", "https:"))).unwrap().healthz().await.unwrap_err();
+    assert!(error.to_string().contains("does not speak TLS"), "{error}");
+    assert!(begun.elapsed() < Duration::from_secs(20), "{:?}", begun.elapsed());
 
     config.ca_file = Some(folder.path().join("none.pem"));
     assert_eq!(Client::new(&config).unwrap_err().code, "bad_ca_file");

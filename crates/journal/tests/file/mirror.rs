@@ -42,7 +42,11 @@ impl Origin {
         let mut sealed: Vec<Sealed> = Vec::new();
         for round in 0..batches {
             let first = journal.head().size;
-            let mut next = if round > 0 && round == batches / 2 { rotation(&keys, first) } else { batch(&keys, first, 1 + random.below(6)) };
+            let mut next = if round > 0 && round == batches / 2 {
+                rotation(&keys, first)
+            } else {
+                batch(&keys, first, 1 + random.below(6))
+            };
             journal.append(&mut next).expect("an append");
             let checkpoint = round + 1 == batches || random.below(3) == 0;
             let note = checkpoint.then(|| journal.checkpoint(stamp(0)).expect("no failure").expect("new").note);

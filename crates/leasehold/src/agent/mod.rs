@@ -5,6 +5,7 @@
 //! [`plan`] decides and does no I/O; [`rounds`] does what it says; [`teardown`] is one lease from beginning to end.
 //! Never: a confirmation of what was not done, a word under a generation that is not the agent's own any more.
 
+mod beat;
 mod cgroup;
 mod condition;
 mod config;
@@ -58,7 +59,8 @@ pub(crate) fn run(daemon: &DaemonArgs, args: &AgentArgs) -> Result<(), Problem> 
     let runner = Runner { node: node.clone(), instance: state.instance().to_owned() };
     let tools = Tools { state, hooks: config.hooks.clone(), runner };
     let runtime = tokio::runtime::Builder::new_multi_thread().worker_threads(2).enable_all().build();
-    let runtime = runtime.map_err(|error| Problem::refused("no_threads", format!("the threads cannot start: {error}")))?;
+    let runtime =
+        runtime.map_err(|error| Problem::refused("no_threads", format!("the threads cannot start: {error}")))?;
     let done = runtime.block_on(serve(client, node, config, tools));
     // A name that is still being looked up must not hold up the end.
     runtime.shutdown_background();
@@ -76,7 +78,8 @@ fn configuration(args: &AgentArgs) -> Result<(Config, String), Problem> {
     }
     config.check().map_err(|wrong| Problem::usage("config_wrong", wrong))?;
     let node = args.node.clone().or_else(|| config.node.clone()).ok_or_else(|| {
-        Problem::usage("node_needed", "which node this is was not said").advice("give --node NAME, or `node` in the file")
+        Problem::usage("node_needed", "which node this is was not said")
+            .advice("give --node NAME, or `node` in the file")
     })?;
     Ok((config, node))
 }
@@ -104,7 +107,9 @@ fn prepare(config: &Config) -> Result<(), Problem> {
             Builtin::ProcessGroup => &hooks.pid_dir,
         };
         fs::create_dir_all(folder).map_err(|error| {
-            Problem::refused("folder_unusable", error.to_string()).at(folder).advice("make it, or name another under `hooks`")
+            Problem::refused("folder_unusable", error.to_string())
+                .at(folder)
+                .advice("make it, or name another under `hooks`")
         })?;
     }
     Ok(())

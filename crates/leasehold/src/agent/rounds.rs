@@ -1,6 +1,7 @@
 //! The agent's rounds: heartbeats, what they ask for, and what becomes of it. All state is here, in one task; calls
 //! and hooks run beside it and report back.
 
+use super::beat::Beat;
 use super::condition::Gauge;
 use super::confirm::{Said, confirm, is_about_agent};
 use super::failure::Failure;
@@ -18,10 +19,6 @@ use std::time::{Duration, Instant};
 use tokio::sync::mpsc::{UnboundedReceiver, UnboundedSender, unbounded_channel};
 use tokio::task::{AbortHandle, Id, JoinError, JoinSet};
 
-/// Between heartbeats that events ask for.
-const GAP: Duration = Duration::from_millis(50);
-/// After one that failed.
-const RETRY: Duration = Duration::from_secs(1);
 /// For one heartbeat, also where they come faster.
 const PATIENCE_MIN: Duration = Duration::from_secs(2);
 
@@ -29,7 +26,8 @@ const PATIENCE_MIN: Duration = Duration::from_secs(2);
 enum Heard {
     Answer(Result<HeartbeatAnswer, Error>),
     Confirmed(Result<Vec<(LeaseId, Said)>, Error>),
-    Event,
+    /// With its sequence.
+    Event(Option<u64>),
 }
 
 pub(crate) struct Rounds {
@@ -51,25 +49,6 @@ pub(crate) struct Rounds {
     heard: UnboundedReceiver<Heard>,
 }
 
-/// When the next heartbeat is due.
-struct Beat {
-    every: Duration,
-    due: Instant,
-    begun: Instant,
-    is_under_way: bool,
-    /// Something happened since the last one began.
-    is_wanted: bool,
-    failing_since: Option<Instant>,
-}
-
-impl Beat {
-    /// As soon as may be.
-    fn hurry(&mut self) {
-        self.is_wanted = true;
-        self.due = self.due.min(self.begun + GAP);
-    }
-}
-
 impl Rounds {
     pub(crate) fn new(
         client: Client,
@@ -81,8 +60,6 @@ impl Rounds {
         (beat_every, stop_timeout): (Duration, Duration),
     ) -> Self {
         let (reports, heard) = unbounded_channel();
-        let now = Instant::now();
-        let (is_under_way, is_wanted) = (false, false);
         Self {
             client,
             node,
@@ -90,7 +67,7 @@ impl Rounds {
             tools,
             plan,
             gauge,
-            beat: Beat { every: beat_every, due: now, begun: now, is_under_way, is_wanted, failing_since: None },
+            beat: Beat::new(Instant::now(), beat_every),
             stop_timeout,
             stop_by: None,
             teardowns: JoinSet::new(),
@@ -105,7 +82,7 @@ impl Rounds {
     /// events are wanted from.
     pub(crate) async fn run(mut self, after: u64, mut told_to_stop: impl AsyncFnMut()) -> Result<(), Problem> {
         let reports = self.reports.clone();
-        let wake = move || reports.send(Heard::Event).is_ok();
+        let wake = move |sequence| reports.send(Heard::Event(sequence)).is_ok();
         let watching = tokio::spawn(watch(self.client.clone(), self.node.clone(), after, wake));
         let done = self.rounds(&mut told_to_stop).await;
         watching.abort();
@@ -127,7 +104,7 @@ impl Rounds {
             if self.stop_by.is_some_and(|stop_by| self.plan.is_at_rest() || now >= stop_by) {
                 return Ok(());
             }
-            if !self.beat.is_under_way && self.beat.due <= now {
+            if self.beat.due().is_some_and(|due| due <= now) {
                 self.beat(now);
             }
             let wake_at = self.wake_at(now);
@@ -147,9 +124,8 @@ impl Rounds {
     }
 
     fn wake_at(&self, now: Instant) -> Instant {
-        let beat = (!self.beat.is_under_way).then_some(self.beat.due);
         let far = now + Duration::from_secs(3600);
-        [beat, self.plan.wake_at(now), self.stop_by].into_iter().flatten().min().unwrap_or(far)
+        [self.beat.due(), self.plan.wake_at(now), self.stop_by].into_iter().flatten().min().unwrap_or(far)
     }
 
     fn stop(&mut self) {
@@ -162,9 +138,8 @@ impl Rounds {
 
     fn beat(&mut self, now: Instant) {
         let beat = Heartbeat { generation: self.generation, condition: Some(self.gauge.read(now)) };
-        self.beat.begun = now;
-        (self.beat.is_under_way, self.beat.is_wanted) = (true, false);
-        let patience = self.beat.every.max(PATIENCE_MIN);
+        self.beat.begin(now);
+        let patience = self.beat.every().max(PATIENCE_MIN);
         let call = self.client.heartbeat(&self.node, &beat).within(patience);
         let reports = self.reports.clone();
         tokio::spawn(async move {
@@ -176,7 +151,7 @@ impl Rounds {
     fn hear(&mut self, heard: Heard) -> Result<(), Problem> {
         let now = Instant::now();
         match heard {
-            Heard::Event => self.beat.hurry(),
+            Heard::Event(sequence) => self.beat.woken(sequence),
             Heard::Answer(answer) => self.answered(now, answer)?,
             Heard::Confirmed(Ok(said)) => {
                 for (lease, said) in said {
@@ -189,7 +164,7 @@ impl Rounds {
                             tracing::warn!(%lease, "not confirmed: {why}");
                             self.plan.not_confirmed(now, &lease);
                             // The daemon's lists say what it is now.
-                            self.beat.hurry();
+                            self.beat.woken(None);
                         }
                     }
                 }
@@ -200,22 +175,18 @@ impl Rounds {
     }
 
     fn answered(&mut self, now: Instant, answer: Result<HeartbeatAnswer, Error>) -> Result<(), Problem> {
-        self.beat.is_under_way = false;
         let answer = match answer {
             Ok(answer) => answer,
             Err(error) if is_about_agent(&error) => return Err(refusal(&error, &self.node)),
             Err(error) => {
-                self.beat.due = now + RETRY;
-                if self.beat.failing_since.is_none() {
-                    self.beat.failing_since = Some(now);
+                if self.beat.failed(now) {
                     tracing::warn!("no answer to a heartbeat: {error}");
                 }
                 return Ok(());
             }
         };
-        self.beat.due = self.beat.begun + if self.beat.is_wanted { GAP } else { self.beat.every };
-        if let Some(since) = self.beat.failing_since.take() {
-            tracing::info!("the daemon answers again, after {:?}", now.duration_since(since));
+        if let Some(silence) = self.beat.answered(now, answer.sequence) {
+            tracing::info!("the daemon answers again, after {silence:?}");
         }
         for work in answer.held.iter().chain(&answer.teardown) {
             if self.tools.hooks_for(&work.class).is_none() && self.told.insert(work.class.clone()) {

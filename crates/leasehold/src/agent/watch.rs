@@ -15,8 +15,8 @@ fn is_idle(kind: &str) -> bool {
     )
 }
 
-/// Calls `wake` for each event, for as long as it says that someone listens.
-pub(crate) async fn watch(client: Client, node: String, mut after: u64, wake: impl Fn() -> bool) {
+/// Calls `wake` with the sequence of each event, for as long as it says that someone listens.
+pub(crate) async fn watch(client: Client, node: String, mut after: u64, wake: impl Fn(Option<u64>) -> bool) {
     loop {
         let filter = EventFilter { after: Some(after), node: Some(node.clone()), ..EventFilter::default() };
         let refused = match client.events(&filter) {
@@ -26,7 +26,7 @@ pub(crate) async fn watch(client: Client, node: String, mut after: u64, wake: im
                 let refused = loop {
                     match events.next().await {
                         Ok(event) if is_idle(&event.kind) => {}
-                        Ok(_) if wake() => {}
+                        Ok(event) if wake(event.sequence) => {}
                         Ok(_) => return,
                         Err(error) => break error,
                     }

@@ -13,25 +13,26 @@ use std::sync::Mutex;
 enum Beat {
     Drain,
     AgentHangs,
-    RevokeWithGrace,
     PowerFails,
+    RevokeWithGrace,
     Resume,
-    AgentRestarts,
     RevokeAtOnce,
+    AgentRestarts,
     PowerBack,
     ClearFences,
 }
 
-/// The story, by thousandths of its length; it is told again as long as the demo runs.
+/// The story, by thousandths of its length; it is told again as long as the demo runs. At the fastest pace, too, an agent
+/// hangs for longer than the teardown deadline, and the power is off for longer than loses a node.
 const BEATS: [(u32, Beat); 9] = [
-    (80, Beat::Drain),
-    (150, Beat::AgentHangs),
-    (220, Beat::RevokeWithGrace),
-    (270, Beat::PowerFails),
+    (60, Beat::Drain),
+    (100, Beat::AgentHangs),
+    (200, Beat::PowerFails),
+    (260, Beat::RevokeWithGrace),
     (400, Beat::Resume),
-    (450, Beat::AgentRestarts),
     (500, Beat::RevokeAtOnce),
-    (560, Beat::PowerBack),
+    (560, Beat::AgentRestarts),
+    (610, Beat::PowerBack),
     (700, Beat::ClearFences),
 ];
 

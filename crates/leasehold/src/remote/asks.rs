@@ -22,10 +22,9 @@ pub(super) async fn request(
             wanted.push(Ask { class: only(&classes, kind, word, quantity)?, quantity: Quantity(quantity.clone()) });
         }
     }
-    wanted.extend(asks.classes.iter().map(|(class, quantity)| Ask {
-        class: class.clone(),
-        quantity: Quantity(quantity.clone()),
-    }));
+    wanted.extend(
+        asks.classes.iter().map(|(class, quantity)| Ask { class: class.clone(), quantity: Quantity(quantity.clone()) }),
+    );
     let holder = holder.clone();
     let request = RequestLease {
         tenant: holder.tenant,

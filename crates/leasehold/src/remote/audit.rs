@@ -55,7 +55,9 @@ async fn export(session: &Session, args: &ExportArgs) -> Result<(), Failed> {
         let after = args.from.and_then(|from| from.checked_sub(1));
         if args.to.is_some() {
             let what = "a daemon does not take --to together with --tenant or --kind";
-            return Err(Problem::usage("usage", what).advice("leave one of them out, or read the files with --data").into());
+            return Err(Problem::usage("usage", what)
+                .advice("leave one of them out, or read the files with --data")
+                .into());
         }
         let args = RecordsArgs { after, tenant: args.tenant.clone(), kind: args.kind.clone(), limit };
         let lines = Session { client: session.client.clone(), json: true, paint: session.paint };

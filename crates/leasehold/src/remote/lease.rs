@@ -86,8 +86,13 @@ pub(super) fn devices(devices: &[u32]) -> String {
 }
 
 fn grant(session: &Session, granted: &Granted, classes: &Classes) -> String {
-    let headings =
-        [("lease", Align::Left), ("class", Align::Left), ("quantity", Align::Right), ("devices", Align::Left), ("id", Align::Left)];
+    let headings = [
+        ("lease", Align::Left),
+        ("class", Align::Left),
+        ("quantity", Align::Right),
+        ("devices", Align::Left),
+        ("id", Align::Left),
+    ];
     let mut table = Table::new(&headings).yielding(&["id", "class"]);
     for lease in &granted.leases {
         let quantity = classes.with_unit(&lease.class, &lease.quantity);

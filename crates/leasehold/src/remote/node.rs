@@ -148,8 +148,13 @@ const WHERE: [Place; 6] = [
 ];
 
 fn nodes(nodes: &[Node], classes: &Classes) -> Table {
-    let mut headings =
-        vec![("node", Align::Left), ("pool", Align::Left), ("state", Align::Left), ("class", Align::Left), ("has", Align::Right)];
+    let mut headings = vec![
+        ("node", Align::Left),
+        ("pool", Align::Left),
+        ("state", Align::Left),
+        ("class", Align::Left),
+        ("has", Align::Right),
+    ];
     headings.extend(WHERE.iter().map(|(name, _)| (*name, Align::Right)));
     let mut table =
         Table::new(&headings).yielding(&["reserved", "pool", "tearing down", "offline", "fenced", "class", "state"]);

@@ -115,7 +115,9 @@ fn amount(quota: &Quota, number: u64, classes: &Classes) -> String {
 
 fn unit(quota: &Quota, classes: &Classes) -> String {
     match (&quota.class, quota.measure) {
-        (Some(class), Measure::Quanta) => classes.named(class).map_or_else(|| "quanta".into(), |class| class.unit.clone()),
+        (Some(class), Measure::Quanta) => {
+            classes.named(class).map_or_else(|| "quanta".into(), |class| class.unit.clone())
+        }
         (_, measure) => word(measure),
     }
 }

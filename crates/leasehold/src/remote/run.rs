@@ -64,7 +64,9 @@ fn variables(granted: &Granted, classes: &Classes) -> Vec<(&'static str, String)
         // Without GPUs it gets none; that of another lease would be wrong.
         [] => variables.push(("CUDA_VISIBLE_DEVICES", String::new())),
         // Each class counts its devices from zero, so one list cannot say it.
-        _ => term::say("leasehold: GPUs of several classes; CUDA_VISIBLE_DEVICES is left alone, see LEASEHOLD_DEVICES\n"),
+        _ => {
+            term::say("leasehold: GPUs of several classes; CUDA_VISIBLE_DEVICES is left alone, see LEASEHOLD_DEVICES\n")
+        }
     }
     variables
 }

@@ -63,12 +63,9 @@ fn summary(record: &Value) -> String {
             let each = each.map(|one| format!("{} until {}", word(&one["lease"]), clock(&one["expires_at_time"])));
             each.collect::<Vec<_>>().join(", ")
         }
-        "lease.revoked" => format!(
-            "{} by {}, grace {}",
-            list(&body["leases"]),
-            word(&record["reason"]),
-            word(&body["grace"])
-        ),
+        "lease.revoked" => {
+            format!("{} by {}, grace {}", list(&body["leases"]), word(&record["reason"]), word(&body["grace"]))
+        }
         "quota.updated" => {
             let scope = &body["scope"];
             let parts = ["tenant", "project", "class", "pool", "node", "priority"];
@@ -116,10 +113,10 @@ fn plain(body: &Value) -> String {
     parts.join(", ")
 }
 
-/// The words in a list; what is more than a word is left out.
+/// The words in a list, and the leases; what is more than a word is left out.
 fn list(value: &Value) -> String {
-    let words = value.as_array().into_iter().flatten().filter(|item| item.is_string() || item.is_number());
-    words.map(word).collect::<Vec<_>>().join(", ")
+    let words = value.as_array().into_iter().flatten().map(|item| item.get("lease").unwrap_or(item));
+    words.filter(|item| item.is_string() || item.is_number()).map(word).collect::<Vec<_>>().join(", ")
 }
 
 fn word(value: &Value) -> String {

@@ -8,9 +8,7 @@ use crate::cli::tenancy::{MemberChangeArgs, ProjectCommand, TenantCommand, Tenan
 use crate::numbers::thousands;
 use crate::problem::Problem;
 use crate::table::{Align, Table};
-use leasehold_api::{
-    NewProject, NewTenant, NewUser, Project, ProjectChange, Tenant, TenantChange, User, UserChange,
-};
+use leasehold_api::{NewProject, NewTenant, NewUser, Project, ProjectChange, Tenant, TenantChange, User, UserChange};
 
 pub(super) async fn tenant(session: &Session, command: TenantCommand) -> Result<(), Failed> {
     let client = &session.client;
@@ -168,11 +166,7 @@ fn users(users: &[User]) -> Table {
 }
 
 fn one_user(session: &Session, user: &User) -> String {
-    Facts::new()
-        .add("user", &user.name)
-        .add("number", user.id)
-        .add("tenant", &user.tenant)
-        .text(session.paint)
+    Facts::new().add("user", &user.name).add("number", user.id).add("tenant", &user.tenant).text(session.paint)
 }
 
 /// Said of what was made.

@@ -86,7 +86,9 @@ async fn issue(session: &Session, args: TokenIssueArgs) -> Result<(), Failed> {
 
 fn create(path: &Path) -> Result<std::fs::File, Problem> {
     OpenOptions::new().write(true).create_new(true).mode(0o600).open(path).map_err(|error| {
-        Problem::refused("output_failed", format!("the file cannot be made: {error}")).at(path).advice("name a new file")
+        Problem::refused("output_failed", format!("the file cannot be made: {error}"))
+            .at(path)
+            .advice("name a new file")
     })
 }
 
@@ -129,9 +131,8 @@ fn tokens(tokens: &[Token]) -> Table {
 }
 
 fn one(session: &Session, token: &Token) -> String {
-    let expires = token.expires_at.map(|at| {
-        format!("{} ({})", humane::to_the_second(at), humane::distance(at, humane::now()))
-    });
+    let expires =
+        token.expires_at.map(|at| format!("{} ({})", humane::to_the_second(at), humane::distance(at, humane::now())));
     Facts::new()
         .add("token", token.id)
         .add("name", &token.name)

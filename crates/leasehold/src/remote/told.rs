@@ -47,17 +47,16 @@ pub(crate) fn plain(error: &Error) -> Problem {
     };
     let told = Problem::coded(problem.code.clone(), problem.detail.trim_end_matches('.'));
     match (problem.code.as_str(), problem.members.get("nearest").and_then(|near| near.as_str())) {
-        ("unauthenticated", _) => told.advice("give a token with --token-file, LEASEHOLD_TOKEN or LEASEHOLD_TOKEN_FILE"),
+        ("unauthenticated", _) => {
+            told.advice("give a token with --token-file, LEASEHOLD_TOKEN or LEASEHOLD_TOKEN_FILE")
+        }
         (_, Some(near)) if !problem.detail.contains(near) => told.advice(format!("did you mean {near:?}?")),
         _ => told,
     }
 }
 
 /// Names to choose from, where there are few.
-async fn names<P: Page>(
-    call: leasehold_client::Call<Json<P>>,
-    name: impl Fn(P::Item) -> String,
-) -> Option<String> {
+async fn names<P: Page>(call: leasehold_client::Call<Json<P>>, name: impl Fn(P::Item) -> String) -> Option<String> {
     const FEW: usize = 12;
     let names: Vec<String> = call.query("limit", FEW + 1).pages().next().await.ok()??.into_iter().map(name).collect();
     match names.len() {

@@ -60,11 +60,7 @@ pub(super) async fn watch(session: &Session, ask: impl AsyncFn() -> Result<Table
     }
 }
 
-fn draw(
-    session: &Session,
-    table: &Table,
-    trouble: Option<&Problem>,
-) -> Result<std::ops::ControlFlow<()>, Problem> {
+fn draw(session: &Session, table: &Table, trouble: Option<&Problem>) -> Result<std::ops::ControlFlow<()>, Problem> {
     let (width, height) = term::screen().unwrap_or((80, 24));
     let now = humane::now();
     let mut lines = vec![session.paint.dim(&format!("  {}   every 2s, Ctrl-C ends", humane::clock(now, now)))];

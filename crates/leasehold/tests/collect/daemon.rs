@@ -13,9 +13,12 @@ use tokio::runtime::Runtime;
 use tokio::sync::oneshot;
 use tokio::task::JoinHandle;
 
+/// How a daemon is told to stop, and how it ended.
+type Serving = (oneshot::Sender<()>, JoinHandle<Result<(), String>>);
+
 pub(crate) struct Origin {
     runtime: Runtime,
-    serving: Option<(oneshot::Sender<()>, JoinHandle<Result<(), String>>)>,
+    serving: Option<Serving>,
     folder: TempDir,
     pub(crate) address: SocketAddr,
     client: Client,

@@ -196,51 +196,91 @@ fn what_is_done_on_the_way_is_noticed_and_named() {
     let size = origin.seal(10).size;
     let altered = |change: fn(&mut Vec<Frame>)| -> Tamper { Box::new(move |path, body| batches(path, body, change)) };
     let attacks: Vec<(&str, Tamper, &str)> = vec![
-        ("a byte", Box::new(|path, mut body| {
-            if path.contains("/audit/batches") {
-                let middle = body.len() / 2;
-                body[middle] ^= 1;
-            }
-            Some(body)
-        }), "bad_checksum"),
-        ("a byte, mended", altered(|frames| {
-            let at = frames.len() - 5;
-            frames[at].replace("tenant-", "Tenant-");
-        }), "broken_link"),
-        ("the last record, mended", altered(|frames| {
-            frames.last_mut().unwrap().replace("tenant-", "Tenant-");
-        }), "root_mismatch"),
+        (
+            "a byte",
+            Box::new(|path, mut body| {
+                if path.contains("/audit/batches") {
+                    let middle = body.len() / 2;
+                    body[middle] ^= 1;
+                }
+                Some(body)
+            }),
+            "bad_checksum",
+        ),
+        (
+            "a byte, mended",
+            altered(|frames| {
+                let at = frames.len() - 5;
+                frames[at].replace("tenant-", "Tenant-");
+            }),
+            "broken_link",
+        ),
+        (
+            "the last record, mended",
+            altered(|frames| {
+                frames.last_mut().unwrap().replace("tenant-", "Tenant-");
+            }),
+            "root_mismatch",
+        ),
         ("a removed record", altered(|frames| drop(frames.remove(frames.len() - 5))), "gap"),
-        ("swapped records", altered(|frames| {
-            let at = frames.len() - 5;
-            frames.swap(at, at + 1);
-        }), "gap"),
-        ("a repeated record", altered(|frames| {
-            let at = frames.len() - 5;
-            frames.insert(at, frames[at].clone());
-        }), "out_of_order"),
+        (
+            "swapped records",
+            altered(|frames| {
+                let at = frames.len() - 5;
+                frames.swap(at, at + 1);
+            }),
+            "gap",
+        ),
+        (
+            "a repeated record",
+            altered(|frames| {
+                let at = frames.len() - 5;
+                frames.insert(at, frames[at].clone());
+            }),
+            "out_of_order",
+        ),
         ("a record that is none", altered(|frames| frames.last_mut().unwrap().bytes.truncate(50)), "undecodable"),
         ("a stray signature", altered(|frames| frames.last_mut().unwrap().signatures = vec![1; 64]), "undecodable"),
-        ("nothing", Box::new(|path, body| Some(if path.contains("/audit/batches") { Vec::new() } else { body })), "gap"),
-        ("something else", Box::new(|path, body| {
-            Some(if path.contains("/audit/batches") { b"<html>what batches?</html>".to_vec() } else { body })
-        }), "not_a_batch"),
-        ("the end of a batch", Box::new(|path, mut body| {
-            if path.contains("/audit/batches") {
-                body.truncate(body.len() - 3);
-            }
-            Some(body)
-        }), "cut_batch"),
-        ("a false signature", note(|text| {
-            let at = text.rfind(' ').unwrap() + 20;
-            let other = if &text[at..=at] == "A" { "B" } else { "A" };
-            text.replace_range(at..=at, other);
-        }), "bad_signature"),
-        ("another root", note(|text| {
-            let at = text.match_indices('\n').nth(1).unwrap().0 + 5;
-            let other = if &text[at..=at] == "A" { "B" } else { "A" };
-            text.replace_range(at..=at, other);
-        }), "bad_signature"),
+        (
+            "nothing",
+            Box::new(|path, body| Some(if path.contains("/audit/batches") { Vec::new() } else { body })),
+            "gap",
+        ),
+        (
+            "something else",
+            Box::new(|path, body| {
+                Some(if path.contains("/audit/batches") { b"<html>what batches?</html>".to_vec() } else { body })
+            }),
+            "not_a_batch",
+        ),
+        (
+            "the end of a batch",
+            Box::new(|path, mut body| {
+                if path.contains("/audit/batches") {
+                    body.truncate(body.len() - 3);
+                }
+                Some(body)
+            }),
+            "cut_batch",
+        ),
+        (
+            "a false signature",
+            note(|text| {
+                let at = text.rfind(' ').unwrap() + 20;
+                let other = if &text[at..=at] == "A" { "B" } else { "A" };
+                text.replace_range(at..=at, other);
+            }),
+            "bad_signature",
+        ),
+        (
+            "another root",
+            note(|text| {
+                let at = text.match_indices('\n').nth(1).unwrap().0 + 5;
+                let other = if &text[at..=at] == "A" { "B" } else { "A" };
+                text.replace_range(at..=at, other);
+            }),
+            "bad_signature",
+        ),
         ("another origin", note(|text| *text = text.replace(ORIGIN, "d.example")), "wrong_origin"),
         ("no checkpoint", note(|text| *text = "nonsense".into()), "bad_checkpoint"),
     ];
@@ -415,7 +455,8 @@ fn what_cannot_be_asked_is_told() {
     std::fs::copy(origin.token_file(), &auditor.token).expect("a token");
     // The origin's own folder is not a place for a copy.
     let (data, url) = (origin.data(), origin.url());
-    let words = ["audit", "collect", &url, "--trust", auditor.trust.to_str().unwrap(), "--data", data.to_str().unwrap()];
+    let words =
+        ["audit", "collect", &url, "--trust", auditor.trust.to_str().unwrap(), "--data", data.to_str().unwrap()];
     refused(&leasehold(words), 1, "journal_in_use");
     let folder = origin.stop();
     refused(&leasehold(words), 1, "not_a_copy");

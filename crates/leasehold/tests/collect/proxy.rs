@@ -54,7 +54,8 @@ fn pass(mut stream: &TcpStream, daemon: SocketAddr, tamper: &Mutex<Tamper>) -> O
         return None;
     };
     let media = if status.contains(" 2") { "application/json" } else { "application/problem+json" };
-    let head = format!("{status}\r\ncontent-type: {media}\r\ncontent-length: {}\r\nconnection: close\r\n\r\n", body.len());
+    let head =
+        format!("{status}\r\ncontent-type: {media}\r\ncontent-length: {}\r\nconnection: close\r\n\r\n", body.len());
     stream.write_all(head.as_bytes()).ok()?;
     stream.write_all(&body).ok()
 }
@@ -106,7 +107,7 @@ impl Frame {
 fn sealed(frames: &[Frame]) -> Vec<u8> {
     let mut payload = Vec::new();
     for frame in frames {
-        let word = u32::try_from(frame.bytes.len() << 2 | frame.signatures.len() / 64).expect("a record is small");
+        let word = u32::try_from((frame.bytes.len() << 2) | (frame.signatures.len() / 64)).expect("a record is small");
         payload.extend(word.to_le_bytes());
         payload.extend(&frame.bytes);
         payload.extend(&frame.signatures);

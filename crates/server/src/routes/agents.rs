@@ -6,8 +6,8 @@ use crate::context::{Answer, Context, json};
 use crate::problem::refused;
 use crate::show;
 use leasehold_api::{
-    AgentRegistered, Condition, DetachedAgent, Heartbeat, HeartbeatAnswer, Level, NodeWork, Problem, RegisterAgent, Ttl,
-    When, codes,
+    AgentRegistered, Condition, DetachedAgent, Heartbeat, HeartbeatAnswer, Level, NodeWork, Problem, RegisterAgent,
+    Ttl, When, codes,
 };
 use leasehold_engine::command::{self, ReportCondition};
 use leasehold_engine::{Command, Lease, Refusal, RegisteredGeneration, State};
@@ -87,7 +87,12 @@ pub(super) async fn heartbeat(context: Context) -> Answer {
     app.agents.heard_of(node, now);
     app.cell.node_seen(node);
     if let Some(said) = beat.condition
-        && said != (Condition { load: show::level(condition.load), errors: show::level(condition.errors), throttled: condition.throttled })
+        && said
+            != (Condition {
+                load: show::level(condition.load),
+                errors: show::level(condition.errors),
+                throttled: condition.throttled,
+            })
     {
         let report = ReportCondition {
             node,

@@ -77,7 +77,9 @@ fn needed(context: &Context, name: &str) -> Result<u64, Problem> {
 
 /// What lies after the newest checkpoint is not there yet, or was lost.
 fn not_covered(what: &str, size: u64) -> Problem {
-    let detail = format!("{what} is not in the newest checkpoint, which has {size} records; if it was just sealed, try again in a moment.");
+    let detail = format!(
+        "{what} is not in the newest checkpoint, which has {size} records; if it was just sealed, try again in a moment."
+    );
     codes::NO_SUCH_RECORD.problem(detail).with("checkpoint_size", size)
 }
 
@@ -95,7 +97,8 @@ pub(super) async fn prove_inclusion(context: Context) -> Answer {
         let visible = filter.show(app, &mut app.live.names(), &record.raw())?.is_some();
         let hash = record.raw().hash();
         let extra = Some(record.bytes).filter(|bytes| visible && bytes.len() <= PROOF_EXTRA_BYTES_MAX);
-        let file = note(signed).and_then(|note| InclusionFile::new(proof, note, extra)).map_err(|error| unwritten(&error))?;
+        let file =
+            note(signed).and_then(|note| InclusionFile::new(proof, note, extra)).map_err(|error| unwritten(&error))?;
         Ok(InclusionProof {
             sequence,
             record_hash: hash.iter().map(|byte| format!("{byte:02x}")).collect(),
@@ -122,7 +125,11 @@ pub(super) async fn prove_consistency(context: Context) -> Answer {
     let (growth, signed) = prove_growth(&context.app, from, to, signed).await?;
     let proof = match to == signed.size() {
         false => None,
-        true => Some(note(&signed).and_then(|note| ConsistencyFile::new(&growth.proof, note)).map_err(|error| unwritten(&error))?),
+        true => Some(
+            note(&signed)
+                .and_then(|note| ConsistencyFile::new(&growth.proof, note))
+                .map_err(|error| unwritten(&error))?,
+        ),
     };
     let answer = ConsistencyProof {
         from,

@@ -81,7 +81,8 @@ pub(super) async fn batch(context: Context) -> Answer {
                     Ok((doing, lease, kind)) => {
                         let reply = replies.next().expect("a reply for each request");
                         app.metrics.replied(*kind, &reply);
-                        Sealed::from_reply(reply).and_then(|sealed| write(app, state, *doing, *lease, &sealed, &mut out))
+                        Sealed::from_reply(reply)
+                            .and_then(|sealed| write(app, state, *doing, *lease, &sealed, &mut out))
                     }
                 };
                 if let Err(problem) = result {

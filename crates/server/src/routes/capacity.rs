@@ -37,7 +37,10 @@ fn quanta_per_unit(kind: Kind) -> u64 {
 
 pub(super) async fn list_classes(context: Context) -> Answer {
     let listed = context.app.now.read(|state| {
-        page(&context, state.classes().filter_map(|(number, _)| Some((u64::from(number.0), show::class(state, number)?))))
+        page(
+            &context,
+            state.classes().filter_map(|(number, _)| Some((u64::from(number.0), show::class(state, number)?))),
+        )
     });
     let (classes, next_cursor) = listed?;
     json(200, &ClassList { classes, next_cursor })
@@ -168,9 +171,8 @@ pub(super) async fn list_nodes(context: Context) -> Answer {
     let caller = context.caller();
     let listed = context.app.now.read(|state| {
         let pool = context.query("pool").map(|text| names::pool(state, text)).transpose()?;
-        let visible = state.nodes().filter(|node| {
-            pool.is_none_or(|pool| pool == node.pool) && caller.sees_node(node.number)
-        });
+        let visible =
+            state.nodes().filter(|node| pool.is_none_or(|pool| pool == node.pool) && caller.sees_node(node.number));
         page(&context, visible.map(|node| (u64::from(node.number.0), show::node(state, node))))
     });
     let (nodes, next_cursor) = listed?;
@@ -200,8 +202,9 @@ pub(super) fn capacity(state: &State, written: &BTreeMap<String, Quantity>) -> R
 
 pub(super) fn quanta(state: &State, class: ClassNo, text: &Quantity) -> Result<Quanta, Problem> {
     let spec = state.class(class).expect("the class was found in this state");
-    quantity::parse(&text.0, spec)
-        .map_err(|why| codes::BAD_QUANTITY.problem(format!("The quantity of {}: {why}.", spec.name)).with("class", spec.name.as_str()))
+    quantity::parse(&text.0, spec).map_err(|why| {
+        codes::BAD_QUANTITY.problem(format!("The quantity of {}: {why}.", spec.name)).with("class", spec.name.as_str())
+    })
 }
 
 pub(super) fn labels(written: &BTreeMap<String, String>) -> Result<Vec<(Name, Name)>, Problem> {

@@ -8,8 +8,8 @@ use crate::context::{Answer, Context, cursor_after, json, json_bytes};
 use crate::history::{Closed, find_grant};
 use crate::{names, show};
 use leasehold_api::{
-    Activity, ConfirmTeardowns, Fences, History, LeaseList, LeaseState, Priority, Problem, Release, Renew, RequestLease,
-    Revoke, RevokeReason, TeardownsConfirmed, codes, limits,
+    Activity, ConfirmTeardowns, Fences, History, LeaseList, LeaseState, Priority, Problem, Release, Renew,
+    RequestLease, Revoke, RevokeReason, TeardownsConfirmed, codes, limits,
 };
 use leasehold_engine::command::{self, ReleaseOne, RenewOne};
 use leasehold_engine::{Command, Lease, State};
@@ -237,7 +237,8 @@ impl Filter {
         let caller = context.caller();
         let tenant = context.query("tenant").map(|text| names::tenant(state, caller, text)).transpose()?;
         let word = |name: &str| context.query(name).map(serde_json::Value::from);
-        let bad = |name: &str| codes::BAD_QUERY.problem(format!("`{name}` is not one of the words that are known here."));
+        let bad =
+            |name: &str| codes::BAD_QUERY.problem(format!("`{name}` is not one of the words that are known here."));
         Ok(Self {
             tenant,
             project: context.query("project").map(|text| names::project(state, caller, tenant, text)).transpose()?,
@@ -304,7 +305,9 @@ pub(super) async fn list_leases(context: Context) -> Answer {
 
 pub(super) async fn show_lease(context: Context) -> Answer {
     let (app, number) = (context.app.clone(), subject(&context)?);
-    let live = app.now.read(|state| visible_lease(state, context.caller(), number).map(|lease| show::lease(&app, state, lease)));
+    let live = app
+        .now
+        .read(|state| visible_lease(state, context.caller(), number).map(|lease| show::lease(&app, state, lease)));
     if let Some(lease) = live {
         return json(200, &lease);
     }

@@ -139,10 +139,14 @@ pub(crate) fn router(app: &Arc<App>) -> Router {
     router
         .fallback(|request: Request| async move {
             let path: String = request.uri().path().chars().take(128).collect();
-            problem_response(&codes::NOT_FOUND.problem(format!("There is nothing at {path}; /api/docs says what there is.")))
+            problem_response(
+                &codes::NOT_FOUND.problem(format!("There is nothing at {path}; /api/docs says what there is.")),
+            )
         })
         .method_not_allowed_fallback(|| async {
-            problem_response(&codes::METHOD_NOT_ALLOWED.problem("The path exists, but not with this method; see the Allow header."))
+            problem_response(
+                &codes::METHOD_NOT_ALLOWED.problem("The path exists, but not with this method; see the Allow header."),
+            )
         })
 }
 
@@ -163,7 +167,9 @@ impl Route {
         };
         let answer = match tokio::time::timeout(limit, served).await {
             Ok(answer) => answer,
-            Err(_) => Err(codes::BUSY.problem("The answer took too long; whether a change was sealed is not known. Send it again with its key.")),
+            Err(_) => Err(codes::BUSY.problem(
+                "The answer took too long; whether a change was sealed is not known. Send it again with its key.",
+            )),
         };
         let mut code = None;
         let mut response = answer.unwrap_or_else(|mut problem| {

@@ -1,15 +1,15 @@
 //! What operators and their tools look at: who answers, health, metrics, the document.
 
+use super::capacity::span;
+use super::tenancy::changed;
 use crate::context::{Answer, Context, json};
+use crate::metrics::Sources;
 use axum::body::Body;
 use axum::http::header::{CACHE_CONTROL, CONTENT_TYPE};
 use axum::http::{HeaderValue, Response};
-use crate::metrics::Sources;
 use bytes::Bytes;
 use leasehold_api::{About, Health, Settings, SettingsChange, Ttl, When, codes};
 use leasehold_engine::Command;
-use super::capacity::span;
-use super::tenancy::changed;
 
 fn hex(bytes: &[u8]) -> String {
     bytes.iter().map(|byte| format!("{byte:02x}")).collect()

@@ -15,7 +15,9 @@ fn sealed_limit(limit: Limit) -> LimitKind {
     match limit {
         Limit::Hard { limit } => LimitKind::Hard { limit },
         Limit::Soft { limit } => LimitKind::Soft { limit },
-        Limit::Burst { limit, burst_limit, burst_ttl } => LimitKind::Burst { limit, burst_limit, burst_ttl: burst_ttl.0 },
+        Limit::Burst { limit, burst_limit, burst_ttl } => {
+            LimitKind::Burst { limit, burst_limit, burst_ttl: burst_ttl.0 }
+        }
     }
 }
 
@@ -23,9 +25,9 @@ pub(super) async fn list_quotas(context: Context) -> Answer {
     let caller = context.caller();
     let listed = context.app.now.read(|state| {
         let of = context.query("tenant").map(|text| names::tenant(state, caller, text)).transpose()?;
-        let visible = state.quotas().filter(|quota| {
-            of.is_none_or(|tenant| tenant == quota.scope.tenant) && names::sees_quota(caller, quota)
-        });
+        let visible = state
+            .quotas()
+            .filter(|quota| of.is_none_or(|tenant| tenant == quota.scope.tenant) && names::sees_quota(caller, quota));
         page(&context, visible.map(|quota| (u64::from(quota.number.0), show::quota(state, quota))))
     });
     let (quotas, next_cursor) = listed?;
@@ -56,7 +58,11 @@ pub(super) async fn create_quota(context: Context) -> Answer {
         let tenant = names::tenant(state, caller, &new.tenant)?;
         Ok::<_, Problem>(QuotaScope {
             tenant,
-            project: new.project.as_deref().map(|text| names::project(state, caller, Some(tenant), text)).transpose()?,
+            project: new
+                .project
+                .as_deref()
+                .map(|text| names::project(state, caller, Some(tenant), text))
+                .transpose()?,
             class: new.class.as_deref().map(|text| names::class(state, text)).transpose()?,
             pool: optional_pool(state, new.pool.as_deref())?,
             node: match &new.nodes {

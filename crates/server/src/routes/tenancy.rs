@@ -4,8 +4,8 @@ use super::page::page;
 use crate::context::{Answer, Context, json};
 use crate::{names, show};
 use leasehold_api::{
-    Changed, NewProject, NewTenant, NewUser, Patch, Priority, ProjectChange, ProjectList, ProjectPut, Role, TenantChange,
-    TenantList, TenantPut, UserChange, UserList, UserPut, codes,
+    Changed, NewProject, NewTenant, NewUser, Patch, Priority, ProjectChange, ProjectList, ProjectPut, Role,
+    TenantChange, TenantList, TenantPut, UserChange, UserList, UserPut, codes,
 };
 use leasehold_engine::Command;
 use leasehold_engine::command::{PutProject, PutTenant, PutUser, UpdateTenant};
@@ -18,7 +18,10 @@ fn sealed_priority(priority: Priority) -> leasehold_model::Priority {
 pub(super) async fn list_tenants(context: Context) -> Answer {
     let listed = context.app.now.read(|state| {
         let visible = state.tenants().filter(|tenant| context.caller().sees_tenant(tenant.number));
-        page(&context, visible.filter_map(|tenant| Some((u64::from(tenant.number.0), show::tenant(state, tenant.number)?))))
+        page(
+            &context,
+            visible.filter_map(|tenant| Some((u64::from(tenant.number.0), show::tenant(state, tenant.number)?))),
+        )
     });
     let (tenants, next_cursor) = listed?;
     json(200, &TenantList { tenants, next_cursor })
@@ -59,7 +62,9 @@ pub(super) async fn change_tenant(context: Context) -> Answer {
         && change.max_priority.is_keep()
         && change.max_evicted_quanta_per_hour.is_keep();
     if context.caller().role == Role::BillingAuthority && !quotas_only {
-        return Err(codes::ROLE_FORBIDS.problem("A billing authority changes limits (max_nodes, max_leases), nothing else."));
+        return Err(
+            codes::ROLE_FORBIDS.problem("A billing authority changes limits (max_nodes, max_leases), nothing else.")
+        );
     }
     let tenant = context.app.now.read(|state| names::tenant(state, context.caller(), context.subject()))?;
     let priority = match change.max_priority {
@@ -151,9 +156,9 @@ pub(super) async fn list_users(context: Context) -> Answer {
     let caller = context.caller();
     let listed = context.app.now.read(|state| {
         let of = context.query("tenant").map(|text| names::tenant(state, caller, text)).transpose()?;
-        let visible = state.users().filter(|(_, user)| {
-            of.is_none_or(|tenant| tenant == user.tenant) && caller.sees_tenant(user.tenant)
-        });
+        let visible = state
+            .users()
+            .filter(|(_, user)| of.is_none_or(|tenant| tenant == user.tenant) && caller.sees_tenant(user.tenant));
         page(&context, visible.filter_map(|(number, _)| Some((u64::from(number.0), show::user(state, number)?))))
     });
     let (users, next_cursor) = listed?;

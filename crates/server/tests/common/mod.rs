@@ -127,7 +127,9 @@ impl World {
         }
         for tenant in ["physics", "chemistry"] {
             self.post("/api/v1/tenants", json!({ "name": tenant })).await.expect(201);
-            self.post("/api/v1/projects", json!({ "name": format!("{tenant}-main"), "tenant": tenant })).await.expect(201);
+            self.post("/api/v1/projects", json!({ "name": format!("{tenant}-main"), "tenant": tenant }))
+                .await
+                .expect(201);
             self.post("/api/v1/users", json!({ "name": format!("{tenant}-ada"), "tenant": tenant })).await.expect(201);
             let quota = json!({ "tenant": tenant, "class": "h100", "measure": "quanta", "limit": { "type": "hard", "limit": 6 } });
             self.post("/api/v1/quotas", quota).await.expect(201);

@@ -142,7 +142,8 @@ impl Collector {
         if end > size {
             return Err(Refusal::inside_a_batch("the daemon's answer", size, end).into());
         }
-        if let Some(pinned) = self.trust.pinned().filter(|pinned| (begin + 1..=end).contains(&pinned.checkpoint.size())) {
+        if let Some(pinned) = self.trust.pinned().filter(|pinned| (begin + 1..=end).contains(&pinned.checkpoint.size()))
+        {
             let pinned_size = pinned.checkpoint.size();
             if pinned_size < end {
                 return Err(Refusal::inside_a_batch("the trust file", pinned_size, end).into());
@@ -167,7 +168,7 @@ impl Collector {
 fn contradicting(misfit: Misfit, note: &Note) -> Stop {
     match Stop::from(misfit) {
         Stop::Refused(refusal) if refusal.code == "forked" => {
-            Stop::Refused(Refusal { contradiction: Some(note.clone()), ..refusal })
+            Stop::Refused(Refusal { contradiction: Some(Box::new(note.clone())), ..refusal })
         }
         stop => stop,
     }

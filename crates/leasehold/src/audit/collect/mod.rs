@@ -104,7 +104,9 @@ fn hold_against(mirror: &mut Mirror, trust: &Trust, mark: Hash, args: &CollectAr
     if mirror.proved() == 0 || mirror.trust() == mark {
         return Ok(());
     }
-    term::say("leasehold: the trust file is not the one of the last run; the whole copy is verified against it first\n");
+    term::say(
+        "leasehold: the trust file is not the one of the last run; the whole copy is verified against it first\n",
+    );
     let pinned = trust.pinned().map_or(0, |pinned| pinned.checkpoint.size());
     let reached = pinned <= mirror.proved();
     let options = leasehold_verify::Options {
@@ -213,11 +215,17 @@ impl<'a> Errand<'a> {
         let problem = Problem::not_verified(refusal.code, refusal.what.clone());
         let kept = match proved {
             0 => "nothing was kept".to_owned(),
-            proved => format!("the {} records that were proved before stay in {}", thousands(proved), self.args.data.display()),
+            proved => format!(
+                "the {} records that were proved before stay in {}",
+                thousands(proved),
+                self.args.data.display()
+            ),
         };
         let advice = match (&refusal.advice, &evidence) {
             (Some(advice), _) => advice.clone(),
-            (None, Some(path)) => format!("{kept}; the contradicting checkpoint, signed by the same key, is in {}", path.display()),
+            (None, Some(path)) => {
+                format!("{kept}; the contradicting checkpoint, signed by the same key, is in {}", path.display())
+            }
             (None, None) => kept,
         };
         if let Err(failure) = self.collector.mirror.forget_unproved() {
@@ -239,7 +247,10 @@ impl<'a> Errand<'a> {
         match std::fs::write(&path, note.to_string()) {
             Ok(()) => Some(path),
             Err(error) => {
-                term::say(&format!("leasehold: {}: the contradicting checkpoint could not be kept: {error}\n{note}", path.display()));
+                term::say(&format!(
+                    "leasehold: {}: the contradicting checkpoint could not be kept: {error}\n{note}",
+                    path.display()
+                ));
                 None
             }
         }

@@ -14,7 +14,7 @@ pub(super) struct Refusal {
     /// The record it is about, where one can be named.
     pub(super) sequence: Option<u64>,
     /// A checkpoint that contradicts one that was proved, at the same size.
-    pub(super) contradiction: Option<Note>,
+    pub(super) contradiction: Option<Box<Note>>,
 }
 
 impl Refusal {
@@ -62,7 +62,9 @@ impl Refusal {
         match misfit {
             Misfit::Root { .. } => Self::new(
                 "pinned_mismatch",
-                format!("the journal was rewritten or forked: its first {pinned} records are not those of the checkpoint in the trust file"),
+                format!(
+                    "the journal was rewritten or forked: its first {pinned} records are not those of the checkpoint in the trust file"
+                ),
             ),
             misfit => Self::new(misfit.code(), format!("in the trust file: {misfit}")),
         }
@@ -75,7 +77,8 @@ impl Refusal {
     }
 
     pub(super) fn withheld(from: u64, size: u64) -> Self {
-        let what = format!("record {from} is missing: {size} records were signed for, and none is handed out from there on");
+        let what =
+            format!("record {from} is missing: {size} records were signed for, and none is handed out from there on");
         Self::new("gap", what).at(from)
     }
 }

@@ -8,11 +8,12 @@ use leasehold_model::{Instant, NodeNo, QuotaNo, Span};
 pub(super) enum Incident {
     Drain(NodeNo),
     Resume(NodeNo),
-    /// An agent does not get on with its teardowns.
-    Hang(NodeNo),
-    GoOn(NodeNo),
-    Lose(NodeNo),
-    Return(NodeNo),
+    /// The agent of the busiest node does not get on with its teardowns, until it does again.
+    Hang,
+    GoOn,
+    /// The busiest node is lost, until it returns.
+    Lose,
+    Return,
     /// The operator looks at the machines and clears what is fenced.
     ClearFences,
     /// The largest gang yields.
@@ -24,8 +25,6 @@ pub(super) enum Incident {
 }
 
 const MINUTE_NS: u64 = HOUR_NS / 60;
-const LOST: NodeNo = NodeNo(4);
-const HUNG: NodeNo = NodeNo(8);
 
 /// The days after the first, with the hour and the minute.
 const WEEK: [(u64, u64, u64, Incident); 17] = {
@@ -36,12 +35,12 @@ const WEEK: [(u64, u64, u64, Incident); 17] = {
         (1, 7, 30, Drain(NODE_TO_DRAIN)),
         (1, 11, 10, Resume(NODE_TO_DRAIN)),
         (1, 14, 5, Revoke { grace: MINUTES_15 }),
-        (2, 9, 40, Hang(HUNG)),
-        (2, 9, 55, GoOn(HUNG)),
+        (2, 9, 40, Hang),
+        (2, 9, 55, GoOn),
         (2, 10, 35, ClearFences),
         (2, 16, 20, Revoke { grace: MINUTES_5 }),
-        (3, 13, 17, Lose(LOST)),
-        (3, 14, 19, Return(LOST)),
+        (3, 13, 17, Lose),
+        (3, 14, 19, Return),
         (3, 14, 50, ClearFences),
         (4, 10, 0, Raise(STUDENTS_QUOTA)),
         (4, 15, 45, Revoke { grace: MINUTES_15 }),
@@ -54,7 +53,7 @@ const WEEK: [(u64, u64, u64, Incident); 17] = {
 };
 
 /// Before the end: what the one on duty finds.
-const LATELY: [(u64, Incident); 2] = [(52, Incident::Hang(HUNG)), (41, Incident::GoOn(HUNG))];
+const LATELY: [(u64, Incident); 2] = [(52, Incident::Hang), (41, Incident::GoOn)];
 
 /// Those between two instants, each with its own.
 pub(super) fn between(from: Instant, to: Instant) -> impl Iterator<Item = (Instant, Incident)> {

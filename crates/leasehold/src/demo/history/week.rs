@@ -60,6 +60,7 @@ pub(super) struct Week {
     next_lease: LeaseNo,
     asked: u64,
     hung: Option<NodeNo>,
+    lost: Option<NodeNo>,
 }
 
 impl Week {
@@ -75,6 +76,7 @@ impl Week {
             next_lease: LeaseNo(0),
             asked: 0,
             hung: None,
+            lost: None,
         };
         for command in missing(week.pen.state(), burst_ttl) {
             week.operate(command)?;
@@ -295,22 +297,24 @@ impl Week {
         match incident {
             Incident::Drain(node) => self.operate(Command::DrainNode(node)),
             Incident::Resume(node) => self.operate(Command::ResumeNode(node)),
-            Incident::Hang(node) => {
+            Incident::Hang => {
+                let node = self.busiest();
                 self.hung = Some(node);
                 // Someone leaves while it hangs, so that it matters.
                 let on_node = self.pen.state().leases_on(node).into_iter().filter(|lease| lease.phase == Phase::Active);
                 let smallest = on_node.min_by_key(|lease| (lease.quanta, lease.number)).map(|lease| lease.number);
                 smallest.map_or(Ok(()), |lease| self.revoke(lease, Span::ZERO))
             }
-            Incident::GoOn(node) => {
-                self.hung = None;
-                self.confirm(node)
-            }
-            Incident::Lose(node) => {
-                let last_seen = Instant(self.now().0 - SILENCE.0);
+            Incident::GoOn => self.hung.take().map_or(Ok(()), |node| self.confirm(node)),
+            Incident::Lose => {
+                let (node, last_seen) = (self.busiest(), Instant(self.now().0 - SILENCE.0));
+                self.lost = Some(node);
                 self.operate(Command::LoseNode(LoseNode { node, last_seen }))
             }
-            Incident::Return(node) => self.operate(Command::ReturnNode(node)),
+            Incident::Return => {
+                let back = self.lost.take().map(Command::ReturnNode);
+                back.map_or(Ok(()), |command| self.operate(command))
+            }
             Incident::ClearFences => self.clear_fences(),
             Incident::Revoke { grace } => {
                 let gangs = self.pen.state().leases().into_iter().filter(|lease| is_large_gang(lease));
@@ -319,6 +323,12 @@ impl Week {
             }
             Incident::Raise(quota) => self.raise(quota),
         }
+    }
+
+    /// Of the nodes with an agent, the one with the most leases.
+    fn busiest(&self) -> NodeNo {
+        let held = |node: &NodeNo| self.pen.state().leases_on(*node).len();
+        nodes_with_agent().max_by_key(held).expect("there are such nodes")
     }
 
     fn revoke(&mut self, lease: LeaseNo, grace: Span) -> Result<(), Problem> {
