@@ -12,7 +12,7 @@ pub(crate) struct Cause {
 
 impl Cause {
     pub(crate) fn of(error: &reqwest::Error) -> Self {
-        let mut innermost: &dyn Error = error;
+        let mut innermost: &(dyn Error + 'static) = error;
         loop {
             // What is wrong with a certificate or a protocol now is wrong with it in a second.
             if let Some(tls) = innermost.downcast_ref::<rustls::Error>() {
@@ -31,7 +31,7 @@ impl Cause {
 }
 
 /// What an error was made from; an I/O error hands out what is behind the one it wraps.
-fn inner(error: &dyn Error) -> Option<&(dyn Error + 'static)> {
+fn inner<'e>(error: &'e (dyn Error + 'static)) -> Option<&'e (dyn Error + 'static)> {
     match error.downcast_ref::<std::io::Error>().and_then(std::io::Error::get_ref) {
         Some(wrapped) => Some(wrapped),
         None => error.source(),
