@@ -3,6 +3,8 @@
 use rustls::CertificateError;
 use std::error::Error;
 
+const NOT_TLS: &str = "it does not speak TLS; does the address begin with http://?";
+
 /// Why a connection failed, and whether trying again could help.
 pub(crate) struct Cause {
     /// `what`, or `what; advice`.
@@ -21,6 +23,12 @@ impl Cause {
             if innermost.downcast_ref::<hyper::Error>().is_some_and(hyper::Error::is_parse) {
                 let what = "it does not answer in HTTP; does the address begin with https://?";
                 return Self { what: what.into(), again: false };
+            }
+            // A server that speaks plain HTTP may answer a handshake or simply hang up.
+            let hung_up =
+                innermost.downcast_ref::<std::io::Error>().is_some_and(|io| io.to_string() == "tls handshake eof");
+            if hung_up {
+                return Self { what: NOT_TLS.into(), again: false };
             }
             match inner(innermost) {
                 Some(source) => innermost = source,
@@ -49,13 +57,15 @@ fn plain(text: &str) -> String {
 fn of_tls(error: &rustls::Error) -> String {
     let certificate = match error {
         rustls::Error::InvalidMessage(_) => {
-            return "it does not speak TLS; does the address begin with http://?".into();
+            return NOT_TLS.into();
         }
         rustls::Error::InvalidCertificate(certificate) => certificate,
         other => return format!("TLS failed: {other}"),
     };
     let what = match certificate {
-        CertificateError::UnknownIssuer => "nobody trusted here has signed its certificate; name the CA file",
+        CertificateError::UnknownIssuer | CertificateError::BadSignature => {
+            "nobody trusted here has signed its certificate; name the CA file"
+        }
         CertificateError::Expired | CertificateError::ExpiredContext { .. } => {
             "its certificate has expired; give the daemon a new one"
         }

@@ -6,6 +6,7 @@ use crate::term;
 use leasehold_cell::SystemClock;
 use leasehold_server::config::Config;
 use leasehold_server::{Daemon, Start, listen, logging, systemd};
+use std::io::IsTerminal;
 use std::sync::Arc;
 use tokio::signal::unix::{SignalKind, signal};
 
@@ -103,9 +104,13 @@ fn tell(daemon: &Daemon, url: &str) {
     tracing::info!(origin = daemon.origin(), data = %place.data.display(), url, "leasehold listens");
     if let Some(secret) = &daemon.operator_token {
         let file = place.operator_token();
+        // Where stderr is no terminal it is a log, and a secret has no place there: the file is enough.
+        let shown = match std::io::stderr().is_terminal() {
+            true => format!("Operator token (also in {}):\n\n    {secret}", file.display()),
+            false => format!("The operator token is in {}.", file.display()),
+        };
         term::say(&format!(
-            "\nOperator token (also in {}):\n\n    {secret}\n\nTry:\n    export LEASEHOLD_URL={url} LEASEHOLD_TOKEN_FILE={}\n    leasehold token whoami\n    {url}/api/docs\n\n",
-            file.display(),
+            "\n{shown}\n\nTry:\n    export LEASEHOLD_URL={url} LEASEHOLD_TOKEN_FILE={}\n    leasehold token whoami\n    {url}/api/docs\n\n",
             file.display()
         ));
     }

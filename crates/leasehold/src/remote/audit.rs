@@ -120,7 +120,9 @@ fn deliver(session: &Session, args: &ProveArgs, proof: &str, story: &str, object
 /// The proof as the text that `audit prove --check` takes.
 fn growth_file(client: &Client, proof: &leasehold_api::ConsistencyProof) -> Result<String, Failed> {
     let bad = |what: String| Failed::from(Error::Protocol { url: client.url().to_owned(), what });
-    let text = format!("old {}\n{}\n\n{}", proof.from, proof.path.join("\n"), proof.checkpoint.note);
+    // A journal that did not grow has no hashes to show, and then no line for them.
+    let hashes: String = proof.path.iter().map(|hash| format!("{hash}\n")).collect();
+    let text = format!("old {}\n{hashes}\n{}", proof.from, proof.checkpoint.note);
     // Read once as a checker would, so that what is handed on is in order.
     let file = ConsistencyFile::parse(&text).map_err(|error| bad(format!("its proof cannot be read: {error}")))?;
     Ok(file.to_string())

@@ -16,13 +16,27 @@ use std::os::unix::fs::PermissionsExt;
 use std::os::unix::process::{CommandExt, ExitStatusExt};
 use std::path::{Path, PathBuf};
 use std::process::{Child, Command, ExitStatus, Stdio};
-use std::sync::Arc;
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 use tempfile::TempDir;
 use tokio::sync::mpsc::{UnboundedReceiver, unbounded_channel};
 use tokio::task::JoinHandle;
 
 const PATIENCE: Duration = Duration::from_secs(30);
+
+/// Held while a process is begun and while a journal is opened. A process that is just being begun still has our files,
+/// and with them the lock of a journal that we look into twice.
+static BEGINNING: Mutex<()> = Mutex::new(());
+
+fn beginning() -> MutexGuard<'static, ()> {
+    BEGINNING.lock().unwrap_or_else(PoisonError::into_inner)
+}
+
+/// Begins a process.
+fn begin(command: &mut Command) -> Child {
+    let _alone = beginning();
+    command.spawn().expect("it runs")
+}
 
 async fn within<T>(what: &str, future: impl Future<Output = T>) -> T {
     tokio::time::timeout(PATIENCE, future).await.unwrap_or_else(|_| panic!("it takes too long: {what}"))
@@ -72,7 +86,10 @@ impl Stage {
             new_operator_token: false,
             on_failure: Arc::new(|why| panic!("the journal failed: {why}")),
         };
-        let opening = tokio::task::spawn_blocking(move || Daemon::open(config, start));
+        let opening = tokio::task::spawn_blocking(move || {
+            let _alone = beginning();
+            Daemon::open(config, start)
+        });
         let daemon = opening.await.expect("it ends").unwrap_or_else(|error| panic!("it opens: {error}"));
         let token = daemon.operator_token.clone().expect("the first start issues one");
         let listener = listen::bind("127.0.0.1:0".parse().expect("an address")).expect("a port is free");
@@ -205,7 +222,7 @@ impl Stage {
             command.env_remove(name);
         }
         command.env("HOME", self.folder.path()).stdin(Stdio::null()).stdout(Stdio::null()).stderr(Stdio::piped());
-        let mut child = command.spawn().expect("the binary runs");
+        let mut child = begin(&mut command);
         let lines = lines(child.stderr.take().expect("a pipe"));
         Agent { child: Some(child), lines, said: String::new() }
     }
@@ -246,7 +263,8 @@ impl Agent {
             false
         });
         let heard = heard.await.unwrap_or(false);
-        assert!(heard, "it does not say {what:?}, but:\n{}", self.said);
+        let ended = self.child.as_mut().and_then(|child| child.try_wait().expect("it can be looked at"));
+        assert!(heard, "it does not say {what:?} (ended: {ended:?}), but:\n{}", self.said);
     }
 
     /// Everything it said, once it has ended.
@@ -310,7 +328,7 @@ pub(crate) struct Job(Child);
 
 impl Job {
     pub(crate) fn start(stage: &Stage, lease: &str) -> Self {
-        let child = Command::new("sleep").arg("1000").process_group(0).spawn().expect("it runs");
+        let child = begin(Command::new("sleep").arg("1000").process_group(0));
         fs::write(stage.path("pids").join(lease), child.id().to_string()).expect("a file");
         Self(child)
     }
@@ -331,7 +349,7 @@ pub(crate) struct Fifo {
 
 impl Fifo {
     pub(crate) fn new(path: PathBuf) -> Self {
-        let made = Command::new("mkfifo").arg(&path).status().expect("mkfifo runs");
+        let made = begin(Command::new("mkfifo").arg(&path)).wait().expect("it ends");
         assert!(made.success());
         let open = |path: &Path| OpenOptions::new().read(true).write(true).open(path).expect("a pipe");
         let held = open(&path);
