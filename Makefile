@@ -5,6 +5,8 @@ CARGO ?= cargo
 ONLY ?=
 TARGET = $(or $(CARGO_TARGET_DIR),target)
 VENV = $(TARGET)/venv
+# A test that hangs should say so long before whoever waits for it gives up.
+LIMIT = timeout --verbose 40m
 
 # Builds, then runs a small cluster with a week behind it, until it is stopped. FOR ends it by itself (FOR=30s), DATA keeps
 # its folder.
@@ -16,7 +18,7 @@ demo:
 test: need-python need-promtool need-schemathesis
 	$(CARGO) fmt --all -- --check
 	$(CARGO) clippy --workspace --all-targets --quiet -- -D warnings
-	$(CARGO) test --workspace --quiet
+	$(LIMIT) $(CARGO) test --workspace --quiet
 	python3 -m unittest discover -s tests/second_verifier
 	$(CARGO) build --workspace --quiet
 	python3 tests/api_fuzz/run.py --schemathesis $(VENV)/bin/schemathesis --leasehold $(TARGET)/debug/leasehold --seconds $(or $(FUZZ),60)

@@ -31,8 +31,11 @@ impl Now {
         self.observer.set(observer)
     }
 
-    /// Reads the state as of one durable record. Keep it short: publishing waits meanwhile.
+    /// Reads the state as of one durable record. Keep it short, as publishing waits meanwhile; and do not read again
+    /// inside: with a publisher waiting between the two, both would wait for ever.
     pub fn read<T>(&self, look: impl FnOnce(&State) -> T) -> T {
+        #[cfg(debug_assertions)]
+        let _alone = nested::Reading::begin();
         look(&self.state.read().unwrap_or_else(PoisonError::into_inner))
     }
 
@@ -57,5 +60,30 @@ impl Now {
             observer.batch_done();
         }
         Ok(())
+    }
+}
+
+/// Finds a read inside a read, which would be a deadlock only now and then.
+#[cfg(debug_assertions)]
+mod nested {
+    use std::cell::Cell;
+
+    thread_local! {
+        static READS: Cell<bool> = const { Cell::new(false) };
+    }
+
+    pub(super) struct Reading;
+
+    impl Reading {
+        pub(super) fn begin() -> Self {
+            assert!(!READS.replace(true), "the view of durable records is read inside a read of it");
+            Self
+        }
+    }
+
+    impl Drop for Reading {
+        fn drop(&mut self) {
+            READS.set(false);
+        }
     }
 }

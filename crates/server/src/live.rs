@@ -79,12 +79,26 @@ impl Stream {
     }
 }
 
+/// Shared, so that whoever hands out to them holds no lock meanwhile.
+type Streams = Arc<Vec<Arc<Stream>>>;
+
 /// Who listens, by what a record must have for them to care.
 #[derive(Default)]
 struct Listeners {
-    by_tenant: BTreeMap<TenantNo, Vec<Arc<Stream>>>,
+    by_tenant: BTreeMap<TenantNo, Streams>,
     /// Those whose interest is not in one tenant.
-    others: Vec<Arc<Stream>>,
+    others: Streams,
+}
+
+impl Listeners {
+    /// Those who may care for a record: of its tenant, and of none.
+    fn of(&self, record: &Record) -> Option<[Streams; 2]> {
+        let own = record.identity.tenant.and_then(|tenant| self.by_tenant.get(&tenant));
+        if own.is_none() && self.others.is_empty() {
+            return None;
+        }
+        Some([own.cloned().unwrap_or_default(), Arc::clone(&self.others)])
+    }
 }
 
 /// The tenant a stream is confined to, if it is.
@@ -97,6 +111,9 @@ fn tenant_of(filter: &Filter) -> Option<TenantNo> {
 }
 
 /// The hub of the live stream, and the names that records are shown with.
+///
+/// The publishing thread takes these locks while it holds the view of durable records: nobody may read that view while
+/// holding one of them.
 pub(crate) struct Live {
     names: RwLock<Directory>,
     listeners: RwLock<Listeners>,
@@ -148,8 +165,8 @@ impl Live {
         let stream = Arc::new(Stream { filter, waiting: Mutex::default(), woken: Notify::new() });
         let mut listeners = held(self.listeners.write());
         match tenant_of(&stream.filter) {
-            Some(tenant) => listeners.by_tenant.entry(tenant).or_default().push(stream.clone()),
-            None => listeners.others.push(stream.clone()),
+            Some(tenant) => Arc::make_mut(listeners.by_tenant.entry(tenant).or_default()).push(stream.clone()),
+            None => Arc::make_mut(&mut listeners.others).push(stream.clone()),
         }
         drop(listeners);
         Ok(Listening { stream, live: Arc::clone(self) })
@@ -157,9 +174,9 @@ impl Live {
 
     fn forget(&self, stream: &Arc<Stream>) {
         let mut listeners = held(self.listeners.write());
-        let drop_from = |list: &mut Vec<Arc<Stream>>| {
+        let drop_from = |list: &mut Streams| {
             if let Some(place) = list.iter().position(|one| Arc::ptr_eq(one, stream)) {
-                list.swap_remove(place);
+                Arc::make_mut(list).swap_remove(place);
             }
         };
         match tenant_of(&stream.filter) {
@@ -182,7 +199,8 @@ impl Live {
         self.stopping.store(true, Ordering::SeqCst);
         self.changed.notify_all();
         let listeners = held(self.listeners.read());
-        listeners.by_tenant.values().flatten().chain(&listeners.others).for_each(|stream| stream.woken.notify_one());
+        let all = listeners.by_tenant.values().chain([&listeners.others]).flat_map(|list| list.iter());
+        all.for_each(|stream| stream.woken.notify_one());
     }
 
     /// Starts the thread that reads back what was noted and hands it out.
@@ -229,17 +247,17 @@ impl Live {
     }
 
     fn offer(&self, app: &App, directory: &mut Directory, record: &Record, raw: &leasehold_model::RawRecord<'_>) {
-        let listeners = held(self.listeners.read());
-        let own = record.identity.tenant.and_then(|tenant| listeners.by_tenant.get(&tenant));
-        if own.is_none() && listeners.others.is_empty() {
+        // Let go of at once: the publishing thread takes this lock while it holds the view, which is read below.
+        let listeners = held(self.listeners.read()).of(record);
+        let Some(streams) = listeners else {
             directory.forget_closed(record);
             return;
-        }
+        };
         if learn_leases(app, directory, record).is_err() {
             return;
         }
         let mut event = None;
-        for stream in own.into_iter().flatten().chain(&listeners.others) {
+        for stream in streams.iter().flat_map(|list| list.iter()) {
             if stream.filter.takes_known(directory, record) {
                 let event = event.get_or_insert_with(|| {
                     let shown = directory.show_known(raw, &raw.hash()).unwrap_or_default();

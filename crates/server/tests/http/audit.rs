@@ -1,10 +1,8 @@
 //! The journal over HTTP: proofs that stand on their own, records as lines, batches as they lie in the files.
 
-mod common;
-
+use crate::world::World;
 use base64::Engine as _;
 use base64::prelude::BASE64_STANDARD;
-use common::World;
 use leasehold_api::{Checkpoint, ConsistencyProof, InclusionProof, Role};
 use leasehold_model::RawBatch;
 use leasehold_model::frame::record_hash;

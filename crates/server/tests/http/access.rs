@@ -1,8 +1,6 @@
 //! Every endpoint × every role: who is let in, who is not, and that what belongs to others does not exist.
 
-mod common;
-
-use common::World;
+use crate::world::World;
 use leasehold_api::endpoint::endpoints;
 use leasehold_api::{Endpoint, Method, Role};
 use serde_json::{Value, json};

@@ -1,8 +1,6 @@
-//! The API as its callers meet it: answers that can be read back as their types, keys, pages, changes, streams.
+//! The API as its callers meet it: answers that can be read back as their types, keys, pages, changes.
 
-mod common;
-
-use common::World;
+use crate::world::World;
 use leasehold_api::{
     BatchResults, Granted, History, LeaseList, LeaseState, Method, Outcome, Problem, Released, Renewed, Revoked,
     TenantPut,
@@ -21,7 +19,7 @@ fn typed<T: DeserializeOwned + serde::Serialize>(answer: Value) -> T {
     value
 }
 
-fn ask(quantity: u32) -> Value {
+pub(crate) fn ask(quantity: u32) -> Value {
     json!({ "tenant": "physics", "project": "physics-main", "ttl": "10m", "asks": [{ "class": "h100", "quantity": quantity }] })
 }
 
@@ -71,7 +69,7 @@ async fn a_denial_says_who_what_and_the_three_numbers_and_says_it_again() {
         let request = request.header("authorization", format!("Bearer {}", world.operator));
         request.header("content-type", "application/json").body(body.to_string()).send()
     };
-    let first = common::read(send("k", ask(8)).await.expect("an answer")).await;
+    let first = crate::world::read(send("k", ask(8)).await.expect("an answer")).await;
     let problem: Problem = serde_json::from_value(first.json()).expect("a problem");
     assert_eq!((first.status, problem.code.as_str()), (409, "quota_exceeded"));
     assert_eq!(problem.detail, "Tenant \"physics\" would exceed its quota of h100 (used 1, requested 8, limit 6).");
@@ -80,12 +78,12 @@ async fn a_denial_says_who_what_and_the_three_numbers_and_says_it_again() {
         (&json!(1), &json!(8), &json!(6))
     );
     assert_eq!(first.headers["content-type"], "application/problem+json");
-    let again = common::read(send("k", ask(8)).await.expect("an answer")).await.json();
+    let again = crate::world::read(send("k", ask(8)).await.expect("an answer")).await.json();
     assert_eq!(again["sequence"], problem.members["sequence"]);
-    let other = common::read(send("k", ask(7)).await.expect("an answer")).await;
+    let other = crate::world::read(send("k", ask(7)).await.expect("an answer")).await;
     assert_eq!((other.status, other.code().as_str()), (409, "idempotency_mismatch"));
     for key in [&"x".repeat(65), ""] {
-        let bad = common::read(send(key, ask(1)).await.expect("an answer")).await;
+        let bad = crate::world::read(send(key, ask(1)).await.expect("an answer")).await;
         assert_eq!((bad.status, bad.code().as_str()), (400, "bad_idempotency_key"), "{key:?}");
     }
     world.stop().await;
@@ -183,59 +181,6 @@ async fn each_operation_of_a_batch_stands_on_its_own() {
     let answer = world.post("/api/v1/leases/batch", json!({ "operations": many })).await;
     assert_eq!((answer.status, answer.code().as_str()), (422, "too_many_operations"));
     world.stop().await;
-}
-
-/// Reads events until one of this kind; answers their ids.
-async fn until(answer: &mut reqwest::Response, kind: &str) -> Vec<u64> {
-    let mut text = String::new();
-    while !text.split("\n\n").any(|event| event.contains(&format!("event: {kind}\n"))) {
-        let piece = answer.chunk().await.expect("the stream goes on").expect("the stream goes on");
-        text.push_str(std::str::from_utf8(&piece).expect("events are text"));
-    }
-    text.lines().filter_map(|line| line.strip_prefix("id: ")?.parse().ok()).collect()
-}
-
-#[tokio::test(flavor = "multi_thread")]
-async fn events_resume_where_they_were_left_and_end_with_their_token() {
-    let world = World::furnished().await;
-    let listen = |path: &str, token: &str, last: Option<u64>| {
-        let request =
-            world.client().get(format!("{}{path}", world.url)).header("authorization", format!("Bearer {token}"));
-        match last {
-            Some(last) => request.header("last-event-id", last.to_string()).send(),
-            None => request.send(),
-        }
-    };
-    let mut live = listen("/api/v1/events?kind=lease", &world.operator, None).await.expect("a stream");
-    assert_eq!(live.headers()["content-type"], "text/event-stream");
-    world.post("/api/v1/leases", ask(1)).await.expect(201);
-    let heard = until(&mut live, "lease.granted").await;
-    assert_eq!(heard.len(), 1);
-    drop(live);
-    // What happened while nobody listened is told first, then what happens.
-    world.post("/api/v1/leases", ask(1)).await.expect(201);
-    world.post("/api/v1/leases/lease-2/renew", json!({ "ttl": "1h" })).await.expect(200);
-    let mut resumed = listen("/api/v1/events?kind=lease", &world.operator, Some(heard[0])).await.expect("a stream");
-    let caught_up = until(&mut resumed, "lease.renewed").await;
-    assert_eq!(caught_up, [heard[0] + 1, heard[0] + 2]);
-    world.post("/api/v1/leases/lease-2/release", json!({})).await.expect(200);
-    assert_eq!(until(&mut resumed, "lease.released").await, [heard[0] + 3]);
-    // One lease, one tenant.
-    let admin = world.tokens[&leasehold_api::Role::TenantAdmin].clone();
-    let mut own = listen("/api/v1/events?after=0&lease=lease-2", &admin, None).await.expect("a stream");
-    assert_eq!(until(&mut own, "lease.released").await.len(), 3);
-    // A token that is revoked takes its stream with it.
-    let tokens = world.get("/api/v1/tokens").await.expect(200);
-    let admin_id =
-        tokens["tokens"].as_array().expect("tokens").iter().find(|t| t["role"] == "tenant-admin").expect("one")["id"]
-            .clone();
-    world.send(Some(&world.operator), Method::Delete, &format!("/api/v1/tokens/{admin_id}"), None).await.expect(200);
-    world.post("/api/v1/leases/lease-3/release", json!({})).await.expect(200);
-    while own.chunk().await.expect("it ends cleanly").is_some() {}
-    // A daemon that stops ends its streams.
-    let mut last = listen("/api/v1/events", &world.operator, None).await.expect("a stream");
-    world.stop().await;
-    while last.chunk().await.expect("it ends cleanly").is_some() {}
 }
 
 #[tokio::test(flavor = "multi_thread")]

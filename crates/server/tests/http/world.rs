@@ -1,6 +1,4 @@
 //! A daemon in a temporary folder, with two tenants, a token of every role, and a way to talk to it.
-// Every file of tests has its own copy of this and uses a part of it.
-#![allow(dead_code)]
 
 use leasehold_api::{Method, Role};
 use leasehold_cell::SystemClock;

@@ -1,8 +1,6 @@
 //! Whatever arrives: a 4xx with a problem within the time limit, never a 5xx, never silence.
 
-mod common;
-
-use common::World;
+use crate::world::World;
 use leasehold_api::Method;
 use serde_json::json;
 use std::time::Duration;
@@ -53,14 +51,14 @@ async fn bodies_that_are_wrong_are_told_what_is_wrong() {
     for (path, body, status, code) in cases {
         let request = world.client().post(format!("{}{path}", world.url)).header("content-type", "application/json");
         let request = request.header("authorization", format!("Bearer {}", world.operator)).body(body.clone());
-        let answer = common::read(request.send().await.expect("an answer")).await;
+        let answer = crate::world::read(request.send().await.expect("an answer")).await;
         let shown: String = body.chars().take(80).collect();
         assert_eq!((answer.status, answer.code().as_str()), (status, code), "{path} {shown}: {}", answer.text);
         assert_eq!(answer.headers["content-type"], "application/problem+json");
     }
     let request = world.client().post(format!("{}/api/v1/tenants", world.url)).header("content-type", "text/plain");
     let request = request.header("authorization", format!("Bearer {}", world.operator)).body("{}");
-    let answer = common::read(request.send().await.expect("an answer")).await;
+    let answer = crate::world::read(request.send().await.expect("an answer")).await;
     assert_eq!((answer.status, answer.code().as_str()), (415, "unsupported_media_type"));
     let huge = json!({ "name": "x".repeat(300 * 1024) });
     let answer = world.post("/api/v1/tenants", huge).await;

@@ -1,0 +1,8 @@
+//! The daemon over HTTP, as its callers meet it. One program of tests, so that it is linked once.
+
+mod access;
+mod api;
+mod audit;
+mod bad_input;
+mod streams;
+mod world;
