@@ -97,10 +97,12 @@ def main() -> int:
     with tempfile.TemporaryDirectory() as folder:
         daemon = Daemon(arguments.leasehold, pathlib.Path(folder))
         tenant = daemon.furnish()
+        # It runs in a folder of its own, where a relative path would lead nowhere.
+        program = str(pathlib.Path(arguments.schemathesis).absolute())
         good = True
         for who, token in (("an operator", daemon.token), ("a tenant's admin", tenant)):
             print(f"== as {who}, seed {arguments.seed}", flush=True)
-            good &= fuzz(arguments.schemathesis, daemon, token, arguments.seconds, arguments.seed)
+            good &= fuzz(program, daemon, token, arguments.seconds, arguments.seed)
         alive = daemon.process.poll() is None
         ended = daemon.stop()
         if not alive or ended != 0:
