@@ -15,6 +15,7 @@ use crate::instant::{Instant, Span};
 use crate::name::Name;
 use crate::policy::{Level, LimitKind, Measure, Priority, QuotaScope, Strategy, TeardownCause, TeardownMode};
 use crate::quantity::Quanta;
+pub use crate::rate::{ChargePolicyPut, RateCardDeleted, RateCardPut};
 
 fields! {
     /// The first record: whose journal this is.
@@ -320,6 +321,9 @@ kinds! {
     19 "quota.updated" QuotaPut,
     20 "quota.deleted" QuotaDeleted,
     21 "quota.burst_ended" BurstEnded,
+    22 "rate_card.put" RateCardPut,
+    23 "rate_card.deleted" RateCardDeleted,
+    24 "charge_policy.put" ChargePolicyPut,
     30 "node.put" NodePut,
     31 "node.deleted" NodeDeleted,
     32 "node.drained" NodeDrained,

@@ -19,6 +19,7 @@ pub mod limits;
 pub mod name;
 pub mod policy;
 pub mod quantity;
+pub mod rate;
 pub mod record;
 pub mod view;
 

@@ -2,6 +2,7 @@
 //! repeats them for users.
 
 use crate::instant::Span;
+use crate::rate::{BILLION, Decimal};
 
 /// Bytes of a name, tag, label or workload.
 pub const NAME_BYTES_MAX: usize = 128;
@@ -43,3 +44,11 @@ pub const SIGNERS_MAX: usize = 2;
 pub const BATCH_RECORDS_MAX: u32 = 1 << 16;
 /// Bytes of one batch.
 pub const BATCH_BYTES_MAX: usize = 16 * 1024 * 1024;
+/// Classes, or tiers, that one rate card may name.
+pub const RATE_LINES_MAX: usize = 1024;
+/// The highest price of a unit-second.
+pub const RATE_MAX: Decimal = Decimal(1_000_000 * BILLION);
+/// The highest factor on a price.
+pub const FACTOR_MAX: Decimal = Decimal(1000 * BILLION);
+/// Rate cards, and charge policies, that may wait for their day.
+pub const CARDS_WAITING_MAX: usize = 64;

@@ -2,6 +2,7 @@
 
 use super::Directory;
 use super::object::{Object, count, devices, hex, text, units};
+use super::rates;
 use super::record::public_id;
 use crate::access::TokenScope;
 use crate::activity::Activity;
@@ -73,6 +74,9 @@ pub(super) fn show(directory: &Directory, record: &Record) -> Value {
         Body::QuotaPut(put) => quota(new(), directory, put),
         Body::QuotaDeleted(gone) => new().field("quota_id", gone.quota.0),
         Body::BurstEnded(ended) => new().field("quota_id", ended.quota.0),
+        Body::RateCardPut(put) => rates::card(new(), directory, put),
+        Body::RateCardDeleted(gone) => new().field("card_id", gone.card),
+        Body::ChargePolicyPut(put) => rates::policy(new(), directory, put),
         Body::NodePut(put) => node(new(), directory, put),
         Body::NodeDeleted(gone) => new().named("node", gone.node),
         Body::NodeDrained(drained) => new().named("node", drained.node),

@@ -1,0 +1,324 @@
+//! What capacity costs: prices, factors, and what is charged for leases that ended badly (SEMANTICS 7).
+
+use crate::class::ResourceKind;
+use crate::codec::{DecodeError, Field, Reader};
+use crate::fields;
+use crate::id::{ClassNo, PoolNo};
+use crate::instant::{Instant, Span};
+use crate::limits::{FACTOR_MAX, RATE_LINES_MAX, RATE_MAX};
+use crate::name::Name;
+use crate::policy::Priority;
+use std::fmt;
+use std::str::FromStr;
+
+/// Billionths in one.
+pub const BILLION: u64 = 1_000_000_000;
+
+/// A price or a factor: never negative, with up to nine decimals, kept as billionths.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub struct Decimal(pub u64);
+
+/// Why a text is not such a number.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum BadDecimal {
+    Negative,
+    NotANumber,
+    TooPrecise,
+    TooLarge,
+}
+
+impl fmt::Display for BadDecimal {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(match self {
+            Self::Negative => "must not be negative",
+            Self::NotANumber => "must be a decimal number such as 0.01",
+            Self::TooPrecise => "has more than nine decimals",
+            Self::TooLarge => "is too large",
+        })
+    }
+}
+impl std::error::Error for BadDecimal {}
+
+impl Decimal {
+    pub const ONE: Self = Self(BILLION);
+}
+
+impl FromStr for Decimal {
+    type Err = BadDecimal;
+
+    fn from_str(text: &str) -> Result<Self, BadDecimal> {
+        if text.starts_with('-') {
+            return Err(BadDecimal::Negative);
+        }
+        let (whole, part) = text.split_once('.').unwrap_or((text, "0"));
+        let digits = |text: &str| !text.is_empty() && text.bytes().all(|byte| byte.is_ascii_digit());
+        if !digits(whole) || !digits(part) {
+            return Err(BadDecimal::NotANumber);
+        }
+        let part = part.trim_end_matches('0');
+        if part.len() > 9 {
+            return Err(BadDecimal::TooPrecise);
+        }
+        let whole: u64 = whole.parse().map_err(|_| BadDecimal::TooLarge)?;
+        let billionths: u64 = format!("{part:0<9}").parse().map_err(|_| BadDecimal::NotANumber)?;
+        whole.checked_mul(BILLION).and_then(|whole| whole.checked_add(billionths)).map(Self).ok_or(BadDecimal::TooLarge)
+    }
+}
+
+/// As few decimals as it takes.
+impl fmt::Display for Decimal {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let (whole, part) = (self.0 / BILLION, self.0 % BILLION);
+        if part == 0 {
+            return write!(f, "{whole}");
+        }
+        write!(f, "{whole}.{}", format!("{part:09}").trim_end_matches('0'))
+    }
+}
+
+impl Field for Decimal {
+    fn put(&self, out: &mut Vec<u8>) {
+        self.0.put(out);
+    }
+    fn get(r: &mut Reader<'_>) -> Result<Self, DecodeError> {
+        Field::get(r).map(Self)
+    }
+}
+
+/// Three capital letters, as ISO 4217 has them.
+#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub struct Currency([u8; 3]);
+
+impl Currency {
+    /// Of the prices that hold while nobody has set any.
+    pub const DEFAULT: Self = Self(*b"EUR");
+
+    pub fn new(text: &str) -> Option<Self> {
+        let letters: [u8; 3] = text.as_bytes().try_into().ok()?;
+        letters.iter().all(u8::is_ascii_uppercase).then_some(Self(letters))
+    }
+    pub fn as_str(&self) -> &str {
+        std::str::from_utf8(&self.0).expect("three letters")
+    }
+}
+
+impl fmt::Display for Currency {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(self.as_str())
+    }
+}
+impl fmt::Debug for Currency {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(self.as_str())
+    }
+}
+
+impl Field for Currency {
+    fn put(&self, out: &mut Vec<u8>) {
+        out.extend_from_slice(&self.0);
+    }
+    fn get(r: &mut Reader<'_>) -> Result<Self, DecodeError> {
+        let letters: [u8; 3] = r.array()?;
+        if letters.iter().all(u8::is_ascii_uppercase) {
+            Ok(Self(letters))
+        } else {
+            Err(DecodeError::Forbidden("a currency that is not three capital letters"))
+        }
+    }
+}
+
+fields! {
+    /// Prices per unit-second and the factors on them.
+    pub struct Prices {
+        pub currency: Currency,
+        /// In the order of `ResourceKind`.
+        pub kinds: PerKind,
+        /// Instead of the kind's, for single classes; in order of class.
+        pub classes: Vec<(ClassNo, Decimal)>,
+        /// Factors by tier; in order of name.
+        pub tiers: Vec<(Name, Decimal)>,
+        /// In the order scavenger, standard, guaranteed.
+        pub priorities: Factors,
+    }
+}
+
+/// One price per kind.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct PerKind(pub [Decimal; 5]);
+
+/// One factor per priority.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Factors(pub [Decimal; 3]);
+
+impl Field for PerKind {
+    fn put(&self, out: &mut Vec<u8>) {
+        self.0.iter().for_each(|price| price.put(out));
+    }
+    fn get(r: &mut Reader<'_>) -> Result<Self, DecodeError> {
+        let mut prices = [Decimal::default(); 5];
+        for price in &mut prices {
+            *price = Field::get(r)?;
+        }
+        Ok(Self(prices))
+    }
+}
+
+impl Field for Factors {
+    fn put(&self, out: &mut Vec<u8>) {
+        self.0.iter().for_each(|factor| factor.put(out));
+    }
+    fn get(r: &mut Reader<'_>) -> Result<Self, DecodeError> {
+        Ok(Self([Field::get(r)?, Field::get(r)?, Field::get(r)?]))
+    }
+}
+
+/// Why prices cannot be; each names its field.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum BadPrices {
+    RateTooLarge { field: String },
+    FactorTooLarge { field: String },
+    TooManyLines { field: &'static str },
+    OutOfOrder { field: &'static str },
+}
+
+impl fmt::Display for BadPrices {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::RateTooLarge { field } => write!(f, "{field} is above {RATE_MAX} per unit-second"),
+            Self::FactorTooLarge { field } => write!(f, "{field} is above {FACTOR_MAX}"),
+            Self::TooManyLines { field } => write!(f, "{field} has more than {RATE_LINES_MAX} entries"),
+            Self::OutOfOrder { field } => write!(f, "{field} names one twice, or is out of order"),
+        }
+    }
+}
+impl std::error::Error for BadPrices {}
+
+impl Prices {
+    /// What holds while nobody has set anything else (SEMANTICS 7).
+    pub fn default_card() -> Self {
+        let kinds = PerKind([10_000_000, 2_000_000, 1_000_000, 500_000, 300_000].map(Decimal));
+        let priorities = Factors([300_000_000, BILLION, 1_500_000_000].map(Decimal));
+        Self { currency: Currency::DEFAULT, kinds, classes: Vec::new(), tiers: Vec::new(), priorities }
+    }
+
+    /// The price of a class per unit-second, before factors.
+    pub fn price(&self, class: ClassNo, kind: ResourceKind) -> Decimal {
+        match self.classes.binary_search_by_key(&class, |(class, _)| *class) {
+            Ok(place) => self.classes[place].1,
+            Err(_) => self.kinds.0[kind as usize - 1],
+        }
+    }
+
+    pub fn tier_factor(&self, tier: Option<&Name>) -> Decimal {
+        let place = tier.and_then(|tier| self.tiers.binary_search_by(|(name, _)| name.cmp(tier)).ok());
+        place.map_or(Decimal::ONE, |place| self.tiers[place].1)
+    }
+
+    pub fn priority_factor(&self, priority: Priority) -> Decimal {
+        self.priorities.0[priority.index()]
+    }
+
+    /// Keeps every product of prices, factors and a century of the largest cluster inside 256 bits.
+    pub fn check(&self) -> Result<(), BadPrices> {
+        for (kind, price) in ResourceKind::ALL.iter().zip(self.kinds.0) {
+            if price > RATE_MAX {
+                return Err(BadPrices::RateTooLarge { field: format!("kinds.{kind}") });
+            }
+        }
+        if self.classes.len() > RATE_LINES_MAX {
+            return Err(BadPrices::TooManyLines { field: "classes" });
+        }
+        if self.tiers.len() > RATE_LINES_MAX {
+            return Err(BadPrices::TooManyLines { field: "tiers" });
+        }
+        if !self.classes.is_sorted_by(|a, b| a.0 < b.0) {
+            return Err(BadPrices::OutOfOrder { field: "classes" });
+        }
+        if !self.tiers.is_sorted_by(|a, b| a.0 < b.0) {
+            return Err(BadPrices::OutOfOrder { field: "tiers" });
+        }
+        if let Some((class, _)) = self.classes.iter().find(|(_, price)| *price > RATE_MAX) {
+            return Err(BadPrices::RateTooLarge { field: format!("classes.{}", class.0) });
+        }
+        if let Some((tier, _)) = self.tiers.iter().find(|(_, factor)| *factor > FACTOR_MAX) {
+            return Err(BadPrices::FactorTooLarge { field: format!("tiers.{tier}") });
+        }
+        for (priority, factor) in Priority::ALL.iter().zip(self.priorities.0) {
+            if factor > FACTOR_MAX {
+                return Err(BadPrices::FactorTooLarge { field: format!("priorities.{priority}") });
+            }
+        }
+        Ok(())
+    }
+}
+
+/// What is charged for a lease that ended in a certain way.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Charge {
+    /// What was held.
+    Full,
+    None,
+    /// What was held, less its last stretch.
+    MinusLast(Span),
+}
+
+impl Field for Charge {
+    fn put(&self, out: &mut Vec<u8>) {
+        match self {
+            Self::Full => out.push(1),
+            Self::None => out.push(2),
+            Self::MinusLast(span) => {
+                out.push(3);
+                span.put(out);
+            }
+        }
+    }
+    fn get(r: &mut Reader<'_>) -> Result<Self, DecodeError> {
+        Ok(match r.byte()? {
+            1 => Self::Full,
+            2 => Self::None,
+            3 => Self::MinusLast(Field::get(r)?),
+            code => return Err(DecodeError::BadCode { field: "charge", code: u64::from(code) }),
+        })
+    }
+}
+
+fields! {
+    /// The bill of a lease by how it ended.
+    pub struct Charges {
+        pub preempted: Charge,
+        pub fenced: Charge,
+        pub node_lost: Charge,
+        pub failed_start: Charge,
+    }
+}
+
+impl Charges {
+    /// What holds while nobody has set anything else: what was held is charged.
+    pub const DEFAULT: Self =
+        Self { preempted: Charge::Full, fenced: Charge::Full, node_lost: Charge::Full, failed_start: Charge::Full };
+}
+
+fields! {
+    /// Prices that hold from an instant on, in one pool or in all that have none of their own. The same number again
+    /// replaces a card that has not taken effect.
+    pub struct RateCardPut {
+        pub card: u32,
+        pub pool: Option<PoolNo>,
+        pub from: Instant,
+        pub prices: Prices,
+    }
+}
+fields! {
+    /// A card that had not taken effect was withdrawn.
+    pub struct RateCardDeleted { pub card: u32 }
+}
+fields! {
+    /// How leases that end from an instant on are charged by the reason of their end. The same number again replaces one
+    /// that has not taken effect.
+    pub struct ChargePolicyPut {
+        pub policy: u32,
+        pub from: Instant,
+        pub charges: Charges,
+    }
+}
