@@ -1,0 +1,224 @@
+//! What is asked: over which stretches of time, of whom, told apart by what.
+
+use crate::chunk::Brief;
+use crate::facts::BillingKey;
+use crate::row::Row;
+use leasehold_meter::Window;
+use leasehold_model::{
+    AllocationNo, AppInstanceNo, ClassNo, Instant, Name, NodeNo, PoolNo, Priority, ProjectNo, TenantNo, UserNo, words,
+};
+use smallvec::SmallVec;
+use std::collections::{BTreeMap, BTreeSet};
+
+words! {
+    /// What amounts may be told apart by, beside their class, which they always are: a GPU and a GiB are never added.
+    pub enum Dim {
+        Tenant = 1 "tenant",
+        Project = 2 "project",
+        User = 3 "user",
+        Pool = 4 "pool",
+        Node = 5 "node",
+        Priority = 6 "priority",
+        Tag = 7 "tag",
+        Allocation = 8 "allocation",
+        AppInstance = 9 "app_instance",
+        Workload = 10 "workload",
+    }
+}
+
+/// Dimensions in one question.
+pub const DIMS_MAX: usize = 5;
+
+/// The value of each dimension, in the order asked; numbers of the model, a priority's code, a place in the list of tags
+/// or of workloads, or [`NONE`].
+pub type Key = [u64; DIMS_MAX];
+/// It has none.
+pub const NONE: u64 = u64::MAX;
+
+/// Of whom; what is not set takes all.
+#[derive(Clone, Debug, Default)]
+pub struct Filter {
+    pub tenant: Option<TenantNo>,
+    pub project: Option<ProjectNo>,
+    pub user: Option<UserNo>,
+    pub pool: Option<PoolNo>,
+    pub node: Option<NodeNo>,
+    pub priority: Option<Priority>,
+    pub tag: Option<u32>,
+    pub allocation: Option<AllocationNo>,
+    pub app_instance: Option<AppInstanceNo>,
+    pub workload: Option<Name>,
+    pub classes: Option<BTreeSet<ClassNo>>,
+}
+
+/// One question.
+#[derive(Clone, Debug)]
+pub struct Question {
+    pub dims: SmallVec<[Dim; DIMS_MAX]>,
+    pub filter: Filter,
+    /// Two or more instants in order: amounts are told for each stretch between neighbours.
+    pub borders: Vec<Instant>,
+}
+
+impl Question {
+    pub fn over(window: Window, dims: &[Dim]) -> Self {
+        assert!(dims.len() <= DIMS_MAX, "at most five dimensions");
+        Self { dims: dims.into(), filter: Filter::default(), borders: vec![window.from, window.to.max(window.from)] }
+    }
+
+    pub fn window(&self) -> Window {
+        match self.borders[..] {
+            [from, .., to] => Window::new(from, to),
+            _ => Window::new(Instant(0), Instant(0)),
+        }
+    }
+
+    /// Where the answer can be had.
+    pub(crate) fn source(&self) -> Source {
+        let Filter { user, node, allocation, app_instance, workload, tenant, project, pool, priority, tag, classes: _ } =
+            &self.filter;
+        let asks = |dims: &[Dim]| self.dims.iter().any(|dim| dims.contains(dim));
+        let of_rows = user.is_some() || allocation.is_some() || app_instance.is_some() || workload.is_some();
+        let of_nodes = node.is_some() || asks(&[Dim::Node]);
+        let of_payers = tenant.is_some()
+            || project.is_some()
+            || pool.is_some()
+            || priority.is_some()
+            || tag.is_some()
+            || asks(&[Dim::Tenant, Dim::Project, Dim::Pool, Dim::Priority, Dim::Tag]);
+        if of_rows || asks(&[Dim::User, Dim::Allocation, Dim::AppInstance, Dim::Workload]) || of_nodes && of_payers {
+            Source::Rows
+        } else if of_nodes {
+            Source::Nodes
+        } else {
+            Source::Billing
+        }
+    }
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Source {
+    /// Series by payer, class, pool and priority.
+    Billing,
+    /// Series by node and class.
+    Nodes,
+    /// One lease after the other.
+    Rows,
+}
+
+/// Workloads met on the way, by their place.
+#[derive(Default)]
+pub(crate) struct Workloads {
+    index: BTreeMap<Name, u64>,
+    pub(crate) names: Vec<Name>,
+}
+
+impl Workloads {
+    fn place(&mut self, name: &Name) -> u64 {
+        if let Some(place) = self.index.get(name) {
+            return *place;
+        }
+        let place = self.names.len() as u64;
+        self.index.insert(name.clone(), place);
+        self.names.push(name.clone());
+        place
+    }
+}
+
+impl Filter {
+    fn takes_class(&self, class: ClassNo) -> bool {
+        self.classes.as_ref().is_none_or(|classes| classes.contains(&class))
+    }
+
+    pub(crate) fn takes_payer(&self, key: &BillingKey) -> bool {
+        self.takes_class(key.class)
+            && self.tenant.is_none_or(|tenant| tenant == key.tenant)
+            && self.project.is_none_or(|project| project == key.project)
+            && self.pool.is_none_or(|pool| pool == key.pool)
+            && self.priority.is_none_or(|priority| priority == key.priority)
+            && self.tag.is_none_or(|tag| Some(tag) == key.tag)
+    }
+
+    pub(crate) fn takes_node(&self, node: NodeNo, class: ClassNo) -> bool {
+        self.takes_class(class) && self.node.is_none_or(|wanted| wanted == node)
+    }
+
+    pub(crate) fn takes_brief(&self, row: &Brief) -> bool {
+        self.takes_class(row.class)
+            && self.tenant.is_none_or(|tenant| tenant == row.tenant)
+            && self.project.is_none_or(|project| project == row.project)
+            && self.pool.is_none_or(|pool| pool == row.pool)
+            && self.node.is_none_or(|node| node == row.node)
+            && self.priority.is_none_or(|priority| priority == row.priority)
+    }
+
+    pub(crate) fn takes_row(&self, row: &Row) -> bool {
+        self.takes_brief(&brief(row))
+            && self.tag.is_none_or(|tag| Some(tag) == row.tag)
+            && self.user.is_none_or(|user| Some(user) == row.user)
+            && self.allocation.is_none_or(|allocation| Some(allocation) == row.allocation)
+            && self.app_instance.is_none_or(|app| Some(app) == row.app_instance)
+            && self.workload.as_ref().is_none_or(|workload| Some(workload) == row.workload.as_ref())
+    }
+
+    /// Whether [`Self::takes_brief`] is all there is to say.
+    pub(crate) fn is_brief(&self) -> bool {
+        self.tag.is_none()
+            && self.user.is_none()
+            && self.allocation.is_none()
+            && self.app_instance.is_none()
+            && self.workload.is_none()
+    }
+}
+
+pub(crate) fn brief(row: &Row) -> Brief {
+    let Row { class, tenant, project, pool, node, priority, .. } = *row;
+    Brief { class, tenant, project, pool, node, priority }
+}
+
+/// The key of something, with each dimension's value from `value`.
+pub(crate) fn key_of(dims: &[Dim], mut value: impl FnMut(Dim) -> u64) -> Key {
+    let mut key = [NONE; DIMS_MAX];
+    for (place, dim) in key.iter_mut().zip(dims) {
+        *place = value(*dim);
+    }
+    key
+}
+
+pub(crate) fn payer_key(dims: &[Dim], key: &BillingKey) -> Key {
+    key_of(dims, |dim| match dim {
+        Dim::Tenant => key.tenant.0.into(),
+        Dim::Project => key.project.0.into(),
+        Dim::Pool => key.pool.0.into(),
+        Dim::Priority => key.priority as u64,
+        Dim::Tag => key.tag.map_or(NONE, u64::from),
+        _ => NONE,
+    })
+}
+
+pub(crate) fn brief_value(dim: Dim, row: &Brief) -> u64 {
+    match dim {
+        Dim::Tenant => row.tenant.0.into(),
+        Dim::Project => row.project.0.into(),
+        Dim::Pool => row.pool.0.into(),
+        Dim::Node => row.node.0.into(),
+        Dim::Priority => row.priority as u64,
+        _ => NONE,
+    }
+}
+
+/// Whether a dimension is in the brief of a row.
+pub(crate) fn is_brief(dim: Dim) -> bool {
+    matches!(dim, Dim::Tenant | Dim::Project | Dim::Pool | Dim::Node | Dim::Priority)
+}
+
+pub(crate) fn row_key(dims: &[Dim], row: &Row, workloads: &mut Workloads) -> Key {
+    key_of(dims, |dim| match dim {
+        Dim::User => row.user.map_or(NONE, |user| user.0.into()),
+        Dim::Tag => row.tag.map_or(NONE, u64::from),
+        Dim::Allocation => row.allocation.map_or(NONE, |no| no.0),
+        Dim::AppInstance => row.app_instance.map_or(NONE, |no| no.0),
+        Dim::Workload => row.workload.as_ref().map_or(NONE, |name| workloads.place(name)),
+        dim => brief_value(dim, &brief(row)),
+    })
+}

@@ -1,0 +1,262 @@
+//! What it cost: amounts cut at every change of price, multiplied, never rounded.
+
+use crate::ask::{Filter, Key, Question, Source, Workloads, payer_key, row_key};
+use crate::facts::{Books, BooksError, Phase};
+use crate::mix::MixMap;
+use crate::row::Row;
+use crate::scan::held_until;
+use crate::usage::{bucket_no, cut};
+use ethnum::U256;
+use leasehold_meter::{Money, Overflow, Window, billable_end, factor};
+use leasehold_model::rate::{Charge, Currency, Prices};
+use leasehold_model::{ClassNo, Instant, Name, PoolNo, Priority};
+use std::collections::BTreeMap;
+
+/// The cost of one class, for one key, over one stretch of the question, in one currency.
+#[derive(Clone, Debug, PartialEq)]
+pub struct CostLine {
+    pub key: Key,
+    pub class: ClassNo,
+    pub bucket: u32,
+    pub currency: Currency,
+    pub money: Money,
+}
+
+/// What the leases that are held now cost in an hour.
+pub type LiveRate = CostLine;
+
+/// The stretches of a question, cut where the prices of a pool change.
+struct Cuts<'b> {
+    borders: Vec<Instant>,
+    /// The stretch of the question, and the prices, of each piece.
+    pieces: Vec<(u32, &'b Prices)>,
+}
+
+struct Pricing<'b> {
+    books: &'b Books,
+    borders: Vec<Instant>,
+    of_pool: BTreeMap<PoolNo, Cuts<'b>>,
+    factors: BTreeMap<(usize, ClassNo, Priority), U256>,
+    sums: MixMap<(Key, ClassNo, u32, Currency), U256>,
+    overflow: bool,
+}
+
+/// What is priced: whose, of which class, at which priority.
+#[derive(Clone, Copy)]
+struct Priced {
+    key: Key,
+    class: ClassNo,
+    pool: PoolNo,
+    priority: Priority,
+}
+
+impl<'b> Pricing<'b> {
+    fn new(books: &'b Books, borders: &[Instant]) -> Self {
+        Self {
+            books,
+            borders: borders.to_vec(),
+            of_pool: BTreeMap::new(),
+            factors: BTreeMap::new(),
+            sums: MixMap::default(),
+            overflow: false,
+        }
+    }
+
+    fn cuts(&mut self, pool: PoolNo) -> &Cuts<'b> {
+        let (books, borders) = (self.books, &self.borders);
+        self.of_pool.entry(pool).or_insert_with(|| {
+            let mut cuts = Cuts { borders: Vec::new(), pieces: Vec::new() };
+            for (bucket, pair) in borders.windows(2).enumerate() {
+                let window = Window::new(pair[0], pair[1]);
+                let starts = std::iter::once(pair[0]).chain(books.schedule.changes(pool, window));
+                for start in starts {
+                    cuts.borders.push(start);
+                    cuts.pieces.push((bucket_no(bucket), books.schedule.prices_at(pool, start)));
+                }
+            }
+            cuts.borders.extend(borders.last());
+            cuts
+        })
+    }
+
+    /// Adds an amount of one piece, or takes it off.
+    fn book(&mut self, priced: Priced, bucket: u32, prices: &'b Prices, amount: u128, off: bool) {
+        let class = priced.class;
+        let Some(spec) = self.books.classes.get(&class) else { return };
+        let place = std::ptr::from_ref(prices).addr();
+        let by_class = self.factors.entry((place, class, priced.priority));
+        let each = *by_class.or_insert_with(|| factor(prices, class, spec, priced.priority));
+        let Some(cost) = U256::from(amount).checked_mul(each) else {
+            self.overflow = true;
+            return;
+        };
+        let sum = self.sums.entry((priced.key, class, bucket, prices.currency)).or_default();
+        match if off { sum.checked_sub(cost) } else { sum.checked_add(cost) } {
+            Some(changed) => *sum = changed,
+            None => self.overflow = true,
+        }
+    }
+
+    /// Prices quanta that were held over a stretch.
+    fn held(&mut self, priced: Priced, quanta: u64, held: Window, off: bool) {
+        let mut pieces: smallvec::SmallVec<[(u32, &'b Prices, u64); 4]> = smallvec::SmallVec::new();
+        let cuts = self.cuts(priced.pool);
+        cut(&cuts.borders, held, |piece, length| {
+            let (bucket, prices) = cuts.pieces[piece];
+            pieces.push((bucket, prices, length));
+        });
+        for (bucket, prices, length) in pieces {
+            self.book(priced, bucket, prices, u128::from(quanta) * u128::from(length), off);
+        }
+    }
+
+    /// Takes off what the policy does not charge of a lease.
+    fn forgive(&mut self, key: Key, row: &Row) {
+        let charge = row.charge(self.books.schedule.charges_at(row.held.to));
+        if charge == Charge::Full {
+            return;
+        }
+        let forgiven = Window::new(billable_end(row.held, charge), row.held.to);
+        let priced = Priced { key, class: row.class, pool: row.pool, priority: row.priority };
+        self.held(priced, row.quanta, forgiven, true);
+    }
+
+    fn lines(self) -> Result<Vec<CostLine>, BooksError> {
+        if self.overflow {
+            return Err(Overflow.into());
+        }
+        let books = self.books;
+        let line = |((key, class, bucket, currency), cost)| {
+            let quanta_per_unit = books.classes.get(&class).map_or(1, |spec| spec.quanta_per_unit);
+            CostLine { key, class, bucket, currency, money: Money::new(quanta_per_unit, cost) }
+        };
+        let mut lines: Vec<CostLine> = self.sums.into_iter().map(line).filter(|line| !line.money.is_zero()).collect();
+        lines.sort_unstable_by_key(|line| (line.key, line.class, line.bucket, line.currency));
+        Ok(lines)
+    }
+}
+
+impl Books {
+    /// What the question's capacity cost, in order of key, class, stretch and currency.
+    pub fn cost(&self, question: &Question) -> Result<(Vec<CostLine>, Vec<Name>), BooksError> {
+        let mut pricing = Pricing::new(self, &question.borders);
+        let mut workloads = Workloads::default();
+        if question.source() == Source::Billing {
+            self.cost_by_series(question, &mut pricing);
+        } else {
+            self.scan(question, &mut workloads, |key, slice| {
+                let brief = slice.brief;
+                let priced = Priced { key, class: brief.class, pool: brief.pool, priority: brief.priority };
+                pricing.held(priced, slice.quanta, slice.held, false);
+            })?;
+        }
+        if self.schedule.has_exceptions() {
+            self.forgive(question, &mut pricing, &mut workloads)?;
+        }
+        let lines = pricing.lines()?;
+        self.sound((lines, workloads.names))
+    }
+
+    fn cost_by_series<'b>(&'b self, question: &Question, pricing: &mut Pricing<'b>) {
+        let numbers: Vec<u32> = match question.filter.tenant {
+            Some(tenant) => self.of_tenant.get(&tenant).cloned().unwrap_or_default(),
+            None => (0..bucket_no(self.billing.keys.len())).collect(),
+        };
+        let mut amounts = Vec::new();
+        for number in numbers {
+            let key = &self.billing.keys[number as usize];
+            if !question.filter.takes_payer(key) {
+                continue;
+            }
+            let cuts = pricing.cuts(key.pool);
+            amounts.clear();
+            self.billing.series(number).amounts(&cuts.borders, &self.store, |piece, amount| {
+                let (bucket, prices) = cuts.pieces[piece];
+                amounts.push((bucket, prices, amount));
+            });
+            let (class, pool, priority) = (key.class, key.pool, key.priority);
+            let priced = Priced { key: payer_key(&question.dims, key), class, pool, priority };
+            for (bucket, prices, amount) in amounts.drain(..) {
+                pricing.book(priced, bucket, prices, amount, false);
+            }
+        }
+    }
+
+    fn forgive<'b>(
+        &'b self,
+        question: &Question,
+        pricing: &mut Pricing<'b>,
+        workloads: &mut Workloads,
+    ) -> Result<(), BooksError> {
+        let (filter, dims) = (&question.filter, &question.dims[..]);
+        let mut one = |row: &Row| {
+            if row.is_exception() && filter.takes_row(row) {
+                pricing.forgive(row_key(dims, row, workloads), row);
+            }
+        };
+        self.scan_rows(question.window(), true, &mut one)?;
+        self.open.values().filter(|open| open.phase != Phase::Held).for_each(|open| one(&open.row));
+        Ok(())
+    }
+
+    /// What the held leases would cost from `from` on: each up to its deadline or to `to`, whichever is first; or, if
+    /// they were renewed without end, up to `to`.
+    pub fn cost_ahead(
+        &self,
+        question: &Question,
+        from: Instant,
+        to: Instant,
+        renewed: bool,
+    ) -> Result<Vec<CostLine>, BooksError> {
+        let mut pricing = Pricing::new(self, &[from, to.max(from)]);
+        let mut workloads = Workloads::default();
+        for open in self.open.values().filter(|open| open.phase == Phase::Held && question.filter.takes_row(&open.row))
+        {
+            let row = &open.row;
+            let end = if renewed { to } else { row.held.to.min(to) };
+            let key = row_key(&question.dims, row, &mut workloads);
+            let priced = Priced { key, class: row.class, pool: row.pool, priority: row.priority };
+            pricing.held(priced, row.quanta, Window::new(from, end.max(from)), false);
+        }
+        pricing.lines()
+    }
+
+    /// What the leases that are held cost per hour, at the prices of `at`.
+    pub fn live_rate(&self, question: &Question, at: Instant) -> Result<Vec<LiveRate>, BooksError> {
+        const HOUR_NS: u128 = 3600 * 1_000_000_000;
+        let mut pricing = Pricing::new(self, &[at, at]);
+        let mut workloads = Workloads::default();
+        for open in self.open.values().filter(|open| open.phase == Phase::Held && question.filter.takes_row(&open.row))
+        {
+            let row = &open.row;
+            let key = row_key(&question.dims, row, &mut workloads);
+            let priced = Priced { key, class: row.class, pool: row.pool, priority: row.priority };
+            pricing.book(priced, 0, self.schedule.prices_at(row.pool, at), u128::from(row.quanta) * HOUR_NS, false);
+        }
+        pricing.lines()
+    }
+
+    /// What quanta of a class would cost over a stretch.
+    pub fn price(
+        &self,
+        (class, pool, priority): (ClassNo, PoolNo, Priority),
+        quanta: u64,
+        held: Window,
+    ) -> Result<Vec<(Currency, Money)>, BooksError> {
+        let mut pricing = Pricing::new(self, &[held.from, held.to]);
+        let key = [crate::ask::NONE; crate::ask::DIMS_MAX];
+        pricing.held(Priced { key, class, pool, priority }, quanta, held, false);
+        Ok(pricing.lines()?.into_iter().map(|line| (line.currency, line.money)).collect())
+    }
+
+    /// What one lease cost within a window, by what was held: policies that forgive are for bills, not for waste.
+    pub(crate) fn cost_of(&self, row: &Row, held: Window) -> Result<Vec<(Currency, Money)>, BooksError> {
+        self.price((row.class, row.pool, row.priority), row.quanta, held)
+    }
+
+    /// Whether anything open meets a filter; an aid for reports.
+    pub fn open_held(&self, filter: &Filter, at: Instant) -> usize {
+        let held = self.open.values().filter(|open| open.phase == Phase::Held && filter.takes_row(&open.row));
+        held.filter(|open| held_until(open, at).from <= at).count()
+    }
+}

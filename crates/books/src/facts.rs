@@ -1,0 +1,186 @@
+//! What the books know, as of one record.
+
+use crate::chunk::{CHUNK_ROWS, Chunk, ChunkHead, encode};
+use crate::nodes::Nodes;
+use crate::row::Row;
+use crate::store::{ROWS, Store};
+use crate::table::Table;
+use leasehold_meter::Schedule;
+use leasehold_model::{ClassNo, ClassSpec, Instant, LeaseNo, Name, PoolNo, Priority, ProjectNo, TenantNo};
+use std::collections::BTreeMap;
+use std::fmt;
+
+/// What the price and the payer of held capacity depend on. Usage by any part of it is a sum of series.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub(crate) struct BillingKey {
+    pub(crate) tenant: TenantNo,
+    pub(crate) project: ProjectNo,
+    pub(crate) tag: Option<u32>,
+    pub(crate) class: ClassNo,
+    pub(crate) pool: PoolNo,
+    pub(crate) priority: Priority,
+}
+
+/// Where an open lease is.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Phase {
+    Held,
+    TearingDown,
+    Fenced,
+}
+
+/// A lease that is held, being torn down, or fenced.
+#[derive(Clone, Debug)]
+pub(crate) struct Open {
+    pub(crate) row: Row,
+    pub(crate) phase: Phase,
+    /// Its series.
+    pub(crate) billing: u32,
+    /// Why it was revoked, if it was.
+    pub(crate) revoked: Option<crate::row::End>,
+}
+
+/// Why no answer is given.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum BooksError {
+    /// The file is not as it was written; the books are made anew.
+    Damaged,
+    Overflow(leasehold_meter::Overflow),
+    /// A record that does not follow from those before.
+    Inconsistent {
+        sequence: u64,
+        what: &'static str,
+    },
+    /// The journal or the file cannot be read or written.
+    Io(String),
+}
+
+impl fmt::Display for BooksError {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Damaged => f.write_str("the books are damaged and are being made anew from the journal; ask again"),
+            Self::Overflow(overflow) => overflow.fmt(f),
+            Self::Inconsistent { sequence, what } => write!(f, "record {sequence} does not fit the books: {what}"),
+            Self::Io(why) => write!(f, "the books cannot be kept: {why}"),
+        }
+    }
+}
+impl std::error::Error for BooksError {}
+
+impl From<leasehold_meter::Overflow> for BooksError {
+    fn from(overflow: leasehold_meter::Overflow) -> Self {
+        Self::Overflow(overflow)
+    }
+}
+
+/// The books as of one record.
+pub struct Books {
+    /// Records taken up so far.
+    pub(crate) cursor: u64,
+    pub(crate) last_stamp: Instant,
+    pub(crate) classes: BTreeMap<ClassNo, ClassSpec>,
+    /// Tags live for ever, as in the engine: leases keep the one they were granted under.
+    pub(crate) tags: Vec<Name>,
+    pub(crate) tenant_tags: BTreeMap<TenantNo, u32>,
+    pub(crate) open: BTreeMap<LeaseNo, Open>,
+    pub(crate) billing: Table<BillingKey>,
+    /// The series of a tenant, by number.
+    pub(crate) of_tenant: BTreeMap<TenantNo, Vec<u32>>,
+    pub(crate) nodes: Nodes,
+    pub(crate) schedule: Schedule,
+    /// Closed leases that do not fill a chunk yet.
+    pub(crate) tail: Vec<Row>,
+    pub(crate) chunks: Vec<ChunkHead>,
+    /// Encoded chunks that are not in the file, and the number of the first.
+    pub(crate) fresh_chunks: Vec<Vec<u8>>,
+    pub(crate) store: Store,
+}
+
+impl Default for Books {
+    fn default() -> Self {
+        Self::new(Store::in_memory())
+    }
+}
+
+impl Books {
+    pub(crate) fn new(store: Store) -> Self {
+        Self {
+            cursor: 0,
+            last_stamp: Instant(0),
+            classes: BTreeMap::new(),
+            tags: Vec::new(),
+            tenant_tags: BTreeMap::new(),
+            open: BTreeMap::new(),
+            billing: Table::default(),
+            of_tenant: BTreeMap::new(),
+            nodes: Nodes::default(),
+            schedule: Schedule::default(),
+            tail: Vec::new(),
+            chunks: Vec::new(),
+            fresh_chunks: Vec::new(),
+            store,
+        }
+    }
+
+    /// Records taken up so far.
+    pub fn size(&self) -> u64 {
+        self.cursor
+    }
+    pub fn last_stamp(&self) -> Instant {
+        self.last_stamp
+    }
+    pub fn class(&self, class: ClassNo) -> Option<&ClassSpec> {
+        self.classes.get(&class)
+    }
+    pub fn classes(&self) -> impl Iterator<Item = (ClassNo, &ClassSpec)> {
+        self.classes.iter().map(|(number, spec)| (*number, spec))
+    }
+    pub fn tag(&self, tag: u32) -> Option<&Name> {
+        self.tags.get(tag as usize)
+    }
+    pub fn tag_named(&self, name: &str) -> Option<u32> {
+        let place = self.tags.iter().position(|tag| tag.as_str() == name)?;
+        u32::try_from(place).ok()
+    }
+    pub fn schedule(&self) -> &Schedule {
+        &self.schedule
+    }
+    /// Closed leases in the books.
+    pub fn closed(&self) -> u64 {
+        self.chunks.iter().map(|chunk| u64::from(chunk.rows)).sum::<u64>() + self.tail.len() as u64
+    }
+
+    /// A lease is over.
+    pub(crate) fn close(&mut self, row: Row) {
+        self.tail.push(row);
+        if self.tail.len() == CHUNK_ROWS {
+            self.chunks.push(ChunkHead::of(&self.tail));
+            self.fresh_chunks.push(encode(&self.tail));
+            self.tail.clear();
+        }
+    }
+
+    /// A chunk by its number.
+    pub(crate) fn chunk(&self, number: usize, whole: bool) -> Result<Chunk, BooksError> {
+        let stored = self.chunks.len() - self.fresh_chunks.len();
+        let decoded = match number.checked_sub(stored) {
+            Some(place) => Chunk::decode(&self.fresh_chunks[place], whole),
+            None => {
+                let bytes = self.store.entry(ROWS, number as u64).ok_or(BooksError::Damaged);
+                Chunk::decode(&bytes.inspect_err(|_| self.store.mark_damaged())?, whole)
+            }
+        };
+        decoded.map_err(|_| {
+            self.store.mark_damaged();
+            BooksError::Damaged
+        })
+    }
+
+    /// After an answer: whether everything it read was sound.
+    pub(crate) fn sound<T>(&self, answer: T) -> Result<T, BooksError> {
+        if self.store.is_damaged() { Err(BooksError::Damaged) } else { Ok(answer) }
+    }
+    pub fn is_damaged(&self) -> bool {
+        self.store.is_damaged()
+    }
+}

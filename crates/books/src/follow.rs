@@ -1,0 +1,205 @@
+//! How each kind of record changes the books. Outcomes are in the records; nothing is decided here.
+
+use crate::facts::{BillingKey, Books, BooksError, Open, Phase};
+use crate::nodes::Spot;
+use crate::row::{End, Row};
+use crate::table::signed;
+use leasehold_meter::Window;
+use leasehold_model::body::{Body, Granted};
+use leasehold_model::{Activity, Instant, LeaseNo, Reason, Record, Span};
+
+type Followed = Result<(), &'static str>;
+
+fn end_of(reason: Reason) -> End {
+    match reason {
+        Reason::Preempted { .. } => End::Preempted,
+        Reason::NodeLost => End::NodeLost,
+        _ => End::Revoked,
+    }
+}
+
+impl Books {
+    /// Takes up the next record. After an error the books must be thrown away.
+    pub fn apply(&mut self, record: &Record) -> Result<(), BooksError> {
+        let sequence = record.sequence;
+        if sequence != self.cursor {
+            return Err(BooksError::Inconsistent { sequence, what: "it is not the next" });
+        }
+        self.follow_body(record).map_err(|what| BooksError::Inconsistent { sequence, what })?;
+        self.cursor += 1;
+        self.last_stamp = record.stamp;
+        Ok(())
+    }
+
+    fn follow_body(&mut self, record: &Record) -> Followed {
+        let stamp = record.stamp;
+        match &record.body {
+            Body::ClassPut(put) => drop(self.classes.insert(put.class, put.spec.clone())),
+            Body::TenantPut(put) => {
+                match put.accounting_tag.as_ref().map(|tag| self.tag_number(tag)) {
+                    Some(tag) => self.tenant_tags.insert(put.tenant, tag),
+                    None => self.tenant_tags.remove(&put.tenant),
+                };
+            }
+            Body::RateCardPut(card) => self.schedule.put_card(card.clone()),
+            Body::RateCardDeleted(gone) => self.schedule.drop_card(gone.card),
+            Body::ChargePolicyPut(policy) => self.schedule.put_policy(policy.clone()),
+            Body::NodePut(put) => self.nodes.put(put, stamp, &mut self.store),
+            Body::NodeDeleted(gone) => self.nodes.delete(gone.node, stamp, &mut self.store),
+            Body::NodeDrained(n) => self.nodes.set(n.node, stamp, &mut self.store, |node| node.drained = true)?,
+            Body::NodeResumed(n) => self.nodes.set(n.node, stamp, &mut self.store, |node| node.drained = false)?,
+            Body::NodeLost(n) => self.nodes.set(n.node, stamp, &mut self.store, |node| node.lost = true)?,
+            Body::NodeReturned(n) => self.nodes.set(n.node, stamp, &mut self.store, |node| node.lost = false)?,
+            Body::Granted(granted) => self.grant(record, granted)?,
+            Body::Renewed(renewed) => {
+                for renewal in &renewed.renewals {
+                    let open = self.open.get_mut(&renewal.lease).ok_or("no such lease")?;
+                    open.row.held.to = renewal.expires_at;
+                    report(&mut open.row, renewal.activity.as_ref());
+                }
+            }
+            Body::ActivityReported(reported) => {
+                for one in &reported.leases.0 {
+                    let open = self.open.get_mut(&one.lease).ok_or("no such lease")?;
+                    report(&mut open.row, one.activity.as_ref());
+                }
+            }
+            Body::Released(released) => {
+                for one in &released.leases.0 {
+                    let open = self.open.get_mut(&one.lease).ok_or("no such lease")?;
+                    report(&mut open.row, one.activity.as_ref());
+                    self.end(one.lease, record, End::Released, released.closed)?;
+                }
+            }
+            Body::Expired(expired) => {
+                for lease in &expired.leases.0 {
+                    self.end(*lease, record, End::Expired, expired.closed)?;
+                }
+            }
+            Body::Revoked(revoked) => {
+                for lease in &revoked.leases.0 {
+                    let open = self.open.get_mut(lease).ok_or("no such lease")?;
+                    open.revoked = Some(record.reason.map_or(End::Revoked, end_of));
+                }
+            }
+            Body::TeardownStarted(started) => {
+                for lease in &started.leases.0 {
+                    let revoked = self.open.get(lease).ok_or("no such lease")?.revoked;
+                    let end = record.reason.map(end_of).or(revoked).unwrap_or(End::Revoked);
+                    self.end(*lease, record, end, started.closed)?;
+                }
+            }
+            Body::TornDown(torn) => self.free(&torn.leases.0, Phase::TearingDown, stamp)?,
+            Body::Unfenced(unfenced) => self.free(&unfenced.leases.0, Phase::Fenced, stamp)?,
+            Body::Fenced(fenced) => {
+                for lease in &fenced.leases.0 {
+                    let open = self.open.get_mut(lease).ok_or("no such lease")?;
+                    (open.phase, open.row.fenced) = (Phase::Fenced, true);
+                    let (node, class, quanta) = (open.row.node, open.row.class, open.row.quanta);
+                    let way = (Spot::TearingDown, Spot::Fenced);
+                    self.nodes.shift(node, class, way, quanta, stamp, &mut self.store)?;
+                }
+            }
+            _ => {}
+        }
+        Ok(())
+    }
+
+    fn tag_number(&mut self, tag: &leasehold_model::Name) -> u32 {
+        let place = self.tags.iter().position(|known| known == tag).unwrap_or_else(|| {
+            self.tags.push(tag.clone());
+            self.tags.len() - 1
+        });
+        u32::try_from(place).expect("fewer than 2^32 tags")
+    }
+
+    fn grant(&mut self, record: &Record, granted: &Granted) -> Followed {
+        let tenant = record.identity.tenant.ok_or("a grant without a tenant")?;
+        let project = record.identity.project.ok_or("a grant without a project")?;
+        let tag = self.tenant_tags.get(&tenant).copied();
+        let (pool, priority) = (granted.pool, granted.priority);
+        let deadline = record.stamp.checked_add(granted.ttl).ok_or("a deadline past the end of time")?;
+        for (i, member) in (0u64..).zip(&granted.members) {
+            let (class, quanta) = (member.class, member.quanta.0);
+            let known = self.billing.keys.len();
+            let billing = self.billing.number(BillingKey { tenant, project, tag, class, pool, priority });
+            if self.billing.keys.len() > known {
+                self.of_tenant.entry(tenant).or_default().push(billing);
+            }
+            self.billing.change(billing, record.stamp, signed(quanta), &mut self.store);
+            let way = (Spot::Free, Spot::Held);
+            self.nodes.shift(granted.node, class, way, quanta, record.stamp, &mut self.store)?;
+            let row = Row {
+                lease: LeaseNo(granted.first_lease.0 + i),
+                tenant,
+                project,
+                user: record.identity.user,
+                pool,
+                node: granted.node,
+                class,
+                priority,
+                tag,
+                allocation: granted.allocation,
+                app_instance: granted.app_instance,
+                workload: record.identity.workload.clone(),
+                quanta,
+                held: Window::new(record.stamp, deadline),
+                end: End::Held,
+                fenced: false,
+                activity: None,
+            };
+            self.open.insert(row.lease, Open { row, phase: Phase::Held, billing, revoked: None });
+        }
+        Ok(())
+    }
+
+    /// Billing stops at the record's effective instant, within the lease's own time (SEMANTICS 2).
+    fn end(&mut self, lease: LeaseNo, record: &Record, end: End, closed: bool) -> Followed {
+        let open = self.open.get_mut(&lease).ok_or("no such lease")?;
+        if open.phase != Phase::Held {
+            return Err("a lease that is no longer held");
+        }
+        let row = &mut open.row;
+        let ended_at = record.effective_at.clamp(row.held.from, row.held.to);
+        row.held.to = ended_at;
+        row.end = end;
+        open.phase = Phase::TearingDown;
+        let (billing, node, class, quanta) = (open.billing, row.node, row.class, row.quanta);
+        self.billing.change(billing, ended_at, -signed(quanta), &mut self.store);
+        let to = if closed { Spot::Free } else { Spot::TearingDown };
+        self.nodes.shift(node, class, (Spot::Held, to), quanta, ended_at, &mut self.store)?;
+        if closed {
+            let open = self.open.remove(&lease).expect("it was just there");
+            self.close(open.row);
+        }
+        Ok(())
+    }
+
+    /// Capacity is back in the pool.
+    fn free(&mut self, leases: &[LeaseNo], from: Phase, stamp: Instant) -> Followed {
+        for lease in leases {
+            let open = self.open.remove(lease).ok_or("no such lease")?;
+            if open.phase != from {
+                return Err("a lease in another phase");
+            }
+            let spot = if from == Phase::Fenced { Spot::Fenced } else { Spot::TearingDown };
+            let way = (spot, Spot::Free);
+            self.nodes.shift(open.row.node, open.row.class, way, open.row.quanta, stamp, &mut self.store)?;
+            self.close(open.row);
+        }
+        Ok(())
+    }
+}
+
+/// Adds a report to what was reported before.
+fn report(row: &mut Row, activity: Option<&Activity>) {
+    let Some(new) = activity else { return };
+    let sum = row.activity.get_or_insert_default();
+    let add = |a: Span, b: Span| Span(a.0.saturating_add(b.0));
+    sum.covered = add(sum.covered, new.covered);
+    sum.busy = sum.busy.saturating_add(new.busy);
+    sum.active = add(sum.active, new.active);
+    for (sum, new) in sum.waiting.iter_mut().zip(new.waiting) {
+        *sum = add(*sum, new);
+    }
+}

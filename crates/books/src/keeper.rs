@@ -1,0 +1,231 @@
+//! The books in their file: opened, or made anew; following the journal; committed now and then.
+//!
+//! A commit is one transaction, so the file always holds the books as of one record. It is behind the journal by what has
+//! happened since, never ahead: only durable records are followed, and on opening the file's last record must be one of
+//! the journal's.
+
+use crate::column::{sealed, unsealed};
+use crate::facts::{Books, BooksError};
+use crate::persist::{BILLING, BOOKS_VERSION, PLACES, get_head, head_key, put_head};
+use crate::store::{BLOCKS, HEADS, ROWS, STATE, Store};
+use leasehold_journal::Journal;
+use leasehold_model::codec::Reader;
+use leasehold_model::record::Hash;
+use redb::ReadableDatabase;
+use std::ops::ControlFlow;
+use std::path::{Path, PathBuf};
+
+const VERSION_KEY: u64 = 0;
+const LAST_KEY: u64 = 1;
+const STATE_KEY: u64 = 2;
+
+/// What was found.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Opened {
+    /// Goes on from the file.
+    Continued,
+    /// There was no file.
+    New,
+    /// The file was of another version, of another journal, ahead of it, or damaged: it was thrown away.
+    Rebuilt(&'static str),
+}
+
+/// Records between commits.
+pub const COMMIT_RECORDS: u64 = 500_000;
+
+/// The books and their file.
+pub struct Keeper {
+    pub books: Books,
+    path: Option<PathBuf>,
+    committed: u64,
+}
+
+fn io(error: impl std::fmt::Display) -> BooksError {
+    BooksError::Io(error.to_string())
+}
+
+/// The hash of the last record before `size`.
+fn hash_before(journal: &dyn Journal, size: u64) -> Result<Hash, BooksError> {
+    let mut hash = [0; 32];
+    if let Some(last) = size.checked_sub(1) {
+        let mut found = false;
+        let scanned = journal.scan(last, &mut |_, raw| {
+            (hash, found) = (raw.hash(), true);
+            ControlFlow::Break(())
+        });
+        scanned.map_err(io)?;
+        if !found {
+            return Err(BooksError::Inconsistent { sequence: last, what: "the journal does not have it" });
+        }
+    }
+    Ok(hash)
+}
+
+impl Keeper {
+    /// In memory only.
+    pub fn in_memory() -> Self {
+        Self { books: Books::default(), path: None, committed: 0 }
+    }
+
+    /// Opens the books at `path` for this journal, or begins them anew.
+    pub fn open(path: &Path, journal: &dyn Journal) -> Result<(Self, Opened), BooksError> {
+        let existed = path.exists();
+        let why = match Self::load(path, journal) {
+            Ok(Some(keeper)) => return Ok((keeper, Opened::Continued)),
+            Ok(None) => "it holds nothing",
+            Err(why) => why,
+        };
+        if existed {
+            std::fs::remove_file(path).map_err(io)?;
+        }
+        let books = Books::new(Store::open(path).map_err(io)?);
+        let opened = if existed { Opened::Rebuilt(why) } else { Opened::New };
+        Ok((Self { books, path: Some(path.to_owned()), committed: 0 }, opened))
+    }
+
+    fn load(path: &Path, journal: &dyn Journal) -> Result<Option<Self>, &'static str> {
+        if !path.exists() {
+            return Ok(None);
+        }
+        const DAMAGED: &str = "it is damaged";
+        // A damaged file may make the store panic where it should not; that, too, is damage.
+        let opened = std::panic::catch_unwind(|| Store::open(path)).map_err(|_| DAMAGED)?;
+        let store = opened.map_err(|_| DAMAGED)?;
+        let Some(version) = store.entry(STATE, VERSION_KEY) else { return Ok(None) };
+        if version != BOOKS_VERSION.to_le_bytes() {
+            return Err("it is of another version");
+        }
+        let state = store.entry(STATE, STATE_KEY).ok_or(DAMAGED)?;
+        let last = store.entry(STATE, LAST_KEY).ok_or(DAMAGED)?;
+        let mut books = Books::new(store);
+        let database = &books.store.file.as_ref().expect("just opened").database;
+        let heads = database.begin_read().ok().and_then(|reading| reading.open_table(HEADS).ok());
+        let mut heads_of = |first: u64, count: usize| {
+            if count == 0 {
+                return Some(Vec::new());
+            }
+            let range = heads.as_ref()?.range(first..first + count as u64).ok()?;
+            let found: Option<Vec<_>> =
+                range.map(|entry| get_head(&mut Reader::new(unsealed(entry.ok()?.1.value())?)).ok()).collect();
+            found.filter(|found| found.len() == count)
+        };
+        books.read_state(&state, &mut heads_of).map_err(|_| DAMAGED)?;
+        drop(heads);
+        if books.cursor > journal.head().size {
+            return Err("it is ahead of the journal");
+        }
+        if hash_before(journal, books.cursor).map_err(|_| "the journal lacks its last record")?[..] != last[..] {
+            return Err("it is of another journal");
+        }
+        let committed = books.cursor;
+        Ok(Some(Self { books, path: Some(path.to_owned()), committed }))
+    }
+
+    /// Takes up durable records, at most so many; answers how many. What is taken up is not committed.
+    pub fn follow(&mut self, journal: &dyn Journal, most: u64) -> Result<u64, BooksError> {
+        let first = self.books.cursor;
+        let mut failed = None;
+        let scanned = journal.scan(first, &mut |sequence, raw| {
+            if sequence >= first + most {
+                return ControlFlow::Break(());
+            }
+            let applied = match raw.decode() {
+                Ok(record) => self.books.apply(&record),
+                Err(_) => Err(BooksError::Inconsistent { sequence, what: "it cannot be decoded" }),
+            };
+            match applied {
+                Ok(()) => ControlFlow::Continue(()),
+                Err(error) => {
+                    failed = Some(error);
+                    ControlFlow::Break(())
+                }
+            }
+        });
+        scanned.map_err(io)?;
+        match failed {
+            Some(error) => Err(error),
+            None => Ok(self.books.cursor - first),
+        }
+    }
+
+    /// Records taken up and not committed.
+    pub fn uncommitted(&self) -> u64 {
+        self.books.cursor - self.committed
+    }
+
+    /// Writes what has changed. Readers of the books may go on meanwhile; nobody may change them.
+    pub fn write(&self, journal: &dyn Journal) -> Result<Written, BooksError> {
+        let Some(file) = &self.books.store.file else { return Ok(Written { cursor: self.books.cursor }) };
+        let books = &self.books;
+        let last = hash_before(journal, books.cursor)?;
+        let writing = file.database.begin_write().map_err(io)?;
+        {
+            let mut blocks = writing.open_table(BLOCKS).map_err(io)?;
+            for number in &books.store.fresh_numbers {
+                if let Some(bytes) = books.store.fresh_block(*number) {
+                    blocks.insert(number, bytes.as_slice()).map_err(io)?;
+                }
+            }
+            for number in &books.store.dropped {
+                blocks.remove(number).map_err(io)?;
+            }
+            let mut heads = writing.open_table(HEADS).map_err(io)?;
+            let tables = [(BILLING, &books.billing.kept), (PLACES, &books.nodes.places.kept)];
+            let mut bytes = Vec::new();
+            for (table, all) in tables {
+                for (number, kept) in all.iter().enumerate() {
+                    for (place, head) in kept.series.heads().iter().enumerate().skip(kept.heads_stored) {
+                        bytes.clear();
+                        put_head(head, &mut bytes);
+                        heads.insert(head_key(table, number, place), sealed(&bytes).as_slice()).map_err(io)?;
+                    }
+                }
+            }
+            let mut rows = writing.open_table(ROWS).map_err(io)?;
+            let first = books.chunks.len() - books.fresh_chunks.len();
+            for (number, chunk) in (first as u64..).zip(&books.fresh_chunks) {
+                rows.insert(number, sealed(chunk).as_slice()).map_err(io)?;
+            }
+            let mut state = writing.open_table(STATE).map_err(io)?;
+            state.insert(VERSION_KEY, sealed(&BOOKS_VERSION.to_le_bytes()).as_slice()).map_err(io)?;
+            state.insert(LAST_KEY, sealed(&last).as_slice()).map_err(io)?;
+            state.insert(STATE_KEY, sealed(&books.to_state()).as_slice()).map_err(io)?;
+        }
+        writing.commit().map_err(io)?;
+        Ok(Written { cursor: books.cursor })
+    }
+
+    /// After [`Self::write`]: what is in the file need not be kept in memory.
+    pub fn written(&mut self, written: Written) -> Result<(), BooksError> {
+        assert_eq!(written.cursor, self.books.cursor, "nobody changes the books while they are written");
+        self.committed = written.cursor;
+        let books = &mut self.books;
+        if books.store.file.is_none() {
+            return Ok(());
+        }
+        for kept in books.billing.kept.iter_mut().chain(&mut books.nodes.places.kept) {
+            kept.heads_stored = kept.series.heads().len();
+        }
+        books.fresh_chunks.clear();
+        books.store.dropped.clear();
+        books.store.forget_all_fresh();
+        books.store.look_again().map_err(io)
+    }
+
+    /// Writes what has changed.
+    pub fn commit(&mut self, journal: &dyn Journal) -> Result<(), BooksError> {
+        let written = self.write(journal)?;
+        self.written(written)
+    }
+
+    /// Bytes of the file.
+    pub fn disk_bytes(&self) -> u64 {
+        self.path.as_ref().and_then(|path| std::fs::metadata(path).ok()).map_or(0, |file| file.len())
+    }
+}
+
+/// A commit that is in the file.
+#[must_use]
+pub struct Written {
+    cursor: u64,
+}

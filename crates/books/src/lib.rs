@@ -1,0 +1,39 @@
+//! What can be asked: who held what, when, at what peak, at what cost, and how much of it was wasted.
+//!
+//! In: durable records, in order. Out: answers that a pass over the whole journal would give, at the cost of what they
+//! are about. Kept in one file beside the journal; thrown away and rebuilt from it when that is missing, old or damaged.
+//!
+//! Never: ahead of what is durable, a sample, an estimate, a rounding that is not asked for. It knows numbers, not names
+//! of tenants and the like, and nothing of HTTP.
+
+mod ask;
+mod buckets;
+mod chunk;
+mod column;
+mod cost;
+mod facts;
+mod follow;
+mod keeper;
+mod mix;
+mod nodes;
+mod peak;
+mod persist;
+mod row;
+mod scan;
+mod sensitivity;
+mod store;
+mod table;
+mod usage;
+mod waste;
+
+pub use ask::{DIMS_MAX, Dim, Filter, Key, NONE, Question};
+pub use buckets::{BUCKETS_MAX, BadBuckets, Bucket, Buckets, month_of};
+pub use cost::{CostLine, LiveRate};
+pub use facts::{Books, BooksError};
+pub use keeper::{COMMIT_RECORDS, Keeper, Opened, Written};
+pub use nodes::{CapacityKey, CapacityLine, Place};
+pub use peak::PeakLine;
+pub use row::{End, Row};
+pub use sensitivity::{KindProfile, Sensitivity, WorkloadProfile};
+pub use usage::UsageLine;
+pub use waste::{FRAGMENTED_LEASE_COUNT, LeaseWaste, Waste, WasteClass};

@@ -1,0 +1,249 @@
+//! Where the capacity of each node was: held, being torn down, fenced, offline, or idle (SEMANTICS 3).
+//!
+//! Every change moves quanta from one place to another at one instant, so that the places add up to the capacity at every
+//! instant, also where a change took effect before it was noticed.
+
+use crate::facts::{Books, BooksError};
+use crate::store::Store;
+use crate::table::{Table, signed};
+use leasehold_meter::{QuantaNs, Window};
+use leasehold_model::body::NodePut;
+use leasehold_model::{ClassNo, Instant, NodeNo, PoolNo, words};
+use std::collections::BTreeMap;
+
+words! {
+    /// A series of a node and class. What none of the others has of the capacity is idle.
+    pub enum Place {
+        Capacity = 1 "capacity",
+        Held = 2 "held",
+        TearingDown = 3 "tearing_down",
+        Fenced = 4 "fenced",
+        /// Free, on a node that is drained or lost.
+        Offline = 5 "offline",
+    }
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub(crate) struct PlaceKey {
+    pub(crate) node: NodeNo,
+    pub(crate) pool: PoolNo,
+    pub(crate) class: ClassNo,
+    pub(crate) place: Place,
+}
+
+/// Where quanta of a node may be, from the lease's point of view.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Spot {
+    Free,
+    Held,
+    TearingDown,
+    Fenced,
+}
+
+#[derive(Clone, Debug)]
+pub(crate) struct ClassBook {
+    pub(crate) class: ClassNo,
+    pub(crate) capacity: u64,
+    pub(crate) held: u64,
+    pub(crate) tearing_down: u64,
+    pub(crate) fenced: u64,
+}
+
+impl ClassBook {
+    fn free(&self) -> u64 {
+        self.capacity.saturating_sub(self.held + self.tearing_down + self.fenced)
+    }
+}
+
+#[derive(Clone, Debug)]
+pub(crate) struct NodeBook {
+    pub(crate) pool: PoolNo,
+    /// Since when it is in this pool: nothing of it is booked there for earlier.
+    pub(crate) since: Instant,
+    pub(crate) drained: bool,
+    pub(crate) lost: bool,
+    pub(crate) classes: Vec<ClassBook>,
+}
+
+impl NodeBook {
+    fn is_available(&self) -> bool {
+        !self.drained && !self.lost
+    }
+}
+
+#[derive(Default)]
+pub(crate) struct Nodes {
+    pub(crate) books: BTreeMap<NodeNo, NodeBook>,
+    pub(crate) places: Table<PlaceKey>,
+}
+
+const UNKNOWN: &str = "a node that was never put";
+
+impl Nodes {
+    fn change(&mut self, key: PlaceKey, at: Instant, delta: i64, store: &mut Store) {
+        if delta != 0 {
+            let number = self.places.number(key);
+            self.places.change(number, at, delta, store);
+        }
+    }
+
+    pub(crate) fn put(&mut self, put: &NodePut, at: Instant, store: &mut Store) {
+        let fresh = NodeBook { pool: put.pool, since: at, drained: false, lost: false, classes: Vec::new() };
+        let before = self.books.get(&put.node).cloned();
+        let mut book = before.clone().unwrap_or(fresh);
+        for class in &mut book.classes {
+            let capacity = put.capacity.iter().find(|(number, _)| *number == class.class);
+            class.capacity = capacity.map_or(0, |(_, quanta)| quanta.0);
+        }
+        for (class, capacity) in &put.capacity {
+            if !book.classes.iter().any(|known| known.class == *class) {
+                let capacity = capacity.0;
+                book.classes.push(ClassBook { class: *class, capacity, held: 0, tearing_down: 0, fenced: 0 });
+            }
+        }
+        if book.pool != put.pool {
+            (book.pool, book.since) = (put.pool, at);
+        }
+        self.replace(put.node, before.as_ref(), Some(&book), at, store);
+        self.books.insert(put.node, book);
+    }
+
+    pub(crate) fn delete(&mut self, node: NodeNo, at: Instant, store: &mut Store) {
+        let before = self.books.remove(&node);
+        self.replace(node, before.as_ref(), None, at, store);
+    }
+
+    pub(crate) fn set(
+        &mut self,
+        node: NodeNo,
+        at: Instant,
+        store: &mut Store,
+        change: impl FnOnce(&mut NodeBook),
+    ) -> Result<(), &'static str> {
+        let before = self.books.get(&node).cloned().ok_or(UNKNOWN)?;
+        let mut after = before.clone();
+        change(&mut after);
+        self.replace(node, Some(&before), Some(&after), at, store);
+        self.books.insert(node, after);
+        Ok(())
+    }
+
+    /// Books the difference between a node as it was and as it is, at one instant.
+    fn replace(
+        &mut self,
+        node: NodeNo,
+        before: Option<&NodeBook>,
+        after: Option<&NodeBook>,
+        at: Instant,
+        store: &mut Store,
+    ) {
+        for (book, sign) in [(before, -1), (after, 1)] {
+            let Some(book) = book else { continue };
+            for class in &book.classes {
+                let offline = if book.is_available() { 0 } else { class.free() };
+                let levels = [
+                    (Place::Capacity, class.capacity),
+                    (Place::Held, class.held),
+                    (Place::TearingDown, class.tearing_down),
+                    (Place::Fenced, class.fenced),
+                    (Place::Offline, offline),
+                ];
+                for (place, level) in levels {
+                    let key = PlaceKey { node, pool: book.pool, class: class.class, place };
+                    self.change(key, at, sign * signed(level), store);
+                }
+            }
+        }
+    }
+
+    /// Moves quanta of a node from one spot to another.
+    pub(crate) fn shift(
+        &mut self,
+        node: NodeNo,
+        class: ClassNo,
+        (from, to): (Spot, Spot),
+        quanta: u64,
+        at: Instant,
+        store: &mut Store,
+    ) -> Result<(), &'static str> {
+        let book = self.books.get_mut(&node).ok_or(UNKNOWN)?;
+        let (pool, available, at) = (book.pool, book.is_available(), at.max(book.since));
+        let class_book = book.classes.iter_mut().find(|known| known.class == class).ok_or("a class the node lacks")?;
+        for (spot, sign) in [(from, -1), (to, 1)] {
+            let (place, level) = match spot {
+                Spot::Free if available => continue,
+                Spot::Free => (Place::Offline, None),
+                Spot::Held => (Place::Held, Some(&mut class_book.held)),
+                Spot::TearingDown => (Place::TearingDown, Some(&mut class_book.tearing_down)),
+                Spot::Fenced => (Place::Fenced, Some(&mut class_book.fenced)),
+            };
+            if let Some(level) = level {
+                *level = level.checked_add_signed(sign * signed(quanta)).ok_or("more freed than was held")?;
+            }
+            let number = self.places.number(PlaceKey { node, pool, class, place });
+            self.places.change(number, at, sign * signed(quanta), store);
+        }
+        Ok(())
+    }
+}
+
+/// Where the capacity of a class was, over a window, in quanta × nanoseconds. The parts add up to the capacity.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct CapacityLine {
+    pub capacity: QuantaNs,
+    pub held: QuantaNs,
+    pub tearing_down: QuantaNs,
+    pub reserved: QuantaNs,
+    pub fenced: QuantaNs,
+    pub offline: QuantaNs,
+    pub idle: QuantaNs,
+}
+
+impl CapacityLine {
+    fn add(&mut self, place: Place, amount: QuantaNs) {
+        *match place {
+            Place::Capacity => &mut self.capacity,
+            Place::Held => &mut self.held,
+            Place::TearingDown => &mut self.tearing_down,
+            Place::Fenced => &mut self.fenced,
+            Place::Offline => &mut self.offline,
+        } += amount;
+    }
+}
+
+/// By what capacity is told apart.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub struct CapacityKey {
+    pub pool: Option<PoolNo>,
+    pub node: Option<NodeNo>,
+    pub class: ClassNo,
+}
+
+impl Books {
+    /// Where the capacity was, per class, and per pool or node if asked.
+    pub fn capacity(
+        &self,
+        window: Window,
+        by_pool: bool,
+        by_node: bool,
+        takes: impl Fn(PoolNo, NodeNo, ClassNo) -> bool,
+    ) -> Result<Vec<(CapacityKey, CapacityLine)>, BooksError> {
+        let mut lines: BTreeMap<CapacityKey, CapacityLine> = BTreeMap::new();
+        for (key, series) in self.nodes.places.iter().filter(|(key, _)| takes(key.pool, key.node, key.class)) {
+            let line =
+                CapacityKey { pool: by_pool.then_some(key.pool), node: by_node.then_some(key.node), class: key.class };
+            let amount = series.amount(window, &self.store);
+            if amount > 0 {
+                lines.entry(line).or_default().add(key.place, amount);
+            }
+        }
+        for (key, line) in &mut lines {
+            let used = line.held + line.tearing_down + line.reserved + line.fenced + line.offline;
+            line.idle = line.capacity.checked_sub(used).ok_or(BooksError::Inconsistent {
+                sequence: self.cursor,
+                what: if key.node.is_some() { "a node held more than it had" } else { "more was held than there was" },
+            })?;
+        }
+        self.sound(lines.into_iter().collect())
+    }
+}

@@ -1,0 +1,98 @@
+//! One lease after the other: for questions that no series answers.
+
+use crate::ask::{Dim, Filter, Key, Question, Workloads, brief, brief_value, is_brief, key_of, row_key};
+use crate::chunk::Brief;
+use crate::facts::{Books, BooksError, Open, Phase};
+use crate::row::Row;
+use leasehold_meter::Window;
+use leasehold_model::Instant;
+
+/// A lease as far as amounts go.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Slice {
+    pub(crate) brief: Brief,
+    pub(crate) quanta: u64,
+    pub(crate) held: Window,
+}
+
+/// Over which stretch an open lease was held, as far as it is known.
+pub(crate) fn held_until(open: &Open, until: Instant) -> Window {
+    match open.phase {
+        Phase::Held => Window::new(open.row.held.from, until.max(open.row.held.from)),
+        _ => open.row.held,
+    }
+}
+
+impl Books {
+    /// Every lease that meets the question's window and filter, with its key.
+    pub(crate) fn scan(
+        &self,
+        question: &Question,
+        workloads: &mut Workloads,
+        mut each: impl FnMut(Key, Slice),
+    ) -> Result<(), BooksError> {
+        let (window, filter, dims) = (question.window(), &question.filter, &question.dims[..]);
+        if dims.iter().all(|dim| is_brief(*dim)) && filter.is_brief() {
+            self.scan_brief(window, filter, dims, &mut each)?;
+        } else {
+            self.scan_rows(window, false, |row| {
+                if filter.takes_row(row) {
+                    let key = row_key(dims, row, workloads);
+                    each(key, Slice { brief: brief(row), quanta: row.quanta, held: row.held });
+                }
+            })?;
+        }
+        for open in self.open.values().filter(|open| filter.takes_row(&open.row)) {
+            let held = held_until(open, window.to);
+            if held.meets(window) {
+                let key = row_key(dims, &open.row, workloads);
+                each(key, Slice { brief: brief(&open.row), quanta: open.row.quanta, held });
+            }
+        }
+        self.sound(())
+    }
+
+    fn scan_brief(
+        &self,
+        window: Window,
+        filter: &Filter,
+        dims: &[Dim],
+        each: &mut impl FnMut(Key, Slice),
+    ) -> Result<(), BooksError> {
+        for (number, _) in self.chunks.iter().enumerate().filter(|(_, head)| head.meets(window)) {
+            let chunk = self.chunk(number, false)?;
+            for row in 0..chunk.rows {
+                let held = chunk.held(row);
+                if held.from >= window.to || held.to <= window.from {
+                    continue;
+                }
+                let brief = chunk.brief(row);
+                if filter.takes_brief(&brief) {
+                    let key = key_of(dims, |dim| brief_value(dim, &brief));
+                    each(key, Slice { brief, quanta: chunk.quanta(row), held });
+                }
+            }
+        }
+        for row in self.tail.iter().filter(|row| row.held.meets(window) && filter.takes_row(row)) {
+            let brief = brief(row);
+            let key = key_of(dims, |dim| brief_value(dim, &brief));
+            each(key, Slice { brief, quanta: row.quanta, held: row.held });
+        }
+        Ok(())
+    }
+
+    /// Every closed lease that meets the window, in full; `exceptions`: at least those that a policy may charge otherwise.
+    pub(crate) fn scan_rows(
+        &self,
+        window: Window,
+        exceptions: bool,
+        mut each: impl FnMut(&Row),
+    ) -> Result<(), BooksError> {
+        let wanted = self.chunks.iter().enumerate().filter(|(_, head)| head.meets(window));
+        for (number, _) in wanted.filter(|(_, head)| head.exceptions || !exceptions) {
+            self.chunk(number, true)?.rows().filter(|row| row.held.meets(window)).for_each(|row| each(&row));
+        }
+        self.tail.iter().filter(|row| row.held.meets(window)).for_each(each);
+        Ok(())
+    }
+}

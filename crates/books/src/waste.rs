@@ -1,0 +1,189 @@
+//! What was held and not used (SEMANTICS 8).
+
+use crate::ask::Filter;
+use crate::facts::{Books, BooksError, Phase};
+use crate::row::Row;
+use crate::scan::held_until;
+use ethnum::U256;
+use leasehold_meter::{Overflow, QuantaNs, Window};
+use leasehold_model::rate::Currency;
+use leasehold_model::{ClassNo, Instant, ProjectNo, TenantNo, UserNo, words};
+use smallvec::SmallVec;
+use std::collections::BTreeMap;
+
+words! {
+    /// In the order in which the first that matches is the headline.
+    pub enum WasteClass {
+        /// Expensive hardware, less than a quarter of it used.
+        PremiumWaste = 1 "premium_waste",
+        /// Active for less than a tenth of the time.
+        Idle = 2 "idle",
+        /// Less than a quarter of what is held is used.
+        Overprovisioned = 3 "overprovisioned",
+        /// One of very many small leases of its holder.
+        Fragmented = 4 "fragmented",
+        Healthy = 5 "healthy",
+        /// Reports cover less than half of the time.
+        Unknown = 6 "unknown",
+    }
+}
+
+/// Live leases of one holder and class, each below a sixteenth of its node, that are not yet too many.
+pub const FRAGMENTED_LEASE_COUNT: usize = 32;
+
+/// One lease and what was made of it. It is looked at whole, though a window chose it.
+#[derive(Clone, Debug)]
+pub struct LeaseWaste {
+    pub row: Row,
+    /// Still held.
+    pub live: bool,
+    /// All that match; the first is the headline.
+    pub classes: SmallVec<[WasteClass; 3]>,
+    /// What was held, and what of it reports cover, in quanta × nanoseconds.
+    pub held: QuantaNs,
+    pub covered: QuantaNs,
+    pub busy: QuantaNs,
+    /// Covered and not busy, if the lease is waste at all.
+    pub wasted: QuantaNs,
+    /// Its share of the cost, in billionths, rounded down.
+    pub wasted_money: Vec<(Currency, u128)>,
+}
+
+impl LeaseWaste {
+    pub fn headline(&self) -> WasteClass {
+        self.classes[0]
+    }
+}
+
+/// What a window's leases were worth.
+#[derive(Clone, Debug, Default)]
+pub struct Waste {
+    pub leases: Vec<LeaseWaste>,
+}
+
+/// By utilisation and activity alone.
+fn classify(row: &Row, length: u64, premium: bool) -> SmallVec<[WasteClass; 3]> {
+    let mut classes = SmallVec::new();
+    let Some(activity) = row.activity.as_ref().filter(|sum| u128::from(sum.covered.0) * 2 >= u128::from(length)) else {
+        return classes;
+    };
+    let covered = u128::from(activity.covered.0);
+    // Busy below a quarter of what was held: compared as products, so that nothing is rounded.
+    let unused = activity.busy.saturating_mul(4) < u128::from(row.quanta) * covered;
+    if premium && unused {
+        classes.push(WasteClass::PremiumWaste);
+    }
+    if u128::from(activity.active.0) * 10 < covered {
+        classes.push(WasteClass::Idle);
+    }
+    if unused {
+        classes.push(WasteClass::Overprovisioned);
+    }
+    classes
+}
+
+type Holder = (TenantNo, ProjectNo, Option<UserNo>, ClassNo);
+
+fn holder(row: &Row) -> Holder {
+    (row.tenant, row.project, row.user, row.class)
+}
+
+impl Books {
+    /// How many small live leases each holder has of each class.
+    fn small_leases(&self) -> BTreeMap<Holder, usize> {
+        let mut counts = BTreeMap::new();
+        for open in self.open.values().filter(|open| open.phase == Phase::Held && self.is_small(&open.row)) {
+            *counts.entry(holder(&open.row)).or_default() += 1;
+        }
+        counts
+    }
+
+    fn is_small(&self, row: &Row) -> bool {
+        let node = self.nodes.books.get(&row.node);
+        let class = node.and_then(|node| node.classes.iter().find(|class| class.class == row.class));
+        class.is_some_and(|class| u128::from(row.quanta) * 16 < u128::from(class.capacity))
+    }
+
+    /// Every lease that was held within the window, with what was made of it; live ones up to `window.to`.
+    pub fn waste(&self, window: Window, filter: &Filter, fragmented_above: usize) -> Result<Waste, BooksError> {
+        let small = self.small_leases();
+        let mut found = Vec::new();
+        self.scan_rows(window, false, |row| {
+            if filter.takes_row(row) {
+                found.push((row.clone(), false));
+            }
+        })?;
+        for open in self.open.values().filter(|open| filter.takes_row(&open.row)) {
+            let held = held_until(open, window.to);
+            if held.meets(window) {
+                found.push((Row { held, ..open.row.clone() }, open.phase == Phase::Held));
+            }
+        }
+        let assess = |(row, live): (Row, bool)| self.assess(row, live, &small, fragmented_above);
+        let mut leases = found.into_iter().map(assess).collect::<Result<Vec<_>, _>>()?;
+        leases.sort_unstable_by_key(|lease| lease.row.lease);
+        self.sound(Waste { leases })
+    }
+
+    fn assess(
+        &self,
+        row: Row,
+        live: bool,
+        small: &BTreeMap<Holder, usize>,
+        fragmented_above: usize,
+    ) -> Result<LeaseWaste, BooksError> {
+        let premium = self.classes.get(&row.class).is_some_and(|spec| spec.premium);
+        let length = row.held.length().0;
+        let mut classes = classify(&row, length, premium);
+        let is_waste = !classes.is_empty();
+        if live && self.is_small(&row) && small.get(&holder(&row)).is_some_and(|count| *count > fragmented_above) {
+            classes.push(WasteClass::Fragmented);
+        }
+        let known = row.activity.as_ref().is_some_and(|sum| u128::from(sum.covered.0) * 2 >= u128::from(length));
+        if classes.is_empty() {
+            classes.push(if known { WasteClass::Healthy } else { WasteClass::Unknown });
+        }
+        let quanta = u128::from(row.quanta);
+        let held = quanta * u128::from(length);
+        let (covered, busy) =
+            row.activity.as_ref().map_or((0, 0), |sum| (quanta * u128::from(sum.covered.0), sum.busy));
+        let wasted = if is_waste { covered.saturating_sub(busy) } else { 0 };
+        let wasted_money = if wasted == 0 { Vec::new() } else { self.share_of_cost(&row, wasted, held)? };
+        Ok(LeaseWaste { row, live, classes, held, covered, busy, wasted, wasted_money })
+    }
+
+    /// The part of a lease's cost that is as large as `part` is of `whole`, in billionths, rounded down.
+    fn share_of_cost(&self, row: &Row, part: u128, whole: u128) -> Result<Vec<(Currency, u128)>, BooksError> {
+        let mut shares = Vec::new();
+        for (currency, money) in self.cost_of(row, row.held)? {
+            let billionths = money.rounded(9)?;
+            let product = billionths.checked_mul(U256::from(part.min(whole))).ok_or(Overflow)?;
+            let share = product / U256::from(whole.max(1));
+            shares.push((currency, u128::try_from(share).map_err(|_| Overflow)?));
+        }
+        Ok(shares)
+    }
+
+    /// What idle capacity of a class in a pool would have earned as scavenger work, piece by piece of its prices.
+    pub fn stranded(
+        &self,
+        pool: leasehold_model::PoolNo,
+        class: ClassNo,
+        idle_at: impl Fn(Window) -> QuantaNs,
+        window: Window,
+    ) -> Result<Vec<(Currency, leasehold_meter::Money)>, BooksError> {
+        let Some(spec) = self.classes.get(&class) else { return Ok(Vec::new()) };
+        let mut borders: Vec<Instant> = vec![window.from];
+        borders.extend(self.schedule.changes(pool, window));
+        borders.push(window.to);
+        let mut earned: BTreeMap<Currency, leasehold_meter::Money> = BTreeMap::new();
+        for pair in borders.windows(2) {
+            let prices = self.schedule.prices_at(pool, pair[0]);
+            let each = leasehold_meter::factor(prices, class, spec, leasehold_model::Priority::Scavenger);
+            let idle = idle_at(Window::new(pair[0], pair[1]));
+            let money = leasehold_meter::Money::of(idle, spec.quanta_per_unit, each)?;
+            earned.entry(prices.currency).or_default().add_all(&money)?;
+        }
+        Ok(earned.into_iter().collect())
+    }
+}

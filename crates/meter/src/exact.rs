@@ -1,0 +1,166 @@
+//! Sums of fractions, kept exact: one numerator for each denominator that occurs.
+//!
+//! A class has its own number of quanta to the unit, so that amounts of several classes have several denominators. There
+//! are few of them; the numerators are added as integers, and only a reader asks for one fraction or a rounded figure.
+
+use ethnum::U256;
+use smallvec::SmallVec;
+use std::fmt;
+
+/// A number did not fit into 256 bits.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Overflow;
+
+impl fmt::Display for Overflow {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str("a figure is larger than 256 bits hold; ask for a shorter window or fewer at a time")
+    }
+}
+impl std::error::Error for Overflow {}
+
+/// The sum of `numerator / (denominator × 10^DECIMALS)` over its parts.
+#[derive(Clone, Debug)]
+pub struct Exact<const DECIMALS: u32> {
+    /// In order of denominator; no numerator is zero.
+    parts: SmallVec<[(u64, U256); 2]>,
+}
+
+/// Unit-seconds: quanta × nanoseconds over quanta to the unit and nanoseconds to the second.
+pub type Units = Exact<9>;
+/// Money: the same, times a price and two factors of nine decimals each.
+pub type Money = Exact<36>;
+
+impl<const DECIMALS: u32> Default for Exact<DECIMALS> {
+    fn default() -> Self {
+        Self { parts: SmallVec::new() }
+    }
+}
+
+/// Digits after the point that are shown unless asked otherwise: the ledger's scale.
+pub const SCALE: u32 = 6;
+
+fn gcd(mut a: U256, mut b: U256) -> U256 {
+    while b != U256::ZERO {
+        (a, b) = (b, a % b);
+    }
+    a
+}
+
+fn power_of_ten(exponent: u32) -> U256 {
+    U256::new(10).pow(exponent)
+}
+
+impl<const DECIMALS: u32> Exact<DECIMALS> {
+    pub fn new(denominator: u64, numerator: U256) -> Self {
+        let mut sum = Self::default();
+        sum.add(denominator, numerator).expect("one part does not overflow");
+        sum
+    }
+
+    pub fn is_zero(&self) -> bool {
+        self.parts.is_empty()
+    }
+
+    /// Adds `numerator / (denominator × 10^DECIMALS)`.
+    pub fn add(&mut self, denominator: u64, numerator: U256) -> Result<(), Overflow> {
+        assert!(denominator > 0, "a class has at least one quantum to the unit");
+        if numerator == U256::ZERO {
+            return Ok(());
+        }
+        match self.parts.binary_search_by_key(&denominator, |part| part.0) {
+            Ok(place) => {
+                let sum = &mut self.parts[place].1;
+                *sum = sum.checked_add(numerator).ok_or(Overflow)?;
+            }
+            Err(place) => self.parts.insert(place, (denominator, numerator)),
+        }
+        Ok(())
+    }
+
+    pub fn add_all(&mut self, other: &Self) -> Result<(), Overflow> {
+        other.parts.iter().try_for_each(|(denominator, numerator)| self.add(*denominator, *numerator))
+    }
+
+    /// One numerator and one denominator, in lowest terms.
+    pub fn fraction(&self) -> Result<(U256, U256), Overflow> {
+        let mut denominator = U256::ONE;
+        for (part, _) in &self.parts {
+            let part = U256::from(*part);
+            denominator = (denominator / gcd(denominator, part)).checked_mul(part).ok_or(Overflow)?;
+        }
+        let mut numerator = U256::ZERO;
+        for (part, value) in &self.parts {
+            let share = value.checked_mul(denominator / U256::from(*part)).ok_or(Overflow)?;
+            numerator = numerator.checked_add(share).ok_or(Overflow)?;
+        }
+        // Step by step: both sides may only fit once they are reduced.
+        let mut scale = power_of_ten(DECIMALS);
+        for divisor in [gcd(numerator, scale), gcd(numerator, denominator)] {
+            if divisor <= U256::ONE {
+                continue;
+            }
+            let of_scale = gcd(divisor, scale);
+            scale /= of_scale;
+            denominator /= gcd(divisor / of_scale, denominator);
+            numerator /= divisor;
+        }
+        if numerator == U256::ZERO {
+            return Ok((U256::ZERO, U256::ONE));
+        }
+        let denominator = denominator.checked_mul(scale).ok_or(Overflow)?;
+        let common = gcd(numerator, denominator);
+        Ok((numerator / common, denominator / common))
+    }
+
+    /// In steps of `10^-decimals`, rounded half to even.
+    pub fn rounded(&self, decimals: u32) -> Result<U256, Overflow> {
+        let (numerator, denominator) = self.fraction()?;
+        let common = gcd(power_of_ten(decimals), denominator);
+        let (numerator, denominator) =
+            (numerator.checked_mul(power_of_ten(decimals) / common).ok_or(Overflow)?, denominator / common);
+        let (whole, rest) = (numerator / denominator, numerator % denominator);
+        // `rest` against what is left of the denominator: doubling could overflow.
+        let other = denominator - rest;
+        let up = rest > other || (rest == other && whole % U256::new(2) == U256::ONE);
+        Ok(whole + U256::from(u8::from(up)))
+    }
+
+    /// As a decimal number, rounded half to even.
+    pub fn decimal(&self, decimals: u32) -> Result<String, Overflow> {
+        Ok(decimal_text(self.rounded(decimals)?, decimals))
+    }
+}
+
+/// Steps of `10^-decimals` as people write them.
+pub fn decimal_text(steps: U256, decimals: u32) -> String {
+    if decimals == 0 {
+        return steps.to_string();
+    }
+    let places = decimals as usize;
+    let digits = format!("{steps:0>width$}", width = places + 1);
+    let (whole, part) = digits.split_at(digits.len() - places);
+    format!("{whole}.{part}")
+}
+
+/// Two sums are equal if they are the same number, however it came about.
+impl<const DECIMALS: u32> PartialEq for Exact<DECIMALS> {
+    fn eq(&self, other: &Self) -> bool {
+        match (self.fraction(), other.fraction()) {
+            (Ok(one), Ok(other)) => one == other,
+            _ => self.parts == other.parts,
+        }
+    }
+}
+
+impl Units {
+    pub fn of(quanta_ns: u128, quanta_per_unit: u64) -> Self {
+        Self::new(quanta_per_unit, U256::from(quanta_ns))
+    }
+}
+
+impl Money {
+    /// What an amount costs at a [`factor`](crate::rating::factor).
+    pub fn of(quanta_ns: u128, quanta_per_unit: u64, factor: U256) -> Result<Self, Overflow> {
+        Ok(Self::new(quanta_per_unit, U256::from(quanta_ns).checked_mul(factor).ok_or(Overflow)?))
+    }
+}

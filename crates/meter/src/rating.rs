@@ -1,0 +1,83 @@
+//! Which prices held when, and what a quantum-nanosecond cost.
+
+use crate::interval::Window;
+use ethnum::U256;
+use leasehold_model::rate::{ChargePolicyPut, Charges, Prices, RateCardPut};
+use leasehold_model::{ClassNo, ClassSpec, Instant, PoolNo, Priority};
+use std::collections::BTreeMap;
+
+/// The product of price and factors, in 10^-27: a quantum-nanosecond costs this over quanta to the unit and 10^36.
+pub fn factor(prices: &Prices, class: ClassNo, spec: &ClassSpec, priority: Priority) -> U256 {
+    let price = U256::from(prices.price(class, spec.kind).0);
+    let tier = U256::from(prices.tier_factor(spec.tier.as_ref()).0);
+    price * tier * U256::from(prices.priority_factor(priority).0)
+}
+
+/// All rate cards and charge policies, by when they hold.
+#[derive(Clone, Debug)]
+pub struct Schedule {
+    /// By scope and first instant; the scope of none holds where a pool has none of its own.
+    cards: BTreeMap<(Option<PoolNo>, Instant), RateCardPut>,
+    policies: BTreeMap<Instant, ChargePolicyPut>,
+    default: Prices,
+}
+
+impl Default for Schedule {
+    fn default() -> Self {
+        Self { cards: BTreeMap::new(), policies: BTreeMap::new(), default: Prices::default_card() }
+    }
+}
+
+impl Schedule {
+    /// Takes up a card; one of the same number is replaced.
+    pub fn put_card(&mut self, card: RateCardPut) {
+        self.drop_card(card.card);
+        self.cards.insert((card.pool, card.from), card);
+    }
+    pub fn drop_card(&mut self, number: u32) {
+        self.cards.retain(|_, card| card.card != number);
+    }
+    pub fn put_policy(&mut self, policy: ChargePolicyPut) {
+        self.policies.retain(|_, old| old.policy != policy.policy);
+        self.policies.insert(policy.from, policy);
+    }
+
+    pub fn cards(&self) -> impl Iterator<Item = &RateCardPut> {
+        self.cards.values()
+    }
+    pub fn policies(&self) -> impl Iterator<Item = &ChargePolicyPut> {
+        self.policies.values()
+    }
+
+    fn card_at(&self, scope: Option<PoolNo>, at: Instant) -> Option<&RateCardPut> {
+        self.cards.range((scope, Instant(0))..=(scope, at)).next_back().map(|(_, card)| card)
+    }
+
+    /// The prices of a pool at an instant.
+    pub fn prices_at(&self, pool: PoolNo, at: Instant) -> &Prices {
+        let card = self.card_at(Some(pool), at).or_else(|| self.card_at(None, at));
+        card.map_or(&self.default, |card| &card.prices)
+    }
+
+    /// The instants strictly inside the window at which the prices of a pool may change, in order.
+    pub fn changes(&self, pool: PoolNo, window: Window) -> Vec<Instant> {
+        let inside = |scope| {
+            let starts = self.cards.range((scope, Instant(0))..=(scope, Instant::MAX)).map(|((_, from), _)| *from);
+            starts.filter(|from| *from > window.from && *from < window.to)
+        };
+        let mut changes: Vec<Instant> = inside(Some(pool)).chain(inside(None)).collect();
+        changes.sort_unstable();
+        changes.dedup();
+        changes
+    }
+
+    /// How leases that end at an instant are charged.
+    pub fn charges_at(&self, at: Instant) -> &Charges {
+        self.policies.range(..=at).next_back().map_or(&Charges::DEFAULT, |(_, policy)| &policy.charges)
+    }
+
+    /// Whether any policy charges anything but what was held.
+    pub fn has_exceptions(&self) -> bool {
+        self.policies.values().any(|policy| policy.charges != Charges::DEFAULT)
+    }
+}
