@@ -18,6 +18,8 @@ mod sealed;
 #[cfg(feature = "peers")]
 mod sqlite;
 mod stall;
+#[cfg(feature = "peers")]
+pub mod usage;
 mod verification;
 pub mod work;
 
@@ -38,6 +40,10 @@ const BENCHES: &[Bench] = &[
     ("restart", restart::restart),
     #[cfg(feature = "peers")]
     ("http", http::http),
+    #[cfg(feature = "peers")]
+    ("usage", usage::usage),
+    #[cfg(feature = "peers")]
+    ("books", usage::usage),
 ];
 
 /// Runs the benchmarks whose names begin with `only`, prints a table and writes the file. Answers

@@ -1,0 +1,94 @@
+//! Exact usage over ten million leases, beside DuckDB, polars and ClickHouse: the same questions, the same answers.
+
+mod journal;
+mod leases;
+mod ours;
+mod peers;
+
+pub use ours::answer_if_asked;
+
+use crate::{Outcome, scratch};
+use leasehold_cell::{Clock, SystemClock};
+use leasehold_journal::Journal;
+use peers::Peers;
+use serde_json::Value;
+use std::path::Path;
+
+const LEASES: u64 = 10_000_000;
+const FEWER: u64 = 1_000_000;
+const WINDOWS: u64 = 60;
+const SEED: u64 = 1;
+
+/// Writes a journal of so many leases.
+fn prepare(folder: &Path, count: u64) {
+    let journal = scratch::create(folder);
+    let leases = leases::leases(count);
+    journal::write(&leases, &*journal);
+    journal.checkpoint(SystemClock::new().wall()).expect("what was appended reads back");
+}
+
+fn number(said: &Value, path: &str) -> f64 {
+    said.pointer(path).and_then(Value::as_f64).unwrap_or_else(|| panic!("no {path} in {said}"))
+}
+
+/// Ours against the fastest peer: how many times as fast, if all agree on the answer.
+fn against(
+    name: &'static str,
+    (goal, least): (&'static str, f64),
+    ours: (f64, &str),
+    peers: &[peers::Answer],
+) -> Outcome {
+    let fastest = peers.iter().min_by(|a, b| a.seconds.total_cmp(&b.seconds)).expect("there are peers");
+    let differ: Vec<&str> =
+        peers.iter().filter(|peer| peer.sha256 != ours.1).map(|peer| peer.system.as_str()).collect();
+    let outcome = Outcome::against(name, 1000.0 / ours.0, "1/ks", 1000.0 / fastest.seconds, goal, least);
+    let note = format!("ours {:.3} ms, {} {:.3} ms", ours.0 * 1e3, fastest.system, fastest.seconds * 1e3);
+    match differ[..] {
+        [] => outcome.note(format!("{note}; all answers equal by hash")),
+        _ => {
+            Outcome { pass: Some(false), ..outcome }.note(format!("{note}; ANSWERS DIFFER from {}", differ.join(", ")))
+        }
+    }
+}
+
+pub(crate) fn usage() -> Vec<Outcome> {
+    let folder = scratch::folder();
+    prepare(folder.path(), LEASES);
+    let said = ours::ask(folder.path(), WINDOWS, SEED);
+    eprintln!("  ours: {said}");
+    let fewer = scratch::folder();
+    prepare(fewer.path(), FEWER);
+    let said_fewer = ours::ask(fewer.path(), WINDOWS, SEED);
+    drop(fewer);
+
+    let peers = Peers::prepare(LEASES);
+    let mut outcomes = Vec::new();
+    let mut question = |name, goal, question: &str, figure: &str| {
+        let sha256 = said.pointer(&format!("/{question}/sha256")).and_then(Value::as_str).expect("a hash");
+        let ours = (number(&said, &format!("/{question}/{figure}")), sha256);
+        outcomes.push(against(name, goal, ours, &peers.ask(question, WINDOWS, SEED)));
+    };
+    question("usage.window", (">= 5", 5.0), "window", "median_s");
+    question("usage.hourly", (">= 2", 2.0), "hourly", "best_s");
+    question("usage.peak", (">= 10", 10.0), "peak", "best_s");
+    question("usage.tenant", (">= 20", 20.0), "tenant0", "median_s");
+    question("usage.tenant99", ("-", 0.0), "tenant99", "median_s");
+    question("usage.node", ("-", 0.0), "node", "median_s");
+
+    let growth = number(&said, "/tenant0/median_s") / number(&said_fewer, "/tenant0/median_s");
+    outcomes.push(
+        Outcome::at_most("usage.growth", growth, "x", "<= 1.3", 1.3).note("one tenant, 1,000,000 to 10,000,000 leases"),
+    );
+    let follow = number(&said, "/records") / number(&said, "/follow_s");
+    outcomes.push(
+        Outcome::at_least("books.follow", follow, "records/s", ">= 300,000", 300_000.0)
+            .note(format!("commits included; opened again in {:.2} s", number(&said, "/open_s"))),
+    );
+    outcomes.push(
+        Outcome::at_most("books.rss", number(&said, "/resident_mib"), "MiB", "< 1,024", 1023.9)
+            .note("after all questions"),
+    );
+    let bytes = number(&said, "/disk_bytes") / number(&said, "/closed");
+    outcomes.push(Outcome::at_most("books.disk", bytes, "B/lease", "< 100", 99.999).note("closed leases"));
+    outcomes
+}

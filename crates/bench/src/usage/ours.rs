@@ -1,0 +1,173 @@
+//! Our side, in a process of its own, so that its memory is that of the books: follows the journal, then answers.
+
+use super::leases::{MONTH, T0, TENANTS, window};
+use crate::scratch;
+use leasehold_books::{COMMIT_RECORDS, Dim, Keeper, Question, UsageLine};
+use leasehold_journal::Journal;
+use leasehold_meter::Window;
+use leasehold_model::{Instant, TenantNo};
+use serde_json::{Value, json};
+use sha2::{Digest, Sha256};
+use std::io::Write;
+use std::path::Path;
+use std::process::{Command, Stdio};
+use std::time::Instant as Stopwatch;
+
+const ASKED: &str = "--books-for-bench";
+
+/// Where a daemon keeps its books, in its data folder.
+pub(super) const BOOKS: &str = "books.redb";
+
+/// In the child: follows and answers, and says everything on one line.
+pub fn answer_if_asked() -> bool {
+    let mut arguments = std::env::args().skip(1);
+    if arguments.next().as_deref() != Some(ASKED) {
+        return false;
+    }
+    let mut next = || arguments.next().expect("an argument");
+    let (folder, windows, seed) = (next(), next(), next());
+    let said = answer(Path::new(&folder), windows.parse().expect("a number"), seed.parse().expect("a number"));
+    println!("{said}");
+    std::io::stdout().flush().expect("the parent listens");
+    true
+}
+
+/// Runs the child and takes its answer.
+pub(super) fn ask(folder: &Path, windows: u64, seed: u64) -> Value {
+    let program = std::env::current_exe().expect("this program has a path");
+    let mut child = Command::new(program);
+    child.arg(ASKED).arg(folder).args([windows.to_string(), seed.to_string()]).stdout(Stdio::piped());
+    let said = child.output().expect("this program starts again");
+    assert!(said.status.success(), "our side failed");
+    serde_json::from_slice(&said.stdout).expect("one line of JSON")
+}
+
+fn resident_mib() -> u64 {
+    let status = std::fs::read_to_string("/proc/self/status").expect("there is /proc");
+    let line = status.lines().find(|line| line.starts_with("VmRSS:")).expect("a figure");
+    line.split_whitespace().nth(1).expect("a figure").parse::<u64>().expect("a number") / 1024
+}
+
+fn over((from, to): (u64, u64), dims: &[Dim]) -> Question {
+    Question::over(Window::new(Instant::from_secs(from), Instant::from_secs(to)), dims)
+}
+
+fn median(mut times: Vec<f64>) -> f64 {
+    times.sort_by(f64::total_cmp);
+    times[times.len() / 2]
+}
+
+/// Adds an answer to a hash as the peers do: each row as its numbers, in seconds.
+fn hash_lines(lines: &[UsageLine], hash: &mut Sha256) {
+    for line in lines {
+        assert_eq!(line.amount % 1_000_000_000, 0, "whole seconds");
+        let value = (line.amount / 1_000_000_000) as u64;
+        [line.key[0], line.class.0.into(), value].iter().for_each(|number| hash.update(number.to_le_bytes()));
+    }
+}
+
+fn hex(hash: Sha256) -> String {
+    hash.finalize().iter().map(|byte| format!("{byte:02x}")).collect()
+}
+
+struct Asked {
+    median_s: f64,
+    sha256: String,
+}
+
+impl From<Asked> for Value {
+    fn from(asked: Asked) -> Self {
+        json!({ "median_s": asked.median_s, "sha256": asked.sha256 })
+    }
+}
+
+/// One question over each window; the windows after those that count warm up.
+fn windows(keeper: &Keeper, count: u64, seed: u64, shape: impl Fn((u64, u64)) -> Question) -> Asked {
+    let mut hash = Sha256::new();
+    let mut times = Vec::new();
+    for k in (count..count + 3).chain(0..count) {
+        let question = shape(window(seed, k));
+        let began = Stopwatch::now();
+        let (lines, _) = keeper.books.usage(&question).expect("an answer");
+        let spent = began.elapsed().as_secs_f64();
+        if k < count {
+            times.push(spent);
+            hash_lines(&lines, &mut hash);
+        }
+    }
+    Asked { median_s: median(times), sha256: hex(hash) }
+}
+
+fn answer(folder: &Path, count: u64, seed: u64) -> Value {
+    let journal = scratch::open(folder);
+    let (mut keeper, _) = Keeper::open(&folder.join(BOOKS), &*journal).expect("the books open");
+    let began = Stopwatch::now();
+    let size = journal.head().size;
+    while keeper.books.size() < size {
+        keeper.follow(&*journal, COMMIT_RECORDS).expect("the books follow");
+        keeper.commit(&*journal).expect("the books are kept");
+    }
+    let follow_s = began.elapsed().as_secs_f64();
+    drop(keeper);
+    // As after a restart: nothing in memory but what the file says.
+    let began = Stopwatch::now();
+    let (keeper, _) = Keeper::open(&folder.join(BOOKS), &*journal).expect("the books open");
+    let open_s = began.elapsed().as_secs_f64();
+    let month = (T0, T0 + MONTH);
+
+    let by_payer = windows(&keeper, count, seed, |window| over(window, &[Dim::Tenant]));
+    let of_tenant = |tenant: u32| {
+        windows(&keeper, count, seed, move |window| {
+            let mut question = over(window, &[Dim::Tenant]);
+            question.filter.tenant = Some(TenantNo(tenant));
+            question
+        })
+    };
+    let (tenant0, tenant99) = (of_tenant(0), of_tenant(TENANTS / 10 - 1));
+    let mut best = [f64::MAX; 2];
+    let mut hashes = [String::new(), String::new()];
+    for _ in 0..4 {
+        let mut question = over(month, &[Dim::Tenant]);
+        question.borders = (0..=MONTH / 3600).map(|hour| Instant::from_secs(T0 + hour * 3600)).collect();
+        let began = Stopwatch::now();
+        let (lines, _) = keeper.books.usage(&question).expect("an answer");
+        best[0] = best[0].min(began.elapsed().as_secs_f64());
+        let mut hash = Sha256::new();
+        for line in &lines {
+            let value = (line.amount / 1_000_000_000) as u64;
+            let row = [line.key[0], line.class.0.into(), line.bucket.into(), value];
+            row.iter().for_each(|number| hash.update(number.to_le_bytes()));
+        }
+        hashes[0] = hex(hash);
+        let began = Stopwatch::now();
+        let (peaks, _) = keeper.books.peaks(&over(month, &[Dim::Tenant])).expect("an answer");
+        best[1] = best[1].min(began.elapsed().as_secs_f64());
+        let mut hash = Sha256::new();
+        for line in &peaks {
+            let row = [line.key[0], line.class.0.into(), line.peak];
+            row.iter().for_each(|number| hash.update(number.to_le_bytes()));
+        }
+        hashes[1] = hex(hash);
+    }
+    // No series answers this one: it goes from lease to lease.
+    let mut hash = Sha256::new();
+    let mut times = Vec::new();
+    for k in 0..count {
+        let question = over(window(seed, k), &[Dim::Node]);
+        let began = Stopwatch::now();
+        let (lines, _) = keeper.books.usage_by_rows(&question).expect("an answer");
+        times.push(began.elapsed().as_secs_f64());
+        hash_lines(&lines, &mut hash);
+    }
+    let node = Asked { median_s: median(times), sha256: hex(hash) };
+    let by_series = windows(&keeper, count, seed, |window| over(window, &[Dim::Node]));
+    assert_eq!(by_series.sha256, node.sha256, "both ways to the same answer");
+    let [hourly, peak] = hashes;
+    json!({
+        "records": size, "closed": keeper.books.closed(), "follow_s": follow_s, "open_s": open_s,
+        "disk_bytes": keeper.disk_bytes(), "resident_mib": resident_mib(),
+        "window": Value::from(by_payer), "tenant0": Value::from(tenant0), "tenant99": Value::from(tenant99),
+        "hourly": { "best_s": best[0], "sha256": hourly }, "peak": { "best_s": best[1], "sha256": peak },
+        "node": Value::from(node), "node_series_median_s": by_series.median_s,
+    })
+}
