@@ -164,6 +164,13 @@ SAMPLES: list[tuple[int, bytes]] = [
     (60, uv(2) + text("all of it") + bytes(range(32)) + u8(7) + opt(uv(1)) + opt(uv(2)) + opt(uv(3)) + opt(uv(4))
      + many([uv(n) for n in range(64)]) + opt(u64(T0))),
     (61, uv(2)),
+    (22, uv(0) + opt(None) + u64(T0) + b"EUR" + uv(10**7) + uv(2 * 10**6) + uv(10**6) + uv(5 * 10**5) + uv(3 * 10**5)
+     + many([]) + many([]) + uv(3 * 10**8) + uv(10**9) + uv(15 * 10**8)),
+    (22, uv(1) + opt(uv(1)) + u64(T0 + SEC) + b"CHF" + uv(10**15) + uv(0) * 4 + many([uv(0) + uv(1), uv(2) + uv(10**15)])
+     + many([text("a100") + uv(10**9), text("h100") + uv(10**12), text("ü") + uv(0)]) + uv(10**12) * 3),
+    (23, uv(1)),
+    (24, uv(0) + u64(T0) + u8(1) * 4),
+    (24, uv(1) + u64(T0 + SEC) + u8(2) + u8(3) + scaled(90 * SEC) + u8(1) + u8(3) + scaled(0)),
     (777, b"of a kind that nobody knows yet"),
 ]
 

@@ -693,6 +693,8 @@ class Form(Case):
             o, t = fx.opt, text("n")
             return {
                 10: fill + t + u8(1) + o(None) + uv(1) + u8(0), 12: fill, 14: fill, 16: fill, 18: fill, 20: fill, 21: fill,
+                22: [fill + o(None), uv(1) + o(fill)][nth % 2] + u64(T0) + b"EUR" + uv(0) * 5 + uv(0) * 2 + uv(0) * 3,
+                23: fill, 24: fill + u64(T0) + u8(1) * 4,
                 11: fill + t + u8(1) + o(None) * 7, 13: fill + t + o(None) + u8(1) + o(None),
                 15: [fill + uv(1), uv(1) + fill][nth % 2] + t, 17: [fill + uv(1), uv(1) + fill][nth % 2] + t,
                 2: uv(1) + t + fill + o(None), 31: fill, 32: fill, 33: fill, 35: fill, 34: fill + u64(T0),
@@ -714,7 +716,7 @@ class Form(Case):
                      uv(1) * 3 + scaled(5) + u8(2) + uv(3) + fx.many([uv(1) * 3]) + uv(0x100) + fill][nth % 6],
             }[kind]
 
-        kinds = (2, 11, 12, 13, 14, 15, 16, 17, 18, 20, 21, 31, 32, 33, 34, 35, 36, 37, 38, 40, 41, 47, 51, 60, 61)
+        kinds = (2, 11, 12, 13, 14, 15, 16, 17, 18, 20, 21, 22, 23, 24, 31, 32, 33, 34, 35, 36, 37, 38, 40, 41, 47, 51, 60, 61)
         for kind, nth, bits in [(k, n, 32) for k in kinds for n in range(6)] + [(10, 0, 16)]:
             record = lambda n: Rec(kind, sample(kind, nth, uv(n)), T0).hashed(bytes(32), 1)
             self.assertEqual(vf.decode_record(record(2**bits - 1)).kind, kind)
@@ -760,6 +762,10 @@ class Form(Case):
 
     def test_bodies(self) -> None:
         act = fx.ACT
+
+        def card(currency: bytes = b"EUR", gpu: bytes = uv(1), classes: bytes = uv(0), tiers: bytes = uv(0), last: bytes = uv(1)) -> bytes:
+            return uv(1) + fx.opt(None) + u64(T0) + currency + gpu + uv(1) * 4 + classes + tiers + uv(1) * 2 + last
+
         lists: list[tuple[int, bytes, str]] = [
             (1, uv(1) + text(ORIGIN) + K1.public + text("s"), "no other"),
             (3, b"\0", "left over"),
@@ -772,6 +778,17 @@ class Form(Case):
             (19, uv(1) + uv(1) + fx.opt(None) * 3 + u8(0) + fx.opt(u8(0)) + u8(1) + u8(1) + uv(5), "priority"),
             (19, uv(1) + uv(1) + fx.opt(None) * 3 + u8(0) + fx.opt(None) + u8(4) + u8(1) + uv(5), "measure"),
             (19, uv(1) + uv(1) + fx.opt(None) * 3 + u8(0) + fx.opt(None) + u8(1) + u8(4) + uv(5), "limit"),
+            (22, card(currency=b"EUr"), "currency"),
+            (22, card(gpu=uv(10**15 + 1)), "above 1000000"),
+            (22, card(classes=fx.many([uv(1) + uv(10**15 + 1)])), "above 1000000"),
+            (22, card(classes=fx.many([uv(1) + uv(1)] * 2)), "do not rise"),
+            (22, card(classes=fx.many([uv(2) + uv(1), uv(1) + uv(1)])), "do not rise"),
+            (22, card(classes=fx.many([uv(n) + uv(1) for n in range(1025)])), "1025 items"),
+            (22, card(tiers=fx.many([text("b") + uv(1), text("a") + uv(1)])), "do not rise"),
+            (22, card(tiers=fx.many([text("a") + uv(10**12 + 1)])), "above 1000"),
+            (22, card(last=uv(10**12 + 1)), "above 1000"),
+            (24, uv(1) + u64(T0) + u8(0) + u8(1) * 3, "charge"),
+            (24, uv(1) + u64(T0) + u8(1) * 3 + u8(4), "charge"),
             (30, uv(1) + text("n") + uv(1) + fx.opt(None) * 2 + uv(4097), "4097 items"),
             (36, uv(1) + u8(3) + u8(0) + u8(0), "level"),
             (36, uv(1) + u8(0) + u8(0) + u8(2), "bool"),

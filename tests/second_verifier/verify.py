@@ -231,7 +231,7 @@ def enum(what: str, highest: int, lowest: int = 1) -> Parser:
 
 
 CLASS = V16
-TENANT = PROJECT = USER = TOKEN = POOL = NODE = QUOTA = VERSION = V32
+TENANT = PROJECT = USER = TOKEN = POOL = NODE = QUOTA = CARD = POLICY = VERSION = V32
 PRIORITY = enum("priority", 3)
 LEVEL = enum("level", 2, lowest=0)
 
@@ -272,6 +272,36 @@ def GRANTED(r: Reader) -> tuple:
     return fixed, flags, [p(r) for i, p in enumerate(rest) if flags >> i & 1]
 
 
+def decimal_up_to(most: int) -> Parser:
+    def parse(r: Reader) -> int:
+        billionths = r.varint()
+        if billionths > most * 10**9:
+            raise Malformed(f"decimal above {most}")
+        return billionths
+    return parse
+
+
+PRICE, FACTOR = decimal_up_to(1_000_000), decimal_up_to(1_000)
+
+
+def CURRENCY(r: Reader) -> bytes:
+    letters = r.take(3)
+    if not all(65 <= letter <= 90 for letter in letters):
+        raise Malformed(f"currency of {letters!r}")
+    return letters
+
+
+def rising(key: Parser, value: Parser, order: Callable[[Any], Any] = lambda k: k) -> Parser:
+    def parse(r: Reader) -> list[tuple]:
+        rows = items(seq(key, value), 0, 1024)(r)
+        keys = [order(row[0]) for row in rows]
+        if any(a >= b for a, b in zip(keys, keys[1:])):
+            raise Malformed("lines of a rate card that do not rise")
+        return rows
+    return parse
+
+
+CHARGE = choice("charge", {1: seq(), 2: seq(), 3: SPAN})
 OPT_SPANS = seq(option(SPAN), option(SPAN), option(SPAN))
 KINDS: dict[int, tuple[str, Parser]] = {
     1: ("journal.genesis", seq(VERSION, TEXT, KEY, TEXT)),
@@ -295,6 +325,11 @@ KINDS: dict[int, tuple[str, Parser]] = {
         enum("measure", 3), choice("limit", {1: V64, 2: V64, 3: seq(V64, V64, SPAN)}))),
     20: ("quota.deleted", seq(QUOTA)),
     21: ("quota.burst_ended", seq(QUOTA)),
+    22: ("rate_card.put", seq(
+        CARD, option(POOL), INSTANT, CURRENCY, PRICE, PRICE, PRICE, PRICE, PRICE, rising(CLASS, PRICE),
+        rising(TEXT, FACTOR, str.encode), FACTOR, FACTOR, FACTOR)),
+    23: ("rate_card.deleted", seq(CARD)),
+    24: ("charge_policy.put", seq(POLICY, INSTANT, CHARGE, CHARGE, CHARGE, CHARGE)),
     30: ("node.put", seq(NODE, TEXT, POOL, option(TEXT), option(TEXT), items(seq(TEXT, TEXT)), enum("teardown", 2),
                          items(seq(CLASS, V64)))),
     31: ("node.deleted", seq(NODE)),

@@ -127,18 +127,35 @@ impl Field for Currency {
     }
 }
 
-fields! {
-    /// Prices per unit-second and the factors on them.
-    pub struct Prices {
-        pub currency: Currency,
-        /// In the order of `ResourceKind`.
-        pub kinds: PerKind,
-        /// Instead of the kind's, for single classes; in order of class.
-        pub classes: Vec<(ClassNo, Decimal)>,
-        /// Factors by tier; in order of name.
-        pub tiers: Vec<(Name, Decimal)>,
-        /// In the order scavenger, standard, guaranteed.
-        pub priorities: Factors,
+/// Prices per unit-second and the factors on them.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Prices {
+    pub currency: Currency,
+    /// In the order of `ResourceKind`.
+    pub kinds: PerKind,
+    /// Instead of the kind's, for single classes; in order of class.
+    pub classes: Vec<(ClassNo, Decimal)>,
+    /// Factors by tier; in order of name.
+    pub tiers: Vec<(Name, Decimal)>,
+    /// In the order scavenger, standard, guaranteed.
+    pub priorities: Factors,
+}
+
+/// Whatever is written can be put into the hash of a command; only prices that can be are read back.
+impl Field for Prices {
+    fn put(&self, out: &mut Vec<u8>) {
+        self.currency.put(out);
+        self.kinds.put(out);
+        self.classes.put(out);
+        self.tiers.put(out);
+        self.priorities.put(out);
+    }
+    fn get(r: &mut Reader<'_>) -> Result<Self, DecodeError> {
+        let (currency, kinds) = (Field::get(r)?, Field::get(r)?);
+        let (classes, tiers, priorities) = (Field::get(r)?, Field::get(r)?, Field::get(r)?);
+        let prices = Self { currency, kinds, classes, tiers, priorities };
+        prices.check().map_err(|_| DecodeError::Forbidden("prices that are too high, too many or out of order"))?;
+        Ok(prices)
     }
 }
 
@@ -193,12 +210,29 @@ impl fmt::Display for BadPrices {
 }
 impl std::error::Error for BadPrices {}
 
+impl BadPrices {
+    /// The part of the prices that is at fault.
+    pub fn field(&self) -> &str {
+        match self {
+            Self::RateTooLarge { field } | Self::FactorTooLarge { field } => field,
+            Self::TooManyLines { field } | Self::OutOfOrder { field } => field,
+        }
+    }
+}
+
+/// What holds while nobody has set anything else (SEMANTICS 7).
+pub static DEFAULT_PRICES: Prices = Prices {
+    currency: Currency::DEFAULT,
+    kinds: PerKind([Decimal(10_000_000), Decimal(2_000_000), Decimal(1_000_000), Decimal(500_000), Decimal(300_000)]),
+    classes: Vec::new(),
+    tiers: Vec::new(),
+    priorities: Factors([Decimal(300_000_000), Decimal::ONE, Decimal(1_500_000_000)]),
+};
+
 impl Prices {
     /// What holds while nobody has set anything else (SEMANTICS 7).
     pub fn default_card() -> Self {
-        let kinds = PerKind([10_000_000, 2_000_000, 1_000_000, 500_000, 300_000].map(Decimal));
-        let priorities = Factors([300_000_000, BILLION, 1_500_000_000].map(Decimal));
-        Self { currency: Currency::DEFAULT, kinds, classes: Vec::new(), tiers: Vec::new(), priorities }
+        DEFAULT_PRICES.clone()
     }
 
     /// The price of a class per unit-second, before factors.
@@ -294,21 +328,44 @@ fields! {
 }
 
 impl Charges {
+    /// Each way to end badly, with what is charged for it.
+    pub fn each(&self) -> [(&'static str, Charge); 4] {
+        [
+            ("preempted", self.preempted),
+            ("fenced", self.fenced),
+            ("node_lost", self.node_lost),
+            ("failed_start", self.failed_start),
+        ]
+    }
+
     /// What holds while nobody has set anything else: what was held is charged.
     pub const DEFAULT: Self =
         Self { preempted: Charge::Full, fenced: Charge::Full, node_lost: Charge::Full, failed_start: Charge::Full };
 }
 
-fields! {
-    /// Prices that hold from an instant on, in one pool or in all that have none of their own. The same number again
-    /// replaces a card that has not taken effect.
-    pub struct RateCardPut {
-        pub card: u32,
-        pub pool: Option<PoolNo>,
-        pub from: Instant,
-        pub prices: Prices,
+/// Prices that hold from an instant on, in one pool or in all that have none of their own. The same number again
+/// replaces a card that has not taken effect.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct RateCardPut {
+    pub card: u32,
+    pub pool: Option<PoolNo>,
+    pub from: Instant,
+    pub prices: Prices,
+}
+
+impl Field for RateCardPut {
+    fn put(&self, out: &mut Vec<u8>) {
+        assert_eq!(self.prices.check(), Ok(()), "prices that no reader would take back");
+        self.card.put(out);
+        self.pool.put(out);
+        self.from.put(out);
+        self.prices.put(out);
+    }
+    fn get(r: &mut Reader<'_>) -> Result<Self, DecodeError> {
+        Ok(Self { card: Field::get(r)?, pool: Field::get(r)?, from: Field::get(r)?, prices: Field::get(r)? })
     }
 }
+
 fields! {
     /// A card that had not taken effect was withdrawn.
     pub struct RateCardDeleted { pub card: u32 }

@@ -104,8 +104,13 @@ fn every_limit_stands_on_the_page_with_its_value() {
         RECORD_BYTES_MAX,
         SIGNERS_MAX,
         BATCH_RECORDS_MAX,
-        BATCH_BYTES_MAX
+        BATCH_BYTES_MAX,
+        RATE_LINES_MAX,
+        CARDS_WAITING_MAX
     );
+    for (constant, most) in [("RATE_MAX", limits::RATE_MAX), ("FACTOR_MAX", limits::FACTOR_MAX)] {
+        row(constant, grouped(u128::from(most.0 / leasehold_model::rate::BILLION)));
+    }
     row("TTL_MAX", limits::TTL_MAX.to_string());
     row("LIMIT_SPAN_MAX", limits::LIMIT_SPAN_MAX.to_string());
 }

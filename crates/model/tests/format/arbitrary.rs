@@ -1,9 +1,11 @@
 //! Records of all kinds with all sorts of values, from the ordinary to the largest there are.
 
 use leasehold_model::body::*;
+use leasehold_model::limits::{FACTOR_MAX, RATE_MAX};
 use leasehold_model::policy::{Strategy as PlacementStrategy, TeardownCause};
+use leasehold_model::rate::{Charge, Charges, Currency, Decimal, Factors, PerKind, Prices};
 use leasehold_model::*;
-use proptest::collection::vec;
+use proptest::collection::{btree_map, vec};
 use proptest::option;
 use proptest::prelude::{BoxedStrategy, Just, Strategy, any, prop_oneof};
 use proptest::sample::select;
@@ -318,6 +320,48 @@ fn conditions() -> impl Strategy<Value = NodeCondition> {
         .prop_map(|(node, load, errors, throttled)| NodeCondition { node, load, errors, throttled })
 }
 
+fn decimals(max: Decimal) -> impl Strategy<Value = Decimal> + Clone {
+    prop_oneof![
+        1 => Just(Decimal(0)),
+        3 => (0..2_000u64).prop_map(|thousandths| Decimal(thousandths * 1_000_000)),
+        2 => (0..=max.0).prop_map(Decimal),
+        1 => Just(max),
+    ]
+}
+fn prices() -> impl Strategy<Value = Prices> {
+    let currency = "[A-Z]{3}".prop_map(|letters| Currency::new(&letters).expect("three letters"));
+    let rate = || decimals(RATE_MAX);
+    let factor = || decimals(FACTOR_MAX);
+    let kinds = [rate(), rate(), rate(), rate(), rate()].prop_map(PerKind);
+    let priorities = [factor(), factor(), factor()].prop_map(Factors);
+    let lists = (btree_map(classes(), rate(), 0..5), btree_map(names(), factor(), 0..5));
+    (currency, kinds, lists, priorities).prop_map(|(currency, kinds, (classes, tiers), priorities)| Prices {
+        currency,
+        kinds,
+        classes: classes.into_iter().collect(),
+        tiers: tiers.into_iter().collect(),
+        priorities,
+    })
+}
+fn rate_cards() -> impl Strategy<Value = RateCardPut> {
+    (u32s(), option::of(pools()), instants(), prices()).prop_map(|(card, pool, from, prices)| RateCardPut {
+        card,
+        pool,
+        from,
+        prices,
+    })
+}
+fn charge_policies() -> impl Strategy<Value = ChargePolicyPut> {
+    let charge = || prop_oneof![Just(Charge::Full), Just(Charge::None), spans().prop_map(Charge::MinusLast)];
+    (u32s(), instants(), [charge(), charge(), charge(), charge()]).prop_map(
+        |(policy, from, [preempted, fenced, node_lost, failed_start])| ChargePolicyPut {
+            policy,
+            from,
+            charges: Charges { preempted, fenced, node_lost, failed_start },
+        },
+    )
+}
+
 /// Bodies of every kind, each as often as any other.
 pub(crate) fn bodies() -> impl Strategy<Value = Body> {
     fn body<T: Into<Body> + std::fmt::Debug + 'static>(
@@ -394,6 +438,9 @@ pub(crate) fn bodies() -> impl Strategy<Value = Body> {
         body(nodes().prop_map(|node| AgentDetached { node })),
         body(tokens()),
         body(u32s().prop_map(|token| TokenRevoked { token: TokenNo(token) })),
+        body(rate_cards()),
+        body(u32s().prop_map(|card| RateCardDeleted { card })),
+        body(charge_policies()),
         unknown().boxed(),
     ])
 }

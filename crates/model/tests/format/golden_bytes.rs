@@ -152,6 +152,17 @@ fn every_kind_has_these_bytes() {
             01ac02020aac02010000faed51728618
         61 token.revoked
             3a0000faed517286183d00ac02
+        22 rate_card.put
+            3b0000faed51728618160000000000faed5172861845555280ade20480897ac0843da0c21ee0a712000080c6868f018094ebdc0380dea0cb05
+        22 rate_card.put
+            3c0000faed517286181600ac0201010000faed5172861843484680809aa6eaafe3010100809c9c39e0a712020080b6dc05ac020002046131303080f9
+            85d404046831303080a094a58d1d008094ebdc0380a8d6b907
+        23 rate_card.deleted
+            3d0000faed517286181700ac02
+        24 charge_policy.put
+            3e0000faed517286181800000000faed5172861801010101
+        24 charge_policy.put
+            3f0000faed517286181800ac020000faed5172861803e8020103f12e02
     "#]].assert_eq(&shown);
 }
 

@@ -4,6 +4,8 @@ use crate::samples::{self, NEW_YEAR};
 use crate::sealing::{decode, encode};
 use leasehold_model::body::{Denied, Granted, Heartbeat, Leases, Renewed, ReportedLeases};
 use leasehold_model::codec::{DecodeError, Field};
+use leasehold_model::limits::{FACTOR_MAX, RATE_MAX};
+use leasehold_model::rate::{Charge, Currency, Decimal, Prices};
 use leasehold_model::*;
 
 use DecodeError::{BadCode, BadInteger, BadText, Forbidden, TrailingBytes, Truncated};
@@ -94,6 +96,32 @@ fn tokens_and_conditions_are_bounded() {
     assert!(matches!(refused::<Level>(&[3]), BadCode { .. }));
 }
 
+#[test]
+fn prices_are_bounded_and_in_order() {
+    let change = |change: fn(&mut Prices)| {
+        let mut prices = samples::prices();
+        change(&mut prices);
+        Prices::from_bytes(&prices.to_bytes())
+    };
+    assert_eq!(change(|_| {}), Ok(samples::prices()));
+    let wrong: [fn(&mut Prices); 8] = [
+        |prices| prices.kinds.0[4].0 = RATE_MAX.0 + 1,
+        |prices| prices.classes[0].1.0 = RATE_MAX.0 + 1,
+        |prices| prices.tiers[1].1.0 = FACTOR_MAX.0 + 1,
+        |prices| prices.priorities.0[0].0 = FACTOR_MAX.0 + 1,
+        |prices| prices.classes.reverse(),
+        |prices| prices.classes[1].0 = prices.classes[0].0,
+        |prices| prices.tiers.reverse(),
+        |prices| prices.classes = (0..1025).map(|class| (ClassNo(class), Decimal(0))).collect(),
+    ];
+    for wrong in wrong {
+        assert!(matches!(change(wrong), Err(Forbidden(_))));
+    }
+    assert!(matches!(refused::<Currency>(b"EUr"), Forbidden(_)));
+    assert_eq!(refused::<Currency>(b"EU"), Truncated);
+    assert!(matches!(refused::<Charge>(&[0]), BadCode { .. }) && matches!(refused::<Charge>(&[4]), BadCode { .. }));
+}
+
 /// A heartbeat with this set of parts and these bytes for them.
 fn head(parts: &[u8], rest: &[u8]) -> Vec<u8> {
     [&[0][..], &NEW_YEAR.0.to_le_bytes(), &[3], parts, rest].concat()
@@ -147,12 +175,16 @@ fn what_would_be_refused_cannot_be_sealed() {
     let scope = TokenScope { app_instances: (0..65).map(AppInstanceNo).collect(), ..TokenScope::default() };
     let (token, hash, role) = (TokenNo(1), [0; 32], Role::AppOperator);
     let wide = body::TokenIssued { token, name: samples::name("wide"), hash, role, scope, expires_at: None };
+    let mut prices = samples::prices();
+    prices.kinds.0[0].0 += 1;
+    let dear = body::RateCardPut { card: 0, pool: None, from: NEW_YEAR, prices };
     for record in [
         Record::new(0, NEW_YEAR, body::Fenced { leases: Leases::default() }),
         Record::new(0, NEW_YEAR, body::Fenced { leases: too_many }),
         Record::new(0, NEW_YEAR, body::ActivityReported { leases: ReportedLeases::default() }),
         Record::new(0, NEW_YEAR, granted),
         Record::new(0, NEW_YEAR, wide),
+        Record::new(0, NEW_YEAR, dear),
         Record::new(0, NEW_YEAR, Body::Unknown { kind: 3, bytes: vec![] }),
     ] {
         let kind = record.body.word();

@@ -1,7 +1,9 @@
 //! One fixed record of every kind, and of every variant inside the kinds.
 
 use leasehold_model::body::*;
+use leasehold_model::limits::{FACTOR_MAX, RATE_MAX};
 use leasehold_model::policy::TeardownCause;
+use leasehold_model::rate::{BILLION, Charge, Charges, Currency, Decimal, Factors, PerKind, Prices};
 use leasehold_model::*;
 use smallvec::smallvec;
 
@@ -91,6 +93,26 @@ pub(crate) fn quota(scope: QuotaScope, limit: LimitKind) -> QuotaPut {
 
 pub(crate) fn whole_tenant() -> QuotaScope {
     QuotaScope { tenant: TenantNo(1), project: None, class: None, pool: None, node: NodeScope::All, priority: None }
+}
+
+/// Prices with a line of everything, from nothing to the most there may be.
+pub(crate) fn prices() -> Prices {
+    Prices {
+        currency: Currency::new("CHF").expect("three letters"),
+        kinds: PerKind([RATE_MAX, Decimal(1), Decimal(0), Decimal(120_000_000), Decimal(300_000)]),
+        classes: vec![(ClassNo(0), Decimal(12_000_000)), (ClassNo(300), Decimal(0))],
+        tiers: vec![(name("a100"), Decimal(1_250_000_000)), (name("h100"), FACTOR_MAX)],
+        priorities: Factors([Decimal(0), Decimal::ONE, Decimal(2 * BILLION)]),
+    }
+}
+
+pub(crate) fn charges() -> Charges {
+    Charges {
+        preempted: Charge::MinusLast(Span::from_secs(90)),
+        fenced: Charge::Full,
+        node_lost: Charge::MinusLast(Span::from_millis(1_500)),
+        failed_start: Charge::None,
+    }
 }
 
 fn bodies() -> Vec<Body> {
@@ -262,6 +284,11 @@ fn later_bodies() -> Vec<Body> {
         }
         .into(),
         TokenRevoked { token: TokenNo(300) }.into(),
+        RateCardPut { card: 0, pool: None, from: NEW_YEAR, prices: Prices::default_card() }.into(),
+        RateCardPut { card: 300, pool: Some(PoolNo(1)), from: NEW_YEAR, prices: prices() }.into(),
+        RateCardDeleted { card: 300 }.into(),
+        ChargePolicyPut { policy: 0, from: NEW_YEAR, charges: Charges::DEFAULT }.into(),
+        ChargePolicyPut { policy: 300, from: NEW_YEAR, charges: charges() }.into(),
     ]
 }
 

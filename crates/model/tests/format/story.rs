@@ -4,6 +4,7 @@ use crate::samples::{NEW_YEAR, activity, class_spec, granted, key_rotation, leas
 use crate::sealing::seal;
 use leasehold_model::body::*;
 use leasehold_model::policy::TeardownCause;
+use leasehold_model::rate::{Charge, Charges, Decimal, Prices};
 use leasehold_model::view::Directory;
 use leasehold_model::*;
 use serde_json::Value;
@@ -178,10 +179,27 @@ fn agents_and_tokens() -> Vec<Record> {
     ]
 }
 
+/// Dearer from the next day on, and nothing for what was evicted or never started.
+fn money() -> Vec<Record> {
+    let mut prices = Prices::default_card();
+    prices.classes = vec![(ClassNo(0), Decimal(12_500_000))];
+    prices.tiers = vec![(name("dram"), Decimal(1_250_000_000))];
+    let charges =
+        Charges { preempted: Charge::MinusLast(Span::from_secs(60)), failed_start: Charge::None, ..Charges::DEFAULT };
+    let from = at(86_400);
+    let card = RateCardPut { card: 0, pool: Some(PoolNo(1)), from, prices };
+    vec![
+        Record::new(0, at(292), card),
+        Record::new(0, at(294), ChargePolicyPut { policy: 0, from, charges }),
+        Record::new(0, at(296), RateCardDeleted { card: 0 }),
+    ]
+}
+
 pub(crate) fn records() -> Vec<Record> {
     let mut records: Vec<Record> = beginnings().into_iter().map(|body| Record::new(0, NEW_YEAR, body)).collect();
     records.extend(leasing());
     records.extend(agents_and_tokens());
+    records.extend(money());
     records.push(Record { stamp: at(300), effective_at: at(300), ..key_rotation(0) });
     records.push(Record::new(0, at(360), Body::Unknown { kind: 4_000, bytes: vec![0xca, 0xfe] }));
     for (sequence, record) in (0u64..).zip(&mut records) {
