@@ -4,8 +4,9 @@ use leasehold_model::body::{Asks, PerPriority};
 use leasehold_model::codec::{DecodeError, Field, Reader};
 use leasehold_model::limits::{
     APP_INSTANCES_PER_TOKEN_MAX, CLASSES_PER_NODE_MAX, CLASSES_PER_REQUEST_MAX, IDEMPOTENCY_KEY_BYTES_MAX,
-    LABELS_PER_NODE_MAX, LEASES_PER_RECORD_MAX,
+    LABELS_PER_NODE_MAX, LEASES_PER_RECORD_MAX, RATE_LINES_MAX,
 };
+use leasehold_model::rate::{Charges, Prices};
 use leasehold_model::{
     Activity, AllocationNo, AppInstanceNo, AttachmentNo, ClassNo, ClassSpec, Idempotency, Identity, Instant, Key,
     LeaseNo, Level, LimitKind, Measure, Name, NodeNo, PoolNo, Priority, ProjectNo, Quanta, QuotaNo, QuotaScope, Reason,
@@ -144,6 +145,24 @@ fields! {
     }
 }
 
+fields! {
+    /// Prices from an instant on; from now on where none is given. `card` is one that waits, to be replaced.
+    pub struct PutRateCard {
+        pub card: Option<u32>,
+        pub pool: Option<PoolNo>,
+        pub from: Option<Instant>,
+        pub prices: Prices,
+    }
+}
+fields! {
+    /// What is charged for leases that end badly, from an instant on; from now on where none is given.
+    pub struct PutChargePolicy {
+        pub policy: Option<u32>,
+        pub from: Option<Instant>,
+        pub charges: Charges,
+    }
+}
+
 macro_rules! commands {
     ($($(#[$meta:meta])* $code:literal $name:ident($t:ty),)*) => {
         /// One thing to do. Where a number is absent, the engine hands one out.
@@ -231,6 +250,9 @@ commands! {
     41 RotateKey(RotateKey),
     42 Heartbeat(Nothing),
     43 NoticeClockJump(NoticeClockJump),
+    44 PutRateCard(PutRateCard),
+    45 DeleteRateCard(u32),
+    46 PutChargePolicy(PutChargePolicy),
     50 RegisterAgent(RegisterAgent),
     51 ReportCondition(ReportCondition),
     /// An operator declares the node to be without an agent.
@@ -297,6 +319,10 @@ fn check_lengths(command: &Command) -> Result<(), Refusal> {
         }
         Command::IssueToken(issue) if issue.scope.app_instances.len() > APP_INSTANCES_PER_TOKEN_MAX => {
             return Err(Refusal::BadTokenScope { role: issue.role, why: TOO_MANY_APPS });
+        }
+        Command::PutRateCard(put) if put.prices.classes.len().max(put.prices.tiers.len()) > RATE_LINES_MAX => {
+            put.prices.check().map_err(|why| Refusal::BadPrices { why })?;
+            0
         }
         _ => 0,
     };

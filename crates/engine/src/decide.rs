@@ -6,6 +6,7 @@ mod admission;
 mod agents;
 mod endings;
 mod places;
+mod rates;
 mod renewal;
 mod tenancy;
 mod timers;
@@ -174,6 +175,9 @@ impl Draft<'_> {
             Command::DeleteUser(user) => self.delete_user(*user).map(done),
             Command::PutQuota(put) => self.put_quota(put).map(done),
             Command::DeleteQuota(quota) => self.delete_quota(*quota).map(done),
+            Command::PutRateCard(put) => self.put_rate_card(put).map(done),
+            Command::DeleteRateCard(card) => self.delete_rate_card(*card).map(done),
+            Command::PutChargePolicy(put) => self.put_charge_policy(put).map(done),
             Command::PutPool(put) => self.put_pool(put).map(done),
             Command::DeletePool(pool) => self.delete_pool(*pool).map(done),
             Command::PutClass(put) => self.put_class(put).map(done),

@@ -3,6 +3,7 @@
 //! Each has a stable code for programs (`docs/reference/codes.md`) and a sentence for people.
 
 use leasehold_model::activity::BadActivity;
+use leasehold_model::rate::BadPrices;
 use leasehold_model::{
     ClassNo, Instant, LeaseNo, NodeNo, PoolNo, Priority, ProjectNo, QuotaNo, Role, Span, TenantNo, TokenNo, UserNo,
 };
@@ -58,6 +59,8 @@ refusals! {
     UnknownClass { class: ClassNo } "unknown_class" "there is no {class}",
     UnknownQuota { quota: QuotaNo } "unknown_quota" "there is no {quota}",
     UnknownToken { token: TokenNo } "unknown_token" "there is no {token}",
+    UnknownRateCard { card: u32 } "unknown_rate_card" "there is no rate card {card}",
+    UnknownChargePolicy { policy: u32 } "unknown_charge_policy" "there is no charge policy {policy}",
     /// Also for what belongs to others: a tenant cannot tell the two apart.
     LeaseNotFound { lease: LeaseNo } "lease_not_found" "there is no {lease} here",
 
@@ -131,6 +134,13 @@ refusals! {
     TooManyTokens { of: &'static str, limit: u32 } "too_many_tokens" "{of} has {limit} tokens that are neither revoked nor expired; revoke those that are no longer used",
     SameKey "same_key" "the new key is the one in use",
     Numbers "numbers_exhausted" "there are no numbers left for more of these",
+
+    BadPrices { why: BadPrices } "bad_prices" "the prices cannot be: {why}",
+    StartInPast { now: Instant } "start_in_past" "it would begin in the past, which is never rated again: it is {now}",
+    SameStart { what: &'static str, number: u32 } "same_start" "{what} {number} begins at the same instant; replace that one, or begin at another instant",
+    RateCardInForce { card: u32, from: Instant } "rate_card_in_force" "rate card {card} took effect at {from}; it cannot change or go, only be succeeded by a new one",
+    ChargePolicyInForce { policy: u32, from: Instant } "charge_policy_in_force" "charge policy {policy} took effect at {from}; it cannot change, only be succeeded by a new one",
+    TooManyCardsWaiting { limit: usize } "too_many_cards_waiting" "{limit} of these wait for their day already; replace one of them",
 }
 
 impl std::error::Error for Refusal {}

@@ -9,6 +9,7 @@ use crate::idempotency::Claimed;
 use crate::lease::{Lease, NONE, Phase};
 use crate::node::{Agent, Condition, Node, NodeClass};
 use crate::quota::{Episode, Quota};
+use crate::rate::{ChargePolicy, RateCard};
 use crate::state::{GONE_KEPT, Gone, NO_TIMER, Pool, Project, State, Tenant, User, class_no, entry_mut};
 use crate::token::{Token, Tokens};
 use leasehold_model::codec::{DecodeError, Field, Reader, put_varint};
@@ -18,7 +19,7 @@ use sha2::{Digest, Sha256};
 use std::fmt;
 
 /// The version of these bytes; a snapshot of another version is thrown away and rebuilt.
-const SNAPSHOT_VERSION: u32 = 3;
+const SNAPSHOT_VERSION: u32 = 4;
 
 /// The least that a lease takes in a snapshot: a forged count must not make a reader allocate.
 const LEASE_BYTES_MIN: usize = 60;
@@ -98,6 +99,8 @@ impl State {
         put_table(&self.nodes, &mut out, put_node);
         put_table(&self.quotas, &mut out, put_quota);
         put_table(self.tokens.rows(), &mut out, |token, out| put_token(token, out));
+        put_table(&self.rate_cards, &mut out, put_rate_card);
+        put_table(&self.charge_policies, &mut out, put_charge_policy);
         put_varint(self.leases.len() as u64, &mut out);
         for lease in self.leases.in_order() {
             put_lease(lease, &mut out);
@@ -159,6 +162,9 @@ impl State {
         let tokens = get_table(r, |no, r| get_token(TokenNo(no), r).map(Box::new))?;
         state.check_tokens(&tokens)?;
         state.tokens = Tokens::restore(tokens).map_err(BadSnapshot::Inconsistent)?;
+        state.rate_cards = get_table(r, get_rate_card)?;
+        state.charge_policies = get_table(r, get_charge_policy)?;
+        state.check_rates()?;
         state.rebuild_names();
         state.check_names()?;
         state.check_tenancy()?;
@@ -351,6 +357,28 @@ fn get_token(number: TokenNo, r: &mut Reader<'_>) -> Result<Token, BadSnapshot> 
         scope: Field::get(r)?,
         expires_at: Field::get(r)?,
     })
+}
+
+fn put_rate_card(c: &RateCard, out: &mut Vec<u8>) {
+    c.pool.put(out);
+    c.from.put(out);
+    c.prices.put(out);
+    c.set_at.put(out);
+}
+
+fn get_rate_card(number: u32, r: &mut Reader<'_>) -> Result<RateCard, BadSnapshot> {
+    let (pool, from) = (Field::get(r)?, Field::get(r)?);
+    Ok(RateCard { number, pool, from, prices: Field::get(r)?, set_at: Field::get(r)? })
+}
+
+fn put_charge_policy(p: &ChargePolicy, out: &mut Vec<u8>) {
+    p.from.put(out);
+    p.charges.put(out);
+    p.set_at.put(out);
+}
+
+fn get_charge_policy(number: u32, r: &mut Reader<'_>) -> Result<ChargePolicy, BadSnapshot> {
+    Ok(ChargePolicy { number, from: Field::get(r)?, charges: Field::get(r)?, set_at: Field::get(r)? })
 }
 
 fn put_quota(q: &Quota, out: &mut Vec<u8>) {

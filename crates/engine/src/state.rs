@@ -8,6 +8,7 @@ use crate::lease::{Lease, LeaseTable, Phase};
 use crate::node::Node;
 use crate::quota::Quota;
 use crate::ranking::Ranking;
+use crate::rate::{ChargePolicy, RateCard};
 use crate::roll::Roll;
 use crate::timer::{Entry, Timers};
 use crate::token::{Token, Tokens};
@@ -176,6 +177,8 @@ pub struct State {
     pub(crate) nodes: Table<Node>,
     pub(crate) quotas: Table<Quota>,
     pub(crate) tokens: Tokens,
+    pub(crate) rate_cards: Table<RateCard>,
+    pub(crate) charge_policies: Table<ChargePolicy>,
     pub(crate) tags: Vec<Name>,
     pub(crate) next_lease: u64,
     pub(crate) leases: LeaseTable,
@@ -423,6 +426,8 @@ impl State {
             nodes: self.nodes.clone(),
             quotas: self.quotas.clone(),
             tokens: self.tokens.clone(),
+            rate_cards: self.rate_cards.clone(),
+            charge_policies: self.charge_policies.clone(),
             tags: self.tags.clone(),
             next_lease: self.next_lease,
             leases: self.leases.clone(),

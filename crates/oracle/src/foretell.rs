@@ -1,4 +1,4 @@
-//! The answers that commands about tokens, agents and tenants must get, refusals included.
+//! The answers that commands about tokens, agents, tenants and prices must get, refusals included.
 
 use crate::access::{is_expired, is_of_tenants, scope_fits};
 use crate::oracle::Oracle;
@@ -7,9 +7,10 @@ use leasehold_model::body::{
     AgentDetached, AgentRegistered, NodeCondition, QuotaDeleted, QuotaPut, TenantPut, TokenIssued, TokenRevoked,
 };
 use leasehold_model::limits::QUOTAS_PER_TENANT_MAX;
+use leasehold_model::rate::{Charges, Prices};
 use leasehold_model::{
-    Body, Instant, Level, LimitKind, Measure, Name, NodeNo, Priority, QuotaNo, QuotaScope, Role, TenantNo, TokenNo,
-    TokenScope,
+    Body, Instant, Level, LimitKind, Measure, Name, NodeNo, PoolNo, Priority, QuotaNo, QuotaScope, Role, TenantNo,
+    TokenNo, TokenScope,
 };
 
 /// Who asks, and how.
@@ -59,6 +60,18 @@ pub enum Wish {
         max_nodes: Option<Option<u64>>,
         max_leases: Option<Option<u64>>,
     },
+    PutRateCard {
+        card: Option<u32>,
+        pool: Option<PoolNo>,
+        from: Option<Instant>,
+        prices: Prices,
+    },
+    DeleteRateCard(u32),
+    PutChargePolicy {
+        policy: Option<u32>,
+        from: Option<Instant>,
+        charges: Charges,
+    },
     /// Something that is only foretold as far as its caller goes.
     Other,
 }
@@ -79,9 +92,9 @@ impl Foretold {
     pub const CODES: &'static [&'static str] = &["token_not_live", "stale_generation"];
 }
 
-type Told = Result<Foretold, &'static str>;
+pub(crate) type Told = Result<Foretold, &'static str>;
 
-fn sealed(tenant: Option<TenantNo>, body: impl Into<Body>) -> Told {
+pub(crate) fn sealed(tenant: Option<TenantNo>, body: impl Into<Body>) -> Told {
     Ok(Foretold::Sealed { tenant, bodies: vec![body.into()] })
 }
 
@@ -129,6 +142,13 @@ impl World {
                 Ok(Foretold::Open)
             }
             Wish::UpdateTenant { .. } => self.foretell_update(caller, wish),
+            Wish::PutRateCard { card, pool, from, prices } => {
+                self.foretell_card(caller.tenant, *card, (*pool, *from, prices), now)
+            }
+            Wish::DeleteRateCard(card) => self.foretell_card_deleted(caller.tenant, *card, now),
+            Wish::PutChargePolicy { policy, from, charges } => {
+                self.foretell_policy(caller.tenant, *policy, (*from, charges), now)
+            }
             Wish::Other => Ok(Foretold::Open),
         }
     }
@@ -237,7 +257,7 @@ impl World {
     }
 
     /// The number that the next of its kind gets.
-    fn next_number(&self, noun: &'static str) -> u32 {
+    pub(crate) fn next_number(&self, noun: &'static str) -> u32 {
         let next = self.highest.get(noun).map_or(0, |highest| highest + 1);
         u32::try_from(next).expect("small in every test")
     }

@@ -4,7 +4,7 @@
 //! Out: a [`Violation`] for the first record that the rules forbid; a plain [`Summary`] of all that
 //! is; the answer a request must get ([`Expected`]); usage over any window.
 //!
-//! It is written from SEMANTICS 1–4 and 6, never from the engine. Every figure is counted afresh
+//! It is written from SEMANTICS 1–4, 6 and 7, never from the engine. Every figure is counted afresh
 //! from the list of all leases that ever were: no counters, no indexes, no heap of timers.
 //!
 //! Never: depend on the engine or the meter, keep a derived figure, do I/O, read a clock, draw
@@ -26,6 +26,7 @@ mod lifecycle;
 mod nodes;
 mod oracle;
 mod quota;
+mod rates;
 mod request;
 mod summary;
 mod usage;

@@ -190,6 +190,9 @@ impl Oracle {
             Body::AgentDetached(body) => world.agent_detached(body.node),
             Body::TokenIssued(body) => world.token_issued(record, body),
             Body::TokenRevoked(body) => world.token_revoked(record, body),
+            Body::RateCardPut(body) => world.rate_card_put(body, record.stamp),
+            Body::RateCardDeleted(body) => world.rate_card_deleted(body, record.stamp),
+            Body::ChargePolicyPut(body) => world.charge_policy_put(body, record.stamp),
             Body::Granted(body) => {
                 self.check_rules_version(body.rules_version)?;
                 self.world.granted(record, body)

@@ -2,7 +2,9 @@
 
 use crate::oracle::Oracle;
 use crate::world::{Quota, World};
-use leasehold_model::body::{PoolPut, ProjectPut, SettingsChanged, TenantPut, TokenIssued, UserPut};
+use leasehold_model::body::{
+    ChargePolicyPut, PoolPut, ProjectPut, RateCardPut, SettingsChanged, TenantPut, TokenIssued, UserPut,
+};
 use leasehold_model::{
     ClassNo, ClassSpec, Instant, LeaseNo, Level, LimitKind, Name, NodeNo, NodeScope, PoolNo, Priority, ProjectNo,
     QuotaNo, TeardownMode, TenantNo, TokenNo, UserNo,
@@ -88,6 +90,9 @@ pub struct Summary {
     pub capacity: BTreeMap<(NodeNo, ClassNo), CapacityLine>,
     pub quotas: BTreeMap<QuotaNo, QuotaLine>,
     pub tokens: BTreeMap<TokenNo, TokenIssued>,
+    /// With when they were last put.
+    pub rate_cards: BTreeMap<u32, (RateCardPut, Instant)>,
+    pub charge_policies: BTreeMap<u32, (ChargePolicyPut, Instant)>,
     pub leases: BTreeMap<LeaseNo, LeaseLine>,
 }
 
@@ -114,6 +119,8 @@ impl Summary {
         diff_maps("capacity", &self.capacity, &other.capacity, &mut out);
         diff_maps("quota", &self.quotas, &other.quotas, &mut out);
         diff_maps("token", &self.tokens, &other.tokens, &mut out);
+        diff_maps("rate card", &self.rate_cards, &other.rate_cards, &mut out);
+        diff_maps("charge policy", &self.charge_policies, &other.charge_policies, &mut out);
         diff_maps("lease", &self.leases, &other.leases, &mut out);
         assert_eq!(out.is_empty(), self == other, "a difference that no line shows");
         out
@@ -156,6 +163,8 @@ impl Oracle {
             capacity: world.capacity_lines(),
             quotas: world.quotas.iter().map(|(number, quota)| (*number, world.quota_line(quota))).collect(),
             tokens: world.tokens.clone(),
+            rate_cards: world.rate_cards.clone(),
+            charge_policies: world.charge_policies.clone(),
             leases: world.lease_lines(),
         }
     }

@@ -1,7 +1,10 @@
 //! Everything that the records have said so far.
 
 use crate::lease::Lease;
-use leasehold_model::body::{NodePut, PoolPut, ProjectPut, QuotaPut, SettingsChanged, TenantPut, TokenIssued, UserPut};
+use leasehold_model::body::{
+    ChargePolicyPut, NodePut, PoolPut, ProjectPut, QuotaPut, RateCardPut, SettingsChanged, TenantPut, TokenIssued,
+    UserPut,
+};
 use leasehold_model::{
     ClassNo, ClassSpec, Instant, LeaseNo, Level, NodeNo, PoolNo, Priority, ProjectNo, QuotaNo, Span, TeardownMode,
     TenantNo, TokenNo, UserNo,
@@ -68,6 +71,9 @@ pub(crate) struct World {
     pub(crate) nodes: BTreeMap<NodeNo, Node>,
     /// Those that were not revoked, and had not expired when the last one came.
     pub(crate) tokens: BTreeMap<TokenNo, TokenIssued>,
+    /// Those that were not withdrawn, with when they were last put.
+    pub(crate) rate_cards: BTreeMap<u32, (RateCardPut, Instant)>,
+    pub(crate) charge_policies: BTreeMap<u32, (ChargePolicyPut, Instant)>,
     /// Every lease that ever was, in order of number.
     pub(crate) leases: Vec<Lease>,
     /// The highest number handed out of each kind, deleted ones included.
@@ -86,6 +92,8 @@ impl World {
             quotas: BTreeMap::new(),
             nodes: BTreeMap::new(),
             tokens: BTreeMap::new(),
+            rate_cards: BTreeMap::new(),
+            charge_policies: BTreeMap::new(),
             leases: Vec::new(),
             highest: BTreeMap::new(),
         }

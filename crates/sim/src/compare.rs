@@ -1,7 +1,9 @@
 //! The engine's state in the oracle's words.
 
 use leasehold_engine::{Lease, Phase, State};
-use leasehold_model::body::{PoolPut, ProjectPut, SettingsChanged, TenantPut, TokenIssued, UserPut};
+use leasehold_model::body::{
+    ChargePolicyPut, PoolPut, ProjectPut, RateCardPut, SettingsChanged, TenantPut, TokenIssued, UserPut,
+};
 use leasehold_model::{NodeScope, QuotaNo};
 use leasehold_oracle::{CapacityLine, EpisodeLine, LeaseLine, NodeLine, QuotaLine, Summary};
 
@@ -101,6 +103,20 @@ pub(crate) fn summary(state: &State) -> Summary {
                     expires_at: t.expires_at,
                 };
                 (t.number, issued)
+            })
+            .collect(),
+        rate_cards: state
+            .rate_cards()
+            .map(|c| {
+                let put = RateCardPut { card: c.number, pool: c.pool, from: c.from, prices: c.prices.clone() };
+                (c.number, (put, c.set_at))
+            })
+            .collect(),
+        charge_policies: state
+            .charge_policies()
+            .map(|p| {
+                let put = ChargePolicyPut { policy: p.number, from: p.from, charges: p.charges.clone() };
+                (p.number, (put, p.set_at))
             })
             .collect(),
         leases: state.leases().into_iter().map(|lease| (lease.number, lease_line(state, lease))).collect(),

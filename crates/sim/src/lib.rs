@@ -10,6 +10,7 @@ mod compare;
 mod dice;
 mod fault_disk;
 mod life;
+mod prices;
 mod requests;
 mod run;
 mod wishes;

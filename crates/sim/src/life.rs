@@ -186,7 +186,7 @@ impl Truth {
         observed.map_err(|violation| format!("{violation}\n  {record:?}"))
     }
 
-    /// A command about tokens, agents or tenants gets the very answer that the oracle foretells; any
+    /// A command about tokens, agents, tenants or prices gets the very answer that the oracle foretells; any
     /// other is refused for its token exactly if that is dead.
     fn check_foretold(&mut self, asked: &Asked, reply: &Reply, now: Instant) -> Step<()> {
         self.oracle.check_at_rest(now).map_err(|violation| violation.to_string())?;

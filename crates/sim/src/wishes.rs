@@ -1,6 +1,7 @@
-//! Commands about tokens, agents and tenants: how they are drawn, and how the oracle is told of them.
+//! Commands about tokens, agents, tenants and prices: how they are drawn, and how the oracle is told of them.
 
 use crate::dice::Dice;
+use crate::prices;
 use crate::requests::{name, small};
 use leasehold_engine::command::{IssueToken, RegisterAgent, ReportCondition, UpdateTenant};
 use leasehold_engine::{Command, State};
@@ -43,6 +44,13 @@ pub(crate) fn wish(command: &Command) -> Wish {
             max_nodes: update.max_nodes,
             max_leases: update.max_leases,
         },
+        Command::PutRateCard(put) => {
+            Wish::PutRateCard { card: put.card, pool: put.pool, from: put.from, prices: put.prices.clone() }
+        }
+        Command::DeleteRateCard(card) => Wish::DeleteRateCard(*card),
+        Command::PutChargePolicy(put) => {
+            Wish::PutChargePolicy { policy: put.policy, from: put.from, charges: put.charges.clone() }
+        }
         _ => Wish::Other,
     }
 }
@@ -66,7 +74,7 @@ fn tenant_or_operator(dice: &mut Dice) -> Identity {
 
 pub(crate) fn any(state: &State, now: Instant, dice: &mut Dice) -> (Identity, Command) {
     let node = NodeNo(small(dice, 5));
-    match dice.below(20) {
+    match dice.below(24) {
         0..6 => issue(state, now, dice),
         6..9 => (tenant_or_operator(dice), Command::RevokeToken(TokenNo(small(dice, 12)))),
         9..12 => {
@@ -85,7 +93,8 @@ pub(crate) fn any(state: &State, now: Instant, dice: &mut Dice) -> (Identity, Co
             (Identity::default(), Command::ReportCondition(report))
         }
         15 => (Identity::default(), Command::DetachAgent(node)),
-        _ => (tenant_or_operator(dice), Command::UpdateTenant(update(dice))),
+        16..20 => (tenant_or_operator(dice), Command::UpdateTenant(update(dice))),
+        _ => (Identity::default(), prices::any(now, dice)),
     }
 }
 

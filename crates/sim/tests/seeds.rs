@@ -21,6 +21,9 @@ fn half(which: u64) {
     for kind in ["token.issued", "token.revoked", "node.condition", "node.agent_registered", "node.agent_detached"] {
         assert!(tally.kinds.contains_key(kind), "no {kind} in {count} seeds");
     }
+    for kind in ["rate_card.put", "rate_card.deleted", "charge_policy.put"] {
+        assert!(tally.kinds.contains_key(kind), "no {kind} in {count} seeds");
+    }
     for code in [
         "token_not_live",
         "bad_token_scope",
@@ -31,6 +34,13 @@ fn half(which: u64) {
         "stale_generation",
         "condition_unchanged",
         "name_taken",
+        "bad_prices",
+        "start_in_past",
+        "same_start",
+        "rate_card_in_force",
+        "charge_policy_in_force",
+        "unknown_rate_card",
+        "unknown_charge_policy",
     ] {
         assert!(tally.foretold.contains_key(code), "nothing was refused as {code} in {count} seeds");
     }

@@ -8,7 +8,8 @@ use crate::state::{CLASSES_MAX, State};
 use crate::timer::ID_MAX;
 use crate::token::Token;
 use leasehold_model::limits::{CLASSES_PER_REQUEST_MAX, DEVICES_PER_CLASS_MAX, QUANTA_PER_NODE_MAX};
-use leasehold_model::{ClassNo, LeaseNo, TenantNo};
+use leasehold_model::{ClassNo, Instant, LeaseNo, TenantNo};
+use std::collections::BTreeSet;
 
 type Sound = Result<(), BadSnapshot>;
 
@@ -48,6 +49,26 @@ impl State {
                 && was(scope.node.map(|no| no.0), self.nodes.len())
         });
         demand(known, "a token of something that never was")
+    }
+
+    pub(super) fn check_rates(&self) -> Sound {
+        let set_in_time = |set_at: Instant, from: Instant| set_at <= from && set_at <= self.last_stamp;
+        let mut starts = BTreeSet::new();
+        for card in self.rate_cards() {
+            demand(starts.insert((card.pool, card.from)), "two rate cards that begin as one")?;
+            demand(set_in_time(card.set_at, card.from), "a rate card that changed the past")?;
+            // Its pool may be gone; that it never was cannot be.
+            let pool_was = card.pool.is_none_or(|pool| (pool.0 as usize) < self.pools.len());
+            demand(pool_was, "prices of a pool that never was")?;
+            let mut classes = card.prices.classes.iter();
+            demand(classes.all(|(class, _)| self.class(*class).is_some()), "a price of no class")?;
+        }
+        let mut starts = BTreeSet::new();
+        for policy in self.charge_policies() {
+            demand(starts.insert(policy.from), "two charge policies that begin as one")?;
+            demand(set_in_time(policy.set_at, policy.from), "a charge policy that changed the past")?;
+        }
+        Ok(())
     }
 
     /// Each name names one thing.

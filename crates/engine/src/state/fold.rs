@@ -169,6 +169,9 @@ impl State {
             }
             Body::TokenIssued(issued) => self.fold_token(issued, stamp)?,
             Body::TokenRevoked(revoked) => self.tokens.remove(revoked.token)?,
+            Body::RateCardPut(put) => self.fold_rate_card(put, stamp)?,
+            Body::RateCardDeleted(gone) => self.fold_rate_card_deleted(gone.card, stamp)?,
+            Body::ChargePolicyPut(put) => self.fold_charge_policy(put, stamp)?,
             Body::Granted(granted) => self.fold_grant(record, granted)?,
             Body::Renewed(renewed) => {
                 for renewal in &renewed.renewals {

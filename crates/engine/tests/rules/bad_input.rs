@@ -29,6 +29,7 @@ fn many(word: &str, n: usize) -> String {
 fn cases() -> Vec<(&'static str, String, String)> {
     let leases: Vec<String> = (0..1025).map(|n| format!("#{n}")).collect();
     let labels: Vec<String> = (0..65).map(|n| format!("l{n}")).collect();
+    let cards: Vec<String> = (100..164).map(|from| format!("1 op card from={from}")).collect();
     let quotas: Vec<String> = (0..256).map(|n| format!("0 op quota q{n} a core hard={n}")).collect();
     let classes: Vec<String> = (0..1021).map(|n| format!("0 op class c{n}")).collect();
     let plain = |what, line: &str| (what, String::new(), line.to_owned());
@@ -170,6 +171,20 @@ fn cases() -> Vec<(&'static str, String, String)> {
         plain("an update of another tenant", "10 a update b tag=t"),
         plain("an update to a taken name", "10 op update a name=b"),
         plain("the key in use", "10 op key 1"),
+        plain("a rate card that never was", "10 op card no=7"),
+        plain("a charge policy that never was", "10 op policy no=7"),
+        plain("a price that is too high", "10 op card gpu=1000000.5"),
+        plain("a factor that is too high", "10 op card tier.h100=1001"),
+        plain("a price of no class", "10 op card class.nothing=1"),
+        plain("prices of no pool", "10 op card pool=nothing"),
+        plain("a card from yesterday", "10 op card from=9"),
+        after("two cards at once", "1 op card from=20", "10 op card from=20"),
+        after("two policies at once", "1 op policy from=20", "10 op policy from=20"),
+        after("a card in force, changed", "1 op card", "10 op card no=0 from=20"),
+        after("a card in force, deleted", "1 op card", "10 op delete card 0"),
+        after("a policy in force, changed", "1 op policy", "10 op policy no=0 from=20"),
+        plain("a charge without the last nothing", "10 op policy preempted=0s"),
+        ("65 cards that wait", cards.join("\n"), "10 op card from=1000".to_owned()),
         // To a tenant, what belongs to others does not exist.
         plain("another tenant's project, by number", "10 a project a/x no=1"),
         plain("another tenant's user, by number", "10 a user a/x no=1"),
@@ -450,6 +465,34 @@ fn each_has_its_code_and_its_sentence() {
             name_taken: that name is taken; choose another
         the key in use
             same_key: the new key is the one in use
+        a rate card that never was
+            unknown_rate_card: there is no rate card 7
+        a charge policy that never was
+            unknown_charge_policy: there is no charge policy 7
+        a price that is too high
+            bad_prices: the prices cannot be: kinds.gpu is above 1000000 per unit-second
+        a factor that is too high
+            bad_prices: the prices cannot be: tiers.h100 is above 1000
+        a price of no class
+            unknown_class: there is no class-99
+        prices of no pool
+            unknown_pool: there is no pool-99
+        a card from yesterday
+            start_in_past: it would begin in the past, which is never rated again: it is 1970-01-01T00:00:10Z
+        two cards at once
+            same_start: rate card 0 begins at the same instant; replace that one, or begin at another instant
+        two policies at once
+            same_start: charge policy 0 begins at the same instant; replace that one, or begin at another instant
+        a card in force, changed
+            rate_card_in_force: rate card 0 took effect at 1970-01-01T00:00:01Z; it cannot change or go, only be succeeded by a new one
+        a card in force, deleted
+            rate_card_in_force: rate card 0 took effect at 1970-01-01T00:00:01Z; it cannot change or go, only be succeeded by a new one
+        a policy in force, changed
+            charge_policy_in_force: charge policy 0 took effect at 1970-01-01T00:00:01Z; it cannot change, only be succeeded by a new one
+        a charge without the last nothing
+            setting_out_of_range: preempted must lie between 1ns and 366d
+        65 cards that wait
+            too_many_cards_waiting: 64 of these wait for their day already; replace one of them
         another tenant's project, by number
             unknown_project: there is no project-1 of this tenant
         another tenant's user, by number

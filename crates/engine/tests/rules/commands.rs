@@ -2,11 +2,13 @@
 
 use crate::support::World;
 use leasehold_engine::command::{
-    ConfirmTeardown, IssueToken, LoseNode, Nothing, PutClass, PutNode, PutPool, PutProject, PutQuota, PutTenant,
-    PutUser, RegisterAgent, ReleaseOne, RenewOne, ReportCondition, RequestLease, Revoke, UpdateTenant,
+    ConfirmTeardown, IssueToken, LoseNode, Nothing, PutChargePolicy, PutClass, PutNode, PutPool, PutProject, PutQuota,
+    PutRateCard, PutTenant, PutUser, RegisterAgent, ReleaseOne, RenewOne, ReportCondition, RequestLease, Revoke,
+    UpdateTenant,
 };
 use leasehold_engine::{Command, Request, Settings, State};
 use leasehold_model::body::PerPriority;
+use leasehold_model::rate::{Charge, Charges, Decimal, Prices};
 use leasehold_model::{
     Activity, AppInstanceNo, ClassNo, ClassSpec, Identity, Instant, LeaseNo, Level, LimitKind, Measure, Name, NodeNo,
     NodeScope, PoolNo, Priority, ProjectNo, Quanta, QuotaNo, QuotaScope, Reason, ResourceKind, Role, Span,
@@ -122,6 +124,17 @@ pub(crate) enum Action {
         bits: u8,
         limit: u64,
     },
+    Card {
+        which: Option<u32>,
+        pool: Option<u32>,
+        from: Option<u64>,
+        price: u64,
+    },
+    Policy {
+        which: Option<u32>,
+        from: Option<u64>,
+        kind: u8,
+    },
     Heartbeat,
     Started,
 }
@@ -187,7 +200,7 @@ fn action() -> impl Strategy<Value = Action> {
         1 => (0..5u16, 1..9u64).prop_map(|(class, per)| Action::PutClass { class, per }),
         2 => (0..5u32).prop_map(Action::PutProject),
         2 => (0..3u32).prop_map(Action::PutUser),
-        3 => (0..6u8, 0..6u32).prop_map(|(what, which)| Action::Delete { what, which }),
+        4 => (0..6u8, 0..6u32).prop_map(|(what, which)| Action::Delete { what, which }),
         10 => (proptest::option::of(0..8u32), 0..4u32, any::<u8>(), 0..3u8, 0..40u64, 0..3u8).prop_map(
             |(which, tenant, scope, measure, limit, kind)| Action::PutQuota { which, tenant, scope, measure, limit, kind }),
         1 => (0..100u64, 0..200u64).prop_map(|(teardown, window)| Action::Settings { teardown, window }),
@@ -197,6 +210,10 @@ fn action() -> impl Strategy<Value = Action> {
         5 => (0..6u32, 0..5u8, 1..4u64, any::<u8>()).prop_map(|(node, what, generation, bits)|
             Action::Agent { node, what, generation, bits }),
         4 => (0..4u32, any::<u8>(), 0..9u64).prop_map(|(tenant, bits, limit)| Action::Update { tenant, bits, limit }),
+        3 => (proptest::option::weighted(0.3, 0..4u32), proptest::option::of(0..3u32), maybe(0..4000), 0..6u64).prop_map(
+            |(which, pool, from, price)| Action::Card { which, pool, from, price }),
+        2 => (proptest::option::weighted(0.3, 0..4u32), maybe(0..400), 0..4u8).prop_map(|(which, from, kind)|
+            Action::Policy { which, from, kind }),
         1 => Just(Action::Heartbeat),
         2 => Just(Action::Started),
     ]
@@ -486,10 +503,35 @@ impl Step {
                     ..UpdateTenant::of(TenantNo(*tenant))
                 })
             }
+            Action::Card { which, price: 4.., .. } => {
+                let last = state.rate_cards().last().map_or(0, |card| card.number);
+                Command::DeleteRateCard(which.unwrap_or(last))
+            }
+            Action::Card { which, pool, from, price } => {
+                let mut prices = Prices::default_card();
+                prices.classes.push((ClassNo(u16::try_from(*price).expect("small")), Decimal(*price)));
+                Command::PutRateCard(PutRateCard {
+                    card: *which,
+                    pool: pool.map(PoolNo),
+                    from: from.map(|secs| later(state, secs)),
+                    prices,
+                })
+            }
+            Action::Policy { which, from, kind } => {
+                let charge = [Charge::Full, Charge::None, Charge::MinusLast(span(60)), Charge::MinusLast(Span::ZERO)];
+                let charges = Charges { fenced: charge[usize::from(*kind)], ..Charges::DEFAULT };
+                let from = from.map(|secs| later(state, secs));
+                Command::PutChargePolicy(PutChargePolicy { policy: *which, from, charges })
+            }
             Action::Heartbeat => Command::Heartbeat(Nothing {}),
             Action::Started => return None,
         })
     }
+}
+
+/// Some time after the last record, and now and then before the next.
+fn later(state: &State, secs: u64) -> Instant {
+    state.last_stamp().saturating_add(span(secs))
 }
 
 /// A scope that mostly fits the role.

@@ -93,25 +93,29 @@ proptest! {
 /// leases, quotas and nodes have, and most refusals.
 #[test]
 fn histories_go_everywhere() {
+    // Genesis stands before every history, and these have no command here or no producer yet.
+    let elsewhere = ["journal.genesis", "journal.key_rotated", "journal.clock_jumped", "lease.preempted", "unknown"];
+    let mut missed: BTreeSet<&str> = Body::KINDS.iter().map(|(_, word)| *word).collect();
+    missed.retain(|word| !elsewhere.contains(word));
     let mut runner = TestRunner::deterministic();
-    let (mut kinds, mut answers) = (BTreeSet::new(), BTreeSet::new());
-    for _ in 0..150 {
+    let mut answers = BTreeSet::new();
+    for _ in 0..1000 {
         let steps = history(100).new_tree(&mut runner).expect("a history").current();
         let mut world = small_cluster();
         let mut now = Instant(0);
         for step in &steps {
             now = step.at(now, world.state());
             let (answer, records) = take(&mut world, now, step, u32::MAX);
-            kinds.extend(records.iter().map(|record| record.body.word()));
+            for record in &records {
+                missed.remove(record.body.word());
+            }
             answers.insert(answer.split([' ', '{']).next().unwrap_or_default().to_owned());
         }
+        let refusals = answers.iter().filter(|answer| answer.starts_with("Err(")).count();
+        let repeated = answers.iter().any(|answer| answer.contains("Repeated"));
+        if missed.is_empty() && repeated && refusals >= 25 {
+            return;
+        }
     }
-    // Genesis stands before every history, and these have no command here or no producer yet.
-    let elsewhere = ["journal.genesis", "journal.key_rotated", "journal.clock_jumped", "lease.preempted", "unknown"];
-    let all = Body::KINDS.iter().map(|(_, word)| *word);
-    let missed: Vec<_> = all.filter(|word| !elsewhere.contains(word) && !kinds.contains(word)).collect();
-    assert!(missed.is_empty(), "no history has a record of {missed:?}");
-    assert!(answers.iter().any(|answer| answer.contains("Repeated")), "{answers:?}");
-    let refusals = answers.iter().filter(|answer| answer.starts_with("Err(")).count();
-    assert!(refusals >= 25, "only {refusals} kinds of refusal: {answers:?}");
+    panic!("no history has a record of {missed:?}, or answers are few: {answers:?}");
 }

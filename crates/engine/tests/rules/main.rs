@@ -16,6 +16,7 @@ mod idempotency;
 mod laws;
 mod lifecycle;
 mod nodes;
+mod prices;
 mod quotas;
 mod reference;
 mod revocation;

@@ -87,7 +87,7 @@ proptest! {
     fn any_bytes(bytes in proptest::collection::vec(any::<u8>(), 0..300)) {
         read(&bytes);
         // The version is right, the rest is not.
-        read(&[&[3u8][..], &bytes].concat());
+        read(&[&[4u8][..], &bytes].concat());
     }
 
     #[test]
@@ -122,6 +122,11 @@ fn every_single_byte() {
         4 op issue t role=project-member tenant=a project=a/a of=a/u expires=100
         4 op issue s role=node-agent node=n1
         4 op withdraw 1
+        4 op card class.gpu=0.05 tier.h100=2 pool=main
+        4 op card from=9
+        4 op card from=8
+        4 op delete card 2
+        4 op policy fenced=60s from=9
         4 op issue u role=app-operator tenant=a apps=3
         ",
     );

@@ -6,6 +6,7 @@
 
 use leasehold_model::body::{self, Leases, PerPriority, Renewal, Reported, ReportedLeases};
 use leasehold_model::policy::TeardownCause;
+use leasehold_model::rate::{Charge, Charges, Decimal, Prices};
 use leasehold_model::{
     Activity, AppInstanceNo, Body, ClassNo, ClassSpec, DenyCause, Idempotency, Instant, LeaseNo, Level, LimitKind,
     Measure, Name, NodeNo, NodeScope, PoolNo, Priority, ProjectNo, Quanta, QuotaNo, QuotaScope, Reason, Record,
@@ -199,6 +200,20 @@ fn catalog_body(verb: &str, line: &Line<'_>) -> Option<Body> {
             body::NodeCondition { node, load: level, errors: Level::Normal, throttled }.into()
         }
         "token" => token(line).into(),
+        "card" => {
+            let mut prices = Prices::default_card();
+            prices.kinds.0[0] = Decimal(line.or("gpu", 10_000_000));
+            prices.classes = line.groups().map(|g| (ClassNo(g[0].parse().expect("a class")), Decimal::ONE)).collect();
+            let from = Instant::from_secs(line.option("from").expect("an instant"));
+            body::RateCardPut { card: line.number(), pool: line.option("pool").map(PoolNo), from, prices }.into()
+        }
+        "uncard" => body::RateCardDeleted { card: line.number() }.into(),
+        "policy" => {
+            let from = Instant::from_secs(line.option("from").expect("an instant"));
+            let less = line.secs("less").map_or(Charge::Full, Charge::MinusLast);
+            let charges = Charges { fenced: less, ..Charges::DEFAULT };
+            body::ChargePolicyPut { policy: line.number(), from, charges }.into()
+        }
         "withdraw" => body::TokenRevoked { token: TokenNo(line.number()) }.into(),
         "returned" => body::NodeReturned { node: NodeNo(line.number()) }.into(),
         _ => return None,

@@ -9,6 +9,7 @@ mod journal;
 mod language;
 mod lifecycle;
 mod quotas;
+mod rates;
 mod requests;
 mod summaries;
 mod timers;

@@ -2,6 +2,7 @@
 //! and records told back as text.
 
 pub(crate) mod invariants;
+mod prices;
 mod script;
 mod tell;
 mod world;

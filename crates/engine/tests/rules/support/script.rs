@@ -4,7 +4,7 @@
 //! is applied first. WHO is `op`, a tenant (`a`, in its project of the same name) or a tenant and a
 //! project (`a/p`). Leases are `#0`, `#1`, … in the order they were granted; `#0(60s,20s,140)` reports
 //! 60 s covered, 20 s active and 140 busy quantum-seconds. Quantities are written as people do.
-//! `token=0` asks under the first token that was issued. `show leases|capacity|quotas|tenants|tokens|agents` prints the state; a line with only a time lets it pass.
+//! `token=0` asks under the first token that was issued. `show leases|capacity|quotas|tenants|tokens|agents|prices` prints the state; a line with only a time lets it pass.
 
 use super::World;
 use super::tell::{Names, tell};
@@ -55,19 +55,19 @@ pub(crate) struct Story {
 }
 
 /// One line, taken apart.
-struct Line<'a> {
-    words: Vec<&'a str>,
-    options: BTreeMap<&'a str, &'a str>,
+pub(super) struct Line<'a> {
+    pub(super) words: Vec<&'a str>,
+    pub(super) options: BTreeMap<&'a str, &'a str>,
 }
 
 impl Line<'_> {
-    fn flag(&self, word: &str) -> bool {
+    pub(super) fn flag(&self, word: &str) -> bool {
         self.words.contains(&word)
     }
     fn span(&self, option: &str) -> Option<Span> {
         self.options.get(option).map(|text| text.parse().expect("a length of time"))
     }
-    fn number<T: std::str::FromStr>(&self, option: &str) -> Option<T> {
+    pub(super) fn number<T: std::str::FromStr>(&self, option: &str) -> Option<T> {
         self.options.get(option).map(|text| text.parse().unwrap_or_else(|_| panic!("{option}={text}")))
     }
     fn priority(&self, option: &str) -> Option<Priority> {
@@ -196,13 +196,13 @@ impl Story {
     fn user(&self, text: &str) -> UserNo {
         self.names.users.get(text).copied().unwrap_or(UserNo(99))
     }
-    fn pool(&self, text: &str) -> PoolNo {
+    pub(super) fn pool(&self, text: &str) -> PoolNo {
         self.world.state().pool_named(text).unwrap_or(PoolNo(99))
     }
     fn node(&self, text: &str) -> NodeNo {
         self.world.state().node_named(text).unwrap_or(NodeNo(99))
     }
-    fn class(&self, text: &str) -> ClassNo {
+    pub(super) fn class(&self, text: &str) -> ClassNo {
         self.world.state().class_named(text).unwrap_or(ClassNo(99))
     }
     fn quota(&self, label: &str) -> QuotaNo {
@@ -288,6 +288,8 @@ impl Story {
             "issue" => Command::IssueToken(self.issue(first, line)),
             "withdraw" => Command::RevokeToken(TokenNo(first.parse().expect("a token"))),
             "update" => Command::UpdateTenant(self.update(first, line)),
+            "card" => Command::PutRateCard(self.put_card(line)),
+            "policy" => Command::PutChargePolicy(self.put_policy(line)),
             "settings" => Command::ChangeSettings(self.settings(line)),
             "delete" => self.deletion(first, line.words[1]),
             _ => self.put(verb, first, line),
@@ -343,6 +345,7 @@ impl Story {
             "pool" => Command::DeletePool(self.pool(which)),
             "node" => Command::DeleteNode(self.node(which)),
             "quota" => Command::DeleteQuota(self.quota(which)),
+            "card" => Command::DeleteRateCard(which.parse().expect("a card")),
             _ => panic!("nothing deletes a {noun}"),
         }
     }

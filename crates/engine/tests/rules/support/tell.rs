@@ -3,8 +3,9 @@
 use super::script::read_time;
 use leasehold_engine::{Phase, State};
 use leasehold_model::body::{Body, Granted, Leases};
+use leasehold_model::rate::Charge;
 use leasehold_model::{
-    ClassNo, DenyCause, Instant, LeaseNo, LimitKind, NodeNo, Priority, QuotaNo, Record, TenantNo, UserNo,
+    ClassNo, DenyCause, Instant, LeaseNo, LimitKind, NodeNo, PoolNo, Priority, QuotaNo, Record, TenantNo, UserNo,
 };
 use std::collections::BTreeMap;
 use std::fmt::Write;
@@ -154,6 +155,24 @@ impl Names {
                     line(&mut text, format!("{} {} {} {live}", token.number, token.name, token.role));
                 }
             }
+            "prices" => {
+                for card in state.rate_cards() {
+                    let (from, set, gpu) = (self.time(card.from), self.time(card.set_at), card.prices.kinds.0[0]);
+                    line(
+                        &mut text,
+                        format!("card {}{} from {from} set {set}: gpu {gpu}", card.number, of(state, card.pool)),
+                    );
+                }
+                for policy in state.charge_policies() {
+                    let (from, set) = (self.time(policy.from), self.time(policy.set_at));
+                    let charge = match policy.charges.preempted {
+                        Charge::Full => "full".to_owned(),
+                        Charge::None => "none".to_owned(),
+                        Charge::MinusLast(span) => format!("less the last {span}"),
+                    };
+                    line(&mut text, format!("policy {} from {from} set {set}: preempted {charge}", policy.number));
+                }
+            }
             "agents" => {
                 for node in state.nodes() {
                     let agent = node.agent.map_or("none".to_owned(), |agent| {
@@ -179,6 +198,11 @@ fn node(state: &State, node: NodeNo) -> String {
 }
 fn tenant(state: &State, tenant: TenantNo) -> String {
     state.tenant(tenant).map_or_else(|| tenant.to_string(), |tenant| tenant.name.to_string())
+}
+fn of(state: &State, pool: Option<PoolNo>) -> String {
+    pool.map_or_else(String::new, |no| {
+        format!(" of {}", state.pool(no).map_or("a pool that is gone", |pool| pool.name.as_str()))
+    })
 }
 fn list(leases: impl Iterator<Item = LeaseNo>) -> String {
     leases.map(|lease| format!("#{}", lease.0)).collect::<Vec<_>>().join(" ")
@@ -237,6 +261,9 @@ pub(super) fn tell(record: &Record, names: &Names, state: &State) -> String {
             format!("{}: load {}, errors {}{throttled}", node(state, c.node), c.load, c.errors)
         }
         Body::TokenIssued(issued) => format!("{} {} issued to {}", issued.token, issued.name, issued.role),
+        Body::RateCardPut(put) => format!("card {}{} from {}", put.card, of(state, put.pool), names.time(put.from)),
+        Body::RateCardDeleted(gone) => format!("card {} withdrawn", gone.card),
+        Body::ChargePolicyPut(put) => format!("policy {} from {}", put.policy, names.time(put.from)),
         Body::TokenRevoked(revoked) => format!("{} revoked", revoked.token),
         other => other.word().to_owned(),
     };

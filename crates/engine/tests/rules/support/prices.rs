@@ -1,0 +1,54 @@
+//! How stories speak of prices: `op card gpu=0.012 class.core=1 tier.h100=2 pool=main from=100 no=0`, where what is not
+//! said is as in the default card, and `op policy preempted=none fenced=60s from=100 no=0`.
+
+use super::Story;
+use super::script::Line;
+use super::world::name;
+use leasehold_engine::command::{PutChargePolicy, PutRateCard};
+use leasehold_model::rate::{Charge, Charges, Decimal, Prices};
+use leasehold_model::{ResourceKind, Span};
+
+impl Story {
+    pub(super) fn put_card(&mut self, line: &Line<'_>) -> PutRateCard {
+        let mut prices = Prices::default_card();
+        for (option, text) in &line.options {
+            let value = || text.parse::<Decimal>().expect("a decimal");
+            if let Some(kind) = ResourceKind::from_word(option) {
+                prices.kinds.0[kind as usize - 1] = value();
+            } else if let Some(class) = option.strip_prefix("class.") {
+                prices.classes.push((self.class(class), value()));
+            } else if let Some(tier) = option.strip_prefix("tier.") {
+                prices.tiers.push((name(tier), value()));
+            }
+        }
+        // Options come in order of their names; a story that wants another order says so.
+        if !line.flag("unsorted") {
+            prices.classes.sort();
+        }
+        PutRateCard {
+            card: line.number("no"),
+            pool: line.options.get("pool").map(|pool| self.pool(pool)),
+            from: line.options.get("from").map(|at| self.names.read_time(at)),
+            prices,
+        }
+    }
+
+    pub(super) fn put_policy(&mut self, line: &Line<'_>) -> PutChargePolicy {
+        let charge = |option: &str| match line.options.get(option).copied() {
+            None | Some("full") => Charge::Full,
+            Some("none") => Charge::None,
+            Some(span) => Charge::MinusLast(span.parse::<Span>().expect("a span")),
+        };
+        let charges = Charges {
+            preempted: charge("preempted"),
+            fenced: charge("fenced"),
+            node_lost: charge("node_lost"),
+            failed_start: charge("failed_start"),
+        };
+        PutChargePolicy {
+            policy: line.number("no"),
+            from: line.options.get("from").map(|at| self.names.read_time(at)),
+            charges,
+        }
+    }
+}
