@@ -4,14 +4,11 @@
 //! happened since, never ahead: only durable records are followed, and on opening the file's last record must be one of
 //! the journal's.
 
-use crate::column::{sealed, unsealed};
 use crate::facts::{Books, BooksError};
-use crate::persist::{BILLING, BOOKS_VERSION, PLACES, get_head, head_key, put_head};
-use crate::store::{BLOCKS, HEADS, ROWS, STATE, Store};
+use crate::persist::BOOKS_VERSION;
+use crate::store::{self, ROWS, SEGMENTS, STATE, Store};
 use leasehold_journal::Journal;
-use leasehold_model::codec::Reader;
 use leasehold_model::record::Hash;
-use redb::ReadableDatabase;
 use std::ops::ControlFlow;
 use std::path::{Path, PathBuf};
 
@@ -98,19 +95,7 @@ impl Keeper {
         let state = store.entry(STATE, STATE_KEY).ok_or(DAMAGED)?;
         let last = store.entry(STATE, LAST_KEY).ok_or(DAMAGED)?;
         let mut books = Books::new(store);
-        let database = &books.store.file.as_ref().expect("just opened").database;
-        let heads = database.begin_read().ok().and_then(|reading| reading.open_table(HEADS).ok());
-        let mut heads_of = |first: u64, count: usize| {
-            if count == 0 {
-                return Some(Vec::new());
-            }
-            let range = heads.as_ref()?.range(first..first + count as u64).ok()?;
-            let found: Option<Vec<_>> =
-                range.map(|entry| get_head(&mut Reader::new(unsealed(entry.ok()?.1.value())?)).ok()).collect();
-            found.filter(|found| found.len() == count)
-        };
-        books.read_state(&state, &mut heads_of).map_err(|_| DAMAGED)?;
-        drop(heads);
+        books.read_state(&state).map_err(|_| DAMAGED)?;
         if books.cursor > journal.head().size {
             return Err("it is ahead of the journal");
         }
@@ -157,39 +142,32 @@ impl Keeper {
     pub fn write(&self, journal: &dyn Journal) -> Result<Written, BooksError> {
         let Some(file) = &self.books.store.file else { return Ok(Written { cursor: self.books.cursor }) };
         let books = &self.books;
+        // What could not be read must not be written down as if it had been.
+        books.sound(())?;
         let last = hash_before(journal, books.cursor)?;
         let writing = file.database.begin_write().map_err(io)?;
         {
-            let mut blocks = writing.open_table(BLOCKS).map_err(io)?;
-            for number in &books.store.fresh_numbers {
-                if let Some(bytes) = books.store.fresh_block(*number) {
-                    blocks.insert(number, bytes.as_slice()).map_err(io)?;
+            let mut segments = writing.open_table(SEGMENTS).map_err(io)?;
+            for place in &books.store.fresh_places {
+                if let Some(bytes) = books.store.fresh_segment(*place) {
+                    store::write(&mut segments, SEGMENTS, *place, bytes).map_err(io)?;
                 }
             }
-            for number in &books.store.dropped {
-                blocks.remove(number).map_err(io)?;
-            }
-            let mut heads = writing.open_table(HEADS).map_err(io)?;
-            let tables = [(BILLING, &books.billing.kept), (PLACES, &books.nodes.places.kept)];
-            let mut bytes = Vec::new();
-            for (table, all) in tables {
-                for (number, kept) in all.iter().enumerate() {
-                    for (place, head) in kept.series.heads().iter().enumerate().skip(kept.heads_stored) {
-                        bytes.clear();
-                        put_head(head, &mut bytes);
-                        heads.insert(head_key(table, number, place), sealed(&bytes).as_slice()).map_err(io)?;
-                    }
-                }
+            for place in &books.store.dropped {
+                store::remove(&mut segments, *place).map_err(io)?;
             }
             let mut rows = writing.open_table(ROWS).map_err(io)?;
             let first = books.chunks.len() - books.fresh_chunks.len();
             for (number, chunk) in (first as u64..).zip(&books.fresh_chunks) {
-                rows.insert(number, sealed(chunk).as_slice()).map_err(io)?;
+                store::write(&mut rows, ROWS, number, chunk).map_err(io)?;
             }
             let mut state = writing.open_table(STATE).map_err(io)?;
-            state.insert(VERSION_KEY, sealed(&BOOKS_VERSION.to_le_bytes()).as_slice()).map_err(io)?;
-            state.insert(LAST_KEY, sealed(&last).as_slice()).map_err(io)?;
-            state.insert(STATE_KEY, sealed(&books.to_state()).as_slice()).map_err(io)?;
+            let entries: [(u64, &[u8]); 3] =
+                [(VERSION_KEY, &BOOKS_VERSION.to_le_bytes()), (LAST_KEY, &last), (STATE_KEY, &books.to_state())];
+            for (key, bytes) in entries {
+                store::remove(&mut state, key).map_err(io)?;
+                store::write(&mut state, STATE, key, bytes).map_err(io)?;
+            }
         }
         writing.commit().map_err(io)?;
         Ok(Written { cursor: books.cursor })
@@ -203,12 +181,9 @@ impl Keeper {
         if books.store.file.is_none() {
             return Ok(());
         }
-        for kept in books.billing.kept.iter_mut().chain(&mut books.nodes.places.kept) {
-            kept.heads_stored = kept.series.heads().len();
-        }
         books.fresh_chunks.clear();
         books.store.dropped.clear();
-        books.store.forget_all_fresh();
+        books.store.forget_fresh();
         books.store.look_again().map_err(io)
     }
 

@@ -8,14 +8,15 @@
 
 mod ask;
 mod buckets;
+mod bytes;
 mod chunk;
-mod column;
 mod cost;
 mod facts;
 mod follow;
 mod keeper;
 mod mix;
 mod nodes;
+mod overdue;
 mod peak;
 mod persist;
 mod row;
