@@ -193,9 +193,11 @@ impl Keeper {
         self.written(written)
     }
 
-    /// Bytes of the file.
+    /// Bytes that the file takes on the disk.
     pub fn disk_bytes(&self) -> u64 {
-        self.path.as_ref().and_then(|path| std::fs::metadata(path).ok()).map_or(0, |file| file.len())
+        use std::os::unix::fs::MetadataExt;
+        let file = self.path.as_ref().and_then(|path| std::fs::metadata(path).ok());
+        file.map_or(0, |file| file.blocks() * 512)
     }
 }
 

@@ -257,8 +257,8 @@ impl Books {
         }
         self.billing = get_table(&mut r)?;
         self.nodes.places = get_table(&mut r)?;
-        for (number, key) in (0u32..).zip(&self.billing.keys) {
-            self.of_tenant.entry(key.tenant).or_default().push(number);
+        for number in 0..u32::try_from(self.billing.keys.len()).map_err(|_| DecodeError::BadInteger)? {
+            self.list_payer(number);
         }
         if self.open.values().any(|open| open.billing as usize >= self.billing.keys.len()) {
             return Err(DecodeError::BadInteger);

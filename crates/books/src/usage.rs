@@ -37,7 +37,7 @@ pub(crate) fn cut(borders: &[Instant], held: Window, mut each: impl FnMut(usize,
 
 /// The series that a question is about: each with its group, and the groups by key and class.
 pub(crate) struct Plan {
-    /// In order of number.
+    /// In order of group.
     pub(crate) series: Vec<u32>,
     /// By number; [`NO_GROUP`] for the others.
     pub(crate) group_of: Vec<u32>,
@@ -46,26 +46,30 @@ pub(crate) struct Plan {
 }
 
 impl Plan {
-    /// From the key and class of each series in the question, in order of number.
-    fn new(keyed: Vec<(Key, ClassNo, u32)>, all: usize) -> Self {
-        let series = keyed.iter().map(|(_, _, number)| *number).collect();
-        let mut sorted = keyed;
-        sorted.sort_unstable();
-        let mut group_of = vec![NO_GROUP; all];
-        let mut groups: Vec<(Key, ClassNo)> = Vec::new();
-        for (key, class, number) in sorted {
-            if groups.last() != Some(&(key, class)) {
-                groups.push((key, class));
-            }
-            group_of[number as usize] = bucket_no(groups.len() - 1);
+    /// From the key and class of each series in the question.
+    fn new(mut keyed: Vec<(Key, ClassNo, u32)>, all: usize) -> Self {
+        // The most common question finds them in order.
+        if !keyed.is_sorted_by_key(|(key, class, _)| (*key, *class)) {
+            keyed.sort_unstable();
         }
-        Self { series, group_of, groups }
+        let mut group_of = vec![NO_GROUP; all];
+        let mut groups: Vec<(Key, ClassNo)> = Vec::with_capacity(keyed.len());
+        for (key, class, number) in &keyed {
+            if groups.last() != Some(&(*key, *class)) {
+                groups.push((*key, *class));
+            }
+            group_of[*number as usize] = bucket_no(groups.len() - 1);
+        }
+        Self { series: keyed.into_iter().map(|(_, _, number)| number).collect(), group_of, groups }
     }
 
     pub(crate) fn wanted(&self) -> Wanted<'_> {
         if self.series.len() == self.group_of.len() { Wanted::All } else { Wanted::These(&self.series) }
     }
 }
+
+/// Amounts that are summed up at once, so that the longest answers take no more memory than this beside themselves.
+const SUMS_AT_ONCE: usize = 1 << 22;
 
 impl Books {
     /// The series of a question, and the timeline on which they lie.
@@ -81,7 +85,7 @@ impl Books {
                     Some(tenant) => {
                         self.of_tenant.get(&tenant).into_iter().flatten().filter_map(|no| of(*no)).collect()
                     }
-                    None => (0..bucket_no(self.billing.keys.len())).filter_map(of).collect(),
+                    None => self.payers.iter().filter_map(|number| of(*number)).collect(),
                 };
                 Some((Plan::new(keyed, self.billing.keys.len()), &self.billing.timeline))
             }
@@ -103,15 +107,27 @@ impl Books {
             return self.usage_by_rows(question);
         };
         let stretches = question.borders.len() - 1;
-        let mut sums: Vec<QuantaNs> = vec![0; plan.groups.len() * stretches];
-        timeline.amounts(&question.borders, plan.wanted(), &self.store, |stretch, series, amount| {
-            sums[plan.group_of[series as usize] as usize * stretches + stretch] += amount;
-        });
-        let mut lines = Vec::with_capacity(sums.iter().filter(|sum| **sum > 0).count());
-        for ((key, class), sums) in plan.groups.iter().zip(sums.chunks(stretches.max(1))) {
-            for (bucket, amount) in (0u32..).zip(sums).filter(|(_, sum)| **sum > 0) {
-                lines.push(UsageLine { key: *key, class: *class, bucket, amount: *amount });
+        let mut lines = Vec::with_capacity(plan.groups.len());
+        let mut sums: Vec<QuantaNs> = Vec::new();
+        let at_once = if stretches > 1 { (SUMS_AT_ONCE / stretches).max(1) } else { usize::MAX };
+        let mut rest = &plan.series[..];
+        let mut first = 0;
+        while let Some(start) = rest.first().map(|series| plan.group_of[*series as usize] as usize) {
+            debug_assert_eq!(start, first);
+            let end = start.saturating_add(at_once).min(plan.groups.len());
+            let here = rest.partition_point(|series| (plan.group_of[*series as usize] as usize) < end);
+            let (series, later) = rest.split_at(here);
+            sums.clear();
+            sums.resize((end - start) * stretches, 0);
+            timeline.amounts(&question.borders, Wanted::These(series), &self.store, |stretch, series, amount| {
+                sums[(plan.group_of[series as usize] as usize - start) * stretches + stretch] += amount;
+            });
+            for ((key, class), sums) in plan.groups[start..end].iter().zip(sums.chunks(stretches.max(1))) {
+                for (bucket, amount) in (0u32..).zip(sums).filter(|(_, sum)| **sum > 0) {
+                    lines.push(UsageLine { key: *key, class: *class, bucket, amount: *amount });
+                }
             }
+            (rest, first) = (later, end);
         }
         self.sound((lines, Vec::new()))
     }

@@ -9,8 +9,9 @@ const PADDING: usize = 16;
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Column {
     least: u128,
-    /// The same, in a column of 64 bits.
+    /// The same, in a column of 64 bits, and the bits of a distance there.
     short: u64,
+    mask: u64,
     /// Bytes of a distance; none if all are the same.
     wide: usize,
     count: usize,
@@ -44,7 +45,8 @@ impl Column {
         let mut bytes = r.take(count * wide)?.to_vec();
         bytes.resize(bytes.len() + PADDING, 0);
         let short = u64::try_from(least).unwrap_or(0);
-        Ok(Self { least, short, wide, count, bytes })
+        let mask = if wide == 0 { 0 } else { u64::MAX >> (64 - 8 * wide.min(8)) };
+        Ok(Self { least, short, mask, wide, count, bytes })
     }
 
     pub fn len(&self) -> usize {
@@ -58,16 +60,11 @@ impl Column {
         self.bytes.len()
     }
 
-    /// One number of a column that was put as 64 bits.
+    /// One number of a column that was put as 64 bits. Where all are the same, the padding is read and nothing of it kept.
     #[inline]
     pub fn at(&self, place: usize) -> u64 {
-        let least = self.short;
-        if self.wide == 0 {
-            return least;
-        }
         let word = u64::from_le_bytes(*self.bytes[place * self.wide..].first_chunk().expect("padded"));
-        let mask = u64::MAX >> (64 - 8 * self.wide.min(8));
-        least.wrapping_add(word & mask)
+        self.short.wrapping_add(word & self.mask)
     }
 
     #[inline]

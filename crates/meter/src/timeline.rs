@@ -51,10 +51,6 @@ impl State {
         self.level[place] += event.delta;
         self.moment[place] += i128::from(event.delta) * i128::from(event.at.0);
     }
-    /// The level of a series.
-    pub fn level(&self, series: u32) -> u64 {
-        u64::try_from(self.level[series as usize]).unwrap_or(0)
-    }
     /// The integral of a series up to `at`, which no event has passed.
     #[inline]
     pub fn integral(&self, series: u32, at: Instant) -> QuantaNs {
@@ -106,7 +102,6 @@ pub struct Timeline {
 #[derive(Clone, Copy, Debug)]
 pub enum Wanted<'w> {
     All,
-    /// In order.
     These(&'w [u32]),
 }
 
@@ -170,8 +165,10 @@ impl Timeline {
 
     fn change_before_the_end(&mut self, event: Event, keep: &mut (impl Keep + Lookup)) {
         while let Some(head) = self.heads.pop_if(|head| event.at <= head.last) {
-            let (base, mut events) = keep
-                .with(head.place, |segment| (segment.state(self.levels.len()), segment.events().collect::<Vec<_>>()));
+            let (base, mut events) = keep.with(head.place, |segment| {
+                (segment.state(self.levels.len()), segment.events(|_| true).collect::<Vec<_>>())
+            });
+            events.sort_by_key(Event::order);
             keep.drop(head.place);
             events.append(&mut self.tail);
             (self.tail, self.base) = (events, base);
@@ -206,32 +203,38 @@ impl Timeline {
         self.heads.partition_point(|head| head.first <= at).checked_sub(1)
     }
 
-    /// Every series as it was at an instant.
-    pub fn state_at(&self, at: Instant, lookup: &impl Lookup) -> State {
-        let mut walk = Walk::begin(self);
-        walk.go_to(at, lookup);
-        walk.state
+    /// The integral of each of the series up to an instant.
+    fn integrals(&self, series: &[u32], at: Instant, lookup: &impl Lookup) -> Vec<QuantaNs> {
+        if let Some(place) = self.segment_of(at) {
+            return lookup.with(self.heads[place].place, |segment| {
+                series.iter().map(|one| segment.integral(*one as usize, at)).collect()
+            });
+        }
+        let state = self.state_in_tail(at);
+        series.iter().map(|one| state.integral(*one, at)).collect()
     }
 
-    /// The integrals of a few series up to each of the instants.
-    fn integrals_of(&self, series: &[u32], at: Instant, lookup: &impl Lookup) -> Vec<QuantaNs> {
-        let value = |level: i64, moment: i128| (i128::from(level) * i128::from(at.0) - moment).cast_unsigned();
-        let Some(place) = self.segment_of(at) else {
-            let began = self.tail.first().is_some_and(|first| first.at <= at);
-            if !began {
-                return vec![0; series.len()];
-            }
-            let until = self.tail.partition_point(|event| event.at <= at);
-            let start = |one: &u32| (self.base.level[*one as usize], self.base.moment[*one as usize]);
-            let mut states: Vec<(i64, i128)> = series.iter().map(start).collect();
-            sum_up(self.tail[..until].iter().copied(), series, self.levels.len(), &mut states);
-            return states.into_iter().map(|(level, moment)| value(level, moment)).collect();
-        };
-        lookup.with(self.heads[place].place, |segment| {
-            let mut states: Vec<(i64, i128)> = series.iter().map(|one| segment.start(*one)).collect();
-            sum_up(segment.events_until(at), series, self.levels.len(), &mut states);
-            states.into_iter().map(|(level, moment)| value(level, moment)).collect()
-        })
+    /// The level of each of the series at an instant.
+    fn levels_at(&self, at: Instant, lookup: &impl Lookup) -> Vec<i64> {
+        if let Some(place) = self.segment_of(at) {
+            return lookup.with(self.heads[place].place, |segment| {
+                (0..self.levels.len()).map(|series| segment.level(series, at)).collect()
+            });
+        }
+        self.state_in_tail(at).level
+    }
+
+    /// At an instant in the tail, or before everything.
+    fn state_in_tail(&self, at: Instant) -> State {
+        let until = self.tail.partition_point(|event| event.at <= at);
+        if until == 0 {
+            let mut nothing = State::default();
+            nothing.grow(self.levels.len());
+            return nothing;
+        }
+        let mut state = self.base.clone();
+        self.tail[..until].iter().for_each(|event| state.apply(*event));
+        state
     }
 
     /// The amounts over each stretch between two neighbouring borders, which are in order: `each` gets the place of the
@@ -243,41 +246,24 @@ impl Timeline {
         lookup: &impl Lookup,
         mut each: impl FnMut(usize, u32, QuantaNs),
     ) {
-        match wanted {
-            Wanted::These(series) if borders.len() <= 3 => {
-                let ends: Vec<Vec<QuantaNs>> =
-                    borders.iter().map(|border| self.integrals_of(series, *border, lookup)).collect();
-                for (piece, pair) in ends.windows(2).enumerate() {
-                    for (place, one) in series.iter().enumerate() {
-                        let amount = pair[1][place] - pair[0][place];
-                        if amount > 0 {
-                            each(piece, *one, amount);
-                        }
-                    }
+        let all: Vec<u32>;
+        let series = match wanted {
+            Wanted::These(series) => series,
+            Wanted::All => {
+                all = (0..u32::try_from(self.levels.len()).expect("as numbered")).collect();
+                &all
+            }
+        };
+        let Some(first) = borders.first() else { return };
+        let mut before = self.integrals(series, *first, lookup);
+        for (stretch, border) in borders[1..].iter().enumerate() {
+            let now = self.integrals(series, *border, lookup);
+            for ((one, before), now) in series.iter().zip(&before).zip(&now) {
+                if now > before {
+                    each(stretch, *one, now - before);
                 }
             }
-            _ => {
-                let all: Vec<u32>;
-                let series = match wanted {
-                    Wanted::These(series) => series,
-                    Wanted::All => {
-                        all = (0..u32::try_from(self.levels.len()).expect("as numbered")).collect();
-                        &all
-                    }
-                };
-                let mut walk = Walk::begin(self);
-                let mut before = vec![0; series.len()];
-                for (place, border) in borders.iter().enumerate() {
-                    walk.go_to(*border, lookup);
-                    for (before, one) in before.iter_mut().zip(series) {
-                        let now = walk.state.integral(*one, *border);
-                        if place > 0 && now > *before {
-                            each(place - 1, *one, now - *before);
-                        }
-                        *before = now;
-                    }
-                }
-            }
+            before = now;
         }
     }
 
@@ -299,10 +285,10 @@ impl Timeline {
             if window.is_empty() {
                 continue;
             }
-            let state = self.state_at(window.from, lookup);
+            let levels = self.levels_at(window.from, lookup);
             let mut sweep = Sweep { level: vec![0; groups], peak: vec![0; groups], group_of };
-            for (place, group) in group_of.iter().enumerate().filter(|(_, group)| **group != NO_GROUP) {
-                sweep.level[*group as usize] += state.level[place];
+            for (level, group) in levels.iter().zip(group_of).filter(|(_, group)| **group != NO_GROUP) {
+                sweep.level[*group as usize] += level;
             }
             sweep.peak.copy_from_slice(&sweep.level);
             self.sweep(window, alone, &mut sweep, lookup);
@@ -318,14 +304,26 @@ impl Timeline {
         let start = self.heads.partition_point(|head| head.last <= window.from);
         for head in self.heads[start..].iter().take_while(|head| head.first < window.to) {
             let whole = head.first > window.from && head.last < window.to;
-            lookup.with(head.place, |segment| {
-                if whole && alone {
-                    sweep.raise(segment);
-                } else {
-                    let inside = segment.events().filter(|event| event.at > window.from && event.at < window.to);
-                    inside.for_each(|event| sweep.step(event));
+            lookup.with(head.place, |segment| match alone {
+                true => sweep.raise(segment, (!whole).then_some(window)),
+                false => {
+                    let of_groups = segment.events(|series| sweep.group_of[series as usize] != NO_GROUP);
+                    let mut events: Vec<Event> =
+                        of_groups.filter(|event| event.at > window.from && event.at < window.to).collect();
+                    events.sort_by_key(Event::order);
+                    events.into_iter().for_each(|event| sweep.step(event));
                 }
             });
+        }
+        // What stands alone was raised without steps: its level is that before the tail.
+        if alone {
+            for (level, group) in self.base.level.iter().zip(sweep.group_of).filter(|(_, group)| **group != NO_GROUP) {
+                sweep.level[*group as usize] = *level;
+            }
+            let passed = self.tail.partition_point(|event| event.at <= window.from);
+            for event in &self.tail[..passed] {
+                sweep.pass(*event);
+            }
         }
         let first = self.tail.partition_point(|event| event.at <= window.from);
         self.tail[first..].iter().take_while(|event| event.at < window.to).for_each(|event| sweep.step(*event));
@@ -342,88 +340,30 @@ struct Sweep<'g> {
 }
 
 impl Sweep<'_> {
-    fn step(&mut self, event: Event) {
+    fn pass(&mut self, event: Event) -> Option<usize> {
         let group = self.group_of[event.series as usize];
-        if group != NO_GROUP {
-            let group = group as usize;
-            self.level[group] += event.delta;
+        (group != NO_GROUP).then(|| {
+            self.level[group as usize] += event.delta;
+            group as usize
+        })
+    }
+
+    fn step(&mut self, event: Event) {
+        if let Some(group) = self.pass(event) {
             self.peak[group] = self.peak[group].max(self.level[group]);
         }
     }
 
-    /// Takes a segment as a whole: its highest levels, and its levels at its end, which only matter to later steps.
-    fn raise(&mut self, segment: &Segment) {
-        for (place, group) in self.group_of.iter().enumerate().take(segment.series()) {
+    /// Takes a segment series by series: the highest level in it, or in the part of it that lies inside a window.
+    fn raise(&mut self, segment: &Segment, inside: Option<Window>) {
+        for (series, group) in self.group_of.iter().enumerate().take(segment.series()) {
             if *group != NO_GROUP {
-                let group = *group as usize;
-                let (peak, end) = segment.peak(place);
-                self.peak[group] = self.peak[group].max(peak);
-                self.level[group] = end;
-            }
-        }
-    }
-}
-
-/// Adds events of a few series to their states.
-fn sum_up(events: impl Iterator<Item = Event>, series: &[u32], all: usize, states: &mut [(i64, i128)]) {
-    let mut slots = vec![u32::MAX; all];
-    for (slot, one) in (0u32..).zip(series) {
-        slots[*one as usize] = slot;
-    }
-    for event in events {
-        if let Some(slot) = slots.get(event.series as usize).filter(|slot| **slot != u32::MAX) {
-            let (level, moment) = &mut states[*slot as usize];
-            *level += event.delta;
-            *moment += i128::from(event.delta) * i128::from(event.at.0);
-        }
-    }
-}
-
-/// A reader that goes forward, from segment to segment or over many at once.
-struct Walk<'t> {
-    timeline: &'t Timeline,
-    state: State,
-    /// The segment whose events are being applied, and how many were; the tail comes after the last.
-    segment: Option<usize>,
-    applied: usize,
-}
-
-impl<'t> Walk<'t> {
-    fn begin(timeline: &'t Timeline) -> Self {
-        let mut state = State::default();
-        state.grow(timeline.levels.len());
-        Self { timeline, state, segment: None, applied: 0 }
-    }
-
-    fn go_to(&mut self, at: Instant, lookup: &impl Lookup) {
-        let timeline = self.timeline;
-        let tail = timeline.heads.len();
-        let target = match timeline.segment_of(at) {
-            Some(place) => place,
-            None if timeline.tail.first().is_some_and(|first| first.at <= at) => tail,
-            None => return,
-        };
-        if self.segment != Some(target) {
-            (self.segment, self.applied) = (Some(target), 0);
-            if target == tail {
-                self.state.clone_from(&timeline.base);
-            } else {
-                lookup.with(timeline.heads[target].place, |segment| segment.state_into(&mut self.state));
-            }
-        }
-        let (state, applied) = (&mut self.state, &mut self.applied);
-        if target == tail {
-            for event in timeline.tail[*applied..].iter().take_while(|event| event.at <= at) {
-                state.apply(*event);
-                *applied += 1;
-            }
-        } else {
-            lookup.with(timeline.heads[target].place, |segment| {
-                for event in segment.events_from(*applied).take_while(|event| event.at <= at) {
-                    state.apply(event);
-                    *applied += 1;
+                let whole = segment.peak(series);
+                let peak = &mut self.peak[*group as usize];
+                if whole > *peak {
+                    *peak = inside.map_or(whole, |window| segment.peak_inside(series, window)).max(*peak);
                 }
-            });
+            }
         }
     }
 }

@@ -1,9 +1,13 @@
-//! A stretch of the timeline, packed: how every series stood at its start, its events, and the highest levels in it.
+//! A stretch of the timeline, packed series by series: how each stood at its start, its events, and its highest level. A
+//! question about a few series reads only theirs.
 
 use super::{Event, State};
+use crate::QuantaNs;
 use crate::column::{Column, put_count, unzigzag, zigzag};
+use crate::interval::Window;
 use leasehold_model::Instant;
 use leasehold_model::codec::{DecodeError, Field, Reader};
+use std::ops::Range;
 
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Segment {
@@ -15,36 +19,47 @@ pub struct Segment {
     /// The highest level after an event of this segment, and the level at its end.
     peak: Column,
     end: Column,
-    /// Of every event: its distance from the first instant, its series, its change.
+    /// Where the events of each series end; they begin where those of the one before do.
+    ends: Column,
+    /// Of every event, by series and then by time: its distance from the first instant, and its change.
     at: Column,
-    series: Column,
     delta: Column,
 }
 
 impl Segment {
     pub(super) fn encode(base: &State, events: &[Event]) -> Self {
         let first = events[0].at;
+        let mut by_series = events.to_vec();
+        // Stable: the order of time stays within a series.
+        by_series.sort_by_key(|event| event.series);
         let mut level = base.level.clone();
         let mut peak = vec![0i64; level.len()];
-        for event in events {
+        let mut ends = vec![0u64; level.len()];
+        for event in &by_series {
             let place = event.series as usize;
             level[place] += event.delta;
             peak[place] = peak[place].max(level[place]);
+            ends[place] += 1;
+        }
+        let mut end = 0;
+        for count in &mut ends {
+            end += *count;
+            *count = end;
         }
         let unsigned = |level: &i64| u64::try_from(*level).unwrap_or(0);
-        let mut bytes = Vec::with_capacity(events.len() * 8 + level.len() * 16);
+        let integral =
+            |(level, moment): (&i64, &i128)| (i128::from(*level) * i128::from(first.0) - moment).cast_unsigned();
+        let mut bytes = Vec::with_capacity(events.len() * 8 + level.len() * 20);
         put_count(level.len(), &mut bytes);
         put_count(events.len(), &mut bytes);
         first.put(&mut bytes);
         Column::put(base.level.iter().map(unsigned), &mut bytes);
-        let integral =
-            |(level, moment): (&i64, &i128)| (i128::from(*level) * i128::from(first.0) - moment).cast_unsigned();
         Column::put_wide(base.level.iter().zip(&base.moment).map(integral), &mut bytes);
         Column::put(peak.iter().map(unsigned), &mut bytes);
         Column::put(level.iter().map(unsigned), &mut bytes);
-        Column::put(events.iter().map(|event| event.at.since(first).0), &mut bytes);
-        Column::put(events.iter().map(|event| event.series.into()), &mut bytes);
-        Column::put(events.iter().map(|event| zigzag(event.delta)), &mut bytes);
+        Column::put(ends.iter().copied(), &mut bytes);
+        Column::put(by_series.iter().map(|event| event.at.since(first).0), &mut bytes);
+        Column::put(by_series.iter().map(|event| zigzag(event.delta)), &mut bytes);
         Self::from_bytes(bytes).expect("what was just written")
     }
 
@@ -54,15 +69,15 @@ impl Segment {
         let (series, events) = (r.count(1 << 32)?, r.count(1 << 32)?);
         let first = Field::get(&mut r)?;
         let mut of_series = || Column::get(series, &mut r);
-        let (level, integral, peak, end) = (of_series()?, of_series()?, of_series()?, of_series()?);
-        let mut of_events = || Column::get(events, &mut r);
-        let (at, of, delta) = (of_events()?, of_events()?, of_events()?);
+        let (level, integral, peak) = (of_series()?, of_series()?, of_series()?);
+        let (end, ends) = (of_series()?, of_series()?);
+        let (at, delta) = (Column::get(events, &mut r)?, Column::get(events, &mut r)?);
         r.finish()?;
-        if (0..events).any(|event| of.at(event) >= series as u64) {
+        let rises = (1..series).all(|place| ends.at(place - 1) <= ends.at(place));
+        if !rises || (series > 0 && ends.at(series - 1) != events as u64) {
             return Err(DecodeError::BadInteger);
         }
-        // The bytes themselves are only for whoever keeps them.
-        Ok(Self { bytes, first, level, integral, peak, end, at, series: of, delta })
+        Ok(Self { bytes, first, level, integral, peak, end, ends, at, delta })
     }
 
     /// What is kept of it, unless it was taken out.
@@ -85,7 +100,7 @@ impl Segment {
 
     /// Memory that it takes.
     pub fn size(&self) -> usize {
-        let columns = [&self.level, &self.integral, &self.peak, &self.end, &self.at, &self.series, &self.delta];
+        let columns = [&self.level, &self.integral, &self.peak, &self.end, &self.ends, &self.at, &self.delta];
         self.bytes.len() + columns.iter().map(|column| column.size()).sum::<usize>()
     }
 
@@ -94,68 +109,79 @@ impl Segment {
         self.level.len()
     }
 
-    /// Level and moment of a series at the start.
-    pub(super) fn start(&self, series: u32) -> (i64, i128) {
-        let place = series as usize;
-        if place >= self.level.len() {
-            return (0, 0);
+    #[inline]
+    fn events_of(&self, series: usize) -> Range<usize> {
+        let place = |end: u64| usize::try_from(end).unwrap_or(usize::MAX);
+        let begin = if series == 0 { 0 } else { place(self.ends.at(series - 1)) };
+        begin..place(self.ends.at(series))
+    }
+
+    #[inline]
+    fn event(&self, series: u32, place: usize) -> Event {
+        let at = Instant(self.first.0.wrapping_add(self.at.at(place)));
+        Event { at, series, delta: unzigzag(self.delta.at(place)) }
+    }
+
+    /// The integral of a series up to an instant that is not before the first.
+    #[inline]
+    pub(super) fn integral(&self, series: usize, at: Instant) -> QuantaNs {
+        if series >= self.level.len() {
+            return 0;
         }
-        let level = self.level.at(place).cast_signed();
-        (level, i128::from(level) * i128::from(self.first.0) - self.integral.at_wide(place).cast_signed())
+        let distance = at.since(self.first).0;
+        let start = self.integral.at_wide(series) + u128::from(self.level.at(series)) * u128::from(distance);
+        let mut sum = start.cast_signed();
+        for place in self.events_of(series) {
+            let Some(passed) = distance.checked_sub(self.at.at(place)) else { break };
+            sum += i128::from(unzigzag(self.delta.at(place))) * i128::from(passed);
+        }
+        sum.cast_unsigned()
     }
 
-    /// The highest level of a series after an event in it, and its level at the end.
-    pub(super) fn peak(&self, series: usize) -> (i64, i64) {
-        (self.peak.at(series).cast_signed(), self.end.at(series).cast_signed())
+    /// The level of a series at an instant that is not before the first.
+    pub(super) fn level(&self, series: usize, at: Instant) -> i64 {
+        if series >= self.level.len() {
+            return 0;
+        }
+        let distance = at.since(self.first).0;
+        let changes = self.events_of(series).take_while(|place| self.at.at(*place) <= distance);
+        self.level.at(series).cast_signed() + changes.map(|place| unzigzag(self.delta.at(place))).sum::<i64>()
     }
 
-    pub(super) fn state_into(&self, state: &mut State) {
-        let known = self.level.len().min(state.level.len());
-        for place in 0..known {
+    /// The highest level of a series after an event in it.
+    pub(super) fn peak(&self, series: usize) -> i64 {
+        self.peak.at(series).cast_signed()
+    }
+
+    /// The same, after an event strictly inside the window.
+    pub(super) fn peak_inside(&self, series: usize, window: Window) -> i64 {
+        let (mut level, mut peak) = (self.level.at(series).cast_signed(), 0);
+        for place in self.events_of(series) {
+            let event = self.event(0, place);
+            level += event.delta;
+            if event.at > window.from && event.at < window.to {
+                peak = peak.max(level);
+            }
+        }
+        peak
+    }
+
+    /// Level and moment of every series at the start.
+    pub(super) fn state(&self, series: usize) -> State {
+        let mut state = State::default();
+        state.grow(series);
+        for place in 0..self.level.len().min(series) {
             let level = self.level.at(place).cast_signed();
             state.level[place] = level;
             state.moment[place] =
                 i128::from(level) * i128::from(self.first.0) - self.integral.at_wide(place).cast_signed();
         }
-        state.level[known..].fill(0);
-        state.moment[known..].fill(0);
-    }
-
-    pub(super) fn state(&self, series: usize) -> State {
-        let mut state = State::default();
-        state.grow(series);
-        self.state_into(&mut state);
         state
     }
 
-    #[inline]
-    fn event(&self, place: usize) -> Event {
-        Event {
-            at: Instant(self.first.0.wrapping_add(self.at.at(place))),
-            series: u32::try_from(self.series.at(place)).unwrap_or(0),
-            delta: unzigzag(self.delta.at(place)),
-        }
-    }
-
-    pub(super) fn events_from(&self, first: usize) -> impl Iterator<Item = Event> + '_ {
-        (first..self.at.len()).map(|place| self.event(place))
-    }
-    pub(super) fn events(&self) -> impl Iterator<Item = Event> + '_ {
-        self.events_from(0)
-    }
-
-    /// Its events up to an instant.
-    pub(super) fn events_until(&self, at: Instant) -> impl Iterator<Item = Event> + '_ {
-        let distance = at.since(self.first).0;
-        let (mut low, mut high) = (0, self.at.len());
-        while low < high {
-            let middle = low.midpoint(high);
-            if self.at.at(middle) <= distance {
-                low = middle + 1;
-            } else {
-                high = middle;
-            }
-        }
-        (0..low).map(|place| self.event(place))
+    /// The events of the series that are asked for, series by series.
+    pub(super) fn events(&self, wanted: impl Fn(u32) -> bool) -> impl Iterator<Item = Event> {
+        let series = (0u32..).take(self.level.len()).filter(move |series| wanted(*series));
+        series.flat_map(move |series| self.events_of(series as usize).map(move |place| self.event(series, place)))
     }
 }
