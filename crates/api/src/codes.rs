@@ -51,6 +51,11 @@ codes! {
     BAD_OPERATION 422 "bad_operation" "An operation of a batch names none or more than one thing to do.";
     RATE_LIMITED 429 "rate_limited" "The token has used up its operations for now; `Retry-After` says when.";
     TOO_MANY_STREAMS 429 "too_many_streams" "Too many event streams are open.";
+    BAD_WINDOW 422 "bad_window" "The window ends before it begins, lies in the future, or asks for too many stretches; `field` names the parameter.";
+    BAD_GROUPING 422 "bad_grouping" "`by` names something that amounts cannot be told apart by, or too many of them.";
+    TOO_MANY_LINES 422 "too_many_lines" "The answer would have more lines than the limit; narrow the window, the filter or the grouping.";
+    OVERFLOW 422 "overflow" "A figure is larger than 256 bits hold.";
+    BOOKS_BEHIND 503 "books_behind" "The books have not taken up everything yet; `Retry-After` says when to ask again.";
     BUSY 503 "busy" "Too many requests wait already; nothing was done. Try again.";
     STOPPING 503 "stopping" "The daemon is stopping; whether a change was sealed is not known. Send it again with its key.";
     JOURNAL_FULL 507 "journal_full" "The disk has no room for more records; reads go on.";

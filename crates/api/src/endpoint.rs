@@ -112,6 +112,43 @@ impl Endpoint {
         self
     }
 
+    /// Over which time, and of whom.
+    fn of_books(self) -> Self {
+        self.query("from", "The first instant; the month's first if absent.", instant)
+            .query("to", "The first instant after it; now if absent.", instant)
+            .query("tenant", "Only of this tenant: its name or number.", text)
+            .query("project", "Only of this project: its name or number.", text)
+            .query("user", "Only of this user: its name or number.", text)
+            .query("pool", "Only in this pool: its name or number.", text)
+            .query("node", "Only on this node: its name or number.", text)
+            .query("class", "Only of this class: its name or number.", text)
+            .query("kind", "Only of this kind.", kind)
+            .query("tier", "Only of this tier.", text)
+            .query("priority", "Only of this priority.", priority)
+            .query("tag", "Only under this accounting tag.", text)
+            .query("allocation", "Only of this allocation, by number.", sequence)
+            .query("app_instance", "Only of this app instance, by number.", sequence)
+            .query("workload", "Only of this workload.", text)
+    }
+
+    /// By what it is told apart.
+    fn grouped(self) -> Self {
+        self.query(
+            "by",
+            "Told apart by these, with commas between: tenant, project, user, pool, node, class, kind, tier, priority, tag, allocation, app_instance, workload. Unlike units are never added: without class or kind, class is taken as well.",
+            grouping,
+        )
+    }
+
+    /// Cut into stretches.
+    fn bucketed(self) -> Self {
+        self.query("bucket", "Cut into minutes, hours, days or months.", bucket).query(
+            "zone",
+            "The IANA time zone in which days and months begin; UTC if absent.",
+            text,
+        )
+    }
+
     fn page(self) -> Self {
         self.query("cursor", "Where the page begins: `next_cursor` of the one before.", text).query(
             "limit",
@@ -150,6 +187,31 @@ fn priority(generator: &mut SchemaGenerator) -> Schema {
     generator.subschema_for::<Priority>()
 }
 
+fn kind(generator: &mut SchemaGenerator) -> Schema {
+    generator.subschema_for::<Kind>()
+}
+fn instant(generator: &mut SchemaGenerator) -> Schema {
+    generator.subschema_for::<When>()
+}
+fn bucket(_: &mut SchemaGenerator) -> Schema {
+    json_schema!({ "type": "string", "enum": ["minute", "hour", "day", "month"] })
+}
+fn grouping(_: &mut SchemaGenerator) -> Schema {
+    json_schema!({ "type": "string", "minLength": 1, "maxLength": 128, "examples": ["tenant,class"] })
+}
+fn waste_grouping(_: &mut SchemaGenerator) -> Schema {
+    json_schema!({ "type": "string", "enum": ["tenant", "project", "node", "class"] })
+}
+fn capacity_grouping(_: &mut SchemaGenerator) -> Schema {
+    json_schema!({ "type": "string", "enum": ["pool", "node"] })
+}
+fn waste_class(generator: &mut SchemaGenerator) -> Schema {
+    generator.subschema_for::<WasteClass>()
+}
+fn flag(_: &mut SchemaGenerator) -> Schema {
+    json_schema!({ "type": "string", "enum": ["true", "false"] })
+}
+
 const ALL: &[Role] = &Role::ALL;
 const OPERATOR: &[Role] = &[Operator];
 const READERS: &[Role] = &[Operator, Auditor];
@@ -160,6 +222,7 @@ const TOKEN_READERS: &[Role] = &[Operator, Auditor, TenantAdmin];
 const QUOTA_AUTHORITY: &[Role] = &[Operator, BillingAuthority];
 const PRICE_READERS: &[Role] = &[Operator, Auditor, BillingAuthority, TenantAdmin, ProjectMember, AppOperator];
 const CHARGE_READERS: &[Role] = &[Operator, Auditor, BillingAuthority];
+const BOOK_READERS: &[Role] = &[Operator, Auditor, BillingAuthority, TenantAdmin, ProjectMember];
 const AGENTS: &[Role] = &[Operator, NodeAgent];
 const CATALOG: &[Role] = &[Operator, Auditor, BillingAuthority, TenantAdmin, ProjectMember, NodeAgent, AppOperator];
 const NODE_READERS: &[Role] = &[Operator, Auditor, NodeAgent];
@@ -321,6 +384,72 @@ pub fn endpoints() -> Vec<Endpoint> {
             .body::<QuotaChange>(),
         endpoint::<Changed>("delete_quota", Delete, "/api/v1/quotas/{quota}", "Delete a quota", QUOTA_AUTHORITY),
         // Prices.
+        // What can be asked of the books.
+        endpoint::<UsageReport>("usage", Get, "/api/v1/usage", "What was held, by whom, exactly", BOOK_READERS)
+            .of_books()
+            .grouped()
+            .bucketed()
+            .query("peak", "Whether to tell the most that was held at once.", flag),
+        endpoint::<CapacityReport>(
+            "capacity",
+            Get,
+            "/api/v1/usage/capacity",
+            "Where the cluster's capacity was: held, tearing down, reserved, fenced, offline or idle",
+            READERS,
+        )
+        .query("from", "The first instant; the month's first if absent.", instant)
+        .query("to", "The first instant after it; now if absent.", instant)
+        .query("by", "Told apart by pool or node, beside class.", capacity_grouping)
+        .query("pool", "Only in this pool: its name or number.", text)
+        .query("node", "Only on this node: its name or number.", text)
+        .query("class", "Only of this class: its name or number.", text),
+        endpoint::<CostReport>(
+            "costs",
+            Get,
+            "/api/v1/costs",
+            "What it cost, by the prices of each second",
+            BOOK_READERS,
+        )
+        .of_books()
+        .grouped()
+        .bucketed(),
+        endpoint::<CostRate>(
+            "cost_rate",
+            Get,
+            "/api/v1/costs/rate",
+            "What the leases that are held now cost in an hour",
+            BOOK_READERS,
+        )
+        .of_books()
+        .grouped(),
+        endpoint::<Forecast>(
+            "forecast",
+            Get,
+            "/api/v1/costs/forecast",
+            "What the month will have cost: up to now, to the deadlines, and to its end",
+            BOOK_READERS,
+        )
+        .of_books()
+        .query("zone", "The IANA time zone in which the month begins; UTC if absent.", text),
+        endpoint::<WasteReport>(
+            "waste",
+            Get,
+            "/api/v1/waste",
+            "What was held and not used, what was idle, and what is in pieces",
+            BOOK_READERS,
+        )
+        .of_books()
+        .query("by", "How leases are summed up; by class if absent.", waste_grouping)
+        .query("headline", "Only leases of this headline.", waste_class)
+        .query("limit", "How many leases to name at most.", page_limit),
+        endpoint::<SensitivityReport>(
+            "sensitivity",
+            Get,
+            "/api/v1/sensitivity",
+            "What workloads depend on, by their share of the cost and by what they wait for",
+            BOOK_READERS,
+        )
+        .of_books(),
         endpoint::<RateCardList>(
             "list_rate_cards",
             Get,
@@ -414,6 +543,14 @@ pub fn endpoints() -> Vec<Endpoint> {
         endpoint::<Granted>("request_lease", Post, "/api/v1/leases", "Ask for capacity", HOLDERS)
             .body::<RequestLease>()
             .status(201),
+        endpoint::<Quote>(
+            "quote_lease",
+            Post,
+            "/api/v1/leases/quote",
+            "What a request would cost, whether it would be admitted, and where; nothing is changed",
+            HOLDERS,
+        )
+        .body::<RequestLease>(),
         endpoint::<BatchResults>(
             "batch",
             Post,

@@ -8,6 +8,7 @@ mod about;
 mod agent;
 mod audit;
 mod batch;
+mod books;
 mod capacity;
 pub mod codes;
 pub mod endpoint;
@@ -32,6 +33,11 @@ pub use agent::{
 };
 pub use audit::{CHECKPOINT_SIZE, Checkpoint, ConsistencyProof, FIRST_SEQUENCE, InclusionProof, NEXT_FROM, RecordPage};
 pub use batch::{Batch, BatchResult, BatchResults, LeaseRef, Operation};
+pub use books::{
+    Amount, CapacityReport, CapacityUse, CostLine, CostRate, CostRateLine, CostReport, Forecast, FragmentedNode,
+    KindSensitivity, Of, Quote, QuoteLine, QuoteRequest, Sensitivity, SensitivityReport, Stranded, Stretch, UsageLine,
+    UsageReport, WasteClass, WasteReport, WasteSum, WastedCost, WastedLease, WorkloadSensitivity,
+};
 pub use capacity::{
     Class, ClassChange, ClassList, ClassPut, Kind, LoseNode, NewClass, NewNode, NewPool, Node, NodeCapacity,
     NodeChange, NodeList, NodePut, Pool, PoolChange, PoolList, PoolPut, SpansByPriority, Strategy, Teardown,

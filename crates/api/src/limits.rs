@@ -18,3 +18,7 @@ pub const LEASES_SCANNED_MAX: usize = 200_000;
 pub const BATCHES_BYTES_MAX: usize = 4 * 1024 * 1024;
 /// Integers in JSON stay below this: larger ones do not survive every reader.
 pub const INTEGER_MAX: u64 = (1 << 53) - 1;
+/// Lines of one answer from the books.
+pub const BOOK_LINES_MAX: usize = 50_000;
+/// Leases of one waste report.
+pub const WASTE_LEASES_MAX: usize = 1000;

@@ -1,10 +1,9 @@
 //! What it cost: amounts cut at every change of price, multiplied, never rounded.
 
-use crate::ask::{Filter, Key, Question, Source, Workloads, payer_key, row_key};
+use crate::ask::{Key, Question, Source, Workloads, payer_key, row_key};
 use crate::facts::{Books, BooksError, Phase};
 use crate::mix::MixMap;
 use crate::row::Row;
-use crate::scan::held_until;
 use crate::usage::{bucket_no, cut};
 use ethnum::U256;
 use leasehold_meter::{Money, Overflow, Window, billable_end, factor};
@@ -223,7 +222,7 @@ impl Books {
     }
 
     /// What the leases that are held cost per hour, at the prices of `at`.
-    pub fn live_rate(&self, question: &Question, at: Instant) -> Result<Vec<LiveRate>, BooksError> {
+    pub fn live_rate(&self, question: &Question, at: Instant) -> Result<(Vec<LiveRate>, Vec<Name>), BooksError> {
         const HOUR_NS: u128 = 3600 * 1_000_000_000;
         let mut pricing = Pricing::new(self, &[at, at]);
         let mut workloads = Workloads::default();
@@ -234,7 +233,7 @@ impl Books {
             let priced = Priced { key, class: row.class, pool: row.pool, priority: row.priority };
             pricing.book(priced, 0, self.schedule.prices_at(row.pool, at), u128::from(row.quanta) * HOUR_NS, false);
         }
-        pricing.lines()
+        Ok((pricing.lines()?, workloads.names))
     }
 
     /// What quanta of a class would cost over a stretch.
@@ -253,11 +252,5 @@ impl Books {
     /// What one lease cost within a window, by what was held: policies that forgive are for bills, not for waste.
     pub(crate) fn cost_of(&self, row: &Row, held: Window) -> Result<Vec<(Currency, Money)>, BooksError> {
         self.price((row.class, row.pool, row.priority), row.quanta, held)
-    }
-
-    /// Whether anything open meets a filter; an aid for reports.
-    pub fn open_held(&self, filter: &Filter, at: Instant) -> usize {
-        let held = self.open.values().filter(|open| open.phase == Phase::Held && filter.takes_row(&open.row));
-        held.filter(|open| held_until(open, at).from <= at).count()
     }
 }

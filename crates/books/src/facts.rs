@@ -198,7 +198,8 @@ impl Books {
     pub(crate) fn sound<T>(&self, answer: T) -> Result<T, BooksError> {
         if self.store.is_damaged() { Err(BooksError::Damaged) } else { Ok(answer) }
     }
-    pub fn is_damaged(&self) -> bool {
-        self.store.is_damaged()
+    /// Whether everything that was read so far was sound.
+    pub fn check(&self) -> Result<(), BooksError> {
+        self.sound(())
     }
 }

@@ -48,4 +48,22 @@ impl Books {
             }
         }
     }
+
+    /// Up to which instant, at most `now`, the books can speak: no deadline lies before it whose expiry they have not seen,
+    /// unless the records themselves have passed it.
+    pub fn known_until(&mut self, now: Instant) -> Instant {
+        while let Some(Reverse((at, lease))) = self.deadlines.ahead.peek().copied()
+            && at < now
+        {
+            let held = self.open.get(&lease).filter(|open| open.phase == Phase::Held);
+            match held.map(|open| open.row.held.to) {
+                Some(deadline) if deadline == at => return at.max(self.last_stamp),
+                deadline => {
+                    self.deadlines.ahead.pop();
+                    deadline.into_iter().for_each(|deadline| self.deadlines.add(deadline, lease));
+                }
+            }
+        }
+        now.max(self.last_stamp)
+    }
 }

@@ -5,9 +5,9 @@ use crate::facts::{Books, BooksError, Phase};
 use crate::row::Row;
 use crate::scan::held_until;
 use ethnum::U256;
-use leasehold_meter::{Overflow, QuantaNs, Window};
+use leasehold_meter::{Money, Overflow, QuantaNs, Window, factor};
 use leasehold_model::rate::Currency;
-use leasehold_model::{ClassNo, Instant, ProjectNo, TenantNo, UserNo, words};
+use leasehold_model::{ClassNo, Instant, PoolNo, Priority, ProjectNo, TenantNo, UserNo, words};
 use smallvec::SmallVec;
 use std::collections::BTreeMap;
 
@@ -164,24 +164,19 @@ impl Books {
         Ok(shares)
     }
 
-    /// What idle capacity of a class in a pool would have earned as scavenger work, piece by piece of its prices.
-    pub fn stranded(
-        &self,
-        pool: leasehold_model::PoolNo,
-        class: ClassNo,
-        idle_at: impl Fn(Window) -> QuantaNs,
-        window: Window,
-    ) -> Result<Vec<(Currency, leasehold_meter::Money)>, BooksError> {
+    /// What the idle capacity of a class in a pool would have earned as scavenger work, by the prices of each second.
+    pub fn stranded(&self, pool: PoolNo, class: ClassNo, window: Window) -> Result<Vec<(Currency, Money)>, BooksError> {
         let Some(spec) = self.classes.get(&class) else { return Ok(Vec::new()) };
         let mut borders: Vec<Instant> = vec![window.from];
         borders.extend(self.schedule.changes(pool, window));
         borders.push(window.to);
-        let mut earned: BTreeMap<Currency, leasehold_meter::Money> = BTreeMap::new();
+        let mut earned: BTreeMap<Currency, Money> = BTreeMap::new();
         for pair in borders.windows(2) {
+            let piece = Window::new(pair[0], pair[1]);
+            let lines = self.capacity(piece, false, false, |of, _, wanted| of == pool && wanted == class)?;
+            let idle = lines.iter().map(|(_, line)| line.idle).sum();
             let prices = self.schedule.prices_at(pool, pair[0]);
-            let each = leasehold_meter::factor(prices, class, spec, leasehold_model::Priority::Scavenger);
-            let idle = idle_at(Window::new(pair[0], pair[1]));
-            let money = leasehold_meter::Money::of(idle, spec.quanta_per_unit, each)?;
+            let money = Money::of(idle, spec.quanta_per_unit, factor(prices, class, spec, Priority::Scavenger))?;
             earned.entry(prices.currency).or_default().add_all(&money)?;
         }
         Ok(earned.into_iter().collect())

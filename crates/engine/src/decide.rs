@@ -2,7 +2,7 @@
 //! that the next request sees it; nobody outside reads this state before the records are durable.
 
 mod access;
-mod admission;
+pub(crate) mod admission;
 mod agents;
 mod endings;
 mod places;

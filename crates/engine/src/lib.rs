@@ -25,6 +25,7 @@ mod token;
 mod warm;
 
 pub use command::{Command, Request};
+pub use decide::admission::Quote;
 pub use decide::{Decided, Engine};
 pub use lease::{Lease, Phase};
 pub use node::{Agent, CapacitySplit, Condition, Node, NodeClass};

@@ -168,6 +168,15 @@ impl Node {
     pub(crate) fn class_mut(&mut self, class: ClassNo) -> &mut NodeClass {
         self.classes.iter_mut().find(|c| c.class == class).expect("a lease's class exists on its node")
     }
+    /// Of each class with devices: how many are partly in use, and what is free on those. No whole device can be made
+    /// of it.
+    pub fn free_in_parts(&self) -> impl Iterator<Item = (ClassNo, u64, u64)> + '_ {
+        self.classes.iter().filter(|class| class.per_device > 0).map(|class| {
+            let parts = class.devices.iter().filter(|used| **used > 0 && **used < class.per_device);
+            let free = parts.clone().map(|used| class.per_device - used).sum();
+            (class.class, parts.count() as u64, free)
+        })
+    }
     pub fn has_leases(&self) -> bool {
         self.first_lease != NONE
     }

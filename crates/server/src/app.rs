@@ -22,6 +22,7 @@ pub(crate) struct App {
     pub(crate) journal: Arc<dyn Journal>,
     pub(crate) clock: Arc<dyn Clock>,
     pub(crate) live: Arc<Live>,
+    pub(crate) books: Arc<crate::books::Room>,
     pub(crate) proofs: crate::proofs::Proofs,
     pub(crate) agents: crate::agents::Agents,
     /// The hash of the first record: public ids are made from it.

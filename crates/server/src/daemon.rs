@@ -3,6 +3,7 @@
 use crate::access::{new_secret, secret_hash};
 use crate::agents::Agents;
 use crate::app::{App, Limits};
+use crate::books::Room;
 use crate::config::{Config, duration};
 use crate::live::{Live, Noting};
 use crate::metrics::Metrics;
@@ -84,6 +85,7 @@ pub struct Daemon {
     config: Config,
     place: Place,
     live_thread: JoinHandle<()>,
+    books_thread: JoinHandle<()>,
     tls: Option<Tls>,
     /// What was found at the start.
     pub recovered: Option<Recovered>,
@@ -122,7 +124,10 @@ impl Daemon {
         let app = assemble(&config, &place, cell, journal, start.clock, began)?;
         let starting = |error| DaemonError::Io { what: "the live stream's thread cannot start".into(), error };
         let live_thread = app.live.start(Arc::downgrade(&app)).map_err(starting)?;
-        Ok(Self { app, config, place, live_thread, tls, recovered, opened, operator_token })
+        let books_thread = app.books.start(Arc::clone(&app.journal));
+        let starting = |error| DaemonError::Io { what: "the books' thread cannot start".into(), error };
+        let books_thread = books_thread.map_err(starting)?;
+        Ok(Self { app, config, place, live_thread, books_thread, tls, recovered, opened, operator_token })
     }
 
     pub fn place(&self) -> &Place {
@@ -159,9 +164,13 @@ impl Daemon {
         self.app.live.stop();
         // A thread that panicked has said so itself.
         let _ = self.live_thread.join();
-        let cell = Arc::clone(&self.app.cell);
+        let (cell, books) = (Arc::clone(&self.app.cell), Arc::clone(&self.app.books));
         drop(self.app);
-        cell.stop()
+        let stopped = cell.stop();
+        // After the last record, so that a restart has nothing to take up.
+        books.stop();
+        let _ = self.books_thread.join();
+        stopped
     }
 }
 
@@ -227,7 +236,8 @@ fn assemble(
     let now = Arc::clone(cell.now());
     let live = now.read(|state| Live::new(genesis, state, config.limits.streams as usize));
     let live = Arc::new(live);
-    let observing = now.observe(Box::new(Noting(Arc::clone(&live))));
+    let books = Arc::new(Room::new(place.books()));
+    let observing = now.observe(Box::new(Noting(Arc::clone(&live), Arc::clone(&books))));
     assert!(observing.is_ok(), "one daemon observes a cell");
     let usize_of = |bytes: u64| usize::try_from(bytes).unwrap_or(usize::MAX);
     let limits = Limits {
@@ -242,6 +252,7 @@ fn assemble(
         journal,
         clock,
         live,
+        books,
         proofs: Proofs::default(),
         agents: Agents::new(began),
         genesis,

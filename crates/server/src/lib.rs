@@ -11,6 +11,7 @@ mod access;
 mod agents;
 mod answer;
 mod app;
+mod books;
 pub mod config;
 mod context;
 mod daemon;

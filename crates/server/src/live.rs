@@ -283,7 +283,7 @@ impl Drop for Listening {
 }
 
 /// What the cell tells as it publishes.
-pub(crate) struct Noting(pub(crate) Arc<Live>);
+pub(crate) struct Noting(pub(crate) Arc<Live>, pub(crate) Arc<crate::books::Room>);
 
 impl Observer for Noting {
     fn record(&self, record: &Record) {
@@ -305,6 +305,7 @@ impl Observer for Noting {
     }
 
     fn batch_done(&self) {
+        self.1.news();
         if self.0.streams() > 0 && !held(self.0.noted.lock()).is_empty() {
             self.0.changed.notify_one();
         }

@@ -62,6 +62,10 @@ impl Place {
     pub fn trust(&self) -> PathBuf {
         self.data.join("trust")
     }
+    /// The books: made from the journal, and made anew when missing.
+    pub fn books(&self) -> PathBuf {
+        self.data.join("books.redb")
+    }
     pub fn operator_token(&self) -> PathBuf {
         self.data.join("operator.token")
     }

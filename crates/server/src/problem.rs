@@ -4,7 +4,7 @@ use leasehold_api::{Problem, When, codes};
 use leasehold_cell::Reply;
 use leasehold_engine::{Refusal, State};
 use leasehold_model::body::Denied;
-use leasehold_model::{DenyCause, Measure, QuotaNo, Record, quantity};
+use leasehold_model::{DenyCause, Measure, QuotaNo, Record, TenantNo, quantity};
 
 /// A refusal of the engine as a problem. Nothing was sealed.
 pub(crate) fn refused(refusal: &Refusal) -> Problem {
@@ -100,9 +100,14 @@ pub(crate) fn unanswered(reply: &Reply) -> Problem {
 
 /// A denial: sealed, and answered again under its key. Says who, what, and the three numbers.
 pub(crate) fn denied(state: &State, record: &Record, denied: &Denied) -> Problem {
-    let tenant = record.identity.tenant.and_then(|tenant| state.tenant(tenant));
+    denial(state, record.identity.tenant, &denied.cause).with("sequence", record.sequence)
+}
+
+/// Why a request is, or would be, denied.
+pub(crate) fn denial(state: &State, tenant: Option<TenantNo>, cause: &DenyCause) -> Problem {
+    let tenant = tenant.and_then(|tenant| state.tenant(tenant));
     let tenant = tenant.map_or("?", |tenant| tenant.name.as_str());
-    let problem = match denied.cause {
+    match *cause {
         DenyCause::Quota { quota, used, requested, limit } => codes::QUOTA_EXCEEDED
             .problem(format!(
                 "Tenant \"{tenant}\" would exceed {} (used {used}, requested {requested}, limit {limit}).",
@@ -136,8 +141,7 @@ pub(crate) fn denied(state: &State, record: &Record, denied: &Denied) -> Problem
                 .with("requested", requested.0)
                 .with("most_free", most_free.0)
         }
-    };
-    problem.with("sequence", record.sequence)
+    }
 }
 
 /// What a quota is called when it stands in the way.

@@ -5,9 +5,12 @@ use crate::command::RequestLease;
 use crate::placement::{Placed, Wanted};
 use crate::quota::{Facts, Verdict};
 use crate::refusal::Refusal;
+use crate::state::State;
 use leasehold_model::body::{Asks, Denied, Granted};
 use leasehold_model::limits::{CLASSES_PER_REQUEST_MAX, QUANTA_PER_NODE_MAX};
-use leasehold_model::{DenyCause, LeaseNo, PoolNo, Priority, ProjectNo, QuotaNo, RULES_VERSION, Span, TenantNo};
+use leasehold_model::{
+    DenyCause, Identity, Instant, LeaseNo, NodeNo, PoolNo, Priority, ProjectNo, QuotaNo, RULES_VERSION, Span, TenantNo,
+};
 use smallvec::SmallVec;
 
 /// What the quotas say besides yes or no.
@@ -15,7 +18,7 @@ use smallvec::SmallVec;
 struct Terms {
     over_soft: SmallVec<[QuotaNo; 1]>,
     /// The earliest end that a burst quota allows, and which quota that is.
-    until: Option<(leasehold_model::Instant, QuotaNo)>,
+    until: Option<(Instant, QuotaNo)>,
 }
 
 impl Terms {
@@ -34,12 +37,21 @@ impl Terms {
     }
 }
 
+impl Terms {
+    /// What is left of a TTL, and which quota shortened it.
+    fn ttl(&self, asked: Span, now: Instant) -> (Span, Option<QuotaNo>) {
+        match self.until {
+            Some((end, quota)) if end.since(now) < asked => (end.since(now), Some(quota)),
+            _ => (asked, None),
+        }
+    }
+}
+
 impl Draft<'_> {
     pub(super) fn request_lease(&mut self, request: &RequestLease) -> Result<(), Refusal> {
-        let (tenant, project) = self.check_identity(request)?;
-        let asks = self.check_asks(&request.asks)?;
-        self.check_request_ttl(request)?;
-        match self.admit(tenant, project, request, &asks) {
+        let look = Look { state: self.state(), now: self.now, identity: self.identity };
+        let (asks, admitted) = look.admit(request)?;
+        match admitted {
             Ok((placed, terms)) => self.grant(request, placed, terms),
             Err(cause) => {
                 let denied = Denied {
@@ -59,8 +71,65 @@ impl Draft<'_> {
         Ok(())
     }
 
+    /// A renewal may ask for what its pool allows; how long it lives in all is another question.
+    pub(super) fn check_renewal_ttl(&self, ttl: Span, pool: PoolNo, priority: Priority) -> Result<(), Refusal> {
+        if ttl == Span::ZERO {
+            return Err(Refusal::ZeroTtl);
+        }
+        let of_pool = self.state().pool(pool).and_then(|pool| pool.ttl_max.of(priority));
+        let limit = of_pool.unwrap_or(self.state().settings.ttl_max);
+        if ttl > limit {
+            return Err(Refusal::TtlTooLong { limit });
+        }
+        Ok(())
+    }
+
+    fn grant(&mut self, request: &RequestLease, placed: Placed, terms: Terms) {
+        let (ttl, capped_by) = terms.ttl(request.ttl, self.now);
+        let granted = Granted {
+            first_lease: LeaseNo(self.state().next_lease),
+            node: placed.node,
+            pool: placed.pool,
+            ttl,
+            priority: request.priority,
+            rules_version: RULES_VERSION,
+            members: placed.members,
+            sensitive: request.sensitive,
+            control_plane: request.control_plane,
+            correlation: request.correlation,
+            allocation: request.allocation,
+            app_instance: request.app_instance,
+            attachment: request.attachment,
+            source_project: request.source_project,
+            over_soft: terms.over_soft,
+            capped_by,
+        };
+        self.emit(None, granted, |record| {
+            record.hcl_entry = request.hcl_entry.clone();
+            record.dra_claim_id = request.dra_claim_id.clone();
+        });
+    }
+}
+
+/// What a request is judged by; judging changes nothing.
+struct Look<'a> {
+    state: &'a State,
+    now: Instant,
+    identity: &'a Identity,
+}
+
+impl Look<'_> {
+    /// Validates, then asks quotas and capacity; the asks come back in the order in which they are placed.
+    fn admit(&self, request: &RequestLease) -> Result<(Asks, Result<(Placed, Terms), DenyCause>), Refusal> {
+        let (tenant, project) = self.check_identity(request)?;
+        let asks = self.check_asks(&request.asks)?;
+        self.check_request_ttl(request)?;
+        let admitted = self.admit_checked(tenant, project, request, &asks);
+        Ok((asks, admitted))
+    }
+
     fn check_identity(&self, request: &RequestLease) -> Result<(TenantNo, ProjectNo), Refusal> {
-        let state = self.state();
+        let state = self.state;
         let number = self.identity.tenant.ok_or(Refusal::TenantRequired)?;
         let tenant = state.tenant(number).ok_or(Refusal::UnknownTenant { tenant: number })?;
         let project = self.identity.project.ok_or(Refusal::ProjectRequired)?;
@@ -114,7 +183,7 @@ impl Draft<'_> {
         }
         for (class, quanta) in asks {
             let class = *class;
-            let spec = self.state().class(class).ok_or(Refusal::UnknownClass { class })?;
+            let spec = self.state.class(class).ok_or(Refusal::UnknownClass { class })?;
             if quanta.0 == 0 {
                 return Err(Refusal::ZeroQuantity { class });
             }
@@ -128,7 +197,7 @@ impl Draft<'_> {
         }
         let mut sorted = asks.clone();
         if sorted.len() > 1 {
-            let has_devices = |class| self.state().class(class).is_some_and(|spec| spec.has_devices());
+            let has_devices = |class| self.state.class(class).is_some_and(|spec| spec.has_devices());
             sorted.sort_by_key(|(class, _)| (!has_devices(*class), *class));
             if let Some(pair) = sorted.windows(2).find(|pair| pair[0].0 == pair[1].0) {
                 return Err(Refusal::DuplicateClass { class: pair[0].0 });
@@ -142,7 +211,7 @@ impl Draft<'_> {
         if request.ttl == Span::ZERO {
             return Err(Refusal::ZeroTtl);
         }
-        let state = self.state();
+        let state = self.state;
         let named = request.pool.or_else(|| request.node.and_then(|node| state.node(node)).map(|node| node.pool));
         let pools = state.pools().filter(|(number, _)| named.is_none_or(|named| named == *number));
         let limit = pools.map(|(_, pool)| state.ttl_max(pool, request.priority)).max();
@@ -153,27 +222,14 @@ impl Draft<'_> {
         Ok(())
     }
 
-    /// A renewal may ask for what its pool allows; how long it lives in all is another question.
-    pub(super) fn check_renewal_ttl(&self, ttl: Span, pool: PoolNo, priority: Priority) -> Result<(), Refusal> {
-        if ttl == Span::ZERO {
-            return Err(Refusal::ZeroTtl);
-        }
-        let of_pool = self.state().pool(pool).and_then(|pool| pool.ttl_max.of(priority));
-        let limit = of_pool.unwrap_or(self.state().settings.ttl_max);
-        if ttl > limit {
-            return Err(Refusal::TtlTooLong { limit });
-        }
-        Ok(())
-    }
-
-    fn admit(
+    fn admit_checked(
         &self,
         tenant: TenantNo,
         project: ProjectNo,
         request: &RequestLease,
         asks: &Asks,
     ) -> Result<(Placed, Terms), DenyCause> {
-        let state = self.state();
+        let state = self.state;
         let facts: SmallVec<[Facts; 2]> = asks
             .iter()
             .map(|(class, quanta)| Facts { project, class: *class, priority: request.priority, quanta: quanta.0 })
@@ -209,37 +265,32 @@ impl Draft<'_> {
         terms.over_soft.sort_unstable();
         Ok((placed, terms))
     }
+}
 
-    fn grant(&mut self, request: &RequestLease, placed: Placed, terms: Terms) {
-        let mut ttl = request.ttl;
-        let mut capped_by = None;
-        if let Some((end, quota)) = terms.until
-            && end.since(self.now) < ttl
-        {
-            ttl = end.since(self.now);
-            capped_by = Some(quota);
-        }
-        let granted = Granted {
-            first_lease: LeaseNo(self.state().next_lease),
-            node: placed.node,
-            pool: placed.pool,
-            ttl,
-            priority: request.priority,
-            rules_version: RULES_VERSION,
-            members: placed.members,
-            sensitive: request.sensitive,
-            control_plane: request.control_plane,
-            correlation: request.correlation,
-            allocation: request.allocation,
-            app_instance: request.app_instance,
-            attachment: request.attachment,
-            source_project: request.source_project,
-            over_soft: terms.over_soft,
-            capped_by,
-        };
-        self.emit(None, granted, |record| {
-            record.hcl_entry = request.hcl_entry.clone();
-            record.dra_claim_id = request.dra_claim_id.clone();
-        });
+/// What a request would come to, if it were decided now.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Quote {
+    pub node: NodeNo,
+    pub pool: PoolNo,
+    /// What would be held: shorter than asked if a burst quota ends it.
+    pub ttl: Span,
+    pub capped_by: Option<QuotaNo>,
+    /// Soft quotas that it would pass.
+    pub over_soft: SmallVec<[QuotaNo; 1]>,
+}
+
+impl State {
+    /// Judges a request as it would be if it were made at `now`, and changes nothing.
+    pub fn quote(
+        &self,
+        now: Instant,
+        identity: &Identity,
+        request: &RequestLease,
+    ) -> Result<Result<Quote, DenyCause>, Refusal> {
+        let (_, admitted) = Look { state: self, now, identity }.admit(request)?;
+        Ok(admitted.map(|(placed, terms)| {
+            let (ttl, capped_by) = terms.ttl(request.ttl, now);
+            Quote { node: placed.node, pool: placed.pool, ttl, capped_by, over_soft: terms.over_soft }
+        }))
     }
 }

@@ -1,17 +1,21 @@
 //! From an endpoint of the table to the function that serves it; and the way every request goes.
 
 mod agents;
+mod asking;
 mod audit;
 mod batch;
+mod books;
 mod capacity;
 mod events;
 mod leases;
 mod operation;
 mod page;
 mod quotas;
+mod quote;
 mod rates;
 mod tenancy;
 mod tokens;
+mod waste;
 
 use crate::app::App;
 use crate::context::{Answer, Context, problem_response};
@@ -86,6 +90,13 @@ serving! {
     "show_quota" => quotas::show_quota,
     "change_quota" => quotas::change_quota,
     "delete_quota" => quotas::delete_quota,
+    "usage" => books::usage,
+    "capacity" => books::capacity,
+    "costs" => books::costs,
+    "cost_rate" => books::cost_rate,
+    "forecast" => books::forecast,
+    "waste" => waste::waste,
+    "sensitivity" => books::sensitivity,
     "list_rate_cards" => rates::list_rate_cards,
     "create_rate_card" => rates::create_rate_card,
     "current_rate_card" => rates::current_rate_card,
@@ -97,6 +108,7 @@ serving! {
     "change_charge_policy" => rates::change_charge_policy,
     "list_leases" => leases::list_leases,
     "request_lease" => leases::request_lease,
+    "quote_lease" => quote::quote_lease,
     "batch" => batch::batch,
     "show_lease" => leases::show_lease,
     "lease_history" => leases::lease_history,

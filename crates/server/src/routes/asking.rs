@@ -1,0 +1,217 @@
+//! From the query of a request to a question for the books.
+
+use super::leases::priority;
+use crate::access::Caller;
+use crate::context::Context;
+use crate::names;
+use leasehold_api::{Problem, Role, When, codes};
+use leasehold_books::{BadBuckets, Bucket, Buckets, Dim, Filter, Question, month_of};
+use leasehold_engine::State;
+use leasehold_meter::Window;
+use leasehold_model::{AllocationNo, AppInstanceNo, ClassNo, Instant, Name, ResourceKind};
+use smallvec::SmallVec;
+use std::collections::BTreeSet;
+
+/// What amounts are told apart by, in the caller's words.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum By {
+    Dim(Dim),
+    Class,
+    Kind,
+    Tier,
+}
+
+/// A question in the making: `tag` is looked up in the books themselves.
+#[derive(Clone, Debug)]
+pub(super) struct Asked {
+    pub(super) by: Vec<By>,
+    pub(super) filter: Filter,
+    pub(super) tag: Option<String>,
+    pub(super) from: Option<Instant>,
+    pub(super) to: Option<Instant>,
+    pub(super) bucket: Option<Bucket>,
+    pub(super) zone: Option<String>,
+}
+
+fn bad_window(field: &str, detail: impl Into<String>) -> Problem {
+    codes::BAD_WINDOW.problem(detail).with("field", field)
+}
+
+pub(super) fn bad_buckets(error: &BadBuckets) -> Problem {
+    let field = if matches!(error, BadBuckets::UnknownZone(_)) { "zone" } else { "bucket" };
+    bad_window(field, format!("{error}."))
+}
+
+fn instant(context: &Context, name: &str) -> Result<Option<Instant>, Problem> {
+    let parse = |text: &str| text.parse::<When>().map(|when| when.0);
+    context.query(name).map(parse).transpose().map_err(|why| bad_window(name, format!("`{name}`: {why}.")))
+}
+
+fn word<T: Copy>(
+    context: &Context,
+    name: &str,
+    all: &[T],
+    word: impl Fn(T) -> &'static str,
+) -> Result<Option<T>, Problem> {
+    let Some(text) = context.query(name) else { return Ok(None) };
+    let found = all.iter().copied().find(|one| word(*one) == text);
+    found.map(Some).ok_or_else(|| {
+        let words: Vec<&str> = all.iter().map(|one| word(*one)).collect();
+        codes::BAD_QUERY.problem(format!("`{name}` is one of {}.", words.join(", ")))
+    })
+}
+
+fn by(text: &str) -> Result<By, Problem> {
+    match text {
+        "class" => Ok(By::Class),
+        "kind" => Ok(By::Kind),
+        "tier" => Ok(By::Tier),
+        text => Dim::from_word(text).map(By::Dim).ok_or_else(|| {
+            let dims: Vec<&str> = Dim::ALL.iter().map(|dim| dim.word()).collect();
+            let detail = format!("`by` takes {}, class, kind and tier, with commas between.", dims.join(", "));
+            codes::BAD_GROUPING.problem(detail).with("field", "by")
+        }),
+    }
+}
+
+/// A caller's own corner of the books.
+fn confine(caller: &Caller, filter: &mut Filter) -> Result<(), Problem> {
+    let own = match caller.role {
+        Role::TenantAdmin | Role::ProjectMember | Role::AppOperator => true,
+        Role::BillingAuthority => caller.tenant.is_some(),
+        _ => false,
+    };
+    if own {
+        filter.tenant = filter.tenant.or(caller.tenant);
+        filter.project = filter.project.or(caller.project);
+        if filter.tenant.is_none() {
+            return Err(codes::TENANT_NEEDED.problem("The token belongs to no tenant."));
+        }
+    }
+    Ok(())
+}
+
+impl Asked {
+    /// Reads the query; names are looked up among what the caller sees.
+    pub(super) fn read(context: &Context, state: &State) -> Result<Self, Problem> {
+        let mut asked = Self::read_window(context)?;
+        asked.read_filter(context, state)?;
+        if let Some(text) = context.query("by") {
+            asked.by = text.split(',').map(by).collect::<Result<_, _>>()?;
+        }
+        Ok(asked)
+    }
+
+    /// Reads which time is asked for, and how it is cut.
+    pub(super) fn read_window(context: &Context) -> Result<Self, Problem> {
+        Ok(Self {
+            by: Vec::new(),
+            filter: Filter::default(),
+            tag: None,
+            from: instant(context, "from")?,
+            to: instant(context, "to")?,
+            bucket: word(context, "bucket", Bucket::ALL, |one| one.word())?,
+            zone: context.query("zone").map(str::to_owned),
+        })
+    }
+
+    /// Reads of whom is asked, within the caller's own corner.
+    pub(super) fn read_filter(&mut self, context: &Context, state: &State) -> Result<(), Problem> {
+        let (caller, filter) = (context.caller(), &mut self.filter);
+        if let Some(text) = context.query("tenant") {
+            filter.tenant = Some(names::tenant(state, caller, text)?);
+        }
+        if let Some(text) = context.query("project") {
+            filter.project = Some(names::project(state, caller, filter.tenant, text)?);
+        }
+        if let Some(text) = context.query("user") {
+            filter.user = Some(names::user(state, caller, filter.tenant, text)?);
+        }
+        filter.pool = super::capacity::optional_pool(state, context.query("pool"))?;
+        if let Some(text) = context.query("node") {
+            filter.node = Some(names::node_for_request(state, text)?);
+        }
+        filter.priority = word(context, "priority", leasehold_model::Priority::ALL, |one| one.word())?;
+        filter.allocation = context.number("allocation")?.map(AllocationNo);
+        filter.app_instance = context.number("app_instance")?.map(AppInstanceNo);
+        filter.workload = names::optional_name("workload", context.query("workload"))?;
+        filter.classes = classes(context, state)?;
+        self.tag = context.query("tag").map(str::to_owned);
+        confine(caller, filter)
+    }
+
+    /// The window: the month so far unless told, up to what is known.
+    pub(super) fn window(&self, as_of: Instant) -> Result<Window, Problem> {
+        let month = || month_of(as_of, self.zone.as_deref()).map_err(|why| bad_buckets(&why));
+        let from = match self.from {
+            Some(from) => from,
+            None => month()?.from.min(self.to.unwrap_or(as_of)),
+        };
+        if self.to.is_some_and(|to| to < from) {
+            return Err(bad_window("to", "The window ends before it begins."));
+        }
+        if from > as_of {
+            return Err(bad_window("from", format!("The window lies in the future: the books know up to {as_of}.")));
+        }
+        Ok(Window::new(from, self.to.unwrap_or(as_of).min(as_of).max(from)))
+    }
+
+    /// The question for the books. Without class or kind, class is told apart as well.
+    pub(super) fn question(&self, books: &leasehold_books::Books, window: Window) -> Result<Question, Problem> {
+        let mut dims: SmallVec<[Dim; leasehold_books::DIMS_MAX]> = SmallVec::new();
+        for by in &self.by {
+            if let By::Dim(dim) = by
+                && !dims.contains(dim)
+            {
+                dims.push(*dim);
+            }
+        }
+        if dims.len() > leasehold_books::DIMS_MAX {
+            let detail = format!("`by` takes at most {} beside class, kind and tier.", leasehold_books::DIMS_MAX);
+            return Err(codes::BAD_GROUPING.problem(detail).with("field", "by"));
+        }
+        let borders = match self.bucket {
+            None => vec![window.from, window.to],
+            Some(bucket) => Buckets::new(bucket, self.zone.as_deref())
+                .and_then(|buckets| buckets.borders(window))
+                .map_err(|why| bad_buckets(&why))?,
+        };
+        let mut filter = self.filter.clone();
+        if let Some(tag) = &self.tag {
+            // A tag that nobody ever had was never charged anything.
+            filter.tag = Some(books.tag_named(tag).unwrap_or(u32::MAX));
+        }
+        Ok(Question { dims, filter, borders })
+    }
+
+    /// Whether lines of one kind's classes are put together.
+    pub(super) fn by_kind(&self) -> bool {
+        self.by.contains(&By::Kind) && !self.by.contains(&By::Class)
+    }
+    pub(super) fn by_tier(&self) -> bool {
+        self.by.contains(&By::Tier)
+    }
+}
+
+/// The classes that class, kind and tier leave.
+fn classes(context: &Context, state: &State) -> Result<Option<BTreeSet<ClassNo>>, Problem> {
+    let class = context.query("class").map(|text| names::class(state, text)).transpose()?;
+    let kind = word(context, "kind", ResourceKind::ALL, |one| one.word())?;
+    let tier = names::optional_name("tier", context.query("tier"))?;
+    if class.is_none() && kind.is_none() && tier.is_none() {
+        return Ok(None);
+    }
+    let takes = |number: ClassNo, of: ResourceKind, has: Option<&Name>| {
+        class.is_none_or(|class| class == number)
+            && kind.is_none_or(|kind| kind == of)
+            && tier.as_ref().is_none_or(|tier| Some(tier) == has)
+    };
+    let all = state.classes().filter(|(number, spec)| takes(*number, spec.kind, spec.tier.as_ref()));
+    Ok(Some(all.map(|(number, _)| number).collect()))
+}
+
+pub(super) fn shown_priority(code: u64) -> Option<leasehold_api::Priority> {
+    let all =
+        [leasehold_api::Priority::Scavenger, leasehold_api::Priority::Standard, leasehold_api::Priority::Guaranteed];
+    all.into_iter().find(|one| priority(*one) as u64 == code)
+}
