@@ -1,7 +1,7 @@
 //! What is asked: over which stretches of time, of whom, told apart by what.
 
 use crate::chunk::Brief;
-use crate::facts::BillingKey;
+use crate::facts::{BillingKey, Books};
 use crate::row::Row;
 use leasehold_meter::Window;
 use leasehold_model::{
@@ -73,8 +73,8 @@ impl Question {
         }
     }
 
-    /// Where the answer can be had.
-    pub(crate) fn source(&self) -> Source {
+    /// Where the answer can be had, unless leases are overdue.
+    fn source(&self) -> Source {
         let Filter { user, node, allocation, app_instance, workload, tenant, project, pool, priority, tag, classes: _ } =
             &self.filter;
         let asks = |dims: &[Dim]| self.dims.iter().any(|dim| dims.contains(dim));
@@ -104,6 +104,13 @@ pub(crate) enum Source {
     Nodes,
     /// One lease after the other.
     Rows,
+}
+
+impl Books {
+    /// Where the answer to a question can be had.
+    pub(crate) fn source(&self, question: &Question) -> Source {
+        if self.has_overdue() { Source::Rows } else { question.source() }
+    }
 }
 
 /// Workloads met on the way, by their place.

@@ -57,15 +57,24 @@ pub(crate) fn present(value: u64) -> Option<u64> {
     value.checked_sub(1)
 }
 
-/// Bytes with a checksum before them: what the store hands back is what was given to it.
-pub(crate) fn sealed(body: &[u8]) -> Vec<u8> {
-    let mut bytes = crc32fast::hash(body).to_le_bytes().to_vec();
+/// Over the entry's place, too: another entry's bytes are not this one's, however sound.
+fn checksum(table: &str, key: u64, body: &[u8]) -> u32 {
+    let mut sum = crc32fast::Hasher::new();
+    sum.update(table.as_bytes());
+    sum.update(&key.to_le_bytes());
+    sum.update(body);
+    sum.finalize()
+}
+
+/// Bytes with a checksum before them: what the store hands back is what was given to it, at that place.
+pub(crate) fn sealed(table: &str, key: u64, body: &[u8]) -> Vec<u8> {
+    let mut bytes = checksum(table, key, body).to_le_bytes().to_vec();
     bytes.extend_from_slice(body);
     bytes
 }
-pub(crate) fn unsealed(bytes: &[u8]) -> Option<&[u8]> {
+pub(crate) fn unsealed<'b>(table: &str, key: u64, bytes: &'b [u8]) -> Option<&'b [u8]> {
     let (sum, body) = bytes.split_first_chunk()?;
-    (crc32fast::hash(body) == u32::from_le_bytes(*sum)).then_some(body)
+    (checksum(table, key, body) == u32::from_le_bytes(*sum)).then_some(body)
 }
 
 /// Lists of fields, with their length.

@@ -141,7 +141,7 @@ impl Books {
     pub fn cost(&self, question: &Question) -> Result<(Vec<CostLine>, Vec<Name>), BooksError> {
         let mut pricing = Pricing::new(self, &question.borders);
         let mut workloads = Workloads::default();
-        if question.source() == Source::Billing {
+        if self.source(question) == Source::Billing {
             self.cost_by_series(question, &mut pricing);
         } else {
             self.scan(question, &mut workloads, |key, slice| {

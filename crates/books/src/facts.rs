@@ -2,6 +2,7 @@
 
 use crate::chunk::{CHUNK_ROWS, Chunk, ChunkHead, encode};
 use crate::nodes::Nodes;
+use crate::overdue::Deadlines;
 use crate::row::Row;
 use crate::store::{ROWS, Store};
 use crate::table::Table;
@@ -83,6 +84,7 @@ pub struct Books {
     pub(crate) tags: Vec<Name>,
     pub(crate) tenant_tags: BTreeMap<TenantNo, u32>,
     pub(crate) open: BTreeMap<LeaseNo, Open>,
+    pub(crate) deadlines: Deadlines,
     pub(crate) billing: Table<BillingKey>,
     /// The series of a tenant, by number.
     pub(crate) of_tenant: BTreeMap<TenantNo, Vec<u32>>,
@@ -111,6 +113,7 @@ impl Books {
             tags: Vec::new(),
             tenant_tags: BTreeMap::new(),
             open: BTreeMap::new(),
+            deadlines: Deadlines::default(),
             billing: Table::default(),
             of_tenant: BTreeMap::new(),
             nodes: Nodes::default(),

@@ -26,6 +26,9 @@ impl Books {
             return Err(BooksError::Inconsistent { sequence, what: "it is not the next" });
         }
         self.follow_body(record).map_err(|what| BooksError::Inconsistent { sequence, what })?;
+        self.pass_deadlines(record.stamp);
+        // A block that had to be opened could not be read.
+        self.sound(())?;
         self.cursor += 1;
         self.last_stamp = record.stamp;
         Ok(())
@@ -148,6 +151,7 @@ impl Books {
                 fenced: false,
                 activity: None,
             };
+            self.deadlines.add(deadline, row.lease);
             self.open.insert(row.lease, Open { row, phase: Phase::Held, billing, revoked: None });
         }
         Ok(())
@@ -164,6 +168,7 @@ impl Books {
         row.held.to = ended_at;
         row.end = end;
         open.phase = Phase::TearingDown;
+        self.deadlines.ended(lease);
         let (billing, node, class, quanta) = (open.billing, row.node, row.class, row.quanta);
         self.billing.change(billing, ended_at, -signed(quanta), &mut self.store);
         let to = if closed { Spot::Free } else { Spot::TearingDown };

@@ -9,9 +9,10 @@ use crate::facts::{Books, BooksError};
 use crate::persist::{BILLING, BOOKS_VERSION, PLACES, get_head, head_key, put_head};
 use crate::store::{BLOCKS, HEADS, ROWS, STATE, Store};
 use leasehold_journal::Journal;
+use leasehold_meter::Series;
 use leasehold_model::codec::Reader;
 use leasehold_model::record::Hash;
-use redb::ReadableDatabase;
+use redb::{ReadableDatabase, TableHandle};
 use std::ops::ControlFlow;
 use std::path::{Path, PathBuf};
 
@@ -105,8 +106,13 @@ impl Keeper {
                 return Some(Vec::new());
             }
             let range = heads.as_ref()?.range(first..first + count as u64).ok()?;
-            let found: Option<Vec<_>> =
-                range.map(|entry| get_head(&mut Reader::new(unsealed(entry.ok()?.1.value())?)).ok()).collect();
+            let found: Option<Vec<_>> = (first..)
+                .zip(range)
+                .map(|(key, entry)| {
+                    let (_, value) = entry.ok()?;
+                    get_head(&mut Reader::new(unsealed(HEADS.name(), key, value.value())?)).ok()
+                })
+                .collect();
             found.filter(|found| found.len() == count)
         };
         books.read_state(&state, &mut heads_of).map_err(|_| DAMAGED)?;
@@ -157,6 +163,8 @@ impl Keeper {
     pub fn write(&self, journal: &dyn Journal) -> Result<Written, BooksError> {
         let Some(file) = &self.books.store.file else { return Ok(Written { cursor: self.books.cursor }) };
         let books = &self.books;
+        // What could not be read must not be written down as if it had been.
+        books.sound(())?;
         let last = hash_before(journal, books.cursor)?;
         let writing = file.database.begin_write().map_err(io)?;
         {
@@ -170,26 +178,29 @@ impl Keeper {
                 blocks.remove(number).map_err(io)?;
             }
             let mut heads = writing.open_table(HEADS).map_err(io)?;
-            let tables = [(BILLING, &books.billing.kept), (PLACES, &books.nodes.places.kept)];
+            let tables = [(BILLING, &books.billing.all), (PLACES, &books.nodes.places.all)];
             let mut bytes = Vec::new();
             for (table, all) in tables {
-                for (number, kept) in all.iter().enumerate() {
-                    for (place, head) in kept.series.heads().iter().enumerate().skip(kept.heads_stored) {
+                for (number, series) in all.iter().enumerate() {
+                    for (place, head) in series.heads().iter().enumerate().skip(series.heads_kept()) {
                         bytes.clear();
                         put_head(head, &mut bytes);
-                        heads.insert(head_key(table, number, place), sealed(&bytes).as_slice()).map_err(io)?;
+                        let key = head_key(table, number, place);
+                        heads.insert(key, sealed(HEADS.name(), key, &bytes).as_slice()).map_err(io)?;
                     }
                 }
             }
             let mut rows = writing.open_table(ROWS).map_err(io)?;
             let first = books.chunks.len() - books.fresh_chunks.len();
             for (number, chunk) in (first as u64..).zip(&books.fresh_chunks) {
-                rows.insert(number, sealed(chunk).as_slice()).map_err(io)?;
+                rows.insert(number, sealed(ROWS.name(), number, chunk).as_slice()).map_err(io)?;
             }
             let mut state = writing.open_table(STATE).map_err(io)?;
-            state.insert(VERSION_KEY, sealed(&BOOKS_VERSION.to_le_bytes()).as_slice()).map_err(io)?;
-            state.insert(LAST_KEY, sealed(&last).as_slice()).map_err(io)?;
-            state.insert(STATE_KEY, sealed(&books.to_state()).as_slice()).map_err(io)?;
+            let entries: [(u64, &[u8]); 3] =
+                [(VERSION_KEY, &BOOKS_VERSION.to_le_bytes()), (LAST_KEY, &last), (STATE_KEY, &books.to_state())];
+            for (key, bytes) in entries {
+                state.insert(key, sealed(STATE.name(), key, bytes).as_slice()).map_err(io)?;
+            }
         }
         writing.commit().map_err(io)?;
         Ok(Written { cursor: books.cursor })
@@ -203,9 +214,7 @@ impl Keeper {
         if books.store.file.is_none() {
             return Ok(());
         }
-        for kept in books.billing.kept.iter_mut().chain(&mut books.nodes.places.kept) {
-            kept.heads_stored = kept.series.heads().len();
-        }
+        books.billing.all.iter_mut().chain(&mut books.nodes.places.all).for_each(Series::keep_heads);
         books.fresh_chunks.clear();
         books.store.dropped.clear();
         books.store.forget_all_fresh();

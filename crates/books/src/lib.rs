@@ -16,6 +16,7 @@ mod follow;
 mod keeper;
 mod mix;
 mod nodes;
+mod overdue;
 mod peak;
 mod persist;
 mod row;

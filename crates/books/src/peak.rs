@@ -51,7 +51,7 @@ impl Books {
             }
         };
         let mut workloads = Workloads::default();
-        if question.source() == Source::Rows {
+        if self.source(question) == Source::Rows {
             let mut points: BTreeMap<(Key, ClassNo), Vec<(Instant, i128)>> = BTreeMap::new();
             self.scan(question, &mut workloads, |key, slice| {
                 if !slice.held.is_empty() {

@@ -13,7 +13,7 @@ use leasehold_model::{Activity, Instant, LeaseNo, NodeNo};
 use std::hash::Hash;
 
 /// Raised when these bytes change: older books are made anew from the journal.
-pub(crate) const BOOKS_VERSION: u32 = 1;
+pub(crate) const BOOKS_VERSION: u32 = 2;
 
 leasehold_model::fields! {
     /// A row, with its end in the order of the struct.
@@ -144,9 +144,8 @@ fn unzigzag(value: u64) -> i64 {
 
 fn put_table<K: Field + Copy + Eq + Hash>(table: &Table<K>, out: &mut Vec<u8>) {
     put_varint(table.keys.len() as u64, out);
-    for (key, kept) in table.keys.iter().zip(&table.kept) {
+    for (key, series) in table.iter() {
         key.put(out);
-        let series = &kept.series;
         put_varint(series.heads().len() as u64, out);
         let (level, integral) = series.tail_base();
         put_varint(level, out);
@@ -281,6 +280,9 @@ impl Books {
                 code => return Err(DecodeError::BadCode { field: "phase", code: code.into() }),
             };
             let (billing, revoked) = (Field::get(&mut r)?, Field::get(&mut r)?);
+            if phase == Phase::Held {
+                self.deadlines.add(row.held.to, row.lease);
+            }
             self.open.insert(row.lease, Open { row, phase, billing, revoked });
         }
         self.billing = get_table(&mut r, BILLING, heads)?;
@@ -291,6 +293,7 @@ impl Books {
         if self.open.values().any(|open| open.billing as usize >= self.billing.keys.len()) {
             return Err(DecodeError::BadInteger);
         }
+        self.pass_deadlines(self.last_stamp);
         r.finish()
     }
 }

@@ -18,7 +18,7 @@ pub(crate) struct Slice {
 /// Over which stretch an open lease was held, as far as it is known.
 pub(crate) fn held_until(open: &Open, until: Instant) -> Window {
     match open.phase {
-        Phase::Held => Window::new(open.row.held.from, until.max(open.row.held.from)),
+        Phase::Held => Window::new(open.row.held.from, until.min(open.row.held.to).max(open.row.held.from)),
         _ => open.row.held,
     }
 }

@@ -7,7 +7,7 @@ use crate::column::{sealed, unsealed};
 use crate::mix::MixMap;
 use leasehold_meter::series::Lookup;
 use leasehold_meter::{Block, Payloads};
-use redb::{Database, ReadOnlyTable, ReadableDatabase, TableDefinition};
+use redb::{Database, ReadOnlyTable, ReadableDatabase, TableDefinition, TableHandle};
 use std::path::Path;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex, PoisonError};
@@ -104,7 +104,7 @@ impl Store {
 
     /// The bytes of a new block, as they are kept.
     pub(crate) fn fresh_block(&self, number: u64) -> Option<Vec<u8>> {
-        self.fresh.get(&number).map(|block| sealed(block.as_bytes()))
+        self.fresh.get(&number).map(|block| sealed(BLOCKS.name(), number, block.as_bytes()))
     }
 
     /// Forgets all new blocks at once: they were all written.
@@ -123,15 +123,15 @@ impl Store {
     fn read(&self, number: u64) -> Option<Arc<Block>> {
         let table = self.file.as_ref()?.blocks.as_ref()?;
         let value = table.get(number).ok()??;
-        Block::from_bytes(unsealed(value.value())?).map(Arc::new)
+        Block::from_bytes(unsealed(BLOCKS.name(), number, value.value())?).map(Arc::new)
     }
 
     /// One entry of the file, if it is sound.
     pub(crate) fn entry(&self, table: Definition, key: u64) -> Option<Vec<u8>> {
         let file = self.file.as_ref()?;
-        let table = file.database.begin_read().ok()?.open_table(table).ok()?;
-        let value = table.get(key).ok()??;
-        unsealed(value.value()).map(<[u8]>::to_vec)
+        let entries = file.database.begin_read().ok()?.open_table(table).ok()?;
+        let value = entries.get(key).ok()??;
+        unsealed(table.name(), key, value.value()).map(<[u8]>::to_vec)
     }
 }
 

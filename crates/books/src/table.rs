@@ -6,23 +6,16 @@ use leasehold_meter::Series;
 use leasehold_model::Instant;
 use std::hash::Hash;
 
-/// A series, and how many of its blocks' heads the store has as they are.
-#[derive(Debug, Default)]
-pub(crate) struct Kept {
-    pub(crate) series: Series,
-    pub(crate) heads_stored: usize,
-}
-
 #[derive(Debug)]
 pub(crate) struct Table<K> {
     pub(crate) keys: Vec<K>,
-    pub(crate) kept: Vec<Kept>,
+    pub(crate) all: Vec<Series>,
     index: MixMap<K, u32>,
 }
 
 impl<K> Default for Table<K> {
     fn default() -> Self {
-        Self { keys: Vec::new(), kept: Vec::new(), index: MixMap::default() }
+        Self { keys: Vec::new(), all: Vec::new(), index: MixMap::default() }
     }
 }
 
@@ -30,30 +23,26 @@ impl<K: Copy + Eq + Hash> Table<K> {
     pub(crate) fn number(&mut self, key: K) -> u32 {
         *self.index.entry(key).or_insert_with(|| {
             self.keys.push(key);
-            self.kept.push(Kept::default());
+            self.all.push(Series::default());
             u32::try_from(self.keys.len() - 1).expect("fewer than 2^32 series")
         })
     }
 
     pub(crate) fn series(&self, number: u32) -> &Series {
-        &self.kept[number as usize].series
+        &self.all[number as usize]
     }
 
     pub(crate) fn change(&mut self, number: u32, at: Instant, delta: i64, store: &mut Store) {
-        let kept = &mut self.kept[number as usize];
-        kept.series.change(at, delta, store);
-        // A block that was opened again is no longer as the store has it.
-        kept.heads_stored = kept.heads_stored.min(kept.series.heads().len());
+        self.all[number as usize].change(at, delta, store);
     }
 
     pub(crate) fn iter(&self) -> impl Iterator<Item = (&K, &Series)> {
-        self.keys.iter().zip(self.kept.iter().map(|kept| &kept.series))
+        self.keys.iter().zip(&self.all)
     }
 
     pub(crate) fn restore(&mut self, key: K, series: Series) {
-        let heads_stored = series.heads().len();
         let number = self.number(key) as usize;
-        self.kept[number] = Kept { series, heads_stored };
+        self.all[number] = series;
     }
 }
 

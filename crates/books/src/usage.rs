@@ -38,7 +38,7 @@ impl Books {
     /// The series that a question is about, with their keys, in order of key and class.
     pub(crate) fn series_of(&self, question: &Question) -> Vec<(Key, ClassNo, &Series)> {
         let (filter, dims) = (&question.filter, &question.dims[..]);
-        let mut found: Vec<(Key, ClassNo, &Series)> = match question.source() {
+        let mut found: Vec<(Key, ClassNo, &Series)> = match self.source(question) {
             Source::Billing => {
                 let of = |number: u32| {
                     let key = &self.billing.keys[number as usize];
@@ -70,7 +70,7 @@ impl Books {
     /// What was held, in order of key, class and stretch; what is zero is left out. The names are those of the workloads
     /// that keys may speak of.
     pub fn usage(&self, question: &Question) -> Result<(Vec<UsageLine>, Vec<Name>), BooksError> {
-        if question.source() == Source::Rows {
+        if self.source(question) == Source::Rows {
             return self.usage_by_rows(question);
         }
         let series = self.series_of(question);

@@ -81,35 +81,46 @@ impl<const DECIMALS: u32> Exact<DECIMALS> {
         other.parts.iter().try_for_each(|(denominator, numerator)| self.add(*denominator, *numerator))
     }
 
-    /// One numerator and one denominator, in lowest terms.
-    pub fn fraction(&self) -> Result<(U256, U256), Overflow> {
-        let mut denominator = U256::ONE;
-        for (part, _) in &self.parts {
+    /// The smallest number that every part's denominator divides.
+    fn common_denominator<'e>(sums: impl Iterator<Item = &'e Self>) -> Result<U256, Overflow> {
+        let mut common = U256::ONE;
+        for (part, _) in sums.flat_map(|sum| &sum.parts) {
             let part = U256::from(*part);
-            denominator = (denominator / gcd(denominator, part)).checked_mul(part).ok_or(Overflow)?;
+            common = (common / gcd(common, part)).checked_mul(part).ok_or(Overflow)?;
         }
+        Ok(common)
+    }
+
+    /// Its numerator over a denominator that every part's divides, the power of ten apart.
+    fn numerator_over(&self, denominator: U256) -> Result<U256, Overflow> {
         let mut numerator = U256::ZERO;
         for (part, value) in &self.parts {
             let share = value.checked_mul(denominator / U256::from(*part)).ok_or(Overflow)?;
             numerator = numerator.checked_add(share).ok_or(Overflow)?;
         }
-        // Step by step: both sides may only fit once they are reduced.
-        let mut scale = power_of_ten(DECIMALS);
-        for divisor in [gcd(numerator, scale), gcd(numerator, denominator)] {
-            if divisor <= U256::ONE {
-                continue;
-            }
-            let of_scale = gcd(divisor, scale);
-            scale /= of_scale;
-            denominator /= gcd(divisor / of_scale, denominator);
-            numerator /= divisor;
-        }
+        Ok(numerator)
+    }
+
+    /// The numerators of several sums over one denominator: what they are to each other, exactly.
+    pub fn over_one_denominator(sums: &[&Self]) -> Result<Vec<U256>, Overflow> {
+        let denominator = Self::common_denominator(sums.iter().copied())?;
+        sums.iter().map(|sum| sum.numerator_over(denominator)).collect()
+    }
+
+    /// One numerator and one denominator, in lowest terms.
+    pub fn fraction(&self) -> Result<(U256, U256), Overflow> {
+        let denominator = Self::common_denominator(std::iter::once(self))?;
+        let numerator = self.numerator_over(denominator)?;
         if numerator == U256::ZERO {
             return Ok((U256::ZERO, U256::ONE));
         }
-        let denominator = denominator.checked_mul(scale).ok_or(Overflow)?;
-        let common = gcd(numerator, denominator);
-        Ok((numerator / common, denominator / common))
+        // Each factor of the denominator is reduced by itself: their product may only fit once that is done.
+        let scale = power_of_ten(DECIMALS);
+        let of_scale = gcd(numerator, scale);
+        let (numerator, scale) = (numerator / of_scale, scale / of_scale);
+        let of_parts = gcd(numerator, denominator);
+        let (numerator, denominator) = (numerator / of_parts, denominator / of_parts);
+        Ok((numerator, denominator.checked_mul(scale).ok_or(Overflow)?))
     }
 
     /// In steps of `10^-decimals`, rounded half to even.

@@ -66,6 +66,8 @@ pub struct Series {
     integral: QuantaNs,
     /// Level after the last point.
     last_level: u64,
+    /// Of the heads, those that are as their keeper last had them.
+    heads_kept: usize,
 }
 
 /// Where a reader stands in a series that it reads from the front.
@@ -97,10 +99,20 @@ impl Series {
         for point in &tail {
             last_level = last_level.checked_add_signed(point.delta)?;
         }
-        Some(Self { heads, tail, level, integral, last_level })
+        let heads_kept = heads.len();
+        Some(Self { heads, tail, level, integral, last_level, heads_kept })
     }
     pub fn heads(&self) -> &[Head] {
         &self.heads
+    }
+    /// How many of the first heads are as they were at [`Self::keep_heads`], or restored. A block may be opened and cut
+    /// again within one change: their number alone does not say it.
+    pub fn heads_kept(&self) -> usize {
+        self.heads_kept
+    }
+    /// Whoever keeps the heads has all of them.
+    pub fn keep_heads(&mut self) {
+        self.heads_kept = self.heads.len();
     }
     pub fn tail(&self) -> &[Point] {
         &self.tail
@@ -184,7 +196,13 @@ impl Series {
     /// Takes the last block back into the tail.
     fn reopen(&mut self, payloads: &mut (impl Payloads + Lookup)) {
         let head = self.heads.pop().expect("it was asked for");
+        self.heads_kept = self.heads_kept.min(self.heads.len());
         let mut points: Vec<Point> = payloads.with(head.block, |block| block.points(head.first).collect());
+        if points.is_empty() && self.level != head.level {
+            // It cannot be read, which its keeper knows; what is still open was at least never less than nothing.
+            let delta = i64::try_from(i128::from(self.level) - i128::from(head.level)).expect("levels are below 2^63");
+            points.push(Point { at: head.first, delta });
+        }
         payloads.drop(head.block);
         points.append(&mut self.tail);
         self.tail = points;

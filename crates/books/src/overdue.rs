@@ -1,0 +1,51 @@
+//! Leases past their deadline whose expiry the books have not seen yet.
+//!
+//! After an outage the first record may be a day later than many deadlines, and the expiries follow it one by one. A
+//! series goes on until it is told to stop; while such leases wait, answers come from the leases themselves, which end
+//! at their deadlines (SEMANTICS 2).
+
+use crate::facts::{Books, Phase};
+use leasehold_model::{Instant, LeaseNo};
+use std::cmp::Reverse;
+use std::collections::{BTreeSet, BinaryHeap};
+
+/// Every held lease has one entry at or before its deadline; renewals do not touch it.
+#[derive(Default)]
+pub(crate) struct Deadlines {
+    ahead: BinaryHeap<Reverse<(Instant, LeaseNo)>>,
+    overdue: BTreeSet<LeaseNo>,
+}
+
+impl Deadlines {
+    pub(crate) fn add(&mut self, deadline: Instant, lease: LeaseNo) {
+        self.ahead.push(Reverse((deadline, lease)));
+    }
+    pub(crate) fn ended(&mut self, lease: LeaseNo) {
+        if !self.overdue.is_empty() {
+            self.overdue.remove(&lease);
+        }
+    }
+}
+
+impl Books {
+    /// Whether a lease is past its deadline and counts as held in its series.
+    pub(crate) fn has_overdue(&self) -> bool {
+        !self.deadlines.overdue.is_empty()
+    }
+
+    /// It is `now`: finds what is overdue.
+    pub(crate) fn pass_deadlines(&mut self, now: Instant) {
+        while let Some(Reverse((at, lease))) = self.deadlines.ahead.peek().copied()
+            && at < now
+        {
+            self.deadlines.ahead.pop();
+            let Some(open) = self.open.get(&lease).filter(|open| open.phase == Phase::Held) else { continue };
+            let deadline = open.row.held.to;
+            if deadline < now {
+                self.deadlines.overdue.insert(lease);
+            } else {
+                self.deadlines.add(deadline, lease);
+            }
+        }
+    }
+}

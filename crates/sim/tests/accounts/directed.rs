@@ -1,0 +1,1 @@
+//! Histories with one point each.

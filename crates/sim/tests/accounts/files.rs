@@ -1,0 +1,1 @@
+//! The books in their file: gone away from and come back to, and damaged.
