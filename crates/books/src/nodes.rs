@@ -237,6 +237,7 @@ impl Books {
                 lines.entry(line).or_default().add(key.place, amount);
             }
         }
+        self.sound(())?;
         for (key, line) in &mut lines {
             let used = line.held + line.tearing_down + line.reserved + line.fenced + line.offline;
             line.idle = line.capacity.checked_sub(used).ok_or(BooksError::Inconsistent {
@@ -244,6 +245,6 @@ impl Books {
                 what: if key.node.is_some() { "a node held more than it had" } else { "more was held than there was" },
             })?;
         }
-        self.sound(lines.into_iter().collect())
+        Ok(lines.into_iter().collect())
     }
 }

@@ -82,9 +82,15 @@ impl Sum {
         self.integral += u128::from(self.level) * u128::from(to.since(self.at).0);
         self.at = to;
     }
+    /// Levels were looked at as they changed. A reader must get past a block that cannot be read: its keeper knows, and
+    /// gives no answer.
     fn step(&mut self, point: Point) {
         self.advance(point.at);
-        self.level = after(self.level, point.delta);
+        self.level = self.level.saturating_add_signed(point.delta);
+    }
+    /// What has been added since.
+    fn since(&self, integral: QuantaNs) -> QuantaNs {
+        self.integral.saturating_sub(integral)
     }
 }
 
@@ -238,7 +244,8 @@ impl Series {
         if window.is_empty() {
             return 0;
         }
-        self.at(window.to, lookup).0 - self.at(window.from, lookup).0
+        // Never less, but where a block cannot be read.
+        self.at(window.to, lookup).0.saturating_sub(self.at(window.from, lookup).0)
     }
 
     /// The integral over each stretch between two neighbouring borders, which are in order. `each` gets the place of the
@@ -336,7 +343,7 @@ impl Walk<'_> {
 
     fn pass(&mut self, each: &mut impl FnMut(usize, QuantaNs)) {
         self.sum.advance(self.borders[self.next]);
-        let amount = self.sum.integral - self.from;
+        let amount = self.sum.since(self.from);
         if amount > 0 {
             each(self.next - 1, amount);
         }
@@ -347,7 +354,7 @@ impl Walk<'_> {
     /// Goes on to a point; answers whether the last border is passed.
     fn reach(&mut self, point: Point, each: &mut impl FnMut(usize, QuantaNs)) -> bool {
         while !self.is_done() && self.borders[self.next] <= point.at {
-            if self.sum.level == 0 && self.sum.integral == self.from {
+            if self.sum.level == 0 && self.sum.since(self.from) == 0 {
                 // Nothing is held up to the point: the borders before it have nothing to say.
                 let skipped = self.borders[self.next..].partition_point(|border| *border <= point.at);
                 self.next += skipped;

@@ -112,8 +112,11 @@ impl Accounts {
             let billed_to = self.billed_to(tenure);
             for pair in cuts.windows(2) {
                 let overlap = overlap(pair[0], pair[1], tenure.from, billed_to);
+                if overlap == 0 {
+                    continue;
+                }
                 let inside = |stretch: &[Instant]| stretch[0] <= pair[0] && pair[1] <= stretch[1];
-                let Some(place) = ask.borders.windows(2).position(inside).filter(|_| overlap > 0) else { continue };
+                let Some(place) = ask.borders.windows(2).position(inside) else { continue };
                 let (currency, each) = self.price(tenure, pair[0]);
                 let cost = U256::from(tenure.quanta) * U256::from(overlap) * each;
                 *sums.entry(((key.clone(), tenure.class, place), currency)).or_default() += cost;

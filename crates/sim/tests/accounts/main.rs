@@ -6,6 +6,7 @@ mod files;
 mod history;
 mod random;
 mod spice;
+mod waste;
 
 use asks::Asker;
 use leasehold_books::{Books, Keeper};
@@ -50,7 +51,7 @@ fn one_seed(seed: u64) {
 
 /// Two halves, so that two cores share them. LEASEHOLD_ACCOUNTS_SEEDS and LEASEHOLD_ACCOUNTS_FROM choose others.
 fn half(which: u64) {
-    let count = from_env("LEASEHOLD_ACCOUNTS_SEEDS", 1000) / 2;
+    let count = from_env("LEASEHOLD_ACCOUNTS_SEEDS", 2000) / 2;
     let from = from_env("LEASEHOLD_ACCOUNTS_FROM", 0) + which * count;
     (from..from + count).for_each(one_seed);
 }

@@ -1,6 +1,6 @@
 //! Long random histories: many blocks in a series, several chunks of closed leases, node losses far back.
 
-use crate::history::{Grant, History, charges, gpu, prices};
+use crate::history::{Grant, History, charges, prices};
 use crate::{books_of, check, from_env};
 use leasehold_model::body::{NodeDeleted, Started};
 use leasehold_model::rate::Charge;
@@ -321,7 +321,7 @@ impl Story<'_> {
 /// LEASEHOLD_ACCOUNTS_LONG sets how many.
 #[test]
 fn long_histories() {
-    let count = from_env("LEASEHOLD_ACCOUNTS_LONG", 40);
+    let count = from_env("LEASEHOLD_ACCOUNTS_LONG", 60);
     let from = from_env("LEASEHOLD_ACCOUNTS_FROM", 0);
     for seed in from..from + count {
         let mut dice = Dice::new(seed ^ 0x0010_4e60);
@@ -339,5 +339,4 @@ fn chunks_of_closed_leases() {
     let books = books_of(&records);
     assert!(books.closed() > 2 * 4096, "{} closed leases", books.closed());
     check(&records, &books, 12, &mut dice).unwrap_or_else(|what| panic!("{what}"));
-    let _ = gpu();
 }
