@@ -157,7 +157,7 @@ fn what_does_not_fit_says_so() {
     wide.add(11, U256::ONE).expect("another denominator");
     assert!(wide.fraction().is_err() && wide.rounded(6).is_err());
     // What only fits once it is reduced does.
-    let reducible: Exact<36> = Exact::new(1 << 32, (U256::MAX / ten(36) >> 40) * ten(36));
+    let reducible: Exact<36> = Exact::new(1 << 32, ((U256::MAX / ten(36)) >> 40) * ten(36));
     assert!(reducible.fraction().is_ok());
 }
 

@@ -84,7 +84,7 @@ impl Accounts {
 
     /// The most quanta at once. A level counts from its instant on, and at one instant ends come before starts.
     pub fn peaks(&self, ask: &Ask) -> BTreeMap<Line, U256> {
-        let mut events: BTreeMap<(Vec<Option<String>>, ClassNo), Vec<(Instant, bool, u64)>> = BTreeMap::new();
+        let mut events: BTreeMap<(Vec<Option<String>>, ClassNo), Vec<Event>> = BTreeMap::new();
         for (key, tenure) in self.matching(ask).filter(|(_, tenure)| tenure.from < tenure.to) {
             let list = events.entry((key, tenure.class)).or_default();
             list.push((tenure.from, true, tenure.quanta));
@@ -130,7 +130,10 @@ impl Accounts {
     }
 }
 
-fn peak(events: &[(Instant, bool, u64)], from: Instant, to: Instant) -> U256 {
+/// When quanta come, or go; in order, what goes at an instant is before what comes.
+type Event = (Instant, bool, u64);
+
+fn peak(events: &[Event], from: Instant, to: Instant) -> U256 {
     let (mut level, mut peak) = (U256::ZERO, U256::ZERO);
     // Up to the window's start only the level counts that is left then.
     for (_, starts, quanta) in events.iter().filter(|(at, ..)| *at <= from) {

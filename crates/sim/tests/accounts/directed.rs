@@ -120,11 +120,11 @@ fn month_ends_and_the_leap_day() {
     heartbeat(&mut history, noon + 100 * 3600);
     let books = follow(&history);
     let window = Window::new(secs(noon), secs(noon + 100 * 3600));
-    for (bucket, hours) in [(Bucket::Month, vec![36u64, 6]), (Bucket::Day, vec![12, 24, 6])] {
+    for (bucket, hours) in [(Bucket::Month, vec![36, 6]), (Bucket::Day, vec![12, 24, 6])] {
         let mut question = Question::over(window, &[]);
         question.borders = Buckets::new(bucket, None).expect("UTC").borders(window).expect("few");
         let (lines, _) = books.usage(&question).expect("an answer");
-        let found: Vec<u64> = lines.iter().map(|line| (line.amount / 7 / 3_600_000_000_000) as u64).collect();
+        let found: Vec<u128> = lines.iter().map(|line| line.amount / 7 / 3_600_000_000_000).collect();
         assert_eq!(found, hours, "{bucket}");
     }
 }
@@ -196,8 +196,7 @@ fn many_leases_at_one_instant() {
 }
 
 /// Hundreds of changes after a node was last seen: blocks that were closed long ago are opened again.
-#[test]
-fn a_loss_noticed_after_many_blocks() {
+pub(crate) fn late_loss() -> History {
     let mut history = begin();
     let lost: Vec<u64> = (0..5).map(|_| history.grant(&gpu())).collect();
     let mut lost_all = lost.clone();
@@ -222,7 +221,12 @@ fn a_loss_noticed_after_many_blocks() {
     lost_all.iter().for_each(|lease| history.torn_down(0, *lease));
     history.find(0);
     heartbeat(&mut history, TEN + 1500);
-    let books = follow(&history);
+    history
+}
+
+#[test]
+fn a_loss_noticed_after_many_blocks() {
+    let books = follow(&late_loss());
     let question = Question::over(Window::new(secs(TEN + 1300), secs(TEN + 1400)), &[Dim::Node]);
     let (lines, _) = books.usage(&question).expect("an answer");
     assert!(lines.iter().all(|line| line.key[0] == 1), "nothing was held on the lost node: {lines:?}");
@@ -265,7 +269,7 @@ fn charges_by_reason() {
     history.policy(1, secs(TEN + 300), charges(minus(10_000), Charge::Full, Charge::None));
     let mut end = |at: u64, how: u32| {
         history.at_secs(TEN);
-        let priority = if how % 2 == 0 { Priority::Guaranteed } else { Priority::Scavenger };
+        let priority = if how.is_multiple_of(2) { Priority::Guaranteed } else { Priority::Scavenger };
         let workload = Some(["preempted", "fenced", "lost", "operator"][how as usize]);
         let lease = history.grant(&Grant { priority, workload, node: u32::from(how == 2), ..gpu() });
         (at, how, lease)

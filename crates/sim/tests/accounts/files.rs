@@ -1,6 +1,7 @@
 //! The books in their file: left and come back to, behind the journal, of another journal, and damaged.
 
 use crate::asks::Asker;
+use crate::directed::late_loss;
 use crate::history::keys;
 use crate::random::tell;
 use crate::spice::spiced;
@@ -71,6 +72,29 @@ fn books_come_back_as_they_were() {
         let (keeper, opened) = Keeper::open(&path, &journal).expect("opened");
         assert_eq!((opened, keeper.books.size()), (Opened::Continued, records.len() as u64));
         check(&records, &keeper.books, 6, &mut dice).unwrap_or_else(so);
+    }
+}
+
+/// Blocks that lie in the file are opened again by a change far back, and others take their place.
+#[test]
+fn blocks_that_were_opened_again_are_written_again() {
+    let records = late_loss().records;
+    let journal = journal_of(&records);
+    for step in [1, 7, 40, 150] {
+        let folder = tempfile::tempdir().expect("a folder");
+        let path = folder.path().join("books");
+        let (mut keeper, _) = Keeper::open(&path, &journal).expect("opened");
+        while keeper.books.size() < records.len() as u64 {
+            // Step by step only around the loss: every commit waits for the disk.
+            let most = if keeper.books.size() < 800 { 800 } else { step };
+            keeper.follow(&journal, most).expect("followed");
+            keeper.commit(&journal).expect("committed");
+        }
+        drop(keeper);
+        let (keeper, opened) = Keeper::open(&path, &journal).expect("opened");
+        assert_eq!(opened, Opened::Continued);
+        let mut dice = Dice::new(step);
+        check(&records, &keeper.books, 30, &mut dice).unwrap_or_else(|what| panic!("steps of {step}: {what}"));
     }
 }
 

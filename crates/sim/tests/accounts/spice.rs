@@ -14,7 +14,8 @@ pub(crate) fn spiced(mut records: Vec<Record>, dice: &mut Dice) -> Vec<Record> {
                 granted.allocation = dice.one_in(2).then(|| AllocationNo(dice.below(4)));
                 granted.app_instance = dice.one_in(3).then(|| AppInstanceNo(dice.below(3)));
                 record.identity.user = dice.one_in(2).then(|| UserNo(u32::try_from(dice.below(3)).expect("small")));
-                record.identity.workload = dice.one_in(2).then(|| name(*dice.pick(&["train", "serve", "sweep"])));
+                let workload = *dice.pick(&["train", "serve", "sweep"]);
+                record.identity.workload = dice.one_in(2).then(|| name(workload));
             }
             Body::Revoked(_) if dice.one_in(2) => record.reason = Some(Reason::Preempted { by: 0 }),
             _ => {}
