@@ -82,11 +82,9 @@ impl Sum {
         self.integral += u128::from(self.level) * u128::from(to.since(self.at).0);
         self.at = to;
     }
-    /// Levels were looked at as they changed. A reader must get past a block that cannot be read: its keeper knows, and
-    /// gives no answer.
     fn step(&mut self, point: Point) {
         self.advance(point.at);
-        self.level = self.level.saturating_add_signed(point.delta);
+        self.level = after(self.level, point.delta);
     }
     /// What has been added since.
     fn since(&self, integral: QuantaNs) -> QuantaNs {
@@ -94,8 +92,10 @@ impl Sum {
     }
 }
 
+/// The level after a change, for readers. That none is below nothing was seen to as it was made; past a block that cannot
+/// be read it may seem so: its keeper knows, and gives no answer.
 fn after(level: u64, delta: i64) -> u64 {
-    level.checked_add_signed(delta).expect("what ends was held before")
+    level.saturating_add_signed(delta)
 }
 
 impl Series {
@@ -137,7 +137,7 @@ impl Series {
         if delta == 0 {
             return;
         }
-        self.last_level = after(self.last_level, delta);
+        self.last_level = self.last_level.checked_add_signed(delta).expect("what ends was held before");
         match self.tail.last_mut() {
             Some(last) if at > last.at => self.tail.push(Point { at, delta }),
             Some(last) if at == last.at && last.delta + delta != 0 => last.delta += delta,
@@ -204,11 +204,6 @@ impl Series {
         let head = self.heads.pop().expect("it was asked for");
         self.heads_kept = self.heads_kept.min(self.heads.len());
         let mut points: Vec<Point> = payloads.with(head.block, |block| block.points(head.first).collect());
-        if points.is_empty() && self.level != head.level {
-            // It cannot be read, which its keeper knows; what is still open was at least never less than nothing.
-            let delta = i64::try_from(i128::from(self.level) - i128::from(head.level)).expect("levels are below 2^63");
-            points.push(Point { at: head.first, delta });
-        }
         payloads.drop(head.block);
         points.append(&mut self.tail);
         self.tail = points;
