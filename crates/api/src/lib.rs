@@ -19,6 +19,7 @@ mod patch;
 mod problem;
 mod quantity;
 mod quota;
+mod rate;
 mod settings;
 mod tenancy;
 mod time;
@@ -46,6 +47,11 @@ pub use patch::Patch;
 pub use problem::{PROBLEM_JSON, Problem};
 pub use quantity::Quantity;
 pub use quota::{Limit, Measure, NewQuota, Nodes, Quota, QuotaChange, QuotaList, QuotaPut};
+pub use rate::{
+    CardState, Charge, ChargePolicy, ChargePolicyList, ChargePolicyPut, Charges, ChargesChange, Decimal,
+    FactorsByPriority, KindPriceChange, NewChargePolicy, NewRateCard, PriceChange, Prices, PricesByKind,
+    PriorityFactorChange, RateCard, RateCardChange, RateCardList, RateCardPut,
+};
 pub use settings::{Settings, SettingsChange};
 pub use tenancy::{
     NewProject, NewTenant, NewUser, Project, ProjectChange, ProjectList, ProjectPut, Tenant, TenantChange, TenantList,

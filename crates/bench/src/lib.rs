@@ -18,7 +18,7 @@ mod sealed;
 #[cfg(feature = "peers")]
 mod sqlite;
 mod stall;
-#[cfg(feature = "peers")]
+#[cfg(feature = "usage")]
 pub mod usage;
 mod verification;
 pub mod work;
@@ -40,9 +40,9 @@ const BENCHES: &[Bench] = &[
     ("restart", restart::restart),
     #[cfg(feature = "peers")]
     ("http", http::http),
-    #[cfg(feature = "peers")]
+    #[cfg(feature = "usage")]
     ("usage", usage::usage),
-    #[cfg(feature = "peers")]
+    #[cfg(feature = "usage")]
     ("books", usage::usage),
 ];
 

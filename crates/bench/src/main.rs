@@ -8,7 +8,11 @@ static ALLOCATOR: leasehold_bench::Counting = leasehold_bench::Counting;
 
 fn main() -> ExitCode {
     #[cfg(feature = "peers")]
-    if leasehold_bench::http::serve_if_asked() || leasehold_bench::usage::answer_if_asked() {
+    if leasehold_bench::http::serve_if_asked() {
+        return ExitCode::SUCCESS;
+    }
+    #[cfg(feature = "usage")]
+    if leasehold_bench::usage::answer_if_asked() {
         return ExitCode::SUCCESS;
     }
     let only = std::env::args().nth(1).unwrap_or_default();

@@ -1,8 +1,9 @@
 //! Closed leases by the thousand, one column per field: some 25 bytes each, and a question reads the columns it needs.
 
-use crate::column::{Column, optional, present};
+use crate::bytes::{optional, present};
 use crate::row::{End, Row};
 use leasehold_meter::Window;
+use leasehold_meter::column::Column;
 use leasehold_model::codec::{DecodeError, Field, Reader, put_varint};
 use leasehold_model::{
     Activity, AllocationNo, AppInstanceNo, ClassNo, Instant, LeaseNo, Name, NodeNo, PoolNo, Priority, ProjectNo,

@@ -158,28 +158,29 @@ impl Books {
     }
 
     fn cost_by_series<'b>(&'b self, question: &Question, pricing: &mut Pricing<'b>) {
-        let numbers: Vec<u32> = match question.filter.tenant {
-            Some(tenant) => self.of_tenant.get(&tenant).cloned().unwrap_or_default(),
-            None => (0..bucket_no(self.billing.keys.len())).collect(),
-        };
-        let mut amounts = Vec::new();
-        for number in numbers {
-            let key = &self.billing.keys[number as usize];
-            if !question.filter.takes_payer(key) {
-                continue;
-            }
+        let Some((plan, timeline)) = self.plan(question) else { return };
+        // One walk for all pools: cut where the prices of any of them change.
+        let mut pools: Vec<PoolNo> = plan.series.iter().map(|no| self.billing.keys[*no as usize].pool).collect();
+        pools.sort_unstable();
+        pools.dedup();
+        let mut borders: Vec<Instant> = question.borders.clone();
+        for pool in pools {
+            borders.extend_from_slice(&pricing.cuts(pool).borders);
+        }
+        borders.sort_unstable();
+        borders.dedup();
+        if borders.len() < 2 {
+            return;
+        }
+        timeline.amounts(&borders, plan.wanted(), &self.store, |piece, series, amount| {
+            let key = &self.billing.keys[series as usize];
             let cuts = pricing.cuts(key.pool);
-            amounts.clear();
-            self.billing.series(number).amounts(&cuts.borders, &self.store, |piece, amount| {
-                let (bucket, prices) = cuts.pieces[piece];
-                amounts.push((bucket, prices, amount));
-            });
+            let place = cuts.borders.partition_point(|border| *border <= borders[piece]) - 1;
+            let (bucket, prices) = cuts.pieces[place];
             let (class, pool, priority) = (key.class, key.pool, key.priority);
             let priced = Priced { key: payer_key(&question.dims, key), class, pool, priority };
-            for (bucket, prices, amount) in amounts.drain(..) {
-                pricing.book(priced, bucket, prices, amount, false);
-            }
-        }
+            pricing.book(priced, bucket, prices, amount, false);
+        });
     }
 
     fn forgive<'b>(

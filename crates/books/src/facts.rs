@@ -86,6 +86,8 @@ pub struct Books {
     pub(crate) open: BTreeMap<LeaseNo, Open>,
     pub(crate) deadlines: Deadlines,
     pub(crate) billing: Table<BillingKey>,
+    /// The series by tenant and class, and then by the rest: the order in which most ask.
+    pub(crate) payers: Vec<u32>,
     /// The series of a tenant, by number.
     pub(crate) of_tenant: BTreeMap<TenantNo, Vec<u32>>,
     pub(crate) nodes: Nodes,
@@ -115,6 +117,7 @@ impl Books {
             open: BTreeMap::new(),
             deadlines: Deadlines::default(),
             billing: Table::default(),
+            payers: Vec::new(),
             of_tenant: BTreeMap::new(),
             nodes: Nodes::default(),
             schedule: Schedule::default(),
@@ -151,6 +154,18 @@ impl Books {
     /// Closed leases in the books.
     pub fn closed(&self) -> u64 {
         self.chunks.iter().map(|chunk| u64::from(chunk.rows)).sum::<u64>() + self.tail.len() as u64
+    }
+
+    /// Takes up a series that is new.
+    pub(crate) fn list_payer(&mut self, number: u32) {
+        let order = |number: u32| {
+            let key = &self.billing.keys[number as usize];
+            (key.tenant, key.class, key.project, key.pool, key.priority, key.tag)
+        };
+        let place = self.payers.partition_point(|other| order(*other) < order(number));
+        self.payers.insert(place, number);
+        let tenant = self.billing.keys[number as usize].tenant;
+        self.of_tenant.entry(tenant).or_default().push(number);
     }
 
     /// A lease is over.

@@ -127,7 +127,7 @@ impl Books {
             let known = self.billing.keys.len();
             let billing = self.billing.number(BillingKey { tenant, project, tag, class, pool, priority });
             if self.billing.keys.len() > known {
-                self.of_tenant.entry(tenant).or_default().push(billing);
+                self.list_payer(billing);
             }
             self.billing.change(billing, record.stamp, signed(quanta), &mut self.store);
             let way = (Spot::Free, Spot::Held);

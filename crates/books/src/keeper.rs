@@ -4,15 +4,11 @@
 //! happened since, never ahead: only durable records are followed, and on opening the file's last record must be one of
 //! the journal's.
 
-use crate::column::{sealed, unsealed};
 use crate::facts::{Books, BooksError};
-use crate::persist::{BILLING, BOOKS_VERSION, PLACES, get_head, head_key, put_head};
-use crate::store::{BLOCKS, HEADS, ROWS, STATE, Store};
+use crate::persist::BOOKS_VERSION;
+use crate::store::{self, ROWS, SEGMENTS, STATE, Store};
 use leasehold_journal::Journal;
-use leasehold_meter::Series;
-use leasehold_model::codec::Reader;
 use leasehold_model::record::Hash;
-use redb::{ReadableDatabase, TableHandle};
 use std::ops::ControlFlow;
 use std::path::{Path, PathBuf};
 
@@ -112,24 +108,7 @@ impl Keeper {
         let state = store.entry(STATE, STATE_KEY).ok_or(DAMAGED)?;
         let last = store.entry(STATE, LAST_KEY).ok_or(DAMAGED)?;
         let mut books = Books::new(store);
-        let database = &books.store.file.as_ref().expect("just opened").database;
-        let heads = database.begin_read().ok().and_then(|reading| reading.open_table(HEADS).ok());
-        let mut heads_of = |first: u64, count: usize| {
-            if count == 0 {
-                return Some(Vec::new());
-            }
-            let range = heads.as_ref()?.range(first..first + count as u64).ok()?;
-            let found: Option<Vec<_>> = (first..)
-                .zip(range)
-                .map(|(key, entry)| {
-                    let (_, value) = entry.ok()?;
-                    get_head(&mut Reader::new(unsealed(HEADS.name(), key, value.value())?)).ok()
-                })
-                .collect();
-            found.filter(|found| found.len() == count)
-        };
-        books.read_state(&state, &mut heads_of).map_err(|_| DAMAGED)?;
-        drop(heads);
+        books.read_state(&state).map_err(|_| DAMAGED)?;
         if books.cursor > journal.head().size {
             return Err("it is ahead of the journal");
         }
@@ -181,38 +160,26 @@ impl Keeper {
         let last = hash_before(journal, books.cursor)?;
         let writing = file.database.begin_write().map_err(io)?;
         {
-            let mut blocks = writing.open_table(BLOCKS).map_err(io)?;
-            for number in &books.store.fresh_numbers {
-                if let Some(bytes) = books.store.fresh_block(*number) {
-                    blocks.insert(number, bytes.as_slice()).map_err(io)?;
+            let mut segments = writing.open_table(SEGMENTS).map_err(io)?;
+            for place in &books.store.fresh_places {
+                if let Some(bytes) = books.store.fresh_segment(*place) {
+                    store::write(&mut segments, SEGMENTS, *place, bytes).map_err(io)?;
                 }
             }
-            for number in &books.store.dropped {
-                blocks.remove(number).map_err(io)?;
-            }
-            let mut heads = writing.open_table(HEADS).map_err(io)?;
-            let tables = [(BILLING, &books.billing.all), (PLACES, &books.nodes.places.all)];
-            let mut bytes = Vec::new();
-            for (table, all) in tables {
-                for (number, series) in all.iter().enumerate() {
-                    for (place, head) in series.heads().iter().enumerate().skip(series.heads_kept()) {
-                        bytes.clear();
-                        put_head(head, &mut bytes);
-                        let key = head_key(table, number, place);
-                        heads.insert(key, sealed(HEADS.name(), key, &bytes).as_slice()).map_err(io)?;
-                    }
-                }
+            for place in &books.store.dropped {
+                store::remove(&mut segments, *place).map_err(io)?;
             }
             let mut rows = writing.open_table(ROWS).map_err(io)?;
             let first = books.chunks.len() - books.fresh_chunks.len();
             for (number, chunk) in (first as u64..).zip(&books.fresh_chunks) {
-                rows.insert(number, sealed(ROWS.name(), number, chunk).as_slice()).map_err(io)?;
+                store::write(&mut rows, ROWS, number, chunk).map_err(io)?;
             }
             let mut state = writing.open_table(STATE).map_err(io)?;
             let entries: [(u64, &[u8]); 3] =
                 [(VERSION_KEY, &BOOKS_VERSION.to_le_bytes()), (LAST_KEY, &last), (STATE_KEY, &books.to_state())];
             for (key, bytes) in entries {
-                state.insert(key, sealed(STATE.name(), key, bytes).as_slice()).map_err(io)?;
+                store::remove(&mut state, key).map_err(io)?;
+                store::write(&mut state, STATE, key, bytes).map_err(io)?;
             }
         }
         writing.commit().map_err(io)?;
@@ -227,10 +194,9 @@ impl Keeper {
         if books.store.file.is_none() {
             return Ok(());
         }
-        books.billing.all.iter_mut().chain(&mut books.nodes.places.all).for_each(Series::keep_heads);
         books.fresh_chunks.clear();
         books.store.dropped.clear();
-        books.store.forget_all_fresh();
+        books.store.forget_fresh();
         books.store.look_again().map_err(io)
     }
 
@@ -240,9 +206,11 @@ impl Keeper {
         self.written(written)
     }
 
-    /// Bytes of the file.
+    /// Bytes that the file takes on the disk.
     pub fn disk_bytes(&self) -> u64 {
-        self.path.as_ref().and_then(|path| std::fs::metadata(path).ok()).map_or(0, |file| file.len())
+        use std::os::unix::fs::MetadataExt;
+        let file = self.path.as_ref().and_then(|path| std::fs::metadata(path).ok());
+        file.map_or(0, |file| file.blocks() * 512)
     }
 }
 

@@ -8,8 +8,8 @@
 
 mod ask;
 mod buckets;
+mod bytes;
 mod chunk;
-mod column;
 mod cost;
 mod facts;
 mod follow;

@@ -30,7 +30,7 @@ impl Hasher for Mix {
         self.write_u64(value as u64);
     }
     fn write_isize(&mut self, value: isize) {
-        self.write_u64(value.cast_unsigned() as u64);
+        self.write_usize(value.cast_unsigned());
     }
 }
 

@@ -6,7 +6,7 @@
 use crate::facts::{Books, BooksError};
 use crate::store::Store;
 use crate::table::{Table, signed};
-use leasehold_meter::{QuantaNs, Window};
+use leasehold_meter::{QuantaNs, Wanted, Window};
 use leasehold_model::body::NodePut;
 use leasehold_model::{ClassNo, Instant, NodeNo, PoolNo, words};
 use std::collections::BTreeMap;
@@ -229,14 +229,16 @@ impl Books {
         takes: impl Fn(PoolNo, NodeNo, ClassNo) -> bool,
     ) -> Result<Vec<(CapacityKey, CapacityLine)>, BooksError> {
         let mut lines: BTreeMap<CapacityKey, CapacityLine> = BTreeMap::new();
-        for (key, series) in self.nodes.places.iter().filter(|(key, _)| takes(key.pool, key.node, key.class)) {
+        let places = &self.nodes.places;
+        let wanted = places.numbered().filter(|(_, key)| takes(key.pool, key.node, key.class));
+        let wanted: Vec<u32> = wanted.map(|(number, _)| number).collect();
+        let borders = [window.from, window.to.max(window.from)];
+        places.timeline.amounts(&borders, Wanted::These(&wanted), &self.store, |_, series, amount| {
+            let key = &places.keys[series as usize];
             let line =
                 CapacityKey { pool: by_pool.then_some(key.pool), node: by_node.then_some(key.node), class: key.class };
-            let amount = series.amount(window, &self.store);
-            if amount > 0 {
-                lines.entry(line).or_default().add(key.place, amount);
-            }
-        }
+            lines.entry(line).or_default().add(key.place, amount);
+        });
         self.sound(())?;
         for (key, line) in &mut lines {
             let used = line.held + line.tearing_down + line.reserved + line.fenced + line.offline;

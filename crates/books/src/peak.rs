@@ -3,7 +3,6 @@
 use crate::ask::{Key, Question, Source, Workloads};
 use crate::facts::{Books, BooksError};
 use crate::usage::bucket_no;
-use leasehold_meter::{Point, Series, Window};
 use leasehold_model::{ClassNo, Instant, Name};
 use std::collections::BTreeMap;
 
@@ -18,7 +17,8 @@ pub struct PeakLine {
 }
 
 /// Changes of the level, swept in order of time; a change may be the sum of several at its instant.
-fn sweep(mut level: i128, mut points: Vec<(Instant, i128)>, borders: &[Instant], mut each: impl FnMut(usize, u64)) {
+fn sweep(mut points: Vec<(Instant, i128)>, borders: &[Instant], mut each: impl FnMut(usize, u64)) {
+    let mut level = 0;
     points.sort_unstable_by_key(|(at, _)| *at);
     let mut points = points.chunk_by(|a, b| a.0 == b.0).map(|same| (same[0].0, same.iter().map(|p| p.1).sum::<i128>()));
     let mut next = points.next();
@@ -61,32 +61,16 @@ impl Books {
                 }
             })?;
             for ((key, class), points) in points {
-                sweep(0, points, &question.borders, |bucket, peak| line(key, class, bucket, peak));
+                sweep(points, &question.borders, |bucket, peak| line(key, class, bucket, peak));
             }
             return Ok((lines, workloads.names));
         }
-        for same in self.series_of(question).chunk_by(|a, b| (a.0, a.1) == (b.0, b.1)) {
-            let (key, class, only) = same[0];
-            if same.len() == 1 {
-                for (bucket, pair) in question.borders.windows(2).enumerate() {
-                    line(key, class, bucket, only.peak(Window::new(pair[0], pair[1]), &self.store));
-                }
-                continue;
-            }
-            let all: Vec<&Series> = same.iter().map(|(_, _, series)| *series).collect();
-            self.swept_together(&all, &question.borders, |bucket, peak| line(key, class, bucket, peak));
-        }
+        let (plan, timeline) = self.plan(question).expect("not from lease to lease");
+        timeline.peaks(&question.borders, &plan.group_of, plan.groups.len(), &self.store, |bucket, group, peak| {
+            let (key, class) = plan.groups[group as usize];
+            line(key, class, bucket, peak);
+        });
+        lines.sort_unstable_by_key(|line| (line.key, line.class, line.bucket));
         self.sound((lines, Vec::new()))
-    }
-
-    fn swept_together(&self, all: &[&Series], borders: &[Instant], each: impl FnMut(usize, u64)) {
-        let [from, .., to] = borders else { return };
-        let level = all.iter().map(|series| i128::from(series.at(*from, &self.store).1)).sum();
-        let mut points = Vec::new();
-        for series in all {
-            let put = |point: Point| points.push((point.at, i128::from(point.delta)));
-            series.points(Window::new(*from, *to), &self.store, put);
-        }
-        sweep(level, points, borders, each);
     }
 }

@@ -1,19 +1,20 @@
 //! The books as bytes: what a commit writes beside blocks and chunks, and how it is read back.
 
+use crate::bytes::{get_list, put_list};
 use crate::chunk::{ChunkHead, StoredHead};
-use crate::column::{get_list, put_list};
 use crate::facts::{BillingKey, Books, Open, Phase};
 use crate::nodes::{ClassBook, NodeBook, Place, PlaceKey};
 use crate::row::{End, Row};
 use crate::table::Table;
-use leasehold_meter::{Head, Point, Series, Window};
-use leasehold_model::codec::{DecodeError, Field, Reader, put_varint, put_varint_wide};
+use leasehold_meter::column::{unzigzag, zigzag};
+use leasehold_meter::{Event, SegmentHead, Timeline, Window};
+use leasehold_model::codec::{DecodeError, Field, Reader, put_varint};
 use leasehold_model::rate::{ChargePolicyPut, RateCardPut};
 use leasehold_model::{Activity, Instant, LeaseNo, NodeNo};
 use std::hash::Hash;
 
 /// Raised when these bytes change: older books are made anew from the journal.
-pub(crate) const BOOKS_VERSION: u32 = 2;
+pub(crate) const BOOKS_VERSION: u32 = 1;
 
 leasehold_model::fields! {
     /// A row, with its end in the order of the struct.
@@ -117,85 +118,54 @@ impl Field for PlaceKey {
     }
 }
 
-/// The head of a block, in the order in which the file keeps them.
-pub(crate) fn put_head(head: &Head, out: &mut Vec<u8>) {
-    head.first.put(out);
-    head.level.put(out);
-    put_varint_wide(head.integral, out);
-    head.peak.put(out);
-    head.block.put(out);
-}
-pub(crate) fn get_head(r: &mut Reader<'_>) -> Result<Head, DecodeError> {
-    Ok(Head {
-        first: Field::get(r)?,
-        level: Field::get(r)?,
-        integral: r.varint_wide()?,
-        peak: Field::get(r)?,
-        block: Field::get(r)?,
-    })
+fn put_timeline(timeline: &Timeline, out: &mut Vec<u8>) {
+    put_varint(timeline.heads().len() as u64, out);
+    for head in timeline.heads() {
+        head.first.put(out);
+        head.last.put(out);
+        head.place.put(out);
+    }
+    put_varint(timeline.series() as u64, out);
+    for (level, moment) in timeline.base() {
+        put_varint(zigzag(level), out);
+        out.extend_from_slice(&moment.to_le_bytes());
+    }
+    put_varint(timeline.tail().len() as u64, out);
+    let mut last = Instant(0);
+    for event in timeline.tail() {
+        put_varint(event.at.since(last).0, out);
+        event.series.put(out);
+        put_varint(zigzag(event.delta), out);
+        last = event.at;
+    }
 }
 
-fn zigzag(value: i64) -> u64 {
-    (value << 1 ^ value >> 63).cast_unsigned()
-}
-fn unzigzag(value: u64) -> i64 {
-    (value >> 1).cast_signed() ^ -(value & 1).cast_signed()
+fn get_timeline(r: &mut Reader<'_>) -> Result<Timeline, DecodeError> {
+    let heads = (0..r.count(1 << 40)?)
+        .map(|_| Ok(SegmentHead { first: Field::get(r)?, last: Field::get(r)?, place: Field::get(r)? }))
+        .collect::<Result<_, DecodeError>>()?;
+    let base = (0..r.count(1 << 32)?)
+        .map(|_| Ok((unzigzag(r.varint()?), i128::from_le_bytes(r.array()?))))
+        .collect::<Result<_, DecodeError>>()?;
+    let events = r.count(1 << 40)?;
+    let mut last = Instant(0);
+    let mut event = || {
+        last = Instant(last.0.wrapping_add(r.varint()?));
+        Ok(Event { at: last, series: Field::get(r)?, delta: unzigzag(r.varint()?) })
+    };
+    let tail = (0..events).map(|_| event()).collect::<Result<_, DecodeError>>()?;
+    Timeline::restore(heads, base, tail).ok_or(DecodeError::BadInteger)
 }
 
 fn put_table<K: Field + Copy + Eq + Hash>(table: &Table<K>, out: &mut Vec<u8>) {
-    put_varint(table.keys.len() as u64, out);
-    for (key, series) in table.iter() {
-        key.put(out);
-        put_varint(series.heads().len() as u64, out);
-        let (level, integral) = series.tail_base();
-        put_varint(level, out);
-        put_varint_wide(integral, out);
-        put_varint(series.tail().len() as u64, out);
-        let mut last = Instant(0);
-        for point in series.tail() {
-            put_varint(point.at.since(last).0, out);
-            put_varint(zigzag(point.delta), out);
-            last = point.at;
-        }
-    }
+    put_list(table.keys.iter().copied(), out);
+    put_timeline(&table.timeline, out);
 }
 
-/// Where a series' heads lie: its table, its number, and how many it has.
-pub(crate) type Heads<'h> = dyn FnMut(u64, usize) -> Option<Vec<Head>> + 'h;
-
-fn get_table<K: Field + Copy + Eq + Hash>(
-    r: &mut Reader<'_>,
-    table_no: u64,
-    heads: &mut Heads<'_>,
-) -> Result<Table<K>, DecodeError> {
-    let mut table = Table::default();
-    let series = r.count(1 << 31)?;
-    for number in 0..series {
-        let key = K::get(r)?;
-        let count = r.count(1 << 31)?;
-        let (level, integral) = (r.varint()?, r.varint_wide()?);
-        let points = r.count(1 << 20)?;
-        let mut tail = Vec::with_capacity(points);
-        let mut last = Instant(0);
-        for _ in 0..points {
-            last = Instant(last.0.wrapping_add(r.varint()?));
-            tail.push(Point { at: last, delta: unzigzag(r.varint()?) });
-        }
-        let heads = heads(head_key(table_no, number, 0), count).ok_or(DecodeError::BadInteger)?;
-        let series = Series::restore(heads, tail, level, integral).ok_or(DecodeError::BadInteger)?;
-        table.restore(key, series);
-    }
-    Ok(table)
+fn get_table<K: Field + Copy + Eq + Hash>(r: &mut Reader<'_>) -> Result<Table<K>, DecodeError> {
+    let keys = get_list(r)?;
+    Table::restore(keys, get_timeline(r)?).ok_or(DecodeError::BadInteger)
 }
-
-/// The place of a head in the file: table, series, and place in it.
-pub(crate) fn head_key(table: u64, series: usize, place: usize) -> u64 {
-    assert!(series < 1 << 31 && place < 1 << 32, "fewer series and blocks than that");
-    table << 63 | (series as u64) << 32 | place as u64
-}
-
-pub(crate) const BILLING: u64 = 0;
-pub(crate) const PLACES: u64 = 1;
 
 fn put_node(node: &NodeBook, out: &mut Vec<u8>) {
     node.pool.put(out);
@@ -225,12 +195,12 @@ fn get_node(r: &mut Reader<'_>) -> Result<NodeBook, DecodeError> {
 }
 
 impl Books {
-    /// Everything but blocks, heads and chunks.
+    /// Everything but segments and chunks.
     pub(crate) fn to_state(&self) -> Vec<u8> {
         let mut out = Vec::new();
         self.cursor.put(&mut out);
         self.last_stamp.put(&mut out);
-        self.store.next_block.put(&mut out);
+        self.store.next_place.put(&mut out);
         put_list(self.classes.iter().map(|(number, spec)| (*number, spec.clone())), &mut out);
         put_list(self.tags.iter().cloned(), &mut out);
         put_list(self.tenant_tags.iter().map(|(tenant, tag)| (*tenant, *tag)), &mut out);
@@ -255,11 +225,11 @@ impl Books {
         out
     }
 
-    pub(crate) fn read_state(&mut self, bytes: &[u8], heads: &mut Heads<'_>) -> Result<(), DecodeError> {
+    pub(crate) fn read_state(&mut self, bytes: &[u8]) -> Result<(), DecodeError> {
         let mut r = Reader::new(bytes);
         self.cursor = Field::get(&mut r)?;
         self.last_stamp = Field::get(&mut r)?;
-        self.store.next_block = Field::get(&mut r)?;
+        self.store.next_place = Field::get(&mut r)?;
         self.classes = get_list(&mut r)?.into_iter().collect();
         self.tags = get_list(&mut r)?;
         self.tenant_tags = get_list(&mut r)?.into_iter().collect();
@@ -285,10 +255,10 @@ impl Books {
             }
             self.open.insert(row.lease, Open { row, phase, billing, revoked });
         }
-        self.billing = get_table(&mut r, BILLING, heads)?;
-        self.nodes.places = get_table(&mut r, PLACES, heads)?;
-        for (number, key) in (0u32..).zip(&self.billing.keys) {
-            self.of_tenant.entry(key.tenant).or_default().push(number);
+        self.billing = get_table(&mut r)?;
+        self.nodes.places = get_table(&mut r)?;
+        for number in 0..u32::try_from(self.billing.keys.len()).map_err(|_| DecodeError::BadInteger)? {
+            self.list_payer(number);
         }
         if self.open.values().any(|open| open.billing as usize >= self.billing.keys.len()) {
             return Err(DecodeError::BadInteger);

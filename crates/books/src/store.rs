@@ -1,52 +1,89 @@
-//! Where blocks, chunks and the rest lie: one file with redb, or nowhere but in memory.
+//! Where segments, chunks and the rest lie: one file with redb, or nowhere but in memory.
 //!
 //! Everything in the file has a checksum of its own. What does not fit it is noticed when it is read: the answer is given
 //! up, and the books are made anew from the journal.
 
-use crate::column::{sealed, unsealed};
+use crate::bytes::{sealed, unsealed};
 use crate::mix::MixMap;
-use leasehold_meter::series::Lookup;
-use leasehold_meter::{Block, Payloads};
-use redb::{Database, ReadOnlyTable, ReadableDatabase, TableDefinition, TableHandle};
+use leasehold_meter::Segment;
+use leasehold_meter::timeline::{Keep, Lookup};
+use redb::{Database, ReadOnlyTable, ReadableDatabase, Table, TableDefinition, TableHandle};
 use std::path::Path;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex, PoisonError};
 
 pub(crate) type Definition = TableDefinition<'static, u64, &'static [u8]>;
-pub(crate) const BLOCKS: Definition = TableDefinition::new("blocks");
-pub(crate) const HEADS: Definition = TableDefinition::new("heads");
+pub(crate) const SEGMENTS: Definition = TableDefinition::new("segments");
 pub(crate) const ROWS: Definition = TableDefinition::new("rows");
 pub(crate) const STATE: Definition = TableDefinition::new("state");
 
 /// Pages that the store itself keeps in memory.
 const PAGES_BYTES: usize = 48 << 20;
-/// Blocks that are kept in memory once they were read.
-const CACHE_BYTES: usize = 384 << 20;
+/// Segments that are kept in memory once they were read.
+const CACHE_BYTES: usize = 512 << 20;
 
-/// Blocks that were read, in two generations: the older is forgotten when the younger has grown to its half.
+/// Entries lie in pieces: the store gives each piece a power of two of bytes, and these leave little of it unused.
+const PIECE_BYTES: usize = (64 << 10) - 256;
+const PIECE_BITS: u32 = 16;
+
+/// Writes an entry.
+pub(crate) fn write(
+    table: &mut Table<'_, u64, &'static [u8]>,
+    of: Definition,
+    key: u64,
+    body: &[u8],
+) -> redb::Result<()> {
+    let mut all = u32::try_from(body.len().div_ceil(PIECE_BYTES)).expect("far below 4 GiB").to_le_bytes().to_vec();
+    all.extend_from_slice(body);
+    for (place, piece) in (key << PIECE_BITS..).zip(all.chunks(PIECE_BYTES)) {
+        table.insert(place, sealed(of.name(), place, piece).as_slice())?;
+    }
+    Ok(())
+}
+
+/// Removes an entry that was written.
+pub(crate) fn remove(table: &mut Table<'_, u64, &'static [u8]>, key: u64) -> redb::Result<()> {
+    let first = key << PIECE_BITS;
+    table.retain_in(first..first + (1 << PIECE_BITS), |_, _| false)
+}
+
+/// Reads an entry, if all of it is there and sound.
+fn read(table: &ReadOnlyTable<u64, &'static [u8]>, of: Definition, key: u64) -> Option<Vec<u8>> {
+    let first = key << PIECE_BITS;
+    let mut all = Vec::new();
+    for (place, entry) in (first..).zip(table.range(first..first + (1 << PIECE_BITS)).ok()?) {
+        let (found, piece) = entry.ok()?;
+        if found.value() != place {
+            return None;
+        }
+        all.extend_from_slice(unsealed(of.name(), place, piece.value())?);
+    }
+    let (pieces, body) = all.split_first_chunk()?;
+    // Pieces that an earlier, longer entry left behind would show here.
+    (body.len().div_ceil(PIECE_BYTES) == u32::from_le_bytes(*pieces) as usize).then(|| body.to_vec())
+}
+
+/// Segments that were read, in two generations: the older is forgotten when the younger has grown to its half.
 #[derive(Default)]
 struct Cache {
-    young: MixMap<u64, Arc<Block>>,
-    old: MixMap<u64, Arc<Block>>,
+    young: MixMap<u64, Arc<Segment>>,
+    old: MixMap<u64, Arc<Segment>>,
     young_bytes: usize,
 }
 
-/// What a block costs beside its bytes: the map's place, two allocations.
-const OVERHEAD: usize = 64;
-
 impl Cache {
-    fn get(&mut self, block: u64) -> Option<Arc<Block>> {
-        if let Some(found) = self.young.get(&block) {
+    fn get(&mut self, place: u64) -> Option<Arc<Segment>> {
+        if let Some(found) = self.young.get(&place) {
             return Some(Arc::clone(found));
         }
-        let found = self.old.remove(&block)?;
-        self.put(block, Arc::clone(&found));
+        let found = self.old.remove(&place)?;
+        self.put(place, Arc::clone(&found));
         Some(found)
     }
 
-    fn put(&mut self, number: u64, block: Arc<Block>) {
-        self.young_bytes += block.size() + OVERHEAD;
-        self.young.insert(number, block);
+    fn put(&mut self, place: u64, segment: Arc<Segment>) {
+        self.young_bytes += segment.size();
+        self.young.insert(place, segment);
         if self.young_bytes > CACHE_BYTES / 2 {
             self.old = std::mem::take(&mut self.young);
             self.young_bytes = 0;
@@ -57,15 +94,15 @@ impl Cache {
 /// A file, as it was after its last commit.
 pub(crate) struct File {
     pub(crate) database: Database,
-    blocks: Option<ReadOnlyTable<u64, &'static [u8]>>,
+    segments: Option<ReadOnlyTable<u64, &'static [u8]>>,
 }
 
 pub(crate) struct Store {
     pub(crate) file: Option<File>,
-    pub(crate) next_block: u64,
-    /// Made since the last commit, in order; in memory only they stay here.
-    fresh: MixMap<u64, Arc<Block>>,
-    pub(crate) fresh_numbers: Vec<u64>,
+    pub(crate) next_place: u64,
+    /// Made since the last commit; in memory only they stay here.
+    fresh: MixMap<u64, Arc<Segment>>,
+    pub(crate) fresh_places: Vec<u64>,
     pub(crate) dropped: Vec<u64>,
     cache: Mutex<Cache>,
     damaged: AtomicBool,
@@ -75,9 +112,9 @@ impl Store {
     pub(crate) fn in_memory() -> Self {
         Self {
             file: None,
-            next_block: 0,
+            next_place: 0,
             fresh: MixMap::default(),
-            fresh_numbers: Vec::new(),
+            fresh_places: Vec::new(),
             dropped: Vec::new(),
             cache: Mutex::default(),
             damaged: AtomicBool::new(false),
@@ -93,7 +130,7 @@ impl Store {
         if !database.check_integrity()? {
             return Err(redb::Error::Corrupted("its pages do not fit their checksums".to_owned()));
         }
-        let mut store = Self { file: Some(File { database, blocks: None }), ..Self::in_memory() };
+        let mut store = Self { file: Some(File { database, segments: None }), ..Self::in_memory() };
         store.look_again()?;
         Ok(store)
     }
@@ -101,7 +138,7 @@ impl Store {
     /// After a commit: what was written can be read, and need not be kept.
     pub(crate) fn look_again(&mut self) -> Result<(), redb::Error> {
         let Some(file) = &mut self.file else { return Ok(()) };
-        file.blocks = match file.database.begin_read()?.open_table(BLOCKS) {
+        file.segments = match file.database.begin_read()?.open_table(SEGMENTS) {
             Ok(table) => Some(table),
             Err(redb::TableError::TableDoesNotExist(_)) => None,
             Err(error) => return Err(error.into()),
@@ -109,15 +146,15 @@ impl Store {
         Ok(())
     }
 
-    /// The bytes of a new block, as they are kept.
-    pub(crate) fn fresh_block(&self, number: u64) -> Option<Vec<u8>> {
-        self.fresh.get(&number).map(|block| sealed(BLOCKS.name(), number, block.as_bytes()))
+    /// The bytes of a new segment, as they are kept.
+    pub(crate) fn fresh_segment(&self, place: u64) -> Option<&[u8]> {
+        self.fresh.get(&place).map(|segment| segment.as_bytes())
     }
 
-    /// Forgets all new blocks at once: they were all written.
-    pub(crate) fn forget_all_fresh(&mut self) {
+    /// They were all written.
+    pub(crate) fn forget_fresh(&mut self) {
         self.fresh = MixMap::default();
-        self.fresh_numbers.clear();
+        self.fresh_places.clear();
     }
 
     pub(crate) fn is_damaged(&self) -> bool {
@@ -127,51 +164,52 @@ impl Store {
         self.damaged.store(true, Ordering::Relaxed);
     }
 
-    fn read(&self, number: u64) -> Option<Arc<Block>> {
-        let table = self.file.as_ref()?.blocks.as_ref()?;
-        let value = table.get(number).ok()??;
-        Block::from_bytes(unsealed(BLOCKS.name(), number, value.value())?).map(Arc::new)
+    fn read_segment(&self, place: u64) -> Option<Segment> {
+        let table = self.file.as_ref()?.segments.as_ref()?;
+        let mut segment = Segment::from_bytes(read(table, SEGMENTS, place)?).ok()?;
+        // It is in the file.
+        drop(segment.take_bytes());
+        Some(segment)
     }
 
     /// One entry of the file, if it is sound.
     pub(crate) fn entry(&self, table: Definition, key: u64) -> Option<Vec<u8>> {
         let file = self.file.as_ref()?;
         let entries = file.database.begin_read().ok()?.open_table(table).ok()?;
-        let value = entries.get(key).ok()??;
-        unsealed(table.name(), key, value.value()).map(<[u8]>::to_vec)
+        read(&entries, table, key)
     }
 }
 
-impl Payloads for Store {
-    fn put(&mut self, block: Block) -> u64 {
-        let number = self.next_block;
-        self.next_block += 1;
-        self.fresh.insert(number, Arc::new(block));
-        self.fresh_numbers.push(number);
-        number
+impl Keep for Store {
+    fn put(&mut self, segment: Segment) -> u64 {
+        let place = self.next_place;
+        self.next_place += 1;
+        self.fresh.insert(place, Arc::new(segment));
+        self.fresh_places.push(place);
+        place
     }
 
-    fn drop(&mut self, block: u64) {
-        if self.fresh.remove(&block).is_none() {
-            self.dropped.push(block);
+    fn drop(&mut self, place: u64) {
+        if self.fresh.remove(&place).is_none() {
+            self.dropped.push(place);
         }
     }
 }
 
 impl Lookup for Store {
-    fn with<T>(&self, number: u64, look: impl FnOnce(&Block) -> T) -> T {
-        if let Some(block) = self.fresh.get(&number) {
-            return look(block);
+    fn with<T>(&self, place: u64, look: impl FnOnce(&Segment) -> T) -> T {
+        if let Some(segment) = self.fresh.get(&place) {
+            return look(segment);
         }
-        let found = self.cache.lock().unwrap_or_else(PoisonError::into_inner).get(number);
-        if let Some(block) = found {
-            return look(&block);
+        let found = self.cache.lock().unwrap_or_else(PoisonError::into_inner).get(place);
+        if let Some(segment) = found {
+            return look(&segment);
         }
-        let Some(block) = self.read(number) else {
+        let Some(segment) = self.read_segment(place).map(Arc::new) else {
             self.mark_damaged();
-            return look(&Block::empty());
+            return look(&Segment::empty());
         };
-        self.cache.lock().unwrap_or_else(PoisonError::into_inner).put(number, Arc::clone(&block));
-        look(&block)
+        self.cache.lock().unwrap_or_else(PoisonError::into_inner).put(place, Arc::clone(&segment));
+        look(&segment)
     }
 }

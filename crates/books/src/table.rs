@@ -1,21 +1,21 @@
-//! Series by key, numbered in the order in which they came.
+//! Series by key, numbered in the order in which they came, on one timeline.
 
 use crate::mix::MixMap;
 use crate::store::Store;
-use leasehold_meter::Series;
+use leasehold_meter::Timeline;
 use leasehold_model::Instant;
 use std::hash::Hash;
 
 #[derive(Debug)]
 pub(crate) struct Table<K> {
     pub(crate) keys: Vec<K>,
-    pub(crate) all: Vec<Series>,
     index: MixMap<K, u32>,
+    pub(crate) timeline: Timeline,
 }
 
 impl<K> Default for Table<K> {
     fn default() -> Self {
-        Self { keys: Vec::new(), all: Vec::new(), index: MixMap::default() }
+        Self { keys: Vec::new(), index: MixMap::default(), timeline: Timeline::default() }
     }
 }
 
@@ -23,26 +23,23 @@ impl<K: Copy + Eq + Hash> Table<K> {
     pub(crate) fn number(&mut self, key: K) -> u32 {
         *self.index.entry(key).or_insert_with(|| {
             self.keys.push(key);
-            self.all.push(Series::default());
-            u32::try_from(self.keys.len() - 1).expect("fewer than 2^32 series")
+            self.timeline.add()
         })
     }
 
-    pub(crate) fn series(&self, number: u32) -> &Series {
-        &self.all[number as usize]
-    }
-
     pub(crate) fn change(&mut self, number: u32, at: Instant, delta: i64, store: &mut Store) {
-        self.all[number as usize].change(at, delta, store);
+        self.timeline.change(number, at, delta, store);
     }
 
-    pub(crate) fn iter(&self) -> impl Iterator<Item = (&K, &Series)> {
-        self.keys.iter().zip(&self.all)
+    /// Every key with its number, in order of number.
+    pub(crate) fn numbered(&self) -> impl Iterator<Item = (u32, &K)> {
+        (0u32..).zip(&self.keys)
     }
 
-    pub(crate) fn restore(&mut self, key: K, series: Series) {
-        let number = self.number(key) as usize;
-        self.all[number] = series;
+    pub(crate) fn restore(keys: Vec<K>, timeline: Timeline) -> Option<Self> {
+        let index: MixMap<K, u32> = (0u32..).zip(&keys).map(|(number, key)| (*key, number)).collect();
+        let sound = index.len() == keys.len() && timeline.series() == keys.len();
+        sound.then_some(Self { keys, index, timeline })
     }
 }
 

@@ -1,10 +1,11 @@
 //! How much was held.
 
-use crate::ask::{Key, Question, Source, Workloads, payer_key};
+use crate::ask::{Key, Question, Source, Workloads, key_of, payer_key};
 use crate::facts::{Books, BooksError};
 use crate::mix::MixMap;
 use crate::nodes::Place;
-use leasehold_meter::{QuantaNs, Series, Window};
+use leasehold_meter::timeline::NO_GROUP;
+use leasehold_meter::{QuantaNs, Timeline, Wanted, Window};
 use leasehold_model::{ClassNo, Instant, Name};
 
 /// An amount of one class, for one key, over one stretch of the question.
@@ -34,62 +35,99 @@ pub(crate) fn cut(borders: &[Instant], held: Window, mut each: impl FnMut(usize,
     }
 }
 
+/// The series that a question is about: each with its group, and the groups by key and class.
+pub(crate) struct Plan {
+    /// In order of group.
+    pub(crate) series: Vec<u32>,
+    /// By number; [`NO_GROUP`] for the others.
+    pub(crate) group_of: Vec<u32>,
+    /// In order.
+    pub(crate) groups: Vec<(Key, ClassNo)>,
+}
+
+impl Plan {
+    /// From the key and class of each series in the question.
+    fn new(mut keyed: Vec<(Key, ClassNo, u32)>, all: usize) -> Self {
+        // The most common question finds them in order.
+        if !keyed.is_sorted_by_key(|(key, class, _)| (*key, *class)) {
+            keyed.sort_unstable();
+        }
+        let mut group_of = vec![NO_GROUP; all];
+        let mut groups: Vec<(Key, ClassNo)> = Vec::with_capacity(keyed.len());
+        for (key, class, number) in &keyed {
+            if groups.last() != Some(&(*key, *class)) {
+                groups.push((*key, *class));
+            }
+            group_of[*number as usize] = bucket_no(groups.len() - 1);
+        }
+        Self { series: keyed.into_iter().map(|(_, _, number)| number).collect(), group_of, groups }
+    }
+
+    pub(crate) fn wanted(&self) -> Wanted<'_> {
+        if self.series.len() == self.group_of.len() { Wanted::All } else { Wanted::These(&self.series) }
+    }
+}
+
+/// Amounts that are summed up at once, so that the longest answers take no more memory than this beside themselves.
+const SUMS_AT_ONCE: usize = 1 << 22;
+
 impl Books {
-    /// The series that a question is about, with their keys, in order of key and class.
-    pub(crate) fn series_of(&self, question: &Question) -> Vec<(Key, ClassNo, &Series)> {
+    /// The series of a question, and the timeline on which they lie.
+    pub(crate) fn plan(&self, question: &Question) -> Option<(Plan, &Timeline)> {
         let (filter, dims) = (&question.filter, &question.dims[..]);
-        let mut found: Vec<(Key, ClassNo, &Series)> = match self.source(question) {
+        match self.source(question) {
             Source::Billing => {
                 let of = |number: u32| {
                     let key = &self.billing.keys[number as usize];
-                    let takes = filter.takes_payer(key);
-                    takes.then(|| (payer_key(dims, key), key.class, self.billing.series(number)))
+                    filter.takes_payer(key).then(|| (payer_key(dims, key), key.class, number))
                 };
-                match filter.tenant {
+                let keyed = match filter.tenant {
                     Some(tenant) => {
                         self.of_tenant.get(&tenant).into_iter().flatten().filter_map(|no| of(*no)).collect()
                     }
-                    None => (0..bucket_no(self.billing.keys.len())).filter_map(of).collect(),
-                }
+                    None => self.payers.iter().filter_map(|number| of(*number)).collect(),
+                };
+                Some((Plan::new(keyed, self.billing.keys.len()), &self.billing.timeline))
             }
             Source::Nodes => {
-                let held = self.nodes.places.iter().filter(|(key, _)| key.place == Place::Held);
-                held.filter(|(key, _)| filter.takes_node(key.node, key.class))
-                    .map(|(key, series)| {
-                        let node = |_| u64::from(key.node.0);
-                        (crate::ask::key_of(dims, node), key.class, series)
-                    })
-                    .collect()
+                let places = &self.nodes.places;
+                let held = places.numbered().filter(|(_, key)| key.place == Place::Held);
+                let wanted = held.filter(|(_, key)| filter.takes_node(key.node, key.class));
+                let keyed = wanted.map(|(number, key)| (key_of(dims, |_| key.node.0.into()), key.class, number));
+                Some((Plan::new(keyed.collect(), places.keys.len()), &places.timeline))
             }
-            Source::Rows => Vec::new(),
-        };
-        found.sort_unstable_by_key(|(key, class, _)| (*key, *class));
-        found
+            Source::Rows => None,
+        }
     }
 
     /// What was held, in order of key, class and stretch; what is zero is left out. The names are those of the workloads
     /// that keys may speak of.
     pub fn usage(&self, question: &Question) -> Result<(Vec<UsageLine>, Vec<Name>), BooksError> {
-        if self.source(question) == Source::Rows {
+        let Some((plan, timeline)) = self.plan(question) else {
             return self.usage_by_rows(question);
-        }
-        let series = self.series_of(question);
-        let mut lines = Vec::with_capacity(series.len());
-        let mut sums = vec![0; question.borders.len()];
-        for same in series.chunk_by(|a, b| (a.0, a.1) == (b.0, b.1)) {
-            let (key, class, only) = same[0];
-            let mut line = |bucket: usize, amount| {
-                lines.push(UsageLine { key, class, bucket: bucket_no(bucket), amount });
-            };
-            if same.len() == 1 {
-                only.amounts(&question.borders, &self.store, line);
-                continue;
+        };
+        let stretches = question.borders.len() - 1;
+        let mut lines = Vec::with_capacity(plan.groups.len());
+        let mut sums: Vec<QuantaNs> = Vec::new();
+        let at_once = if stretches > 1 { (SUMS_AT_ONCE / stretches).max(1) } else { usize::MAX };
+        let mut rest = &plan.series[..];
+        let mut first = 0;
+        while let Some(start) = rest.first().map(|series| plan.group_of[*series as usize] as usize) {
+            debug_assert_eq!(start, first);
+            let end = start.saturating_add(at_once).min(plan.groups.len());
+            let here = rest.partition_point(|series| (plan.group_of[*series as usize] as usize) < end);
+            let (series, later) = rest.split_at(here);
+            sums.clear();
+            sums.resize((end - start) * stretches, 0);
+            timeline.amounts(&question.borders, Wanted::These(series), &self.store, |stretch, series, amount| {
+                sums[(plan.group_of[series as usize] as usize - start) * stretches + stretch] += amount;
+            });
+            for ((key, class), sums) in plan.groups[start..end].iter().zip(sums.chunks(stretches.max(1))) {
+                for (bucket, amount) in (0u32..).zip(sums).filter(|(_, sum)| **sum > 0) {
+                    lines.push(UsageLine { key: *key, class: *class, bucket, amount: *amount });
+                }
             }
-            sums.fill(0);
-            for (_, _, one) in same {
-                one.amounts(&question.borders, &self.store, |bucket, amount| sums[bucket] += amount);
-            }
-            sums.iter().enumerate().filter(|(_, sum)| **sum > 0).for_each(|(bucket, sum)| line(bucket, *sum));
+            (rest, first) = (later, end);
         }
         self.sound((lines, Vec::new()))
     }

@@ -81,6 +81,18 @@ endpoints! {
     change_quota(quota) [QuotaChange] Put "/api/v1/quotas/{quota}" => Json<QuotaPut>;
     delete_quota(quota) Delete "/api/v1/quotas/{quota}" => Json<Changed>;
 
+    /// Query: `pool`.
+    list_rate_cards() Get "/api/v1/rate-cards" => Json<RateCardList>;
+    create_rate_card() [NewRateCard] Post "/api/v1/rate-cards" => Json<RateCardPut>;
+    /// Query: `pool`.
+    current_rate_card() Get "/api/v1/rate-cards/current" => Json<RateCard>;
+    show_rate_card(card) Get "/api/v1/rate-cards/{card}" => Json<RateCard>;
+    change_rate_card(card) [RateCardChange] Put "/api/v1/rate-cards/{card}" => Json<RateCardPut>;
+    delete_rate_card(card) Delete "/api/v1/rate-cards/{card}" => Json<Changed>;
+    list_charge_policies() Get "/api/v1/charge-policies" => Json<ChargePolicyList>;
+    create_charge_policy() [NewChargePolicy] Post "/api/v1/charge-policies" => Json<ChargePolicyPut>;
+    change_charge_policy(policy) [NewChargePolicy] Put "/api/v1/charge-policies/{policy}" => Json<ChargePolicyPut>;
+
     /// Query: `tenant`, `project`, `user`, `node`, `pool`, `class`, `state`, `priority`.
     list_leases() Get "/api/v1/leases" => Json<LeaseList>;
     request_lease() [RequestLease] Post "/api/v1/leases" => Json<Granted>;

@@ -34,6 +34,8 @@ pages! {
     PoolList { "pools": api::Pool }
     NodeList { "nodes": api::Node }
     QuotaList { "quotas": api::Quota }
+    RateCardList { "rate_cards": api::RateCard }
+    ChargePolicyList { "charge_policies": api::ChargePolicy }
     LeaseList { "leases": api::Lease }
     TokenList { "tokens": api::Token }
     History { "records": Value }

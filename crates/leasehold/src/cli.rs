@@ -7,6 +7,7 @@ pub(crate) mod config;
 pub(crate) mod events;
 pub(crate) mod lease;
 pub(crate) mod quota;
+pub(crate) mod rate;
 pub(crate) mod remote;
 pub(crate) mod settings;
 pub(crate) mod tenancy;

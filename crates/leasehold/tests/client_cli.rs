@@ -451,3 +451,45 @@ fn shells_can_complete() {
     let help = common::leasehold(["lease", "run", "--help"]).ok().out;
     assert!(help.contains("CUDA_VISIBLE_DEVICES") && help.contains("--url"), "{help}");
 }
+
+#[test]
+fn prices_are_set_shown_and_withdrawn() {
+    let daemon = Daemon::with_cluster();
+    tells(&daemon.run("rate current").ok(), &["built-in", "0.01 EUR per GPU-second", "× 0.3"]);
+    let set =
+        "rate set --gpu 0.012 --cpu 0.001 --class gpu-h100=0.02 --tier h100=2 --priority scavenger=0.25 --currency CHF";
+    tells(&daemon.run(set).ok(), &["in-force", "0.012 CHF", "class gpu-h100", "× 2", "× 0.25"]);
+    // What is not given is as in the card in force.
+    let set = "rate set --pool training --from 2100-12-01T00:00Z --gpu 0.013 --no-class gpu-h100 --json";
+    let card = daemon.run(set).ok().json()["rate_card"].clone();
+    assert_eq!((&card["state"], &card["from"]), (&json!("waiting"), &json!("2100-12-01T00:00:00Z")));
+    assert_eq!((&card["prices"]["currency"], &card["prices"]["classes"]), (&json!("CHF"), &json!({})));
+    assert_eq!(card["prices"]["kinds"]["cpu"], "0.001");
+    tells(&daemon.run("rate list").ok(), &["built-in", "past", "in-force", "waiting", "training", "0.013"]);
+    assert_eq!(daemon.json("rate list --pool training")["rate_cards"].as_array().map(Vec::len), Some(1));
+    tells(&daemon.run("rate set --card 1 --mem 0.5 --all-pools").ok(), &["all that have none", "0.5 CHF", "0.013 CHF"]);
+    tells(&daemon.by("ci.token", "rate show 1").ok(), &["waiting", "0.5 CHF"]);
+    tells(&daemon.run("rate delete 1").ok(), &["rate card 1 was withdrawn"]);
+    refuses(&daemon.run("rate show 1"), 1, "unknown_rate_card");
+    refuses(&daemon.run("rate delete 0"), 1, "rate_card_in_force");
+    refuses(&daemon.run("rate set --card 0 --gpu 1"), 1, "rate_card_in_force");
+
+    let negative = daemon.run("rate set --gpu -1");
+    refuses(&negative, 1, "bad_prices");
+    assert!(negative.err.contains("prices.kinds.gpu") && negative.err.contains("negative"), "{negative:?}");
+    let unknown = daemon.run("rate set --class gpu-h1000=1");
+    refuses(&unknown, 1, "unknown_class");
+    assert!(unknown.err.contains("gpu-h100"), "{unknown:?}");
+    refuses(&daemon.run("rate set --gpu 1 --from 2020-01-01"), 1, "start_in_past");
+    refuses(&daemon.run("rate set"), 2, "usage");
+    refuses(&daemon.run("rate set --class a=1 --no-class a"), 2, "usage");
+    assert_eq!(daemon.run("rate set --priority urgent=1").code, 2);
+    refuses(&daemon.by("ci.token", "rate set --gpu 1"), 1, "role_forbids");
+
+    tells(&daemon.run("rate policy list").ok(), &["built-in", "in-force", "full"]);
+    let policy = "rate policy set --preempted 10m --failed-start none --from 2100-12-01";
+    tells(&daemon.run(policy).ok(), &["waiting", "less the last 10m", "none"]);
+    tells(&daemon.run("rate policy set --policy 0 --fenced none").ok(), &["less the last 10m", "none"]);
+    assert_eq!(daemon.json("rate policy list")["charge_policies"][1]["charges"]["fenced"], "none");
+    refuses(&daemon.run("rate policy set --policy 0"), 2, "usage");
+}

@@ -6,17 +6,18 @@
 //! Never: I/O, a clock, floating point, a rounding that is not asked for. Where the numbers come from or go is not known
 //! here: the books, the engine and the verifier use the same arithmetic.
 
+pub mod column;
 pub mod exact;
 pub mod interval;
 pub mod rating;
-pub mod series;
 pub mod split;
+pub mod timeline;
 
 pub use exact::{Exact, Money, Overflow, Units};
 pub use interval::{Window, billable_end};
 pub use rating::{Schedule, factor};
-pub use series::{Block, Head, Payloads, Point, Series};
 pub use split::split;
+pub use timeline::{Event, Segment, SegmentHead, Timeline, Wanted};
 
 /// Quanta times nanoseconds.
 pub type QuantaNs = u128;

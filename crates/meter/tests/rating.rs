@@ -1,8 +1,8 @@
 //! Which prices and policies hold when, against a look through all of them; and the vectors of SEMANTICS 2.
 
 use ethnum::U256;
-use leasehold_meter::series::Lookup;
-use leasehold_meter::{Block, Money, Payloads, Schedule, Series, Units, Window, factor};
+use leasehold_meter::timeline::{Keep, Lookup};
+use leasehold_meter::{Money, Schedule, Segment, Timeline, Units, Wanted, Window, factor};
 use leasehold_model::rate::{Charge, ChargePolicyPut, Charges, Decimal, Prices, RateCardPut};
 use leasehold_model::{ClassNo, ClassSpec, Instant, Name, PoolNo, Priority, ResourceKind, Span};
 use proptest::prelude::*;
@@ -109,30 +109,33 @@ fn a_factor_is_price_times_tier_times_priority() {
     }
 }
 
-/// One block at most: the vectors are short.
-struct NoBlocks;
-impl Payloads for NoBlocks {
-    fn put(&mut self, _: Block) -> u64 {
-        unreachable!("too few points for a block")
+/// No segments: the vectors are short.
+struct NoSegments;
+impl Keep for NoSegments {
+    fn put(&mut self, _: Segment) -> u64 {
+        unreachable!("too few events for a segment")
     }
     fn drop(&mut self, _: u64) {}
 }
-impl Lookup for NoBlocks {
-    fn with<T>(&self, _: u64, _: impl FnOnce(&Block) -> T) -> T {
+impl Lookup for NoSegments {
+    fn with<T>(&self, _: u64, _: impl FnOnce(&Segment) -> T) -> T {
         unreachable!("there are none")
     }
 }
 
 /// Unit-seconds of leases (quanta, from second, to second) within a window of seconds.
 fn unit_seconds(leases: &[(u64, u64, u64)], quanta_per_unit: u64, window: (u64, u64)) -> String {
-    let mut series = Series::default();
+    let mut timeline = Timeline::default();
+    let series = timeline.add();
     for (quanta, from, to) in leases {
         let quanta = i64::try_from(*quanta).expect("small");
-        series.change(Instant::from_secs(*from), quanta, &mut NoBlocks);
-        series.change(Instant::from_secs(*to), -quanta, &mut NoBlocks);
+        timeline.change(series, Instant::from_secs(*from), quanta, &mut NoSegments);
+        timeline.change(series, Instant::from_secs(*to), -quanta, &mut NoSegments);
     }
-    let window = Window::new(Instant::from_secs(window.0), Instant::from_secs(window.1));
-    Units::of(series.amount(window, &NoBlocks), quanta_per_unit).decimal(3).expect("small")
+    let borders = [Instant::from_secs(window.0), Instant::from_secs(window.1)];
+    let mut amount = 0;
+    timeline.amounts(&borders, Wanted::All, &NoSegments, |_, _, found| amount += found);
+    Units::of(amount, quanta_per_unit).decimal(3).expect("small")
 }
 
 /// SEMANTICS 2, "Vectors".

@@ -22,6 +22,7 @@ pub mod logging;
 pub mod metrics;
 mod names;
 mod place;
+mod prices;
 mod problem;
 mod proofs;
 pub mod rate;
@@ -29,6 +30,7 @@ mod records;
 mod reply;
 mod routes;
 mod show;
+mod show_rates;
 pub mod systemd;
 pub mod tls;
 

@@ -2,7 +2,7 @@
 
 use crate::access::Caller;
 use leasehold_api::{Problem, codes};
-use leasehold_engine::State;
+use leasehold_engine::{ChargePolicy, RateCard, State};
 use leasehold_model::{ClassNo, Name, NodeNo, PoolNo, ProjectNo, QuotaNo, TenantNo, TokenNo, UserNo};
 
 /// A name that can be sealed.
@@ -30,13 +30,13 @@ pub(crate) fn not_found<'n>(what: &str, text: &str, names: impl Iterator<Item = 
     let nearest = scored.max_by(|a, b| a.0.total_cmp(&b.0)).map(|(_, name)| name);
     let shown: String = text.chars().take(128).collect();
     let shown = shown.escape_debug();
-    let code = format!("unknown_{what}");
+    let (code, words) = (format!("unknown_{what}"), what.replace('_', " "));
     match nearest {
         Some(nearest) => {
-            let detail = format!("There is no {what} \"{shown}\"; did you mean \"{nearest}\"?");
+            let detail = format!("There is no {words} \"{shown}\"; did you mean \"{nearest}\"?");
             Problem::new(404, &code, detail).with("nearest", nearest)
         }
-        None => Problem::new(404, &code, format!("There is no {what} \"{shown}\".")),
+        None => Problem::new(404, &code, format!("There is no {words} \"{shown}\".")),
     }
 }
 
@@ -149,6 +149,16 @@ pub(crate) fn quota(state: &State, caller: &Caller, text: &str) -> Result<QuotaN
         quota.is_some_and(|quota| sees_quota(caller, quota))
     };
     number.filter(visible).ok_or_else(|| not_found("quota", text, std::iter::empty()))
+}
+
+pub(crate) fn rate_card<'s>(state: &'s State, text: &str) -> Result<&'s RateCard, Problem> {
+    let found = digits(text).and_then(|number| state.rate_card(number));
+    found.ok_or_else(|| not_found("rate_card", text, std::iter::empty()))
+}
+
+pub(crate) fn charge_policy<'s>(state: &'s State, text: &str) -> Result<&'s ChargePolicy, Problem> {
+    let found = digits(text).and_then(|number| state.charge_policy(number));
+    found.ok_or_else(|| not_found("charge_policy", text, std::iter::empty()))
 }
 
 /// A project's member sees the quotas that can stand in its way: its own and the tenant's.

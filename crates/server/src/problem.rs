@@ -8,7 +8,13 @@ use leasehold_model::{DenyCause, Measure, QuotaNo, Record, quantity};
 
 /// A refusal of the engine as a problem. Nothing was sealed.
 pub(crate) fn refused(refusal: &Refusal) -> Problem {
-    Problem::new(status_of(refusal), refusal.code(), sentence(&refusal.to_string()))
+    let problem = Problem::new(status_of(refusal), refusal.code(), sentence(&refusal.to_string()));
+    match refusal {
+        Refusal::BadPrices { why } => problem.with("field", format!("prices.{}", why.field())),
+        Refusal::StartInPast { .. } | Refusal::SameStart { .. } => problem.with("field", "from"),
+        Refusal::SettingOutOfRange { setting, .. } => problem.with("field", *setting),
+        _ => problem,
+    }
 }
 
 /// Sentences begin with a capital letter, whoever wrote them.
@@ -30,6 +36,8 @@ fn status_of(refusal: &Refusal) -> u16 {
         | Refusal::UnknownClass { .. }
         | Refusal::UnknownQuota { .. }
         | Refusal::UnknownToken { .. }
+        | Refusal::UnknownRateCard { .. }
+        | Refusal::UnknownChargePolicy { .. }
         | Refusal::LeaseNotFound { .. }
         | Refusal::WrongHolder { .. }
         | Refusal::LeaseElsewhere { .. } => 404,
@@ -62,6 +70,10 @@ fn status_of(refusal: &Refusal) -> u16 {
         | Refusal::TooManyQuotas { .. }
         | Refusal::TooManyTokens { .. }
         | Refusal::TokenExists
+        | Refusal::SameStart { .. }
+        | Refusal::RateCardInForce { .. }
+        | Refusal::ChargePolicyInForce { .. }
+        | Refusal::TooManyCardsWaiting { .. }
         | Refusal::AgentAlreadyRunning { .. }
         | Refusal::StaleGeneration { .. }
         | Refusal::ConditionUnchanged { .. } => 409,

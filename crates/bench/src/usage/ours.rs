@@ -85,7 +85,7 @@ impl From<Asked> for Value {
 fn windows(keeper: &Keeper, count: u64, seed: u64, shape: impl Fn((u64, u64)) -> Question) -> Asked {
     let mut hash = Sha256::new();
     let mut times = Vec::new();
-    for k in (count..count + 3).chain(0..count) {
+    for k in (count..count + 8).chain(0..count) {
         let question = shape(window(seed, k));
         let began = Stopwatch::now();
         let (lines, _) = keeper.books.usage(&question).expect("an answer");

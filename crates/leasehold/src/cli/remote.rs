@@ -4,6 +4,7 @@ use super::capacity::{ClassCommand, NodeCommand, PoolCommand};
 use super::events::EventsArgs;
 use super::lease::LeaseCommand;
 use super::quota::QuotaCommand;
+use super::rate::RateCommand;
 use super::settings::SettingsCommand;
 use super::tenancy::{ProjectCommand, TenantCommand, UserCommand};
 use super::token::TokenCommand;
@@ -58,6 +59,9 @@ pub(crate) enum RemoteCommand {
     /// Who may do what
     #[command(subcommand)]
     Token(TokenCommand),
+    /// Prices: rate cards, and what is charged for leases that end badly
+    #[command(subcommand)]
+    Rate(RateCommand),
     /// The engine's own limits
     #[command(subcommand)]
     Settings(SettingsCommand),

@@ -11,6 +11,7 @@ mod lease;
 mod node;
 mod patch;
 mod quota;
+mod rate;
 mod run;
 mod session;
 mod settings;
@@ -45,6 +46,7 @@ async fn dispatch(session: &Session, command: RemoteCommand) -> Result<u8, Faile
             node::run(session, command).await?;
         }
         RemoteCommand::Quota(command) => quota::run(session, command).await?,
+        RemoteCommand::Rate(command) => rate::run(session, command).await?,
         RemoteCommand::Token(command) => token::run(session, command).await?,
         RemoteCommand::Settings(command) => settings::run(session, command).await?,
         RemoteCommand::Events(args) => events::run(session, &args).await?,

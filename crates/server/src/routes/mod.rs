@@ -9,6 +9,7 @@ mod leases;
 mod operation;
 mod page;
 mod quotas;
+mod rates;
 mod tenancy;
 mod tokens;
 
@@ -85,6 +86,15 @@ serving! {
     "show_quota" => quotas::show_quota,
     "change_quota" => quotas::change_quota,
     "delete_quota" => quotas::delete_quota,
+    "list_rate_cards" => rates::list_rate_cards,
+    "create_rate_card" => rates::create_rate_card,
+    "current_rate_card" => rates::current_rate_card,
+    "show_rate_card" => rates::show_rate_card,
+    "change_rate_card" => rates::change_rate_card,
+    "delete_rate_card" => rates::delete_rate_card,
+    "list_charge_policies" => rates::list_charge_policies,
+    "create_charge_policy" => rates::create_charge_policy,
+    "change_charge_policy" => rates::change_charge_policy,
     "list_leases" => leases::list_leases,
     "request_lease" => leases::request_lease,
     "batch" => batch::batch,

@@ -15,6 +15,8 @@ fn path(endpoint: &Endpoint) -> String {
         ("{pool}", "main"),
         ("{node}", "n1"),
         ("{quota}", "0"),
+        ("{card}", "0"),
+        ("{policy}", "0"),
         ("{lease}", "lease-0"),
         ("{token}", "3"),
     ];

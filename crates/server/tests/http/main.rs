@@ -4,5 +4,6 @@ mod access;
 mod api;
 mod audit;
 mod bad_input;
+mod rates;
 mod streams;
 mod world;

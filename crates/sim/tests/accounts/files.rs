@@ -160,7 +160,7 @@ fn entries_that_are_not_theirs_are_noticed() {
     keeper.commit(&journal).expect("committed");
     let (from, to) = (records[0].stamp, keeper.books.last_stamp());
     drop(keeper);
-    for (table, swap) in [("blocks", false), ("blocks", true), ("rows", false), ("rows", true)] {
+    for (table, swap) in [("segments", false), ("segments", true), ("rows", false), ("rows", true)] {
         std::fs::copy(&sound, &path).expect("copied");
         let database = redb::Database::open(&path).expect("opened");
         let writing = database.begin_write().expect("writing");
@@ -184,7 +184,7 @@ fn entries_that_are_not_theirs_are_noticed() {
         drop(database);
         let (mut keeper, opened) = Keeper::open(&path, &journal).expect("opened");
         assert_eq!(opened, Opened::Continued, "they are not looked at before they are needed");
-        // From rows if told apart by user, else from blocks.
+        // From rows if told apart by user, else from segments.
         let dim = if table == "rows" { Dim::User } else { Dim::Tenant };
         let mut question = Question::over(Window::new(from, to), &[dim]);
         question.borders = (0..50).map(|i| Instant(from.0 + (to.0 - from.0) / 49 * i)).collect();
@@ -211,7 +211,7 @@ fn a_change_in_a_block_that_is_gone() {
     drop(keeper);
     let database = redb::Database::open(&path).expect("opened");
     let writing = database.begin_write().expect("writing");
-    writing.delete_table(Entries::new("blocks")).expect("deleted");
+    writing.delete_table(Entries::new("segments")).expect("deleted");
     writing.commit().expect("committed");
     drop(database);
     let (mut keeper, opened) = Keeper::open(&path, &journal).expect("opened");

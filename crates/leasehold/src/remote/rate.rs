@@ -1,0 +1,230 @@
+//! Prices: rate cards, and what is charged for leases that end badly.
+
+use super::facts::{Facts, or_dash, typed};
+use super::patch::something;
+use super::session::Session;
+use super::told::Failed;
+use crate::cli::rate::{PolicyCommand, PolicySetArgs, RateCommand, RateSetArgs};
+use crate::humane;
+use crate::problem::Problem;
+use crate::table::{Align, Table};
+use crate::term::Style;
+use leasehold_api::{
+    CardState, Charge, ChargePolicy, ChargesChange, Decimal, KindPriceChange, NewChargePolicy, NewRateCard, Patch,
+    PriceChange, PriorityFactorChange, RateCard, RateCardChange, When,
+};
+use std::collections::BTreeMap;
+
+pub(super) async fn run(session: &Session, command: RateCommand) -> Result<(), Failed> {
+    let client = &session.client;
+    match command {
+        RateCommand::List(args) => session.list(client.list_rate_cards().maybe("pool", args.pool), cards).await,
+        RateCommand::Show(args) => session.show(client.show_rate_card(args.card), |card| one(session, card)).await,
+        RateCommand::Current(args) => {
+            session.show(client.current_rate_card().maybe("pool", args.pool), |card| one(session, card)).await
+        }
+        RateCommand::Set(args) => set(session, *args).await,
+        RateCommand::Delete(args) => {
+            let call = client.delete_rate_card(args.card);
+            session.change(call, &args.change, |_| format!("rate card {} was withdrawn\n", args.card)).await
+        }
+        RateCommand::Policy(PolicyCommand::List) => session.list(client.list_charge_policies(), policies).await,
+        RateCommand::Policy(PolicyCommand::Set(args)) => set_policy(session, args).await,
+    }
+}
+
+async fn set(session: &Session, args: RateSetArgs) -> Result<(), Failed> {
+    let client = &session.client;
+    let prices = prices(&args)?;
+    let call = match args.card {
+        Some(card) => {
+            let pool = match (args.pool, args.all_pools) {
+                (Some(pool), _) => Patch::Set(pool),
+                (None, true) => Patch::Clear,
+                (None, false) => Patch::Keep,
+            };
+            client.change_rate_card(card, &something(RateCardChange { pool, from: args.from, prices })?)
+        }
+        None => {
+            // A card with nothing but a pool or a day would say again what holds already.
+            let prices = something(prices)?;
+            client.create_rate_card(&NewRateCard { pool: args.pool, from: args.from, prices })
+        }
+    };
+    session.change(call, &args.change, |put| one(session, &put.rate_card)).await
+}
+
+fn prices(args: &RateSetArgs) -> Result<PriceChange, Problem> {
+    let decimal = |text: &Option<String>| text.clone().map(Decimal);
+    let factor = |word: &str| {
+        args.priorities.iter().rfind(|(priority, _)| priority == word).map(|(_, factor)| Decimal(factor.clone()))
+    };
+    Ok(PriceChange {
+        currency: args.currency.clone(),
+        kinds: KindPriceChange {
+            gpu: decimal(&args.gpu),
+            cpu: decimal(&args.cpu),
+            mem: decimal(&args.mem),
+            block: decimal(&args.block),
+            net: decimal(&args.net),
+        },
+        classes: lines("class", &args.classes, &args.no_classes)?,
+        tiers: lines("tier", &args.tiers, &args.no_tiers)?,
+        priorities: PriorityFactorChange {
+            scavenger: factor("scavenger"),
+            standard: factor("standard"),
+            guaranteed: factor("guaranteed"),
+        },
+    })
+}
+
+/// Lines that are set and lines that go, each named once.
+fn lines(what: &str, set: &[(String, String)], gone: &[String]) -> Result<BTreeMap<String, Option<Decimal>>, Problem> {
+    let set = set.iter().map(|(name, value)| (name.clone(), Some(Decimal(value.clone()))));
+    let all = set.chain(gone.iter().map(|name| (name.clone(), None)));
+    let mut lines = BTreeMap::new();
+    for (name, value) in all {
+        if lines.insert(name.clone(), value).is_some() {
+            return Err(Problem::usage("usage", format!("the {what} {name:?} is given twice")).advice("choose one"));
+        }
+    }
+    Ok(lines)
+}
+
+async fn set_policy(session: &Session, args: PolicySetArgs) -> Result<(), Failed> {
+    let client = &session.client;
+    let charges = ChargesChange {
+        preempted: args.preempted,
+        fenced: args.fenced,
+        node_lost: args.node_lost,
+        failed_start: args.failed_start,
+    };
+    let call = match args.policy {
+        Some(policy) => client.change_charge_policy(policy, &something(NewChargePolicy { from: args.from, charges })?),
+        None => {
+            let charges = something(charges)?;
+            client.create_charge_policy(&NewChargePolicy { from: args.from, charges })
+        }
+    };
+    session.change(call, &args.change, |put| policy(session, &put.charge_policy)).await
+}
+
+/// A number, or the word for what has none.
+fn number(id: Option<u32>) -> String {
+    id.map_or_else(|| "built-in".into(), |id| id.to_string())
+}
+
+fn style(state: CardState) -> Style {
+    match state {
+        CardState::InForce => Style::Green,
+        CardState::Waiting => Style::Yellow,
+        CardState::Past => Style::Dim,
+    }
+}
+
+fn from(from: When) -> String {
+    format!("{} ({})", humane::to_the_second(from), humane::distance(from, humane::now()))
+}
+
+fn cards(cards: &[RateCard]) -> Table {
+    let headings = [
+        ("card", Align::Right),
+        ("pool", Align::Left),
+        ("state", Align::Left),
+        ("from", Align::Left),
+        ("", Align::Left),
+        ("gpu", Align::Right),
+        ("cpu", Align::Right),
+        ("mem", Align::Right),
+        ("block", Align::Right),
+        ("net", Align::Right),
+        ("classes", Align::Right),
+        ("tiers", Align::Right),
+    ];
+    let mut table = Table::new(&headings).yielding(&["tiers", "classes", "net", "block", "mem", "from"]);
+    for card in cards {
+        let (prices, plain) = (&card.prices, |text: String| (text, Style::Plain));
+        table.styled([
+            plain(number(card.id)),
+            plain(card.pool.clone().unwrap_or_else(|| "all".into())),
+            (typed(card.state), style(card.state)),
+            plain(or_dash(card.from.map(humane::to_the_second))),
+            plain(prices.currency.clone()),
+            plain(prices.kinds.gpu.to_string()),
+            plain(prices.kinds.cpu.to_string()),
+            plain(prices.kinds.mem.to_string()),
+            plain(prices.kinds.block.to_string()),
+            plain(prices.kinds.net.to_string()),
+            plain(prices.classes.len().to_string()),
+            plain(prices.tiers.len().to_string()),
+        ]);
+    }
+    table
+}
+
+fn one(session: &Session, card: &RateCard) -> String {
+    let prices = &card.prices;
+    let per_second = |price: &Decimal, unit: &str| format!("{price} {} per {unit}-second", prices.currency);
+    let mut facts = Facts::new()
+        .add("rate card", number(card.id))
+        .add("pool", card.pool.as_deref().unwrap_or("all that have none of their own"))
+        .add("state", typed(card.state))
+        .maybe("from", card.from.map(from))
+        .maybe("set", card.set_at.map(humane::to_the_second))
+        .add("gpu", per_second(&prices.kinds.gpu, "GPU"))
+        .add("cpu", per_second(&prices.kinds.cpu, "core"))
+        .add("mem", per_second(&prices.kinds.mem, "GiB"))
+        .add("block", per_second(&prices.kinds.block, "GiB"))
+        .add("net", per_second(&prices.kinds.net, "Gb/s"));
+    for (class, price) in &prices.classes {
+        facts = facts.add(&format!("class {class}"), format!("{price} {} per unit-second", prices.currency));
+    }
+    for (tier, factor) in &prices.tiers {
+        facts = facts.add(&format!("tier {tier}"), format!("× {factor}"));
+    }
+    let priorities = &prices.priorities;
+    facts
+        .add("scavenger", format!("× {}", priorities.scavenger))
+        .add("standard", format!("× {}", priorities.standard))
+        .add("guaranteed", format!("× {}", priorities.guaranteed))
+        .text(session.paint)
+}
+
+fn charge(charge: Charge) -> String {
+    match charge {
+        Charge::Full => "full".into(),
+        Charge::None => "none".into(),
+        Charge::MinusLast(span) => format!("less the last {}", humane::span(span.0)),
+    }
+}
+
+fn policies(policies: &[ChargePolicy]) -> Table {
+    let headings = ["policy", "state", "from", "preempted", "fenced", "node lost", "failed start"];
+    let mut table = Table::new(&headings.map(|heading| (heading, Align::Left))).yielding(&["from"]);
+    for policy in policies {
+        let (charges, plain) = (&policy.charges, |text: String| (text, Style::Plain));
+        table.styled([
+            plain(number(policy.id)),
+            (typed(policy.state), style(policy.state)),
+            plain(or_dash(policy.from.map(humane::to_the_second))),
+            plain(charge(charges.preempted)),
+            plain(charge(charges.fenced)),
+            plain(charge(charges.node_lost)),
+            plain(charge(charges.failed_start)),
+        ]);
+    }
+    table
+}
+
+fn policy(session: &Session, policy: &ChargePolicy) -> String {
+    let charges = &policy.charges;
+    Facts::new()
+        .add("charge policy", number(policy.id))
+        .add("state", typed(policy.state))
+        .maybe("from", policy.from.map(from))
+        .add("preempted", charge(charges.preempted))
+        .add("fenced", charge(charges.fenced))
+        .add("node lost", charge(charges.node_lost))
+        .add("failed start", charge(charges.failed_start))
+        .text(session.paint)
+}

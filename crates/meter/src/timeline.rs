@@ -1,0 +1,369 @@
+//! Many quantities over time, with their integrals: what was held, of everything, at every nanosecond.
+//!
+//! All changes lie in one list in the order of time. It is cut into segments, and each begins with the level and the
+//! integral of every series at its start. So the amounts of all series over any window take two segments, one at each
+//! end, however long the window and however long the list; and each segment's highest levels spare a peak the reading of
+//! all segments between.
+//!
+//! The last changes lie open in the tail: nearly everything happens there, but a change may come late and lie anywhere (a
+//! node's loss takes effect when it was last seen).
+//!
+//! Within an instant ends come before starts: a hand-over does not count twice in a peak (SEMANTICS 2).
+
+mod segment;
+
+pub use segment::Segment;
+
+use crate::QuantaNs;
+use crate::interval::Window;
+use leasehold_model::{Instant, Span};
+
+/// From `at` on the level of a series is higher by `delta`.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Event {
+    pub at: Instant,
+    pub series: u32,
+    pub delta: i64,
+}
+
+impl Event {
+    fn order(&self) -> (Instant, bool) {
+        (self.at, self.delta > 0)
+    }
+}
+
+/// The level of every series, and what makes its integral: `level × t − moment` is the integral up to `t`, as long as
+/// nothing changes.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct State {
+    level: Vec<i64>,
+    moment: Vec<i128>,
+}
+
+impl State {
+    fn grow(&mut self, series: usize) {
+        self.level.resize(series, 0);
+        self.moment.resize(series, 0);
+    }
+    #[inline]
+    fn apply(&mut self, event: Event) {
+        let place = event.series as usize;
+        self.level[place] += event.delta;
+        self.moment[place] += i128::from(event.delta) * i128::from(event.at.0);
+    }
+    /// The integral of a series up to `at`, which no event has passed.
+    #[inline]
+    pub fn integral(&self, series: u32, at: Instant) -> QuantaNs {
+        let place = series as usize;
+        (i128::from(self.level[place]) * i128::from(at.0) - self.moment[place]).cast_unsigned()
+    }
+}
+
+/// A segment, and what is known of it without reading it.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct SegmentHead {
+    pub first: Instant,
+    pub last: Instant,
+    /// Where it lies, in words of whoever keeps it.
+    pub place: u64,
+}
+
+/// Keeps segments.
+pub trait Keep {
+    /// Keeps a new one and answers where.
+    fn put(&mut self, segment: Segment) -> u64;
+    /// Forgets one that was opened again.
+    fn drop(&mut self, place: u64);
+}
+
+/// Finds segments that are kept.
+pub trait Lookup {
+    fn with<T>(&self, place: u64, look: impl FnOnce(&Segment) -> T) -> T;
+}
+
+/// Events in a segment, at the least. Few where assertions are on, so that every test cuts segments and opens them again.
+const EVENTS_MIN: usize = if cfg!(debug_assertions) { 64 } else { 16_384 };
+/// Events for each series: what a segment's beginning costs is a small part of the whole.
+const EVENTS_PER_SERIES: usize = 4;
+/// How late a change may come without a segment being opened again.
+const LATE: Span = Span::from_secs(60);
+
+#[derive(Clone, Debug, Default)]
+pub struct Timeline {
+    heads: Vec<SegmentHead>,
+    /// Before the tail.
+    base: State,
+    tail: Vec<Event>,
+    /// After everything.
+    levels: Vec<i64>,
+}
+
+/// Which series are asked for.
+#[derive(Clone, Copy, Debug)]
+pub enum Wanted<'w> {
+    All,
+    These(&'w [u32]),
+}
+
+impl Timeline {
+    /// As it was kept.
+    pub fn restore(heads: Vec<SegmentHead>, base: Vec<(i64, i128)>, tail: Vec<Event>) -> Option<Self> {
+        let series = base.len();
+        let (level, moment) = base.into_iter().unzip();
+        let mut levels: Vec<i64> = Clone::clone(&level);
+        for event in &tail {
+            *levels.get_mut(event.series as usize)? += event.delta;
+        }
+        let sound = levels.len() == series && tail.is_sorted_by_key(Event::order);
+        sound.then_some(Self { heads, base: State { level, moment }, tail, levels })
+    }
+    pub fn heads(&self) -> &[SegmentHead] {
+        &self.heads
+    }
+    pub fn tail(&self) -> &[Event] {
+        &self.tail
+    }
+    /// Level and moment of every series before the tail.
+    pub fn base(&self) -> impl ExactSizeIterator<Item = (i64, i128)> + '_ {
+        self.base.level.iter().copied().zip(self.base.moment.iter().copied())
+    }
+    /// How many series there are.
+    pub fn series(&self) -> usize {
+        self.levels.len()
+    }
+    /// The level of a series from its last change on.
+    pub fn last_level(&self, series: u32) -> u64 {
+        u64::try_from(self.levels[series as usize]).unwrap_or(0)
+    }
+
+    /// A new series; its number is the next.
+    pub fn add(&mut self) -> u32 {
+        let number = u32::try_from(self.levels.len()).expect("fewer than 2^32 series");
+        self.levels.push(0);
+        self.base.grow(self.levels.len());
+        number
+    }
+
+    /// From `at` on the level of a series is higher by `delta`.
+    pub fn change(&mut self, series: u32, at: Instant, delta: i64, keep: &mut (impl Keep + Lookup)) {
+        if delta == 0 {
+            return;
+        }
+        let level = &mut self.levels[series as usize];
+        *level += delta;
+        assert!(*level >= 0, "what ends was held before");
+        let event = Event { at, series, delta };
+        if self.tail.last().is_none_or(|last| last.order() <= event.order())
+            && self.heads.last().is_none_or(|head| at > head.last)
+        {
+            self.tail.push(event);
+        } else {
+            self.change_before_the_end(event, keep);
+        }
+        self.cut_if_long(keep);
+    }
+
+    fn change_before_the_end(&mut self, event: Event, keep: &mut (impl Keep + Lookup)) {
+        while let Some(head) = self.heads.pop_if(|head| event.at <= head.last) {
+            let (base, mut events) = keep.with(head.place, |segment| {
+                (segment.state(self.levels.len()), segment.events(|_| true).collect::<Vec<_>>())
+            });
+            events.sort_by_key(Event::order);
+            keep.drop(head.place);
+            events.append(&mut self.tail);
+            (self.tail, self.base) = (events, base);
+        }
+        let place = self.tail.partition_point(|other| other.order() <= event.order());
+        self.tail.insert(place, event);
+    }
+
+    fn cut_if_long(&mut self, keep: &mut impl Keep) {
+        let events = EVENTS_MIN.max(self.levels.len() * EVENTS_PER_SERIES);
+        while self.tail.len() >= 2 * events {
+            // An instant lies in one segment.
+            let cut = events + self.tail[events..].partition_point(|event| event.at == self.tail[events - 1].at);
+            let settled = self.tail.get(cut).zip(self.tail.last());
+            if settled.is_none_or(|(next, last)| last.at.since(next.at) < LATE) {
+                return;
+            }
+            let events = &self.tail[..cut];
+            let (first, last) = (events[0].at, events[cut - 1].at);
+            let segment = Segment::encode(&self.base, events);
+            self.heads.push(SegmentHead { first, last, place: keep.put(segment) });
+            events.iter().for_each(|event| self.base.apply(*event));
+            self.tail.drain(..cut);
+        }
+    }
+
+    /// The segment that holds what happened up to an instant; none if that is the tail.
+    fn segment_of(&self, at: Instant) -> Option<usize> {
+        if self.tail.first().is_some_and(|first| first.at <= at) {
+            return None;
+        }
+        self.heads.partition_point(|head| head.first <= at).checked_sub(1)
+    }
+
+    /// The integral of each of the series up to an instant.
+    fn integrals(&self, series: &[u32], at: Instant, lookup: &impl Lookup) -> Vec<QuantaNs> {
+        if let Some(place) = self.segment_of(at) {
+            return lookup.with(self.heads[place].place, |segment| {
+                series.iter().map(|one| segment.integral(*one as usize, at)).collect()
+            });
+        }
+        let state = self.state_in_tail(at);
+        series.iter().map(|one| state.integral(*one, at)).collect()
+    }
+
+    /// The level of each of the series at an instant.
+    fn levels_at(&self, at: Instant, lookup: &impl Lookup) -> Vec<i64> {
+        if let Some(place) = self.segment_of(at) {
+            return lookup.with(self.heads[place].place, |segment| {
+                (0..self.levels.len()).map(|series| segment.level(series, at)).collect()
+            });
+        }
+        self.state_in_tail(at).level
+    }
+
+    /// At an instant in the tail, or before everything.
+    fn state_in_tail(&self, at: Instant) -> State {
+        let until = self.tail.partition_point(|event| event.at <= at);
+        if until == 0 {
+            let mut nothing = State::default();
+            nothing.grow(self.levels.len());
+            return nothing;
+        }
+        let mut state = self.base.clone();
+        self.tail[..until].iter().for_each(|event| state.apply(*event));
+        state
+    }
+
+    /// The amounts over each stretch between two neighbouring borders, which are in order: `each` gets the place of the
+    /// stretch, the series and its amount, for those that have any.
+    pub fn amounts(
+        &self,
+        borders: &[Instant],
+        wanted: Wanted<'_>,
+        lookup: &impl Lookup,
+        mut each: impl FnMut(usize, u32, QuantaNs),
+    ) {
+        let all: Vec<u32>;
+        let series = match wanted {
+            Wanted::These(series) => series,
+            Wanted::All => {
+                all = (0..u32::try_from(self.levels.len()).expect("as numbered")).collect();
+                &all
+            }
+        };
+        let Some(first) = borders.first() else { return };
+        let mut before = self.integrals(series, *first, lookup);
+        for (stretch, border) in borders[1..].iter().enumerate() {
+            let now = self.integrals(series, *border, lookup);
+            for ((one, before), now) in series.iter().zip(&before).zip(&now) {
+                if now > before {
+                    each(stretch, *one, now - before);
+                }
+            }
+            before = now;
+        }
+    }
+
+    /// The highest level of each group of series within each stretch; `group_of` has the group of every series, or
+    /// [`NO_GROUP`]. `each` gets the place of the stretch, the group and its peak, for those that have any.
+    pub fn peaks(
+        &self,
+        borders: &[Instant],
+        group_of: &[u32],
+        groups: usize,
+        lookup: &impl Lookup,
+        mut each: impl FnMut(usize, u32, u64),
+    ) {
+        let mut members = vec![0u32; groups];
+        group_of.iter().filter(|group| **group != NO_GROUP).for_each(|group| members[*group as usize] += 1);
+        let alone = members.iter().all(|count| *count <= 1);
+        for (piece, pair) in borders.windows(2).enumerate() {
+            let window = Window::new(pair[0], pair[1]);
+            if window.is_empty() {
+                continue;
+            }
+            let levels = self.levels_at(window.from, lookup);
+            let mut sweep = Sweep { level: vec![0; groups], peak: vec![0; groups], group_of };
+            for (level, group) in levels.iter().zip(group_of).filter(|(_, group)| **group != NO_GROUP) {
+                sweep.level[*group as usize] += level;
+            }
+            sweep.peak.copy_from_slice(&sweep.level);
+            self.sweep(window, alone, &mut sweep, lookup);
+            for (group, peak) in (0u32..).zip(&sweep.peak) {
+                if let Ok(peak @ 1..) = u64::try_from(*peak) {
+                    each(piece, group, peak);
+                }
+            }
+        }
+    }
+
+    fn sweep(&self, window: Window, alone: bool, sweep: &mut Sweep<'_>, lookup: &impl Lookup) {
+        let start = self.heads.partition_point(|head| head.last <= window.from);
+        for head in self.heads[start..].iter().take_while(|head| head.first < window.to) {
+            let whole = head.first > window.from && head.last < window.to;
+            lookup.with(head.place, |segment| match alone {
+                true => sweep.raise(segment, (!whole).then_some(window)),
+                false => {
+                    let of_groups = segment.events(|series| sweep.group_of[series as usize] != NO_GROUP);
+                    let mut events: Vec<Event> =
+                        of_groups.filter(|event| event.at > window.from && event.at < window.to).collect();
+                    events.sort_by_key(Event::order);
+                    events.into_iter().for_each(|event| sweep.step(event));
+                }
+            });
+        }
+        // What stands alone was raised without steps: its level is that before the tail.
+        if alone {
+            for (level, group) in self.base.level.iter().zip(sweep.group_of).filter(|(_, group)| **group != NO_GROUP) {
+                sweep.level[*group as usize] = *level;
+            }
+            let passed = self.tail.partition_point(|event| event.at <= window.from);
+            for event in &self.tail[..passed] {
+                sweep.pass(*event);
+            }
+        }
+        let first = self.tail.partition_point(|event| event.at <= window.from);
+        self.tail[first..].iter().take_while(|event| event.at < window.to).for_each(|event| sweep.step(*event));
+    }
+}
+
+/// A series that is in no group.
+pub const NO_GROUP: u32 = u32::MAX;
+
+struct Sweep<'g> {
+    level: Vec<i64>,
+    peak: Vec<i64>,
+    group_of: &'g [u32],
+}
+
+impl Sweep<'_> {
+    fn pass(&mut self, event: Event) -> Option<usize> {
+        let group = self.group_of[event.series as usize];
+        (group != NO_GROUP).then(|| {
+            self.level[group as usize] += event.delta;
+            group as usize
+        })
+    }
+
+    fn step(&mut self, event: Event) {
+        if let Some(group) = self.pass(event) {
+            self.peak[group] = self.peak[group].max(self.level[group]);
+        }
+    }
+
+    /// Takes a segment series by series: the highest level in it, or in the part of it that lies inside a window.
+    fn raise(&mut self, segment: &Segment, inside: Option<Window>) {
+        for (series, group) in self.group_of.iter().enumerate().take(segment.series()) {
+            if *group != NO_GROUP {
+                let whole = segment.peak(series);
+                let peak = &mut self.peak[*group as usize];
+                if whole > *peak {
+                    *peak = inside.map_or(whole, |window| segment.peak_inside(series, window)).max(*peak);
+                }
+            }
+        }
+    }
+}
