@@ -75,9 +75,10 @@ type Booking = (u32, u64, u64, u64, usize);
 const SECOND: u64 = 1_000_000_000;
 const SERIES: u32 = 6;
 
+/// Many on whole tens of seconds: several end, and start, at one instant.
 fn bookings(most: usize) -> impl Strategy<Value = Vec<Booking>> {
-    let gap = prop_oneof![3 => Just(0u64), 2 => 1..40u64, 6 => 1..(20 * SECOND), 1 => 1..(500 * SECOND)];
-    let length = prop_oneof![1 => Just(0u64), 2 => 1..60u64, 6 => 1..(90 * SECOND)];
+    let gap = prop_oneof![3 => Just(0u64), 2 => 1..40u64, 6 => 1..(20 * SECOND), 1 => 1..(500 * SECOND), 4 => Just(10 * SECOND)];
+    let length = prop_oneof![1 => Just(0u64), 2 => 1..60u64, 6 => 1..(90 * SECOND), 8 => Just(30 * SECOND)];
     let quanta = prop_oneof![5 => 1..9u64, 1 => 1..(1u64 << 44)];
     let late = prop_oneof![6 => 0..4usize, 1 => 0..400usize];
     prop::collection::vec((0..SERIES, gap, length, quanta, late), 1..most)
