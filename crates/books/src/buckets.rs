@@ -76,11 +76,12 @@ impl Buckets {
             let mut at = start_of(timestamp(window.from)?.to_zoned(self.zone.clone()), unit)?;
             loop {
                 // From the start of one to the start of the next: days of 23 and 25 hours come out as they are.
-                at = start_of(at.checked_add(step).map_err(|_| BadBuckets::OutOfTime)?, unit)?;
-                let border = instant(&at)?;
-                if border >= window.to {
-                    break;
-                }
+                let later = at.checked_add(step).map_err(|_| BadBuckets::OutOfTime)?;
+                let start = start_of(later.clone(), unit)?;
+                // Where clocks go back by half an hour, the hour's start as they show it may lie before what is left of it.
+                at = if start > at { start } else { later };
+                // What lies past the end of time lies past the window.
+                let Some(border) = instant(&at).ok().filter(|border| *border < window.to) else { break };
                 if border > window.from {
                     borders.push(border);
                 }

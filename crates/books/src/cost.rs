@@ -152,8 +152,8 @@ impl Books {
         if self.schedule.has_exceptions() {
             self.forgive(question, &mut pricing, &mut workloads)?;
         }
-        let lines = pricing.lines()?;
-        self.sound((lines, workloads.names))
+        self.sound(())?;
+        Ok((pricing.lines()?, workloads.names))
     }
 
     fn cost_by_series<'b>(&'b self, question: &Question, pricing: &mut Pricing<'b>) {

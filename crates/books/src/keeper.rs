@@ -67,14 +67,27 @@ impl Keeper {
     /// Opens the books at `path` for this journal, or begins them anew.
     pub fn open(path: &Path, journal: &dyn Journal) -> Result<(Self, Opened), BooksError> {
         let existed = path.exists();
-        let why = match Self::load(path, journal) {
-            Ok(Some(keeper)) => return Ok((keeper, Opened::Continued)),
+        // Where a panic ends the process, a file that cannot be opened would end it at every start. A mark beside it
+        // says that the last opening never came to its end.
+        let mark = path.with_extension("opening");
+        let loaded = if mark.exists() {
+            Err("its last opening did not come to an end")
+        } else {
+            std::fs::write(&mark, []).map_err(io)?;
+            Self::load(path, journal)
+        };
+        let why = match loaded {
+            Ok(Some(keeper)) => {
+                std::fs::remove_file(&mark).map_err(io)?;
+                return Ok((keeper, Opened::Continued));
+            }
             Ok(None) => "it holds nothing",
             Err(why) => why,
         };
         if existed {
             std::fs::remove_file(path).map_err(io)?;
         }
+        std::fs::remove_file(&mark).map_err(io)?;
         let books = Books::new(Store::open(path).map_err(io)?);
         let opened = if existed { Opened::Rebuilt(why) } else { Opened::New };
         Ok((Self { books, path: Some(path.to_owned()), committed: 0 }, opened))

@@ -239,6 +239,7 @@ impl Books {
                 CapacityKey { pool: by_pool.then_some(key.pool), node: by_node.then_some(key.node), class: key.class };
             lines.entry(line).or_default().add(key.place, amount);
         });
+        self.sound(())?;
         for (key, line) in &mut lines {
             let used = line.held + line.tearing_down + line.reserved + line.fenced + line.offline;
             line.idle = line.capacity.checked_sub(used).ok_or(BooksError::Inconsistent {
@@ -246,6 +247,6 @@ impl Books {
                 what: if key.node.is_some() { "a node held more than it had" } else { "more was held than there was" },
             })?;
         }
-        self.sound(lines.into_iter().collect())
+        Ok(lines.into_iter().collect())
     }
 }

@@ -6,6 +6,7 @@ use crate::row::Row;
 use crate::scan::held_until;
 use ethnum::U256;
 use leasehold_meter::{Money, Overflow, Window};
+use leasehold_model::rate::Currency;
 use leasehold_model::{Name, ResourceKind, words};
 use std::collections::BTreeMap;
 
@@ -24,7 +25,7 @@ words! {
 pub struct KindProfile {
     pub kind: ResourceKind,
     pub level: Sensitivity,
-    /// Thousandths of its cost, rounded down.
+    /// Thousandths of its cost, rounded down; of the currency in which that is most.
     pub cost_permille: u32,
     /// Thousandths of the reported time in which it waited for this kind, rounded down.
     pub waiting_permille: u32,
@@ -36,9 +37,8 @@ pub struct WorkloadProfile {
     pub kinds: Vec<KindProfile>,
 }
 
-#[derive(Clone, Default)]
+#[derive(Default)]
 struct Tally {
-    cost: [Money; 5],
     used: [bool; 5],
     waiting: [u128; 5],
     covered: u128,
@@ -59,26 +59,27 @@ fn permille(part: U256, whole: U256) -> Result<u32, Overflow> {
 }
 
 impl Books {
-    /// The profile of every workload that held something within the window, by name. Costs of several currencies are not
-    /// comparable: those of the currency that a workload paid most lines in would mislead, so all are added as they are
-    /// only where there is one.
+    /// The profile of every workload that held something within the window, by name.
+    ///
+    /// Costs of several currencies cannot be added. Where a workload has such, a kind's share is taken in each currency
+    /// by itself, and the highest counts.
     pub fn sensitivity(&self, window: Window, filter: &Filter) -> Result<Vec<WorkloadProfile>, BooksError> {
         let question = Question { filter: filter.clone(), ..Question::over(window, &[Dim::Workload]) };
         let (lines, names) = self.cost(&question)?;
-        let mut tallies: BTreeMap<&Name, Tally> = BTreeMap::new();
+        let mut costs: BTreeMap<&Name, Costs> = BTreeMap::new();
         for line in lines.iter().filter(|line| line.key[0] != NONE) {
             let place = usize::try_from(line.key[0]).expect("a place in a list");
             let (Some(name), Some(spec)) = (names.get(place), self.classes.get(&line.class)) else { continue };
-            let tally = tallies.entry(name).or_default();
-            tally.cost[spec.kind as usize - 1].add_all(&line.money)?;
+            let of_kinds = costs.entry(name).or_default().entry(line.currency).or_default();
+            of_kinds[spec.kind as usize - 1].add_all(&line.money)?;
         }
-        let mut others: BTreeMap<Name, Tally> = BTreeMap::new();
+        let mut seen: BTreeMap<Name, Tally> = BTreeMap::new();
         let mut look = |row: &Row| {
             let (Some(name), Some(spec)) = (&row.workload, self.classes.get(&row.class)) else { return };
             if !filter.takes_row(row) || row.held.is_empty() {
                 return;
             }
-            let tally = others.entry(name.clone()).or_default();
+            let tally = seen.entry(name.clone()).or_default();
             tally.used[spec.kind as usize - 1] = true;
             if let Some(activity) = &row.activity {
                 tally.covered += u128::from(activity.covered.0);
@@ -94,41 +95,126 @@ impl Books {
                 look(&Row { held, ..open.row.clone() });
             }
         }
-        let profile = |(workload, seen): (Name, Tally)| {
-            let cost = tallies.get(&workload).map(|tally| tally.cost.clone()).unwrap_or_default();
-            profile(workload, &seen, &cost)
+        let none = Costs::new();
+        let profile = |(workload, tally): (Name, Tally)| {
+            let costs = costs.get(&workload).unwrap_or(&none);
+            profile(workload, &tally, costs)
         };
-        let profiles = others.into_iter().map(profile).collect::<Result<_, _>>()?;
+        let profiles = seen.into_iter().map(profile).collect::<Result<_, _>>()?;
         self.sound(profiles)
     }
 }
 
-fn profile(workload: Name, seen: &Tally, cost: &[Money; 5]) -> Result<WorkloadProfile, BooksError> {
-    let mut whole = Money::default();
-    cost.iter().try_for_each(|money| whole.add_all(money))?;
-    // Shares are compared at twelve decimals of the currency: far below a step of any ledger.
-    let whole = whole.rounded(12)?;
+/// What each kind cost, by currency.
+type Costs = BTreeMap<Currency, [Money; 5]>;
+
+/// A kind's cost and the cost of all, over one denominator: shares are compared without rounding.
+type Share = (U256, U256);
+
+fn shares(of_kinds: &[Money; 5]) -> Result<[Share; 5], Overflow> {
+    let sums: Vec<&Money> = of_kinds.iter().collect();
+    let parts = Money::over_one_denominator(&sums)?;
+    let mut whole = U256::ZERO;
+    for part in &parts {
+        whole = whole.checked_add(*part).ok_or(Overflow)?;
+    }
+    Ok(std::array::from_fn(|place| (parts[place], whole)))
+}
+
+fn level_of_cost((part, whole): Share) -> Result<Sensitivity, Overflow> {
+    let levels = [(50, Sensitivity::Critical), (20, Sensitivity::Moderate), (5, Sensitivity::Low)];
+    for (percent, level) in levels {
+        if exceeds(part, whole, percent)? {
+            return Ok(level);
+        }
+    }
+    Ok(if part > U256::ZERO { Sensitivity::Indifferent } else { Sensitivity::Unused })
+}
+
+fn profile(workload: Name, seen: &Tally, costs: &Costs) -> Result<WorkloadProfile, BooksError> {
+    let by_currency = costs.values().map(shares).collect::<Result<Vec<_>, _>>()?;
+    let covered = U256::from(seen.covered);
     let mut kinds = Vec::new();
     for (place, kind) in ResourceKind::ALL.iter().enumerate() {
-        let part = cost[place].rounded(12)?;
-        let (waited, covered) = (U256::from(seen.waiting[place]), U256::from(seen.covered));
-        let level = if exceeds(part, whole, 50)? || exceeds(waited, covered, 30)? {
-            Sensitivity::Critical
-        } else if exceeds(part, whole, 20)? {
-            Sensitivity::Moderate
-        } else if exceeds(part, whole, 5)? {
-            Sensitivity::Low
-        } else if seen.used[place] || part > U256::ZERO || waited > U256::ZERO {
-            Sensitivity::Indifferent
-        } else {
-            Sensitivity::Unused
-        };
-        kinds.push(KindProfile {
-            kind: *kind,
-            level,
-            cost_permille: permille(part, whole)?,
-            waiting_permille: permille(waited, covered)?,
-        });
+        let waited = U256::from(seen.waiting[place]);
+        let used = seen.used[place] || waited > U256::ZERO;
+        let mut level = if used { Sensitivity::Indifferent } else { Sensitivity::Unused };
+        let mut cost_permille = 0;
+        for of_kinds in &by_currency {
+            let (part, whole) = of_kinds[place];
+            level = level.max(level_of_cost((part, whole))?);
+            cost_permille = cost_permille.max(permille(part, whole)?);
+        }
+        if exceeds(waited, covered, 30)? {
+            level = Sensitivity::Critical;
+        }
+        let waiting_permille = permille(waited, covered)?;
+        kinds.push(KindProfile { kind: *kind, level, cost_permille, waiting_permille });
     }
     Ok(WorkloadProfile { workload, kinds })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn name() -> Name {
+        Name::new("train").expect("a name")
+    }
+
+    /// Money in sevenths of some unit.
+    fn sevenths(of_kinds: [u64; 5]) -> [Money; 5] {
+        of_kinds.map(|amount| Money::new(7, U256::from(amount)))
+    }
+
+    fn levels(costs: &Costs, seen: &Tally) -> Vec<Sensitivity> {
+        let profile = profile(name(), seen, costs).expect("small");
+        profile.kinds.iter().map(|kind| kind.level).collect()
+    }
+
+    fn one(of_kinds: [u64; 5]) -> Costs {
+        Costs::from([(Currency::DEFAULT, sevenths(of_kinds))])
+    }
+
+    /// Strict: what is exactly at a border is below it.
+    #[test]
+    fn shares_of_the_cost_at_their_borders() {
+        use Sensitivity::{Critical, Indifferent, Low, Moderate, Unused};
+        let none = Tally::default();
+        assert_eq!(levels(&one([50, 20, 5, 25, 0]), &none), [Moderate, Low, Indifferent, Moderate, Unused]);
+        assert_eq!(levels(&one([5001, 2001, 501, 2497, 0]), &none), [Critical, Moderate, Low, Moderate, Unused]);
+        assert_eq!(levels(&one([100, 0, 0, 0, 0]), &none), [Critical, Unused, Unused, Unused, Unused]);
+        // Exactly half, of amounts that no decimal can write: rounding first would have called it more.
+        let thirds = |amount: u64| Money::new(3, U256::from(amount) * U256::new(10).pow(36));
+        let half = Costs::from([(Currency::DEFAULT, [2, 1, 1, 0, 0].map(thirds))]);
+        assert_eq!(levels(&half, &none), [Moderate, Moderate, Moderate, Unused, Unused]);
+    }
+
+    #[test]
+    fn what_was_used_for_nothing_is_indifferent_and_what_was_not_is_unused() {
+        use Sensitivity::{Indifferent, Unused};
+        let seen = Tally { used: [true, false, false, false, true], ..Tally::default() };
+        assert_eq!(levels(&Costs::new(), &seen), [Indifferent, Unused, Unused, Unused, Indifferent]);
+    }
+
+    #[test]
+    fn waiting_for_more_than_three_tenths_is_critical() {
+        use Sensitivity::{Critical, Indifferent, Unused};
+        let seen = Tally { waiting: [30, 31, 1, 0, 100], covered: 100, ..Tally::default() };
+        assert_eq!(levels(&Costs::new(), &seen), [Indifferent, Critical, Indifferent, Unused, Critical]);
+        let profile = profile(name(), &seen, &Costs::new()).expect("small");
+        assert_eq!(profile.kinds[1].waiting_permille, 310);
+    }
+
+    /// A tenth of the euros and most of the francs is most.
+    #[test]
+    fn the_highest_share_of_any_currency_counts() {
+        use Sensitivity::{Critical, Unused};
+        let francs = Currency::new("CHF").expect("three letters");
+        let mut costs = one([90, 10, 0, 0, 0]);
+        costs.insert(francs, sevenths([1, 9, 0, 0, 0]));
+        assert_eq!(levels(&costs, &Tally::default()), [Critical, Critical, Unused, Unused, Unused]);
+        let profile = profile(name(), &Tally::default(), &costs).expect("small");
+        assert_eq!((profile.kinds[0].cost_permille, profile.kinds[1].cost_permille), (900, 900));
+    }
 }

@@ -121,8 +121,15 @@ impl Store {
         }
     }
 
+    /// Opens a file, or makes one.
+    ///
+    /// The store trusts what it finds in its pages, and may panic where that is damaged; so all of their checksums are
+    /// looked at once, before anything is believed. That reads the whole file.
     pub(crate) fn open(path: &Path) -> Result<Self, redb::Error> {
-        let database = Database::builder().set_cache_size(PAGES_BYTES).create(path)?;
+        let mut database = Database::builder().set_cache_size(PAGES_BYTES).create(path)?;
+        if !database.check_integrity()? {
+            return Err(redb::Error::Corrupted("its pages do not fit their checksums".to_owned()));
+        }
         let mut store = Self { file: Some(File { database, segments: None }), ..Self::in_memory() };
         store.look_again()?;
         Ok(store)

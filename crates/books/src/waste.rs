@@ -45,7 +45,7 @@ pub struct LeaseWaste {
     pub busy: QuantaNs,
     /// Covered and not busy, if the lease is waste at all.
     pub wasted: QuantaNs,
-    /// Its share of the cost, in billionths, rounded down.
+    /// Its share of the cost, which is first rounded to billionths; in billionths, rounded down.
     pub wasted_money: Vec<(Currency, u128)>,
 }
 
@@ -180,5 +180,71 @@ impl Books {
             earned.entry(prices.currency).or_default().add_all(&money)?;
         }
         Ok(earned.into_iter().collect())
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::row::End;
+    use leasehold_model::{Activity, LeaseNo, NodeNo, PoolNo, Priority, Span};
+
+    /// A lease of 8 quanta over 1000 ns, of which reports cover so much.
+    fn row(covered: u64, busy: u128, active: u64) -> Row {
+        Row {
+            lease: LeaseNo(1),
+            tenant: TenantNo(0),
+            project: ProjectNo(0),
+            user: None,
+            pool: PoolNo(0),
+            node: NodeNo(0),
+            class: ClassNo(0),
+            priority: Priority::Standard,
+            tag: None,
+            allocation: None,
+            app_instance: None,
+            workload: None,
+            quanta: 8,
+            held: Window::new(Instant(0), Instant(1000)),
+            end: End::Released,
+            fenced: false,
+            activity: Some(Box::new(Activity {
+                covered: Span(covered),
+                busy,
+                active: Span(active),
+                ..Activity::default()
+            })),
+        }
+    }
+
+    #[test]
+    fn thresholds_are_strict() {
+        use WasteClass::{Idle, Overprovisioned, PremiumWaste};
+        let classes = |covered, busy, active, premium| classify(&row(covered, busy, active), 1000, premium).to_vec();
+        // A quarter of 8 × 1000 is 2000; a tenth of 1000 is 100.
+        assert_eq!(classes(1000, 2000, 100, true), []);
+        assert_eq!(classes(1000, 1999, 100, true), [PremiumWaste, Overprovisioned]);
+        assert_eq!(classes(1000, 1999, 100, false), [Overprovisioned]);
+        assert_eq!(classes(1000, 2000, 99, true), [Idle]);
+        assert_eq!(classes(1000, 0, 0, true), [PremiumWaste, Idle, Overprovisioned]);
+        // Ratios are over what is covered: of half the time, half as much.
+        assert_eq!(classes(500, 1000, 50, true), []);
+        assert_eq!(classes(500, 999, 49, true), [PremiumWaste, Idle, Overprovisioned]);
+    }
+
+    #[test]
+    fn less_than_half_covered_is_unknown_never_idle() {
+        assert_eq!(classify(&row(499, 0, 0), 1000, true).to_vec(), []);
+        assert_eq!(classify(&row(500, 0, 0), 1001, true).to_vec(), []);
+        assert_eq!(classify(&row(500, 0, 0), 1000, true)[0], WasteClass::PremiumWaste);
+        let silent = Row { activity: None, ..row(0, 0, 0) };
+        assert_eq!(classify(&silent, 1000, true).to_vec(), []);
+        let books = Books::default();
+        let found = books.assess(silent, false, &BTreeMap::new(), 32).expect("small");
+        assert_eq!((found.headline(), found.wasted), (WasteClass::Unknown, 0));
+        let found = books.assess(row(499, 0, 0), false, &BTreeMap::new(), 32).expect("small");
+        assert_eq!((found.headline(), found.wasted), (WasteClass::Unknown, 0));
+        let found = books.assess(row(500, 4000, 500), false, &BTreeMap::new(), 32).expect("small");
+        assert_eq!((found.headline(), found.wasted), (WasteClass::Healthy, 0));
     }
 }

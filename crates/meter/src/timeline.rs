@@ -81,8 +81,8 @@ pub trait Lookup {
     fn with<T>(&self, place: u64, look: impl FnOnce(&Segment) -> T) -> T;
 }
 
-/// Events in a segment, at the least.
-const EVENTS_MIN: usize = 16_384;
+/// Events in a segment, at the least. Few where assertions are on, so that every test cuts segments and opens them again.
+const EVENTS_MIN: usize = if cfg!(debug_assertions) { 64 } else { 16_384 };
 /// Events for each series: what a segment's beginning costs is a small part of the whole.
 const EVENTS_PER_SERIES: usize = 4;
 /// How late a change may come without a segment being opened again.

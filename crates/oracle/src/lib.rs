@@ -11,6 +11,7 @@
 //! lots, use a float.
 
 mod access;
+pub mod accounts;
 mod agents;
 mod capacity;
 mod catalog;

@@ -17,4 +17,4 @@ mod wishes;
 
 pub use dice::Dice;
 pub use fault_disk::{FaultDisk, Faults};
-pub use run::{Failure, Tally, run_seed, run_seeds};
+pub use run::{Failure, Tally, run_seed, run_seeds, tell_seed};

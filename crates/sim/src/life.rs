@@ -24,6 +24,8 @@ pub(crate) struct Truth {
     pub(crate) oracle: Oracle,
     /// The hash of every record that was acknowledged or found after a restart.
     pub(crate) hashes: Vec<Hash>,
+    /// The records themselves.
+    pub(crate) records: Vec<Record>,
     pub(crate) keys: Arc<Keys>,
     pub(crate) clock: Arc<ManualClock>,
     /// Requests that carried a key, and the reply they got.
@@ -178,6 +180,7 @@ impl Truth {
 
     fn observe(&mut self, record: &Record, facts: Option<&RequestFacts>) -> Step<()> {
         self.tally.records += 1;
+        self.records.push(record.clone());
         *self.tally.kinds.entry(record.body.word()).or_insert(0) += 1;
         let observed = match facts {
             Some(facts) => self.oracle.observe_with_request(record, facts),

@@ -5,7 +5,7 @@ use crate::fault_disk::{FaultDisk, Faults};
 use crate::life::{End, Truth, start};
 use leasehold_cell::ManualClock;
 use leasehold_journal::{FileJournal, Keys, Options};
-use leasehold_model::Instant;
+use leasehold_model::{Instant, Record};
 use leasehold_oracle::{Oracle, Settings};
 use std::collections::BTreeMap;
 use std::fmt;
@@ -78,6 +78,11 @@ impl std::error::Error for Failure {}
 
 /// Lives one seed through `steps` steps, however many lives that takes.
 pub fn run_seed(seed: u64, steps: u32) -> Result<Tally, Failure> {
+    tell_seed(seed, steps).map(|(tally, _)| tally)
+}
+
+/// As [`run_seed`], with every record of the journal that all those lives left behind.
+pub fn tell_seed(seed: u64, steps: u32) -> Result<(Tally, Vec<Record>), Failure> {
     let mut dice = Dice::new(seed);
     let keys = Keys::new("sim.example", &[9; 32]).expect("a valid origin");
     let settings = leasehold_engine::Settings::default();
@@ -90,6 +95,7 @@ pub fn run_seed(seed: u64, steps: u32) -> Result<Tally, Failure> {
             idempotency_window: settings.idempotency_window,
         }),
         hashes: Vec::new(),
+        records: Vec::new(),
         keys: Arc::new(keys),
         clock: Arc::new(ManualClock::at(Instant::from_secs(1_767_225_600))),
         sent: Vec::new(),
@@ -129,7 +135,7 @@ pub fn run_seed(seed: u64, steps: u32) -> Result<Tally, Failure> {
             flip_and_look(&mut truth, &disk, &mut dice).map_err(failed)?;
         }
     }
-    Ok(truth.tally)
+    Ok((truth.tally, truth.records))
 }
 
 /// On a copy: a flipped bit is refused, or was in the torn end, in padding or in something that

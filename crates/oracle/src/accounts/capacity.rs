@@ -1,0 +1,159 @@
+//! Where each node's capacity was (SEMANTICS 3): between any two neighbouring instants at which something happened to the
+//! node, everything is counted afresh.
+
+use super::{Accounts, Tenure, overlap};
+use ethnum::U256;
+use leasehold_model::body::NodePut;
+use leasehold_model::{ClassNo, Instant, NodeNo, PoolNo};
+use std::collections::{BTreeMap, BTreeSet};
+
+#[derive(Clone, Debug)]
+pub(super) enum NodeEvent {
+    Put(NodePut),
+    Deleted,
+    Drained(bool),
+    Lost(bool),
+}
+
+/// Quanta × nanoseconds. The parts add up to the capacity.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Shares {
+    pub capacity: U256,
+    pub held: U256,
+    pub tearing_down: U256,
+    pub fenced: U256,
+    pub offline: U256,
+    pub idle: U256,
+}
+
+impl Shares {
+    fn add(&mut self, other: &Self, times: U256) {
+        self.capacity += other.capacity * times;
+        self.held += other.held * times;
+        self.tearing_down += other.tearing_down * times;
+        self.fenced += other.fenced * times;
+        self.offline += other.offline * times;
+        self.idle += other.idle * times;
+    }
+}
+
+/// A stretch in which nothing changed, with the quanta of each sort.
+struct Still {
+    pool: PoolNo,
+    class: ClassNo,
+    from: Instant,
+    to: Instant,
+    quanta: Shares,
+}
+
+#[derive(Default)]
+struct Standing {
+    put: Option<NodePut>,
+    drained: bool,
+    lost: bool,
+}
+
+impl Accounts {
+    /// By pool, node and class, the first two where asked.
+    ///
+    /// # Panics
+    /// If at any instant a node held more than it had.
+    pub fn capacity(
+        &self,
+        window: (Instant, Instant),
+        by_pool: bool,
+        by_node: bool,
+    ) -> BTreeMap<(Option<PoolNo>, Option<NodeNo>, ClassNo), Shares> {
+        let mut sums: BTreeMap<_, Shares> = BTreeMap::new();
+        let nodes: BTreeSet<NodeNo> = self.nodes.iter().map(|(_, node, _)| *node).collect();
+        for node in nodes {
+            for still in self.stills(node, window) {
+                let length = overlap(window.0, window.1, still.from, still.to);
+                let key = (by_pool.then_some(still.pool), by_node.then_some(node), still.class);
+                if length > 0 && still.quanta.capacity > U256::ZERO {
+                    sums.entry(key).or_default().add(&still.quanta, U256::from(length));
+                }
+            }
+        }
+        sums
+    }
+
+    fn stills(&self, node: NodeNo, window: (Instant, Instant)) -> Vec<Still> {
+        let events: Vec<_> = self.nodes.iter().filter(|(_, of, _)| *of == node).collect();
+        let tenures: Vec<&Tenure> = self.tenures.values().filter(|tenure| tenure.node == node).collect();
+        let mut instants: Vec<Instant> = events.iter().map(|(at, ..)| *at).chain([window.0, window.1]).collect();
+        for tenure in &tenures {
+            instants.extend([tenure.from, tenure.to].into_iter().chain(tenure.ended_by));
+            instants.extend(tenure.fenced_at.into_iter().chain(tenure.closed_at));
+        }
+        instants.retain(|at| *at >= window.0 && *at <= window.1);
+        instants.sort_unstable();
+        instants.dedup();
+        let mut stills = Vec::new();
+        for pair in instants.windows(2) {
+            let mut standing = Standing::default();
+            for (_, _, event) in events.iter().filter(|(at, ..)| *at <= pair[0]) {
+                match event {
+                    NodeEvent::Put(put) => standing.put = Some(put.clone()),
+                    NodeEvent::Deleted => standing.put = None,
+                    NodeEvent::Drained(drained) => standing.drained = *drained,
+                    NodeEvent::Lost(lost) => standing.lost = *lost,
+                }
+            }
+            let Some(put) = &standing.put else { continue };
+            for (class, capacity) in &put.capacity {
+                let of_class = tenures.iter().copied().filter(|tenure| tenure.class == *class);
+                let quanta = quanta_at(pair[0], of_class, U256::from(capacity.0), &standing);
+                stills.push(Still { pool: put.pool, class: *class, from: pair[0], to: pair[1], quanta });
+            }
+        }
+        stills
+    }
+
+    /// Whether a node is out of service, as far as the records were read.
+    pub(super) fn is_out(&self, number: NodeNo) -> bool {
+        let mut out = (false, false);
+        for (_, _, event) in self.nodes.iter().filter(|(_, node, _)| *node == number) {
+            match event {
+                NodeEvent::Drained(drained) => out.0 = *drained,
+                NodeEvent::Lost(lost) => out.1 = *lost,
+                _ => {}
+            }
+        }
+        out.0 || out.1
+    }
+}
+
+fn quanta_at<'a>(
+    at: Instant,
+    tenures: impl Iterator<Item = &'a Tenure>,
+    capacity: U256,
+    standing: &Standing,
+) -> Shares {
+    let mut shares = Shares { capacity, ..Shares::default() };
+    let until = |instant: Option<Instant>| instant.unwrap_or(Instant::MAX);
+    for tenure in tenures.filter(|tenure| tenure.from <= at && at < until(tenure.closed_at)) {
+        let quanta = U256::from(tenure.quanta);
+        if at < until(tenure.ended_by.map(|_| tenure.to)) {
+            shares.held += quanta;
+        } else if tenure.at_once {
+            // It was never torn down. Where that was noticed late, what it gave up was free before; but on a node that
+            // was out by then (it was lost, and that was noticed late too) it was nobody's to use.
+            if tenure.out_at_end && !(standing.drained || standing.lost) {
+                shares.offline += quanta;
+            }
+        } else if at >= until(tenure.fenced_at) {
+            shares.fenced += quanta;
+        } else {
+            shares.tearing_down += quanta;
+        }
+    }
+    let taken = shares.held + shares.tearing_down + shares.fenced + shares.offline;
+    let free = capacity.checked_sub(taken).expect("a node has what it holds");
+    if standing.drained || standing.lost {
+        shares.offline += free;
+    } else {
+        shares.idle = free;
+    }
+    shares
+}

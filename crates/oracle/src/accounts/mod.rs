@@ -1,0 +1,169 @@
+//! What the records say of usage, peaks, money and capacity, by the plainest means: every answer is a pass over the list
+//! of all leases that ever were (SEMANTICS 2, 3 and 7).
+//!
+//! It judges the meter and the books, so it knows neither; it reads records alone and adds up 256-bit integers. Windows
+//! end at or before the last stamp.
+
+mod capacity;
+mod price;
+mod tenure;
+
+pub use capacity::Shares;
+pub use tenure::{By, Ending, Tenure};
+
+use capacity::NodeEvent;
+use ethnum::U256;
+use leasehold_model::rate::{ChargePolicyPut, Currency, RateCardPut};
+use leasehold_model::{ClassNo, ClassSpec, Instant, Name, NodeNo, Record, TenantNo};
+use std::collections::{BTreeMap, BTreeSet};
+
+/// What is asked: of whom, told apart by what, over which stretches.
+#[derive(Clone, Debug, Default)]
+pub struct Ask {
+    pub by: Vec<By>,
+    /// Only leases of which this is said.
+    pub only: Vec<(By, Option<String>)>,
+    pub classes: Option<BTreeSet<ClassNo>>,
+    /// Neighbours are the ends of the stretches.
+    pub borders: Vec<Instant>,
+}
+
+/// What each of the ask's dimensions is, the class, and the place of the stretch.
+pub type Line = (Vec<Option<String>>, ClassNo, usize);
+
+/// Everything in the records that a bill could depend on.
+#[derive(Clone, Debug, Default)]
+pub struct Accounts {
+    tenures: BTreeMap<leasehold_model::LeaseNo, Tenure>,
+    classes: BTreeMap<ClassNo, ClassSpec>,
+    tags: BTreeMap<TenantNo, Name>,
+    cards: Vec<RateCardPut>,
+    policies: Vec<ChargePolicyPut>,
+    nodes: Vec<(Instant, NodeNo, NodeEvent)>,
+    last_stamp: Instant,
+}
+
+impl Accounts {
+    /// Reads a journal from its first record.
+    pub fn of(records: &[Record]) -> Self {
+        let mut accounts = Self::default();
+        records.iter().for_each(|record| accounts.take(record));
+        accounts
+    }
+
+    pub fn tenures(&self) -> impl Iterator<Item = &Tenure> {
+        self.tenures.values()
+    }
+    pub fn last_stamp(&self) -> Instant {
+        self.last_stamp
+    }
+
+    fn matching<'a>(&'a self, ask: &'a Ask) -> impl Iterator<Item = (Vec<Option<String>>, &'a Tenure)> {
+        let asked = |tenure: &Tenure| {
+            ask.classes.as_ref().is_none_or(|classes| classes.contains(&tenure.class))
+                && ask.only.iter().all(|(by, value)| tenure.value(*by) == *value)
+        };
+        let key = |tenure: &Tenure| ask.by.iter().map(|by| tenure.value(*by)).collect();
+        self.tenures.values().filter(move |tenure| asked(tenure)).map(move |tenure| (key(tenure), tenure))
+    }
+
+    /// Quanta × nanoseconds; lines of nothing are left out.
+    pub fn usage(&self, ask: &Ask) -> BTreeMap<Line, U256> {
+        let mut sums = BTreeMap::new();
+        for (key, tenure) in self.matching(ask) {
+            for (place, pair) in ask.borders.windows(2).enumerate() {
+                let overlap = overlap(pair[0], pair[1], tenure.from, tenure.to);
+                if overlap > 0 {
+                    let sum: &mut U256 = sums.entry((key.clone(), tenure.class, place)).or_default();
+                    *sum += U256::from(tenure.quanta) * U256::from(overlap);
+                }
+            }
+        }
+        sums
+    }
+
+    /// The most quanta at once. A level counts from its instant on, and at one instant ends come before starts.
+    pub fn peaks(&self, ask: &Ask) -> BTreeMap<Line, U256> {
+        let mut events: BTreeMap<(Vec<Option<String>>, ClassNo), Vec<Event>> = BTreeMap::new();
+        for (key, tenure) in self.matching(ask).filter(|(_, tenure)| tenure.from < tenure.to) {
+            let list = events.entry((key, tenure.class)).or_default();
+            list.push((tenure.from, true, tenure.quanta));
+            list.push((tenure.to, false, tenure.quanta));
+        }
+        let mut peaks = BTreeMap::new();
+        for ((key, class), mut list) in events {
+            list.sort_unstable();
+            for (place, pair) in ask.borders.windows(2).enumerate().filter(|(_, pair)| pair[0] < pair[1]) {
+                let peak = peak(&list, pair[0], pair[1]);
+                if peak > U256::ZERO {
+                    peaks.insert((key.clone(), class, place), peak);
+                }
+            }
+        }
+        peaks
+    }
+
+    /// Money as fractions in lowest terms; lines of nothing are left out.
+    pub fn cost(&self, ask: &Ask) -> BTreeMap<(Line, Currency), (U256, U256)> {
+        let mut sums: BTreeMap<(Line, Currency), U256> = BTreeMap::new();
+        let mut cuts: Vec<Instant> = self.cards.iter().map(|card| card.from).chain(ask.borders.clone()).collect();
+        cuts.sort_unstable();
+        for (key, tenure) in self.matching(ask) {
+            let billed_to = self.billed_to(tenure);
+            for pair in cuts.windows(2) {
+                let overlap = overlap(pair[0], pair[1], tenure.from, billed_to);
+                if overlap == 0 {
+                    continue;
+                }
+                let inside = |stretch: &[Instant]| stretch[0] <= pair[0] && pair[1] <= stretch[1];
+                let Some(place) = ask.borders.windows(2).position(inside) else { continue };
+                let (currency, each) = self.price(tenure, pair[0]);
+                let cost = U256::from(tenure.quanta) * U256::from(overlap) * each;
+                *sums.entry(((key.clone(), tenure.class, place), currency)).or_default() += cost;
+            }
+        }
+        let lowest = |((line, currency), cost): ((Line, Currency), U256)| {
+            let per_unit = U256::from(self.classes[&line.1].quanta_per_unit);
+            ((line, currency), lowest_terms(cost, per_unit * U256::new(10).pow(36)))
+        };
+        sums.into_iter().filter(|(_, cost)| *cost > U256::ZERO).map(lowest).collect()
+    }
+}
+
+/// When quanta come, or go; in order, what goes at an instant is before what comes.
+type Event = (Instant, bool, u64);
+
+fn peak(events: &[Event], from: Instant, to: Instant) -> U256 {
+    let (mut level, mut peak) = (U256::ZERO, U256::ZERO);
+    // Up to the window's start only the level counts that is left then.
+    for (_, starts, quanta) in events.iter().filter(|(at, ..)| *at <= from) {
+        if *starts {
+            level += U256::from(*quanta);
+        } else {
+            level -= U256::from(*quanta);
+        }
+    }
+    peak = peak.max(level);
+    for (_, starts, quanta) in events.iter().filter(|(at, ..)| *at > from && *at < to) {
+        if *starts {
+            level += U256::from(*quanta);
+        } else {
+            level -= U256::from(*quanta);
+        }
+        peak = peak.max(level);
+    }
+    peak
+}
+
+/// Nanoseconds that two half-open stretches have in common.
+fn overlap(from: Instant, to: Instant, since: Instant, until: Instant) -> u64 {
+    to.min(until).0.saturating_sub(from.max(since).0)
+}
+
+fn lowest_terms(numerator: U256, denominator: U256) -> (U256, U256) {
+    let (mut a, mut b) = (numerator, denominator);
+    while b > U256::ZERO {
+        (a, b) = (b, a % b);
+    }
+    (numerator / a, denominator / a)
+}

@@ -1,0 +1,205 @@
+//! One lease from its grant to where its bill ends, read from the records.
+
+use super::Accounts;
+use super::capacity::NodeEvent;
+use leasehold_model::body::{Body, Granted};
+use leasehold_model::{
+    AllocationNo, AppInstanceNo, ClassNo, Instant, LeaseNo, Name, NodeNo, PoolNo, Priority, ProjectNo, Reason, Record,
+    TenantNo, UserNo,
+};
+
+/// What leases may be told apart by.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum By {
+    Tenant,
+    Project,
+    User,
+    Pool,
+    Node,
+    Priority,
+    Tag,
+    Allocation,
+    AppInstance,
+    Workload,
+}
+
+/// How it stopped being held.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Ending {
+    /// It is held, as far as the records go.
+    None,
+    Plain,
+    Preempted,
+    NodeLost,
+}
+
+/// One lease.
+#[derive(Clone, Debug)]
+pub struct Tenure {
+    pub lease: LeaseNo,
+    pub tenant: TenantNo,
+    pub project: ProjectNo,
+    pub user: Option<UserNo>,
+    pub pool: PoolNo,
+    pub node: NodeNo,
+    pub class: ClassNo,
+    pub priority: Priority,
+    pub tag: Option<Name>,
+    pub allocation: Option<AllocationNo>,
+    pub app_instance: Option<AppInstanceNo>,
+    pub workload: Option<Name>,
+    pub quanta: u64,
+    /// Half-open; `to` is the deadline while it is held.
+    pub from: Instant,
+    pub to: Instant,
+    pub ending: Ending,
+    /// The stamp of the record that ended it: later than `to` where that was noticed late.
+    pub(super) ended_by: Option<Instant>,
+    pub(super) fenced_at: Option<Instant>,
+    /// When its node had the capacity back.
+    pub(super) closed_at: Option<Instant>,
+    /// The record that ended it closed it too.
+    pub(super) at_once: bool,
+    /// Its node was out of service by then, perhaps by the record before.
+    pub(super) out_at_end: bool,
+    revoked: Ending,
+}
+
+impl Tenure {
+    pub fn value(&self, by: By) -> Option<String> {
+        match by {
+            By::Tenant => Some(self.tenant.0.to_string()),
+            By::Project => Some(self.project.0.to_string()),
+            By::User => self.user.map(|user| user.0.to_string()),
+            By::Pool => Some(self.pool.0.to_string()),
+            By::Node => Some(self.node.0.to_string()),
+            By::Priority => Some(self.priority.to_string()),
+            By::Tag => self.tag.as_ref().map(Name::to_string),
+            By::Allocation => self.allocation.map(|no| no.0.to_string()),
+            By::AppInstance => self.app_instance.map(|no| no.0.to_string()),
+            By::Workload => self.workload.as_ref().map(Name::to_string),
+        }
+    }
+    pub fn was_fenced(&self) -> bool {
+        self.fenced_at.is_some()
+    }
+    pub fn is_closed(&self) -> bool {
+        self.closed_at.is_some()
+    }
+}
+
+fn ending(reason: Reason) -> Ending {
+    match reason {
+        Reason::Preempted { .. } => Ending::Preempted,
+        Reason::NodeLost => Ending::NodeLost,
+        _ => Ending::Plain,
+    }
+}
+
+impl Accounts {
+    pub(super) fn take(&mut self, record: &Record) {
+        let stamp = record.stamp;
+        self.last_stamp = stamp;
+        match &record.body {
+            Body::ClassPut(put) => drop(self.classes.insert(put.class, put.spec.clone())),
+            Body::TenantPut(put) => {
+                self.tags.remove(&put.tenant);
+                self.tags.extend(put.accounting_tag.clone().map(|tag| (put.tenant, tag)));
+            }
+            Body::RateCardPut(card) => {
+                self.cards.retain(|old| old.card != card.card);
+                self.cards.push(card.clone());
+            }
+            Body::RateCardDeleted(gone) => self.cards.retain(|card| card.card != gone.card),
+            Body::ChargePolicyPut(policy) => {
+                self.policies.retain(|old| old.policy != policy.policy);
+                self.policies.push(policy.clone());
+            }
+            Body::NodePut(put) => self.nodes.push((stamp, put.node, NodeEvent::Put(put.clone()))),
+            Body::NodeDeleted(gone) => self.nodes.push((stamp, gone.node, NodeEvent::Deleted)),
+            Body::NodeDrained(n) => self.nodes.push((stamp, n.node, NodeEvent::Drained(true))),
+            Body::NodeResumed(n) => self.nodes.push((stamp, n.node, NodeEvent::Drained(false))),
+            Body::NodeLost(n) => self.nodes.push((stamp, n.node, NodeEvent::Lost(true))),
+            Body::NodeReturned(n) => self.nodes.push((stamp, n.node, NodeEvent::Lost(false))),
+            Body::Granted(granted) => self.grant(record, granted),
+            Body::Renewed(renewed) => {
+                renewed.renewals.iter().for_each(|renewal| self.tenure(renewal.lease).to = renewal.expires_at);
+            }
+            Body::Released(released) => {
+                released.leases.leases().for_each(|lease| self.end(lease, record, Ending::Plain, released.closed));
+            }
+            Body::Expired(expired) => {
+                expired.leases.0.iter().for_each(|lease| self.end(*lease, record, Ending::Plain, expired.closed));
+            }
+            Body::Revoked(revoked) => {
+                let why = record.reason.map_or(Ending::Plain, ending);
+                revoked.leases.0.iter().for_each(|lease| self.tenure(*lease).revoked = why);
+            }
+            Body::TeardownStarted(started) => {
+                for lease in &started.leases.0 {
+                    let why = record.reason.map_or(self.tenure(*lease).revoked, ending);
+                    self.end(*lease, record, why, started.closed);
+                }
+            }
+            Body::TornDown(torn) => {
+                torn.leases.0.iter().for_each(|lease| self.tenure(*lease).closed_at = Some(stamp));
+            }
+            Body::Unfenced(clean) => {
+                clean.leases.0.iter().for_each(|lease| self.tenure(*lease).closed_at = Some(stamp));
+            }
+            Body::Fenced(fenced) => {
+                fenced.leases.0.iter().for_each(|lease| self.tenure(*lease).fenced_at = Some(stamp));
+            }
+            _ => {}
+        }
+    }
+
+    fn tenure(&mut self, lease: LeaseNo) -> &mut Tenure {
+        self.tenures.get_mut(&lease).expect("a lease that was granted")
+    }
+
+    fn grant(&mut self, record: &Record, granted: &Granted) {
+        let tenant = record.identity.tenant.expect("a grant has a tenant");
+        for (i, member) in (0..).zip(&granted.members) {
+            let tenure = Tenure {
+                lease: LeaseNo(granted.first_lease.0 + i),
+                tenant,
+                project: record.identity.project.expect("a grant has a project"),
+                user: record.identity.user,
+                pool: granted.pool,
+                node: granted.node,
+                class: member.class,
+                priority: granted.priority,
+                tag: self.tags.get(&tenant).cloned(),
+                allocation: granted.allocation,
+                app_instance: granted.app_instance,
+                workload: record.identity.workload.clone(),
+                quanta: member.quanta.0,
+                from: record.stamp,
+                to: Instant(record.stamp.0 + granted.ttl.0),
+                ending: Ending::None,
+                ended_by: None,
+                fenced_at: None,
+                closed_at: None,
+                at_once: false,
+                out_at_end: false,
+                revoked: Ending::Plain,
+            };
+            self.tenures.insert(tenure.lease, tenure);
+        }
+    }
+
+    /// An end that took effect before the grant leaves nothing to bill; one after the deadline bills to the deadline.
+    fn end(&mut self, lease: LeaseNo, record: &Record, ending: Ending, closed: bool) {
+        let node = self.tenure(lease).node;
+        let out_at_end = self.is_out(node);
+        let tenure = self.tenure(lease);
+        tenure.out_at_end = out_at_end;
+        assert!(tenure.ended_by.is_none(), "{lease} ends once");
+        tenure.to = record.effective_at.min(tenure.to).max(tenure.from);
+        tenure.ending = ending;
+        tenure.ended_by = Some(record.stamp);
+        tenure.closed_at = closed.then_some(record.stamp);
+        tenure.at_once = closed;
+    }
+}

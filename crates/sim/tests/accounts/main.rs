@@ -1,0 +1,67 @@
+//! The books against the oracle's accounts: every answer is what a pass over all records would give.
+
+mod asks;
+mod directed;
+mod files;
+mod history;
+mod random;
+mod spice;
+mod waste;
+
+use asks::Asker;
+use leasehold_books::{Books, Keeper};
+use leasehold_model::Record;
+use leasehold_sim::{Dice, tell_seed};
+use spice::spiced;
+
+pub(crate) fn from_env(name: &str, default: u64) -> u64 {
+    std::env::var(name).ok().and_then(|value| value.parse().ok()).unwrap_or(default)
+}
+
+pub(crate) fn books_of(records: &[Record]) -> Books {
+    let mut books = Keeper::in_memory().books;
+    records.iter().for_each(|record| books.apply(record).unwrap_or_else(|error| panic!("{error}\n  {record:?}")));
+    books
+}
+
+/// So many questions of each sort, all answered alike.
+pub(crate) fn check(records: &[Record], books: &Books, questions: u32, dice: &mut Dice) -> Result<(), String> {
+    let asker = Asker::new(records);
+    let given = |answer: Result<(), Option<String>>| answer.map_err(|why| why.unwrap_or("no answer".to_owned()));
+    for _ in 0..questions {
+        given(asker.compare(books, dice))?;
+    }
+    for _ in 0..questions.div_ceil(3) {
+        given(asker.compare_capacity(books, dice))?;
+    }
+    Ok(())
+}
+
+/// One seed of the simulator, up to the end and up to some record before it.
+fn one_seed(seed: u64) {
+    let (_, records) = tell_seed(seed, 300).unwrap_or_else(|failure| panic!("{failure}"));
+    let mut dice = Dice::new(seed ^ 0x00ac_c075);
+    let records = spiced(records, &mut dice);
+    let books = books_of(&records);
+    check(&records, &books, 12, &mut dice).unwrap_or_else(|what| panic!("seed {seed}: {what}"));
+    let part = &records[..1 + dice.index(records.len())];
+    let books = books_of(part);
+    check(part, &books, 6, &mut dice).unwrap_or_else(|what| panic!("seed {seed}, {} records: {what}", part.len()));
+}
+
+/// Two halves, so that two cores share them. LEASEHOLD_ACCOUNTS_SEEDS and LEASEHOLD_ACCOUNTS_FROM choose others.
+fn half(which: u64) {
+    let count = from_env("LEASEHOLD_ACCOUNTS_SEEDS", 2000) / 2;
+    let from = from_env("LEASEHOLD_ACCOUNTS_FROM", 0) + which * count;
+    (from..from + count).for_each(one_seed);
+}
+
+#[test]
+fn first_half() {
+    half(0);
+}
+
+#[test]
+fn second_half() {
+    half(1);
+}

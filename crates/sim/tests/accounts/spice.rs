@@ -1,0 +1,87 @@
+//! What the simulator's histories lack: more prices at awkward instants, more sorts of leases, more reasons.
+
+use crate::history::{name, prices};
+use leasehold_model::body::Body;
+use leasehold_model::rate::{Charge, ChargePolicyPut, Charges, RateCardDeleted, RateCardPut};
+use leasehold_model::{AllocationNo, AppInstanceNo, Instant, PoolNo, Reason, Record, Span, UserNo};
+use leasehold_sim::Dice;
+
+pub(crate) fn spiced(mut records: Vec<Record>, dice: &mut Dice) -> Vec<Record> {
+    for record in &mut records {
+        match &mut record.body {
+            Body::ClassPut(put) if dice.one_in(2) => put.spec.tier = Some(name("h100")),
+            Body::Granted(granted) => {
+                granted.allocation = dice.one_in(2).then(|| AllocationNo(dice.below(4)));
+                granted.app_instance = dice.one_in(3).then(|| AppInstanceNo(dice.below(3)));
+                record.identity.user = dice.one_in(2).then(|| UserNo(u32::try_from(dice.below(3)).expect("small")));
+                let workload = *dice.pick(&["train", "serve", "sweep"]);
+                record.identity.workload = dice.one_in(2).then(|| name(workload));
+            }
+            Body::Revoked(_) if dice.one_in(2) => record.reason = Some(Reason::Preempted { by: 0 }),
+            _ => {}
+        }
+    }
+    for number in 0..dice.below(6) {
+        let place = 1 + dice.index(records.len());
+        let stamp = records[place - 1].stamp;
+        let from = start(&records, stamp, dice);
+        let number = 1000 + u32::try_from(number).expect("small");
+        let (pool, scope) = (dice.one_in(2), PoolNo(u32::try_from(dice.below(3)).expect("small")));
+        let pool = pool.then_some(scope);
+        let twin = |record: &Record| match &record.body {
+            Body::RateCardPut(card) => card.pool == pool && card.from == from,
+            Body::ChargePolicyPut(policy) => policy.from == from,
+            _ => false,
+        };
+        if records.iter().any(twin) {
+            continue;
+        }
+        let body: Body = if dice.one_in(3) {
+            let charges = Charges {
+                preempted: charge(dice),
+                fenced: charge(dice),
+                node_lost: charge(dice),
+                failed_start: Charge::Full,
+            };
+            ChargePolicyPut { policy: number, from, charges }.into()
+        } else {
+            let currency = *dice.pick(&["EUR", "EUR", "CHF"]);
+            RateCardPut { card: number, pool, from, prices: prices(currency, dice.below(1 << 30)) }.into()
+        };
+        let is_card = matches!(body, Body::RateCardPut(_));
+        records.insert(place, Record::new(0, stamp, body));
+        if is_card && from > stamp && dice.one_in(3) {
+            // Withdrawn again, at once or just before its day.
+            let after = place + 1;
+            let last = records.partition_point(|record| record.stamp < from).max(after);
+            let place = if dice.one_in(2) { after } else { last };
+            let stamp = records[place - 1].stamp;
+            records.insert(place, Record::new(0, stamp, RateCardDeleted { card: number }));
+        }
+    }
+    for (sequence, record) in (0..).zip(&mut records) {
+        record.sequence = sequence;
+    }
+    records
+}
+
+/// At once, at the very instant of some later event, or beside it.
+fn start(records: &[Record], stamp: Instant, dice: &mut Dice) -> Instant {
+    let event = dice.pick(records);
+    let at = if dice.one_in(2) { event.stamp } else { event.effective_at };
+    let beside = match dice.below(6) {
+        0 => Instant(at.0 + 1),
+        1 => Instant(at.0 - 1),
+        2 => stamp,
+        _ => at,
+    };
+    beside.max(stamp)
+}
+
+fn charge(dice: &mut Dice) -> Charge {
+    match dice.below(3) {
+        0 => Charge::Full,
+        1 => Charge::None,
+        _ => Charge::MinusLast(Span(1 + dice.below(40_000_000_000))),
+    }
+}
