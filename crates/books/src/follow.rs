@@ -57,6 +57,9 @@ impl Books {
             Body::Renewed(renewed) => {
                 for renewal in &renewed.renewals {
                     let open = self.open.get_mut(&renewal.lease).ok_or("no such lease")?;
+                    if renewal.expires_at < open.row.held.to {
+                        self.deadlines.add(renewal.expires_at, renewal.lease);
+                    }
                     open.row.held.to = renewal.expires_at;
                     report(&mut open.row, renewal.activity.as_ref());
                 }

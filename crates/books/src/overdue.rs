@@ -9,7 +9,7 @@ use leasehold_model::{Instant, LeaseNo};
 use std::cmp::Reverse;
 use std::collections::{BTreeSet, BinaryHeap};
 
-/// Every held lease has one entry at or before its deadline; renewals do not touch it.
+/// Every held lease has an entry at or before its deadline; only a renewal that shortens it makes another.
 #[derive(Default)]
 pub(crate) struct Deadlines {
     ahead: BinaryHeap<Reverse<(Instant, LeaseNo)>>,

@@ -139,6 +139,9 @@ fn renewals_and_expiries_noticed_late() {
         history.at_secs(TEN + 3 * i);
         history.renew(renewed, secs(TEN + 3 * i + 60));
     }
+    // A renewal may also shorten.
+    let shortened = history.grant(&Grant { ttl: Span::from_secs(2 * 86_400), ..gpu() });
+    history.renew(shortened, secs(TEN + 100));
     // A day later the process is there again.
     history.at_secs(TEN + 86_400);
     history.push(Started { epoch: 2, software: name("again"), rules_version: 1, clock_accepted: None });
@@ -146,9 +149,10 @@ fn renewals_and_expiries_noticed_late() {
     history.expire(&forgotten[1..], secs(TEN + 70), false);
     history.expire(&[renewed], secs(TEN + 57 + 60), false);
     history.torn_down(0, renewed);
+    history.expire(&[shortened], secs(TEN + 100), true);
     heartbeat(&mut history, TEN + 86_500);
     let books = follow(&history);
-    assert_eq!(gpu_seconds(&books, TEN, TEN + 86_500), "327.000");
+    assert_eq!(gpu_seconds(&books, TEN, TEN + 86_500), "370.000");
 }
 
 /// The price is that of the second that was held: a change at the instant of a grant holds for all of it, one at the
