@@ -1,5 +1,5 @@
 # Leasehold. `make demo` shows it, `make test` proves it.
-.PHONY: demo test bench soak audit need-python need-promtool need-schemathesis need-postgres
+.PHONY: demo test bench soak audit need-python need-promtool need-schemathesis need-postgres need-peers
 
 CARGO ?= cargo
 ONLY ?=
@@ -42,7 +42,7 @@ need-schemathesis:
 	  $(VENV)/bin/pip install --quiet --disable-pip-version-check -r tests/api_fuzz/requirements.txt; }
 
 # Release build with the peers beside us; writes target/bench.json. `make bench ONLY=engine` runs a part.
-bench: need-postgres
+bench: need-postgres need-peers
 	$(CARGO) build --release --package leasehold-bench --features peers
 	$(TARGET)/release/leasehold-bench "$(ONLY)" $(TARGET)/bench.json
 
@@ -51,10 +51,18 @@ need-postgres:
 	@ls /usr/lib/postgresql/*/bin/pgbench >/dev/null 2>&1 || \
 	  { echo "installing PostgreSQL"; apt-get update -qq && apt-get install -y -qq postgresql postgresql-contrib; }
 
+# The peers of the figures about usage, in an environment of their own.
+need-peers:
+	@test -x $(TARGET)/venv-peers/bin/python || { echo "installing DuckDB, polars and ClickHouse"; \
+	  python3 -m venv $(TARGET)/venv-peers 2>/dev/null || { apt-get update -qq && apt-get install -y -qq python3-venv && python3 -m venv $(TARGET)/venv-peers; }; \
+	  $(TARGET)/venv-peers/bin/pip install --quiet --disable-pip-version-check -r crates/bench/peers/requirements.txt; }
+
 # Hours: more seeds, more fuzzing, more kills. SEEDS, FROM, CASES and KILLS say how much.
 soak:
 	LEASEHOLD_SIM_SEEDS=$(or $(SEEDS),1000000) LEASEHOLD_SIM_FROM=$(or $(FROM),1000000) \
 	  $(CARGO) test --release --package leasehold-sim --test seeds -- --nocapture
+	LEASEHOLD_ACCOUNTS_SEEDS=$(or $(SEEDS),100000) LEASEHOLD_ACCOUNTS_FROM=$(or $(FROM),1000000) LEASEHOLD_ACCOUNTS_LONG=1000 \
+	  $(CARGO) test --release --package leasehold-sim --test accounts -- --nocapture
 	LEASEHOLD_FUZZ_CASES=$(or $(CASES),200000) $(CARGO) test --release --package leasehold-model --test format
 	LEASEHOLD_KILL_ROUNDS=$(or $(KILLS),1000) $(CARGO) test --release --package leasehold --test kill
 

@@ -110,7 +110,7 @@ refusals! {
     TooManyNodeClasses { limit: usize } "too_many_node_classes" "a node has at most {limit} classes",
     TooManyLabels { limit: usize } "too_many_labels" "a node has at most {limit} labels",
     DuplicateLabel "duplicate_label" "a label key is given twice",
-    ClassInUse { class: ClassNo } "class_in_use" "{class} is on a node or was leased; its kind and quanta_per_unit cannot change",
+    ClassInUse { class: ClassNo } "class_in_use" "{class} is on a node or was leased; its kind, tier and quanta_per_unit cannot change",
     BadClass { quanta_per_unit: u64 } "bad_class" "quanta_per_unit is {quanta_per_unit}; it must be 1 to 4294967296",
     ClassLimit { limit: usize } "too_many_resource_classes" "there are at most {limit} classes",
     NodeAlready { node: NodeNo, state: &'static str } "node_already" "{node} is already {state}",

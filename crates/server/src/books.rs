@@ -4,6 +4,7 @@
 //! when it came, so that a caller reads its own writes.
 
 use crate::app::App;
+use crate::problem::sentence;
 use leasehold_api::{Problem, codes};
 use leasehold_books::{Books, BooksError, COMMIT_RECORDS, Keeper, Opened};
 use leasehold_journal::Journal;
@@ -176,8 +177,10 @@ pub(crate) struct Known {
 
 pub(crate) fn problem(error: &BooksError) -> Problem {
     match error {
-        BooksError::Overflow(overflow) => codes::OVERFLOW.problem(format!("{overflow}.")),
-        BooksError::Damaged => codes::BOOKS_BEHIND.problem(format!("{error}.")).with("retry_after", 5),
+        BooksError::Overflow(overflow) => codes::OVERFLOW.problem(format!("{}.", sentence(&overflow.to_string()))),
+        BooksError::Damaged => {
+            codes::BOOKS_BEHIND.problem(format!("{}.", sentence(&error.to_string()))).with("retry_after", 5)
+        }
         error => {
             tracing::error!(%error, "the books");
             codes::INTERNAL.problem("The books failed; the daemon's log says more.")

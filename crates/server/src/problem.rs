@@ -18,7 +18,7 @@ pub(crate) fn refused(refusal: &Refusal) -> Problem {
 }
 
 /// Sentences begin with a capital letter, whoever wrote them.
-fn sentence(text: &str) -> String {
+pub(crate) fn sentence(text: &str) -> String {
     let mut chars = text.chars();
     let first = chars.next().map(|c| c.to_uppercase().to_string()).unwrap_or_default();
     // Names of things keep their spelling: `lease-7` does not become `Lease-7`.

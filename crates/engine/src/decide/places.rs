@@ -42,7 +42,10 @@ impl Draft<'_> {
         let class = class_no(number);
         if put.class.is_some() {
             let old = state.class(class).ok_or(Refusal::UnknownClass { class })?;
-            let changed = old.kind != put.spec.kind || old.quanta_per_unit != put.spec.quanta_per_unit;
+            // A tier has a factor on the price: with another one, what was used would be rated anew.
+            let (was, is) =
+                ((old.kind, old.quanta_per_unit, &old.tier), (put.spec.kind, put.spec.quanta_per_unit, &put.spec.tier));
+            let changed = was != is;
             let in_use = || state.was_leased(class) || state.nodes().any(|node| node.class(class).is_some());
             if changed && in_use() {
                 return Err(Refusal::ClassInUse { class });

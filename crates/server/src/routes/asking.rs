@@ -4,6 +4,7 @@ use super::leases::priority;
 use crate::access::Caller;
 use crate::context::Context;
 use crate::names;
+use crate::problem::sentence;
 use leasehold_api::{Problem, Role, When, codes};
 use leasehold_books::{BadBuckets, Bucket, Buckets, Dim, Filter, Question, month_of};
 use leasehold_engine::State;
@@ -39,7 +40,7 @@ fn bad_window(field: &str, detail: impl Into<String>) -> Problem {
 
 pub(super) fn bad_buckets(error: &BadBuckets) -> Problem {
     let field = if matches!(error, BadBuckets::UnknownZone(_)) { "zone" } else { "bucket" };
-    bad_window(field, format!("{error}."))
+    bad_window(field, format!("{}.", sentence(&error.to_string())))
 }
 
 fn instant(context: &Context, name: &str) -> Result<Option<Instant>, Problem> {
