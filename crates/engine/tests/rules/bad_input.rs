@@ -362,7 +362,7 @@ fn each_has_its_code_and_its_sentence() {
         a label twice
             duplicate_label: a label key is given twice
         another quantum for a class in use
-            class_in_use: class-2 is on a node or was leased; its kind and quanta_per_unit cannot change
+            class_in_use: class-2 is on a node or was leased; its kind, tier and quanta_per_unit cannot change
         no quanta to a unit
             bad_class: quanta_per_unit is 0; it must be 1 to 4294967296
         too many quanta to a unit
