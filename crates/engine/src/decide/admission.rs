@@ -111,6 +111,9 @@ impl Draft<'_> {
     }
 }
 
+/// Where a request goes and on which terms, or why nowhere.
+type Admission = Result<(Placed, Terms), DenyCause>;
+
 /// What a request is judged by; judging changes nothing.
 struct Look<'a> {
     state: &'a State,
@@ -120,7 +123,7 @@ struct Look<'a> {
 
 impl Look<'_> {
     /// Validates, then asks quotas and capacity; the asks come back in the order in which they are placed.
-    fn admit(&self, request: &RequestLease) -> Result<(Asks, Result<(Placed, Terms), DenyCause>), Refusal> {
+    fn admit(&self, request: &RequestLease) -> Result<(Asks, Admission), Refusal> {
         let (tenant, project) = self.check_identity(request)?;
         let asks = self.check_asks(&request.asks)?;
         self.check_request_ttl(request)?;
@@ -222,13 +225,7 @@ impl Look<'_> {
         Ok(())
     }
 
-    fn admit_checked(
-        &self,
-        tenant: TenantNo,
-        project: ProjectNo,
-        request: &RequestLease,
-        asks: &Asks,
-    ) -> Result<(Placed, Terms), DenyCause> {
+    fn admit_checked(&self, tenant: TenantNo, project: ProjectNo, request: &RequestLease, asks: &Asks) -> Admission {
         let state = self.state;
         let facts: SmallVec<[Facts; 2]> = asks
             .iter()

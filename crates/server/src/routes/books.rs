@@ -271,6 +271,9 @@ fn capacity_line(
     })
 }
 
+/// What costs are put together by: key, class, kind, tier, stretch, currency.
+type CostPlace = (Key, Option<ClassNo>, Option<u8>, Option<Name>, u32, Currency);
+
 /// Lines of cost as asked: by class unless put together by kind, or, if neither is asked for, over all classes: money adds.
 fn cost_lines(
     naming: &Naming<'_>,
@@ -280,8 +283,7 @@ fn cost_lines(
 ) -> Result<Vec<(Of, u32, Currency, Money)>, Problem> {
     let by_class = asked.by.contains(&By::Class);
     let by_kind = asked.by.contains(&By::Kind);
-    let mut sums: BTreeMap<(Key, Option<ClassNo>, Option<u8>, Option<Name>, u32, Currency), (Money, ClassNo)> =
-        BTreeMap::new();
+    let mut sums: BTreeMap<CostPlace, (Money, ClassNo)> = BTreeMap::new();
     for line in lines {
         let spec = naming.spec(line.class)?;
         let tier = (asked.by_tier() && !by_class).then(|| spec.tier.clone()).flatten();

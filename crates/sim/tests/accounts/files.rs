@@ -292,7 +292,7 @@ fn look(path: &Path, journal: &MemoryJournal, asker: &Asker, dice: &mut Dice, so
         }
         let committed = keeper.commit(journal);
         if refused {
-            assert!(keeper.books.is_damaged() && committed.is_err(), "{so}: what is damaged is not committed");
+            assert!(keeper.books.check().is_err() && committed.is_err(), "{so}: what is damaged is not committed");
             seen = Look::Refused;
         }
         drop(keeper);
