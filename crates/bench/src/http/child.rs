@@ -15,6 +15,8 @@ use std::process::{Child, Command as Process, Stdio};
 use std::sync::Arc;
 
 const ASKED: &str = "--serve-for-bench";
+/// On a journal that lies there already.
+const ASKED_AS_IT_IS: &str = "--serve-as-it-is-for-bench";
 pub(super) const TENANTS: u32 = 1000;
 const NODES: u32 = 1000;
 const STANDING: u32 = 2000;
@@ -22,29 +24,35 @@ const STANDING: u32 = 2000;
 /// In the child: serves the folder that the command line names until it is killed.
 pub fn serve_if_asked() -> bool {
     let mut arguments = std::env::args().skip(1);
-    if arguments.next().as_deref() != Some(ASKED) {
+    let asked = arguments.next();
+    let furnished = asked.as_deref() == Some(ASKED_AS_IT_IS);
+    if !furnished && asked.as_deref() != Some(ASKED) {
         return false;
     }
     let folder = arguments.next().expect("a folder");
     listen::raise_file_limit();
     let runtime = tokio::runtime::Builder::new_multi_thread().enable_all().build().expect("threads");
-    runtime.block_on(serve(Path::new(&folder)));
+    runtime.block_on(serve(Path::new(&folder), furnished));
     true
 }
 
-async fn serve(folder: &Path) {
-    let mut config = Config { data: folder.join("data"), origin: Some(scratch::ORIGIN.into()), ..Config::default() };
+async fn serve(folder: &Path, furnished: bool) {
+    let data = if furnished { folder.to_owned() } else { folder.join("data") };
+    let mut config = Config { data, origin: Some(scratch::ORIGIN.into()), ..Config::default() };
     config.limits.connections = 12_000;
     config.limits.streams = 11_000;
     let start = Start {
         clock: Arc::new(SystemClock::new()),
-        accept_clock: false,
+        // What lies there already may be of any time.
+        accept_clock: furnished,
         new_operator_token: false,
         on_failure: Arc::new(|why| panic!("{why}")),
     };
     let daemon = tokio::task::spawn_blocking(move || {
         let daemon = Daemon::open(config, start).unwrap_or_else(|error| panic!("{error}"));
-        furnish(&daemon);
+        if !furnished {
+            furnish(&daemon);
+        }
         daemon
     });
     let daemon = daemon.await.expect("the daemon opens");
@@ -71,24 +79,36 @@ fn furnish(daemon: &Daemon) {
 }
 
 /// The daemon, while it is measured.
-pub(super) struct Served {
+pub(crate) struct Served {
     child: Child,
-    pub(super) address: SocketAddr,
-    pub(super) token: String,
-    _folder: tempfile::TempDir,
+    pub(crate) address: SocketAddr,
+    pub(crate) token: String,
+    /// Gone with it.
+    folder: Option<tempfile::TempDir>,
 }
 
 impl Served {
     pub(super) fn start() -> Self {
         let folder = scratch::folder();
+        let mut served = Self::run(ASKED, folder.path());
+        served.folder = Some(folder);
+        served
+    }
+
+    /// On a journal that lies there already.
+    pub(crate) fn on(folder: &Path) -> Self {
+        Self::run(ASKED_AS_IT_IS, folder)
+    }
+
+    fn run(how: &str, folder: &Path) -> Self {
         let program = std::env::current_exe().expect("this program has a path");
         let mut child = Process::new(program);
-        child.arg(ASKED).arg(folder.path()).stdout(Stdio::piped()).stderr(Stdio::null());
+        child.arg(how).arg(folder).stdout(Stdio::piped()).stderr(Stdio::null());
         let mut child = child.spawn().expect("this program starts again");
         let mut line = String::new();
         BufReader::new(child.stdout.take().expect("a pipe")).read_line(&mut line).expect("the daemon speaks");
         let (address, token) = line.trim().split_once(' ').expect("an address and a token");
-        Self { address: address.parse().expect("an address"), token: token.to_owned(), child, _folder: folder }
+        Self { address: address.parse().expect("an address"), token: token.to_owned(), child, folder: None }
     }
 
     /// Processor time the daemon has used.

@@ -3,6 +3,7 @@
 //! The daemon is a process of its own (this program started again), the load comes from this one, and PostgreSQL is the
 //! one that Debian packages, started in a scratch folder. All share the machine's processors, as they would in life.
 
+mod asking;
 mod batches;
 mod child;
 mod load;
@@ -11,6 +12,8 @@ mod request;
 mod singles;
 mod streams;
 
+pub(crate) use asking::{p99_us, wait_for};
+pub(crate) use child::Served;
 pub use child::serve_if_asked;
 
 use crate::Outcome;

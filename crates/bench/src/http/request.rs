@@ -13,6 +13,11 @@ pub(super) fn post(path: &str, token: &str, key: Option<u64>, body: &str) -> Vec
     .into_bytes()
 }
 
+/// The bytes of a GET.
+pub(super) fn get(path: &str, token: &str) -> Vec<u8> {
+    format!("GET {path} HTTP/1.1\r\nhost: bench\r\nauthorization: Bearer {token}\r\n\r\n").into_bytes()
+}
+
 /// What a request for a lease says.
 pub(super) fn ask(dice: &mut Dice) -> String {
     let (tenant, cores) = (dice.below(u64::from(TENANTS)), 1 + dice.below(2));

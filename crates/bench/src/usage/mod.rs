@@ -25,6 +25,8 @@ fn prepare(folder: &Path, count: u64) {
     let leases = leases::leases(count);
     journal::write(&leases, &*journal);
     journal.checkpoint(SystemClock::new().wall()).expect("what was appended reads back");
+    // As a daemon finds it.
+    scratch::keys().save(&folder.join("key")).expect("the folder can be written to");
 }
 
 fn number(said: &Value, path: &str) -> f64 {
@@ -90,5 +92,29 @@ pub(crate) fn usage() -> Vec<Outcome> {
     );
     let bytes = number(&said, "/disk_bytes") / number(&said, "/closed");
     outcomes.push(Outcome::at_most("books.disk", bytes, "B/lease", "< 100", 99.999).note("closed leases"));
+    #[cfg(feature = "peers")]
+    outcomes.push(over_http(folder.path()));
     outcomes
+}
+
+/// One tenant's usage over HTTP, beside the cheapest answer there is.
+#[cfg(feature = "peers")]
+fn over_http(folder: &Path) -> Outcome {
+    use crate::http::{Served, p99_us, wait_for};
+    use leasehold_api::When;
+    use leasehold_model::Instant;
+    let served = Served::on(folder);
+    let usage = |k: u64| {
+        let (from, to) = leases::window(SEED, k);
+        let when = |second: u64| When(Instant::from_secs(second)).to_string();
+        format!("/api/v1/usage?tenant=t0&by=tenant,class&from={}&to={}", when(from), when(to))
+    };
+    wait_for(&served, &usage(0));
+    let (mut health, mut ours) = (f64::MAX, f64::MAX);
+    for _ in 0..3 {
+        health = health.min(p99_us(&served, |_| "/healthz".to_owned()));
+        ours = ours.min(p99_us(&served, usage));
+    }
+    let outcome = Outcome::at_most("usage.http_p99", ours, "us", "<= /healthz + 1 ms", health + 1000.0);
+    Outcome { baseline: Some(health), ratio: None, ..outcome }.note("one tenant, random windows, one connection")
 }
