@@ -1,7 +1,7 @@
 //! What is asked: over which stretches of time, of whom, told apart by what.
 
 use crate::chunk::Brief;
-use crate::facts::{BillingKey, Books};
+use crate::facts::{BillingKey, Books, BooksError};
 use crate::row::Row;
 use leasehold_meter::Window;
 use leasehold_model::{
@@ -106,7 +106,27 @@ pub(crate) enum Source {
     Rows,
 }
 
+/// Lines of one answer.
+pub const LINES_MAX: usize = 4_000_000;
+/// What one answer may take: a series or a lease, times the stretches.
+const EFFORT_MAX: usize = 500_000_000;
+
 impl Books {
+    /// Refuses a question that would keep the books busy for long: one grouping of one month in hours is well within it.
+    pub(crate) fn afford(&self, question: &Question) -> Result<(), BooksError> {
+        let window = question.window();
+        let stretches = question.borders.len().max(2) - 1;
+        let things = match self.source(question) {
+            Source::Billing => self.billing.keys.len(),
+            Source::Nodes => self.nodes.places.keys.len(),
+            Source::Rows => {
+                let rows = self.chunks.iter().filter(|head| head.meets(window)).map(|head| head.rows as usize);
+                rows.sum::<usize>() + self.tail.len() + self.open.len()
+            }
+        };
+        if things.saturating_mul(stretches) > EFFORT_MAX { Err(BooksError::TooMuch) } else { Ok(()) }
+    }
+
     /// Where the answer to a question can be had.
     pub(crate) fn source(&self, question: &Question) -> Source {
         if self.has_overdue() { Source::Rows } else { question.source() }

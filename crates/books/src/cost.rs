@@ -1,6 +1,6 @@
 //! What it cost: amounts cut at every change of price, multiplied, never rounded.
 
-use crate::ask::{Key, Question, Source, Workloads, payer_key, row_key};
+use crate::ask::{Key, LINES_MAX, Question, Source, Workloads, payer_key, row_key};
 use crate::facts::{Books, BooksError, Phase};
 use crate::mix::MixMap;
 use crate::row::Row;
@@ -81,7 +81,7 @@ impl<'b> Pricing<'b> {
     /// Adds an amount of one piece, or takes it off.
     fn book(&mut self, priced: Priced, bucket: u32, prices: &'b Prices, amount: u128, off: bool) {
         let class = priced.class;
-        let Some(spec) = self.books.classes.get(&class) else { return };
+        let Some(spec) = self.books.classes.get(&class).filter(|_| self.sums.len() <= LINES_MAX) else { return };
         let place = std::ptr::from_ref(prices).addr();
         let by_class = self.factors.entry((place, class, priced.priority));
         let each = *by_class.or_insert_with(|| factor(prices, class, spec, priced.priority));
@@ -121,6 +121,9 @@ impl<'b> Pricing<'b> {
     }
 
     fn lines(self) -> Result<Vec<CostLine>, BooksError> {
+        if self.sums.len() > LINES_MAX {
+            return Err(BooksError::TooMuch);
+        }
         if self.overflow {
             return Err(Overflow.into());
         }
@@ -138,6 +141,7 @@ impl<'b> Pricing<'b> {
 impl Books {
     /// What the question's capacity cost, in order of key, class, stretch and currency.
     pub fn cost(&self, question: &Question) -> Result<(Vec<CostLine>, Vec<Name>), BooksError> {
+        self.afford(question)?;
         let mut pricing = Pricing::new(self, &question.borders);
         let mut workloads = Workloads::default();
         if self.source(question) == Source::Billing {

@@ -47,6 +47,8 @@ pub enum BooksError {
     /// The file is not as it was written; the books are made anew.
     Damaged,
     Overflow(leasehold_meter::Overflow),
+    /// The answer would be too long, or too long in the making.
+    TooMuch,
     /// A record that does not follow from those before.
     Inconsistent {
         sequence: u64,
@@ -61,6 +63,9 @@ impl fmt::Display for BooksError {
         match self {
             Self::Damaged => f.write_str("the books are damaged and are being made anew from the journal; ask again"),
             Self::Overflow(overflow) => overflow.fmt(f),
+            Self::TooMuch => f.write_str(
+                "the answer would be too long; narrow the window, the filter or the grouping, or cut it less finely",
+            ),
             Self::Inconsistent { sequence, what } => write!(f, "record {sequence} does not fit the books: {what}"),
             Self::Io(why) => write!(f, "the books cannot be kept: {why}"),
         }

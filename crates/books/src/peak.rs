@@ -44,6 +44,7 @@ fn sweep(mut points: Vec<(Instant, i128)>, borders: &[Instant], mut each: impl F
 impl Books {
     /// The peaks of a question, in order of key, class and stretch; what is zero is left out.
     pub fn peaks(&self, question: &Question) -> Result<(Vec<PeakLine>, Vec<Name>), BooksError> {
+        self.afford(question)?;
         let mut lines = Vec::new();
         let mut line = |key, class, bucket, peak| {
             if peak > 0 {

@@ -1,6 +1,6 @@
 //! How much was held.
 
-use crate::ask::{Key, Question, Source, Workloads, key_of, payer_key};
+use crate::ask::{Key, LINES_MAX, Question, Source, Workloads, key_of, payer_key};
 use crate::facts::{Books, BooksError};
 use crate::mix::MixMap;
 use crate::nodes::Place;
@@ -106,6 +106,7 @@ impl Books {
         let Some((plan, timeline)) = self.plan(question) else {
             return self.usage_by_rows(question);
         };
+        self.afford(question)?;
         let stretches = question.borders.len() - 1;
         let mut lines = Vec::with_capacity(plan.groups.len());
         let mut sums: Vec<QuantaNs> = Vec::new();
@@ -127,6 +128,9 @@ impl Books {
                     lines.push(UsageLine { key: *key, class: *class, bucket, amount: *amount });
                 }
             }
+            if lines.len() > LINES_MAX {
+                return Err(BooksError::TooMuch);
+            }
             (rest, first) = (later, end);
         }
         self.sound((lines, Vec::new()))
@@ -134,14 +138,21 @@ impl Books {
 
     /// As [`Self::usage`], one lease after the other.
     pub fn usage_by_rows(&self, question: &Question) -> Result<(Vec<UsageLine>, Vec<Name>), BooksError> {
+        self.afford(question)?;
         let mut sums: MixMap<(Key, ClassNo, u32), QuantaNs> = MixMap::default();
         let mut workloads = Workloads::default();
         self.scan(question, &mut workloads, |key, slice| {
+            if sums.len() > LINES_MAX {
+                return;
+            }
             cut(&question.borders, slice.held, |bucket, length| {
                 *sums.entry((key, slice.brief.class, bucket_no(bucket))).or_default() +=
                     u128::from(slice.quanta) * u128::from(length);
             });
         })?;
+        if sums.len() > LINES_MAX {
+            return Err(BooksError::TooMuch);
+        }
         let mut lines: Vec<UsageLine> =
             sums.into_iter().map(|((key, class, bucket), amount)| UsageLine { key, class, bucket, amount }).collect();
         lines.sort_unstable_by_key(|line| (line.key, line.class, line.bucket));

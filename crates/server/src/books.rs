@@ -14,6 +14,7 @@ use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::sync::{Arc, Condvar, Mutex, OnceLock, PoisonError, RwLock};
 use std::thread::{JoinHandle, Thread};
 use std::time::{Duration, Instant as Stopwatch};
+use tokio::sync::Semaphore;
 
 /// Records taken up between two looks at who else wants the books.
 const STEP: u64 = 1000;
@@ -21,6 +22,10 @@ const STEP: u64 = 1000;
 const IDLE: Duration = Duration::from_millis(500);
 /// Changes are written at the latest after this, if there are any.
 const COMMIT_EVERY: Duration = Duration::from_secs(60);
+/// Between two commits, however much there is.
+const COMMIT_PAUSE: Duration = Duration::from_secs(1);
+/// Questions that are answered at once; others wait.
+const ASKING_MAX: usize = 8;
 /// How long a request waits for the books to catch up.
 const PATIENCE: Duration = Duration::from_secs(5);
 
@@ -34,6 +39,7 @@ pub(crate) struct Room {
     thread: OnceLock<Thread>,
     waiting: AtomicU64,
     stopping: AtomicBool,
+    asking: Arc<Semaphore>,
 }
 
 fn held<T>(result: Result<T, PoisonError<T>>) -> T {
@@ -50,6 +56,7 @@ impl Room {
             thread: OnceLock::new(),
             waiting: AtomicU64::new(0),
             stopping: AtomicBool::new(false),
+            asking: Arc::new(Semaphore::new(ASKING_MAX)),
         }
     }
 
@@ -118,10 +125,15 @@ impl Room {
                 self.tell(self.size() + taken);
             }
             let stopping = self.is_stopping();
-            let due =
-                uncommitted >= COMMIT_RECORDS || last_commit.elapsed() >= COMMIT_EVERY || (stopping && taken < STEP);
+            let due = (uncommitted >= COMMIT_RECORDS && last_commit.elapsed() >= COMMIT_PAUSE)
+                || last_commit.elapsed() >= COMMIT_EVERY
+                || (stopping && taken < STEP);
             if due && uncommitted > 0 {
-                self.commit(journal)?;
+                match self.commit(journal) {
+                    // A full disk: they go on in memory, and a restart takes up what was not written.
+                    Err(BooksError::Io(why)) => tracing::warn!(why, "the books cannot be written"),
+                    committed => committed?,
+                }
                 last_commit = Stopwatch::now();
             }
             if stopping && taken < STEP {
@@ -194,7 +206,10 @@ pub(crate) async fn ask<T: Send + 'static>(
     question: impl FnOnce(&Books, Known) -> Result<T, Problem> + Send + 'static,
 ) -> Result<T, Problem> {
     let app = Arc::clone(app);
+    let turn = Arc::clone(&app.books.asking).acquire_owned().await.expect("nobody closes it");
     let asked = tokio::task::spawn_blocking(move || {
+        // Kept to the end, also where nobody waits for the answer any more.
+        let _turn = turn;
         let room = &app.books;
         room.catch_up(app.journal.head().size)?;
         let wall = app.clock.wall();

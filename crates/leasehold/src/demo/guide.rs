@@ -89,7 +89,10 @@ impl Guide<'_> {
             (format!("{me} lease list --project {SANDBOX_NAME}"), "what the tenant holds there"),
             (format!("{me} usage --by project,class --from 7d"), "what it held in the week, exactly"),
             (format!("{me} cost --by project --bucket day --from 7d"), "and what that cost"),
-            (format!("{me} waste --from 7d --token-file {operator}"), "what nobody used, and what it could have earned"),
+            (
+                format!("{me} waste --from 7d --token-file {operator}"),
+                "what nobody used, and what it could have earned",
+            ),
             (format!("{me} lease revoke LEASE --grace 30s --token-file {operator}"), "as the operator"),
             (format!("{me} events --follow --kind lease.denied --token-file {operator}"), "everybody's"),
             (format!("curl -s -H \"Authorization: Bearer $(cat {token})\" '{url}/api/v1/leases?limit=2'"), ""),
