@@ -81,6 +81,21 @@ endpoints! {
     change_quota(quota) [QuotaChange] Put "/api/v1/quotas/{quota}" => Json<QuotaPut>;
     delete_quota(quota) Delete "/api/v1/quotas/{quota}" => Json<Changed>;
 
+    /// Query: all of [`crate::BookQuery`].
+    usage() Get "/api/v1/usage" => Json<UsageReport>;
+    /// Query: `from`, `to`, `by` (pool or node), `pool`, `node`, `class`.
+    capacity() Get "/api/v1/usage/capacity" => Json<CapacityReport>;
+    /// Query: all of [`crate::BookQuery`] but `peak`.
+    costs() Get "/api/v1/costs" => Json<CostReport>;
+    /// Query: the filters of [`crate::BookQuery`], and `by`.
+    cost_rate() Get "/api/v1/costs/rate" => Json<CostRate>;
+    /// Query: the filters of [`crate::BookQuery`], and `zone`.
+    forecast() Get "/api/v1/costs/forecast" => Json<Forecast>;
+    /// Query: window and filters of [`crate::BookQuery`], `by` (tenant, project, node or class), `headline`, `limit`.
+    waste() Get "/api/v1/waste" => Json<WasteReport>;
+    /// Query: window and filters of [`crate::BookQuery`].
+    sensitivity() Get "/api/v1/sensitivity" => Json<SensitivityReport>;
+
     /// Query: `pool`.
     list_rate_cards() Get "/api/v1/rate-cards" => Json<RateCardList>;
     create_rate_card() [NewRateCard] Post "/api/v1/rate-cards" => Json<RateCardPut>;
@@ -96,6 +111,8 @@ endpoints! {
     /// Query: `tenant`, `project`, `user`, `node`, `pool`, `class`, `state`, `priority`.
     list_leases() Get "/api/v1/leases" => Json<LeaseList>;
     request_lease() [RequestLease] Post "/api/v1/leases" => Json<Granted>;
+    /// What it would cost and whether it would be admitted; nothing is changed.
+    quote_lease() [RequestLease] Post "/api/v1/leases/quote" => Json<Quote>;
     /// Sends the operations as they are; [`Client::batch`] gives each a key first.
     batch_as_it_is() [Batch] Post "/api/v1/leases/batch" => Json<BatchResults>;
     show_lease(lease) Get "/api/v1/leases/{lease}" => Json<Lease>;

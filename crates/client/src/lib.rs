@@ -15,6 +15,7 @@ mod error;
 mod events;
 mod lease;
 mod page;
+mod question;
 mod retry;
 mod secret;
 mod settings;
@@ -27,6 +28,7 @@ pub use error::Error;
 pub use events::{Event, EventFilter, Events};
 pub use lease::{Keep, Lease, Lost, Report, Why};
 pub use page::{Page, Pages};
+pub use question::BookQuery;
 pub use secret::Secret;
 pub use settings::{Named, Settings};
 

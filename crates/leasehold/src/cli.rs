@@ -1,6 +1,7 @@
 //! What can be typed, and how a mistake in it is told.
 
 pub(crate) mod agent;
+pub(crate) mod books;
 pub(crate) mod capacity;
 pub(crate) mod collect;
 pub(crate) mod config;

@@ -10,6 +10,8 @@ use std::ffi::OsString;
 pub(crate) enum LeaseCommand {
     /// Ask for capacity
     Request(RequestArgs),
+    /// What a request would cost, and whether it would be granted; nothing is changed
+    Quote(QuoteArgs),
     /// Hold a lease while a command runs
     Run(RunArgs),
     /// Move the deadline of a lease
@@ -115,6 +117,20 @@ pub(crate) struct RequestArgs {
     pub(crate) holder: HolderArgs,
     #[command(flatten)]
     pub(crate) change: ChangeArgs,
+}
+
+#[derive(Debug, Args)]
+#[command(after_help = "\
+Example:
+  leasehold lease quote --gpu 2 --ttl 1h --project lattice --priority scavenger")]
+pub(crate) struct QuoteArgs {
+    #[command(flatten)]
+    pub(crate) asks: AskArgs,
+    /// For how long, such as 10m or 1h30m
+    #[arg(long, value_name = "TIME")]
+    pub(crate) ttl: Ttl,
+    #[command(flatten)]
+    pub(crate) holder: HolderArgs,
 }
 
 #[derive(Debug, Args)]

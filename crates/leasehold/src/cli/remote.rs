@@ -1,5 +1,6 @@
 //! The commands that speak to a daemon, and how it is named.
 
+use super::books::{CostArgs, SensitivityArgs, UsageArgs, WasteArgs};
 use super::capacity::{ClassCommand, NodeCommand, PoolCommand};
 use super::events::EventsArgs;
 use super::lease::LeaseCommand;
@@ -62,6 +63,14 @@ pub(crate) enum RemoteCommand {
     /// Prices: rate cards, and what is charged for leases that end badly
     #[command(subcommand)]
     Rate(RateCommand),
+    /// What was held, by whom; where all capacity was
+    Usage(Box<UsageArgs>),
+    /// What it cost; what is held now costs; what the month will have cost
+    Cost(Box<CostArgs>),
+    /// What was held and not used, what was idle, what is in pieces
+    Waste(Box<WasteArgs>),
+    /// What workloads depend on
+    Sensitivity(Box<SensitivityArgs>),
     /// The engine's own limits
     #[command(subcommand)]
     Settings(SettingsCommand),
@@ -88,7 +97,7 @@ pub(crate) struct ChangeArgs {
 }
 
 /// Over and over, on a terminal.
-#[derive(Clone, Debug, Default, Args)]
+#[derive(Clone, Debug, Default, PartialEq, Eq, Args)]
 pub(crate) struct WatchArgs {
     /// Show it again every two seconds, until Ctrl-C
     #[arg(long)]

@@ -21,6 +21,7 @@ words! {
     LeaseState { Active, Revoking, Releasing, Expired, TearingDown, Fenced, Closed }
     RevokeReason { Operator, Policy, Budget, DuplicateHolder }
     Kind { Gpu, Cpu, Mem, Block, Net }
+    WasteClass { PremiumWaste, Idle, Overprovisioned, Fragmented, Healthy, Unknown }
     Strategy { Spread, BinPack }
     Teardown { Confirmed, Immediate }
     Measure { Quanta, Leases, Nodes }

@@ -2,6 +2,7 @@
 
 use super::asks;
 use super::facts::{Facts, or_dash, word};
+use super::quote;
 use super::session::Session;
 use super::story;
 use super::told::Failed;
@@ -23,6 +24,10 @@ pub(super) async fn run(session: &Session, command: LeaseCommand) -> Result<u8, 
             let (request, classes) = asks::request(client, &args.asks, &args.holder, args.ttl).await?;
             let call = client.request_lease(&request);
             session.change(call, &args.change, |granted| grant(session, granted, &classes)).await?;
+        }
+        LeaseCommand::Quote(args) => {
+            let (request, _) = asks::request(client, &args.asks, &args.holder, args.ttl).await?;
+            session.show(client.quote_lease(&request), |quote| quote::text(session, quote)).await?;
         }
         LeaseCommand::Renew(args) => {
             let call = client.renew_lease(&args.lease, &Renew { ttl: args.ttl, activity: None });

@@ -2,15 +2,19 @@
 
 mod asks;
 mod audit;
+mod books;
 mod capacity;
 mod child;
+mod csv;
 mod events;
 mod facts;
+mod figures;
 mod foreground;
 mod lease;
 mod node;
 mod patch;
 mod quota;
+mod quote;
 mod rate;
 mod run;
 mod session;
@@ -20,6 +24,7 @@ mod tenancy;
 mod token;
 mod told;
 mod units;
+mod waste;
 mod watch;
 
 pub(crate) use audit::run as audit;
@@ -48,6 +53,10 @@ async fn dispatch(session: &Session, command: RemoteCommand) -> Result<u8, Faile
         RemoteCommand::Quota(command) => quota::run(session, command).await?,
         RemoteCommand::Rate(command) => rate::run(session, command).await?,
         RemoteCommand::Token(command) => token::run(session, command).await?,
+        RemoteCommand::Usage(args) => books::usage(session, *args).await?,
+        RemoteCommand::Cost(args) => books::cost(session, *args).await?,
+        RemoteCommand::Waste(args) => waste::waste(session, &args).await?,
+        RemoteCommand::Sensitivity(args) => waste::sensitivity(session, &args).await?,
         RemoteCommand::Settings(command) => settings::run(session, command).await?,
         RemoteCommand::Events(args) => events::run(session, &args).await?,
     }

@@ -1,0 +1,64 @@
+//! What is asked of the books, as it stands in the query.
+
+use crate::call::{Answer, Call};
+use leasehold_api::{Kind, Priority, When};
+use serde::Serialize;
+
+/// Over which time, of whom, told apart by what. What is not set takes all; without `from` it is the month so far.
+///
+/// An endpoint refuses what it has no use for: a forecast takes no window, and only usage has peaks.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct BookQuery {
+    pub from: Option<When>,
+    pub to: Option<When>,
+    pub tenant: Option<String>,
+    pub project: Option<String>,
+    pub user: Option<String>,
+    pub pool: Option<String>,
+    pub node: Option<String>,
+    pub class: Option<String>,
+    pub kind: Option<Kind>,
+    pub tier: Option<String>,
+    pub priority: Option<Priority>,
+    pub tag: Option<String>,
+    pub allocation: Option<u64>,
+    pub app_instance: Option<u64>,
+    pub workload: Option<String>,
+    /// Words of the API: `tenant`, `class`, `app_instance`.
+    pub by: Vec<String>,
+    /// `minute`, `hour`, `day` or `month`.
+    pub bucket: Option<String>,
+    /// An IANA time zone.
+    pub zone: Option<String>,
+    pub peak: bool,
+}
+
+/// The word that JSON has for it.
+fn word(value: impl Serialize) -> Option<String> {
+    serde_json::to_value(value).ok()?.as_str().map(str::to_owned)
+}
+
+impl<A: Answer> Call<A> {
+    /// Sets the parameters of the query that ask for this.
+    pub fn asking(self, asked: &BookQuery) -> Self {
+        self.maybe("from", asked.from)
+            .maybe("to", asked.to)
+            .maybe("tenant", asked.tenant.as_ref())
+            .maybe("project", asked.project.as_ref())
+            .maybe("user", asked.user.as_ref())
+            .maybe("pool", asked.pool.as_ref())
+            .maybe("node", asked.node.as_ref())
+            .maybe("class", asked.class.as_ref())
+            .maybe("kind", asked.kind.and_then(word))
+            .maybe("tier", asked.tier.as_ref())
+            .maybe("priority", asked.priority.and_then(word))
+            .maybe("tag", asked.tag.as_ref())
+            .maybe("allocation", asked.allocation)
+            .maybe("app_instance", asked.app_instance)
+            .maybe("workload", asked.workload.as_ref())
+            .maybe("by", (!asked.by.is_empty()).then(|| asked.by.join(",")))
+            .maybe("bucket", asked.bucket.as_ref())
+            .maybe("zone", asked.zone.as_ref())
+            .maybe("peak", asked.peak.then_some("true"))
+    }
+}

@@ -1,0 +1,301 @@
+//! `leasehold usage`, `cost`, `waste` and `sensitivity`.
+
+use super::remote::WatchArgs;
+use super::words::{Kind, Priority, WasteClass};
+use crate::humane;
+use clap::{Args, Subcommand};
+use leasehold_api::When;
+use leasehold_model::{Instant, Span};
+
+const GROUPS: [&str; 13] = [
+    "tenant",
+    "project",
+    "user",
+    "pool",
+    "node",
+    "class",
+    "kind",
+    "tier",
+    "priority",
+    "tag",
+    "allocation",
+    "app-instance",
+    "workload",
+];
+
+/// Over which time. Words name their first instant, in UTC.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Args)]
+pub(crate) struct WindowArgs {
+    /// From when on: 2026-11-01, 2026-11-01T12:00:00Z, today, yesterday, month, last-month, or 7d for that long ago
+    /// [default: the month]
+    #[arg(long, value_name = "TIME", value_parser = moment)]
+    pub(crate) from: Option<When>,
+    /// Up to, but without, this instant [default: now]
+    #[arg(long, value_name = "TIME", value_parser = moment)]
+    pub(crate) to: Option<When>,
+}
+
+/// Of whom, and of what.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Args)]
+pub(crate) struct FilterArgs {
+    /// Only of this tenant
+    #[arg(long, value_name = "NAME")]
+    pub(crate) tenant: Option<String>,
+    /// Only of this project
+    #[arg(long, value_name = "NAME")]
+    pub(crate) project: Option<String>,
+    /// Only of this user
+    #[arg(long, value_name = "NAME")]
+    pub(crate) user: Option<String>,
+    /// Only in this pool
+    #[arg(long, value_name = "NAME")]
+    pub(crate) pool: Option<String>,
+    /// Only on this node
+    #[arg(long, value_name = "NAME")]
+    pub(crate) node: Option<String>,
+    /// Only of this class
+    #[arg(long, value_name = "NAME")]
+    pub(crate) class: Option<String>,
+    /// Only of this kind
+    #[arg(long, value_enum, value_name = "WORD")]
+    pub(crate) kind: Option<Kind>,
+    /// Only of this tier
+    #[arg(long, value_name = "NAME")]
+    pub(crate) tier: Option<String>,
+    /// Only of this priority
+    #[arg(long, value_enum, value_name = "WORD")]
+    pub(crate) priority: Option<Priority>,
+    /// Only under this accounting tag
+    #[arg(long, value_name = "TAG")]
+    pub(crate) tag: Option<String>,
+    /// Only of this allocation
+    #[arg(long, value_name = "NUMBER")]
+    pub(crate) allocation: Option<u64>,
+    /// Only of this app instance
+    #[arg(long, value_name = "NUMBER")]
+    pub(crate) app_instance: Option<u64>,
+    /// Only of this workload
+    #[arg(long, value_name = "TEXT")]
+    pub(crate) workload: Option<String>,
+}
+
+/// Told apart by what.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Args)]
+pub(crate) struct GroupArgs {
+    /// Told apart by these, with commas between: tenant,class
+    #[arg(long, value_name = "WORDS", value_delimiter = ',', value_parser = GROUPS)]
+    pub(crate) by: Vec<String>,
+}
+
+/// Cut into stretches.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Args)]
+pub(crate) struct CutArgs {
+    /// A line for each minute, hour, day or month
+    #[arg(long, value_name = "WORD", value_parser = ["minute", "hour", "day", "month"])]
+    pub(crate) bucket: Option<String>,
+    /// The time zone in which days and months begin, such as Europe/Tallinn [default: UTC]
+    #[arg(long, value_name = "ZONE")]
+    pub(crate) zone: Option<String>,
+}
+
+/// Rows for a spreadsheet.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Args)]
+pub(crate) struct CsvArgs {
+    /// Print comma-separated values, exact
+    #[arg(long)]
+    pub(crate) csv: bool,
+}
+
+#[derive(Clone, Debug, Default, PartialEq, Eq, Args)]
+pub(crate) struct AskedArgs {
+    #[command(flatten)]
+    pub(crate) window: WindowArgs,
+    #[command(flatten)]
+    pub(crate) group: GroupArgs,
+    #[command(flatten)]
+    pub(crate) cut: CutArgs,
+    #[command(flatten)]
+    pub(crate) filter: FilterArgs,
+    #[command(flatten)]
+    pub(crate) csv: CsvArgs,
+    #[command(flatten)]
+    pub(crate) watch: WatchArgs,
+}
+
+#[derive(Debug, Args)]
+#[command(after_help = "\
+Examples:
+  leasehold usage --by tenant,class                                the month so far
+  leasehold usage --from last-month --to month --by tenant --csv
+  leasehold usage --from 7d --by class --bucket day --zone Europe/Tallinn --peak
+  leasehold usage capacity --by pool                               where all capacity was")]
+pub(crate) struct UsageArgs {
+    #[command(flatten)]
+    pub(crate) asked: AskedArgs,
+    /// Also tell the most that was held at once
+    #[arg(long)]
+    pub(crate) peak: bool,
+    #[command(subcommand)]
+    pub(crate) of: Option<UsageCommand>,
+}
+
+#[derive(Debug, Subcommand)]
+pub(crate) enum UsageCommand {
+    /// Where the cluster's capacity was: held, tearing down, reserved, fenced, offline or idle
+    Capacity(CapacityArgs),
+}
+
+#[derive(Debug, Args)]
+pub(crate) struct CapacityArgs {
+    #[command(flatten)]
+    pub(crate) window: WindowArgs,
+    /// Told apart by this, beside class
+    #[arg(long, value_name = "WORD", value_parser = ["pool", "node"])]
+    pub(crate) by: Option<String>,
+    /// Only in this pool
+    #[arg(long, value_name = "NAME")]
+    pub(crate) pool: Option<String>,
+    /// Only on this node
+    #[arg(long, value_name = "NAME")]
+    pub(crate) node: Option<String>,
+    /// Only of this class
+    #[arg(long, value_name = "NAME")]
+    pub(crate) class: Option<String>,
+    #[command(flatten)]
+    pub(crate) csv: CsvArgs,
+}
+
+#[derive(Debug, Args)]
+#[command(after_help = "\
+Examples:
+  leasehold cost --by tenant                                       the month so far
+  leasehold cost --from 2026-11-01 --to 2026-12-01 --by tenant,project --csv
+  leasehold cost rate --by tenant                                  what is held now, by the hour
+  leasehold cost forecast --tenant physics                         the month to its end")]
+pub(crate) struct CostArgs {
+    #[command(flatten)]
+    pub(crate) asked: AskedArgs,
+    #[command(subcommand)]
+    pub(crate) of: Option<CostCommand>,
+}
+
+#[derive(Debug, Subcommand)]
+pub(crate) enum CostCommand {
+    /// What the leases that are held now cost in an hour
+    Rate(CostRateArgs),
+    /// What the month will have cost: up to now, to the deadlines, and to its end
+    Forecast(ForecastArgs),
+}
+
+#[derive(Debug, Args)]
+pub(crate) struct CostRateArgs {
+    #[command(flatten)]
+    pub(crate) group: GroupArgs,
+    #[command(flatten)]
+    pub(crate) filter: FilterArgs,
+    #[command(flatten)]
+    pub(crate) csv: CsvArgs,
+    #[command(flatten)]
+    pub(crate) watch: WatchArgs,
+}
+
+#[derive(Debug, Args)]
+pub(crate) struct ForecastArgs {
+    /// The time zone in which the month begins, such as Europe/Tallinn [default: UTC]
+    #[arg(long, value_name = "ZONE")]
+    pub(crate) zone: Option<String>,
+    #[command(flatten)]
+    pub(crate) filter: FilterArgs,
+    #[command(flatten)]
+    pub(crate) csv: CsvArgs,
+}
+
+#[derive(Debug, Args)]
+#[command(after_help = "\
+Examples:
+  leasehold waste --from 7d --by tenant
+  leasehold waste --headline idle --limit 20                       the idle leases, the worst first")]
+pub(crate) struct WasteArgs {
+    #[command(flatten)]
+    pub(crate) window: WindowArgs,
+    /// How leases are summed up [default: class]
+    #[arg(long, value_name = "WORD", value_parser = ["tenant", "project", "node", "class"])]
+    pub(crate) by: Option<String>,
+    /// Only leases of this headline
+    #[arg(long, value_enum, value_name = "WORD")]
+    pub(crate) headline: Option<WasteClass>,
+    /// How many leases to name
+    #[arg(long, value_name = "COUNT", default_value_t = 20, value_parser = clap::value_parser!(u16).range(1..=1000))]
+    pub(crate) limit: u16,
+    #[command(flatten)]
+    pub(crate) filter: FilterArgs,
+    #[command(flatten)]
+    pub(crate) csv: CsvArgs,
+}
+
+#[derive(Debug, Args)]
+pub(crate) struct SensitivityArgs {
+    #[command(flatten)]
+    pub(crate) window: WindowArgs,
+    #[command(flatten)]
+    pub(crate) filter: FilterArgs,
+    #[command(flatten)]
+    pub(crate) csv: CsvArgs,
+}
+
+fn moment(text: &str) -> Result<When, String> {
+    at(text, humane::now())
+}
+
+/// An instant as people say it; days and months begin in UTC.
+fn at(text: &str, now: Instant) -> Result<When, String> {
+    const DAY_NS: u64 = 86_400_000_000_000;
+    let day = now.0 - now.0 % DAY_NS;
+    match text {
+        "now" => return Ok(When(now)),
+        "today" => return Ok(When(Instant(day))),
+        "yesterday" => return Ok(When(Instant(day.saturating_sub(DAY_NS)))),
+        "month" => return Ok(month_of(now)),
+        "last-month" => return Ok(month_of(Instant(month_of(now).0.0.saturating_sub(1)))),
+        _ => {}
+    }
+    let instant = text.parse::<When>().or_else(|error| format!("{text}T00:00:00Z").parse().map_err(|_| error));
+    let ago = || text.parse::<Span>().map(|span| When(Instant(now.0.saturating_sub(span.0))));
+    instant.or_else(|_| ago()).map_err(|_| {
+        "write 2026-11-01, 2026-11-01T12:00:00Z (UTC), today, yesterday, month, last-month, or 7d for that long ago"
+            .into()
+    })
+}
+
+/// The first instant of the month that it lies in.
+fn month_of(at: Instant) -> When {
+    let text = When(at).to_string();
+    let month = text.get(..7).map(|month| format!("{month}-01T00:00:00Z"));
+    month.and_then(|month| month.parse().ok()).unwrap_or(When(at))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn instants_are_said_in_many_ways() {
+        let now: When = "2026-01-15T13:14:15.5Z".parse().unwrap();
+        for (text, expected) in [
+            ("now", "2026-01-15T13:14:15.5Z"),
+            ("today", "2026-01-15T00:00:00Z"),
+            ("yesterday", "2026-01-14T00:00:00Z"),
+            ("month", "2026-01-01T00:00:00Z"),
+            ("last-month", "2025-12-01T00:00:00Z"),
+            ("7d", "2026-01-08T13:14:15.5Z"),
+            ("1h30m", "2026-01-15T11:44:15.5Z"),
+            ("2025-02-28", "2025-02-28T00:00:00Z"),
+            ("2025-02-28T01:02:03.25Z", "2025-02-28T01:02:03.25Z"),
+        ] {
+            assert_eq!(at(text, now.0).map(|when| when.to_string()), Ok(expected.to_owned()), "{text}");
+        }
+        for text in ["", "tomorow", "2025-02-29", "2026-1-1", "7", "-7d", "2026-01-15T13:14:15+02:00"] {
+            assert!(at(text, now.0).is_err(), "{text}");
+        }
+    }
+}

@@ -1,0 +1,42 @@
+//! Rows for other programs: RFC 4180, with lines that end as everywhere else here.
+
+use super::session::Session;
+use super::told::Failed;
+use crate::output::print;
+use crate::problem::Problem;
+
+/// A cell, in quotes where it needs them.
+fn cell(text: &str) -> String {
+    if !text.contains([',', '"', '\n', '\r']) {
+        return text.to_owned();
+    }
+    format!("\"{}\"", text.replace('"', "\"\""))
+}
+
+fn line<S: AsRef<str>>(cells: &[S]) -> String {
+    cells.iter().map(|text| cell(text.as_ref())).collect::<Vec<_>>().join(",") + "\n"
+}
+
+/// Prints a heading and rows, also where there are none: a program expects the heading.
+pub(super) fn print_rows(headings: &[&str], rows: impl IntoIterator<Item = Vec<String>>) -> Result<(), Failed> {
+    let rows: String = rows.into_iter().map(|row| line(&row)).collect();
+    Ok(print(&(line(headings) + &rows))?)
+}
+
+/// `--csv` and `--json` are two answers.
+pub(super) fn one_form(session: &Session, csv: bool) -> Result<(), Problem> {
+    if csv && session.json {
+        return Err(Problem::usage("usage", "--csv and --json are two forms of one answer").advice("choose one"));
+    }
+    Ok(())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn cells_are_quoted_where_they_must_be() {
+        assert_eq!(line(&["a", "", "b c", "d,e", "f\"g", "h\ni"]), "a,,b c,\"d,e\",\"f\"\"g\",\"h\ni\"\n");
+    }
+}

@@ -1,0 +1,192 @@
+//! The figures of the books as people read them. Decimal texts all the way: no figure passes through a float.
+
+use crate::numbers;
+use crate::term::{self, fine_bar};
+use leasehold_api::{Amount, Of, Stretch, When};
+
+/// Billionths of a decimal text of up to nine decimals, if they can be counted.
+pub(super) fn billionths(text: &str) -> Option<u128> {
+    let (whole, decimals) = text.split_once('.').unwrap_or((text, ""));
+    if decimals.len() > 9 || !decimals.bytes().all(|byte| byte.is_ascii_digit()) {
+        return None;
+    }
+    let decimals: u128 = format!("{decimals:0<9}").parse().ok()?;
+    whole.parse::<u128>().ok()?.checked_mul(1_000_000_000)?.checked_add(decimals)
+}
+
+/// `12.50 GPU-h`, or `7.21 GPU-s` where it is little; rounded down.
+pub(super) fn unit_time(unit_seconds: &str, unit: &str) -> String {
+    const SECOND: u128 = 1_000_000_000;
+    const HOUR: u128 = 3600 * SECOND;
+    match billionths(unit_seconds) {
+        Some(0) => format!("0 {unit}-h"),
+        Some(amount) if amount < HOUR / 100 => format!("{} {unit}-s", numbers::decimal(amount, SECOND, 2)),
+        Some(amount) if amount / HOUR <= u128::from(u64::MAX) => {
+            format!("{} {unit}-h", numbers::decimal(amount, HOUR, 2))
+        }
+        _ => format!("{unit_seconds} {unit}-s"),
+    }
+}
+
+/// `12.5 %` of a whole, rounded down.
+pub(super) fn percent(part: &str, whole: &str) -> String {
+    match (billionths(part), billionths(whole)) {
+        (Some(0), _) => "-".into(),
+        (Some(part), Some(whole)) if whole > 0 => match part.checked_mul(1000) {
+            Some(part) => permille(part / whole),
+            None => permille(part / (whole / 1000).max(1)),
+        },
+        _ => "?".into(),
+    }
+}
+
+pub(super) fn permille(permille: u128) -> String {
+    format!("{}.{} %", permille / 10, permille % 10)
+}
+
+/// An amount as a part of a whole in so many steps; what is not zero shows.
+pub(super) fn scaled(part: u128, whole: u128) -> u64 {
+    const STEPS: u128 = 1 << 20;
+    // Large figures lose their last digits, which no bar would show.
+    let shift = (128 - whole.leading_zeros()).saturating_sub(100);
+    let steps = (part >> shift) * STEPS / (whole >> shift).max(1);
+    u64::try_from(steps.min(STEPS)).unwrap_or(0).max(u64::from(part > 0))
+}
+
+/// How wide bars are, where they are drawn at all: on a terminal.
+pub(super) fn bar_width() -> Option<usize> {
+    term::screen().map(|(width, _)| if width >= 100 { 16 } else { 8 })
+}
+
+/// A small bar, relative to the largest.
+pub(super) fn small_bar(part: u128, largest: u128) -> String {
+    bar_width().map_or_else(String::new, |width| fine_bar(scaled(part, largest), 1 << 20, width))
+}
+
+/// Money with as many decimals as the amounts beside it need: two to six, so that what is shown adds up.
+pub(super) struct Purse(usize);
+
+impl Purse {
+    pub(super) fn of<'a>(amounts: impl IntoIterator<Item = &'a str>) -> Self {
+        let needed = |text: &str| {
+            let decimals = text.split_once('.').map_or("", |(_, decimals)| decimals);
+            decimals.trim_end_matches('0').len()
+        };
+        Self(amounts.into_iter().map(needed).max().unwrap_or(0).max(2))
+    }
+
+    /// `1,234.50`.
+    pub(super) fn show(&self, amount: &str) -> String {
+        let (whole, decimals) = amount.split_once('.').unwrap_or((amount, ""));
+        let (sign, digits) = whole.strip_prefix('-').map_or(("", whole), |digits| ("-", digits));
+        let whole = digits.parse().map_or_else(|_| digits.to_owned(), numbers::thousands);
+        format!("{sign}{whole}.{:0<width$.width$}", decimals, width = self.0)
+    }
+}
+
+/// Sums in each currency: `12.50 EUR, 3.00 CHF`.
+pub(super) fn money<'a>(amounts: impl IntoIterator<Item = (&'a str, &'a str)>) -> String {
+    let shown = |(amount, currency): (&str, &str)| format!("{} {currency}", Purse::of([amount]).show(amount));
+    let all: Vec<String> = amounts.into_iter().map(shown).collect();
+    if all.is_empty() { "0".into() } else { all.join(", ") }
+}
+
+pub(super) fn amounts(all: &[Amount]) -> String {
+    money(all.iter().map(|one| (one.amount.as_str(), one.currency.as_str())))
+}
+
+/// What lines are told apart by, in words that are typed.
+pub(super) const FIELDS: [&str; 13] = [
+    "tenant",
+    "project",
+    "user",
+    "pool",
+    "node",
+    "priority",
+    "tag",
+    "allocation",
+    "app-instance",
+    "workload",
+    "class",
+    "kind",
+    "tier",
+];
+
+/// One of [`FIELDS`].
+pub(super) fn field(of: &Of, name: &str) -> Option<String> {
+    match name {
+        "tenant" => of.tenant.clone(),
+        "project" => of.project.clone(),
+        "user" => of.user.clone(),
+        "pool" => of.pool.clone(),
+        "node" => of.node.clone(),
+        "priority" => of.priority.map(super::facts::word),
+        "tag" => of.accounting_tag.clone(),
+        "allocation" => of.allocation.clone(),
+        "app-instance" => of.app_instance.clone(),
+        "workload" => of.workload.clone(),
+        "class" => of.class.clone(),
+        "kind" => of.kind.clone(),
+        "tier" => of.tier.clone(),
+        _ => None,
+    }
+}
+
+/// The columns of lines: those asked for, in that order, then what the daemon told apart besides.
+pub(super) fn columns<'a>(by: &[String], lines: impl Iterator<Item = &'a Of> + Clone) -> Vec<&'static str> {
+    let mut columns: Vec<&'static str> = Vec::new();
+    for name in by {
+        columns.extend(FIELDS.into_iter().find(|field| field == name).filter(|field| !columns.contains(field)));
+    }
+    for name in FIELDS {
+        if !columns.contains(&name) && lines.clone().any(|of| field(of, name).is_some()) {
+            columns.push(name);
+        }
+    }
+    columns
+}
+
+/// The columns for people: kind and tier belong to the class, and are left out where nobody asked for them.
+pub(super) fn shown<'a>(by: &[String], lines: impl Iterator<Item = &'a Of> + Clone) -> Vec<&'static str> {
+    let mut all = columns(by, lines);
+    if all.contains(&"class") {
+        all.retain(|name| !matches!(*name, "kind" | "tier") || by.iter().any(|asked| asked == name));
+    }
+    all
+}
+
+/// Whether the lines are of more than one stretch.
+pub(super) fn is_cut<'a>(mut lines: impl Iterator<Item = &'a Stretch>) -> bool {
+    let first = lines.next();
+    lines.any(|line| Some(line) != first)
+}
+
+/// Says up to where the journal is known.
+pub(super) fn say_as_of(as_of: When, stretch: Option<&Stretch>) {
+    let second = crate::humane::to_the_second;
+    let over = stretch.map(|over| format!(", from {} to {}", second(over.from), second(over.to)));
+    term::say(&format!("leasehold: as of {}{}\n", second(as_of), over.unwrap_or_default()));
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn figures_are_read_without_floats() {
+        assert_eq!(billionths("12.5"), Some(12_500_000_000));
+        assert_eq!(billionths("7"), Some(7_000_000_000));
+        for text in ["", "-1", "1.0000000001", "1.+5", "x", "999999999999999999999999999999999999999"] {
+            assert_eq!(billionths(text), None, "{text}");
+        }
+        assert_eq!(unit_time("45000.000000000", "GPU"), "12.50 GPU-h");
+        assert_eq!(unit_time("7.219999999", "GPU"), "7.21 GPU-s");
+        assert_eq!(unit_time("0.000000000", "core"), "0 core-h");
+        assert_eq!(unit_time("99999999999999999999999999999999999999.0", "GiB").split_once(' ').unwrap().1, "GiB-s");
+        assert_eq!([percent("1.0", "8.0"), percent("0.0", "8.0"), percent("8.0", "8.0")], ["12.5 %", "-", "100.0 %"]);
+        let purse = Purse::of(["1234.500000", "0.125000"]);
+        assert_eq!([purse.show("1234.500000"), purse.show("0.125000")], ["1,234.500", "0.125"]);
+        assert_eq!(money([("3.000000", "EUR"), ("0.000001", "CHF")]), "3.00 EUR, 0.000001 CHF");
+        assert_eq!((scaled(1, 2), scaled(0, 0), scaled(u128::MAX / 2, u128::MAX)), (1 << 19, 0, (1 << 19) - 1));
+    }
+}

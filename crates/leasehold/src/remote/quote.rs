@@ -1,0 +1,35 @@
+//! What a request would come to.
+
+use super::facts::Facts;
+use super::figures::amounts;
+use super::session::Session;
+use crate::humane;
+use crate::table::{Align, Table};
+use crate::term::Style;
+use leasehold_api::Quote;
+
+pub(super) fn text(session: &Session, quote: &Quote) -> String {
+    let headings = [("class", Align::Left), ("quantity", Align::Right), ("cost", Align::Right)];
+    let mut table = Table::new(&headings).yielding(&["class"]);
+    for line in &quote.lines {
+        table.row([line.class.clone(), format!("{} {}", line.quantity, line.unit), amounts(&line.cost)]);
+    }
+    let (verdict, style) = match quote.admitted {
+        true => ("would be granted", Style::Green),
+        false => ("would be denied", Style::Red),
+    };
+    let why = quote.code.as_ref().map(|code| {
+        let detail = quote.detail.as_deref().unwrap_or_default();
+        format!("{} ({code})", detail.trim_end_matches('.'))
+    });
+    let facts = Facts::new()
+        .add("request", session.paint.paint(style, verdict))
+        .maybe("why", why)
+        .maybe("pool", quote.pool.as_ref())
+        .maybe("node", quote.node.as_ref())
+        .add("for", humane::span(quote.ttl.0))
+        .maybe("soft quota", quote.over_soft.then_some("would be passed"))
+        .add("total", amounts(&quote.total))
+        .text(session.paint);
+    format!("{}\n{facts}", session.lines(&table).join("\n") + "\n")
+}

@@ -1,0 +1,230 @@
+//! What was held and not used, and what workloads depend on.
+
+use super::books::{filtered, headline};
+use super::csv::{one_form, print_rows};
+use super::facts::{or_dash, typed, word};
+use super::figures::{amounts, bar_width, billionths, columns, field, money, percent, permille, say_as_of, shown};
+use super::figures::{small_bar, unit_time};
+use super::lease::short;
+use super::session::Session;
+use super::told::Failed;
+use crate::cli::books::{SensitivityArgs, WasteArgs};
+use crate::output::print;
+use crate::table::{Align, Table};
+use crate::term::Style;
+use leasehold_api::{Sensitivity, SensitivityReport, WasteClass, WasteReport, WastedCost};
+use leasehold_client::BookQuery;
+
+fn style(class: WasteClass) -> Style {
+    match class {
+        WasteClass::PremiumWaste => Style::Red,
+        WasteClass::Idle | WasteClass::Overprovisioned => Style::Yellow,
+        WasteClass::Fragmented => Style::Cyan,
+        WasteClass::Healthy => Style::Green,
+        WasteClass::Unknown => Style::Dim,
+    }
+}
+
+fn costs(all: &[WastedCost]) -> String {
+    money(all.iter().map(|one| (one.amount.as_str(), one.currency.as_str())))
+}
+
+pub(super) async fn waste(session: &Session, args: &WasteArgs) -> Result<(), Failed> {
+    one_form(session, args.csv.csv)?;
+    let by: Vec<String> = args.by.clone().into_iter().collect();
+    let asked =
+        BookQuery { from: args.window.from, to: args.window.to, by: by.clone(), ..filtered(args.filter.clone()) };
+    let class = args.headline.map(|class| word(WasteClass::from(class)));
+    let call = session.client.waste().asking(&asked).maybe("headline", class).query("limit", args.limit);
+    if session.json {
+        return Ok(crate::output::print_json(&call.json().await?)?);
+    }
+    let report = call.await?;
+    match args.csv.csv {
+        true => waste_csv(&report, &by)?,
+        false => waste_tables(session, &report, &by)?,
+    }
+    say_as_of(report.as_of, Some(&report.stretch));
+    Ok(())
+}
+
+fn waste_tables(session: &Session, report: &WasteReport, by: &[String]) -> Result<(), Failed> {
+    let parts = [
+        ("In all", sums(report, by)),
+        ("Leases, the most wasted first", leases(report)),
+        ("Idle capacity, and what scavengers would have paid for it", stranded(report)),
+        ("Free parts of devices that are in use", fragmented(report)),
+    ];
+    if parts.iter().all(|(_, table)| table.is_empty()) {
+        return session.print_table(&parts[0].1);
+    }
+    let shown = parts.iter().filter(|(_, table)| !table.is_empty());
+    let texts: Vec<String> = shown
+        .map(|(title, table)| format!("{}\n{}\n", session.paint.bold(title), session.lines(table).join("\n")))
+        .collect();
+    Ok(print(&texts.join("\n"))?)
+}
+
+fn sums(report: &WasteReport, by: &[String]) -> Table {
+    let names = shown(by, report.sums.iter().map(|sum| &sum.of));
+    let bars = bar_width().is_some();
+    let mut headings: Vec<(&str, Align)> = names.iter().map(|name| (*name, Align::Left)).collect();
+    headings.extend([("headline", Align::Left), ("leases", Align::Right), ("held", Align::Right)]);
+    headings.extend([("wasted", Align::Right), ("cost", Align::Right)]);
+    headings.extend(bars.then_some(("share", Align::Left)));
+    let mut table = Table::new(&headings).yielding(&["share", "leases", "held", "project"]);
+    for sum in &report.sums {
+        let plain = |text: String| (text, Style::Plain);
+        let mut row: Vec<_> = names.iter().map(|name| plain(or_dash(field(&sum.of, name)))).collect();
+        row.extend([(headline(sum.headline), style(sum.headline)), plain(sum.leases.to_string())]);
+        row.extend([&sum.held, &sum.wasted].map(|amount| plain(unit_time(amount, &sum.unit))));
+        row.push(plain(costs(&sum.wasted_cost)));
+        if bars {
+            let part = |text: &str| billionths(text).unwrap_or(0);
+            row.push((small_bar(part(&sum.wasted), part(&sum.held)), style(sum.headline)));
+        }
+        table.styled(row);
+    }
+    table
+}
+
+fn leases(report: &WasteReport) -> Table {
+    let headings = [
+        ("lease", Align::Left),
+        ("headline", Align::Left),
+        ("tenant", Align::Left),
+        ("project", Align::Left),
+        ("workload", Align::Left),
+        ("class", Align::Left),
+        ("held", Align::Right),
+        ("reported", Align::Right),
+        ("busy", Align::Right),
+        ("wasted", Align::Right),
+        ("cost", Align::Right),
+    ];
+    let mut table =
+        Table::new(&headings).yielding(&["workload", "project", "reported", "busy", "class", "held", "tenant", "cost"]);
+    for lease in &report.leases {
+        let plain = |text: String| (text, Style::Plain);
+        table.styled([
+            (short(&lease.lease), Style::Bold),
+            (headline(lease.headline), style(lease.headline)),
+            plain(or_dash(lease.of.tenant.as_ref())),
+            plain(or_dash(lease.of.project.as_ref())),
+            plain(or_dash(lease.of.workload.as_ref())),
+            plain(or_dash(lease.of.class.as_ref())),
+            plain(unit_time(&lease.held, &lease.unit)),
+            plain(percent(&lease.covered, &lease.held)),
+            plain(percent(&lease.busy, &lease.covered)),
+            plain(unit_time(&lease.wasted, &lease.unit)),
+            plain(costs(&lease.wasted_cost)),
+        ]);
+    }
+    table
+}
+
+fn stranded(report: &WasteReport) -> Table {
+    let headings = [
+        ("pool", Align::Left),
+        ("class", Align::Left),
+        ("idle", Align::Right),
+        ("of capacity", Align::Right),
+        ("could have earned", Align::Right),
+    ];
+    let mut table = Table::new(&headings).yielding(&["of capacity", "class"]);
+    for line in &report.stranded {
+        table.row([
+            or_dash(line.of.pool.as_ref()),
+            or_dash(line.of.class.as_ref()),
+            unit_time(&line.idle, &line.unit),
+            percent(&line.idle, &line.capacity),
+            amounts(&line.could_have_earned),
+        ]);
+    }
+    table
+}
+
+fn fragmented(report: &WasteReport) -> Table {
+    let headings =
+        [("node", Align::Left), ("class", Align::Left), ("free in parts", Align::Right), ("devices", Align::Right)];
+    let mut table = Table::new(&headings);
+    for line in &report.fragmented {
+        let free = format!("{} {}", line.free_in_parts, line.unit);
+        table.row([line.node.clone(), line.class.clone(), free, line.devices.to_string()]);
+    }
+    table
+}
+
+/// The sums, one row for each currency.
+fn waste_csv(report: &WasteReport, by: &[String]) -> Result<(), Failed> {
+    let names = columns(by, report.sums.iter().map(|sum| &sum.of));
+    let mut headings = vec!["from", "to"];
+    headings.extend(&names);
+    headings.extend(["headline", "leases", "unit", "held", "wasted", "currency", "wasted_cost"]);
+    let mut rows = Vec::new();
+    for sum in &report.sums {
+        let mut row = vec![report.stretch.from.to_string(), report.stretch.to.to_string()];
+        row.extend(names.iter().map(|name| field(&sum.of, name).unwrap_or_default()));
+        row.extend([word(sum.headline), sum.leases.to_string(), sum.unit.clone()]);
+        row.extend([sum.held.clone(), sum.wasted.clone()]);
+        let none = [WastedCost { currency: String::new(), amount: String::new() }];
+        let costs = if sum.wasted_cost.is_empty() { &none[..] } else { &sum.wasted_cost };
+        let with = |cost: &WastedCost| [row.clone(), vec![cost.currency.clone(), cost.amount.clone()]].concat();
+        rows.extend(costs.iter().map(with));
+    }
+    print_rows(&headings, rows)
+}
+
+pub(super) async fn sensitivity(session: &Session, args: &SensitivityArgs) -> Result<(), Failed> {
+    one_form(session, args.csv.csv)?;
+    let asked = BookQuery { from: args.window.from, to: args.window.to, ..filtered(args.filter.clone()) };
+    let call = session.client.sensitivity().asking(&asked);
+    if session.json {
+        return Ok(crate::output::print_json(&call.json().await?)?);
+    }
+    let report = call.await?;
+    match args.csv.csv {
+        true => {
+            let rows = report.workloads.iter().flat_map(|workload| {
+                workload.kinds.iter().map(|kind| {
+                    let (cost, waiting) = (kind.cost_permille.to_string(), kind.waiting_permille.to_string());
+                    vec![workload.workload.clone(), kind.kind.clone(), word(kind.level), cost, waiting]
+                })
+            });
+            print_rows(&["workload", "kind", "level", "cost_permille", "waiting_permille"], rows)?;
+        }
+        false => session.print_table(&depends_on(&report))?,
+    }
+    say_as_of(report.as_of, Some(&report.stretch));
+    Ok(())
+}
+
+fn depends_on(report: &SensitivityReport) -> Table {
+    let headings = [
+        ("workload", Align::Left),
+        ("kind", Align::Left),
+        ("sensitivity", Align::Left),
+        ("of its cost", Align::Right),
+        ("waiting", Align::Right),
+    ];
+    let mut table = Table::new(&headings).yielding(&["waiting", "of its cost", "workload"]);
+    for workload in &report.workloads {
+        for kind in &workload.kinds {
+            let style = match kind.level {
+                Sensitivity::Critical => Style::Red,
+                Sensitivity::Moderate => Style::Yellow,
+                Sensitivity::Low => Style::Plain,
+                Sensitivity::Indifferent | Sensitivity::Unused => Style::Dim,
+            };
+            let plain = |text: String| (text, Style::Plain);
+            table.styled([
+                plain(workload.workload.clone()),
+                plain(kind.kind.clone()),
+                (typed(kind.level), style),
+                plain(permille(kind.cost_permille.into())),
+                plain(permille(kind.waiting_permille.into())),
+            ]);
+        }
+    }
+    table
+}
