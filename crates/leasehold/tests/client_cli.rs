@@ -197,7 +197,10 @@ fn changes_set_clear_and_keep() {
     assert_eq!(node["node"]["labels"], json!({ "driver": "570" }));
     assert_eq!((&node["node"]["rack"], &node["node"]["zone"]), (&Value::Null, &json!("z1")));
     assert_eq!(daemon.json("node set gpu-1 --clear labels")["node"]["labels"], json!({}));
-    assert_eq!(daemon.json("class set gpu-h100 --clear tier")["class"]["tier"], Value::Null);
+    // A class that nobody has can be anything; one on a node keeps what its price hangs on.
+    daemon.json("class create spare --kind gpu --tier l4");
+    assert_eq!(daemon.json("class set spare --clear tier")["class"]["tier"], Value::Null);
+    assert!(daemon.run("class set gpu-h100 --clear tier").err.contains("class_in_use"));
     tells(&daemon.run("project set lattice --tenant physik --name qcd").ok(), &["qcd"]);
     tells(&daemon.run("user set ada --tenant physik --name ada.l").ok(), &["ada.l"]);
     tells(&daemon.run("settings set --grace-default 90s").ok(), &["1m30s"]);
