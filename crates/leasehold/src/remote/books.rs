@@ -3,8 +3,7 @@
 use super::csv::{one_form, print_rows};
 use super::facts::{Facts, or_dash, word};
 use super::figures::{
-    Purse, amounts, bar_width, billionths, columns, field, is_cut, percent, say_as_of, scaled, shown, small_bar,
-    unit_time,
+    Purse, Scale, amounts, bar_width, billionths, columns, field, is_cut, percent, say_as_of, scaled, shown, small_bar,
 };
 use super::session::Session;
 use super::told::Failed;
@@ -25,6 +24,8 @@ use std::collections::BTreeMap;
 
 /// What makes room first on a narrow terminal.
 const YIELDING: &[&str] = &["share", "tier", "kind", "workload", "user", "tag", "peak", "pool", "node", "project"];
+
+const CAPACITY_YIELDING: &[&str] = &["share", "reserved", "teardown", "capacity", "offline", "fenced", "class"];
 
 pub(super) fn filtered(filter: FilterArgs) -> BookQuery {
     BookQuery {
@@ -117,12 +118,13 @@ fn usage_table(report: &UsageReport, by: &[String], peak: bool) -> Table {
         let of_unit = largest.entry(&line.unit).or_default();
         *of_unit = billionths(&line.unit_seconds).unwrap_or(0).max(*of_unit);
     }
+    let scale = Scale::of(report.lines.iter().map(|line| line.unit_seconds.as_str()));
     let mut figures = vec![("held", Align::Right)];
     figures.extend(peak.then_some(("peak", Align::Right)));
     let mut table = headed(cut, &names, &figures, bars);
     for line in &report.lines {
         let mut row = cells(cut, &names, &line.of, line.stretch.from);
-        row.push((unit_time(&line.unit_seconds, &line.unit), Style::Plain));
+        row.push((scale.show(&line.unit_seconds, &line.unit), Style::Plain));
         if peak {
             let peak = line.peak.as_ref().map(|peak| format!("{peak} {}", line.unit));
             row.push((or_dash(peak), Style::Plain));
@@ -196,10 +198,11 @@ fn capacity_table(report: &CapacityReport, by: &[String], paint: Paint) -> Table
     let width = bar_width();
     let parts = ["held", "teardown", "reserved", "fenced", "offline", "idle"].map(|part| (part, Align::Right));
     let figures: Vec<_> = [("capacity", Align::Right)].into_iter().chain(parts).collect();
-    let mut table = headed(false, &names, &figures, width.is_some());
+    let scale = Scale::of(report.lines.iter().map(|line| line.capacity.as_str()));
+    let mut table = headed(false, &names, &figures, width.is_some()).yielding(CAPACITY_YIELDING);
     for line in &report.lines {
         let mut row = cells(false, &names, &line.of, report.stretch.from);
-        row.push((unit_time(&line.capacity, &line.unit), Style::Plain));
+        row.push((scale.show(&line.capacity, &line.unit), Style::Plain));
         let parts = capacity_parts(line);
         row.extend(parts.map(|(_, amount, _, _)| (percent(amount, &line.capacity), Style::Plain)));
         if let Some(width) = width {

@@ -14,17 +14,31 @@ pub(super) fn billionths(text: &str) -> Option<u128> {
     whole.parse::<u128>().ok()?.checked_mul(1_000_000_000)?.checked_add(decimals)
 }
 
-/// `12.50 GPU-h`, or `7.21 GPU-s` where it is little; rounded down.
-pub(super) fn unit_time(unit_seconds: &str, unit: &str) -> String {
-    const SECOND: u128 = 1_000_000_000;
-    const HOUR: u128 = 3600 * SECOND;
-    match billionths(unit_seconds) {
-        Some(0) => format!("0 {unit}-h"),
-        Some(amount) if amount < HOUR / 100 => format!("{} {unit}-s", numbers::decimal(amount, SECOND, 2)),
-        Some(amount) if amount / HOUR <= u128::from(u64::MAX) => {
-            format!("{} {unit}-h", numbers::decimal(amount, HOUR, 2))
+const SECOND: u128 = 1_000_000_000;
+const HOUR: u128 = 3600 * SECOND;
+
+/// In which unit the amounts of one table are shown: all in hours, or all in seconds where they are little.
+pub(super) struct Scale {
+    hours: bool,
+}
+
+impl Scale {
+    pub(super) fn of<'a>(amounts: impl IntoIterator<Item = &'a str>) -> Self {
+        let is_much = |text: &str| billionths(text).is_none_or(|amount| amount >= HOUR);
+        Self { hours: amounts.into_iter().any(is_much) }
+    }
+
+    /// `12.50 GPU-h`, or `7.21 GPU-s`; rounded down, but never to nothing.
+    pub(super) fn show(&self, unit_seconds: &str, unit: &str) -> String {
+        let (size, letter) = if self.hours { (HOUR, 'h') } else { (SECOND, 's') };
+        match billionths(unit_seconds) {
+            Some(0) => format!("0 {unit}-{letter}"),
+            Some(amount) if amount < size / 100 => format!("<0.01 {unit}-{letter}"),
+            Some(amount) if amount / size <= u128::from(u64::MAX) => {
+                format!("{} {unit}-{letter}", numbers::decimal(amount, size, 2))
+            }
+            _ => format!("{unit_seconds} {unit}-s"),
         }
-        _ => format!("{unit_seconds} {unit}-s"),
     }
 }
 
@@ -179,10 +193,15 @@ mod tests {
         for text in ["", "-1", "1.0000000001", "1.+5", "x", "999999999999999999999999999999999999999"] {
             assert_eq!(billionths(text), None, "{text}");
         }
-        assert_eq!(unit_time("45000.000000000", "GPU"), "12.50 GPU-h");
-        assert_eq!(unit_time("7.219999999", "GPU"), "7.21 GPU-s");
-        assert_eq!(unit_time("0.000000000", "core"), "0 core-h");
-        assert_eq!(unit_time("99999999999999999999999999999999999999.0", "GiB").split_once(' ').unwrap().1, "GiB-s");
+        let hours = Scale::of(["45000.000000000", "7.2"]);
+        assert_eq!([hours.show("45000.000000000", "GPU"), hours.show("7.2", "GPU")], ["12.50 GPU-h", "<0.01 GPU-h"]);
+        let seconds = Scale::of(["0.000000000", "7.219999999"]);
+        assert_eq!(
+            [seconds.show("7.219999999", "GPU"), seconds.show("0.000000000", "core")],
+            ["7.21 GPU-s", "0 core-s"]
+        );
+        let beyond = "999999999999999999999999999999999999999.0";
+        assert_eq!(Scale::of([beyond]).show(beyond, "GiB"), format!("{beyond} GiB-s"));
         assert_eq!([percent("1.0", "8.0"), percent("0.0", "8.0"), percent("8.0", "8.0")], ["12.5 %", "-", "100.0 %"]);
         let purse = Purse::of(["1234.500000", "0.125000"]);
         assert_eq!([purse.show("1234.500000"), purse.show("0.125000")], ["1,234.500", "0.125"]);

@@ -3,8 +3,8 @@
 use super::books::{filtered, headline};
 use super::csv::{one_form, print_rows};
 use super::facts::{or_dash, typed, word};
+use super::figures::{Scale, small_bar};
 use super::figures::{amounts, bar_width, billionths, columns, field, money, percent, permille, say_as_of, shown};
-use super::figures::{small_bar, unit_time};
 use super::lease::short;
 use super::session::Session;
 use super::told::Failed;
@@ -73,11 +73,12 @@ fn sums(report: &WasteReport, by: &[String]) -> Table {
     headings.extend([("wasted", Align::Right), ("cost", Align::Right)]);
     headings.extend(bars.then_some(("share", Align::Left)));
     let mut table = Table::new(&headings).yielding(&["share", "leases", "held", "project"]);
+    let scale = Scale::of(report.sums.iter().map(|sum| sum.held.as_str()));
     for sum in &report.sums {
         let plain = |text: String| (text, Style::Plain);
         let mut row: Vec<_> = names.iter().map(|name| plain(or_dash(field(&sum.of, name)))).collect();
         row.extend([(headline(sum.headline), style(sum.headline)), plain(sum.leases.to_string())]);
-        row.extend([&sum.held, &sum.wasted].map(|amount| plain(unit_time(amount, &sum.unit))));
+        row.extend([&sum.held, &sum.wasted].map(|amount| plain(scale.show(amount, &sum.unit))));
         row.push(plain(costs(&sum.wasted_cost)));
         if bars {
             let part = |text: &str| billionths(text).unwrap_or(0);
@@ -104,6 +105,7 @@ fn leases(report: &WasteReport) -> Table {
     ];
     let mut table =
         Table::new(&headings).yielding(&["workload", "project", "reported", "busy", "class", "held", "tenant", "cost"]);
+    let scale = Scale::of(report.leases.iter().map(|lease| lease.held.as_str()));
     for lease in &report.leases {
         let plain = |text: String| (text, Style::Plain);
         table.styled([
@@ -113,10 +115,10 @@ fn leases(report: &WasteReport) -> Table {
             plain(or_dash(lease.of.project.as_ref())),
             plain(or_dash(lease.of.workload.as_ref())),
             plain(or_dash(lease.of.class.as_ref())),
-            plain(unit_time(&lease.held, &lease.unit)),
+            plain(scale.show(&lease.held, &lease.unit)),
             plain(percent(&lease.covered, &lease.held)),
             plain(percent(&lease.busy, &lease.covered)),
-            plain(unit_time(&lease.wasted, &lease.unit)),
+            plain(scale.show(&lease.wasted, &lease.unit)),
             plain(costs(&lease.wasted_cost)),
         ]);
     }
@@ -132,11 +134,12 @@ fn stranded(report: &WasteReport) -> Table {
         ("could have earned", Align::Right),
     ];
     let mut table = Table::new(&headings).yielding(&["of capacity", "class"]);
+    let scale = Scale::of(report.stranded.iter().map(|line| line.idle.as_str()));
     for line in &report.stranded {
         table.row([
             or_dash(line.of.pool.as_ref()),
             or_dash(line.of.class.as_ref()),
-            unit_time(&line.idle, &line.unit),
+            scale.show(&line.idle, &line.unit),
             percent(&line.idle, &line.capacity),
             amounts(&line.could_have_earned),
         ]);

@@ -58,7 +58,7 @@ fn word<T: Copy>(
     let found = all.iter().copied().find(|one| word(*one) == text);
     found.map(Some).ok_or_else(|| {
         let words: Vec<&str> = all.iter().map(|one| word(*one)).collect();
-        codes::BAD_QUERY.problem(format!("`{name}` is one of {}.", words.join(", ")))
+        codes::BAD_QUERY.problem(format!("`{name}` is one of {}.", words.join(", "))).with("field", name)
     })
 }
 
@@ -73,6 +73,11 @@ fn by(text: &str) -> Result<By, Problem> {
             codes::BAD_GROUPING.problem(detail).with("field", "by")
         }),
     }
+}
+
+/// What is wrong with a name, with the parameter it stood in.
+pub(super) fn named<T>(field: &str, found: Result<T, Problem>) -> Result<T, Problem> {
+    found.map_err(|problem| problem.with("field", field))
 }
 
 /// A caller's own corner of the books.
@@ -120,17 +125,17 @@ impl Asked {
     pub(super) fn read_filter(&mut self, context: &Context, state: &State) -> Result<(), Problem> {
         let (caller, filter) = (context.caller(), &mut self.filter);
         if let Some(text) = context.query("tenant") {
-            filter.tenant = Some(names::tenant(state, caller, text)?);
+            filter.tenant = Some(named("tenant", names::tenant(state, caller, text))?);
         }
         if let Some(text) = context.query("project") {
-            filter.project = Some(names::project(state, caller, filter.tenant, text)?);
+            filter.project = Some(named("project", names::project(state, caller, filter.tenant, text))?);
         }
         if let Some(text) = context.query("user") {
-            filter.user = Some(names::user(state, caller, filter.tenant, text)?);
+            filter.user = Some(named("user", names::user(state, caller, filter.tenant, text))?);
         }
-        filter.pool = super::capacity::optional_pool(state, context.query("pool"))?;
+        filter.pool = named("pool", super::capacity::optional_pool(state, context.query("pool")))?;
         if let Some(text) = context.query("node") {
-            filter.node = Some(names::node_for_request(state, text)?);
+            filter.node = Some(named("node", names::node_for_request(state, text))?);
         }
         filter.priority = word(context, "priority", leasehold_model::Priority::ALL, |one| one.word())?;
         filter.allocation = context.number("allocation")?.map(AllocationNo);
@@ -143,11 +148,9 @@ impl Asked {
 
     /// The window: the month so far unless told, up to what is known.
     pub(super) fn window(&self, as_of: Instant) -> Result<Window, Problem> {
-        let month = || month_of(as_of, self.zone.as_deref()).map_err(|why| bad_buckets(&why));
-        let from = match self.from {
-            Some(from) => from,
-            None => month()?.from.min(self.to.unwrap_or(as_of)),
-        };
+        // The zone is looked at also where nothing is cut by it.
+        let month = month_of(as_of, self.zone.as_deref()).map_err(|why| bad_buckets(&why))?;
+        let from = self.from.unwrap_or_else(|| month.from.min(self.to.unwrap_or(as_of)));
         if self.to.is_some_and(|to| to < from) {
             return Err(bad_window("to", "The window ends before it begins."));
         }
@@ -185,6 +188,16 @@ impl Asked {
         Ok(Question { dims, filter, borders })
     }
 
+    /// For what is of now or of this month, whatever the window.
+    pub(super) fn without_window(self, what: &str) -> Result<Self, Problem> {
+        let field = match (self.from, self.to) {
+            (None, None) => return Ok(self),
+            (Some(_), _) => "from",
+            (None, Some(_)) => "to",
+        };
+        Err(bad_window(field, format!("{what}; leave `from` and `to` out.")))
+    }
+
     /// Whether lines of one kind's classes are put together.
     pub(super) fn by_kind(&self) -> bool {
         self.by.contains(&By::Kind) && !self.by.contains(&By::Class)
@@ -196,7 +209,7 @@ impl Asked {
 
 /// The classes that class, kind and tier leave.
 fn classes(context: &Context, state: &State) -> Result<Option<BTreeSet<ClassNo>>, Problem> {
-    let class = context.query("class").map(|text| names::class(state, text)).transpose()?;
+    let class = named("class", context.query("class").map(|text| names::class(state, text)).transpose())?;
     let kind = word(context, "kind", ResourceKind::ALL, |one| one.word())?;
     let tier = names::optional_name("tier", context.query("tier"))?;
     if class.is_none() && kind.is_none() && tier.is_none() {

@@ -1,6 +1,6 @@
 //! Usage, cost, waste and sensitivity, as the books have them; and what a lease would cost.
 
-use super::asking::{Asked, By, shown_priority};
+use super::asking::{Asked, By, named, shown_priority};
 use crate::access::Caller;
 use crate::books::{ask, problem};
 use crate::context::{Answer, Context, json};
@@ -219,10 +219,10 @@ pub(super) async fn capacity(context: Context) -> Answer {
     }
     let asked = context.app.now.read(|state| {
         let mut asked = Asked::read_window(&context)?;
-        asked.filter.pool = super::capacity::optional_pool(state, context.query("pool"))?;
+        asked.filter.pool = named("pool", super::capacity::optional_pool(state, context.query("pool")))?;
         asked.filter.node =
-            context.query("node").map(|text| crate::names::node_for_request(state, text)).transpose()?;
-        let class = context.query("class").map(|text| crate::names::class(state, text)).transpose()?;
+            named("node", context.query("node").map(|text| crate::names::node_for_request(state, text)).transpose())?;
+        let class = named("class", context.query("class").map(|text| crate::names::class(state, text)).transpose())?;
         asked.filter.classes = class.map(|class| std::iter::once(class).collect());
         Ok::<_, Problem>(asked)
     })?;
@@ -336,6 +336,7 @@ pub(super) async fn costs(context: Context) -> Answer {
 
 pub(super) async fn cost_rate(context: Context) -> Answer {
     let asked = context.app.now.read(|state| Asked::read(&context, state))?;
+    let asked = asked.without_window("The rate is that of now")?;
     let (app, caller) = (context.app.clone(), context.caller().clone());
     let now = app.now.clone();
     let report = ask(&app, move |books, known| {
@@ -357,10 +358,7 @@ pub(super) async fn cost_rate(context: Context) -> Answer {
 
 pub(super) async fn forecast(context: Context) -> Answer {
     let asked = context.app.now.read(|state| Asked::read(&context, state))?;
-    if asked.from.is_some() || asked.to.is_some() {
-        let detail = "A forecast is of the month that is running; leave `from` and `to` out.";
-        return Err(codes::BAD_WINDOW.problem(detail).with("field", "from"));
-    }
+    let asked = asked.without_window("A forecast is of the month that is running")?;
     let app = context.app.clone();
     let report = ask(&app, move |books, known| {
         let as_of: Instant = known.as_of;

@@ -52,7 +52,7 @@ fn headline(context: &Context) -> Result<Option<leasehold_books::WasteClass>, Pr
     let found = CLASSES.iter().find(|(one, _)| one.word() == text);
     found.map(|(one, _)| Some(*one)).ok_or_else(|| {
         let words: Vec<&str> = CLASSES.iter().map(|(one, _)| one.word()).collect();
-        codes::BAD_QUERY.problem(format!("`headline` is one of {}.", words.join(", ")))
+        codes::BAD_QUERY.problem(format!("`headline` is one of {}.", words.join(", "))).with("field", "headline")
     })
 }
 

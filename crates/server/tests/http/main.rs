@@ -4,6 +4,7 @@ mod access;
 mod api;
 mod audit;
 mod bad_input;
+mod books;
 mod rates;
 mod streams;
 mod world;
