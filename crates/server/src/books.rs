@@ -190,6 +190,7 @@ pub(crate) struct Known {
 pub(crate) fn problem(error: &BooksError) -> Problem {
     match error {
         BooksError::Overflow(overflow) => codes::OVERFLOW.problem(format!("{}.", sentence(&overflow.to_string()))),
+        BooksError::TooMuch => codes::TOO_MANY_LINES.problem(format!("{}.", sentence(&error.to_string()))),
         BooksError::Damaged => {
             codes::BOOKS_BEHIND.problem(format!("{}.", sentence(&error.to_string()))).with("retry_after", 5)
         }
