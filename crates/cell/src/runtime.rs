@@ -347,7 +347,7 @@ fn writer(shared: &Shared, from_decider: &Receiver<Batchful>, to_publisher: &Syn
     for mut batch in from_decider {
         let began = std::time::Instant::now();
         match commit(&*shared.journal, &mut batch) {
-            Ok(_) => shared.stats.appended(batch.records(), began),
+            Ok(_) => shared.stats.appended(batch.records(), began, shared.journal.last_sync()),
             Err(error) => {
                 shared.fail(&format!("the journal did not take a decided batch: {error}"));
                 return;

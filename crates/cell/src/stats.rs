@@ -84,6 +84,8 @@ pub struct Stats {
     pub batch_records: Histogram,
     /// Nanoseconds that sealing, writing and syncing a batch took.
     pub append_ns: Histogram,
+    /// Nanoseconds of them that the disk took to sync it.
+    pub sync_ns: Histogram,
     /// Nanoseconds that showing a durable batch to readers and replying took.
     pub publish_ns: Histogram,
 }
@@ -100,6 +102,7 @@ impl Default for Stats {
             checkpoint_covered_at_ns: AtomicU64::default(),
             batch_records: Histogram::new(BATCH_BOUNDS),
             append_ns: Histogram::new(LATENCY_BOUNDS_NS),
+            sync_ns: Histogram::new(LATENCY_BOUNDS_NS),
             publish_ns: Histogram::new(LATENCY_BOUNDS_NS),
         }
     }
@@ -107,8 +110,9 @@ impl Default for Stats {
 
 impl Stats {
     /// A batch is durable; appending it began at `began`.
-    pub(crate) fn appended(&self, records: u32, began: Instant) {
+    pub(crate) fn appended(&self, records: u32, began: Instant, sync: Option<Duration>) {
         self.append_ns.add_time(began.elapsed());
+        sync.into_iter().for_each(|sync| self.sync_ns.add_time(sync));
         self.batches.fetch_add(1, Ordering::Relaxed);
         self.records.fetch_add(u64::from(records), Ordering::Relaxed);
         if records > 0 {

@@ -125,6 +125,11 @@ pub trait Journal: Send + Sync {
     /// If the batch is empty or does not begin at `head().size`.
     fn append(&self, batch: &mut Batch) -> Result<Head, AppendError>;
 
+    /// How long the disk took to make the last batch durable, where there is a disk.
+    fn last_sync(&self) -> Option<std::time::Duration> {
+        None
+    }
+
     /// Bytes (of [`Batch::bytes`]) that can be appended for certain, in any number of batches, before
     /// `append` says [`AppendError::Full`]. Does not count what an `append` in progress will use.
     fn room(&self) -> u64;

@@ -49,6 +49,11 @@ impl Context {
         self.caller.as_ref().expect("the endpoint asks for a token")
     }
 
+    /// The token that was recognised, if one was asked for.
+    pub(crate) fn token(&self) -> Option<leasehold_model::TokenNo> {
+        self.caller.as_ref().map(|caller| caller.token)
+    }
+
     /// The first name in the path.
     pub(crate) fn subject(&self) -> &str {
         &self.path[0]

@@ -62,6 +62,8 @@ pub struct Sources<'a> {
     pub limiter: &'a Limiter,
     /// Open event streams.
     pub streams: usize,
+    /// Records that the books have taken up.
+    pub books: u64,
     /// The folder whose disk fills up.
     pub data: &'a Path,
 }

@@ -55,6 +55,8 @@ pub struct FileJournal {
     index: Mutex<Index>,
     checkpointed: Mutex<SignedCheckpoint>,
     room: AtomicU64,
+    /// Nanoseconds of the last sync of a batch.
+    sync_ns: AtomicU64,
     failure: OnceLock<Failure>,
     lock: Mutex<Option<Box<dyn DiskLock>>>,
 }
@@ -97,9 +99,11 @@ impl FileJournal {
             origin: segment::origin_hash(keys.origin()),
             batch_bytes_max: options.segment_bytes - segment::HEADER_BYTES_U64,
             beginning: Vec::new(),
+            last_sync: std::time::Duration::ZERO,
         };
         Ok(Self {
             room: AtomicU64::new(writer.room(None)),
+            sync_ns: AtomicU64::new(0),
             disk,
             options,
             keys,
@@ -191,10 +195,15 @@ impl Journal for FileJournal {
         let appended = writer.append(batch, &self.keys, &self.prepared, &self.index);
         let prepared = locked(&self.prepared);
         self.room.store(writer.room(prepared.as_ref()), Ordering::Relaxed);
+        self.sync_ns.store(u64::try_from(writer.last_sync.as_nanos()).unwrap_or(u64::MAX), Ordering::Relaxed);
         appended.map_err(|error| match error {
             AppendError::Failed(failure) => AppendError::Failed(self.stop(failure)),
             error => error,
         })
+    }
+
+    fn last_sync(&self) -> Option<std::time::Duration> {
+        Some(std::time::Duration::from_nanos(self.sync_ns.load(Ordering::Relaxed)))
     }
 
     fn room(&self) -> u64 {

@@ -49,6 +49,8 @@ pub(super) struct Writer {
     pub(super) batch_bytes_max: u64,
     /// A header with the batch after it, so that both go out in one write.
     pub(super) beginning: Vec<u8>,
+    /// How long the last sync took.
+    pub(super) last_sync: std::time::Duration,
 }
 
 impl Writer {
@@ -119,7 +121,9 @@ impl Writer {
             (batch.bytes(), current.at)
         };
         current.file.write_at(bytes, current.at).map_err(failed("writing"))?;
+        let began = std::time::Instant::now();
         current.file.sync().map_err(failed("syncing"))?;
+        self.last_sync = began.elapsed();
         current.at += bytes.len() as u64;
         assert!(current.at <= current.capacity, "an append never allocates");
         Ok(batch_at)

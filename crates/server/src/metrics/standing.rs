@@ -27,6 +27,10 @@ pub(super) fn journal(page: &mut Page, sources: &Sources<'_>) {
     page.gauge("checkpoint_records", "Records that the newest signed checkpoint covers.").set(signed);
     page.gauge("checkpoint_lag_records", "Durable records that no checkpoint covers yet.")
         .set(size.saturating_sub(signed));
+    page.gauge("books_records", "Records that the books have taken up; usage and cost are as of them.")
+        .set(sources.books);
+    page.gauge("books_lag_records", "Durable records that the books have not taken up yet.")
+        .set(size.saturating_sub(sources.books));
     if let Ok(disk) = rustix::fs::statvfs(sources.data) {
         page.gauge("disk_free_bytes", "Free bytes of the disk with the data folder.")
             .set(disk.f_bavail.saturating_mul(disk.f_frsize));
@@ -41,6 +45,8 @@ pub(super) fn cell(page: &mut Page, cell: &Cell) {
     page.histogram("commit_batch_records", "Records in a batch.").sizes(&stats.batch_records);
     page.histogram("commit_append_duration_seconds", "Sealing, writing and syncing a batch.")
         .times([], &stats.append_ns);
+    page.histogram("commit_sync_duration_seconds", "Of that, the sync of the disk (fdatasync).")
+        .times([], &stats.sync_ns);
     page.histogram("commit_publish_duration_seconds", "Showing a durable batch to readers and answering.")
         .times([], &stats.publish_ns);
     page.counter("checkpoints_total", "Checkpoints that were signed.").of(&stats.checkpoints);

@@ -113,7 +113,7 @@ impl Scene {
     }
 
     fn page(&self) -> String {
-        let sources = Sources { cell: &self.cell, limiter: &self.limiter, streams: 3, data: Path::new("/") };
+        let sources = Sources { cell: &self.cell, limiter: &self.limiter, streams: 3, books: 1, data: Path::new("/") };
         self.metrics.render(&sources)
     }
 }

@@ -19,13 +19,15 @@ mod waste;
 
 use crate::app::App;
 use crate::context::{Answer, Context, problem_response};
+use crate::logging::Seen;
+use crate::metrics::UNROUTED;
 use axum::Router;
 use axum::body::Body;
 use axum::extract::{RawPathParams, Request};
 use axum::http::Response;
 use axum::routing::{MethodFilter, on};
 use leasehold_api::endpoint::endpoints;
-use leasehold_api::{Endpoint, Method, codes};
+use leasehold_api::{Endpoint, Method, Problem, codes};
 use std::future::Future;
 use std::pin::Pin;
 use std::sync::Arc;
@@ -158,18 +160,30 @@ pub(crate) fn router(app: &Arc<App>) -> Router {
         };
         router = router.route(path, on(filter, way));
     }
+    let (nothing, not_so) = (Arc::clone(app), Arc::clone(app));
     router
         .fallback(|request: Request| async move {
             let path: String = request.uri().path().chars().take(128).collect();
-            problem_response(
-                &codes::NOT_FOUND.problem(format!("There is nothing at {path}; /api/docs says what there is.")),
-            )
+            let problem =
+                codes::NOT_FOUND.problem(format!("There is nothing at {path}; /api/docs says what there is."));
+            unrouted(&nothing, &request, problem)
         })
-        .method_not_allowed_fallback(|| async {
-            problem_response(
-                &codes::METHOD_NOT_ALLOWED.problem("The path exists, but not with this method; see the Allow header."),
-            )
+        .method_not_allowed_fallback(|request: Request| async move {
+            let detail = "The path exists, but not with this method; see the Allow header.";
+            unrouted(&not_so, &request, codes::METHOD_NOT_ALLOWED.problem(detail))
         })
+}
+
+/// Answers a request that no endpoint takes; it is counted and logged like the others.
+fn unrouted(app: &App, request: &Request, mut problem: Problem) -> Response<Body> {
+    let seen = Seen::of(request);
+    problem.instance = Some(seen.id().to_owned());
+    let mut response = problem_response(&problem);
+    seen.name(response.headers_mut());
+    app.metrics.served(UNROUTED, problem.status, seen.elapsed());
+    let method = request.method().as_str();
+    seen.log_as(app.request_log, method, "none", problem.status, Some(&problem.code));
+    response
 }
 
 struct Route {
@@ -181,10 +195,11 @@ struct Route {
 
 impl Route {
     async fn go(&self, app: Arc<App>, params: RawPathParams, request: Request) -> Response<Body> {
-        let seen = crate::logging::Seen::begin(request.headers());
+        let mut seen = Seen::of(&request);
         let limit = app.limits.request_timeout + app.limits.body_timeout;
         let served = async {
             let context = Context::read(Arc::clone(&app), &self.endpoint, &params, request).await?;
+            context.token().into_iter().for_each(|token| seen.by(token));
             (self.serve)(context).await
         };
         let answer = match tokio::time::timeout(limit, served).await {

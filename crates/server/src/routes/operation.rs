@@ -60,7 +60,13 @@ pub(super) async fn metrics(context: Context) -> Answer {
     let app = std::sync::Arc::clone(&context.app);
     // With a million leases the page takes some milliseconds.
     let page = tokio::task::spawn_blocking(move || {
-        let sources = Sources { cell: &app.cell, limiter: &app.rate, streams: app.live.streams(), data: &app.data };
+        let sources = Sources {
+            cell: &app.cell,
+            limiter: &app.rate,
+            streams: app.live.streams(),
+            books: app.books.size(),
+            data: &app.data,
+        };
         app.metrics.render(&sources)
     });
     let text = page.await.map_err(|_| codes::INTERNAL.problem("The figures cannot be shown; the log says more."))?;
