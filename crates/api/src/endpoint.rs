@@ -383,7 +383,6 @@ pub fn endpoints() -> Vec<Endpoint> {
         endpoint::<QuotaPut>("change_quota", Put, "/api/v1/quotas/{quota}", "Change a quota's limit", QUOTA_AUTHORITY)
             .body::<QuotaChange>(),
         endpoint::<Changed>("delete_quota", Delete, "/api/v1/quotas/{quota}", "Delete a quota", QUOTA_AUTHORITY),
-        // Prices.
         // What can be asked of the books.
         endpoint::<UsageReport>("usage", Get, "/api/v1/usage", "What was held, by whom, exactly", BOOK_READERS)
             .of_books()
@@ -450,6 +449,7 @@ pub fn endpoints() -> Vec<Endpoint> {
             BOOK_READERS,
         )
         .of_books(),
+        // Prices.
         endpoint::<RateCardList>(
             "list_rate_cards",
             Get,
