@@ -25,6 +25,7 @@ mod sensitivity;
 mod store;
 mod table;
 mod usage;
+mod usage_lines;
 mod waste;
 
 pub use ask::{DIMS_MAX, Dim, Filter, Key, LINES_MAX, NONE, Question};
@@ -36,5 +37,5 @@ pub use nodes::{CapacityKey, CapacityLine, Place};
 pub use peak::PeakLine;
 pub use row::{End, Row};
 pub use sensitivity::{KindProfile, Sensitivity, WorkloadProfile};
-pub use usage::UsageLine;
+pub use usage_lines::{Usage, UsageLine};
 pub use waste::{FRAGMENTED_LEASE_COUNT, LeaseWaste, Waste, WasteClass};

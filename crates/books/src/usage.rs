@@ -4,18 +4,10 @@ use crate::ask::{Key, LINES_MAX, Question, Source, Workloads, key_of, payer_key}
 use crate::facts::{Books, BooksError};
 use crate::mix::MixMap;
 use crate::nodes::Place;
+use crate::usage_lines::{Usage, UsageLine};
 use leasehold_meter::timeline::NO_GROUP;
 use leasehold_meter::{QuantaNs, Timeline, Wanted, Window};
-use leasehold_model::{ClassNo, Instant, Name};
-
-/// An amount of one class, for one key, over one stretch of the question.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct UsageLine {
-    pub key: Key,
-    pub class: ClassNo,
-    pub bucket: u32,
-    pub amount: QuantaNs,
-}
+use leasehold_model::{ClassNo, Instant};
 
 pub(crate) fn bucket_no(place: usize) -> u32 {
     u32::try_from(place).expect("fewer than 2^32 stretches")
@@ -100,16 +92,14 @@ impl Books {
         }
     }
 
-    /// What was held, in order of key, class and stretch; what is zero is left out. The names are those of the workloads
-    /// that keys may speak of.
-    pub fn usage(&self, question: &Question) -> Result<(Vec<UsageLine>, Vec<Name>), BooksError> {
+    /// What was held.
+    pub fn usage(&self, question: &Question) -> Result<Usage, BooksError> {
         let Some((plan, timeline)) = self.plan(question) else {
             return self.usage_by_rows(question);
         };
         self.afford(question)?;
         let stretches = question.borders.len() - 1;
-        let mut lines = Vec::with_capacity(plan.groups.len());
-        let mut sums: Vec<QuantaNs> = Vec::new();
+        let mut usage = Usage::default();
         let at_once = if stretches > 1 { (SUMS_AT_ONCE / stretches).max(1) } else { usize::MAX };
         let mut rest = &plan.series[..];
         let mut first = 0;
@@ -118,26 +108,26 @@ impl Books {
             let end = start.saturating_add(at_once).min(plan.groups.len());
             let here = rest.partition_point(|series| (plan.group_of[*series as usize] as usize) < end);
             let (series, later) = rest.split_at(here);
-            sums.clear();
-            sums.resize((end - start) * stretches, 0);
-            timeline.amounts(&question.borders, Wanted::These(series), &self.store, |stretch, series, amount| {
+            let mut sums: Vec<QuantaNs> = vec![0; (end - start) * stretches];
+            // A segment is read from its beginning to its end, whatever the order of the groups.
+            let mut series = series.to_vec();
+            series.sort_unstable();
+            timeline.amounts(&question.borders, Wanted::These(&series), &self.store, |stretch, series, amount| {
                 sums[(plan.group_of[series as usize] as usize - start) * stretches + stretch] += amount;
             });
-            for ((key, class), sums) in plan.groups[start..end].iter().zip(sums.chunks(stretches.max(1))) {
-                for (bucket, amount) in (0u32..).zip(sums).filter(|(_, sum)| **sum > 0) {
-                    lines.push(UsageLine { key: *key, class: *class, bucket, amount: *amount });
-                }
+            for (group, sums) in plan.groups[start..end].iter().zip(sums.chunks(stretches.max(1))) {
+                usage.put_group(*group, sums);
             }
-            if lines.len() > LINES_MAX {
+            if usage.len() > LINES_MAX {
                 return Err(BooksError::TooMuch);
             }
             (rest, first) = (later, end);
         }
-        self.sound((lines, Vec::new()))
+        self.sound(usage)
     }
 
     /// As [`Self::usage`], one lease after the other.
-    pub fn usage_by_rows(&self, question: &Question) -> Result<(Vec<UsageLine>, Vec<Name>), BooksError> {
+    pub fn usage_by_rows(&self, question: &Question) -> Result<Usage, BooksError> {
         self.afford(question)?;
         let mut sums: MixMap<(Key, ClassNo, u32), QuantaNs> = MixMap::default();
         let mut workloads = Workloads::default();
@@ -156,6 +146,6 @@ impl Books {
         let mut lines: Vec<UsageLine> =
             sums.into_iter().map(|((key, class, bucket), amount)| UsageLine { key, class, bucket, amount }).collect();
         lines.sort_unstable_by_key(|line| (line.key, line.class, line.bucket));
-        Ok((lines, workloads.names))
+        Ok(Usage::of(&lines, workloads.names))
     }
 }

@@ -2,7 +2,7 @@
 
 use super::leases::{MONTH, T0, TENANTS, window};
 use crate::scratch;
-use leasehold_books::{COMMIT_RECORDS, Dim, Keeper, Question, UsageLine};
+use leasehold_books::{COMMIT_RECORDS, Dim, Keeper, Question, Usage};
 use leasehold_journal::Journal;
 use leasehold_meter::Window;
 use leasehold_model::{Instant, TenantNo};
@@ -58,8 +58,8 @@ fn median(mut times: Vec<f64>) -> f64 {
 }
 
 /// Adds an answer to a hash as the peers do: each row as its numbers, in seconds.
-fn hash_lines(lines: &[UsageLine], hash: &mut Sha256) {
-    for line in lines {
+fn hash_lines(usage: &Usage, hash: &mut Sha256) {
+    for line in usage.lines() {
         assert_eq!(line.amount % 1_000_000_000, 0, "whole seconds");
         let value = (line.amount / 1_000_000_000) as u64;
         [line.key[0], line.class.0.into(), value].iter().for_each(|number| hash.update(number.to_le_bytes()));
@@ -88,11 +88,11 @@ fn windows(keeper: &Keeper, count: u64, seed: u64, shape: impl Fn((u64, u64)) ->
     for k in (count..count + 8).chain(0..count) {
         let question = shape(window(seed, k));
         let began = Stopwatch::now();
-        let (lines, _) = keeper.books.usage(&question).expect("an answer");
+        let usage = keeper.books.usage(&question).expect("an answer");
         let spent = began.elapsed().as_secs_f64();
         if k < count {
             times.push(spent);
-            hash_lines(&lines, &mut hash);
+            hash_lines(&usage, &mut hash);
         }
     }
     Asked { median_s: median(times), sha256: hex(hash) }
@@ -130,10 +130,10 @@ fn answer(folder: &Path, count: u64, seed: u64) -> Value {
         let mut question = over(month, &[Dim::Tenant]);
         question.borders = (0..=MONTH / 3600).map(|hour| Instant::from_secs(T0 + hour * 3600)).collect();
         let began = Stopwatch::now();
-        let (lines, _) = keeper.books.usage(&question).expect("an answer");
+        let usage = keeper.books.usage(&question).expect("an answer");
         best[0] = best[0].min(began.elapsed().as_secs_f64());
         let mut hash = Sha256::new();
-        for line in &lines {
+        for line in usage.lines() {
             let value = (line.amount / 1_000_000_000) as u64;
             let row = [line.key[0], line.class.0.into(), line.bucket.into(), value];
             row.iter().for_each(|number| hash.update(number.to_le_bytes()));
@@ -155,9 +155,9 @@ fn answer(folder: &Path, count: u64, seed: u64) -> Value {
     for k in 0..count {
         let question = over(window(seed, k), &[Dim::Node]);
         let began = Stopwatch::now();
-        let (lines, _) = keeper.books.usage_by_rows(&question).expect("an answer");
+        let usage = keeper.books.usage_by_rows(&question).expect("an answer");
         times.push(began.elapsed().as_secs_f64());
-        hash_lines(&lines, &mut hash);
+        hash_lines(&usage, &mut hash);
     }
     let node = Asked { median_s: median(times), sha256: hex(hash) };
     let by_series = windows(&keeper, count, seed, |window| over(window, &[Dim::Node]));

@@ -142,12 +142,12 @@ pub(super) async fn usage(context: Context) -> Answer {
     let report = ask(&app, move |books, known| {
         let window = asked.window(known.as_of)?;
         let question = asked.question(books, window)?;
-        let (lines, workloads) = books.usage(&question).map_err(|error| problem(&error))?;
-        too_many(lines.len())?;
+        let usage = books.usage(&question).map_err(|error| problem(&error))?;
+        too_many(usage.len())?;
         let peaks = if peak { books.peaks(&question).map_err(|error| problem(&error))?.0 } else { Vec::new() };
         let lines = now.read(|state| {
-            let naming = Naming { state, books, workloads: &workloads, caller: &caller };
-            usage_lines(&naming, &asked, &question, &lines, &peaks)
+            let naming = Naming { state, books, workloads: &usage.workloads, caller: &caller };
+            usage_lines(&naming, &asked, &question, &usage, &peaks)
         })?;
         Ok(UsageReport { stretch: stretch(window), as_of: When(known.as_of), lines })
     });
@@ -158,7 +158,7 @@ fn usage_lines(
     naming: &Naming<'_>,
     asked: &Asked,
     question: &Question,
-    lines: &[leasehold_books::UsageLine],
+    usage: &leasehold_books::Usage,
     peaks: &[leasehold_books::PeakLine],
 ) -> Result<Vec<UsageLine>, Problem> {
     let bucket = |bucket: u32| {
@@ -172,7 +172,7 @@ fn usage_lines(
     let mut out = Vec::new();
     if asked.by_kind() {
         let mut sums: BTreeMap<Together, (Units, ClassNo)> = BTreeMap::new();
-        for line in lines {
+        for line in usage.lines() {
             let spec = naming.spec(line.class)?;
             let sum =
                 sums.entry(together(asked, spec, line.key, line.bucket)).or_insert((Units::default(), line.class));
@@ -190,7 +190,7 @@ fn usage_lines(
         return Ok(out);
     }
     let mut peaks = peaks.iter().peekable();
-    for line in lines {
+    for line in usage.lines() {
         let spec = naming.spec(line.class)?;
         let mut of = naming.of(&question.dims, &line.key);
         naming.name_class(&mut of, line.class)?;

@@ -115,19 +115,17 @@ impl Asker {
             Some(format!("{what} of {ask:?}\n  books  {ours}\n  oracle {theirs}"))
         };
         let theirs = self.oracle.usage(&ask);
-        let (lines, names) = books.usage(&question).map_err(|_| None)?;
-        let ours =
-            lines.iter().map(|l| (line(books, &names, &question, l.key, l.class, l.bucket), U256::from(l.amount)));
-        if !ours.clone().eq_unordered(&theirs) {
-            return Err(differ("usage", format!("{:?}", ours.collect::<Vec<_>>()), format!("{theirs:?}")));
-        }
         let sorted = |order: bool| if order { Ok(()) } else { Err(differ("order", String::new(), String::new())) };
-        sorted(lines.is_sorted_by(|a, b| (a.key, a.class, a.bucket) < (b.key, b.class, b.bucket)))?;
-        let (lines, names) = books.usage_by_rows(&question).map_err(|_| None)?;
-        let ours =
-            lines.iter().map(|l| (line(books, &names, &question, l.key, l.class, l.bucket), U256::from(l.amount)));
-        if !ours.clone().eq_unordered(&theirs) {
-            return Err(differ("usage by rows", format!("{:?}", ours.collect::<Vec<_>>()), format!("{theirs:?}")));
+        let answers = [("usage", books.usage(&question)), ("usage by rows", books.usage_by_rows(&question))];
+        for (what, usage) in answers {
+            let usage = usage.map_err(|_| None)?;
+            let (lines, names) = (usage.lines(), &usage.workloads);
+            let ours =
+                lines.clone().map(|l| (line(books, names, &question, l.key, l.class, l.bucket), U256::from(l.amount)));
+            if !ours.clone().eq_unordered(&theirs) {
+                return Err(differ(what, format!("{:?}", ours.collect::<Vec<_>>()), format!("{theirs:?}")));
+            }
+            sorted(lines.is_sorted_by(|a, b| (a.key, a.class, a.bucket) < (b.key, b.class, b.bucket)))?;
         }
         let theirs = self.oracle.peaks(&ask);
         let (lines, names) = books.peaks(&question).map_err(|_| None)?;

@@ -44,8 +44,8 @@ fn follow(history: &History) -> Books {
 
 fn gpu_seconds(books: &Books, from: u64, to: u64) -> String {
     let question = Question::over(Window::new(secs(from), secs(to)), &[]);
-    let (lines, _) = books.usage(&question).expect("an answer");
-    let amount = lines.iter().filter(|line| line.class.0 == GPU).map(|line| line.amount).sum();
+    let usage = books.usage(&question).expect("an answer");
+    let amount = usage.lines().filter(|line| line.class.0 == GPU).map(|line| line.amount).sum();
     Units::of(amount, 7).decimal(3).expect("small")
 }
 
@@ -123,8 +123,8 @@ fn month_ends_and_the_leap_day() {
     for (bucket, hours) in [(Bucket::Month, vec![36, 6]), (Bucket::Day, vec![12, 24, 6])] {
         let mut question = Question::over(window, &[]);
         question.borders = Buckets::new(bucket, None).expect("UTC").borders(window).expect("few");
-        let (lines, _) = books.usage(&question).expect("an answer");
-        let found: Vec<u128> = lines.iter().map(|line| line.amount / 7 / 3_600_000_000_000).collect();
+        let usage = books.usage(&question).expect("an answer");
+        let found: Vec<u128> = usage.lines().map(|line| line.amount / 7 / 3_600_000_000_000).collect();
         assert_eq!(found, hours, "{bucket}");
     }
 }
@@ -232,8 +232,8 @@ pub(crate) fn late_loss() -> History {
 fn a_loss_noticed_after_many_blocks() {
     let books = follow(&late_loss());
     let question = Question::over(Window::new(secs(TEN + 1300), secs(TEN + 1400)), &[Dim::Node]);
-    let (lines, _) = books.usage(&question).expect("an answer");
-    assert!(lines.iter().all(|line| line.key[0] == 1), "nothing was held on the lost node: {lines:?}");
+    let usage = books.usage(&question).expect("an answer");
+    assert!(usage.lines().all(|line| line.key[0] == 1), "nothing was held on the lost node");
 }
 
 #[test]
