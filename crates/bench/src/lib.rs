@@ -39,7 +39,11 @@ const BENCHES: &[Bench] = &[
     ("verify.vs_hash", verification::verify_vs_hash),
     ("restart", restart::restart),
     #[cfg(feature = "peers")]
-    ("http", http::http),
+    ("http.single", http::singles),
+    #[cfg(feature = "peers")]
+    ("http.batch", http::batches),
+    #[cfg(feature = "peers")]
+    ("http.sse_10k", http::streams),
     #[cfg(feature = "usage")]
     ("usage", usage::usage),
     #[cfg(feature = "usage")]

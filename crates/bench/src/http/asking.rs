@@ -1,7 +1,7 @@
 //! One connection that asks the same sort of question over and over.
 
 use super::child::Served;
-use super::load::{self, Client};
+use super::load::{self, Client, Until};
 use super::request::{answer, get};
 use std::io::{Read, Write};
 use std::net::TcpStream;
@@ -28,7 +28,7 @@ impl<P: FnMut(u64) -> String> Client for Asking<P> {
 /// How long 99 of 100 answers take at most, in microseconds.
 pub(crate) fn p99_us(served: &Served, path: impl FnMut(u64) -> String) -> f64 {
     let asking = Asking { token: served.token.clone(), path, asked: 0 };
-    load::run(served.address, vec![asking], Duration::from_secs(4)).percentile(990)
+    load::run(served.address, vec![asking], Until::Passed(Duration::from_secs(4))).percentile(990)
 }
 
 /// Asks until the answer is there: books that are being opened say so.

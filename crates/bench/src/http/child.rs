@@ -116,6 +116,11 @@ impl Served {
         processor_seconds(&self.child.id().to_string())
     }
 
+    /// Files the daemon has open; every connection is one.
+    pub(super) fn open_files(&self) -> usize {
+        std::fs::read_dir(format!("/proc/{}/fd", self.child.id())).expect("the daemon runs").count()
+    }
+
     /// Memory the daemon takes up.
     pub(super) fn resident_bytes(&self) -> f64 {
         let status = std::fs::read_to_string(format!("/proc/{}/status", self.child.id())).expect("the daemon runs");

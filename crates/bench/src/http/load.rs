@@ -11,7 +11,16 @@ pub(super) struct Connection<C> {
     stream: TcpStream,
     received: Vec<u8>,
     sent_at: Stopwatch,
+    answered: u64,
     pub(super) client: C,
+}
+
+/// When a load ends.
+#[derive(Clone, Copy)]
+pub(super) enum Until {
+    Passed(Duration),
+    /// So many answers on every connection: the same work whatever its speed, and nothing is left half done.
+    Answered(u64),
 }
 
 /// What a connection sends, answer by answer.
@@ -40,7 +49,7 @@ impl Loaded {
 }
 
 /// Keeps every client busy for a while.
-pub(super) fn run<C: Client>(address: SocketAddr, clients: Vec<C>, length: Duration) -> Loaded {
+pub(super) fn run<C: Client>(address: SocketAddr, clients: Vec<C>, until: Until) -> Loaded {
     let poll = epoll::create(epoll::CreateFlags::CLOEXEC).expect("epoll");
     let mut request = Vec::new();
     let mut connections: Vec<Connection<C>> = Vec::new();
@@ -50,7 +59,7 @@ pub(super) fn run<C: Client>(address: SocketAddr, clients: Vec<C>, length: Durat
         stream.set_nonblocking(true).expect("a socket");
         let place = epoll::EventData::new_u64(connections.len() as u64);
         epoll::add(&poll, &stream, place, epoll::EventFlags::IN).expect("epoll");
-        connections.push(Connection { stream, received: Vec::new(), sent_at: Stopwatch::now(), client });
+        connections.push(Connection { stream, received: Vec::new(), sent_at: Stopwatch::now(), answered: 0, client });
     }
     for connection in &mut connections {
         connection.send(&mut request);
@@ -58,7 +67,11 @@ pub(super) fn run<C: Client>(address: SocketAddr, clients: Vec<C>, length: Durat
     let began = Stopwatch::now();
     let (mut operations, mut took_us) = (0, Vec::with_capacity(1 << 20));
     let mut events: Vec<epoll::Event> = Vec::with_capacity(256);
-    while began.elapsed() < length {
+    let mut busy = connections.len();
+    while match until {
+        Until::Passed(length) => began.elapsed() < length,
+        Until::Answered(_) => busy > 0,
+    } {
         events.clear();
         let timeout = rustix::event::Timespec { tv_sec: 1, tv_nsec: 0 };
         epoll::wait(&poll, rustix::buffer::spare_capacity(&mut events), Some(&timeout)).expect("epoll");
@@ -67,7 +80,12 @@ pub(super) fn run<C: Client>(address: SocketAddr, clients: Vec<C>, length: Durat
             if let Some(done) = connection.receive() {
                 took_us.push(u32::try_from(connection.sent_at.elapsed().as_micros()).unwrap_or(u32::MAX));
                 operations += done;
-                connection.send(&mut request);
+                connection.answered += 1;
+                if matches!(until, Until::Answered(each) if connection.answered == each) {
+                    busy -= 1;
+                } else {
+                    connection.send(&mut request);
+                }
             }
         }
     }

@@ -15,6 +15,7 @@ mod streams;
 pub(crate) use asking::{p99_us, wait_for};
 pub(crate) use child::Served;
 pub use child::serve_if_asked;
+pub(crate) use streams::run as streams;
 
 use crate::Outcome;
 use postgres::Postgres;
@@ -26,18 +27,16 @@ fn best(rounds: impl Iterator<Item = f64>) -> f64 {
     rounds.fold(0.0, f64::max)
 }
 
-/// Everything over HTTP.
-pub(crate) fn http() -> Vec<Outcome> {
+/// One operation to a request.
+pub(crate) fn singles() -> Vec<Outcome> {
     let postgres = Postgres::start();
-    let mut outcomes = Vec::new();
     let linked = best((0..2).flat_map(|_| [8, 32]).map(|clients| postgres.singles(true, clients).per_second));
     let plain: Vec<postgres::Figures> =
         (0..2).flat_map(|_| [32, 64, 64]).map(|clients| postgres.singles(false, clients)).collect();
+    drop(postgres);
     let plain_best = best(plain.iter().map(|figures| figures.per_second));
     // Of the runs with 64 clients the kindest to the peer.
     let plain_p99 = plain.iter().filter(|f| f.clients == 64).map(|f| f.p99_us).fold(f64::INFINITY, f64::min);
-    let in_transactions = best((0..ROUNDS).flat_map(|_| [1, 2]).map(|clients| postgres.batches(clients)));
-    drop(postgres);
 
     let runs: Vec<singles::Singles> = (0..ROUNDS).map(|_| singles::run(64)).collect();
     let ours = best(runs.iter().map(|run| run.per_second));
@@ -52,16 +51,19 @@ pub(crate) fn http() -> Vec<Outcome> {
             run.denials_per_second
         );
     }
-    outcomes.push(
-        Outcome::against("http.single_vs_postgres", ours, "1/s", linked, ">= 10", 10.0).note("hash-linked events"),
-    );
-    outcomes.push(
-        Outcome::against("http.single_vs_postgres_plain", ours, "1/s", plain_best, ">= 2", 2.0).note("plain events"),
-    );
     let slower = Outcome::at_most("http.single_p99", p99, "us", "<= 1", plain_p99);
-    outcomes.push(Outcome { baseline: Some(plain_p99), ratio: Some(p99 / plain_p99), ..slower });
+    vec![
+        Outcome::against("http.single_vs_postgres", ours, "1/s", linked, ">= 10", 10.0).note("hash-linked events"),
+        Outcome::against("http.single_vs_postgres_plain", ours, "1/s", plain_best, ">= 2", 2.0).note("plain events"),
+        Outcome { baseline: Some(plain_p99), ratio: Some(p99 / plain_p99), ..slower },
+    ]
+}
+
+/// A thousand operations to a request.
+pub(crate) fn batches() -> Vec<Outcome> {
+    let postgres = Postgres::start();
+    let in_transactions = best((0..ROUNDS).flat_map(|_| [1, 2]).map(|clients| postgres.batches(clients)));
+    drop(postgres);
     let batched = best((0..ROUNDS).map(|_| batches::run()));
-    outcomes.push(Outcome::against("http.batch_vs_postgres", batched, "1/s", in_transactions, ">= 6", 6.0));
-    outcomes.extend(streams::run());
-    outcomes
+    vec![Outcome::against("http.batch_vs_postgres", batched, "1/s", in_transactions, ">= 6", 6.0)]
 }

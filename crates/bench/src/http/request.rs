@@ -49,3 +49,9 @@ pub(super) fn lease_ids(body: &[u8]) -> impl Iterator<Item = &str> {
     let text = std::str::from_utf8(body).expect("JSON is text");
     text.split(r#""leases":[{"id":""#).skip(1).map(|rest| &rest[..32])
 }
+
+/// How many operations of a batch were done.
+pub(super) fn done(body: &[u8]) -> u64 {
+    let text = std::str::from_utf8(body).expect("JSON is text");
+    text.matches(r#"{"status":20"#).count() as u64
+}

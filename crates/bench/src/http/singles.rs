@@ -1,7 +1,7 @@
 //! One operation to a request: ask, renew, release, over and over, on many connections.
 
 use super::child::{Served, processor_seconds};
-use super::load::{self, Client};
+use super::load::{self, Client, Until};
 use super::request::{ask, ask_too_much, lease_ids, post};
 use crate::work::Dice;
 use std::time::Duration;
@@ -77,13 +77,18 @@ pub(super) fn run(connections: u64) -> Singles {
     let token = &served.token;
     let round = |n| Round { token: token.clone(), dice: Dice(n), step: 0, lease: None };
     // What is cold is not what is measured.
-    load::run(served.address, (0..connections).map(round).collect(), Duration::from_secs(1));
+    load::run(served.address, (0..connections).map(round).collect(), Until::Passed(Duration::from_secs(1)));
     let before = (served.processor_seconds(), processor_seconds("self"));
-    let loaded = load::run(served.address, (100..100 + connections).map(round).collect(), Duration::from_secs(6));
+    let loaded =
+        load::run(served.address, (100..100 + connections).map(round).collect(), Until::Passed(Duration::from_secs(6)));
     let daemon = served.processor_seconds() - before.0;
     let own = processor_seconds("self") - before.1;
     let denied = |n| Denied { token: token.clone(), dice: Dice(n) };
-    let denials = load::run(served.address, (200..200 + connections).map(denied).collect(), Duration::from_secs(2));
+    let denials = load::run(
+        served.address,
+        (200..200 + connections).map(denied).collect(),
+        Until::Passed(Duration::from_secs(2)),
+    );
     Singles {
         per_second: loaded.per_second(),
         p50_us: loaded.percentile(500),
