@@ -115,6 +115,8 @@ fn tenant_of(filter: &Filter) -> Option<TenantNo> {
 /// The publishing thread takes these locks while it holds the view of durable records: nobody may read that view while
 /// holding one of them.
 pub(crate) struct Live {
+    /// What streams count their time from.
+    pub(crate) began: tokio::time::Instant,
     names: RwLock<Directory>,
     listeners: RwLock<Listeners>,
     streams: AtomicUsize,
@@ -131,6 +133,7 @@ fn held<T>(result: Result<T, PoisonError<T>>) -> T {
 impl Live {
     pub(crate) fn new(genesis: Hash, state: &State, streams_max: usize) -> Self {
         Self {
+            began: tokio::time::Instant::now(),
             names: RwLock::new(names(genesis, state)),
             listeners: RwLock::default(),
             streams: AtomicUsize::new(0),

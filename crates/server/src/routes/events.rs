@@ -18,6 +18,15 @@ use std::time::Duration;
 
 /// A comment is sent after this much silence, so that a dead connection is noticed.
 const KEEP_ALIVE: Duration = Duration::from_secs(15);
+/// Streams are told so together, at whole multiples of this: one waking serves all that are due. Ten thousand that are
+/// each told at their own instant wake the runtime hundreds of times a second, in the midst of other work.
+const BEAT: Duration = Duration::from_millis(250);
+
+/// When a stream that falls silent now is told that it is still connected; instants count from when the daemon began.
+fn sign_of_life(now: Duration) -> Duration {
+    let beats = (now + KEEP_ALIVE).as_nanos().div_ceil(BEAT.as_nanos());
+    BEAT * u32::try_from(beats).unwrap_or(u32::MAX)
+}
 /// Events in one piece of catching up.
 const CAUGHT_UP_AT_ONCE: usize = 256;
 
@@ -102,7 +111,9 @@ impl Reader {
                         self.next = last.sequence + 1;
                         return Some(together(fresh));
                     }
-                    let woken = tokio::time::timeout(KEEP_ALIVE, self.listening.stream.woken.notified()).await;
+                    let began = self.app.live.began;
+                    let due = began + sign_of_life(began.elapsed());
+                    let woken = tokio::time::timeout_at(due, self.listening.stream.woken.notified()).await;
                     if woken.is_err() {
                         return Some(Bytes::from_static(b": still here\n\n"));
                     }
@@ -167,4 +178,19 @@ fn stretch(app: &App, filter: &Filter, from: u64, events_max: usize) -> Result<(
     });
     scanned.map_err(|error| crate::history::unreadable(&error))?;
     failed.map_or(Ok((events, next, at_head)), Err)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn signs_of_life_come_together_and_never_early() {
+        let ms = Duration::from_millis;
+        assert_eq!(sign_of_life(ms(0)), ms(15_000));
+        assert_eq!(sign_of_life(ms(1)), ms(15_250));
+        assert_eq!(sign_of_life(ms(249)), ms(15_250));
+        assert_eq!(sign_of_life(ms(250)), ms(15_250));
+        assert_eq!(sign_of_life(ms(251)), ms(15_500));
+    }
 }
