@@ -167,6 +167,8 @@ impl Driver {
             asks,
             ttl: Span::from_secs(1 + self.lots.below(120)),
             priority: Priority::Standard,
+            labels: Vec::new(),
+            profile: None,
         };
         let body = match self.oracle.expect_request(&facts, self.now) {
             Expected::Granted { node, devices, ttl, over_soft, capped_by } => {
@@ -219,6 +221,8 @@ impl Driver {
             source_project: None,
             over_soft: quotas.0.into_iter().collect(),
             capped_by: quotas.1,
+            profile: None,
+            weighing: facts.node.is_none().then(|| self.oracle.world.weighing(self.oracle.world.nodes[&node].put.pool)),
         }
         .into()
     }

@@ -6,6 +6,7 @@ mod support;
 
 mod agents;
 mod bad_input;
+mod best_node;
 mod bulk;
 mod burst;
 mod commands;

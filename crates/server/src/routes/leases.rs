@@ -1,6 +1,6 @@
 //! Leases, one at a time: request, renew, release, revoke, and what is known of them.
 
-use super::capacity::{find_node, optional_pool, quanta};
+use super::capacity::{find_node, labels, optional_pool, quanta};
 use crate::access::{Caller, visible_lease};
 use crate::answer;
 use crate::app::{App, Sealed, hex_id};
@@ -73,6 +73,8 @@ pub(super) fn to_request(state: &State, caller: &Caller, asked: &RequestLease) -
         source_project: None,
         hcl_entry: names::optional_name("hcl_entry", asked.hcl_entry.as_deref())?,
         dra_claim_id: names::optional_name("dra_claim_id", asked.dra_claim_id.as_deref())?,
+        labels: labels(&asked.labels)?,
+        profile: None,
     };
     Ok((identity, Command::Request(request)))
 }
