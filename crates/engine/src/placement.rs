@@ -2,9 +2,11 @@
 //!
 //! The answer is the one that scoring every node would give; `search.rs` finds it without.
 
+mod bound;
 mod curve;
 mod explain;
 mod peers;
+mod ranking;
 mod score;
 mod search;
 mod shelf;
@@ -167,6 +169,9 @@ impl State {
         }
         let pools = self.pools().filter(|(number, _)| self.pool_suits(*number, wanted));
         let shelves = pools.flat_map(|(number, _)| self.shelves.of_pool(number));
-        shelves.filter_map(|shelf| shelf.most_free(class)).max().unwrap_or(0)
+        let rows = self.pools().filter(|(number, _)| self.pool_suits(*number, wanted));
+        let rows = rows.flat_map(|(number, _)| self.shelves.rows_of(number)).filter(|row| row.class == class);
+        let in_rows = rows.filter_map(|row| row.ranking.last_below(None)).map(|(free, _)| free);
+        shelves.filter_map(|shelf| shelf.most_free(class)).chain(in_rows).max().unwrap_or(0)
     }
 }

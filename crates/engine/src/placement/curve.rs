@@ -4,31 +4,26 @@
 
 use super::stock::Stock;
 
-/// Bits of a class on the curve: four classes fit one word.
-const BITS: u32 = 15;
+/// Bits of an axis, by how many there are. Fine enough to keep nodes apart that differ by one small
+/// lease: where many are equal, a leaf of equals is looked at once.
+const BITS: [u32; AXES + 1] = [0, 20, 15, 15, 15];
 /// Classes on the curve; the rest do not matter for the order.
-const CLASSES: usize = 4;
+const AXES: usize = 4;
 
 /// The place of a node by what is free, and, among hot ones, by its heat.
 pub(crate) fn curve(stocks: &[Stock], heat: u16) -> u64 {
-    let mut axes = [0u64; CLASSES];
-    let mut count = 0;
-    if heat > 0 {
-        axes[0] = u64::from(heat) << 5;
-        count = 1;
-    }
-    for stock in stocks.iter().take(CLASSES - count) {
-        // Less than 2^48 quanta, so that nothing is lost.
-        axes[count] = (stock.free << BITS) / (stock.total + 1);
-        count += 1;
-    }
-    let axes = &axes[..count];
+    let hot = usize::from(heat > 0);
+    let count = (stocks.len() + hot).min(AXES);
+    let bits = BITS[count];
+    // Shares have 20 bits, and a whole one has one more; heat has 10.
+    let of_stock = |stock: &Stock| u64::from(stock.share >> (20 - bits)).min((1 << bits) - 1);
+    let of_heat = (hot > 0).then(|| (u64::from(heat.min(1023)) << 10) >> (20 - bits));
+    let axes = of_heat.into_iter().chain(stocks.iter().map(of_stock)).take(count);
     match count {
-        0 => 0,
-        1 => axes[0],
-        2 => axes.iter().fold(0, |place, axis| place << 1 | spread::<1>(*axis)),
-        3 => axes.iter().fold(0, |place, axis| place << 1 | spread::<2>(*axis)),
-        _ => axes.iter().fold(0, |place, axis| place << 1 | spread::<3>(*axis)),
+        0 | 1 => axes.sum(),
+        2 => axes.fold(0, |place, axis| place << 1 | spread::<1>(axis)),
+        3 => axes.fold(0, |place, axis| place << 1 | spread::<2>(axis)),
+        _ => axes.fold(0, |place, axis| place << 1 | spread::<3>(axis)),
     }
 }
 
@@ -58,8 +53,8 @@ mod tests {
 
     #[test]
     fn bits_are_spread_as_if_one_by_one() {
-        for axis in (0..1 << BITS).step_by(37) {
-            let slowly = |gap: u32| (0..BITS).fold(0, |word, bit| word | (axis >> bit & 1) << (bit * (gap + 1)));
+        for axis in (0..1u64 << 15).step_by(37) {
+            let slowly = |gap: u32| (0..15).fold(0, |word, bit| word | (axis >> bit & 1) << (bit * (gap + 1)));
             assert_eq!([spread::<1>(axis), spread::<2>(axis), spread::<3>(axis)], [1, 2, 3].map(slowly), "{axis:#b}");
         }
     }

@@ -1,6 +1,7 @@
 //! Nearness to those a request wants to be near: all in the same rack is one, in the same zone a half.
 
 use super::score::ONE;
+use super::shelf::zone_bit;
 use super::shelves::{NOWHERE, Shelves};
 use crate::state::State;
 use leasehold_model::NodeNo;
@@ -66,6 +67,12 @@ impl Peers {
     /// Of a node in that zone that is close to none of the peers.
     pub(crate) fn locality_of_zone(&self, zone: u32) -> u64 {
         if zone == NOWHERE { 0 } else { self.share(found(&self.zones, &zone)) }
+    }
+
+    /// The most of a node that is close to none of the peers, and in one of those zones.
+    pub(crate) fn locality_within(&self, zones: u64) -> u64 {
+        let counts = self.zones.iter().filter(|(zone, _)| zones & zone_bit(*zone) != 0).map(|(_, count)| *count);
+        self.share(counts.max().unwrap_or(0))
     }
 
     /// The nodes that are close to a peer: closer than their zone says.

@@ -5,16 +5,17 @@
 //! still be under it, and decides. So the answer is the one that scoring every node would give.
 
 use super::Wanted;
+use super::bound::{Bounds, RowBounds};
 use super::peers::Peers;
 use super::score::{Ask, Scale, class_weight};
 use super::shelf::{FAN, Shelf};
+use super::shelves::Row;
 use super::stock::Stock;
 use crate::heat::step_at;
 use crate::node::Node;
 use crate::state::State;
 use leasehold_model::{NodeNo, PoolNo};
 use smallvec::SmallVec;
-use std::cmp::Reverse;
 use std::collections::BinaryHeap;
 
 pub(super) struct Search<'a> {
@@ -37,20 +38,37 @@ struct Best {
 /// A shelf with what does not change while it is searched.
 struct Open<'s> {
     shelf: &'s Shelf,
-    /// Which of the shelf's classes each ask is.
-    columns: SmallVec<[usize; 4]>,
     scale: Scale,
-    locality: u64,
+    bounds: Bounds,
 }
 
-/// Nodes that were not looked at one by one: highest bound first, then lowest number.
-#[derive(PartialEq, Eq, PartialOrd, Ord)]
-struct Branch {
-    bound: u64,
-    first: Reverse<NodeNo>,
-    open: usize,
-    level: usize,
-    place: usize,
+/// Nodes that were not looked at one by one, in one number: the highest bound is the highest, then the
+/// lowest node; the rest says where they are.
+#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+struct Branch(u128);
+
+impl Branch {
+    fn new(bound: u64, first: NodeNo, open: usize, level: usize, place: usize) -> Self {
+        let parts = [(u64::from(!first.0), 32), (open as u64, 16), (level as u64, 8), (place as u64, 32)];
+        Self(parts.iter().fold(u128::from(bound), |word, (part, bits)| word << bits | u128::from(*part)))
+    }
+    #[expect(clippy::cast_possible_truncation, reason = "each part is as long as it was written")]
+    fn bound(self) -> u64 {
+        (self.0 >> 88) as u64
+    }
+    #[expect(clippy::cast_possible_truncation, reason = "each part is as long as it was written")]
+    fn first(self) -> NodeNo {
+        NodeNo(!((self.0 >> 56) as u32))
+    }
+    fn open(self) -> usize {
+        usize::from((self.0 >> 40) as u16)
+    }
+    fn level(self) -> usize {
+        usize::from((self.0 >> 32) as u8)
+    }
+    fn place(self) -> usize {
+        (self.0 as u32) as usize
+    }
 }
 
 impl<'a> Search<'a> {
@@ -62,7 +80,11 @@ impl<'a> Search<'a> {
                 class: *class,
                 quanta: quanta.0,
                 weight: class_weight(wanted.profile.map(|profile| profile.of(spec.kind))),
-                devices: if quanta.0 > per_device { quanta.0 / per_device } else { 0 },
+                devices: if quanta.0 > per_device {
+                    u32::try_from(quanta.0 / per_device).unwrap_or(u32::MAX)
+                } else {
+                    0
+                },
             }
         };
         let asks: SmallVec<[Ask; 4]> = wanted.asks.iter().map(ask).collect();
@@ -101,27 +123,37 @@ impl<'a> Search<'a> {
         // Those whose score depends on more than their shelf knows are scored one by one.
         let untouched = |node: &NodeNo| !self.wanted.tentative.touches(*node);
         let close = self.peers.close(&self.state.shelves).filter(untouched);
-        for number in self.wanted.tentative.nodes().chain(close) {
+        for number in self.wanted.tentative.nodes() {
             self.look_at(number, heed_quotas, &mut best);
+        }
+        for number in close {
+            if self.has_room(number) {
+                self.look_at(number, heed_quotas, &mut best);
+            }
         }
         let mut opened: SmallVec<[Open<'_>; 16]> = SmallVec::new();
         let mut branches = BinaryHeap::with_capacity(64);
         for pool in self.pools() {
             let scale = self.scale(pool);
             for shelf in self.state.shelves.of_pool(pool) {
-                let Some(columns) = self.columns(shelf) else { continue };
-                let locality = self.peers.locality_of_zone(shelf.zone);
-                opened.push(Open { shelf, columns, scale, locality });
+                let Some(bounds) = Bounds::new(scale, &self.asks, shelf) else { continue };
+                opened.push(Open { shelf, scale, bounds });
                 self.branch(&opened, opened.len() - 1, shelf.top(), 0, best, &mut branches);
             }
         }
+        for pool in self.pools() {
+            let scale = self.scale(pool);
+            for row in self.state.shelves.rows_of(pool) {
+                self.look_along(row, scale, heed_quotas, &mut best);
+            }
+        }
         while let Some(branch) = branches.pop() {
-            if !can_win(best, branch.bound, branch.first.0) {
+            if !can_win(best, branch.bound(), branch.first()) {
                 break;
             }
-            match branch.level.checked_sub(1) {
-                None => self.look_into(&opened[branch.open], branch.place, heed_quotas, &mut best),
-                Some(below) => self.branch(&opened, branch.open, below, branch.place * FAN, best, &mut branches),
+            match branch.level().checked_sub(1) {
+                None => self.look_into(&opened[branch.open()], branch.place(), heed_quotas, &mut best),
+                Some(below) => self.branch(&opened, branch.open(), below, branch.place() * FAN, best, &mut branches),
             }
         }
         best.map(|best| best.node)
@@ -132,10 +164,6 @@ impl<'a> Search<'a> {
         let named = self.wanted.pool.into_iter().filter(|pool| self.state.pool(*pool).is_some());
         let every = self.state.pools().map(|(pool, _)| pool).filter(|_| self.wanted.pool.is_none());
         named.chain(every).filter(|pool| self.state.pool_suits(*pool, self.wanted))
-    }
-
-    fn columns(&self, shelf: &Shelf) -> Option<SmallVec<[usize; 4]>> {
-        self.asks.iter().map(|ask| shelf.classes.iter().position(|class| *class == ask.class)).collect()
     }
 
     /// Adds what may hold a better one, of the `FAN` summaries of a level from `from` on.
@@ -149,12 +177,47 @@ impl<'a> Search<'a> {
         branches: &mut BinaryHeap<Branch>,
     ) {
         let open = &opened[number];
-        for (place, head) in open.shelf.level(level).heads.iter().enumerate().skip(from).take(FAN) {
+        for (place, head) in open.shelf.heads(level).iter().enumerate().skip(from).take(FAN) {
             let heat = if open.shelf.is_hot { head.heat.at_step(self.step) } else { 0 };
-            let range = |ask: usize| open.shelf.range(level, place, open.columns[ask]);
-            let Some(bound) = open.scale.bound(&self.asks, range, open.locality, heat) else { continue };
+            let locality = if self.peers.is_none() { 0 } else { self.peers.locality_within(head.zones) };
+            let Some(bound) = open.bounds.bound(open.shelf.ranges(level, place), locality, heat) else { continue };
             if can_win(best, bound, head.first) {
-                branches.push(Branch { bound, first: Reverse(head.first), open: number, level, place });
+                branches.push(Branch::new(bound, head.first, number, level, place));
+            }
+        }
+    }
+
+    /// Goes along a row from both ends, the better one first, until what is left between them cannot win.
+    fn look_along(&self, row: &Row, scale: Scale, heed_quotas: bool, best: &mut Option<Best>) {
+        let [ask] = self.asks.as_slice() else { return };
+        if ask.class != row.class {
+            return;
+        }
+        let locality = self.peers.locality_of_zone(row.zone);
+        let bounds = RowBounds::new(scale, *ask, row.total, locality);
+        let mut least = ask.quanta;
+        let mut below = None;
+        while let Some((high, _)) = row.ranking.last_below(below).filter(|(free, _)| *free >= least) {
+            let Some((low, _)) = row.ranking.from(least).next() else { return };
+            let (bound, at_high) = bounds.of(low, high);
+            if best.is_some_and(|best| bound < best.score) {
+                return;
+            }
+            let free = if at_high { high } else { low };
+            let score = bounds.score(free);
+            let equals = row.ranking.from(free).take_while(|(other, _)| *other == free);
+            for (_, node) in equals {
+                if !can_win(*best, score, node) {
+                    break;
+                }
+                if !self.is_looked_at(node) && self.admits(node, heed_quotas) {
+                    *best = Some(Best { score, node });
+                }
+            }
+            if at_high {
+                below = Some(high);
+            } else {
+                least = low + 1;
             }
         }
     }
@@ -162,14 +225,26 @@ impl<'a> Search<'a> {
     /// Scores the nodes of a leaf.
     fn look_into(&self, open: &Open<'_>, place: usize, heed_quotas: bool, best: &mut Option<Best>) {
         let leaf = open.shelf.leaf(place);
-        for (place, (key, heat)) in leaf.keys.iter().zip(&leaf.heats).enumerate() {
-            let heat = if open.shelf.is_hot { heat.at_step(self.step) } else { 0 };
-            let stock = |ask: usize| open.shelf.stock(leaf, place, open.columns[ask]);
-            let Some(score) = open.scale.score(&self.asks, stock, open.locality, heat) else { continue };
-            if can_win(*best, score, key.node) && !self.is_looked_at(key.node) && self.admits(key.node, heed_quotas) {
-                *best = Some(Best { score, node: key.node });
+        for (place, slot) in leaf.slots.iter().enumerate() {
+            let stocks = open.shelf.stocks(leaf, place);
+            let locality = if self.peers.is_none() { 0 } else { self.peers.locality_of_zone(slot.zone) };
+            let stock = |ask: usize| &stocks[open.bounds.column(ask)];
+            let Some(terms) = open.scale.terms_of(&self.asks, stock, locality) else { continue };
+            let heat = if open.shelf.is_hot { leaf.heat(place).at_step(self.step) } else { 0 };
+            let (score, node) = (open.scale.total(&terms, heat), slot.key.node);
+            if can_win(*best, score, node) && !self.is_looked_at(node) && self.admits(node, heed_quotas) {
+                *best = Some(Best { score, node });
             }
         }
+    }
+
+    /// False for a node that certainly has no room.
+    fn has_room(&self, number: NodeNo) -> bool {
+        let Some((shelf, card)) = self.state.shelves.card(number) else { return true };
+        self.asks.iter().all(|ask| {
+            let column = shelf.classes.iter().position(|class| *class == ask.class);
+            column.is_some_and(|column| ask.fits(card[column].room, card[column].whole))
+        })
     }
 
     /// Whether a node was scored by itself already.
@@ -188,8 +263,9 @@ impl<'a> Search<'a> {
         }
         let Some(stocks) = self.stocks(node) else { return };
         let stock = |ask: usize| &stocks[ask];
-        let score = self.scale(node.pool).score(&self.asks, stock, self.locality(node), self.heat(node));
-        let Some(score) = score else { return };
+        let scale = self.scale(node.pool);
+        let Some(terms) = scale.terms_of(&self.asks, stock, self.locality(node)) else { return };
+        let score = scale.total(&terms, self.heat(node));
         if can_win(*best, score, number) && self.admits(number, heed_quotas) {
             *best = Some(Best { score, node: number });
         }

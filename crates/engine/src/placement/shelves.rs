@@ -1,11 +1,13 @@
 //! Where every node that may be given work stands: its shelf, its place there, its rack and zone.
 //!
-//! Nodes share a shelf if they are in one pool and zone, have the same classes of much the same
-//! capacity, and are both hot or both not. All of it follows from the rest of the state: it is not
+//! Nodes share a shelf if they are in one pool, have the same classes of much the same capacity,
+//! and are both hot or both not. The simplest of them, with one class that has no devices, stand in
+//! rows instead, by what is free: one zone, one capacity, none of them hot. All of it follows from the rest of the state: it is not
 //! in snapshots, and a restart makes it anew (ADR 12).
 
 use super::curve::curve;
-use super::shelf::{Key, Shelf};
+use super::ranking::Ranking;
+use super::shelf::{Key, Shelf, Slot};
 use super::stock::Stock;
 use crate::heat::Heat;
 use crate::node::Node;
@@ -16,11 +18,29 @@ use std::collections::BTreeMap;
 /// No rack, or no zone, is number zero: nobody's neighbour.
 pub(crate) const NOWHERE: u32 = 0;
 
+/// Rows of a pool: where there are more sorts than these, a shelf takes them.
+const ROWS_MAX: usize = 32;
+
+/// Nodes that differ in nothing but what is free.
+#[derive(Clone, Debug)]
+pub(crate) struct Row {
+    pub(crate) class: ClassNo,
+    pub(crate) total: u64,
+    pub(crate) zone: u32,
+    pub(crate) ranking: Ranking,
+}
+
+/// In which row or on which shelf a node is, and where there.
+#[derive(Clone, Copy, Debug)]
+enum Standing {
+    Row { row: u32, free: u64 },
+    Shelf { shelf: u32, key: Key },
+}
+
 /// What the nodes of a shelf have in common.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
 struct Kind {
     pool: PoolNo,
-    zone: u32,
     is_hot: bool,
     /// Each class with the size of its capacity, in quarters of a power of two.
     classes: Vec<(ClassNo, u32)>,
@@ -29,8 +49,7 @@ struct Kind {
 /// Where one node stands.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Spot {
-    shelf: u32,
-    key: Key,
+    standing: Standing,
     pub(crate) zone: u32,
     pub(crate) rack: u32,
 }
@@ -40,8 +59,12 @@ pub(crate) struct Shelves {
     shelves: Vec<Shelf>,
     by_kind: BTreeMap<Kind, u32>,
     by_pool: Vec<Vec<u32>>,
+    rows: Vec<Row>,
+    rows_by_pool: Vec<Vec<u32>>,
     /// By node.
     spots: Vec<Option<Spot>>,
+    /// By node: what it has, where it stands on a shelf. One that is looked at by itself is found here.
+    cards: Vec<Stocks>,
     /// Numbers of zones and of racks. A rack's name means something within its zone.
     zones: BTreeMap<Name, u32>,
     racks: BTreeMap<(Option<Name>, Name), u32>,
@@ -52,7 +75,11 @@ pub(crate) struct Shelves {
 type Stocks = SmallVec<[Stock; 4]>;
 
 fn stocks_of(node: &Node) -> Stocks {
-    node.classes.iter().map(Stock::of).collect()
+    let mut stocks = Stocks::from_elem(Stock::NONE, node.classes.len());
+    for (stock, class) in stocks.iter_mut().zip(&node.classes) {
+        stock.look_at(class);
+    }
+    stocks
 }
 
 /// In quarters of a power of two, so that a little more or less memory makes no other kind.
@@ -71,6 +98,19 @@ impl Shelves {
     pub(crate) fn of_pool(&self, pool: PoolNo) -> impl Iterator<Item = &Shelf> {
         let numbers = self.by_pool.get(pool.0 as usize).into_iter().flatten();
         numbers.map(|number| &self.shelves[*number as usize]).filter(|shelf| !shelf.is_empty())
+    }
+
+    pub(crate) fn rows_of(&self, pool: PoolNo) -> impl Iterator<Item = &Row> {
+        let numbers = self.rows_by_pool.get(pool.0 as usize).into_iter().flatten();
+        numbers.map(|number| &self.rows[*number as usize]).filter(|row| !row.ranking.is_empty())
+    }
+
+    /// What a node that stands on a shelf has, in the order of that shelf's classes.
+    pub(crate) fn card(&self, node: NodeNo) -> Option<(&Shelf, &[Stock])> {
+        match self.spot(node)?.standing {
+            Standing::Shelf { shelf, .. } => Some((&self.shelves[shelf as usize], &self.cards[node.0 as usize])),
+            Standing::Row { .. } => None,
+        }
     }
 
     pub(crate) fn spot(&self, node: NodeNo) -> Option<&Spot> {
@@ -107,25 +147,64 @@ impl Shelves {
     }
 
     fn shelve(&mut self, node: &Node, heat: Heat, zone: u32, rack: u32) {
-        let stocks = stocks_of(node);
-        let key = Key { curve: curve(&stocks, heat.level), node: node.number };
-        let shelf = self.shelf_for(node, zone, heat.level > 0);
-        self.shelves[shelf as usize].insert(key, heat, &stocks);
+        let standing = match self.row_for(node, heat, zone) {
+            Some(row) => {
+                let free = node.classes[0].free();
+                self.rows[row as usize].ranking.insert((free, node.number));
+                Standing::Row { row, free }
+            }
+            None => {
+                let stocks = stocks_of(node);
+                let key = Key { curve: curve(&stocks, heat.level), node: node.number };
+                let shelf = self.shelf_for(node, heat.level > 0);
+                self.shelves[shelf as usize].insert(Slot { key, zone }, heat, &stocks);
+                let place = node.number.0 as usize;
+                if self.cards.len() <= place {
+                    self.cards.resize_with(place + 1, Stocks::new);
+                }
+                self.cards[place] = stocks;
+                Standing::Shelf { shelf, key }
+            }
+        };
         let place = node.number.0 as usize;
         if self.spots.len() <= place {
             self.spots.resize(place + 1, None);
         }
-        self.spots[place] = Some(Spot { shelf, key, zone, rack });
+        self.spots[place] = Some(Spot { standing, zone, rack });
     }
 
-    fn shelf_for(&mut self, node: &Node, zone: u32, is_hot: bool) -> u32 {
+    /// The row of a node that is simple enough for one.
+    fn row_for(&mut self, node: &Node, heat: Heat, zone: u32) -> Option<u32> {
+        let [class] = node.classes.as_slice() else { return None };
+        if class.per_device > 0 || heat.level > 0 {
+            return None;
+        }
+        let pool = node.pool.0 as usize;
+        if self.rows_by_pool.len() <= pool {
+            self.rows_by_pool.resize_with(pool + 1, Vec::new);
+        }
+        let same = |row: &Row| (row.class, row.total, row.zone) == (class.class, class.capacity, zone);
+        let rows = &mut self.rows_by_pool[pool];
+        if let Some(number) = rows.iter().find(|number| same(&self.rows[**number as usize])) {
+            return Some(*number);
+        }
+        if rows.len() >= ROWS_MAX {
+            return None;
+        }
+        let number = u32::try_from(self.rows.len()).expect("few for each pool");
+        rows.push(number);
+        self.rows.push(Row { class: class.class, total: class.capacity, zone, ranking: Ranking::default() });
+        Some(number)
+    }
+
+    fn shelf_for(&mut self, node: &Node, is_hot: bool) -> u32 {
         let classes = node.classes.iter().map(|class| (class.class, size_of(class.capacity))).collect();
-        let kind = Kind { pool: node.pool, zone, is_hot, classes };
+        let kind = Kind { pool: node.pool, is_hot, classes };
         if let Some(number) = self.by_kind.get(&kind) {
             return *number;
         }
         let number = u32::try_from(self.shelves.len()).expect("fewer shelves than nodes");
-        self.shelves.push(Shelf::new(kind.classes.iter().map(|(class, _)| *class).collect(), zone, is_hot));
+        self.shelves.push(Shelf::new(kind.classes.iter().map(|(class, _)| *class).collect(), is_hot));
         let pool = kind.pool.0 as usize;
         if self.by_pool.len() <= pool {
             self.by_pool.resize_with(pool + 1, Vec::new);
@@ -137,25 +216,40 @@ impl Shelves {
 
     pub(crate) fn unlist(&mut self, node: NodeNo) {
         let Some(spot) = self.spots.get_mut(node.0 as usize).and_then(Option::take) else { return };
-        self.shelves[spot.shelf as usize].remove(spot.key);
+        self.leave(node, spot.standing);
         if spot.rack != NOWHERE {
             self.in_rack[spot.rack as usize].retain(|other| *other != node);
+        }
+    }
+
+    fn leave(&mut self, node: NodeNo, standing: Standing) {
+        match standing {
+            Standing::Row { row, free } => self.rows[row as usize].ranking.remove((free, node)),
+            Standing::Shelf { shelf, key } => self.shelves[shelf as usize].remove(key),
         }
     }
 
     /// What is free of a listed node, or its heat, has changed; nothing else has.
     pub(crate) fn change(&mut self, node: &Node, heat: Heat) {
         let Some(Some(spot)) = self.spots.get_mut(node.number.0 as usize) else { return };
-        let shelf = &mut self.shelves[spot.shelf as usize];
-        if shelf.is_hot != (heat.level > 0) {
-            let Spot { key, zone, rack, .. } = *spot;
-            shelf.remove(key);
-            self.shelve(node, heat, zone, rack);
-            return;
+        match &mut spot.standing {
+            Standing::Row { row, free } if heat.level == 0 => {
+                let now = node.classes[0].free();
+                self.rows[*row as usize].ranking.change(node.number, *free, now);
+                *free = now;
+            }
+            Standing::Shelf { shelf, key } if self.shelves[*shelf as usize].is_hot == (heat.level > 0) => {
+                let stocks = stocks_of(node);
+                let now = Key { curve: curve(&stocks, heat.level), node: node.number };
+                let slot = Slot { key: *key, zone: spot.zone };
+                *key = self.shelves[*shelf as usize].change(slot, now, heat, &stocks);
+                self.cards[node.number.0 as usize] = stocks;
+            }
+            _ => {
+                let Spot { standing, zone, rack } = *spot;
+                self.leave(node.number, standing);
+                self.shelve(node, heat, zone, rack);
+            }
         }
-        let stocks = stocks_of(node);
-        let key = Key { curve: curve(&stocks, heat.level), node: node.number };
-        shelf.change(spot.key, key, heat, &stocks);
-        spot.key = key;
     }
 }
