@@ -67,7 +67,7 @@ impl Driver {
         for n in 1..=2u32 {
             let (ttl_max, grace) = (body::PerPriority::default(), None);
             let lifetime_max = body::PerPriority([None, Some(Span::from_secs(300)), None]);
-            let strategy = Strategy::Spread;
+            let strategy = if n == 1 { Strategy::BinPack } else { Strategy::Spread };
             let pool = PoolNo(n);
             self.put(body::PoolPut { pool, name: name("pool", u64::from(n)), strategy, ttl_max, lifetime_max, grace });
         }
@@ -348,7 +348,7 @@ proptest! {
 #[test]
 fn random_histories_reach_every_phase() {
     let mut seen = std::collections::BTreeSet::new();
-    for seed in 0..30 {
+    for seed in 0..100 {
         let driver = drive(seed, 150);
         seen.extend(driver.oracle.world.leases.iter().map(|lease| lease.phase.word()));
         seen.extend(driver.oracle.world.quotas.values().filter_map(|q| q.episode.map(|_| "burst")));

@@ -91,7 +91,8 @@ fn labels(dice: &mut Dice, rarely: u64) -> Vec<(Name, Name)> {
     let mut labels = Vec::new();
     for key in ["disk", "os"] {
         if dice.one_in(rarely) {
-            labels.push((name(key), name(*dice.pick(&["a", "b"]))));
+            let value = if dice.one_in(2) { "a" } else { "b" };
+            labels.push((name(key), name(value)));
         }
     }
     labels

@@ -47,27 +47,26 @@ struct Open<'s> {
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 struct Branch(u128);
 
+#[expect(clippy::cast_possible_truncation, reason = "each part is read as long as it was written")]
 impl Branch {
     fn new(bound: u64, first: NodeNo, open: usize, level: usize, place: usize) -> Self {
-        let parts = [(u64::from(!first.0), 32), (open as u64, 16), (level as u64, 8), (place as u64, 32)];
+        let parts = [(u64::from(!first.0), 32), (open as u64, 24), (level as u64, 8), (place as u64, 32)];
         Self(parts.iter().fold(u128::from(bound), |word, (part, bits)| word << bits | u128::from(*part)))
     }
-    #[expect(clippy::cast_possible_truncation, reason = "each part is as long as it was written")]
     fn bound(self) -> u64 {
-        (self.0 >> 88) as u64
+        (self.0 >> 96) as u64
     }
-    #[expect(clippy::cast_possible_truncation, reason = "each part is as long as it was written")]
     fn first(self) -> NodeNo {
-        NodeNo(!((self.0 >> 56) as u32))
+        NodeNo(!((self.0 >> 64) as u32))
     }
     fn open(self) -> usize {
-        usize::from((self.0 >> 40) as u16)
+        (self.0 >> 40) as usize & 0xff_ffff
     }
     fn level(self) -> usize {
-        usize::from((self.0 >> 32) as u8)
+        (self.0 >> 32) as usize & 0xff
     }
     fn place(self) -> usize {
-        (self.0 as u32) as usize
+        self.0 as u32 as usize
     }
 }
 

@@ -17,6 +17,7 @@ mod idempotency;
 mod laws;
 mod lifecycle;
 mod nodes;
+mod placement;
 mod prices;
 mod quotas;
 mod reference;

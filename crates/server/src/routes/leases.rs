@@ -31,7 +31,7 @@ pub(super) fn no_lease(text: &str) -> Problem {
 }
 
 /// A request as the engine takes it, and on whose behalf.
-pub(super) fn to_request(state: &State, caller: &Caller, asked: &RequestLease) -> Result<(Identity, Command), Problem> {
+fn to_request(state: &State, caller: &Caller, asked: &RequestLease) -> Result<(Identity, Command), Problem> {
     let mut identity = caller.identity();
     let tenant = names::tenant_or_own(state, caller, asked.tenant.as_deref())?;
     identity.tenant = Some(tenant);
@@ -79,9 +79,26 @@ pub(super) fn to_request(state: &State, caller: &Caller, asked: &RequestLease) -
     Ok((identity, Command::Request(request)))
 }
 
+/// The same with what is known of the workload.
+pub(super) fn to_known_request(
+    app: &App,
+    state: &State,
+    caller: &Caller,
+    asked: &RequestLease,
+) -> Result<(Identity, Command), Problem> {
+    let (identity, mut command) = to_request(state, caller, asked)?;
+    if let (Some(tenant), Some(workload), Command::Request(request)) =
+        (identity.tenant, &identity.workload, &mut command)
+    {
+        request.profile = app.books.profiles.of(tenant, workload);
+    }
+    Ok((identity, command))
+}
+
 pub(super) async fn request_lease(context: Context) -> Answer {
     let asked: RequestLease = context.body()?;
-    let (identity, command) = context.app.now.read(|state| to_request(state, context.caller(), &asked))?;
+    let (app, caller) = (&context.app, context.caller());
+    let (identity, command) = app.now.read(|state| to_known_request(app, state, caller, &asked))?;
     let sealed = context.app.seal(identity, command, context.key()?).await?;
     let mut out = Vec::with_capacity(512);
     match context.app.now.read(|state| answer::granted(&context.app, state, &sealed, &mut out)) {
