@@ -159,5 +159,5 @@ fn what_is_no_candidate_is_counted_by_why() {
     let count = |unfit: Unfit| explained.unfit.get(&unfit).copied().unwrap_or(0);
     let each = [Unfit::Lost, Unfit::Drained, Unfit::Labels, Unfit::Class, Unfit::Capacity].map(count);
     assert_eq!(each, [1, 1, 1, 1, 1], "{explained:?}");
-    assert_eq!(count(Unfit::Elsewhere) as usize, state.nodes().count() - 6);
+    assert_eq!(count(Unfit::Elsewhere), state.nodes().count() as u64 - 6);
 }
