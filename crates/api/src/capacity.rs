@@ -4,6 +4,7 @@ use crate::agent::Condition;
 use crate::patch::Patch;
 use crate::quantity::Quantity;
 use crate::time::{Ttl, When};
+use crate::weights::Weights;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use std::collections::BTreeMap;
@@ -108,6 +109,8 @@ pub struct Pool {
     pub lifetime_max: SpansByPriority,
     /// How long a revoked holder has to get ready, where the revocation does not say.
     pub grace: Option<Ttl>,
+    /// By which its nodes are chosen, where not by its strategy's.
+    pub weights: Option<Weights>,
     pub nodes: u32,
 }
 
@@ -124,6 +127,9 @@ pub struct NewPool {
     pub lifetime_max: Option<SpansByPriority>,
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub grace: Option<Ttl>,
+    /// Instead of the strategy's.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub weights: Option<Weights>,
 }
 
 /// A change of a pool: an absent field keeps its value, null clears it.
@@ -140,6 +146,9 @@ pub struct PoolChange {
     pub lifetime_max: Patch<SpansByPriority>,
     #[serde(default, skip_serializing_if = "Patch::is_keep")]
     pub grace: Patch<Ttl>,
+    /// Instead of the strategy's; null goes back to those.
+    #[serde(default, skip_serializing_if = "Patch::is_keep")]
+    pub weights: Patch<Weights>,
 }
 
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
@@ -195,6 +204,8 @@ pub struct Node {
     /// The generation of the agent that speaks for it, if one does.
     pub agent_generation: Option<u64>,
     pub condition: Condition,
+    /// How much it is avoided, from 0 to 1000: raised by trouble, lowered by time.
+    pub heat: u16,
     pub capacity: Vec<NodeCapacity>,
 }
 

@@ -49,6 +49,9 @@ pub struct RequestLease {
     pub pool: Option<String>,
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub node: Option<String>,
+    /// Labels that the node must have, all of them.
+    #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
+    pub labels: BTreeMap<String, String>,
     /// Sensitive work names its user and runs on claimed nodes only.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub sensitive: bool,

@@ -25,6 +25,7 @@ mod settings;
 mod tenancy;
 mod time;
 mod token;
+mod weights;
 
 pub use about::{About, Health, WhoAmI};
 pub use agent::{
@@ -65,3 +66,4 @@ pub use tenancy::{
 };
 pub use time::{Ttl, WRITTEN_MAX, When};
 pub use token::{IssuedToken, NewToken, Role, Token, TokenList};
+pub use weights::{BadWeight, Weight, Weights};

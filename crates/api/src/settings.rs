@@ -16,6 +16,8 @@ pub struct Settings {
     pub node_timeout: Ttl,
     /// How long an idempotency key is remembered.
     pub idempotency_window: Ttl,
+    /// In what time a node's heat halves.
+    pub heat_half_life: Ttl,
 }
 
 /// A change of settings: an absent field keeps its value.
@@ -32,4 +34,6 @@ pub struct SettingsChange {
     pub node_timeout: Option<Ttl>,
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub idempotency_window: Option<Ttl>,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub heat_half_life: Option<Ttl>,
 }

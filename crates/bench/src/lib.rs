@@ -12,6 +12,7 @@ mod engine;
 pub mod http;
 mod memory;
 mod outcome;
+mod place;
 mod restart;
 mod scratch;
 mod sealed;
@@ -33,6 +34,7 @@ type Bench = (&'static str, fn() -> Vec<Outcome>);
 const BENCHES: &[Bench] = &[
     ("engine.transitions", engine::transitions),
     ("engine.bytes_per_lease", memory::bytes_per_lease),
+    ("place", place::place),
     ("journal.sealed_vs_bare", sealed::sealed_vs_bare),
     ("core.durable_vs_sqlite", durable::durable_vs_sqlite),
     ("cell.snapshot_stall", stall::snapshot_stall),

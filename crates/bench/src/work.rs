@@ -53,6 +53,7 @@ pub fn cluster(nodes: u32, tenants: u32) -> Vec<Command> {
             ttl_max: PerPriority::default(),
             lifetime_max: PerPriority::default(),
             grace: None,
+            weights: None,
         }),
     ];
     for n in 0..nodes {

@@ -6,19 +6,10 @@ use crate::row::Row;
 use crate::scan::held_until;
 use ethnum::U256;
 use leasehold_meter::{Money, Overflow, Window};
+pub use leasehold_model::Sensitivity;
 use leasehold_model::rate::Currency;
-use leasehold_model::{Name, ResourceKind, words};
+use leasehold_model::{Name, ResourceKind};
 use std::collections::BTreeMap;
-
-words! {
-    pub enum Sensitivity {
-        Unused = 0 "unused",
-        Indifferent = 1 "indifferent",
-        Low = 2 "low",
-        Moderate = 3 "moderate",
-        Critical = 4 "critical",
-    }
-}
 
 /// How much one kind of resource matters to a workload.
 #[derive(Clone, Debug, PartialEq, Eq)]

@@ -53,6 +53,7 @@ fn settle(cell: &Cell, teardown: TeardownMode) {
             ttl_max: PerPriority::default(),
             lifetime_max: PerPriority::default(),
             grace: None,
+            weights: None,
         }),
         Command::PutNode(PutNode {
             node: None,

@@ -9,8 +9,8 @@ use leasehold_model::limits::{
 use leasehold_model::rate::{Charges, Prices};
 use leasehold_model::{
     Activity, AllocationNo, AppInstanceNo, AttachmentNo, ClassNo, ClassSpec, Idempotency, Identity, Instant, Key,
-    LeaseNo, Level, LimitKind, Measure, Name, NodeNo, PoolNo, Priority, ProjectNo, Quanta, QuotaNo, QuotaScope, Reason,
-    Role, Span, Strategy, TeardownMode, TenantNo, TokenNo, TokenScope, UserNo, fields,
+    LeaseNo, Level, LimitKind, Measure, Name, NodeNo, PoolNo, Priority, Profile, ProjectNo, Quanta, QuotaNo,
+    QuotaScope, Reason, Role, Span, Strategy, TeardownMode, TenantNo, TokenNo, TokenScope, UserNo, Weights, fields,
 };
 use sha2::{Digest, Sha256};
 use smallvec::SmallVec;
@@ -36,6 +36,10 @@ fields! {
         pub source_project: Option<ProjectNo>,
         pub hcl_entry: Option<Name>,
         pub dra_claim_id: Option<Name>,
+        /// Labels that the node must have.
+        pub labels: Vec<(Name, Name)>,
+        /// What the workload is known to depend on. Learned, not asked: see `put_payload`.
+        pub profile: Option<Profile>,
     }
 }
 
@@ -57,6 +61,8 @@ impl RequestLease {
             source_project: None,
             hcl_entry: None,
             dra_claim_id: None,
+            labels: Vec::new(),
+            profile: None,
         }
     }
 }
@@ -121,6 +127,8 @@ fields! {
         pub ttl_max: PerPriority,
         pub lifetime_max: PerPriority,
         pub grace: Option<Span>,
+        /// Absent: as they are. Present and empty: those of the strategy.
+        pub weights: Option<Option<Weights>>,
     }
 }
 fields! { pub struct PutClass { pub class: Option<ClassNo>, pub spec: ClassSpec } }
@@ -311,6 +319,9 @@ fn check_lengths(command: &Command) -> Result<(), Refusal> {
         Command::Request(request) if request.asks.len() > CLASSES_PER_REQUEST_MAX => {
             return Err(Refusal::TooManyClasses { asked: request.asks.len(), limit: CLASSES_PER_REQUEST_MAX });
         }
+        Command::Request(request) if request.labels.len() > LABELS_PER_NODE_MAX => {
+            return Err(Refusal::TooManyLabels { limit: LABELS_PER_NODE_MAX });
+        }
         Command::PutNode(put) if put.labels.len() > LABELS_PER_NODE_MAX => {
             return Err(Refusal::TooManyLabels { limit: LABELS_PER_NODE_MAX });
         }
@@ -353,6 +364,10 @@ fn put_payload(command: &Command, payload: &mut Vec<u8>) {
             let is_release = matches!(command, Command::Release(_));
             let tamed = if is_release { Command::Release(list) } else { Command::ReportActivity(list) };
             tamed.put(payload);
+        }
+        // What is known of a workload changes between two sendings of one request.
+        Command::Request(request) if request.profile.is_some() => {
+            Command::Request(RequestLease { profile: None, ..request.clone() }).put(payload);
         }
         // The secret is drawn anew each time a request is sent, so it is not part of what is asked.
         Command::IssueToken(issue) => Command::IssueToken(IssueToken { hash: [0; 32], ..issue.clone() }).put(payload),

@@ -5,6 +5,7 @@ mod access;
 pub(crate) mod admission;
 mod agents;
 mod endings;
+mod look;
 mod places;
 mod rates;
 mod renewal;

@@ -8,13 +8,13 @@
 
 pub mod command;
 mod decide;
+mod heat;
 mod idempotency;
 mod index;
 mod lease;
 mod node;
 mod placement;
 mod quota;
-mod ranking;
 mod rate;
 mod refusal;
 mod roll;
@@ -27,8 +27,10 @@ mod warm;
 pub use command::{Command, Request};
 pub use decide::admission::Quote;
 pub use decide::{Decided, Engine};
+pub use heat::{HEAT_MAX, Heat};
 pub use lease::{Lease, Phase};
 pub use node::{Agent, CapacitySplit, Condition, Node, NodeClass};
+pub use placement::{Candidate, Explained, Unfit};
 pub use quota::{Episode, Quota};
 pub use rate::{ChargePolicy, RateCard};
 pub use refusal::{Refusal, RegisteredGeneration};

@@ -1,5 +1,6 @@
 //! Nodes and where their capacity is: held, tearing down, reserved, fenced, offline or idle.
 
+use crate::heat::Heat;
 use crate::lease::NONE;
 use leasehold_model::{ClassNo, Level, Name, NodeNo, PoolNo, Quanta, TeardownMode};
 
@@ -132,6 +133,7 @@ pub struct Node {
     /// Of the last agent there was; zero if there was none. It counts on when an agent is detached.
     pub last_generation: u64,
     pub condition: Condition,
+    pub heat: Heat,
     /// In order of class number.
     pub classes: Vec<NodeClass>,
     /// The newest of its leases; they are chained through the lease table.
@@ -153,6 +155,7 @@ impl Node {
             agent: None,
             last_generation: 0,
             condition: Condition::default(),
+            heat: Heat::NONE,
             classes: Vec::new(),
             first_lease: NONE,
         }

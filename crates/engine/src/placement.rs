@@ -1,63 +1,99 @@
-//! Where a request goes. Filter, then choose: today by best fit; the scores of SEMANTICS 5 will
-//! take the place of `best_fit`, with the same question and the same answer.
+//! Where a request goes: filter, then score (SEMANTICS 5). `docs/reference/placement.md` has the sums.
+//!
+//! The answer is the one that scoring every node would give; `search.rs` finds it without.
+
+mod bound;
+mod curve;
+mod explain;
+mod peers;
+mod ranking;
+mod score;
+mod search;
+mod shelf;
+mod shelves;
+mod stock;
+mod tentative;
+
+pub use explain::{Candidate, Explained, Unfit};
+pub(crate) use shelves::Shelves;
+pub(crate) use tentative::{Counted, Tentative};
 
 use crate::node::Node;
-use crate::quota::{Facts, Verdict};
-use crate::state::{State, entry};
+use crate::quota::Verdict;
+use crate::state::{Pool, State, entry};
 use leasehold_model::body::{Asks, Member, Members};
-use leasehold_model::{ClassNo, DenyCause, Instant, NodeNo, PoolNo, Priority, Quanta, QuotaNo, Span};
+use leasehold_model::{
+    ClassNo, DenyCause, Instant, Name, NodeNo, PoolNo, Priority, Profile, Quanta, QuotaNo, Span, Weighing,
+};
+use search::Search;
 
 /// The question.
+#[derive(Clone, Copy)]
 pub(crate) struct Wanted<'a> {
     pub(crate) pool: Option<PoolNo>,
     pub(crate) node: Option<NodeNo>,
     pub(crate) asks: &'a Asks,
-    /// The same, as quotas see it.
-    pub(crate) facts: &'a [Facts],
     /// Quotas whose answer depends on the node, with what is asked of each.
     pub(crate) node_quotas: &'a [(QuotaNo, u64)],
     pub(crate) ttl: Span,
     pub(crate) priority: Priority,
     pub(crate) now: Instant,
+    /// Labels that the node must have, all of them.
+    pub(crate) labels: &'a [(Name, Name)],
+    /// What the workload depends on, if that is known.
+    pub(crate) profile: Option<Profile>,
+    /// Nodes to be near to: of the members of a gang that have their place already.
+    pub(crate) peers: &'a [NodeNo],
+    /// What those members have taken.
+    pub(crate) tentative: &'a Tentative,
+    /// A further filter, for affinity, claims and reservations.
+    pub(crate) allow: Option<&'a dyn Fn(&Node) -> bool>,
 }
 
 /// The answer.
+#[derive(Clone, Debug)]
 pub(crate) struct Placed {
     pub(crate) node: NodeNo,
     pub(crate) pool: PoolNo,
     pub(crate) members: Members,
     /// What the node's quotas said, apart from "within".
     pub(crate) verdicts: Vec<(QuotaNo, Verdict)>,
+    /// By which weights the node was chosen; none where it was named.
+    pub(crate) weighing: Option<Weighing>,
 }
 
-/// Why one node is not a candidate.
-enum Unfit {
-    Room,
-    Quota(DenyCause),
+impl Pool {
+    /// By which weights its nodes are chosen.
+    pub fn weighing(&self) -> Weighing {
+        self.weights.map_or(Weighing::Strategy(self.strategy), Weighing::Custom)
+    }
+}
+
+impl Wanted<'_> {
+    fn labels_suit(&self, node: &Node) -> bool {
+        self.labels.iter().all(|label| node.labels.contains(label))
+    }
+
+    /// Labels and the further filter.
+    fn suits(&self, node: &Node) -> bool {
+        self.labels_suit(node) && self.allow.is_none_or(|allow| allow(node))
+    }
 }
 
 impl State {
     pub(crate) fn place(&self, wanted: &Wanted<'_>) -> Result<Placed, DenyCause> {
-        let mut refused = None;
-        let mut try_node = |number: NodeNo| -> Option<Placed> {
-            let node = entry(&self.nodes, number.0).expect("a listed node exists");
-            match self.try_node(node, wanted) {
-                Ok(placed) => Some(placed),
-                Err(Unfit::Room) => None,
-                Err(Unfit::Quota(cause)) => {
-                    refused.get_or_insert(cause);
-                    None
-                }
-            }
+        let found = match wanted.node {
+            Some(number) => self.named(number, wanted).filter(|node| self.judge(node, wanted).is_ok()),
+            None => Search::new(self, wanted).best(true).and_then(|number| self.node(number)),
         };
-        let placed = match wanted.node {
-            Some(number) => {
-                let node = entry(&self.nodes, number.0).filter(|n| n.is_available());
-                node.filter(|n| self.pool_suits(n.pool, wanted)).and_then(|n| try_node(n.number))
-            }
-            None => self.best_fit(wanted, &mut try_node),
+        let Some(node) = found else { return Err(self.denial(wanted)) };
+        let weighing = match wanted.node {
+            Some(_) => None,
+            None => Some(self.pool(node.pool).expect("a node's pool exists").weighing()),
         };
-        placed.ok_or_else(|| refused.unwrap_or_else(|| self.scarcest(wanted)))
+        let members = self.members(node, wanted).expect("it was seen to fit");
+        let verdicts = self.judge(node, wanted).expect("it was seen to be allowed");
+        Ok(Placed { node: node.number, pool: node.pool, members, verdicts, weighing })
     }
 
     /// Whether the request may go into this pool and the pool allows its TTL.
@@ -66,70 +102,76 @@ impl State {
         wanted.pool.is_none_or(|asked| asked == number) && wanted.ttl <= self.ttl_max(pool, wanted.priority)
     }
 
-    /// The candidate with the least free of the first class, then the lowest number. Exact: nodes
-    /// are tried in that order, and the first that fits wins.
-    fn best_fit(&self, wanted: &Wanted<'_>, try_node: &mut dyn FnMut(NodeNo) -> Option<Placed>) -> Option<Placed> {
-        let (class, Quanta(quanta)) = wanted.asks[0];
-        let mut best: Option<((u64, NodeNo), Placed)> = None;
-        let pools = match wanted.pool {
-            Some(pool) => pool.0 as usize..pool.0 as usize + 1,
-            None => 0..self.pools.len(),
-        };
-        for pool in self.pools[pools].iter().flatten() {
-            if wanted.ttl > self.ttl_max(pool, wanted.priority) {
-                continue;
-            }
-            let Some(list) = pool.by_free.get(class.0 as usize) else { continue };
-            for candidate in list.from(quanta) {
-                if best.as_ref().is_some_and(|(found, _)| *found < candidate) {
-                    break;
-                }
-                if let Some(placed) = try_node(candidate.1) {
-                    best = Some((candidate, placed));
-                    break;
-                }
-            }
-        }
-        best.map(|(_, placed)| placed)
+    /// The node that was asked for, if it has room.
+    fn named(&self, number: NodeNo, wanted: &Wanted<'_>) -> Option<&Node> {
+        let node = self.node(number).filter(|node| node.is_available() && self.pool_suits(node.pool, wanted))?;
+        (wanted.suits(node) && self.members(node, wanted).is_some()).then_some(node)
     }
 
-    fn try_node(&self, node: &Node, wanted: &Wanted<'_>) -> Result<Placed, Unfit> {
+    /// What the request would get on a node; `None` where it has no room.
+    fn members(&self, node: &Node, wanted: &Wanted<'_>) -> Option<Members> {
+        let classes = wanted.tentative.classes(node);
         let mut members = Members::new();
         for (class, quanta) in wanted.asks {
-            let devices = node.class(*class).and_then(|c| c.choose_devices(*quanta)).ok_or(Unfit::Room)?;
+            let devices = classes.iter().find(|c| c.class == *class)?.choose_devices(*quanta)?;
             members.push(Member { class: *class, quanta: *quanta, devices });
         }
+        Some(members)
+    }
+
+    /// What the quotas that depend on the node say, apart from "within".
+    fn judge(&self, node: &Node, wanted: &Wanted<'_>) -> Result<Vec<(QuotaNo, Verdict)>, DenyCause> {
         let mut verdicts = Vec::new();
         for (number, asked) in wanted.node_quotas {
             let quota = entry(&self.quotas, number.0).expect("a listed quota exists");
-            match quota.judge(*asked, Some((node.pool, node.number)), wanted.now) {
+            let taken = wanted.tentative.counted(quota, node.number);
+            match quota.judge_with(*asked, Some((node.pool, node.number)), wanted.now, taken) {
                 Verdict::Within => {}
-                Verdict::Refused(cause) => return Err(Unfit::Quota(cause)),
+                Verdict::Refused(cause) => return Err(cause),
                 verdict => verdicts.push((*number, verdict)),
             }
         }
-        debug_assert_eq!(wanted.facts.len(), members.len());
-        Ok(Placed { node: node.number, pool: node.pool, members, verdicts })
+        Ok(verdicts)
+    }
+
+    /// Why there is no node: where quotas stand in the way, what they say of the node that would
+    /// have been chosen without them; else what is scarcest.
+    fn denial(&self, wanted: &Wanted<'_>) -> DenyCause {
+        let without_quotas = match wanted.node {
+            Some(number) => self.named(number, wanted),
+            None if wanted.node_quotas.is_empty() => None,
+            None => Search::new(self, wanted).best(false).and_then(|number| self.node(number)),
+        };
+        without_quotas.and_then(|node| self.judge(node, wanted).err()).unwrap_or_else(|| self.scarcest(wanted))
     }
 
     /// The class that stands in the way most, for the refusal: the first of which no node has
     /// enough, or else the first that was asked for.
     fn scarcest(&self, wanted: &Wanted<'_>) -> DenyCause {
-        let most_free = |class: ClassNo| -> u64 {
-            if let Some(number) = wanted.node {
-                let node = entry(&self.nodes, number.0).filter(|n| n.is_available());
-                let node = node.filter(|n| self.pool_suits(n.pool, wanted));
-                return node.and_then(|n| n.class(class)).map_or(0, |c| c.free());
-            }
-            let pools = self.pools.iter().enumerate().filter_map(|(n, pool)| Some((n, pool.as_ref()?)));
-            let asked = pools.filter(|(n, _)| wanted.pool.is_none_or(|p| p.0 as usize == *n));
-            let suited = asked.filter(|(_, pool)| wanted.ttl <= self.ttl_max(pool, wanted.priority));
-            let lists = suited.filter_map(|(_, pool)| pool.by_free.get(class.0 as usize)?.last());
-            lists.map(|(free, _)| free).max().unwrap_or(0)
-        };
-        let all = wanted.asks.iter().map(|(class, quanta)| (*class, *quanta, most_free(*class)));
+        let all = wanted.asks.iter().map(|(class, quanta)| (*class, *quanta, self.most_free(*class, wanted)));
         let short = all.clone().find(|(_, quanta, free)| quanta.0 > *free);
         let (class, requested, free) = short.or_else(|| all.clone().next()).expect("a request asks for something");
         DenyCause::Capacity { class, requested, most_free: Quanta(free) }
+    }
+
+    /// The most that is free of a class on a node the request may go to.
+    fn most_free(&self, class: ClassNo, wanted: &Wanted<'_>) -> u64 {
+        let on = |node: &Node| {
+            let class = wanted.tentative.classes(node).iter().find(|c| c.class == class);
+            class.map_or(0, |class| class.free())
+        };
+        let suits = |node: &&Node| node.is_available() && self.pool_suits(node.pool, wanted) && wanted.suits(node);
+        if let Some(number) = wanted.node {
+            return self.node(number).filter(suits).map_or(0, on);
+        }
+        if !wanted.labels.is_empty() || wanted.allow.is_some() || !wanted.tentative.is_empty() {
+            return self.nodes().filter(suits).map(on).max().unwrap_or(0);
+        }
+        let pools = self.pools().filter(|(number, _)| self.pool_suits(*number, wanted));
+        let shelves = pools.flat_map(|(number, _)| self.shelves.of_pool(number));
+        let rows = self.pools().filter(|(number, _)| self.pool_suits(*number, wanted));
+        let rows = rows.flat_map(|(number, _)| self.shelves.rows_of(number)).filter(|row| row.class == class);
+        let in_rows = rows.filter_map(|row| row.ranking.last_below(None)).map(|(free, _)| free);
+        shelves.filter_map(|shelf| shelf.most_free(class)).chain(in_rows).max().unwrap_or(0)
     }
 }

@@ -1,6 +1,7 @@
 //! Limits on what a tenant may hold (SEMANTICS 4).
 
 use crate::lease::Lease;
+use crate::placement::Counted;
 use leasehold_model::{
     ClassNo, DenyCause, Instant, LimitKind, Measure, NodeNo, NodeScope, PoolNo, Priority, ProjectNo, QuotaNo,
     QuotaScope,
@@ -71,7 +72,7 @@ impl Quota {
             && self.scope.priority.is_none_or(|p| p == facts.priority)
     }
 
-    fn covers(&self, pool: PoolNo, node: NodeNo) -> bool {
+    pub(crate) fn covers(&self, pool: PoolNo, node: NodeNo) -> bool {
         self.scope.pool.is_none_or(|p| p == pool)
             && match self.scope.node {
                 NodeScope::One(n) => n == node,
@@ -100,18 +101,25 @@ impl Quota {
 
     /// The verdict for adding `asked` where the node does not matter or covers `on`.
     pub(crate) fn judge(&self, asked: u64, on: Option<(PoolNo, NodeNo)>, now: Instant) -> Verdict {
+        self.judge_with(asked, on, now, Counted::default())
+    }
+
+    /// The same after what the decision has `taken` already.
+    pub(crate) fn judge_with(&self, asked: u64, on: Option<(PoolNo, NodeNo)>, now: Instant, taken: Counted) -> Verdict {
         if asked == 0 {
             return Verdict::Within;
         }
         let (used, asked) = match on {
-            None => (self.used, asked),
+            None => (self.used + taken.amount, asked),
             Some((pool, node)) if !self.covers(pool, node) => return Verdict::Within,
             Some((_, node)) => match (self.measure, self.scope.node) {
                 // A node that is held already adds nothing; but a limit below use stops new grants.
-                (Measure::Nodes, _) if self.by_node.contains_key(&node) => (self.used, 0),
-                (Measure::Nodes, _) => (self.used, 1),
-                (_, NodeScope::Each) => (self.by_node.get(&node).copied().unwrap_or(0), asked),
-                _ => (self.used, asked),
+                (Measure::Nodes, _) => {
+                    let held = self.by_node.contains_key(&node) || taken.here > 0;
+                    (self.used + taken.new_nodes, u64::from(!held))
+                }
+                (_, NodeScope::Each) => (self.by_node.get(&node).copied().unwrap_or(0) + taken.here, asked),
+                _ => (self.used + taken.amount, asked),
             },
         };
         let after = used.saturating_add(asked);

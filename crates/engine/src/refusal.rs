@@ -3,6 +3,7 @@
 //! Each has a stable code for programs (`docs/reference/codes.md`) and a sentence for people.
 
 use leasehold_model::activity::BadActivity;
+use leasehold_model::placement::BadWeights;
 use leasehold_model::rate::BadPrices;
 use leasehold_model::{
     ClassNo, Instant, LeaseNo, NodeNo, PoolNo, Priority, ProjectNo, QuotaNo, Role, Span, TenantNo, TokenNo, UserNo,
@@ -80,6 +81,7 @@ refusals! {
     SensitiveNeedsUser "sensitive_needs_user" "sensitive work names the user who claims it",
     SensitiveNeedsClaim "sensitive_needs_claim" "sensitive work runs only on nodes that its user has claimed",
 
+    ImpossibleLabels "impossible_labels" "no node that the request may go to has all of these labels; leave some out, or label a node",
     NodeNotInPool { node: NodeNo, pool: PoolNo } "node_not_in_pool" "{node} is not in {pool}; name one of the two, or a node of that pool",
 
     LeaseExpired { lease: LeaseNo, at: Instant } "lease_expired" "{lease} expired at {at}; ask for a new lease",
@@ -113,6 +115,7 @@ refusals! {
     ClassInUse { class: ClassNo } "class_in_use" "{class} is on a node or was leased; its kind, tier and quanta_per_unit cannot change",
     BadClass { quanta_per_unit: u64 } "bad_class" "quanta_per_unit is {quanta_per_unit}; it must be 1 to 4294967296",
     ClassLimit { limit: usize } "too_many_resource_classes" "there are at most {limit} classes",
+    BadWeights { why: BadWeights } "bad_weights" "{why}; give four that do",
     NodeAlready { node: NodeNo, state: &'static str } "node_already" "{node} is already {state}",
     AgentAlreadyRunning { node: NodeNo, generation: u64 } "agent_already_running" "another agent is registered on {node}, as generation {generation}; stop it, or take over from it",
     StaleGeneration { node: NodeNo, generation: u64, registered: RegisteredGeneration } "stale_generation" "generation {generation} no longer speaks for {node}: {registered}; register again",

@@ -5,6 +5,7 @@
 
 mod sound;
 
+use crate::heat::Heat;
 use crate::idempotency::Claimed;
 use crate::lease::{Lease, NONE, Phase};
 use crate::node::{Agent, Condition, Node, NodeClass};
@@ -19,7 +20,7 @@ use sha2::{Digest, Sha256};
 use std::fmt;
 
 /// The version of these bytes; a snapshot of another version is thrown away and rebuilt.
-const SNAPSHOT_VERSION: u32 = 4;
+const SNAPSHOT_VERSION: u32 = 5;
 
 /// The least that a lease takes in a snapshot: a forged count must not make a reader allocate.
 const LEASE_BYTES_MIN: usize = 60;
@@ -270,6 +271,7 @@ impl State {
         let instance: Option<u128> = Field::get(r)?;
         node.agent = instance.map(|instance| Agent { generation: node.last_generation, instance });
         node.condition = Condition { load: Field::get(r)?, errors: Field::get(r)?, throttled: Field::get(r)? };
+        node.heat = Heat { level: Field::get(r)?, step: Field::get(r)? };
         for _ in 0..r.count(CLASSES_PER_NODE_MAX)? {
             let (class, capacity, per_device) = (Field::get(r)?, Quanta::get(r)?, u64::get(r)?);
             self.check_capacity(node.classes.last().map(|c| c.class), class, capacity.0, per_device)?;
@@ -304,6 +306,7 @@ fn put_pool(p: &Pool, out: &mut Vec<u8>) {
     p.ttl_max.put(out);
     p.lifetime_max.put(out);
     p.grace.put(out);
+    p.weights.put(out);
 }
 
 fn get_pool(r: &mut Reader<'_>) -> Result<Pool, BadSnapshot> {
@@ -313,8 +316,8 @@ fn get_pool(r: &mut Reader<'_>) -> Result<Pool, BadSnapshot> {
         ttl_max: Field::get(r)?,
         lifetime_max: Field::get(r)?,
         grace: Field::get(r)?,
+        weights: Field::get(r)?,
         nodes: 0,
-        by_free: Vec::new(),
     })
 }
 
@@ -332,6 +335,8 @@ fn put_node(n: &Node, out: &mut Vec<u8>) {
     n.condition.load.put(out);
     n.condition.errors.put(out);
     n.condition.throttled.put(out);
+    n.heat.level.put(out);
+    n.heat.step.put(out);
     put_varint(n.classes.len() as u64, out);
     for class in &n.classes {
         class.class.put(out);

@@ -6,8 +6,8 @@ mod fold;
 use crate::idempotency::Claims;
 use crate::lease::{Lease, LeaseTable, Phase};
 use crate::node::Node;
+use crate::placement::Shelves;
 use crate::quota::Quota;
-use crate::ranking::Ranking;
 use crate::rate::{ChargePolicy, RateCard};
 use crate::roll::Roll;
 use crate::timer::{Entry, Timers};
@@ -16,7 +16,7 @@ use leasehold_model::body::PerPriority;
 use leasehold_model::codec::DecodeError;
 use leasehold_model::{
     ClassNo, ClassSpec, Instant, LeaseNo, Name, NodeNo, PoolNo, Priority, ProjectNo, QuotaNo, Span, Strategy, TenantNo,
-    TokenNo, UserNo, fields,
+    TokenNo, UserNo, Weights, fields,
 };
 use std::collections::BTreeMap;
 use std::fmt;
@@ -34,6 +34,8 @@ fields! {
         pub node_timeout: Span,
         /// How long an idempotency key is remembered.
         pub idempotency_window: Span,
+        /// In what time a node's heat halves.
+        pub heat_half_life: Span,
     }
 }
 
@@ -45,6 +47,7 @@ impl Default for Settings {
             teardown_deadline: Span::from_secs(120),
             node_timeout: Span::from_secs(60),
             idempotency_window: Span::from_secs(24 * 3600),
+            heat_half_life: Span::from_secs(600),
         }
     }
 }
@@ -82,8 +85,8 @@ pub struct Pool {
     pub lifetime_max: PerPriority,
     pub grace: Option<Span>,
     pub nodes: u32,
-    /// For each class: the nodes that may be given out, by how much of it is free.
-    pub(crate) by_free: Vec<Ranking>,
+    /// By which its nodes are chosen, where not by its strategy's.
+    pub weights: Option<Weights>,
 }
 
 /// How a lease that is gone came to its end.
@@ -190,6 +193,8 @@ pub struct State {
     pub(crate) roll: Option<Roll>,
     pub(crate) timers: Timers,
     pub(crate) names: Names,
+    /// Where the nodes stand that may be given work; all of it follows from the rest.
+    pub(crate) shelves: Shelves,
 }
 
 /// Names that are taken, by what they name and, where they are, within which tenant.
@@ -336,6 +341,11 @@ impl State {
         Name::new(name).ok().and_then(|name| self.names.nodes.get(&name)).map(|n| NodeNo(*n))
     }
 
+    /// A node's heat as of the last record.
+    pub fn heat_now(&self, node: &Node) -> u16 {
+        node.heat.at(self.last_stamp, self.settings.heat_half_life)
+    }
+
     pub(crate) fn was_leased(&self, class: ClassNo) -> bool {
         self.leased.get(class.0 as usize).copied().unwrap_or(false)
     }
@@ -437,6 +447,7 @@ impl State {
             roll: self.roll.clone(),
             timers: self.timers.clone(),
             names: self.names.clone(),
+            shelves: self.shelves.clone(),
         }
     }
 

@@ -127,6 +127,7 @@ fn cluster() -> Vec<Command> {
             ttl_max: PerPriority::default(),
             lifetime_max: PerPriority::default(),
             grace: None,
+            weights: None,
         }),
     ];
     commands.extend((0..4).map(|n| {

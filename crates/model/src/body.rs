@@ -13,6 +13,7 @@ use crate::fields;
 use crate::id::{ClassNo, NodeNo, PoolNo, ProjectNo, QuotaNo, TenantNo, TokenNo, UserNo};
 use crate::instant::{Instant, Span};
 use crate::name::Name;
+use crate::placement::Weights;
 use crate::policy::{Level, LimitKind, Measure, Priority, QuotaScope, Strategy, TeardownCause, TeardownMode};
 use crate::quantity::Quanta;
 pub use crate::rate::{ChargePolicyPut, RateCardDeleted, RateCardPut};
@@ -77,6 +78,13 @@ fields! {
 }
 
 fields! {
+    /// How fast nodes cool down, sealed so that a replay chooses the same nodes.
+    pub struct PlacementChanged {
+        pub heat_half_life: Span,
+    }
+}
+
+fields! {
     pub struct ClassPut {
         pub class: ClassNo,
         pub spec: ClassSpec,
@@ -113,6 +121,10 @@ fields! {
     }
 }
 fields! { pub struct PoolDeleted { pub pool: PoolNo } }
+fields! {
+    /// By what the pool's nodes are chosen from here on: weights of its own, or its strategy's.
+    pub struct PoolPlacementPut { pub pool: PoolNo, pub weights: Option<Weights> }
+}
 
 fields! {
     pub struct TenantPut {
@@ -324,6 +336,8 @@ kinds! {
     22 "rate_card.put" RateCardPut,
     23 "rate_card.deleted" RateCardDeleted,
     24 "charge_policy.put" ChargePolicyPut,
+    26 "pool.placement_put" PoolPlacementPut,
+    27 "settings.placement_changed" PlacementChanged,
     30 "node.put" NodePut,
     31 "node.deleted" NodeDeleted,
     32 "node.drained" NodeDrained,

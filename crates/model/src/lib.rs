@@ -17,6 +17,7 @@ pub mod id;
 pub mod instant;
 pub mod limits;
 pub mod name;
+pub mod placement;
 pub mod policy;
 pub mod quantity;
 pub mod rate;
@@ -35,6 +36,7 @@ pub use id::{
 };
 pub use instant::{Instant, Span};
 pub use name::Name;
+pub use placement::{Profile, Sensitivity, Weighing, Weights};
 pub use policy::{
     DenyCause, Level, LimitKind, Measure, NodeScope, Priority, QuotaScope, Reason, Strategy, TeardownMode,
 };
@@ -46,4 +48,4 @@ pub const FORMAT_VERSION: u32 = 1;
 
 /// The version of the rules by which the engine decides. A decision names the rules that made it
 /// (SEMANTICS 6), so that a replay under other rules can say so.
-pub const RULES_VERSION: u32 = 1;
+pub const RULES_VERSION: u32 = 2;

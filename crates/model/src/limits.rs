@@ -24,7 +24,9 @@ pub const QUANTA_PER_UNIT_MAX: u64 = 1 << 32;
 pub const TTL_MAX: Span = Span::from_secs(366 * 86_400);
 /// The longest grace, teardown, wipe or heartbeat limit.
 pub const LIMIT_SPAN_MAX: Span = Span::from_secs(7 * 86_400);
-/// Labels of a node.
+/// The shortest half-life of a node's heat.
+pub const HEAT_HALF_LIFE_MIN: Span = Span::from_secs(1);
+/// Labels of a node, and of a request.
 pub const LABELS_PER_NODE_MAX: usize = 64;
 /// Classes of a node.
 pub const CLASSES_PER_NODE_MAX: usize = 64;

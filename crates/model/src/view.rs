@@ -10,6 +10,7 @@ mod body;
 mod directory;
 mod lease_event;
 mod object;
+mod placement;
 mod rates;
 mod record;
 

@@ -1,9 +1,10 @@
 //! Agents: one process speaks for a node; each registration is a generation.
 
+use crate::heat::of_report;
 use crate::violation::{Checked, demand, found};
 use crate::world::{Condition, World};
-use leasehold_model::NodeNo;
 use leasehold_model::body::{AgentRegistered, NodeCondition};
+use leasehold_model::{Instant, NodeNo};
 
 impl World {
     /// Generations of a node count up by one, over agents that were detached too.
@@ -25,13 +26,14 @@ impl World {
     }
 
     /// Sealed only when something changes (SEMANTICS 5), and only on an agent's word.
-    pub(crate) fn node_condition(&mut self, condition: &NodeCondition) -> Checked {
+    pub(crate) fn node_condition(&mut self, condition: &NodeCondition, stamp: Instant) -> Checked {
         let number = condition.node;
         let node = found!(self.nodes.get_mut(&number), "unknown-node", "there is no {number}");
         let new: Condition = (condition.load, condition.errors, condition.throttled);
         demand!(node.agent.is_some(), "condition", "{number} has no agent that could say so");
         demand!(node.condition != new, "condition", "{number} is in that condition already");
-        node.condition = new;
+        let before = std::mem::replace(&mut node.condition, new);
+        self.heats(number, of_report(before, new), stamp);
         Ok(())
     }
 }

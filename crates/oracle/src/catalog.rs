@@ -1,12 +1,18 @@
 //! Tenants, projects, users, pools, classes and quotas: what may be put and deleted when.
 
+use crate::heat::Heating;
 use crate::lease::Lease;
 use crate::violation::{Broken, Checked, demand, found};
 use crate::world::{Quota, World};
-use leasehold_model::body::{ClassPut, PoolPut, ProjectPut, QuotaPut, SettingsChanged, TenantPut, UserPut};
-use leasehold_model::limits::{LIMIT_SPAN_MAX, QUANTA_PER_UNIT_MAX, QUOTAS_PER_TENANT_MAX, TTL_MAX};
+use leasehold_model::body::{
+    ClassPut, PlacementChanged, PoolPlacementPut, PoolPut, ProjectPut, QuotaPut, SettingsChanged, TenantPut, UserPut,
+};
+use leasehold_model::limits::{
+    HEAT_HALF_LIFE_MIN, LIMIT_SPAN_MAX, QUANTA_PER_UNIT_MAX, QUOTAS_PER_TENANT_MAX, TTL_MAX,
+};
 use leasehold_model::{
-    ClassNo, ClassSpec, LimitKind, Measure, NodeScope, PoolNo, ProjectNo, QuotaNo, QuotaScope, Span, TenantNo, UserNo,
+    ClassNo, ClassSpec, Instant, LimitKind, Measure, NodeScope, PoolNo, ProjectNo, QuotaNo, QuotaScope, Span, TenantNo,
+    UserNo,
 };
 
 impl World {
@@ -56,11 +62,33 @@ impl World {
         Ok(())
     }
 
+    pub(crate) fn pool_placement_put(&mut self, put: &PoolPlacementPut) -> Checked {
+        demand!(self.pools.contains_key(&put.pool), "unknown-pool", "there is no {}", put.pool);
+        let same = self.weights.get(&put.pool).copied() == put.weights;
+        demand!(!same, "placement", "{:?} are the weights of {} already", put.weights, put.pool);
+        self.weights.remove(&put.pool);
+        if let Some(own) = put.weights {
+            let sum = own.pressure + own.fit + own.locality + own.fragmentation;
+            demand!(sum == 1000, "placement", "{own:?} add up to {sum}");
+            self.weights.insert(put.pool, own);
+        }
+        Ok(())
+    }
+
+    pub(crate) fn placement_changed(&mut self, changed: &PlacementChanged, stamp: Instant) -> Checked {
+        let half_life = changed.heat_half_life;
+        let range = HEAT_HALF_LIFE_MIN..=LIMIT_SPAN_MAX;
+        demand!(range.contains(&half_life), "settings", "a heat_half_life of {half_life}");
+        self.heatings.push((stamp, Heating::HalfLife(half_life)));
+        Ok(())
+    }
+
     pub(crate) fn pool_deleted(&mut self, pool: PoolNo) -> Checked {
         demand!(self.pools.contains_key(&pool), "unknown-pool", "there is no {pool}");
         let empty = self.nodes.values().all(|node| node.put.pool != pool);
         demand!(empty, "pool-has-nodes", "{pool} still has nodes");
         self.pools.remove(&pool);
+        self.weights.remove(&pool);
         Ok(())
     }
 

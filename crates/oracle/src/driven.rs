@@ -67,7 +67,7 @@ impl Driver {
         for n in 1..=2u32 {
             let (ttl_max, grace) = (body::PerPriority::default(), None);
             let lifetime_max = body::PerPriority([None, Some(Span::from_secs(300)), None]);
-            let strategy = Strategy::Spread;
+            let strategy = if n == 1 { Strategy::BinPack } else { Strategy::Spread };
             let pool = PoolNo(n);
             self.put(body::PoolPut { pool, name: name("pool", u64::from(n)), strategy, ttl_max, lifetime_max, grace });
         }
@@ -167,6 +167,8 @@ impl Driver {
             asks,
             ttl: Span::from_secs(1 + self.lots.below(120)),
             priority: Priority::Standard,
+            labels: Vec::new(),
+            profile: None,
         };
         let body = match self.oracle.expect_request(&facts, self.now) {
             Expected::Granted { node, devices, ttl, over_soft, capped_by } => {
@@ -219,6 +221,8 @@ impl Driver {
             source_project: None,
             over_soft: quotas.0.into_iter().collect(),
             capped_by: quotas.1,
+            profile: None,
+            weighing: facts.node.is_none().then(|| self.oracle.world.weighing(self.oracle.world.nodes[&node].put.pool)),
         }
         .into()
     }
@@ -344,7 +348,7 @@ proptest! {
 #[test]
 fn random_histories_reach_every_phase() {
     let mut seen = std::collections::BTreeSet::new();
-    for seed in 0..30 {
+    for seed in 0..100 {
         let driver = drive(seed, 150);
         seen.extend(driver.oracle.world.leases.iter().map(|lease| lease.phase.word()));
         seen.extend(driver.oracle.world.quotas.values().filter_map(|q| q.episode.map(|_| "burst")));

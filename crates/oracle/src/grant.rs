@@ -7,7 +7,8 @@ use crate::violation::{Broken, Checked, broken, demand, found};
 use crate::world::World;
 use leasehold_model::body::{Denied, Granted};
 use leasehold_model::limits::CLASSES_PER_REQUEST_MAX;
-use leasehold_model::{Body, LeaseNo, Record, Span};
+use leasehold_model::{Body, LeaseNo, Name, Record, Span};
+use std::collections::BTreeSet;
 
 impl World {
     pub(crate) fn granted(&mut self, record: &Record, granted: &Granted) -> Checked {
@@ -15,6 +16,7 @@ impl World {
         self.check_grant_terms(record, granted)?;
         let facts = facts_of_grant(record, granted)?;
         self.check_grant_room(granted)?;
+        self.check_grant_weighing(granted)?;
         self.check_grant_quotas(record, granted, &facts)?;
         let tag = self.tenants[&facts.tenant].accounting_tag.clone();
         for (position, member) in (0u64..).zip(&granted.members) {
@@ -139,8 +141,22 @@ impl World {
         Ok(())
     }
 
+    /// A node that was chosen was chosen by its pool's weights; one that was named, by none.
+    fn check_grant_weighing(&self, granted: &Granted) -> Checked {
+        let own = self.weighing(granted.pool);
+        demand!(
+            granted.weighing.is_none_or(|by| by == own),
+            "weights",
+            "chosen by {:?}, not {own:?}",
+            granted.weighing
+        );
+        let by_profile = granted.profile.is_some() && granted.weighing.is_none();
+        demand!(!by_profile, "weights", "a profile without a choice");
+        Ok(())
+    }
+
     /// A denial is one that some request of this kind gets: the record does not say whether a node
-    /// was named, so each is tried.
+    /// was named or labels were wanted, so each is tried.
     pub(crate) fn denied(&self, record: &Record, denied: &Denied) -> Checked {
         let anywhere = facts_of_denial(record, denied)?;
         if let Some(fault) = self.fault_of(&anywhere) {
@@ -148,12 +164,25 @@ impl World {
         }
         let expected = self.expect_request(&anywhere, record.stamp);
         let asked_for = Expected::Denied(denied.cause);
-        let justified = expected == asked_for
-            || self.nodes.keys().any(|node| {
-                self.expect_request(&RequestFacts { node: Some(*node), ..anywhere.clone() }, record.stamp) == asked_for
-            });
+        let mut places = std::iter::once(None).chain(self.nodes.keys().map(|node| Some(*node)));
+        let justified = places.any(|node| {
+            self.label_sets().into_iter().any(|labels| {
+                // Which node would have been chosen without quotas depends on the profile; which
+                // quotas stand in the way of any node does not, so each node was tried.
+                let facts = RequestFacts { node, labels, ..anywhere.clone() };
+                self.expect_request(&facts, record.stamp) == asked_for
+            })
+        });
         demand!(justified, "denial", "{:?} does not hold: {expected:?}", denied.cause);
         Ok(())
+    }
+
+    /// No label, each that a node has, and each pair of those.
+    fn label_sets(&self) -> Vec<Vec<(Name, Name)>> {
+        let all: BTreeSet<_> = self.nodes.values().flat_map(|node| node.put.labels.clone()).collect();
+        let pairs = all.iter().flat_map(|label| all.iter().map(move |other| BTreeSet::from([label, other])));
+        let sets: BTreeSet<BTreeSet<_>> = pairs.chain([BTreeSet::new()]).collect();
+        sets.into_iter().map(|set| set.into_iter().cloned().collect()).collect()
     }
 
     /// A grant or denial is the very answer that its request must get.
@@ -170,6 +199,10 @@ impl World {
                 members.sort();
                 demand!(members == asks, "answer", "{members:?} was granted, {asks:?} asked");
                 demand!(granted.priority == facts.priority, "answer", "granted at {}", granted.priority);
+                let chosen = facts.node.is_none();
+                demand!(granted.weighing.is_some() == chosen, "answer", "chosen by {:?}", granted.weighing);
+                let profile = facts.profile.filter(|_| chosen);
+                demand!(granted.profile == profile, "answer", "the profile was {profile:?}");
                 let devices = |class| granted.members.iter().find(|m| m.class == class).map_or(0, |m| m.devices);
                 Expected::Granted {
                     node: granted.node,
@@ -203,6 +236,8 @@ fn facts_of_grant(record: &Record, granted: &Granted) -> Result<RequestFacts, Br
         asks: granted.members.iter().map(|m| (m.class, m.quanta.0)).collect(),
         ttl: granted.ttl,
         priority: granted.priority,
+        labels: Vec::new(),
+        profile: granted.profile,
     })
 }
 
@@ -215,5 +250,7 @@ fn facts_of_denial(record: &Record, denied: &Denied) -> Result<RequestFacts, Bro
         asks: denied.asks.iter().map(|(class, quanta)| (*class, quanta.0)).collect(),
         ttl: denied.ttl,
         priority: denied.priority,
+        labels: Vec::new(),
+        profile: None,
     })
 }

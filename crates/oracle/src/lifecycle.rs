@@ -9,6 +9,7 @@ use leasehold_model::body::{
 };
 use leasehold_model::limits::LIMIT_SPAN_MAX;
 use leasehold_model::{Activity, Instant, LeaseNo, Reason, Record, Span};
+use std::collections::BTreeSet;
 
 impl World {
     /// The leases exist, rise, and are of the one tenant the record names: no record carries two
@@ -227,6 +228,9 @@ impl World {
             lease.phase = Phase::Fenced;
             lease.limit_at = None;
         }
+        // A failed teardown heats its node, once for each record that says so.
+        let nodes: BTreeSet<_> = leases.0.iter().filter_map(|number| Some(self.lease(*number)?.node)).collect();
+        nodes.into_iter().for_each(|node| self.heats(node, 250, record.stamp));
         Ok(())
     }
 

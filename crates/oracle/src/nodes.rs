@@ -87,6 +87,8 @@ impl World {
         demand!(!node.lost, "node-already", "{number} is already lost");
         demand!(last_seen <= stamp, "last-seen", "last seen at {last_seen}, after {stamp}");
         node.lost = true;
+        // It fell silent.
+        self.heats(number, 500, stamp);
         Ok(())
     }
 

@@ -165,6 +165,8 @@ impl Oracle {
             }
             Body::ClassPut(body) => world.class_put(body),
             Body::PoolPut(body) => world.pool_put(body),
+            Body::PoolPlacementPut(body) => world.pool_placement_put(body),
+            Body::PlacementChanged(body) => world.placement_changed(body, record.stamp),
             Body::PoolDeleted(body) => world.pool_deleted(body.pool),
             Body::TenantPut(body) => world.tenant_put(body),
             Body::TenantDeleted(body) => world.tenant_deleted(body.tenant),
@@ -185,7 +187,7 @@ impl Oracle {
                 Ok(())
             }
             Body::NodeReturned(body) => world.node_returned(body.node),
-            Body::NodeCondition(body) => world.node_condition(body),
+            Body::NodeCondition(body) => world.node_condition(body, record.stamp),
             Body::AgentRegistered(body) => world.agent_registered(body),
             Body::AgentDetached(body) => world.agent_detached(body.node),
             Body::TokenIssued(body) => world.token_issued(record, body),

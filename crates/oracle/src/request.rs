@@ -1,11 +1,17 @@
 //! The answer that a valid request must get (SEMANTICS 4), by trying everything.
 
+use crate::placement::{ClassSeen, NodeSeen, Site, score};
 use crate::quota::Ruling;
 use crate::world::{Node, World};
 use leasehold_model::limits::{CLASSES_PER_REQUEST_MAX, QUANTA_PER_NODE_MAX};
 use leasehold_model::{
-    ClassNo, DenyCause, Instant, NodeNo, PoolNo, Priority, ProjectNo, Quanta, QuotaNo, Span, TenantNo,
+    ClassNo, DenyCause, Instant, Name, NodeNo, PoolNo, Priority, Profile, ProjectNo, Quanta, QuotaNo, Span, TenantNo,
 };
+use std::cmp::Reverse;
+
+fn has_labels(node: &Node, labels: &[(Name, Name)]) -> bool {
+    labels.iter().all(|label| node.put.labels.contains(label))
+}
 
 /// What a request for a lease says.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -17,6 +23,9 @@ pub struct RequestFacts {
     pub asks: Vec<(ClassNo, u64)>,
     pub ttl: Span,
     pub priority: Priority,
+    /// Labels that the node must have.
+    pub labels: Vec<(Name, Name)>,
+    pub profile: Option<Profile>,
 }
 
 /// What must come of it.
@@ -69,28 +78,35 @@ impl World {
         if let Some(cause) = self.terms(facts, None, now).refusal {
             return Expected::Denied(cause);
         }
-        let candidates = self.candidates(facts, asks[0].0);
-        let mut first_refusal = None;
-        let mut best: Option<(u64, NodeNo)> = None;
-        for (_, free, number) in &candidates {
-            let node = &self.nodes[number];
-            let fits = asks.iter().all(|(class, quanta)| self.place(*number, node, *class, *quanta).is_some());
-            if !fits {
-                continue;
-            }
-            match self.terms(facts, Some((node.put.pool, *number)), now).refusal {
-                Some(cause) => {
-                    first_refusal.get_or_insert(cause);
-                }
-                None if best.is_none_or(|best| (*free, *number) < best) => best = Some((*free, *number)),
-                None => {}
-            }
+        let candidates = self.candidates(facts);
+        let fits = |number: &&NodeNo| {
+            let node = &self.nodes[*number];
+            asks.iter().all(|(class, quanta)| self.place(**number, node, *class, *quanta).is_some())
+        };
+        let mut ranked: Vec<_> = candidates.iter().filter(fits).collect();
+        // The highest score first, then the lowest number.
+        ranked.sort_by_key(|number| (Reverse(self.score(facts, &asks, **number, now)), **number));
+        let refusal = |number: NodeNo| self.terms(facts, Some((self.nodes[&number].put.pool, number)), now).refusal;
+        if let Some(number) = ranked.iter().find(|number| refusal(***number).is_none()) {
+            return self.grant_at(facts, **number, now);
         }
-        match (best, first_refusal) {
-            (Some((_, number)), _) => self.grant_at(facts, number, now),
-            (None, Some(cause)) => Expected::Denied(cause),
-            (None, None) => Expected::Denied(self.scarcest(&asks, &candidates)),
+        match ranked.first() {
+            Some(best) => Expected::Denied(refusal(**best).expect("no node is without one")),
+            None => Expected::Denied(self.scarcest(&asks, &candidates)),
         }
+    }
+
+    fn score(&self, facts: &RequestFacts, asks: &[(ClassNo, u64)], number: NodeNo, now: Instant) -> u64 {
+        let node = &self.nodes[&number];
+        let classes = asks.iter().map(|(class, asked)| ClassSeen {
+            asked: *asked,
+            free: self.free(number, node, *class),
+            total: node.capacity(*class),
+            sensitivity: facts.profile.map(|profile| profile.of(self.classes[class].kind)),
+        });
+        let site = Site { node: number, rack: node.put.rack.clone(), zone: node.put.zone.clone() };
+        let seen = NodeSeen { site, heat: self.heat(number, now), classes: classes.collect() };
+        score(&seen, &[], self.weighing(node.put.pool).weights())
     }
 
     /// Why the request is not valid, if it is not.
@@ -112,6 +128,7 @@ impl World {
             (facts.ttl == Span::ZERO, "zero_ttl"),
             (!self.ttl_is_possible(facts), "ttl_too_long"),
             (facts.priority > tenant.max_priority, "priority_above_max"),
+            (!self.labels_exist(facts), "impossible_labels"),
         ];
         fault.into_iter().find(|(wrong, _)| *wrong).map(|(_, word)| word)
     }
@@ -130,25 +147,29 @@ impl World {
         pools.any(|pool| facts.ttl <= self.grant_ttl_max(*pool, facts.priority))
     }
 
+    /// Some node that the request may go to has all of them, if only when it is back.
+    fn labels_exist(&self, facts: &RequestFacts) -> bool {
+        let mut nodes = self.nodes.iter().filter(|(number, node)| {
+            facts.node.is_none_or(|asked| asked == **number) && facts.pool.is_none_or(|asked| asked == node.put.pool)
+        });
+        facts.labels.is_empty() || nodes.any(|(_, node)| has_labels(node, &facts.labels))
+    }
+
     fn may_look_in(&self, facts: &RequestFacts, pool: PoolNo) -> bool {
         let of_node = facts.node.and_then(|node| self.nodes.get(&node)).map(|node| node.put.pool);
         facts.pool.is_none_or(|asked| asked == pool) && of_node.is_none_or(|own| own == pool)
     }
 
-    /// The nodes to look at as (pool, free quanta of the first class, node), in order of looking. A
-    /// pool that does not allow the TTL is not looked into.
-    fn candidates(&self, facts: &RequestFacts, first: ClassNo) -> Vec<(PoolNo, u64, NodeNo)> {
+    /// The nodes to look at. A pool that does not allow the TTL is not looked into.
+    fn candidates(&self, facts: &RequestFacts) -> Vec<NodeNo> {
         let looked_at = |number: &NodeNo, node: &Node| {
             node.is_available()
                 && facts.node.is_none_or(|asked| asked == *number)
                 && facts.pool.is_none_or(|asked| asked == node.put.pool)
                 && facts.ttl <= self.grant_ttl_max(node.put.pool, facts.priority)
+                && has_labels(node, &facts.labels)
         };
-        let nodes = self.nodes.iter().filter(|(number, node)| looked_at(number, node));
-        let mut candidates: Vec<_> =
-            nodes.map(|(number, node)| (node.put.pool, self.free(*number, node, first), *number)).collect();
-        candidates.sort();
-        candidates
+        self.nodes.iter().filter(|(number, node)| looked_at(number, node)).map(|(number, _)| *number).collect()
     }
 
     /// What the quotas say: without a place, those that need none; with one, those that need it.
@@ -186,9 +207,9 @@ impl World {
     }
 
     /// The first ask that no node could hold alone, else the first.
-    fn scarcest(&self, asks: &[(ClassNo, u64)], candidates: &[(PoolNo, u64, NodeNo)]) -> DenyCause {
+    fn scarcest(&self, asks: &[(ClassNo, u64)], candidates: &[NodeNo]) -> DenyCause {
         let most_free = |class: ClassNo| {
-            let free = candidates.iter().map(|(_, _, number)| self.free(*number, &self.nodes[number], class));
+            let free = candidates.iter().map(|number| self.free(*number, &self.nodes[number], class));
             free.max().unwrap_or(0)
         };
         let short = asks.iter().find(|(class, quanta)| most_free(*class) < *quanta);

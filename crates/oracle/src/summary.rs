@@ -7,7 +7,7 @@ use leasehold_model::body::{
 };
 use leasehold_model::{
     ClassNo, ClassSpec, Instant, LeaseNo, Level, LimitKind, Name, NodeNo, NodeScope, PoolNo, Priority, ProjectNo,
-    QuotaNo, TeardownMode, TenantNo, TokenNo, UserNo,
+    QuotaNo, TeardownMode, TenantNo, TokenNo, UserNo, Weights,
 };
 use std::collections::BTreeMap;
 use std::fmt::{Debug, Write};
@@ -44,6 +44,8 @@ pub struct NodeLine {
     pub last_generation: u64,
     /// Load, errors and whether it is throttled.
     pub condition: (Level, Level, bool),
+    /// As of the last record.
+    pub heat: u16,
 }
 
 /// The six parts of a node's capacity of one class (SEMANTICS 3).
@@ -84,6 +86,8 @@ pub struct Summary {
     pub projects: BTreeMap<ProjectNo, ProjectPut>,
     pub users: BTreeMap<UserNo, UserPut>,
     pub pools: BTreeMap<PoolNo, PoolPut>,
+    /// Of those that have weights of their own.
+    pub weights: BTreeMap<PoolNo, Weights>,
     pub classes: BTreeMap<ClassNo, ClassSpec>,
     pub nodes: BTreeMap<NodeNo, NodeLine>,
     /// One line for each class that a node lists.
@@ -114,6 +118,7 @@ impl Summary {
         diff_maps("project", &self.projects, &other.projects, &mut out);
         diff_maps("user", &self.users, &other.users, &mut out);
         diff_maps("pool", &self.pools, &other.pools, &mut out);
+        diff_maps("weights of pool", &self.weights, &other.weights, &mut out);
         diff_maps("class", &self.classes, &other.classes, &mut out);
         diff_maps("node", &self.nodes, &other.nodes, &mut out);
         diff_maps("capacity", &self.capacity, &other.capacity, &mut out);
@@ -158,8 +163,9 @@ impl Oracle {
             projects: world.projects.clone(),
             users: world.users.clone(),
             pools: world.pools.clone(),
+            weights: world.weights.clone(),
             classes: world.classes.clone(),
-            nodes: world.node_lines(),
+            nodes: world.node_lines(self.last_stamp.unwrap_or(Instant(0))),
             capacity: world.capacity_lines(),
             quotas: world.quotas.iter().map(|(number, quota)| (*number, world.quota_line(quota))).collect(),
             tokens: world.tokens.clone(),
@@ -171,8 +177,8 @@ impl Oracle {
 }
 
 impl World {
-    fn node_lines(&self) -> BTreeMap<NodeNo, NodeLine> {
-        let line = |node: &crate::world::Node| NodeLine {
+    fn node_lines(&self, now: Instant) -> BTreeMap<NodeNo, NodeLine> {
+        let line = |number: NodeNo, node: &crate::world::Node| NodeLine {
             name: node.put.name.clone(),
             pool: node.put.pool,
             teardown: node.put.teardown,
@@ -181,8 +187,9 @@ impl World {
             agent: node.agent,
             last_generation: node.last_generation,
             condition: node.condition,
+            heat: self.heat(number, now),
         };
-        self.nodes.iter().map(|(number, node)| (*number, line(node))).collect()
+        self.nodes.iter().map(|(number, node)| (*number, line(*number, node))).collect()
     }
 
     fn capacity_lines(&self) -> BTreeMap<(NodeNo, ClassNo), CapacityLine> {

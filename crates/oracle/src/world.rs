@@ -1,5 +1,6 @@
 //! Everything that the records have said so far.
 
+use crate::heat::Heating;
 use crate::lease::Lease;
 use leasehold_model::body::{
     ChargePolicyPut, NodePut, PoolPut, ProjectPut, QuotaPut, RateCardPut, SettingsChanged, TenantPut, TokenIssued,
@@ -7,7 +8,7 @@ use leasehold_model::body::{
 };
 use leasehold_model::{
     ClassNo, ClassSpec, Instant, LeaseNo, Level, NodeNo, PoolNo, Priority, ProjectNo, QuotaNo, Span, TeardownMode,
-    TenantNo, TokenNo, UserNo,
+    TenantNo, TokenNo, UserNo, Weighing, Weights,
 };
 use std::collections::BTreeMap;
 
@@ -64,6 +65,8 @@ pub(crate) struct World {
     pub(crate) settings: SettingsChanged,
     pub(crate) classes: BTreeMap<ClassNo, ClassSpec>,
     pub(crate) pools: BTreeMap<PoolNo, PoolPut>,
+    /// Of the pools that have weights of their own.
+    pub(crate) weights: BTreeMap<PoolNo, Weights>,
     pub(crate) tenants: BTreeMap<TenantNo, TenantPut>,
     pub(crate) projects: BTreeMap<ProjectNo, ProjectPut>,
     pub(crate) users: BTreeMap<UserNo, UserPut>,
@@ -76,6 +79,8 @@ pub(crate) struct World {
     pub(crate) charge_policies: BTreeMap<u32, (ChargePolicyPut, Instant)>,
     /// Every lease that ever was, in order of number.
     pub(crate) leases: Vec<Lease>,
+    /// All that ever heated a node, and how fast they cool.
+    pub(crate) heatings: Vec<(Instant, Heating)>,
     /// The highest number handed out of each kind, deleted ones included.
     pub(crate) highest: BTreeMap<&'static str, u64>,
 }
@@ -86,6 +91,7 @@ impl World {
             settings,
             classes: BTreeMap::new(),
             pools: BTreeMap::new(),
+            weights: BTreeMap::new(),
             tenants: BTreeMap::new(),
             projects: BTreeMap::new(),
             users: BTreeMap::new(),
@@ -95,6 +101,7 @@ impl World {
             rate_cards: BTreeMap::new(),
             charge_policies: BTreeMap::new(),
             leases: Vec::new(),
+            heatings: Vec::new(),
             highest: BTreeMap::new(),
         }
     }
@@ -135,6 +142,14 @@ impl World {
     /// How long a lease may live, renewals included; may be none (SEMANTICS 2).
     pub(crate) fn lifetime_max(&self, pool: PoolNo, priority: Priority) -> Option<Span> {
         self.pools.get(&pool).and_then(|pool| pool.lifetime_max.of(priority))
+    }
+
+    /// By which weights a pool's nodes are chosen.
+    pub(crate) fn weighing(&self, pool: PoolNo) -> Weighing {
+        match self.weights.get(&pool) {
+            Some(own) => Weighing::Custom(*own),
+            None => Weighing::Strategy(self.pools[&pool].strategy),
+        }
     }
 
     /// The longest TTL of a grant.

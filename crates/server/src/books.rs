@@ -5,6 +5,7 @@
 
 use crate::app::App;
 use crate::problem::sentence;
+use crate::profiles::Profiles;
 use leasehold_api::{Problem, codes};
 use leasehold_books::{Books, BooksError, COMMIT_RECORDS, Keeper, Opened};
 use leasehold_journal::Journal;
@@ -40,6 +41,8 @@ pub(crate) struct Room {
     waiting: AtomicU64,
     stopping: AtomicBool,
     asking: Arc<Semaphore>,
+    /// What workloads depend on, learned by the way.
+    pub(crate) profiles: Profiles,
 }
 
 fn held<T>(result: Result<T, PoisonError<T>>) -> T {
@@ -57,6 +60,7 @@ impl Room {
             waiting: AtomicU64::new(0),
             stopping: AtomicBool::new(false),
             asking: Arc::new(Semaphore::new(ASKING_MAX)),
+            profiles: Profiles::default(),
         }
     }
 
@@ -139,9 +143,21 @@ impl Room {
             if stopping && taken < STEP {
                 return Ok(());
             }
+            if taken < STEP {
+                self.learn();
+            }
             if taken == 0 {
                 std::thread::park_timeout(IDLE);
             }
+        }
+    }
+
+    /// What cannot be learned is tried again later; only the choice of nodes is the poorer for it.
+    fn learn(&self) {
+        let keeper = held(self.keeper.read());
+        let keeper = keeper.as_ref().expect("this thread has opened them");
+        if let Err(error) = self.profiles.learn(&keeper.books) {
+            tracing::warn!(%error, "what workloads depend on cannot be told");
         }
     }
 

@@ -49,6 +49,7 @@ pub const KEYS: &[&str] = &[
     "engine.teardown_deadline",
     "engine.node_timeout",
     "engine.idempotency_window",
+    "engine.heat_half_life",
     "clock.max_gap",
     "metrics.open",
     "log.level",
@@ -207,6 +208,8 @@ pub struct Engine {
     pub node_timeout: Option<Span>,
     #[serde(deserialize_with = "maybe_span")]
     pub idempotency_window: Option<Span>,
+    #[serde(deserialize_with = "maybe_span")]
+    pub heat_half_life: Option<Span>,
 }
 
 impl Engine {
@@ -218,6 +221,7 @@ impl Engine {
             teardown_deadline: self.teardown_deadline.unwrap_or(in_force.teardown_deadline),
             node_timeout: self.node_timeout.unwrap_or(in_force.node_timeout),
             idempotency_window: self.idempotency_window.unwrap_or(in_force.idempotency_window),
+            heat_half_life: self.heat_half_life.unwrap_or(in_force.heat_half_life),
         }
     }
 }

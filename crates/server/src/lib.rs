@@ -25,6 +25,7 @@ mod names;
 mod place;
 mod prices;
 mod problem;
+mod profiles;
 mod proofs;
 pub mod rate;
 mod records;

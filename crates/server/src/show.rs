@@ -120,6 +120,15 @@ fn spans(spans: &PerPriority) -> api::SpansByPriority {
     }
 }
 
+fn weights(weights: leasehold_model::Weights) -> api::Weights {
+    api::Weights {
+        pressure: api::Weight(weights.pressure),
+        fit: api::Weight(weights.fit),
+        locality: api::Weight(weights.locality),
+        fragmentation: api::Weight(weights.fragmentation),
+    }
+}
+
 pub(crate) fn pool(state: &State, number: PoolNo) -> Option<api::Pool> {
     let pool = state.pool(number)?;
     Some(api::Pool {
@@ -132,6 +141,7 @@ pub(crate) fn pool(state: &State, number: PoolNo) -> Option<api::Pool> {
         ttl_max: spans(&pool.ttl_max),
         lifetime_max: spans(&pool.lifetime_max),
         grace: pool.grace.map(api::Ttl),
+        weights: pool.weights.map(weights),
         nodes: pool.nodes,
     })
 }
@@ -171,6 +181,7 @@ pub(crate) fn node(state: &State, node: &Node) -> api::Node {
             errors: level(node.condition.errors),
             throttled: node.condition.throttled,
         },
+        heat: state.heat_now(node),
         capacity: capacity.collect(),
     }
 }

@@ -55,6 +55,7 @@ pub(crate) fn summary(state: &State) -> Summary {
                 (pool, put)
             })
             .collect(),
+        weights: state.pools().filter_map(|(pool, p)| Some((pool, p.weights?))).collect(),
         classes: state.classes().map(|(class, spec)| (class, spec.clone())).collect(),
         nodes: state
             .nodes()
@@ -68,6 +69,7 @@ pub(crate) fn summary(state: &State) -> Summary {
                     agent: n.agent.map(|agent| (agent.generation, agent.instance)),
                     last_generation: n.last_generation,
                     condition: (n.condition.load, n.condition.errors, n.condition.throttled),
+                    heat: state.heat_now(n),
                 };
                 (n.number, line)
             })

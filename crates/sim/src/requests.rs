@@ -10,8 +10,8 @@ use leasehold_engine::{Command, Request, Settings, State};
 use leasehold_model::body::PerPriority;
 use leasehold_model::{
     Activity, ClassNo, ClassSpec, Identity, Instant, LeaseNo, LimitKind, Measure, Name, NodeNo, NodeScope, PoolNo,
-    Priority, ProjectNo, Quanta, QuotaNo, QuotaScope, Reason, ResourceKind, Span, Strategy, TeardownMode, TenantNo,
-    UserNo,
+    Priority, Profile, ProjectNo, Quanta, QuotaNo, QuotaScope, Reason, ResourceKind, Sensitivity, Span, Strategy,
+    TeardownMode, TenantNo, UserNo, Weights,
 };
 use leasehold_oracle::RequestFacts;
 use smallvec::SmallVec;
@@ -60,6 +60,7 @@ fn settings(dice: &mut Dice) -> Settings {
         teardown_deadline: Span::from_secs(1 + dice.below(60)),
         node_timeout: Span::from_secs(1 + dice.below(60)),
         idempotency_window: Span::from_secs(10 + dice.below(400)),
+        heat_half_life: Span::from_millis(1000 + dice.below(600_000)),
     }
 }
 
@@ -71,7 +72,34 @@ fn pool_named(text: &str, pool: Option<PoolNo>, dice: &mut Dice) -> PutPool {
     let mut per = || PerPriority([some_span(dice, 300), some_span(dice, 300), some_span(dice, 300)]);
     let (ttl_max, lifetime_max) = (per(), per());
     let strategy = if dice.one_in(2) { Strategy::Spread } else { Strategy::BinPack };
-    PutPool { pool, name: name(text), strategy, ttl_max, lifetime_max, grace: some_span(dice, 30) }
+    let grace = some_span(dice, 30);
+    let weights = dice.one_in(2).then(|| dice.one_in(2).then(|| weights(dice)));
+    PutPool { pool, name: name(text), strategy, ttl_max, lifetime_max, grace, weights }
+}
+
+/// Four that add up to one, now and then to nearly that.
+fn weights(dice: &mut Dice) -> Weights {
+    let mut cuts = [0; 3].map(|_| u16::try_from(dice.below(1001)).expect("small"));
+    cuts.sort_unstable();
+    let [a, b, c] = cuts;
+    let off = u16::from(dice.one_in(12));
+    Weights { pressure: a, fit: b - a, locality: c - b, fragmentation: 1000 - c + off }
+}
+
+/// Out of a few, so that requests and nodes meet.
+fn labels(dice: &mut Dice, rarely: u64) -> Vec<(Name, Name)> {
+    let mut labels = Vec::new();
+    for key in ["disk", "os"] {
+        if dice.one_in(rarely) {
+            let value = if dice.one_in(2) { "a" } else { "b" };
+            labels.push((name(key), name(value)));
+        }
+    }
+    labels
+}
+
+fn profile(dice: &mut Dice) -> Profile {
+    Profile([(); 5].map(|()| *dice.pick(Sensitivity::ALL)))
 }
 
 fn node_named(text: &str, node: Option<NodeNo>, dice: &mut Dice) -> PutNode {
@@ -84,8 +112,8 @@ fn node_named(text: &str, node: Option<NodeNo>, dice: &mut Dice) -> PutNode {
         name: name(text),
         pool: PoolNo(small(dice, 2)),
         rack: dice.one_in(2).then(|| name("r1")),
-        zone: None,
-        labels: vec![],
+        zone: dice.one_in(3).then(|| name(&format!("z{}", dice.below(2)))),
+        labels: labels(dice, 2),
         teardown: if dice.one_in(2) { TeardownMode::Immediate } else { TeardownMode::Confirmed },
         capacity,
     }
@@ -264,12 +292,16 @@ fn lease_request(state: &State, dice: &mut Dice) -> (Identity, Command, Option<R
         asks,
         ttl: Span(if dice.one_in(4) { dice.below(90_000_000_000) } else { Span::from_secs(dice.below(120)).0 }),
         priority,
+        labels: labels(dice, 8),
+        profile: dice.one_in(3).then(|| profile(dice)),
     };
     let mut request = RequestLease::of(ClassNo(0), Quanta(1), facts.ttl);
     request.asks = facts.asks.iter().map(|(class, quanta)| (*class, Quanta(*quanta))).collect();
     request.pool = facts.pool;
     request.node = facts.node;
     request.priority = priority;
+    request.labels = facts.labels.clone();
+    request.profile = facts.profile;
     request.correlation = dice.one_in(4).then(|| u128::from(dice.draw()));
     let identity = Identity {
         tenant: Some(tenant),

@@ -141,6 +141,8 @@ fn grant(sequence: u64) -> Granted {
         source_project: None,
         over_soft: Default::default(),
         capped_by: None,
+        profile: None,
+        weighing: None,
     }
 }
 

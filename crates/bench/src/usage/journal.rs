@@ -123,6 +123,8 @@ pub(super) fn write(leases: &[Lease], journal: &dyn Journal) -> u64 {
             source_project: None,
             over_soft: smallvec![],
             capped_by: None,
+            profile: None,
+            weighing: None,
         };
         to.put(T0 + u64::from(lease.start), identity(lease.tenant), granted);
     }

@@ -1,8 +1,10 @@
 //! Asking for a lease: validate, then quota, then capacity (SEMANTICS 4).
 
 use super::Draft;
+use super::places::check_labels;
 use crate::command::RequestLease;
-use crate::placement::{Placed, Wanted};
+use crate::node::Node;
+use crate::placement::{Placed, Tentative, Wanted};
 use crate::quota::{Facts, Verdict};
 use crate::refusal::Refusal;
 use crate::state::State;
@@ -103,6 +105,8 @@ impl Draft<'_> {
             source_project: request.source_project,
             over_soft: terms.over_soft,
             capped_by,
+            profile: request.profile.filter(|_| placed.weighing.is_some()),
+            weighing: placed.weighing,
         };
         self.emit(None, granted, |record| {
             record.hcl_entry = request.hcl_entry.clone();
@@ -115,23 +119,36 @@ impl Draft<'_> {
 type Admission = Result<(Placed, Terms), DenyCause>;
 
 /// What a request is judged by; judging changes nothing.
-struct Look<'a> {
+pub(super) struct Look<'a> {
     state: &'a State,
     now: Instant,
     identity: &'a Identity,
 }
 
-impl Look<'_> {
-    /// Validates, then asks quotas and capacity; the asks come back in the order in which they are placed.
-    fn admit(&self, request: &RequestLease) -> Result<(Asks, Admission), Refusal> {
-        let (tenant, project) = self.check_identity(request)?;
+impl<'a> Look<'a> {
+    pub(super) fn new(state: &'a State, now: Instant, identity: &'a Identity) -> Self {
+        Self { state, now, identity }
+    }
+
+    /// Validates; the asks come back in the order in which they are placed.
+    pub(super) fn check(&self, request: &RequestLease) -> Result<Asks, Refusal> {
+        self.check_identity(request)?;
         let asks = self.check_asks(&request.asks)?;
         self.check_request_ttl(request)?;
+        self.check_request_labels(request)?;
+        Ok(asks)
+    }
+
+    /// Validates, then asks quotas and capacity.
+    fn admit(&self, request: &RequestLease) -> Result<(Asks, Admission), Refusal> {
+        let asks = self.check(request)?;
+        let tenant = self.identity.tenant.expect("it was checked");
+        let project = self.identity.project.expect("it was checked");
         let admitted = self.admit_checked(tenant, project, request, &asks);
         Ok((asks, admitted))
     }
 
-    fn check_identity(&self, request: &RequestLease) -> Result<(TenantNo, ProjectNo), Refusal> {
+    fn check_identity(&self, request: &RequestLease) -> Result<(), Refusal> {
         let state = self.state;
         let number = self.identity.tenant.ok_or(Refusal::TenantRequired)?;
         let tenant = state.tenant(number).ok_or(Refusal::UnknownTenant { tenant: number })?;
@@ -173,7 +190,7 @@ impl Look<'_> {
                 Some(_) => Refusal::SensitiveNeedsClaim,
             });
         }
-        Ok((number, project))
+        Ok(())
     }
 
     /// The asks in order of class, with devices first: what is scarcest is looked for first.
@@ -225,6 +242,19 @@ impl Look<'_> {
         Ok(())
     }
 
+    /// Some node has what is asked for, even if it is drained or lost today.
+    fn check_request_labels(&self, request: &RequestLease) -> Result<(), Refusal> {
+        if request.labels.is_empty() {
+            return Ok(());
+        }
+        check_labels(&request.labels)?;
+        let mut nodes = self.state.nodes().filter(|node| {
+            request.node.is_none_or(|named| named == node.number) && request.pool.is_none_or(|named| named == node.pool)
+        });
+        let has_all = |node: &Node| request.labels.iter().all(|label| node.labels.contains(label));
+        if nodes.any(has_all) { Ok(()) } else { Err(Refusal::ImpossibleLabels) }
+    }
+
     fn admit_checked(&self, tenant: TenantNo, project: ProjectNo, request: &RequestLease, asks: &Asks) -> Admission {
         let state = self.state;
         let facts: SmallVec<[Facts; 2]> = asks
@@ -249,11 +279,15 @@ impl Look<'_> {
             pool: request.pool,
             node: request.node,
             asks,
-            facts: &facts,
             node_quotas: &node_quotas,
             ttl: request.ttl,
             priority: request.priority,
             now: self.now,
+            labels: &request.labels,
+            profile: request.profile,
+            peers: &[],
+            tentative: Tentative::NOTHING,
+            allow: None,
         };
         let placed = state.place(&wanted)?;
         for (quota, verdict) in &placed.verdicts {

@@ -5,12 +5,14 @@ use crate::command::{LoseNode, PutClass, PutNode, PutPool};
 use crate::refusal::Refusal;
 use crate::state::{CLASSES_MAX, Settings, class_no};
 use leasehold_model::body::{
-    ClassPut, NodeDeleted, NodeDrained, NodeLost, NodePut, NodeResumed, NodeReturned, PoolDeleted, PoolPut,
-    SettingsChanged,
+    ClassPut, NodeDeleted, NodeDrained, NodeLost, NodePut, NodeResumed, NodeReturned, PlacementChanged, PoolDeleted,
+    PoolPlacementPut, PoolPut, SettingsChanged,
 };
 use leasehold_model::limits::{
-    CLASSES_PER_NODE_MAX, DEVICES_PER_CLASS_MAX, LABELS_PER_NODE_MAX, LIMIT_SPAN_MAX, QUANTA_PER_NODE_MAX, TTL_MAX,
+    CLASSES_PER_NODE_MAX, DEVICES_PER_CLASS_MAX, HEAT_HALF_LIFE_MIN, LABELS_PER_NODE_MAX, LIMIT_SPAN_MAX,
+    QUANTA_PER_NODE_MAX, TTL_MAX,
 };
+use leasehold_model::placement::BadWeights;
 use leasehold_model::{ClassNo, Name, NodeNo, PoolNo, Span};
 
 /// The number for an entry: its own, or the next one if it has none.
@@ -70,6 +72,12 @@ impl Draft<'_> {
         if put.grace.is_some_and(|grace| grace > LIMIT_SPAN_MAX) {
             return Err(Refusal::GraceTooLong { limit: LIMIT_SPAN_MAX });
         }
+        let weights = put.weights.flatten();
+        if let Some(BadWeights { sum }) = weights.and_then(|weights| weights.check().err()) {
+            return Err(Refusal::BadWeights { why: BadWeights { sum } });
+        }
+        let old_weights = state.pool(pool).and_then(|pool| pool.weights);
+        let changes_weights = put.weights.is_some() && weights != old_weights;
         self.plain(PoolPut {
             pool,
             name: put.name.clone(),
@@ -78,6 +86,9 @@ impl Draft<'_> {
             lifetime_max: put.lifetime_max,
             grace: put.grace,
         });
+        if changes_weights {
+            self.plain(PoolPlacementPut { pool, weights });
+        }
         Ok(())
     }
 
@@ -217,6 +228,11 @@ impl Draft<'_> {
         in_range("teardown_deadline", s.teardown_deadline, LIMIT_SPAN_MAX)?;
         in_range("node_timeout", s.node_timeout, LIMIT_SPAN_MAX)?;
         in_range("idempotency_window", s.idempotency_window, LIMIT_SPAN_MAX)?;
+        let heat_half_life = s.heat_half_life;
+        if !(HEAT_HALF_LIFE_MIN..=LIMIT_SPAN_MAX).contains(&heat_half_life) {
+            let (setting, min, max) = ("heat_half_life", HEAT_HALF_LIFE_MIN, LIMIT_SPAN_MAX);
+            return Err(Refusal::SettingOutOfRange { setting, min, max });
+        }
         if s.grace_default > LIMIT_SPAN_MAX {
             return Err(Refusal::GraceTooLong { limit: LIMIT_SPAN_MAX });
         }
@@ -227,11 +243,14 @@ impl Draft<'_> {
             node_timeout: s.node_timeout,
             idempotency_window: s.idempotency_window,
         });
+        if heat_half_life != self.state().settings.heat_half_life {
+            self.plain(PlacementChanged { heat_half_life });
+        }
         Ok(())
     }
 }
 
-fn check_labels(labels: &[(Name, Name)]) -> Result<(), Refusal> {
+pub(super) fn check_labels(labels: &[(Name, Name)]) -> Result<(), Refusal> {
     if labels.len() > LABELS_PER_NODE_MAX {
         return Err(Refusal::TooManyLabels { limit: LABELS_PER_NODE_MAX });
     }

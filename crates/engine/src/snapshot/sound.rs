@@ -2,6 +2,7 @@
 //! end in an error, never in a state that stops the engine later.
 
 use super::BadSnapshot;
+use crate::heat::HEAT_MAX;
 use crate::idempotency::Claimed;
 use crate::lease::Lease;
 use crate::state::{CLASSES_MAX, State};
@@ -111,6 +112,7 @@ impl State {
     pub(super) fn check_nodes(&self) -> Sound {
         for node in self.nodes() {
             demand(self.pool(node.pool).is_some(), "a node of no pool")?;
+            demand(node.heat.level <= HEAT_MAX, "a node hotter than can be")?;
         }
         Ok(())
     }

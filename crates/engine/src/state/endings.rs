@@ -103,6 +103,7 @@ impl State {
         });
         let node = entry_mut(&mut self.nodes, lease.node.0).expect("a lease's node exists");
         node.class_mut(lease.class).occupy_devices(lease.devices, lease.quanta, false);
+        self.reshelve(lease.node);
         if counted_as != Phase::Fenced {
             self.count_in_quotas(lease, false, stamp);
         }
@@ -116,6 +117,7 @@ impl State {
         self.sweep_timers();
     }
 
+    /// The caller tells placement, once for all leases of a grant.
     pub(super) fn occupy(&mut self, lease: &Lease) -> Folded {
         let node = entry(&self.nodes, lease.node.0).ok_or("no such node")?;
         let class = node.class(lease.class).ok_or("a class that the node does not have")?;
@@ -128,19 +130,11 @@ impl State {
         Ok(())
     }
 
-    /// Changes where a lease's capacity is, and keeps placement's list in step.
+    /// Changes where a lease's capacity is. Placement is told by whoever changes what is free.
     fn move_capacity(&mut self, lease: &Lease, change: impl FnOnce(&mut crate::node::NodeClass, u64)) {
         let Quanta(quanta) = lease.quanta;
         let node = entry_mut(&mut self.nodes, lease.node.0).expect("a lease's node exists");
-        let (listed, pool) = (node.is_available(), node.pool);
-        let class = node.class_mut(lease.class);
-        let before = class.free();
-        change(class, quanta);
-        let after = class.free();
-        if listed && before != after {
-            let pool = entry_mut(&mut self.pools, pool.0).expect("a node's pool exists");
-            pool.by_free[lease.class.0 as usize].change(lease.node, before, after);
-        }
+        change(node.class_mut(lease.class), quanta);
     }
 
     pub(super) fn count_in_quotas(&mut self, lease: &Lease, added: bool, stamp: Instant) {

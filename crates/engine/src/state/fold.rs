@@ -3,6 +3,7 @@
 
 use super::{FoldError, Pool, Project, Settings, State, Table, Tenant, User, entry, entry_mut};
 use crate::command::claim_scope;
+use crate::heat::{self, Heat};
 use crate::idempotency::Claimed;
 use crate::lease::{Lease, NONE, Phase};
 use crate::node::{Agent, Condition, Node, NodeClass};
@@ -95,7 +96,12 @@ impl State {
                     teardown_deadline: s.teardown_deadline,
                     node_timeout: s.node_timeout,
                     idempotency_window: s.idempotency_window,
+                    heat_half_life: self.settings.heat_half_life,
                 };
+            }
+            Body::PlacementChanged(s) => self.fold_half_life(s.heat_half_life, stamp),
+            Body::PoolPlacementPut(put) => {
+                entry_mut(&mut self.pools, put.pool.0).ok_or("no such pool")?.weights = put.weights;
             }
             Body::ClassPut(class) => {
                 let number = u32::from(class.class.0);
@@ -157,11 +163,16 @@ impl State {
             }
             Body::NodeDrained(n) => self.set_node_state(n.node, |node| node.drained = true)?,
             Body::NodeResumed(n) => self.set_node_state(n.node, |node| node.drained = false)?,
-            Body::NodeLost(n) => self.set_node_state(n.node, |node| node.lost = true)?,
+            Body::NodeLost(n) => {
+                self.set_node_state(n.node, |node| node.lost = true)?;
+                self.heat(n.node, heat::LOST, stamp)?;
+            }
             Body::NodeReturned(n) => self.set_node_state(n.node, |node| node.lost = false)?,
             Body::NodeCondition(c) => {
                 let node = entry_mut(&mut self.nodes, c.node.0).ok_or("no such node")?;
-                node.condition = Condition { load: c.load, errors: c.errors, throttled: c.throttled };
+                let condition = Condition { load: c.load, errors: c.errors, throttled: c.throttled };
+                let before = std::mem::replace(&mut node.condition, condition);
+                self.heat(c.node, heat::of_report(before, condition), stamp)?;
             }
             Body::AgentRegistered(registered) => self.fold_agent(registered)?,
             Body::AgentDetached(detached) => {
@@ -201,7 +212,7 @@ impl State {
                 }
             }
             Body::TornDown(torn) => self.fold_closed(&torn.leases.0, stamp, Phase::is_tearing_down)?,
-            Body::Fenced(fenced) => self.fold_fenced(&fenced.leases.0, stamp)?,
+            Body::Fenced(fenced) => self.fold_fences(&fenced.leases.0, stamp)?,
             Body::Unfenced(unfenced) => self.fold_closed(&unfenced.leases.0, stamp, |phase| phase == Phase::Fenced)?,
             Body::Unknown { .. } => unreachable!("refused before"),
         }
@@ -221,12 +232,12 @@ impl State {
 
     fn fold_pool(&mut self, put_pool: &PoolPut) -> Folded {
         let number = put_pool.pool.0;
-        let (nodes, by_free) = match self.pools.get_mut(number as usize).and_then(Option::take) {
+        let (nodes, weights) = match self.pools.get_mut(number as usize).and_then(Option::take) {
             Some(old) => {
                 self.names.pools.remove(&old.name);
-                (old.nodes, old.by_free)
+                (old.nodes, old.weights)
             }
-            None => (0, Vec::new()),
+            None => (0, None),
         };
         self.names.pools.insert(put_pool.name.clone(), number);
         let pool = Pool {
@@ -236,7 +247,7 @@ impl State {
             lifetime_max: put_pool.lifetime_max,
             grace: put_pool.grace,
             nodes,
-            by_free,
+            weights,
         };
         put(&mut self.pools, number, pool)
     }
@@ -394,29 +405,58 @@ impl State {
         })
     }
 
-    /// Takes a node out of the lists that placement looks at.
+    /// Takes a node out of what placement looks at.
     fn unlist_node(&mut self, number: NodeNo) {
-        let Some(node) = entry(&self.nodes, number.0) else { return };
-        let Some(pool) = entry_mut(&mut self.pools, node.pool.0) else { return };
-        for class in &node.classes {
-            if let Some(list) = pool.by_free.get_mut(class.class.0 as usize) {
-                list.remove((class.free(), number));
-            }
-        }
+        self.shelves.unlist(number);
     }
 
     pub(crate) fn list_node(&mut self, number: NodeNo) {
         let node = entry(&self.nodes, number.0).expect("a node that is listed exists");
-        if !node.is_available() {
-            return;
+        if node.is_available() {
+            self.shelves.list(node, self.heat_left(node));
         }
-        let pool = entry_mut(&mut self.pools, node.pool.0).expect("a node's pool exists");
-        for class in &node.classes {
-            let place = class.class.0 as usize;
-            if pool.by_free.len() <= place {
-                pool.by_free.resize_with(place + 1, Default::default);
+    }
+
+    /// What is free of a node has changed, or its heat: placement is told.
+    pub(crate) fn reshelve(&mut self, number: NodeNo) {
+        let node = entry(&self.nodes, number.0).expect("a node that is listed exists");
+        self.shelves.change(node, self.heat_left(node));
+    }
+
+    /// A node's heat without what has passed: one that has cooled down is as cold as any other.
+    fn heat_left(&self, node: &Node) -> Heat {
+        if node.heat.level == 0 || node.heat.at(self.last_stamp, self.settings.heat_half_life) == 0 {
+            return Heat::NONE;
+        }
+        node.heat
+    }
+
+    /// Trouble with a node: it is avoided for a while.
+    fn heat(&mut self, number: NodeNo, by: u16, stamp: Instant) -> Folded {
+        let half_life = self.settings.heat_half_life;
+        entry_mut(&mut self.nodes, number.0).ok_or("no such node")?.heat.rise(by, stamp, half_life);
+        self.reshelve(number);
+        Ok(())
+    }
+
+    fn fold_fences(&mut self, leases: &[LeaseNo], stamp: Instant) -> Folded {
+        self.fold_fenced(leases, stamp)?;
+        let mut nodes: Vec<NodeNo> = leases.iter().filter_map(|lease| Some(self.lease(*lease)?.node)).collect();
+        nodes.sort_unstable();
+        nodes.dedup();
+        nodes.into_iter().try_for_each(|node| self.heat(node, heat::FENCED, stamp))
+    }
+
+    /// Heat goes over to the grid of another half-life as it is now.
+    fn fold_half_life(&mut self, half_life: Span, stamp: Instant) {
+        let old = std::mem::replace(&mut self.settings.heat_half_life, half_life);
+        for place in 0..self.nodes.len() {
+            let Some(node) = &mut self.nodes[place] else { continue };
+            if node.heat.level > 0 {
+                node.heat.regrid(stamp, old, half_life);
+                let number = node.number;
+                self.reshelve(number);
             }
-            pool.by_free[place].insert((class.free(), number));
         }
     }
 
@@ -470,6 +510,7 @@ impl State {
                 roll.add(LeaseNo(granted.first_lease.0 + i), slot);
             }
         }
+        self.reshelve(granted.node);
         self.next_lease += granted.members.len() as u64;
         Ok(())
     }

@@ -70,6 +70,9 @@ fn cases() -> Vec<(&'static str, String, String)> {
         plain("a priority above the tenant's", "10 a grant core 1 prio=guaranteed"),
         plain("sensitive work of nobody", "10 a grant core 1 sensitive"),
         plain("sensitive work without a claim", "10 a grant core 1 sensitive user=a/u"),
+        plain("labels that no node has", "10 a grant core 1 labels=ssd,gold"),
+        plain("weights that do not add up", "10 op pool main weights=500,200,200,101"),
+        plain("a half-life of no length", "10 op settings half_life=999ms"),
         plain("renewing after expiry", "100 a renew #0 ttl=10s"),
         plain("renewing for no time", "10 a renew #0 ttl=0s"),
         plain("renewing for too long", "10 a renew #0 ttl=25h"),
@@ -287,6 +290,12 @@ fn each_has_its_code_and_its_sentence() {
             sensitive_needs_user: sensitive work names the user who claims it
         sensitive work without a claim
             sensitive_needs_claim: sensitive work runs only on nodes that its user has claimed
+        labels that no node has
+            impossible_labels: no node that the request may go to has all of these labels; leave some out, or label a node
+        weights that do not add up
+            bad_weights: the weights add up to 1.001, not to one; give four that do
+        a half-life of no length
+            setting_out_of_range: heat_half_life must lie between 1s and 7d
         renewing after expiry
             lease_expired: lease-0 expired at 1970-01-01T00:01:40Z; ask for a new lease
         renewing for no time

@@ -12,7 +12,7 @@ use leasehold_model::rate::{Charge, Charges, Decimal, Prices};
 use leasehold_model::{
     Activity, AppInstanceNo, ClassNo, ClassSpec, Identity, Instant, LeaseNo, Level, LimitKind, Measure, Name, NodeNo,
     NodeScope, PoolNo, Priority, ProjectNo, Quanta, QuotaNo, QuotaScope, Reason, ResourceKind, Role, Span,
-    Strategy as Placement, TeardownMode, TenantNo, TokenNo, TokenScope, UserNo,
+    Strategy as Placement, TeardownMode, TenantNo, TokenNo, TokenScope, UserNo, Weights,
 };
 use proptest::collection::vec;
 use proptest::prelude::*;
@@ -269,6 +269,15 @@ pub(crate) fn small_cluster() -> World {
     world
 }
 
+/// Kept, cleared, or new and mostly possible.
+fn weights(drawn: Option<u64>) -> Option<Option<Weights>> {
+    let drawn = u16::try_from(drawn?).expect("small");
+    match drawn % 3 {
+        0 => None,
+        1 => Some(None),
+        _ => Some(Some(Weights { pressure: drawn, fit: 100, locality: 300, fragmentation: 600 - drawn - drawn % 2 })),
+    }
+}
 fn put_pool(label: u32, pool: Option<u32>, ttl: Option<u64>, lifetime: Option<u64>, grace: Option<u64>) -> Command {
     let all = |secs: Option<u64>| PerPriority([secs.map(span), None, secs.map(|secs| span(secs * 2))]);
     Command::PutPool(PutPool {
@@ -278,6 +287,7 @@ fn put_pool(label: u32, pool: Option<u32>, ttl: Option<u64>, lifetime: Option<u6
         ttl_max: all(ttl),
         lifetime_max: all(lifetime),
         grace: grace.map(span),
+        weights: weights(grace),
     })
 }
 fn put_node(node: Option<u32>, label: u32, pool: u32, immediate: bool, gpus: u64, cores: u64) -> Command {
@@ -463,6 +473,7 @@ impl Step {
             Action::Settings { teardown, window } => Command::ChangeSettings(Settings {
                 teardown_deadline: span(*teardown),
                 idempotency_window: span(*window),
+                heat_half_life: span(1 + *teardown),
                 ..Settings::default()
             }),
             Action::Issue { role, scope, hash, expires } => Command::IssueToken(IssueToken {

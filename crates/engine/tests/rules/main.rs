@@ -6,6 +6,7 @@ mod support;
 
 mod agents;
 mod bad_input;
+mod best_node;
 mod bulk;
 mod burst;
 mod commands;
@@ -16,6 +17,7 @@ mod idempotency;
 mod laws;
 mod lifecycle;
 mod nodes;
+mod placement;
 mod prices;
 mod quotas;
 mod reference;

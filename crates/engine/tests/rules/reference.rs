@@ -113,6 +113,7 @@ fn every_limit_stands_on_the_page_with_its_value() {
     }
     row("TTL_MAX", limits::TTL_MAX.to_string());
     row("LIMIT_SPAN_MAX", limits::LIMIT_SPAN_MAX.to_string());
+    row("HEAT_HALF_LIFE_MIN", limits::HEAT_HALF_LIFE_MIN.to_string());
 }
 
 /// A limit that is added to the model and not to the page (or to the test above) fails here.

@@ -4,7 +4,7 @@ use super::lease::instant;
 use super::remote::{ChangeArgs, ChangeOneArgs, OneArgs, WatchArgs, pair};
 use super::words::{Kind, Strategy, Teardown};
 use clap::{Args, Subcommand, ValueEnum};
-use leasehold_api::{Ttl, When};
+use leasehold_api::{BadWeight, Ttl, Weight, Weights, When};
 
 #[derive(Debug, Subcommand)]
 pub(crate) enum ClassCommand {
@@ -99,6 +99,9 @@ pub(crate) struct PoolLimitArgs {
     /// How long a revoked holder has to get ready
     #[arg(long, value_name = "TIME")]
     pub(crate) grace: Option<Ttl>,
+    /// How much pressure, fit, locality and fragmentation count, such as 0.5,0.2,0.2,0.1; instead of the strategy's
+    #[arg(long, value_name = "P,F,L,FR", value_parser = weights)]
+    pub(crate) weights: Option<Weights>,
 }
 
 #[derive(Debug, Args)]
@@ -118,6 +121,7 @@ pub(crate) enum PoolField {
     TtlMax,
     LifetimeMax,
     Grace,
+    Weights,
 }
 
 #[derive(Debug, Args)]
@@ -238,6 +242,16 @@ pub(crate) struct NodeLoseArgs {
     pub(crate) last_seen: Option<When>,
     #[command(flatten)]
     pub(crate) change: ChangeArgs,
+}
+
+/// `0.5,0.2,0.2,0.1`. Whether they add up to one is the daemon's to say.
+fn weights(text: &str) -> Result<Weights, String> {
+    let parts = text.split(',').map(|part| part.trim().parse().map_err(|error: BadWeight| error.to_string()));
+    let parts = parts.collect::<Result<Vec<Weight>, _>>()?;
+    let [pressure, fit, locality, fragmentation] = parts[..] else {
+        return Err("give four: pressure, fit, locality, fragmentation".into());
+    };
+    Ok(Weights { pressure, fit, locality, fragmentation })
 }
 
 /// `standard=8h`.

@@ -88,6 +88,9 @@ pub(crate) struct HolderArgs {
     /// Only on this node
     #[arg(long, value_name = "NAME")]
     pub(crate) node: Option<String>,
+    /// Only on nodes with this label; may be given more than once
+    #[arg(long = "label", value_name = "KEY=VALUE", value_parser = pair)]
+    pub(crate) labels: Vec<(String, String)>,
     /// Sensitive work: on claimed nodes only, with its user named
     #[arg(long)]
     pub(crate) sensitive: bool,

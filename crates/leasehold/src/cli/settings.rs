@@ -32,6 +32,9 @@ pub(crate) struct SettingsSetArgs {
     /// How long an idempotency key is remembered
     #[arg(long, value_name = "TIME")]
     pub(crate) idempotency_window: Option<Ttl>,
+    /// In what time a node's heat halves
+    #[arg(long, value_name = "TIME")]
+    pub(crate) heat_half_life: Option<Ttl>,
     #[command(flatten)]
     pub(crate) change: ChangeArgs,
 }

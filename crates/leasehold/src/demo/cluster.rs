@@ -230,6 +230,7 @@ pub(crate) fn missing(state: &State, burst_ttl: Span) -> Vec<Command> {
             ttl_max: PerPriority::default(),
             lifetime_max: PerPriority::default(),
             grace: None,
+            weights: None,
         }));
     }
     let nodes = nodes().into_iter().zip(0..).filter(|(_, n)| state.node(NodeNo(*n)).is_none());

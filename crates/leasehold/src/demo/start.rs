@@ -86,6 +86,8 @@ fn configuration(place: &Place, pace: Pace) -> Config {
             teardown_deadline: Some(pace.span(4000).max(Span::from_secs(4))),
             node_timeout: Some(pace.span(3000).max(Span::from_secs(3))),
             idempotency_window: Some(Span::from_secs(3600)),
+            // A fault of a node is over within the demo.
+            heat_half_life: Some(pace.span(20_000).max(Span::from_secs(1))),
         },
         // A demo's folder may lie for long before someone goes on with it.
         clock: config::Clock { max_gap: Span::from_secs(3650 * 86_400) },

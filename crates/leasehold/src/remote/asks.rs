@@ -1,5 +1,6 @@
 //! What is asked for: `--gpu 2` finds its class where there is one.
 
+use super::node::map;
 use super::told::Failed;
 use super::units::Classes;
 use crate::cli::lease::{AskArgs, HolderArgs};
@@ -36,6 +37,7 @@ pub(super) async fn request(
         priority: holder.priority.map(Into::into),
         pool: holder.pool,
         node: holder.node,
+        labels: map(&holder.labels, str::to_owned)?,
         sensitive: holder.sensitive,
         correlation_id: holder.correlation_id,
         hcl_entry: holder.hcl_entry,

@@ -8,7 +8,7 @@ use super::told::Failed;
 use crate::cli::capacity::{ClassCommand, ClassField, PoolCommand, PoolField};
 use crate::numbers::thousands;
 use crate::table::{Align, Table};
-use leasehold_api::{Class, ClassChange, NewClass, NewPool, Pool, PoolChange, SpansByPriority, Ttl};
+use leasehold_api::{Class, ClassChange, NewClass, NewPool, Pool, PoolChange, SpansByPriority, Ttl, Weights};
 
 pub(super) async fn class(session: &Session, command: ClassCommand) -> Result<(), Failed> {
     let client = &session.client;
@@ -95,6 +95,7 @@ pub(super) async fn pool(session: &Session, command: PoolCommand) -> Result<(), 
                 ttl_max: spans(&limits.ttl_max),
                 lifetime_max: spans(&limits.lifetime_max),
                 grace: limits.grace,
+                weights: limits.weights,
             };
             let call = client.create_pool(&new);
             session.change(call, &args.change, |put| made("pool", &put.pool.name, put.pool.id)).await
@@ -107,6 +108,7 @@ pub(super) async fn pool(session: &Session, command: PoolCommand) -> Result<(), 
                 ttl_max: patch(spans(&limits.ttl_max), &args.clear, PoolField::TtlMax)?,
                 lifetime_max: patch(spans(&limits.lifetime_max), &args.clear, PoolField::LifetimeMax)?,
                 grace: patch(limits.grace, &args.clear, PoolField::Grace)?,
+                weights: patch(limits.weights, &args.clear, PoolField::Weights)?,
             })?;
             let call = client.change_pool(&args.pool, &change);
             session.change(call, &args.change, |put| one_pool(session, &put.pool)).await
@@ -133,6 +135,11 @@ fn by_priority(spans: &SpansByPriority) -> String {
     let each = [("scavenger", spans.scavenger), ("standard", spans.standard), ("guaranteed", spans.guaranteed)];
     let set: Vec<String> = each.iter().filter_map(|(name, span)| Some(format!("{name} {}", (*span)?))).collect();
     if set.is_empty() { "-".into() } else { set.join(", ") }
+}
+
+fn weights(weights: &Weights) -> String {
+    let Weights { pressure, fit, locality, fragmentation } = weights;
+    format!("pressure {pressure}, fit {fit}, locality {locality}, fragmentation {fragmentation}")
 }
 
 fn pools(pools: &[Pool]) -> Table {
@@ -166,6 +173,7 @@ fn one_pool(session: &Session, pool: &Pool) -> String {
         .add("number", pool.id)
         .add("nodes", thousands(pool.nodes.into()))
         .add("strategy", typed(pool.strategy))
+        .maybe("weights", pool.weights.as_ref().map(weights))
         .add("grace", or_dash(pool.grace))
         .add("TTL up to", by_priority(&pool.ttl_max))
         .add("lifetime up to", by_priority(&pool.lifetime_max))

@@ -57,7 +57,7 @@ fn is(what: &str, put: &NodePut) -> String {
 }
 
 /// By key; one that is given twice is a mistake.
-fn map<T>(pairs: &[(String, String)], value: impl Fn(&str) -> T) -> Result<BTreeMap<String, T>, Problem> {
+pub(super) fn map<T>(pairs: &[(String, String)], value: impl Fn(&str) -> T) -> Result<BTreeMap<String, T>, Problem> {
     let mut map = BTreeMap::new();
     for (key, text) in pairs {
         if map.insert(key.clone(), value(text)).is_some() {
@@ -128,6 +128,10 @@ fn state(node: &Node) -> (String, Style) {
     words.extend(troubled.into_iter().filter(|(level, _)| *level != Level::Normal).map(|(_, what)| what));
     if condition.throttled {
         words.push("throttled");
+    }
+    let hot = format!("heat {}", node.heat);
+    if node.heat > 0 {
+        words.push(&hot);
     }
     if words.len() > 1 && style == Style::Green {
         style = Style::Yellow;
@@ -208,7 +212,8 @@ fn one(session: &Session, node: &Node, classes: &Classes) -> String {
         .add("agent", or_dash(node.agent_generation.map(|generation| format!("generation {generation}"))))
         .add("load", word(node.condition.load))
         .add("errors", word(node.condition.errors))
-        .add("throttled", if node.condition.throttled { "yes" } else { "no" });
+        .add("throttled", if node.condition.throttled { "yes" } else { "no" })
+        .add("heat", node.heat);
     let mut headings = vec![("class", Align::Left), ("has", Align::Right)];
     headings.extend(WHERE.iter().map(|(name, _)| (*name, Align::Right)));
     let mut table = Table::new(&headings);

@@ -19,6 +19,7 @@ pub(super) async fn run(session: &Session, command: SettingsCommand) -> Result<(
                 teardown_deadline: args.teardown_deadline,
                 node_timeout: args.node_timeout,
                 idempotency_window: args.idempotency_window,
+                heat_half_life: args.heat_half_life,
             })?;
             let changed = keyed(client.change_settings(&change), &args.change).json().await?;
             if session.json {
@@ -36,5 +37,6 @@ fn all(session: &Session, settings: &Settings) -> String {
         .add("teardown_deadline", settings.teardown_deadline)
         .add("node_timeout", settings.node_timeout)
         .add("idempotency_window", settings.idempotency_window)
+        .add("heat_half_life", settings.heat_half_life)
         .text(session.paint)
 }

@@ -110,7 +110,8 @@ impl Stage {
             let class = NewClass { name: name.into(), kind, tier, quanta_per_unit, premium };
             client.create_class(&class).await.expect("a class");
         }
-        let pool = NewPool { name: "p".into(), strategy: None, ttl_max: None, lifetime_max: None, grace: None };
+        let pool =
+            NewPool { name: "p".into(), strategy: None, ttl_max: None, lifetime_max: None, grace: None, weights: None };
         client.create_pool(&pool).await.expect("a pool");
         let node = NewNode {
             name: "n1".into(),
@@ -159,6 +160,7 @@ impl Stage {
             priority: None,
             pool: None,
             node: None,
+            labels: Default::default(),
             sensitive: false,
             correlation_id: None,
             hcl_entry: None,

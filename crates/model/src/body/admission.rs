@@ -4,6 +4,7 @@ use crate::codec::{DecodeError, Field, Reader, put_varint};
 use crate::id::{AllocationNo, AppInstanceNo, AttachmentNo, ClassNo, LeaseNo, NodeNo, PoolNo, ProjectNo, QuotaNo};
 use crate::instant::Span;
 use crate::limits::{CLASSES_PER_REQUEST_MAX, QUOTAS_PER_TENANT_MAX};
+use crate::placement::{Profile, Weighing};
 use crate::policy::{DenyCause, Priority};
 use crate::quantity::Quanta;
 use smallvec::SmallVec;
@@ -45,6 +46,10 @@ pub struct Granted {
     pub over_soft: SmallVec<[QuotaNo; 1]>,
     /// The burst quota that shortened the TTL, if one did.
     pub capped_by: Option<QuotaNo>,
+    /// What the workload was known to depend on, if anything was.
+    pub profile: Option<Profile>,
+    /// By which weights the node was chosen; absent where the request named it, and before rules 2.
+    pub weighing: Option<Weighing>,
 }
 
 impl Granted {
@@ -60,6 +65,8 @@ impl Granted {
             self.source_project.is_some(),
             !self.over_soft.is_empty(),
             self.capped_by.is_some(),
+            self.profile.is_some(),
+            self.weighing.is_some(),
         ]
         .into_iter()
         .enumerate()
@@ -106,6 +113,12 @@ impl Field for Granted {
         if let Some(no) = self.capped_by {
             no.put(out);
         }
+        if let Some(profile) = self.profile {
+            profile.put(out);
+        }
+        if let Some(weighing) = self.weighing {
+            weighing.put(out);
+        }
     }
 
     fn get(r: &mut Reader<'_>) -> Result<Self, DecodeError> {
@@ -126,6 +139,8 @@ impl Field for Granted {
             source_project: None,
             over_soft: SmallVec::new(),
             capped_by: None,
+            profile: None,
+            weighing: None,
         };
         let members = r.count(CLASSES_PER_REQUEST_MAX)?;
         if members == 0 {
@@ -135,7 +150,7 @@ impl Field for Granted {
             granted.members.push(Member { class: Field::get(r)?, quanta: Field::get(r)?, devices: Field::get(r)? });
         }
         let flags = r.varint()?;
-        if flags >> 9 != 0 {
+        if flags >> 11 != 0 {
             return Err(DecodeError::BadCode { field: "grant flags", code: flags });
         }
         let bit = |n: u32| flags >> n & 1 == 1;
@@ -167,6 +182,12 @@ impl Field for Granted {
         }
         if bit(8) {
             granted.capped_by = Some(Field::get(r)?);
+        }
+        if bit(9) {
+            granted.profile = Some(Field::get(r)?);
+        }
+        if bit(10) {
+            granted.weighing = Some(Field::get(r)?);
         }
         Ok(granted)
     }

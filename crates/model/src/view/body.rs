@@ -2,8 +2,8 @@
 
 use super::Directory;
 use super::object::{Object, count, devices, hex, text, units};
-use super::rates;
 use super::record::public_id;
+use super::{placement, rates};
 use crate::access::TokenScope;
 use crate::activity::Activity;
 use crate::body::{
@@ -60,6 +60,10 @@ pub(super) fn show(directory: &Directory, record: &Record) -> Value {
             .field("ttl_max", per_priority(directory, &put.ttl_max))
             .field("lifetime_max", per_priority(directory, &put.lifetime_max))
             .span("grace", put.grace),
+        Body::PoolPlacementPut(put) => new()
+            .named("pool", put.pool)
+            .field("weights", put.weights.map(|weights| placement::weights(directory, weights))),
+        Body::PlacementChanged(settings) => new().span("heat_half_life", settings.heat_half_life),
         Body::PoolDeleted(gone) => new().named("pool", gone.pool),
         Body::TenantPut(put) => new()
             .named("tenant", put.tenant)
@@ -231,6 +235,8 @@ fn grant<'a>(shown: Object<'a>, directory: &'a Directory, record: &Record, grant
         .named("source_project", granted.source_project)
         .field("over_soft_quota_ids", granted.over_soft.iter().map(|quota| quota.0).collect::<Value>())
         .field("capped_by_quota_id", granted.capped_by.map(|QuotaNo(quota)| quota))
+        .field("profile", granted.profile.map(placement::profile))
+        .field("weights", granted.weighing.map(|weighing| placement::weighing(directory, weighing)))
 }
 
 fn denial<'a>(shown: Object<'a>, directory: &'a Directory, denied: &Denied) -> Object<'a> {

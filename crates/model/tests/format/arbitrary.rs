@@ -179,6 +179,24 @@ fn causes() -> impl Strategy<Value = DenyCause> {
     ]
 }
 
+fn weights() -> impl Strategy<Value = Weights> {
+    [0..=1000u16, 0..=1000, 0..=1000].prop_map(|mut cuts| {
+        cuts.sort_unstable();
+        let [a, b, c] = cuts;
+        Weights { pressure: a, fit: b - a, locality: c - b, fragmentation: 1000 - c }
+    })
+}
+fn weighings() -> impl Strategy<Value = Weighing> {
+    prop_oneof![
+        words(leasehold_model::Strategy::ALL).prop_map(Weighing::Strategy),
+        weights().prop_map(Weighing::Custom)
+    ]
+}
+fn profiles() -> impl Strategy<Value = Profile> {
+    let level = || words(Sensitivity::ALL);
+    [level(), level(), level(), level(), level()].prop_map(Profile)
+}
+
 fn granted() -> impl Strategy<Value = Granted> {
     let member =
         (classes(), quanta(), any::<u64>()).prop_map(|(class, quanta, devices)| Member { class, quanta, devices });
@@ -191,11 +209,23 @@ fn granted() -> impl Strategy<Value = Granted> {
         option::of(projects()),
         vec(quotas(), 0..4),
         option::of(quotas()),
+        option::of(profiles()),
+        option::of(weighings()),
     );
     (place, vec(member, 1..5), any::<bool>(), any::<bool>(), optional).prop_map(
         |(place, members, sensitive, control_plane, optional)| {
             let (first_lease, node, pool, ttl, priority, rules_version) = place;
-            let (correlation, allocation, app_instance, attachment, source_project, over_soft, capped_by) = optional;
+            let (
+                correlation,
+                allocation,
+                app_instance,
+                attachment,
+                source_project,
+                over_soft,
+                capped_by,
+                profile,
+                weighing,
+            ) = optional;
             Granted {
                 first_lease,
                 node,
@@ -213,6 +243,8 @@ fn granted() -> impl Strategy<Value = Granted> {
                 source_project,
                 over_soft: over_soft.into(),
                 capped_by,
+                profile,
+                weighing,
             }
         },
     )
@@ -381,6 +413,8 @@ pub(crate) fn bodies() -> impl Strategy<Value = Body> {
         body((keys(), keys()).prop_map(|(old_key, new_key)| KeyRotated { old_key, new_key })),
         body(instants().prop_map(|wall_clock| ClockJumped { wall_clock })),
         body(settings()),
+        body(spans().prop_map(|heat_half_life| PlacementChanged { heat_half_life })),
+        body((pools(), option::of(weights())).prop_map(|(pool, weights)| PoolPlacementPut { pool, weights })),
         body((classes(), class_specs()).prop_map(|(class, spec)| ClassPut { class, spec })),
         body(pool_puts()),
         body(pools().prop_map(|pool| PoolDeleted { pool })),

@@ -163,6 +163,18 @@ fn every_kind_has_these_bytes() {
             3e0000faed517286181800000000faed5172861801010101
         24 charge_policy.put
             3f0000faed517286181800ac020000faed5172861803e8020103f12e02
+        26 pool.placement_put
+            400000faed517286181a000100
+        26 pool.placement_put
+            410000faed517286181a0001010001ab02bc05
+        27 settings.placement_changed
+            420000faed517286181b00e012
+        40 lease.granted
+            430000faed5172861828002aac0201c070020201000e0a800801
+        40 lease.granted
+            440000faed5172861828002aac0201c070020201000e0a800802
+        40 lease.granted
+            450000faed5172861828002aac0201c070020201000e0a800c9c05030001ab02bc05
     "#]].assert_eq(&shown);
 }
 

@@ -78,10 +78,23 @@ fn grants_and_denials_are_bounded() {
     assert!(matches!(refused::<Granted>(&grant(0, &[0])), Forbidden(_)));
     assert!(matches!(refused::<Granted>(&grant(17, &[0])), Forbidden(_)));
     assert!(matches!(refused::<Granted>(&grant(1, &[0x80, 0x01, 0])), Forbidden(_)), "no quotas, written out");
-    assert!(matches!(refused::<Granted>(&grant(1, &[0x80, 0x04])), BadCode { .. }), "flag 9");
+    assert!(matches!(refused::<Granted>(&grant(1, &[0x80, 0x10])), BadCode { .. }), "flag 11");
     let denied = |asks: u8| [&[0, asks][..], &[0, 1].repeat(usize::from(asks)), &[4, 2, 1, 3, 0, 1, 0]].concat();
     assert!(Denied::from_bytes(&denied(16)).is_ok());
     assert!(matches!(refused::<Denied>(&denied(17)), Forbidden(_)));
+}
+
+#[test]
+fn what_a_choice_rests_on_is_bounded() {
+    let custom = |weights: [&[u8]; 4]| [&[3][..], &weights.concat()].concat();
+    let (fifth, whole) = (&[0xc8, 0x01][..], &[0xe8, 0x07][..]);
+    assert!(Weighing::from_bytes(&custom([whole, &[0], &[0], &[0]])).is_ok());
+    assert!(matches!(refused::<Weighing>(&custom([fifth, fifth, fifth, fifth])), Forbidden(_)), "not one");
+    assert!(matches!(refused::<Weighing>(&custom([whole, whole, whole, whole])), Forbidden(_)), "more than one");
+    assert!(matches!(refused::<Weighing>(&[0]), BadCode { .. }) && matches!(refused::<Weighing>(&[4]), BadCode { .. }));
+    assert!(Profile::from_bytes(&[0]).is_ok() && Profile::from_bytes(&[4]).is_ok());
+    assert!(matches!(refused::<Profile>(&[5]), BadCode { .. }), "a sixth level");
+    assert!(matches!(refused::<Profile>(&[0x80, 0x80, 0x02]), BadCode { .. }), "a sixth kind");
 }
 
 #[test]

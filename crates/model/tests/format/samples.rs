@@ -55,6 +55,8 @@ pub(crate) fn granted() -> Granted {
         source_project: None,
         over_soft: smallvec![],
         capped_by: None,
+        profile: None,
+        weighing: None,
     }
 }
 
@@ -74,6 +76,20 @@ pub(crate) fn granted_in_full() -> Granted {
         capped_by: Some(QuotaNo(4)),
         ..granted
     }
+}
+
+/// A grant of rules that score.
+pub(crate) fn scored(profile: Option<Profile>, weighing: Weighing) -> Granted {
+    Granted { rules_version: 2, profile, weighing: Some(weighing), ..granted() }
+}
+
+pub(crate) fn weights() -> Weights {
+    Weights { pressure: 0, fit: 1, locality: 299, fragmentation: 700 }
+}
+
+pub(crate) fn profile() -> Profile {
+    use Sensitivity::{Critical, Indifferent, Low, Moderate, Unused};
+    Profile([Critical, Moderate, Low, Indifferent, Unused])
 }
 
 pub(crate) fn denied(cause: DenyCause) -> Denied {
@@ -289,6 +305,12 @@ fn later_bodies() -> Vec<Body> {
         RateCardDeleted { card: 300 }.into(),
         ChargePolicyPut { policy: 0, from: NEW_YEAR, charges: Charges::DEFAULT }.into(),
         ChargePolicyPut { policy: 300, from: NEW_YEAR, charges: charges() }.into(),
+        PoolPlacementPut { pool: PoolNo(1), weights: None }.into(),
+        PoolPlacementPut { pool: PoolNo(1), weights: Some(weights()) }.into(),
+        PlacementChanged { heat_half_life: Span::from_secs(600) }.into(),
+        scored(None, Weighing::Strategy(Strategy::Spread)).into(),
+        scored(None, Weighing::Strategy(Strategy::BinPack)).into(),
+        scored(Some(profile()), Weighing::Custom(weights())).into(),
     ]
 }
 

@@ -318,6 +318,8 @@ fn granted(line: &Line<'_>) -> body::Granted {
         source_project: None,
         over_soft: over_soft.into_iter().map(|n| QuotaNo(u32::try_from(n).expect("a quota"))).collect(),
         capped_by: line.option("capped_by").map(QuotaNo),
+        profile: None,
+        weighing: line.flag("chosen").then_some(leasehold_model::Weighing::Strategy(Strategy::BinPack)),
     }
 }
 

@@ -14,6 +14,8 @@ fn asking(asks: &[(u16, u64)]) -> RequestFacts {
         asks: asks.iter().map(|(class, quanta)| (ClassNo(*class), *quanta)).collect(),
         ttl: Span::from_secs(1000),
         priority: Priority::Standard,
+        labels: vec![],
+        profile: None,
     }
 }
 
@@ -24,7 +26,7 @@ fn check(history: &str, facts: &RequestFacts, expected: Expect) {
 }
 
 #[test]
-fn the_best_fit_is_the_node_with_the_least_free() {
+fn the_best_node_is_the_one_with_the_highest_score() {
     check(
         "",
         &asking(&[(1, 7)]),
@@ -51,7 +53,7 @@ fn the_best_fit_is_the_node_with_the_least_free() {
         "10 grant 1 2:99999",
         &asking(&[(2, 5), (1, 7)]),
         expect![
-            "Granted { node: NodeNo(2), devices: [0, 1], ttl: Span(1000000000000), over_soft: [], capped_by: None }"
+            "Granted { node: NodeNo(1), devices: [0, 1], ttl: Span(1000000000000), over_soft: [], capped_by: None }"
         ],
     );
     check(
@@ -161,13 +163,15 @@ fn what_is_not_valid_is_refused() {
 fn an_answer_must_be_the_expected_one() {
     let facts = asking(&[(1, 7)]);
     for (line, rule) in [
-        ("100 grant 1 node=2 1:7:1", None),
-        // Legal, but not the best fit.
-        ("100 grant 1 node=1 1:7:1", Some("answer")),
-        ("100 grant 1 node=2 1:7:1 ttl=900", Some("answer")),
-        ("100 grant 1 node=2 1:6:1", Some("answer")),
-        ("100 grant 1 node=2 1:7:1 project=3", Some("answer")),
-        ("100 grant 1 node=2 1:7:1 priority=scavenger", Some("answer")),
+        ("100 grant 1 node=2 1:7:1 chosen", None),
+        // Legal, but not the best node.
+        ("100 grant 1 node=1 1:7:1 chosen", Some("answer")),
+        // Chosen by nothing, though the request names no node.
+        ("100 grant 1 node=2 1:7:1", Some("answer")),
+        ("100 grant 1 node=2 1:7:1 ttl=900 chosen", Some("answer")),
+        ("100 grant 1 node=2 1:6:1 chosen", Some("answer")),
+        ("100 grant 1 node=2 1:7:1 project=3 chosen", Some("answer")),
+        ("100 grant 1 node=2 1:7:1 priority=scavenger chosen", Some("answer")),
         ("100 deny 1:7 because=capacity:1:7:0", Some("answer")),
         ("100 heartbeat", Some("answer")),
     ] {

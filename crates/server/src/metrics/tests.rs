@@ -85,6 +85,7 @@ impl Scene {
             ttl_max: PerPriority::default(),
             lifetime_max: PerPriority::default(),
             grace: None,
+            weights: None,
         }));
         scene.node("node-0");
         scene.node("node-1");

@@ -1,6 +1,6 @@
 //! Many operations in one request. Each is let in, decided and answered on its own, in the order they stand in.
 
-use super::leases::{confirmation, no_lease, release, renewal, revocation, to_activity, to_request};
+use super::leases::{confirmation, no_lease, release, renewal, revocation, to_activity, to_known_request};
 use crate::access::Caller;
 use crate::answer;
 use crate::app::{App, Sealed, request};
@@ -129,7 +129,7 @@ fn prepare(
         if operation.lease.is_some() {
             return Err(codes::BAD_OPERATION.problem("A request names no lease: it asks for one."));
         }
-        let (identity, command) = to_request(state, caller, asked)?;
+        let (identity, command) = to_known_request(app, state, caller, asked)?;
         return Ok((doing, LeaseNo(0), request(identity, command, key)?));
     }
     let text = operation.lease.as_deref();

@@ -6,7 +6,7 @@ use crate::context::{Answer, Context, json};
 use crate::{names, show};
 use leasehold_api::{
     ClassChange, ClassList, ClassPut, Kind, LoseNode, NewClass, NewNode, NewPool, NodeChange, NodeList, NodePut,
-    PoolChange, PoolList, PoolPut, Problem, Quantity, SpansByPriority, Strategy, Teardown, codes,
+    PoolChange, PoolList, PoolPut, Problem, Quantity, SpansByPriority, Strategy, Teardown, Weights, codes,
 };
 use leasehold_engine::command::{self, PutClass, PutNode, PutPool};
 use leasehold_engine::{Command, State};
@@ -96,6 +96,15 @@ fn sealed_strategy(strategy: Strategy) -> leasehold_model::Strategy {
     }
 }
 
+fn sealed_weights(weights: Weights) -> leasehold_model::Weights {
+    leasehold_model::Weights {
+        pressure: weights.pressure.0,
+        fit: weights.fit.0,
+        locality: weights.locality.0,
+        fragmentation: weights.fragmentation.0,
+    }
+}
+
 fn sealed_spans(spans: SpansByPriority) -> PerPriority {
     PerPriority([spans.scavenger, spans.standard, spans.guaranteed].map(|span| span.map(|span| span.0)))
 }
@@ -132,6 +141,7 @@ pub(super) async fn create_pool(context: Context) -> Answer {
         ttl_max: sealed_spans(new.ttl_max.unwrap_or_default()),
         lifetime_max: sealed_spans(new.lifetime_max.unwrap_or_default()),
         grace: new.grace.map(|grace| grace.0),
+        weights: new.weights.map(|weights| Some(sealed_weights(weights))),
     };
     put_pool(&context, 201, put).await
 }
@@ -149,6 +159,7 @@ pub(super) async fn change_pool(context: Context) -> Answer {
             ttl_max: per_priority(&change.ttl_max, old.ttl_max),
             lifetime_max: per_priority(&change.lifetime_max, old.lifetime_max),
             grace: change.grace.clone().over(old.grace.map(leasehold_api::Ttl)).map(|grace| grace.0),
+            weights: change.weights.clone().nested().map(|weights| weights.map(sealed_weights)),
         })
     })?;
     put_pool(&context, 200, put).await

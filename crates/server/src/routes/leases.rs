@@ -1,6 +1,6 @@
 //! Leases, one at a time: request, renew, release, revoke, and what is known of them.
 
-use super::capacity::{find_node, optional_pool, quanta};
+use super::capacity::{find_node, labels, optional_pool, quanta};
 use crate::access::{Caller, visible_lease};
 use crate::answer;
 use crate::app::{App, Sealed, hex_id};
@@ -31,7 +31,7 @@ pub(super) fn no_lease(text: &str) -> Problem {
 }
 
 /// A request as the engine takes it, and on whose behalf.
-pub(super) fn to_request(state: &State, caller: &Caller, asked: &RequestLease) -> Result<(Identity, Command), Problem> {
+fn to_request(state: &State, caller: &Caller, asked: &RequestLease) -> Result<(Identity, Command), Problem> {
     let mut identity = caller.identity();
     let tenant = names::tenant_or_own(state, caller, asked.tenant.as_deref())?;
     identity.tenant = Some(tenant);
@@ -73,13 +73,32 @@ pub(super) fn to_request(state: &State, caller: &Caller, asked: &RequestLease) -
         source_project: None,
         hcl_entry: names::optional_name("hcl_entry", asked.hcl_entry.as_deref())?,
         dra_claim_id: names::optional_name("dra_claim_id", asked.dra_claim_id.as_deref())?,
+        labels: labels(&asked.labels)?,
+        profile: None,
     };
     Ok((identity, Command::Request(request)))
 }
 
+/// The same with what is known of the workload.
+pub(super) fn to_known_request(
+    app: &App,
+    state: &State,
+    caller: &Caller,
+    asked: &RequestLease,
+) -> Result<(Identity, Command), Problem> {
+    let (identity, mut command) = to_request(state, caller, asked)?;
+    if let (Some(tenant), Some(workload), Command::Request(request)) =
+        (identity.tenant, &identity.workload, &mut command)
+    {
+        request.profile = app.books.profiles.of(tenant, workload);
+    }
+    Ok((identity, command))
+}
+
 pub(super) async fn request_lease(context: Context) -> Answer {
     let asked: RequestLease = context.body()?;
-    let (identity, command) = context.app.now.read(|state| to_request(state, context.caller(), &asked))?;
+    let (app, caller) = (&context.app, context.caller());
+    let (identity, command) = app.now.read(|state| to_known_request(app, state, caller, &asked))?;
     let sealed = context.app.seal(identity, command, context.key()?).await?;
     let mut out = Vec::with_capacity(512);
     match context.app.now.read(|state| answer::granted(&context.app, state, &sealed, &mut out)) {

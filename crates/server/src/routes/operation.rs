@@ -93,6 +93,7 @@ pub(super) async fn show_settings(context: Context) -> Answer {
             teardown_deadline: Ttl(settings.teardown_deadline),
             node_timeout: Ttl(settings.node_timeout),
             idempotency_window: Ttl(settings.idempotency_window),
+            heat_half_life: Ttl(settings.heat_half_life),
         },
     )
 }
@@ -106,6 +107,7 @@ pub(super) async fn change_settings(context: Context) -> Answer {
         teardown_deadline: span(change.teardown_deadline, old.teardown_deadline),
         node_timeout: span(change.node_timeout, old.node_timeout),
         idempotency_window: span(change.idempotency_window, old.idempotency_window),
+        heat_half_life: span(change.heat_half_life, old.heat_half_life),
     };
     changed(&context, Ok(Command::ChangeSettings(settings))).await
 }

@@ -1,7 +1,7 @@
 //! What a request would come to, if it were made.
 
 use super::books::{Naming, amounts};
-use super::leases::to_request;
+use super::leases::to_known_request;
 use crate::books::{ask, problem};
 use crate::context::{Answer, Context, json};
 use crate::problem::{denial, refused};
@@ -13,7 +13,8 @@ use leasehold_model::{PoolNo, quantity};
 
 pub(super) async fn quote_lease(context: Context) -> Answer {
     let asked: RequestLease = context.body()?;
-    let (identity, command) = context.app.now.read(|state| to_request(state, context.caller(), &asked))?;
+    let app = &context.app;
+    let (identity, command) = app.now.read(|state| to_known_request(app, state, context.caller(), &asked))?;
     let Command::Request(request) = command else { unreachable!("a request was made of it") };
     let (app, caller) = (context.app.clone(), context.caller().clone());
     let now = app.now.clone();

@@ -5,6 +5,7 @@ mod api;
 mod audit;
 mod bad_input;
 mod books;
+mod placement;
 mod rates;
 mod streams;
 mod world;

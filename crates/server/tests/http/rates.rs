@@ -11,7 +11,7 @@ const LATER: &str = "2100-01-01T00:00:00Z";
 const MUCH_LATER: &str = "2200-01-01T00:00:00Z";
 
 impl World {
-    async fn put(&self, path: &str, body: Value) -> Answer {
+    pub(crate) async fn put(&self, path: &str, body: Value) -> Answer {
         self.send(Some(&self.operator), Method::Put, path, Some(body)).await
     }
     async fn delete(&self, path: &str) -> Answer {

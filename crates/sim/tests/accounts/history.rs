@@ -150,6 +150,8 @@ impl History {
             source_project: None,
             over_soft: SmallVec::new(),
             capped_by: None,
+            profile: None,
+            weighing: None,
         });
         record.identity = Identity {
             tenant: Some(TenantNo(grant.tenant)),

@@ -8,4 +8,4 @@ mod tell;
 mod world;
 
 pub(crate) use script::{STAGE, Story, check};
-pub(crate) use world::World;
+pub(crate) use world::{World, name};

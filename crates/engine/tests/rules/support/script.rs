@@ -17,9 +17,9 @@ use leasehold_engine::command::{
 use leasehold_engine::{Decided, Refusal, Request, Settings};
 use leasehold_model::body::PerPriority;
 use leasehold_model::{
-    Activity, AppInstanceNo, ClassNo, ClassSpec, Identity, Instant, LeaseNo, Level, LimitKind, Measure, NodeNo,
+    Activity, AppInstanceNo, ClassNo, ClassSpec, Identity, Instant, LeaseNo, Level, LimitKind, Measure, Name, NodeNo,
     NodeScope, PoolNo, Priority, ProjectNo, Quanta, QuotaNo, QuotaScope, Reason, ResourceKind, Role, Span, Strategy,
-    TeardownMode, TenantNo, TokenNo, TokenScope, UserNo, quantity,
+    TeardownMode, TenantNo, TokenNo, TokenScope, UserNo, Weights, quantity,
 };
 use std::collections::BTreeMap;
 use std::fmt::Write;
@@ -69,6 +69,11 @@ impl Line<'_> {
     }
     pub(super) fn number<T: std::str::FromStr>(&self, option: &str) -> Option<T> {
         self.options.get(option).map(|text| text.parse().unwrap_or_else(|_| panic!("{option}={text}")))
+    }
+    /// `labels=ssd,gold`: keys whose value is yes.
+    fn labels(&self) -> Vec<(Name, Name)> {
+        let all = self.options.get("labels");
+        all.map_or(Vec::new(), |all| all.split(',').map(|label| (name(label), name("yes"))).collect())
     }
     fn priority(&self, option: &str) -> Option<Priority> {
         self.options.get(option).map(|word| Priority::from_word(word).expect("a priority"))
@@ -234,6 +239,7 @@ impl Story {
                 asks: self.asks(line).into_iter().collect(),
                 priority: line.priority("prio").unwrap_or(Priority::Standard),
                 sensitive: line.flag("sensitive"),
+                labels: line.labels(),
                 source_project: line.options.get("source").map(|project| self.project(project)),
                 ..RequestLease::of(ClassNo(0), Quanta(0), line.span("ttl").unwrap_or(Span::from_secs(3600)))
             }),
@@ -389,21 +395,19 @@ impl Story {
             "pool" => Command::PutPool(PutPool {
                 pool: given.map(PoolNo).or(state.pool_named(label)),
                 name: called,
-                strategy: Strategy::BinPack,
+                strategy: if line.flag("spread") { Strategy::Spread } else { Strategy::BinPack },
                 ttl_max: line.per_priority("ttl"),
                 lifetime_max: line.per_priority("lifetime"),
                 grace: line.span("grace"),
+                weights: line.options.get("weights").map(|text| weights(text)),
             }),
             "node" => Command::PutNode(PutNode {
                 node: given.map(NodeNo).or(state.node_named(label)),
                 name: called,
                 pool: self.pool(line.options.get("pool").unwrap_or(&"main")),
-                rack: None,
-                zone: None,
-                labels: line
-                    .options
-                    .get("labels")
-                    .map_or(Vec::new(), |all| all.split(',').map(|label| (name(label), name("yes"))).collect()),
+                rack: line.options.get("rack").map(|rack| name(rack)),
+                zone: line.options.get("zone").map(|zone| name(zone)),
+                labels: line.labels(),
                 teardown: if line.flag("immediate") { TeardownMode::Immediate } else { TeardownMode::Confirmed },
                 capacity: self.asks(line),
             }),
@@ -420,6 +424,7 @@ impl Story {
             teardown_deadline: line.span("teardown").unwrap_or(now.teardown_deadline),
             node_timeout: line.span("silence").unwrap_or(now.node_timeout),
             idempotency_window: line.span("window").unwrap_or(now.idempotency_window),
+            heat_half_life: line.span("half_life").unwrap_or(now.heat_half_life),
         }
     }
 
@@ -487,4 +492,11 @@ pub(super) fn read_time(text: &str) -> (Instant, bool) {
         [h, m, s] => (Instant(Instant::from_secs(hours(h) * 3600 + hours(m) * 60).0 + fraction(s)), true),
         _ => panic!("`{text}` is no time"),
     }
+}
+
+/// `500,200,200,100`, in thousandths; `-` for those of the strategy.
+fn weights(text: &str) -> Option<Weights> {
+    let parts: Vec<u16> = text.split(',').filter_map(|part| part.parse().ok()).collect();
+    let [pressure, fit, locality, fragmentation] = parts[..] else { return None };
+    Some(Weights { pressure, fit, locality, fragmentation })
 }

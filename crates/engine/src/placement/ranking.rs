@@ -1,4 +1,4 @@
-//! Nodes by how much of a class is free: what best fit looks through.
+//! Nodes by how much of their one class is free.
 //!
 //! A sorted list in short pieces. A grant or an end moves one node, nearly always within its
 //! piece; a tree would take it out and put it in again.
@@ -99,19 +99,19 @@ impl Ranking {
         first.iter().chain(pieces.flatten()).map(|key| rank(*key))
     }
 
-    /// The last: the one with the most free.
-    pub(crate) fn last(&self) -> Option<Rank> {
-        self.pieces.last().and_then(|piece| piece.last()).map(|key| rank(*key))
+    /// The last of those with less than `free`, or of all.
+    pub(crate) fn last_below(&self, free: Option<u64>) -> Option<Rank> {
+        let Some(free) = free else { return self.pieces.last()?.last().map(|key| rank(*key)) };
+        let end = key((free, NodeNo(0)));
+        let at = self.pieces.partition_point(|piece| piece.first().is_some_and(|first| *first < end));
+        let piece = &self.pieces[at.checked_sub(1)?];
+        piece[..piece.partition_point(|key| *key < end)].last().map(|key| rank(*key))
     }
-}
 
-/// How a list is cut into pieces does not matter.
-impl PartialEq for Ranking {
-    fn eq(&self, other: &Self) -> bool {
-        self.pieces.iter().flatten().eq(other.pieces.iter().flatten())
+    pub(crate) fn is_empty(&self) -> bool {
+        self.pieces.is_empty()
     }
 }
-impl Eq for Ranking {}
 
 #[cfg(test)]
 mod tests {
@@ -152,11 +152,13 @@ mod tests {
                     free[place] = Some(after);
                 }
             }
-            assert_eq!(ranking.last(), set.last().copied());
+            assert_eq!(ranking.last_below(None), set.last().copied());
             if step % 500 == 0 {
                 let least = draw(42);
                 assert!(ranking.from(least).eq(set.range((least, NodeNo(0))..).copied()));
                 assert!(ranking.from(0).eq(set.iter().copied()));
+                let below = set.range(..(least, NodeNo(0))).next_back().copied();
+                assert_eq!(ranking.last_below(Some(least)), below);
             }
         }
     }

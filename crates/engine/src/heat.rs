@@ -1,0 +1,143 @@
+//! How much a node is to be avoided: 0 to 1000, raised by trouble, lowered by time (SEMANTICS 5).
+//!
+//! Time counts in steps of a grid that begins at the epoch, eight to a half-life. Between steps and
+//! records heat stands still, so what it is at an instant follows from what it last was, and when.
+//! Cooling by `a` and then by `b` steps is cooling by `a + b`, and a hotter node stays the hotter
+//! one: the search rests on both.
+
+use crate::node::Condition;
+use leasehold_model::{Instant, Span};
+
+/// The most there is: a node that is chosen only where there is no other.
+pub const HEAT_MAX: u16 = 1000;
+/// Less than this is nothing.
+const HEAT_MIN: u16 = 10;
+/// Steps in which heat halves.
+const STEPS_PER_HALF_LIFE: u64 = 8;
+
+/// A teardown was not confirmed, and capacity is fenced: for each record of it that names the node.
+pub(crate) const FENCED: u16 = 250;
+/// The node fell silent.
+pub(crate) const LOST: u16 = 500;
+/// Its agent finds the load one level higher.
+const LOAD: u16 = 100;
+/// Its agent finds the errors one level higher.
+const ERRORS: u16 = 200;
+/// Its agent finds it throttled.
+const THROTTLED: u16 = 150;
+
+/// What a report adds: something for each level that rose, nothing for those that fell.
+pub(crate) fn of_report(before: Condition, after: Condition) -> u16 {
+    let risen = |before: u8, after: u8| u16::from(after.saturating_sub(before));
+    LOAD * risen(before.load as u8, after.load as u8)
+        + ERRORS * risen(before.errors as u8, after.errors as u8)
+        + THROTTLED * risen(u8::from(before.throttled), u8::from(after.throttled))
+}
+
+/// The step of the grid on which an instant lies.
+pub(crate) fn step_at(now: Instant, half_life: Span) -> u64 {
+    now.0 / (half_life.0 / STEPS_PER_HALF_LIFE).max(1)
+}
+
+/// One step later: times 2^(-1/8), to the nearest.
+fn cooled(level: u16) -> u16 {
+    let level = (u32::from(level) * 60_097 + 32_768) >> 16;
+    let level = u16::try_from(level).expect("less than before");
+    if level < HEAT_MIN { 0 } else { level }
+}
+
+/// Heat as of a step.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Heat {
+    pub(crate) level: u16,
+    pub(crate) step: u64,
+}
+
+impl Heat {
+    pub(crate) const NONE: Self = Self { level: 0, step: 0 };
+
+    #[inline]
+    pub(crate) fn at_step(self, step: u64) -> u16 {
+        let mut level = self.level;
+        for _ in self.step..step {
+            if level == 0 {
+                break;
+            }
+            level = cooled(level);
+        }
+        level
+    }
+
+    /// What it is at an instant, no earlier than it last rose.
+    pub fn at(self, now: Instant, half_life: Span) -> u16 {
+        self.at_step(step_at(now, half_life))
+    }
+
+    pub(crate) fn rise(&mut self, by: u16, now: Instant, half_life: Span) {
+        if by > 0 {
+            let step = step_at(now, half_life);
+            *self = Self { level: self.at_step(step).saturating_add(by).min(HEAT_MAX), step };
+        }
+    }
+
+    /// The same heat on another grid.
+    pub(crate) fn regrid(&mut self, now: Instant, old: Span, new: Span) {
+        if self.level > 0 {
+            *self = Self { level: self.at(now, old), step: step_at(now, new) };
+        }
+    }
+
+    /// The lesser of two at all later steps, as of the later of theirs.
+    pub(crate) fn least(self, other: Self) -> Self {
+        let step = self.step.max(other.step);
+        Self { level: self.at_step(step).min(other.at_step(step)), step }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use leasehold_model::Level;
+
+    #[test]
+    fn it_halves_in_eight_steps_and_ends() {
+        for level in (0..=HEAT_MAX).step_by(20) {
+            let half = Heat { level, step: 5 }.at_step(13);
+            assert!(half.abs_diff(level / 2) <= 1 || half == 0 && level < 21, "{level} became {half}");
+        }
+        assert_eq!(Heat { level: 1000, step: 0 }.at_step(8), 500);
+        assert_eq!(Heat { level: 1000, step: 0 }.at_step(u64::MAX), 0);
+    }
+
+    /// What the bounds of the search rest on.
+    #[test]
+    fn cooling_keeps_order_and_adds_up() {
+        for level in 0..=HEAT_MAX {
+            assert!(level == 0 || cooled(level) < level);
+            assert!(level == 0 || cooled(level) >= cooled(level - 1));
+            let heat = Heat { level, step: 0 };
+            let later = Heat { level: heat.at_step(3), step: 3 };
+            assert_eq!(heat.at_step(11), later.at_step(11));
+        }
+    }
+
+    #[test]
+    fn reports_heat_only_when_a_level_rises() {
+        let calm = Condition::default();
+        let bad = Condition { load: Level::Critical, errors: Level::High, throttled: true };
+        assert_eq!(of_report(calm, bad), 2 * LOAD + ERRORS + THROTTLED);
+        assert_eq!(of_report(bad, calm), 0);
+        assert_eq!(of_report(bad, Condition { errors: Level::Critical, ..calm }), ERRORS);
+    }
+
+    #[test]
+    fn the_grid_is_global() {
+        let half_life = Span::from_secs(8);
+        let mut heat = Heat::NONE;
+        heat.rise(800, Instant(1_999_999_999), half_life);
+        assert_eq!(heat.at(Instant(1_999_999_999), half_life), 800);
+        assert_eq!(heat.at(Instant::from_secs(2), half_life), cooled(800), "the step, not a second, has passed");
+        heat.rise(800, Instant::from_secs(10), half_life);
+        assert_eq!(heat.level, HEAT_MAX);
+    }
+}

@@ -1,0 +1,129 @@
+//! Why a request goes where it goes: the terms of every node, and why the others are none.
+
+use super::Wanted;
+use super::score::Terms;
+use super::search::Search;
+use crate::node::Node;
+use crate::state::State;
+use leasehold_model::{DenyCause, NodeNo, PoolNo, Weighing};
+use std::cmp::Reverse;
+use std::collections::BTreeMap;
+
+/// Why a node is no candidate, in the order in which it is looked at.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub enum Unfit {
+    Lost,
+    Drained,
+    /// Another was named, or it is in another pool than the one that was.
+    Elsewhere,
+    /// Its pool does not allow so long a TTL.
+    Ttl,
+    Labels,
+    /// Another filter: an affinity, a claim or a reservation.
+    Filtered,
+    /// It has none of a class that is asked for.
+    Class,
+    /// It has too little free, in all or in one piece.
+    Capacity,
+    /// A quota that depends on the node.
+    Quota,
+}
+
+impl Unfit {
+    pub const fn word(self) -> &'static str {
+        match self {
+            Self::Lost => "lost",
+            Self::Drained => "drained",
+            Self::Elsewhere => "elsewhere",
+            Self::Ttl => "ttl",
+            Self::Labels => "labels",
+            Self::Filtered => "filtered",
+            Self::Class => "class",
+            Self::Capacity => "capacity",
+            Self::Quota => "quota",
+        }
+    }
+}
+
+/// What one node was worth. Terms and score are in units of 2^-20.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Candidate {
+    pub node: NodeNo,
+    pub pool: PoolNo,
+    pub weighing: Weighing,
+    pub pressure: u64,
+    pub fit: u64,
+    pub locality: u64,
+    pub fragmentation: u64,
+    /// Thousandths.
+    pub heat: u16,
+    pub score: u64,
+}
+
+/// The best candidates, best first, and how many nodes there are of each sort.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Explained {
+    pub best: Vec<Candidate>,
+    pub candidates: u64,
+    pub unfit: BTreeMap<Unfit, u64>,
+    /// Of the nodes with room that quotas keep the request from: what is said of the best.
+    pub quota: Option<DenyCause>,
+}
+
+impl State {
+    /// Scores every node, one by one: for people, not for the way of a request.
+    pub(crate) fn explain(&self, wanted: &Wanted<'_>, top: usize) -> Explained {
+        let search = Search::new(self, wanted);
+        let mut explained = Explained::default();
+        let mut kept_out: Option<(u64, Reverse<NodeNo>, DenyCause)> = None;
+        for node in self.nodes() {
+            let unfit = match self.candidate(&search, node, wanted) {
+                Ok(candidate) => match self.judge(node, wanted) {
+                    Ok(_) => {
+                        explained.best.push(candidate);
+                        continue;
+                    }
+                    Err(cause) => {
+                        let rank = (candidate.score, Reverse(node.number));
+                        if kept_out.is_none_or(|(score, number, _)| rank > (score, number)) {
+                            kept_out = Some((rank.0, rank.1, cause));
+                        }
+                        Unfit::Quota
+                    }
+                },
+                Err(unfit) => unfit,
+            };
+            *explained.unfit.entry(unfit).or_insert(0) += 1;
+        }
+        explained.candidates = explained.best.len() as u64;
+        explained.best.sort_by_key(|candidate| (Reverse(candidate.score), candidate.node));
+        explained.best.truncate(top);
+        explained.quota = kept_out.map(|(_, _, cause)| cause);
+        explained
+    }
+
+    fn candidate(&self, search: &Search<'_>, node: &Node, wanted: &Wanted<'_>) -> Result<Candidate, Unfit> {
+        let there = wanted.node.is_none_or(|named| named == node.number);
+        let in_pool = wanted.pool.is_none_or(|named| named == node.pool);
+        let reasons = [
+            (node.lost, Unfit::Lost),
+            (node.drained, Unfit::Drained),
+            (!there || !in_pool, Unfit::Elsewhere),
+            (!self.pool_suits(node.pool, wanted), Unfit::Ttl),
+            (!wanted.labels_suit(node), Unfit::Labels),
+            (!wanted.suits(node), Unfit::Filtered),
+        ];
+        if let Some((_, unfit)) = reasons.into_iter().find(|(unfit, _)| *unfit) {
+            return Err(unfit);
+        }
+        let stocks = search.stocks(node).ok_or(Unfit::Class)?;
+        let scale = search.scale(node.pool);
+        let terms = scale.terms_of(&search.asks, |ask| &stocks[ask], search.locality(node)).ok_or(Unfit::Capacity)?;
+        let heat = search.heat(node);
+        let Terms { pressure, fit, locality, fragmentation } = terms;
+        let score = scale.total(&terms, heat);
+        let weighing = self.pool(node.pool).expect("a node's pool exists").weighing();
+        let (node, pool) = (node.number, node.pool);
+        Ok(Candidate { node, pool, weighing, pressure, fit, locality, fragmentation, heat, score })
+    }
+}

@@ -1,0 +1,88 @@
+//! Nearness to those a request wants to be near: all in the same rack is one, in the same zone a half.
+
+use super::score::ONE;
+use super::shelf::zone_bit;
+use super::shelves::{NOWHERE, Shelves};
+use crate::state::State;
+use leasehold_model::NodeNo;
+use smallvec::SmallVec;
+
+/// How many peers are where.
+#[derive(Clone, Debug, Default)]
+pub(crate) struct Peers {
+    total: u64,
+    zones: SmallVec<[(u32, u64); 4]>,
+    racks: SmallVec<[(u32, u64); 8]>,
+    /// Nodes without a rack: they are as near to themselves as a rack is.
+    nodes: SmallVec<[(NodeNo, u64); 4]>,
+}
+
+fn count<K: PartialEq>(counts: &mut SmallVec<impl smallvec::Array<Item = (K, u64)>>, key: K) {
+    match counts.iter_mut().find(|(known, _)| *known == key) {
+        Some((_, count)) => *count += 1,
+        None => counts.push((key, 1)),
+    }
+}
+
+fn found<K: PartialEq>(counts: &[(K, u64)], key: &K) -> u64 {
+    counts.iter().find(|(known, _)| known == key).map_or(0, |(_, count)| *count)
+}
+
+impl Peers {
+    pub(crate) fn of(state: &State, peers: &[NodeNo]) -> Self {
+        let mut all = Self { total: peers.len() as u64, ..Self::default() };
+        for peer in peers {
+            let Some(node) = state.node(*peer) else { continue };
+            let (zone, rack) = state.shelves.site(node);
+            if zone != NOWHERE {
+                count(&mut all.zones, zone);
+            }
+            match rack {
+                NOWHERE => count(&mut all.nodes, *peer),
+                rack => count(&mut all.racks, rack),
+            }
+        }
+        all
+    }
+
+    pub(crate) fn is_none(&self) -> bool {
+        self.total == 0
+    }
+
+    /// The share of the peers, in halves.
+    fn share(&self, halves: u64) -> u64 {
+        if self.total == 0 { 0 } else { halves * ONE / (2 * self.total) }
+    }
+
+    /// Of a node in that rack and zone.
+    pub(crate) fn locality(&self, node: NodeNo, zone: u32, rack: u32) -> u64 {
+        if self.total == 0 {
+            return 0;
+        }
+        let close = if rack == NOWHERE { found(&self.nodes, &node) } else { found(&self.racks, &rack) };
+        let in_zone = if zone == NOWHERE { close } else { found(&self.zones, &zone) };
+        self.share(close + in_zone)
+    }
+
+    /// Of a node in that zone that is close to none of the peers.
+    pub(crate) fn locality_of_zone(&self, zone: u32) -> u64 {
+        if zone == NOWHERE { 0 } else { self.share(found(&self.zones, &zone)) }
+    }
+
+    /// The most of a node that is close to none of the peers, and in one of those zones.
+    pub(crate) fn locality_within(&self, zones: u64) -> u64 {
+        let counts = self.zones.iter().filter(|(zone, _)| zones & zone_bit(*zone) != 0).map(|(_, count)| *count);
+        self.share(counts.max().unwrap_or(0))
+    }
+
+    /// The nodes that are close to a peer: closer than their zone says.
+    pub(crate) fn close<'s>(&'s self, shelves: &'s Shelves) -> impl Iterator<Item = NodeNo> + 's {
+        let in_racks = self.racks.iter().flat_map(|(rack, _)| shelves.in_rack(*rack)).copied();
+        in_racks.chain(self.nodes.iter().map(|(node, _)| *node))
+    }
+
+    /// Whether a node is one of [`Self::close`].
+    pub(crate) fn is_close(&self, node: NodeNo, rack: u32) -> bool {
+        if rack == NOWHERE { found(&self.nodes, &node) > 0 } else { found(&self.racks, &rack) > 0 }
+    }
+}

@@ -1,0 +1,288 @@
+//! The best node without scoring all of them: branch and bound over the shelves.
+//!
+//! Whatever is looked at carries an upper bound of what is under it, and the highest goes first. The
+//! search is over when no bound reaches what was found; where one equals it, a lower number may
+//! still be under it, and decides. So the answer is the one that scoring every node would give.
+
+use super::Wanted;
+use super::bound::{Bounds, RowBounds};
+use super::peers::Peers;
+use super::score::{Ask, Scale, class_weight};
+use super::shelf::{FAN, Shelf};
+use super::shelves::Row;
+use super::stock::Stock;
+use crate::heat::step_at;
+use crate::node::Node;
+use crate::state::State;
+use leasehold_model::{NodeNo, PoolNo};
+use smallvec::SmallVec;
+use std::collections::BinaryHeap;
+
+pub(super) struct Search<'a> {
+    state: &'a State,
+    wanted: &'a Wanted<'a>,
+    pub(super) asks: SmallVec<[Ask; 4]>,
+    weight_sum: u64,
+    peers: Peers,
+    /// Where on the grid of heat the request is decided.
+    step: u64,
+}
+
+/// The best found so far.
+#[derive(Clone, Copy)]
+struct Best {
+    score: u64,
+    node: NodeNo,
+}
+
+/// A shelf with what does not change while it is searched.
+struct Open<'s> {
+    shelf: &'s Shelf,
+    scale: Scale,
+    bounds: Bounds,
+}
+
+/// Nodes that were not looked at one by one, in one number: the highest bound is the highest, then the
+/// lowest node; the rest says where they are.
+#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+struct Branch(u128);
+
+#[expect(clippy::cast_possible_truncation, reason = "each part is read as long as it was written")]
+impl Branch {
+    fn new(bound: u64, first: NodeNo, open: usize, level: usize, place: usize) -> Self {
+        let parts = [(u64::from(!first.0), 32), (open as u64, 24), (level as u64, 8), (place as u64, 32)];
+        Self(parts.iter().fold(u128::from(bound), |word, (part, bits)| word << bits | u128::from(*part)))
+    }
+    fn bound(self) -> u64 {
+        (self.0 >> 96) as u64
+    }
+    fn first(self) -> NodeNo {
+        NodeNo(!((self.0 >> 64) as u32))
+    }
+    fn open(self) -> usize {
+        (self.0 >> 40) as usize & 0xff_ffff
+    }
+    fn level(self) -> usize {
+        (self.0 >> 32) as usize & 0xff
+    }
+    fn place(self) -> usize {
+        self.0 as u32 as usize
+    }
+}
+
+impl<'a> Search<'a> {
+    pub(super) fn new(state: &'a State, wanted: &'a Wanted<'a>) -> Self {
+        let ask = |(class, quanta): &(_, leasehold_model::Quanta)| {
+            let spec = state.class(*class).expect("an asked class exists");
+            let per_device = if spec.has_devices() { spec.quanta_per_unit } else { u64::MAX };
+            Ask {
+                class: *class,
+                quanta: quanta.0,
+                weight: class_weight(wanted.profile.map(|profile| profile.of(spec.kind))),
+                devices: if quanta.0 > per_device {
+                    u32::try_from(quanta.0 / per_device).unwrap_or(u32::MAX)
+                } else {
+                    0
+                },
+            }
+        };
+        let asks: SmallVec<[Ask; 4]> = wanted.asks.iter().map(ask).collect();
+        let weight_sum = asks.iter().map(|ask| ask.weight).sum();
+        let peers = Peers::of(state, wanted.peers);
+        Self { state, wanted, asks, weight_sum, peers, step: step_at(wanted.now, state.settings.heat_half_life) }
+    }
+
+    pub(super) fn scale(&self, pool: PoolNo) -> Scale {
+        let pool = self.state.pool(pool).expect("a node's pool exists");
+        Scale { weights: pool.weighing().weights(), weight_sum: self.weight_sum }
+    }
+
+    pub(super) fn heat(&self, node: &Node) -> u16 {
+        node.heat.at_step(self.step)
+    }
+
+    pub(super) fn locality(&self, node: &Node) -> u64 {
+        if self.peers.is_none() {
+            return 0;
+        }
+        let (zone, rack) = self.state.shelves.site(node);
+        self.peers.locality(node.number, zone, rack)
+    }
+
+    /// What a node has of each class asked, after what was taken; `None` if it lacks one.
+    pub(super) fn stocks(&self, node: &Node) -> Option<SmallVec<[Stock; 4]>> {
+        let classes = self.wanted.tentative.classes(node);
+        let stock = |ask: &Ask| classes.iter().find(|class| class.class == ask.class).map(Stock::of);
+        self.asks.iter().map(stock).collect()
+    }
+
+    /// The node with the highest score, the lowest number among equals.
+    pub(super) fn best(&self, heed_quotas: bool) -> Option<NodeNo> {
+        let mut best = None;
+        // Those whose score depends on more than their shelf knows are scored one by one.
+        let untouched = |node: &NodeNo| !self.wanted.tentative.touches(*node);
+        let close = self.peers.close(&self.state.shelves).filter(untouched);
+        for number in self.wanted.tentative.nodes() {
+            self.look_at(number, heed_quotas, &mut best);
+        }
+        for number in close {
+            if self.has_room(number) {
+                self.look_at(number, heed_quotas, &mut best);
+            }
+        }
+        let mut opened: SmallVec<[Open<'_>; 16]> = SmallVec::new();
+        let mut branches = BinaryHeap::with_capacity(64);
+        for pool in self.pools() {
+            let scale = self.scale(pool);
+            for shelf in self.state.shelves.of_pool(pool) {
+                let Some(bounds) = Bounds::new(scale, &self.asks, shelf) else { continue };
+                opened.push(Open { shelf, scale, bounds });
+                self.branch(&opened, opened.len() - 1, shelf.top(), 0, best, &mut branches);
+            }
+        }
+        for pool in self.pools() {
+            let scale = self.scale(pool);
+            for row in self.state.shelves.rows_of(pool) {
+                self.look_along(row, scale, heed_quotas, &mut best);
+            }
+        }
+        while let Some(branch) = branches.pop() {
+            if !can_win(best, branch.bound(), branch.first()) {
+                break;
+            }
+            match branch.level().checked_sub(1) {
+                None => self.look_into(&opened[branch.open()], branch.place(), heed_quotas, &mut best),
+                Some(below) => self.branch(&opened, branch.open(), below, branch.place() * FAN, best, &mut branches),
+            }
+        }
+        best.map(|best| best.node)
+    }
+
+    /// The pools that a request may go to.
+    fn pools(&self) -> impl Iterator<Item = PoolNo> {
+        let named = self.wanted.pool.into_iter().filter(|pool| self.state.pool(*pool).is_some());
+        let every = self.state.pools().map(|(pool, _)| pool).filter(|_| self.wanted.pool.is_none());
+        named.chain(every).filter(|pool| self.state.pool_suits(*pool, self.wanted))
+    }
+
+    /// Adds what may hold a better one, of the `FAN` summaries of a level from `from` on.
+    fn branch(
+        &self,
+        opened: &[Open<'_>],
+        number: usize,
+        level: usize,
+        from: usize,
+        best: Option<Best>,
+        branches: &mut BinaryHeap<Branch>,
+    ) {
+        let open = &opened[number];
+        for (place, head) in open.shelf.heads(level).iter().enumerate().skip(from).take(FAN) {
+            let heat = if open.shelf.is_hot { head.heat.at_step(self.step) } else { 0 };
+            let locality = if self.peers.is_none() { 0 } else { self.peers.locality_within(head.zones) };
+            let Some(bound) = open.bounds.bound(open.shelf.ranges(level, place), locality, heat) else { continue };
+            if can_win(best, bound, head.first) {
+                branches.push(Branch::new(bound, head.first, number, level, place));
+            }
+        }
+    }
+
+    /// Goes along a row from both ends, the better one first, until what is left between them cannot win.
+    fn look_along(&self, row: &Row, scale: Scale, heed_quotas: bool, best: &mut Option<Best>) {
+        let [ask] = self.asks.as_slice() else { return };
+        if ask.class != row.class {
+            return;
+        }
+        let locality = self.peers.locality_of_zone(row.zone);
+        let bounds = RowBounds::new(scale, *ask, row.total, locality);
+        let mut least = ask.quanta;
+        let mut below = None;
+        while let Some((high, _)) = row.ranking.last_below(below).filter(|(free, _)| *free >= least) {
+            let Some((low, _)) = row.ranking.from(least).next() else { return };
+            let (bound, at_high) = bounds.of(low, high);
+            if best.is_some_and(|best| bound < best.score) {
+                return;
+            }
+            let free = if at_high { high } else { low };
+            let score = bounds.score(free);
+            let equals = row.ranking.from(free).take_while(|(other, _)| *other == free);
+            for (_, node) in equals {
+                if !can_win(*best, score, node) {
+                    break;
+                }
+                if !self.is_looked_at(node) && self.admits(node, heed_quotas) {
+                    *best = Some(Best { score, node });
+                }
+            }
+            if at_high {
+                below = Some(high);
+            } else {
+                least = low + 1;
+            }
+        }
+    }
+
+    /// Scores the nodes of a leaf.
+    fn look_into(&self, open: &Open<'_>, place: usize, heed_quotas: bool, best: &mut Option<Best>) {
+        let leaf = open.shelf.leaf(place);
+        for (place, slot) in leaf.slots.iter().enumerate() {
+            let stocks = open.shelf.stocks(leaf, place);
+            let locality = if self.peers.is_none() { 0 } else { self.peers.locality_of_zone(slot.zone) };
+            let stock = |ask: usize| &stocks[open.bounds.column(ask)];
+            let Some(terms) = open.scale.terms_of(&self.asks, stock, locality) else { continue };
+            let heat = if open.shelf.is_hot { leaf.heat(place).at_step(self.step) } else { 0 };
+            let (score, node) = (open.scale.total(&terms, heat), slot.key.node);
+            if can_win(*best, score, node) && !self.is_looked_at(node) && self.admits(node, heed_quotas) {
+                *best = Some(Best { score, node });
+            }
+        }
+    }
+
+    /// False for a node that certainly has no room.
+    fn has_room(&self, number: NodeNo) -> bool {
+        let Some((shelf, card)) = self.state.shelves.card(number) else { return true };
+        self.asks.iter().all(|ask| {
+            let column = shelf.classes.iter().position(|class| *class == ask.class);
+            column.is_some_and(|column| ask.fits(card[column].room, card[column].whole))
+        })
+    }
+
+    /// Whether a node was scored by itself already.
+    fn is_looked_at(&self, node: NodeNo) -> bool {
+        if self.wanted.tentative.touches(node) {
+            return true;
+        }
+        let rack = || self.state.shelves.spot(node).expect("a shelved node has a spot").rack;
+        !self.peers.is_none() && self.peers.is_close(node, rack())
+    }
+
+    fn look_at(&self, number: NodeNo, heed_quotas: bool, best: &mut Option<Best>) {
+        let node = self.state.node(number).expect("a listed node exists");
+        if !node.is_available() || !self.state.pool_suits(node.pool, self.wanted) {
+            return;
+        }
+        let Some(stocks) = self.stocks(node) else { return };
+        let stock = |ask: usize| &stocks[ask];
+        let scale = self.scale(node.pool);
+        let Some(terms) = scale.terms_of(&self.asks, stock, self.locality(node)) else { return };
+        let score = scale.total(&terms, self.heat(node));
+        if can_win(*best, score, number) && self.admits(number, heed_quotas) {
+            *best = Some(Best { score, node: number });
+        }
+    }
+
+    /// The filters that are not a matter of capacity.
+    fn admits(&self, number: NodeNo, heed_quotas: bool) -> bool {
+        let plain = self.wanted.labels.is_empty() && self.wanted.allow.is_none();
+        if plain && (!heed_quotas || self.wanted.node_quotas.is_empty()) {
+            return true;
+        }
+        let node = self.state.node(number).expect("a listed node exists");
+        self.wanted.suits(node) && (!heed_quotas || self.state.judge(node, self.wanted).is_ok())
+    }
+}
+
+/// Whether that score, at that number or a higher one, would be better.
+#[inline]
+fn can_win(best: Option<Best>, score: u64, node: NodeNo) -> bool {
+    best.is_none_or(|best| score > best.score || score == best.score && node < best.node)
+}

@@ -1,0 +1,255 @@
+//! Where every node that may be given work stands: its shelf, its place there, its rack and zone.
+//!
+//! Nodes share a shelf if they are in one pool, have the same classes of much the same capacity,
+//! and are both hot or both not. The simplest of them, with one class that has no devices, stand in
+//! rows instead, by what is free: one zone, one capacity, none of them hot. All of it follows from the rest of the state: it is not
+//! in snapshots, and a restart makes it anew (ADR 12).
+
+use super::curve::curve;
+use super::ranking::Ranking;
+use super::shelf::{Key, Shelf, Slot};
+use super::stock::Stock;
+use crate::heat::Heat;
+use crate::node::Node;
+use leasehold_model::{ClassNo, Name, NodeNo, PoolNo};
+use smallvec::SmallVec;
+use std::collections::BTreeMap;
+
+/// No rack, or no zone, is number zero: nobody's neighbour.
+pub(crate) const NOWHERE: u32 = 0;
+
+/// Rows of a pool: where there are more sorts than these, a shelf takes them.
+const ROWS_MAX: usize = 32;
+
+/// Nodes that differ in nothing but what is free.
+#[derive(Clone, Debug)]
+pub(crate) struct Row {
+    pub(crate) class: ClassNo,
+    pub(crate) total: u64,
+    pub(crate) zone: u32,
+    pub(crate) ranking: Ranking,
+}
+
+/// In which row or on which shelf a node is, and where there.
+#[derive(Clone, Copy, Debug)]
+enum Standing {
+    Row { row: u32, free: u64 },
+    Shelf { shelf: u32, key: Key },
+}
+
+/// What the nodes of a shelf have in common.
+#[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
+struct Kind {
+    pool: PoolNo,
+    is_hot: bool,
+    /// Each class with the size of its capacity, in quarters of a power of two.
+    classes: Vec<(ClassNo, u32)>,
+}
+
+/// Where one node stands.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Spot {
+    standing: Standing,
+    pub(crate) zone: u32,
+    pub(crate) rack: u32,
+}
+
+#[derive(Clone, Debug, Default)]
+pub(crate) struct Shelves {
+    shelves: Vec<Shelf>,
+    by_kind: BTreeMap<Kind, u32>,
+    by_pool: Vec<Vec<u32>>,
+    rows: Vec<Row>,
+    rows_by_pool: Vec<Vec<u32>>,
+    /// By node.
+    spots: Vec<Option<Spot>>,
+    /// By node: what it has, where it stands on a shelf. One that is looked at by itself is found here.
+    cards: Vec<Stocks>,
+    /// Numbers of zones and of racks. A rack's name means something within its zone.
+    zones: BTreeMap<Name, u32>,
+    racks: BTreeMap<(Option<Name>, Name), u32>,
+    /// By rack: the nodes in it that may be given work.
+    in_rack: Vec<Vec<NodeNo>>,
+}
+
+type Stocks = SmallVec<[Stock; 4]>;
+
+fn stocks_of(node: &Node) -> Stocks {
+    let mut stocks = Stocks::from_elem(Stock::NONE, node.classes.len());
+    for (stock, class) in stocks.iter_mut().zip(&node.classes) {
+        stock.look_at(class);
+    }
+    stocks
+}
+
+/// In quarters of a power of two, so that a little more or less memory makes no other kind.
+fn size_of(capacity: u64) -> u32 {
+    let log = (capacity | 1).ilog2();
+    let quarter = if log >= 2 { capacity >> (log - 2) & 3 } else { 0 };
+    4 * log + u32::try_from(quarter).expect("two bits")
+}
+
+fn number_of<K: Ord + Clone>(numbers: &mut BTreeMap<K, u32>, key: &K) -> u32 {
+    let next = u32::try_from(numbers.len() + 1).expect("fewer places than 2^32");
+    *numbers.entry(key.clone()).or_insert(next)
+}
+
+impl Shelves {
+    pub(crate) fn of_pool(&self, pool: PoolNo) -> impl Iterator<Item = &Shelf> {
+        let numbers = self.by_pool.get(pool.0 as usize).into_iter().flatten();
+        numbers.map(|number| &self.shelves[*number as usize]).filter(|shelf| !shelf.is_empty())
+    }
+
+    pub(crate) fn rows_of(&self, pool: PoolNo) -> impl Iterator<Item = &Row> {
+        let numbers = self.rows_by_pool.get(pool.0 as usize).into_iter().flatten();
+        numbers.map(|number| &self.rows[*number as usize]).filter(|row| !row.ranking.is_empty())
+    }
+
+    /// What a node that stands on a shelf has, in the order of that shelf's classes.
+    pub(crate) fn card(&self, node: NodeNo) -> Option<(&Shelf, &[Stock])> {
+        match self.spot(node)?.standing {
+            Standing::Shelf { shelf, .. } => Some((&self.shelves[shelf as usize], &self.cards[node.0 as usize])),
+            Standing::Row { .. } => None,
+        }
+    }
+
+    pub(crate) fn spot(&self, node: NodeNo) -> Option<&Spot> {
+        self.spots.get(node.0 as usize)?.as_ref()
+    }
+
+    /// The zone and the rack of a node, listed or not; of the listed ones it is known.
+    pub(crate) fn site(&self, node: &Node) -> (u32, u32) {
+        if let Some(spot) = self.spot(node.number) {
+            return (spot.zone, spot.rack);
+        }
+        let zone = node.zone.as_ref().and_then(|zone| self.zones.get(zone));
+        let rack = node.rack.as_ref().and_then(|rack| self.racks.get(&(node.zone.clone(), rack.clone())));
+        (zone.copied().unwrap_or(NOWHERE), rack.copied().unwrap_or(NOWHERE))
+    }
+
+    pub(crate) fn in_rack(&self, rack: u32) -> &[NodeNo] {
+        self.in_rack.get(rack as usize).map_or(&[], Vec::as_slice)
+    }
+
+    /// Puts a node that may be given work in its place. `heat` is what is left of its own now.
+    pub(crate) fn list(&mut self, node: &Node, heat: Heat) {
+        let zone = node.zone.as_ref().map_or(NOWHERE, |zone| number_of(&mut self.zones, zone));
+        let rack = node.rack.as_ref().map(|rack| number_of(&mut self.racks, &(node.zone.clone(), rack.clone())));
+        let rack = rack.unwrap_or(NOWHERE);
+        if rack != NOWHERE {
+            let place = rack as usize;
+            if self.in_rack.len() <= place {
+                self.in_rack.resize_with(place + 1, Vec::new);
+            }
+            self.in_rack[place].push(node.number);
+        }
+        self.shelve(node, heat, zone, rack);
+    }
+
+    fn shelve(&mut self, node: &Node, heat: Heat, zone: u32, rack: u32) {
+        let standing = match self.row_for(node, heat, zone) {
+            Some(row) => {
+                let free = node.classes[0].free();
+                self.rows[row as usize].ranking.insert((free, node.number));
+                Standing::Row { row, free }
+            }
+            None => {
+                let stocks = stocks_of(node);
+                let key = Key { curve: curve(&stocks, heat.level), node: node.number };
+                let shelf = self.shelf_for(node, heat.level > 0);
+                self.shelves[shelf as usize].insert(Slot { key, zone }, heat, &stocks);
+                let place = node.number.0 as usize;
+                if self.cards.len() <= place {
+                    self.cards.resize_with(place + 1, Stocks::new);
+                }
+                self.cards[place] = stocks;
+                Standing::Shelf { shelf, key }
+            }
+        };
+        let place = node.number.0 as usize;
+        if self.spots.len() <= place {
+            self.spots.resize(place + 1, None);
+        }
+        self.spots[place] = Some(Spot { standing, zone, rack });
+    }
+
+    /// The row of a node that is simple enough for one.
+    fn row_for(&mut self, node: &Node, heat: Heat, zone: u32) -> Option<u32> {
+        let [class] = node.classes.as_slice() else { return None };
+        if class.per_device > 0 || heat.level > 0 {
+            return None;
+        }
+        let pool = node.pool.0 as usize;
+        if self.rows_by_pool.len() <= pool {
+            self.rows_by_pool.resize_with(pool + 1, Vec::new);
+        }
+        let same = |row: &Row| (row.class, row.total, row.zone) == (class.class, class.capacity, zone);
+        let rows = &mut self.rows_by_pool[pool];
+        if let Some(number) = rows.iter().find(|number| same(&self.rows[**number as usize])) {
+            return Some(*number);
+        }
+        if rows.len() >= ROWS_MAX {
+            return None;
+        }
+        let number = u32::try_from(self.rows.len()).expect("few for each pool");
+        rows.push(number);
+        self.rows.push(Row { class: class.class, total: class.capacity, zone, ranking: Ranking::default() });
+        Some(number)
+    }
+
+    fn shelf_for(&mut self, node: &Node, is_hot: bool) -> u32 {
+        let classes = node.classes.iter().map(|class| (class.class, size_of(class.capacity))).collect();
+        let kind = Kind { pool: node.pool, is_hot, classes };
+        if let Some(number) = self.by_kind.get(&kind) {
+            return *number;
+        }
+        let number = u32::try_from(self.shelves.len()).expect("fewer shelves than nodes");
+        self.shelves.push(Shelf::new(kind.classes.iter().map(|(class, _)| *class).collect(), is_hot));
+        let pool = kind.pool.0 as usize;
+        if self.by_pool.len() <= pool {
+            self.by_pool.resize_with(pool + 1, Vec::new);
+        }
+        self.by_pool[pool].push(number);
+        self.by_kind.insert(kind, number);
+        number
+    }
+
+    pub(crate) fn unlist(&mut self, node: NodeNo) {
+        let Some(spot) = self.spots.get_mut(node.0 as usize).and_then(Option::take) else { return };
+        self.leave(node, spot.standing);
+        if spot.rack != NOWHERE {
+            self.in_rack[spot.rack as usize].retain(|other| *other != node);
+        }
+    }
+
+    fn leave(&mut self, node: NodeNo, standing: Standing) {
+        match standing {
+            Standing::Row { row, free } => self.rows[row as usize].ranking.remove((free, node)),
+            Standing::Shelf { shelf, key } => self.shelves[shelf as usize].remove(key),
+        }
+    }
+
+    /// What is free of a listed node, or its heat, has changed; nothing else has.
+    pub(crate) fn change(&mut self, node: &Node, heat: Heat) {
+        let Some(Some(spot)) = self.spots.get_mut(node.number.0 as usize) else { return };
+        match &mut spot.standing {
+            Standing::Row { row, free } if heat.level == 0 => {
+                let now = node.classes[0].free();
+                self.rows[*row as usize].ranking.change(node.number, *free, now);
+                *free = now;
+            }
+            Standing::Shelf { shelf, key } if self.shelves[*shelf as usize].is_hot == (heat.level > 0) => {
+                let stocks = stocks_of(node);
+                let now = Key { curve: curve(&stocks, heat.level), node: node.number };
+                let slot = Slot { key: *key, zone: spot.zone };
+                *key = self.shelves[*shelf as usize].change(slot, now, heat, &stocks);
+                self.cards[node.number.0 as usize] = stocks;
+            }
+            _ => {
+                let Spot { standing, zone, rack } = *spot;
+                self.leave(node.number, standing);
+                self.shelve(node, heat, zone, rack);
+            }
+        }
+    }
+}

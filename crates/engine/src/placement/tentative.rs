@@ -1,0 +1,94 @@
+//! What the earlier members of a decision have taken, before any of it is sealed.
+
+use super::Placed;
+use crate::node::{Node, NodeClass};
+use crate::quota::Quota;
+use crate::state::State;
+use leasehold_model::{NodeNo, QuotaNo};
+
+/// What was taken of one node: its classes as they would be, and what counts in quotas there.
+#[derive(Clone, Debug)]
+struct Taken {
+    node: NodeNo,
+    classes: Vec<NodeClass>,
+    counted: Vec<(QuotaNo, u64)>,
+}
+
+/// An overlay over the state: nodes of which something is taken, by number.
+#[derive(Clone, Debug, Default)]
+pub(crate) struct Tentative {
+    taken: Vec<Taken>,
+}
+
+impl Tentative {
+    pub(crate) const NOTHING: &'static Self = &Self { taken: Vec::new() };
+
+    pub(crate) fn is_empty(&self) -> bool {
+        self.taken.is_empty()
+    }
+
+    fn find(&self, node: NodeNo) -> Result<usize, usize> {
+        if self.taken.is_empty() { Err(0) } else { self.taken.binary_search_by_key(&node, |taken| taken.node) }
+    }
+
+    pub(crate) fn touches(&self, node: NodeNo) -> bool {
+        self.find(node).is_ok()
+    }
+
+    pub(crate) fn nodes(&self) -> impl Iterator<Item = NodeNo> + '_ {
+        self.taken.iter().map(|taken| taken.node)
+    }
+
+    /// A node's classes as they are after what was taken.
+    pub(crate) fn classes<'s>(&'s self, node: &'s Node) -> &'s [NodeClass] {
+        self.find(node.number).map_or(&node.classes, |place| &self.taken[place].classes)
+    }
+
+    /// Takes what was placed. `node_quotas` are those it was placed under.
+    pub(crate) fn take(&mut self, state: &State, placed: &Placed, node_quotas: &[(QuotaNo, u64)]) {
+        let place = self.find(placed.node).unwrap_or_else(|place| {
+            let node = state.node(placed.node).expect("something was placed on it");
+            let taken = Taken { node: node.number, classes: node.classes.clone(), counted: Vec::new() };
+            self.taken.insert(place, taken);
+            place
+        });
+        let taken = &mut self.taken[place];
+        for member in &placed.members {
+            let class = taken.classes.iter_mut().find(|class| class.class == member.class);
+            let class = class.expect("a node has what was placed on it");
+            class.held += member.quanta.0;
+            class.occupy_devices(member.devices, member.quanta, true);
+        }
+        for (number, amount) in node_quotas {
+            let quota = state.quota(*number).expect("a listed quota exists");
+            if quota.covers(placed.pool, placed.node) {
+                taken.counted.push((*number, *amount));
+            }
+        }
+    }
+
+    /// What was taken counts in a quota: in all, here, and on how many nodes where it had nothing.
+    pub(crate) fn counted(&self, quota: &Quota, node: NodeNo) -> Counted {
+        let mut counted = Counted::default();
+        for taken in &self.taken {
+            let of_quota = taken.counted.iter().filter(|(number, _)| *number == quota.number);
+            let amount: u64 = of_quota.map(|(_, amount)| amount).sum();
+            if amount > 0 {
+                counted.amount += amount;
+                counted.new_nodes += u64::from(!quota.by_node.contains_key(&taken.node));
+                if taken.node == node {
+                    counted.here = amount;
+                }
+            }
+        }
+        counted
+    }
+}
+
+/// See [`Tentative::counted`].
+#[derive(Clone, Copy, Debug, Default)]
+pub(crate) struct Counted {
+    pub(crate) amount: u64,
+    pub(crate) here: u64,
+    pub(crate) new_nodes: u64,
+}
