@@ -171,6 +171,24 @@ SAMPLES: list[tuple[int, bytes]] = [
     (23, uv(1)),
     (24, uv(0) + u64(T0) + u8(1) * 4),
     (24, uv(1) + u64(T0 + SEC) + u8(2) + u8(3) + scaled(90 * SEC) + u8(1) + u8(3) + scaled(0)),
+    (19, uv(4) + uv(1) + opt(None) * 3 + u8(0) + opt(None) + u8(4) + u8(1) + uv(5)),
+    (25, uv(1) + opt(None) * 2 + uv(90) + opt(None) * 3),
+    (25, uv(2) + opt(uv(10**12)) + opt(uv(1)) + uv(366) + opt(uv(1000)) + opt(uv(7)) + opt(uv(0))),
+    (52, uv(300) + u8(3) + uv(3) + many([uv(1) + many([uv(1) + uv(7) + uv(2), uv(2) + uv(9) + uv(0)]),
+                                         uv(2) + many([uv(1) + uv(7) + uv(1)])]) + leases(6, 7)),
+    (53, uv(300)),
+    (70, opt(None) + many([uv(1) + uv(7)]) + uv(1) + u8(2) + opt(None) * 2 + u8(0) * 2 + many([]) + opt(None) * 3 + u8(0) * 2
+     + opt(None) * 4),
+    (70, opt(uv(1)) + many([uv(1) + uv(7), uv(2) + uv(9)]) + uv(300) + u8(3) + opt(scaled(3600 * SEC)) + opt(scaled(60 * SEC))
+     + u8(1) * 2 + many([text("disk") + text("ssd")]) + opt(u8(3)) + opt(u8(1)) + opt(uv(0o43210)) + u8(1) * 2
+     + opt(bytes(range(16))) + opt(uv(5)) + opt(uv(6)) + opt(uv(8))),
+    (71, opt(uv(1)) + many([uv(1) + uv(7)]) + uv(4) + opt(scaled(SEC)) + u8(1) + uv(3) + u8(1) + uv(1) + uv(2) + uv(3) + uv(4)),
+    (71, opt(None) + many([]) + uv(4) + opt(None) + u8(1) + uv(3) + u8(3) + uv(1) + uv(2) + uv(3)),
+    (72, uv(300) + uv(2) + uv(42) + uv(16) + uv(3)),
+    (73, uv(300)), (74, uv(300)), (75, uv(300) + uv(2**64 - 1) + scaled(75 * SEC)),
+    (76, uv(300) + u8(1)), (77, uv(300) + u8(6)),
+    (78, uv(300) + opt(uv(0)) + uv(2**30)), (78, uv(300) + opt(None) + uv(0)),
+    (79, uv(300) + u8(5) + opt(uv(255)) + uv(1)), (80, uv(300)),
     (777, b"of a kind that nobody knows yet"),
 ]
 

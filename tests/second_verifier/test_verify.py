@@ -703,6 +703,12 @@ class Form(Case):
                      uv(1) + t + bytes(32) + u8(1) + o(None) + o(fill) + o(None) * 2,
                      uv(1) + t + bytes(32) + u8(1) + o(None) * 2 + o(fill) + o(None),
                      uv(1) + t + bytes(32) + u8(1) + o(None) * 3 + o(fill)][nth % 5] + fx.many([uv(2**64 - 1)]) + o(None),
+                25: [fill + o(None) * 2 + uv(1) + o(None) * 3, uv(1) + o(None) * 2 + fill + o(None) * 3,
+                     uv(1) + o(None) * 2 + uv(1) + o(fill) + o(None) * 2][nth % 3],
+                52: [uv(1) + u8(1) + fill + fx.many([uv(1) + fx.many([uv(1) * 3])]),
+                     uv(1) + u8(1) + uv(1) + fx.many([fill + fx.many([uv(1) * 3])])][nth % 2] + leases(1),
+                72: [uv(1) + fill + uv(1) * 3, uv(1) * 3 + fill + uv(1), uv(1) * 4 + fill][nth % 3],
+                78: uv(1) + o(fill) + uv(1),
                 47: fill + leases(1), 51: [fill + u8(1) + uv(1), uv(1) + u8(1) + fill][nth % 2] + leases(1),
                 41: [o(fill) + uv(0) + scaled(1) + u8(1) + uv(1) + u8(1) + uv(1) * 4,
                      o(None) + uv(0) + scaled(1) + u8(1) + fill + u8(1) + uv(1) * 4,
@@ -716,7 +722,7 @@ class Form(Case):
                      uv(1) * 3 + scaled(5) + u8(2) + uv(3) + fx.many([uv(1) * 3]) + uv(0x100) + fill][nth % 6],
             }[kind]
 
-        kinds = (2, 11, 12, 13, 14, 15, 16, 17, 18, 20, 21, 22, 23, 24, 31, 32, 33, 34, 35, 36, 37, 38, 40, 41, 47, 51, 60, 61)
+        kinds = (2, 11, 12, 13, 14, 15, 16, 17, 18, 20, 21, 22, 23, 24, 25, 31, 32, 33, 34, 35, 36, 37, 38, 40, 41, 47, 51, 52, 60, 61, 72, 78)
         for kind, nth, bits in [(k, n, 32) for k in kinds for n in range(6)] + [(10, 0, 16)]:
             record = lambda n: Rec(kind, sample(kind, nth, uv(n)), T0).hashed(bytes(32), 1)
             self.assertEqual(vf.decode_record(record(2**bits - 1)).kind, kind)
@@ -776,7 +782,7 @@ class Form(Case):
             (13, uv(1) + text("t") + fx.opt(None) + u8(4) + fx.opt(None), "priority"),
             (19, uv(1) + uv(1) + fx.opt(None) * 3 + u8(3) + fx.opt(None) + u8(1) + u8(1) + uv(5), "node scope"),
             (19, uv(1) + uv(1) + fx.opt(None) * 3 + u8(0) + fx.opt(u8(0)) + u8(1) + u8(1) + uv(5), "priority"),
-            (19, uv(1) + uv(1) + fx.opt(None) * 3 + u8(0) + fx.opt(None) + u8(4) + u8(1) + uv(5), "measure"),
+            (19, uv(1) + uv(1) + fx.opt(None) * 3 + u8(0) + fx.opt(None) + u8(5) + u8(1) + uv(5), "measure"),
             (19, uv(1) + uv(1) + fx.opt(None) * 3 + u8(0) + fx.opt(None) + u8(1) + u8(4) + uv(5), "limit"),
             (22, card(currency=b"EUr"), "currency"),
             (22, card(gpu=uv(10**15 + 1)), "above 1000000"),
@@ -811,6 +817,13 @@ class Form(Case):
             (50, uv(1) + u8(1) + uv(1) + u8(1) + act[:-3] + u8(0x20), "."),
             (50, uv(1) + u8(1) + uv(1) + u8(1) + scaled(1) * 3 + u8(0x20) + scaled(1), "unknown waiting"),
             (50, uv(1) + u8(1) + uv(1) + u8(1) + scaled(1) * 3 + u8(0x01) + scaled(0), "zero written out"),
+            (52, uv(1) + u8(1) + uv(1) + uv(0), "items"),
+            (52, uv(1) + u8(1) + uv(1) + uv(1025), "items"),
+            (52, uv(1) + u8(1) + uv(1) + fx.many([uv(1) + uv(0)]), "items"),
+            (52, uv(1) + u8(1) + uv(1) + fx.many([uv(1) + uv(17)]), "items"),
+            (70, fx.opt(None) + uv(4097), "4097 items"),
+            (70, fx.opt(None) + uv(0) + uv(1) + u8(2) + fx.opt(None) * 2 + u8(0) * 2 + uv(0) + fx.opt(u8(4)), "domain"),
+            (76, uv(1) + u8(7), "attempt end"),
             (60, uv(1) + text("t") + bytes(32) + u8(0) + fx.opt(None) * 4 + uv(0) + fx.opt(None), "role"),
             (60, uv(1) + text("t") + bytes(32) + u8(8) + fx.opt(None) * 4 + uv(0) + fx.opt(None), "role"),
             (60, uv(1) + text("t") + bytes(32) + u8(6) + fx.opt(None) * 4 + fx.many([uv(1)] * 65) + fx.opt(None), "65 items"),

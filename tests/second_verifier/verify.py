@@ -263,12 +263,27 @@ def RENEWED(r: Reader) -> tuple:
     return earliest, rows
 
 
+def WEIGHTS(r: Reader) -> tuple:
+    weights = seq(V16, V16, V16, V16)(r)
+    if sum(weights) != 1000:
+        raise Malformed("weights that do not add up to one")
+    return weights
+
+
+def PROFILE(r: Reader) -> int:
+    word = r.varint()
+    if word >> 15 or any(word >> 3 * kind & 7 > 4 for kind in range(5)):
+        raise Malformed("profile of unknown levels")
+    return word
+
+
 def GRANTED(r: Reader) -> tuple:
-    fixed = seq(V64, NODE, POOL, SPAN, PRIORITY, VERSION, items(seq(CLASS, V64, V64), 1, 16))(r)
+    fixed = seq(V64, NODE, POOL, SPAN, PRIORITY, VERSION, MEMBERS)(r)
     flags = r.varint()
-    if flags >> 9:
+    if flags >> 11:
         raise Malformed("lease.granted with unknown flags")
-    rest: list[Parser] = [seq(), seq(), lambda q: q.take(16), V64, V64, V64, PROJECT, items(QUOTA, 1, 256), QUOTA]
+    rest: list[Parser] = [seq(), seq(), lambda q: q.take(16), V64, V64, V64, PROJECT, items(QUOTA, 1, 256), QUOTA,
+                          PROFILE, choice("weights", {1: seq(), 2: seq(), 3: WEIGHTS})]
     return fixed, flags, [p(r) for i, p in enumerate(rest) if flags >> i & 1]
 
 
@@ -301,6 +316,13 @@ def rising(key: Parser, value: Parser, order: Callable[[Any], Any] = lambda k: k
     return parse
 
 
+ASKS = items(seq(CLASS, V64))
+DOMAIN, ATTEMPT_END = enum("domain", 3), enum("attempt end", 6)
+CAUSE = choice("cause", {1: seq(QUOTA, V64, V64, V64), 2: seq(QUOTA, INSTANT), 3: seq(CLASS, V64, V64)})
+MEMBERS = items(seq(CLASS, V64, V64), 1, 16)
+SPEC = seq(
+    option(POOL), ASKS, V32, PRIORITY, option(SPAN), option(SPAN), BOOL, BOOL, items(seq(TEXT, TEXT)), option(DOMAIN),
+    option(DOMAIN), option(PROFILE), BOOL, BOOL, option(lambda r: r.take(16)), option(V64), option(V64), option(PROJECT))
 CHARGE = choice("charge", {1: seq(), 2: seq(), 3: SPAN})
 OPT_SPANS = seq(option(SPAN), option(SPAN), option(SPAN))
 KINDS: dict[int, tuple[str, Parser]] = {
@@ -322,7 +344,7 @@ KINDS: dict[int, tuple[str, Parser]] = {
     19: ("quota.updated", seq(
         QUOTA, TENANT, option(PROJECT), option(CLASS), option(POOL),
         choice("node scope", {0: seq(), 1: NODE, 2: seq()}), option(PRIORITY),
-        enum("measure", 3), choice("limit", {1: V64, 2: V64, 3: seq(V64, V64, SPAN)}))),
+        enum("measure", 4), choice("limit", {1: V64, 2: V64, 3: seq(V64, V64, SPAN)}))),
     20: ("quota.deleted", seq(QUOTA)),
     21: ("quota.burst_ended", seq(QUOTA)),
     22: ("rate_card.put", seq(
@@ -330,6 +352,9 @@ KINDS: dict[int, tuple[str, Parser]] = {
         rising(TEXT, FACTOR, str.encode), FACTOR, FACTOR, FACTOR)),
     23: ("rate_card.deleted", seq(CARD)),
     24: ("charge_policy.put", seq(POLICY, INSTANT, CHARGE, CHARGE, CHARGE, CHARGE)),
+    25: ("quota.budgets_updated", seq(TENANT, option(V64), option(V64), V32, option(V32), option(V64), option(V64))),
+    26: ("pool.placement_put", seq(POOL, option(WEIGHTS))),
+    27: ("settings.placement_changed", seq(SPAN)),
     30: ("node.put", seq(NODE, TEXT, POOL, option(TEXT), option(TEXT), items(seq(TEXT, TEXT)), enum("teardown", 2),
                          items(seq(CLASS, V64)))),
     31: ("node.deleted", seq(NODE)),
@@ -343,7 +368,7 @@ KINDS: dict[int, tuple[str, Parser]] = {
     40: ("lease.granted", GRANTED),
     41: ("lease.denied", seq(
         option(POOL), items(seq(CLASS, V64), 0, 16), SPAN, PRIORITY, VERSION,
-        choice("cause", {1: seq(QUOTA, V64, V64, V64), 2: seq(QUOTA, INSTANT), 3: seq(CLASS, V64, V64)}))),
+        CAUSE)),
     42: ("lease.renewed", RENEWED),
     43: ("lease.released", seq(REPORTED, BOOL)),
     44: ("lease.expired", seq(LEASES, BOOL)),
@@ -354,10 +379,23 @@ KINDS: dict[int, tuple[str, Parser]] = {
     49: ("lease.unfenced", seq(LEASES)),
     50: ("lease.activity", seq(REPORTED)),
     51: ("lease.preempted", seq(NODE, PRIORITY, VERSION, LEASES)),
+    52: ("preemption.decided", seq(V64, PRIORITY, VERSION, items(seq(NODE, MEMBERS), 1, 1024), LEASES)),
+    53: ("reservation.dropped", seq(V64)),
     60: ("token.issued", seq(
         TOKEN, TEXT, KEY, enum("role", 7), option(TENANT), option(PROJECT), option(USER), option(NODE),
         items(V64, 0, 64), option(INSTANT))),
     61: ("token.revoked", seq(TOKEN)),
+    70: ("allocation.submitted", seq(SPEC)),
+    71: ("allocation.denied", seq(option(POOL), ASKS, V32, option(SPAN), PRIORITY, VERSION, CAUSE)),
+    72: ("allocation.placed", seq(V64, V32, V64, V32, VERSION)),
+    73: ("allocation.started", seq(V64)),
+    74: ("allocation.checkpointing", seq(V64)),
+    75: ("allocation.checkpointed", seq(V64, V64, SPAN)),
+    76: ("allocation.suspended", seq(V64, ATTEMPT_END)),
+    77: ("allocation.requeued", seq(V64, ATTEMPT_END)),
+    78: ("allocation.completed", seq(V64, option(V32), V64)),
+    79: ("allocation.failed", seq(V64, ATTEMPT_END, option(V32), V64)),
+    80: ("allocation.cancelled", seq(V64)),
 }
 REASON = choice("reason", {1: V64, 2: QUOTA, 3: seq(), 4: seq(), 5: seq(), 6: seq(), 7: seq()})
 

@@ -63,6 +63,8 @@ pub struct Endpoint {
     pub body_optional: bool,
     pub status: u16,
     pub answer: Answer,
+    /// The status and answer where it must be waited for.
+    pub or_wait: Option<(u16, MakeSchema)>,
 }
 
 impl Endpoint {
@@ -99,6 +101,12 @@ impl Endpoint {
 
     fn status(mut self, status: u16) -> Self {
         self.status = status;
+        self
+    }
+
+    /// What it answers where it must be waited for.
+    fn or_wait<T: JsonSchema>(mut self) -> Self {
+        self.or_wait = Some((202, SchemaGenerator::subschema_for::<T>));
         self
     }
 
@@ -167,8 +175,8 @@ fn endpoint<T: JsonSchema>(
 ) -> Endpoint {
     let status = 200;
     let answer = Answer::Json(SchemaGenerator::subschema_for::<T>);
-    let (query, body, body_optional) = (Vec::new(), None, false);
-    Endpoint { id, method, path, summary, roles, query, body, body_optional, status, answer }
+    let (query, body, body_optional, or_wait) = (Vec::new(), None, false, None);
+    Endpoint { id, method, path, summary, roles, query, body, body_optional, status, answer, or_wait }
 }
 
 fn text(_: &mut SchemaGenerator) -> Schema {
@@ -182,6 +190,12 @@ fn sequence(_: &mut SchemaGenerator) -> Schema {
 }
 fn lease_state(generator: &mut SchemaGenerator) -> Schema {
     generator.subschema_for::<LeaseState>()
+}
+fn allocation_state(generator: &mut SchemaGenerator) -> Schema {
+    generator.subschema_for::<AllocationState>()
+}
+fn days(_: &mut SchemaGenerator) -> Schema {
+    json_schema!({ "type": "integer", "minimum": 1, "maximum": crate::limits::USAGE_DAYS_MAX, "default": 90 })
 }
 fn priority(generator: &mut SchemaGenerator) -> Schema {
     generator.subschema_for::<Priority>()
@@ -227,7 +241,10 @@ const AGENTS: &[Role] = &[Operator, NodeAgent];
 const CATALOG: &[Role] = &[Operator, Auditor, BillingAuthority, TenantAdmin, ProjectMember, NodeAgent, AppOperator];
 const NODE_READERS: &[Role] = &[Operator, Auditor, NodeAgent];
 const LEASE_READERS: &[Role] = &[Operator, Auditor, TenantAdmin, ProjectMember, NodeAgent];
+const ALLOCATION_READERS: &[Role] = &[Operator, Auditor, TenantAdmin, ProjectMember];
 const BATCHERS: &[Role] = &[Operator, TenantAdmin, ProjectMember, NodeAgent];
+/// Who may be told why.
+const EXPLAINED: &[Role] = &[Operator, Auditor, TenantAdmin, ProjectMember];
 const NOBODY_IN_PARTICULAR: &[Role] = &[];
 
 /// Every endpoint, in the order of the document.
@@ -251,11 +268,19 @@ pub fn endpoints() -> Vec<Endpoint> {
             QUOTA_AUTHORITY,
         )
         .body::<TenantChange>(),
+        endpoint::<TenantUsage>(
+            "tenant_usage",
+            Get,
+            "/api/v1/tenants/{tenant}/usage",
+            "What a tenant used of its budgets over the last days, as the queue sees it",
+            TENANCY,
+        )
+        .query("days", "How many days; 90 if absent.", days),
         endpoint::<Changed>(
             "delete_tenant",
             Delete,
             "/api/v1/tenants/{tenant}",
-            "Delete a tenant without leases",
+            "Delete a tenant without leases and allocations",
             OPERATOR,
         ),
         endpoint::<ProjectList>("list_projects", Get, "/api/v1/projects", "Projects, by number", TENANCY)
@@ -279,7 +304,7 @@ pub fn endpoints() -> Vec<Endpoint> {
             "delete_project",
             Delete,
             "/api/v1/projects/{project}",
-            "Delete a project without leases",
+            "Delete a project without leases and allocations",
             ADMINS,
         )
         .query("tenant", "Whose project, where a name is given.", text),
@@ -542,7 +567,8 @@ pub fn endpoints() -> Vec<Endpoint> {
         .page(),
         endpoint::<Granted>("request_lease", Post, "/api/v1/leases", "Ask for capacity", HOLDERS)
             .body::<RequestLease>()
-            .status(201),
+            .status(201)
+            .or_wait::<Submitted>(),
         endpoint::<Quote>(
             "quote_lease",
             Post,
@@ -565,6 +591,34 @@ pub fn endpoints() -> Vec<Endpoint> {
             "/api/v1/leases/{lease}",
             "One lease, also when it is closed",
             LEASE_READERS,
+        ),
+        endpoint::<Explanation>(
+            "explain_lease",
+            Get,
+            "/api/v1/leases/{lease}/explain",
+            "Why a lease was granted where it was: the checks, the scores and the deciding term",
+            EXPLAINED,
+        ),
+        endpoint::<Explanation>(
+            "explain_allocation",
+            Get,
+            "/api/v1/allocations/{allocation}/explain",
+            "Why an allocation waits, or why it started where it did",
+            EXPLAINED,
+        ),
+        endpoint::<NodeExplanation>(
+            "explain_node",
+            Get,
+            "/api/v1/nodes/{node}/explain",
+            "Why a node gets work, or gets none",
+            READERS,
+        ),
+        endpoint::<Explanation>(
+            "explain_decision",
+            Get,
+            "/api/v1/audit/decisions/{sequence}",
+            "A sealed decision explained, and made again from the journal",
+            EXPLAINED,
         ),
         endpoint::<History>(
             "lease_history",
@@ -603,6 +657,74 @@ pub fn endpoints() -> Vec<Endpoint> {
             "/api/v1/leases/{lease}/unfence",
             "Vouch for fenced capacity",
             OPERATOR,
+        ),
+        // Allocations.
+        endpoint::<AllocationList>(
+            "list_allocations",
+            Get,
+            "/api/v1/allocations",
+            "Allocations that are not over, by number",
+            ALLOCATION_READERS,
+        )
+        .query("tenant", tenant, text)
+        .query("project", "Only of this project: its name (with `tenant`) or number.", text)
+        .query("user", "Only of this user: its name (with `tenant`) or number.", text)
+        .query("pool", "Only those that must lie in this pool: its name or number.", text)
+        .query("state", "Only in this state.", allocation_state)
+        .query("priority", "Only of this priority.", priority)
+        .page(),
+        endpoint::<Submitted>(
+            "submit_allocation",
+            Post,
+            "/api/v1/allocations",
+            "Ask for a gang: it starts whole, or waits in the queue",
+            HOLDERS,
+        )
+        .body::<SubmitAllocation>()
+        .status(201),
+        endpoint::<AllocationDetail>(
+            "show_allocation",
+            Get,
+            "/api/v1/allocations/{allocation}",
+            "One allocation, also when it is over: its attempts and, while it waits, what for",
+            ALLOCATION_READERS,
+        ),
+        endpoint::<AllocationChanged>(
+            "start_allocation",
+            Post,
+            "/api/v1/allocations/{allocation}/start",
+            "What was staged runs from now on",
+            HOLDERS,
+        ),
+        endpoint::<AllocationChanged>(
+            "begin_checkpoint",
+            Post,
+            "/api/v1/allocations/{allocation}/checkpointing",
+            "A checkpoint is being written",
+            HOLDERS,
+        ),
+        endpoint::<AllocationChanged>(
+            "report_checkpoint",
+            Post,
+            "/api/v1/allocations/{allocation}/checkpoint",
+            "A checkpoint was written; within grace this also says that nothing runs any more",
+            HOLDERS,
+        )
+        .body::<CheckpointReport>(),
+        endpoint::<AllocationChanged>(
+            "complete_allocation",
+            Post,
+            "/api/v1/allocations/{allocation}/complete",
+            "The work is done, or has failed; all its leases are given back",
+            HOLDERS,
+        )
+        .body_or_none::<CompleteAllocation>(),
+        endpoint::<AllocationChanged>(
+            "cancel_allocation",
+            Post,
+            "/api/v1/allocations/{allocation}/cancel",
+            "Take an allocation out of the queue, or end it",
+            HOLDERS,
         ),
         // Access.
         endpoint::<TokenList>(

@@ -239,6 +239,9 @@ pub struct Lease {
     pub id: String,
     /// The first lease of the request it came with.
     pub gang_id: String,
+    /// The allocation whose gang it belongs to, if it does.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub allocation_id: Option<u64>,
     pub state: LeaseState,
     pub tenant: String,
     pub project: String,
@@ -282,6 +285,8 @@ pub struct History {
 #[serde(rename_all = "snake_case")]
 pub enum Outcome {
     Granted(Granted),
+    /// A request for which others must make room first.
+    Waiting(crate::allocation::Submitted),
     Renewed(Renewed),
     Released(Released),
     Revoked(Revoked),

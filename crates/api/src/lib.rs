@@ -6,12 +6,14 @@
 
 mod about;
 mod agent;
+mod allocation;
 mod audit;
 mod batch;
 mod books;
 mod capacity;
 pub mod codes;
 pub mod endpoint;
+mod explain;
 mod lease;
 pub mod limits;
 mod openapi;
@@ -32,6 +34,11 @@ pub use agent::{
     AgentRegistered, Condition, ConfirmTeardowns, DetachedAgent, Heartbeat, HeartbeatAnswer, Level, NodeWork,
     RegisterAgent, TeardownsConfirmed,
 };
+pub use allocation::{
+    Allocation, AllocationChanged, AllocationDetail, AllocationList, AllocationState, Asked, Attempt, AttemptEnd,
+    CheckpointReport, CompleteAllocation, Domain, Replica, Requested, SubmitAllocation, Submitted, WaitReason, Waiting,
+    WrittenCheckpoint,
+};
 pub use audit::{CHECKPOINT_SIZE, Checkpoint, ConsistencyProof, FIRST_SEQUENCE, InclusionProof, NEXT_FROM, RecordPage};
 pub use batch::{Batch, BatchResult, BatchResults, LeaseRef, Operation};
 pub use books::{
@@ -44,6 +51,10 @@ pub use capacity::{
     NodeChange, NodeList, NodePut, Pool, PoolChange, PoolList, PoolPut, SpansByPriority, Strategy, Teardown,
 };
 pub use endpoint::{Endpoint, Method};
+pub use explain::{
+    CandidateScore, Eviction, Explanation, NodeClassExplained, NodeExplanation, NodePromise, QueuePlace, QuotaChecked,
+    Victim,
+};
 pub use lease::{
     Activity, Ask, Confirmed, Fences, Granted, GrantedLease, History, Lease, LeaseList, LeaseState, Outcome, Priority,
     ReadyAnswer, Release, Released, Renew, Renewed, Reported, RequestLease, Revoke, RevokeReason, Revoked, Unfenced,
@@ -61,8 +72,8 @@ pub use rate::{
 };
 pub use settings::{Settings, SettingsChange};
 pub use tenancy::{
-    NewProject, NewTenant, NewUser, Project, ProjectChange, ProjectList, ProjectPut, Tenant, TenantChange, TenantList,
-    TenantPut, User, UserChange, UserList, UserPut,
+    BudgetUse, NewProject, NewTenant, NewUser, Project, ProjectChange, ProjectList, ProjectPut, Tenant, TenantChange,
+    TenantList, TenantPut, TenantUsage, User, UserChange, UserList, UserPut,
 };
 pub use time::{Ttl, WRITTEN_MAX, When};
 pub use token::{IssuedToken, NewToken, Role, Token, TokenList};

@@ -22,3 +22,7 @@ pub const INTEGER_MAX: u64 = (1 << 53) - 1;
 pub const BOOK_LINES_MAX: usize = 50_000;
 /// Leases of one waste report.
 pub const WASTE_LEASES_MAX: usize = 1000;
+/// Days that a tenant's usage of its budgets looks back at most: what the engine keeps.
+pub const USAGE_DAYS_MAX: u32 = 366;
+/// Allocations that one page of allocations looks through before it hands back a cursor.
+pub const ALLOCATIONS_SCANNED_MAX: usize = 200_000;

@@ -100,6 +100,10 @@ fn responses(endpoint: &Endpoint, generator: &mut SchemaGenerator) -> Value {
         Answer::Text(media) | Answer::Bytes(media) => json!({ media: {} }),
     };
     responses.insert(endpoint.status.to_string(), json!({ "description": "Done.", "content": content }));
+    if let Some((status, schema)) = endpoint.or_wait {
+        let content = json!({ "application/json": { "schema": schema(generator) } });
+        responses.insert(status.to_string(), json!({ "description": "It waits.", "content": content }));
+    }
     let problem = generator.subschema_for::<Problem>();
     for (status, what) in problems(endpoint) {
         let content = json!({ PROBLEM_JSON: { "schema": problem } });

@@ -15,6 +15,8 @@ pub enum Measure {
     Leases,
     /// Distinct nodes on which something is held.
     Nodes,
+    /// Allocations that hold capacity, whole.
+    Allocations,
 }
 
 /// Which nodes a quota looks at: all of them together, each on its own, or one by its name.

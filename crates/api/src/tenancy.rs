@@ -2,6 +2,8 @@
 
 use crate::lease::Priority;
 use crate::patch::Patch;
+use crate::rate::Decimal;
+use crate::time::When;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
@@ -20,6 +22,20 @@ pub struct Tenant {
     pub max_nodes: Option<u64>,
     /// The most leases it may hold.
     pub max_leases: Option<u64>,
+    /// The most allocations that may hold capacity at once.
+    pub max_concurrent_allocations: Option<u64>,
+    /// GPU hours that it may use within `budget_period_days` before it waits longer.
+    pub gpu_hours_budget: Option<u64>,
+    /// Node hours likewise: an hour on a node counts once, however much is held there.
+    pub node_hours_budget: Option<u64>,
+    /// The rolling window of the budgets.
+    pub budget_period_days: u32,
+    /// The share of all GPU time that it is meant to have, between 0 and 1.
+    pub fair_share_target: Option<Decimal>,
+    /// GPU hours beyond the budget that are not held against it.
+    pub burst_allowance: Option<u64>,
+    /// The most allocations that may wait.
+    pub max_pending: Option<u64>,
     /// Leases that are not closed.
     pub live_leases: u32,
 }
@@ -54,6 +70,54 @@ pub struct TenantChange {
     pub max_nodes: Patch<u64>,
     #[serde(default, skip_serializing_if = "Patch::is_keep")]
     pub max_leases: Patch<u64>,
+    #[serde(default, skip_serializing_if = "Patch::is_keep")]
+    pub max_concurrent_allocations: Patch<u64>,
+    #[serde(default, skip_serializing_if = "Patch::is_keep")]
+    pub gpu_hours_budget: Patch<u64>,
+    #[serde(default, skip_serializing_if = "Patch::is_keep")]
+    pub node_hours_budget: Patch<u64>,
+    /// Null sets it back to 90.
+    #[serde(default, skip_serializing_if = "Patch::is_keep")]
+    pub budget_period_days: Patch<u64>,
+    /// Up to three decimals.
+    #[serde(default, skip_serializing_if = "Patch::is_keep")]
+    pub fair_share_target: Patch<Decimal>,
+    #[serde(default, skip_serializing_if = "Patch::is_keep")]
+    pub burst_allowance: Patch<u64>,
+    #[serde(default, skip_serializing_if = "Patch::is_keep")]
+    pub max_pending: Patch<u64>,
+}
+
+/// What was used of a budget, if there is one.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+pub struct BudgetUse {
+    /// Hours, as a decimal number of nine decimals, rounded half to even.
+    pub used: String,
+    /// The same without rounding: a fraction in lowest terms.
+    pub exact: String,
+    pub budget: Option<u64>,
+    /// Used of budget, with six decimals; absent where there is no budget.
+    pub fraction: Option<String>,
+}
+
+/// What a tenant used over the last days, as the queue sees it: as of the last whole minute, in a window that begins
+/// on a whole hour.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+pub struct TenantUsage {
+    pub tenant: String,
+    pub tenant_id: u32,
+    pub days: u32,
+    pub from: When,
+    pub to: When,
+    pub gpu_hours: BudgetUse,
+    pub node_hours: BudgetUse,
+    /// The window that the budgets are for; `factor` and `fair_share_deficit` are of that one.
+    pub budget_period_days: u32,
+    /// By how much it is held back: 1 up to 80 % of the budget, falling to 0.05 at 120 %.
+    pub factor: String,
+    pub fair_share_target: Option<Decimal>,
+    /// How far it is below its fair share; negative where it is above.
+    pub fair_share_deficit: String,
 }
 
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]

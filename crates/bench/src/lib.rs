@@ -14,6 +14,7 @@ mod memory;
 mod outcome;
 mod place;
 mod restart;
+mod scheduling;
 mod scratch;
 mod sealed;
 #[cfg(feature = "peers")]
@@ -40,6 +41,8 @@ const BENCHES: &[Bench] = &[
     ("cell.snapshot_stall", stall::snapshot_stall),
     ("verify.vs_hash", verification::verify_vs_hash),
     ("restart", restart::restart),
+    ("preempt.plan", scheduling::preemption),
+    ("queue.wake", scheduling::queue),
     #[cfg(feature = "peers")]
     ("http.single", http::singles),
     #[cfg(feature = "peers")]

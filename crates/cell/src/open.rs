@@ -108,9 +108,12 @@ pub struct Opened {
     pub damaged_snapshots: Vec<String>,
 }
 
-/// The state at the newest usable snapshot, and what became of the others.
-fn newest_state(journal: &dyn Journal, damaged: &mut Vec<String>) -> Result<(State, Head), StartError> {
-    let mut size_max = journal.head().size;
+/// The state at the newest usable snapshot of at most so many records, and what became of the others.
+pub(crate) fn newest_state(
+    journal: &dyn Journal,
+    mut size_max: u64,
+    damaged: &mut Vec<String>,
+) -> Result<(State, Head), StartError> {
     loop {
         let loaded = journal.load_snapshot(size_max).map_err(StartError::Snapshot)?;
         damaged.extend(loaded.damaged.iter().map(|d| format!("snapshot at {}: {}", d.size, d.why)));
@@ -136,7 +139,7 @@ impl Core {
         options: &StartOptions,
     ) -> Result<(Self, Now, Opened), StartError> {
         let mut damaged_snapshots = Vec::new();
-        let (mut state, from) = newest_state(&*journal, &mut damaged_snapshots)?;
+        let (mut state, from) = newest_state(&*journal, journal.head().size, &mut damaged_snapshots)?;
         let end = replay(&*journal, &mut state, from)?;
         let opened = Opened { snapshot_size: from.size, replayed: end.size - from.size, damaged_snapshots };
 

@@ -34,6 +34,8 @@ endpoints! {
     create_tenant() [NewTenant] Post "/api/v1/tenants" => Json<TenantPut>;
     show_tenant(tenant) Get "/api/v1/tenants/{tenant}" => Json<Tenant>;
     change_tenant(tenant) [TenantChange] Put "/api/v1/tenants/{tenant}" => Json<TenantPut>;
+    /// Query: `days`.
+    tenant_usage(tenant) Get "/api/v1/tenants/{tenant}/usage" => Json<TenantUsage>;
     delete_tenant(tenant) Delete "/api/v1/tenants/{tenant}" => Json<Changed>;
     /// Query: `tenant`.
     list_projects() Get "/api/v1/projects" => Json<ProjectList>;
@@ -110,12 +112,17 @@ endpoints! {
 
     /// Query: `tenant`, `project`, `user`, `node`, `pool`, `class`, `state`, `priority`.
     list_leases() Get "/api/v1/leases" => Json<LeaseList>;
-    request_lease() [RequestLease] Post "/api/v1/leases" => Json<Granted>;
+    /// Granted; or, where others must make room first, an allocation that waits for them.
+    request_lease() [RequestLease] Post "/api/v1/leases" => Json<Requested>;
     /// What it would cost and whether it would be admitted; nothing is changed.
     quote_lease() [RequestLease] Post "/api/v1/leases/quote" => Json<Quote>;
     /// Sends the operations as they are; [`Client::batch`] gives each a key first.
     batch_as_it_is() [Batch] Post "/api/v1/leases/batch" => Json<BatchResults>;
     show_lease(lease) Get "/api/v1/leases/{lease}" => Json<Lease>;
+    explain_lease(lease) Get "/api/v1/leases/{lease}/explain" => Json<Explanation>;
+    explain_allocation(allocation) Get "/api/v1/allocations/{allocation}/explain" => Json<Explanation>;
+    explain_node(node) Get "/api/v1/nodes/{node}/explain" => Json<NodeExplanation>;
+    explain_decision(sequence) Get "/api/v1/audit/decisions/{sequence}" => Json<Explanation>;
     lease_history(lease) Get "/api/v1/leases/{lease}/history" => Json<History>;
     renew_lease(lease) [Renew] Post "/api/v1/leases/{lease}/renew" => Json<Renewed>;
     release_lease(lease) [Release] Post "/api/v1/leases/{lease}/release" => Json<Released>;
@@ -124,6 +131,16 @@ endpoints! {
     report_activity(lease) [Activity] Post "/api/v1/leases/{lease}/activity" => Json<Reported>;
     confirm_teardown(lease) [Fences] Post "/api/v1/leases/{lease}/teardown" => Json<Confirmed>;
     unfence_lease(lease) Post "/api/v1/leases/{lease}/unfence" => Json<Unfenced>;
+
+    /// Query: `tenant`, `project`, `user`, `pool`, `state`, `priority`.
+    list_allocations() Get "/api/v1/allocations" => Json<AllocationList>;
+    submit_allocation() [SubmitAllocation] Post "/api/v1/allocations" => Json<Submitted>;
+    show_allocation(allocation) Get "/api/v1/allocations/{allocation}" => Json<AllocationDetail>;
+    start_allocation(allocation) Post "/api/v1/allocations/{allocation}/start" => Json<AllocationChanged>;
+    begin_checkpoint(allocation) Post "/api/v1/allocations/{allocation}/checkpointing" => Json<AllocationChanged>;
+    report_checkpoint(allocation) [CheckpointReport] Post "/api/v1/allocations/{allocation}/checkpoint" => Json<AllocationChanged>;
+    complete_allocation(allocation) [CompleteAllocation] Post "/api/v1/allocations/{allocation}/complete" => Json<AllocationChanged>;
+    cancel_allocation(allocation) Post "/api/v1/allocations/{allocation}/cancel" => Json<AllocationChanged>;
 
     /// Query: `tenant`.
     list_tokens() Get "/api/v1/tokens" => Json<TokenList>;

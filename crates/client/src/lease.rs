@@ -6,7 +6,10 @@ mod watch;
 use crate::client::Client;
 use crate::error::Error;
 use keeper::{Deadline, Keeper};
-use leasehold_api::{Activity, Granted, GrantedLease, Operation, Outcome, Problem, Release, RequestLease, When};
+use leasehold_api::{
+    Activity, CompleteAllocation, Granted, GrantedLease, Operation, Outcome, Problem, Release, RequestLease, Requested,
+    Submitted, When,
+};
 use std::sync::{Arc, Mutex};
 use std::time::Duration;
 use tokio::runtime::Handle;
@@ -84,6 +87,8 @@ pub struct Lease {
 struct Shared {
     client: Client,
     granted: Granted,
+    /// The allocation whose gang it is, if it had to be waited for.
+    allocation: Option<u64>,
     report: Mutex<Option<Report>>,
 }
 
@@ -95,16 +100,45 @@ impl Shared {
 }
 
 impl Lease {
-    /// Asks for capacity and holds what is granted. Must be called on a runtime.
+    /// Asks for capacity and holds what is granted. Where others must make room first, that is waited for; a request
+    /// that is given up meanwhile is cancelled. Must be called on a runtime.
     pub async fn request(client: &Client, request: &RequestLease, keep: Keep) -> Result<Self, Error> {
         let asked_at = Instant::now();
-        let granted = client.request_lease(request).await?;
-        Ok(Self::hold(client, granted, request.ttl.0, asked_at, keep))
+        match client.request_lease(request).await? {
+            Requested::Granted(granted) => Ok(Self::hold(client, granted, request.ttl.0, asked_at, keep)),
+            Requested::Waiting(submitted) => Self::wait(client, request, &submitted, keep).await,
+        }
+    }
+
+    /// Waits for a request that others must make room for, and holds what it is granted.
+    pub async fn wait(
+        client: &Client,
+        request: &RequestLease,
+        submitted: &Submitted,
+        keep: Keep,
+    ) -> Result<Self, Error> {
+        let mut given_up =
+            GivenUp { client: client.clone(), allocation: Some(submitted.id), runtime: Handle::current() };
+        let placed = client.until_placed(submitted.id, |_| {}).await?;
+        let granted = placed.granted().ok_or_else(|| client.protocol("it placed an allocation nowhere"))?;
+        given_up.allocation = None;
+        Ok(Self::holding(client, granted, Some(submitted.id), request.ttl.0, placed.before, keep))
     }
 
     /// Holds what was granted before: with the TTL it is renewed by, and an instant before it was asked for.
     pub fn hold(client: &Client, granted: Granted, ttl: leasehold_model::Span, asked_at: Instant, keep: Keep) -> Self {
-        let shared = Arc::new(Shared { client: client.clone(), granted, report: Mutex::new(keep.report) });
+        Self::holding(client, granted, None, ttl, asked_at, keep)
+    }
+
+    fn holding(
+        client: &Client,
+        granted: Granted,
+        allocation: Option<u64>,
+        ttl: leasehold_model::Span,
+        asked_at: Instant,
+        keep: Keep,
+    ) -> Self {
+        let shared = Arc::new(Shared { client: client.clone(), granted, allocation, report: Mutex::new(keep.report) });
         let (tell, lost) = channel::channel(None);
         let (moved, deadline) = channel::channel(Deadline::granted(&shared.granted, asked_at));
         let keeper = Keeper::new(Arc::clone(&shared), ttl, tell, moved, !keep.unwatched);
@@ -147,8 +181,10 @@ impl Lease {
 
     /// Gives the leases back. One that has ended meanwhile is no error.
     pub async fn release(mut self) -> Result<(), Error> {
-        let shared = Arc::clone(&self.shared);
-        self.end(RELEASE_TOTAL, |lease| release(&shared, lease)).await
+        self.keeper.abort();
+        self.shared.give_back().await?;
+        self.armed = false;
+        Ok(())
     }
 
     /// Lets go of the guard and leaves the leases as they are.
@@ -172,9 +208,27 @@ impl Drop for Lease {
         if self.armed {
             let shared = Arc::clone(&self.shared);
             self.runtime.spawn(async move {
-                let operations = shared.operations(|lease| release(&shared, lease));
                 // Nobody is left to be told; the deadline ends what this does not.
-                let _ = shared.finish(operations, RELEASE_TOTAL).await;
+                let _ = shared.give_back().await;
+            });
+        }
+    }
+}
+
+/// A request that is waited for; it is cancelled when nobody waits any more.
+struct GivenUp {
+    client: Client,
+    allocation: Option<u64>,
+    runtime: Handle,
+}
+
+impl Drop for GivenUp {
+    fn drop(&mut self) {
+        if let Some(allocation) = self.allocation {
+            let cancel = self.client.cancel_allocation(allocation).within(RELEASE_TOTAL);
+            self.runtime.spawn(async move {
+                // One that is over needs nothing more.
+                let _ = cancel.await;
             });
         }
     }
@@ -211,6 +265,23 @@ impl Shared {
         self.granted.leases.iter().map(named).collect()
     }
 
+    /// Gives back what is held. A gang of several leases is given back whole, with a last report for each.
+    async fn give_back(&self) -> Result<(), Error> {
+        let Some(allocation) = self.allocation.filter(|_| self.granted.leases.len() > 1) else {
+            return self.finish(self.operations(|lease| release(self, lease)), RELEASE_TOTAL).await;
+        };
+        let mut reports = self.operations(|lease| Operation { activity: self.activity(lease), ..nothing() });
+        reports.retain(|report| report.activity.is_some());
+        if !reports.is_empty() {
+            self.finish(reports, RELEASE_TOTAL).await?;
+        }
+        let done = CompleteAllocation::default();
+        match self.client.complete_allocation(allocation, &done).within(RELEASE_TOTAL).await {
+            Err(Error::Problem(problem)) if has_ended(&problem) => Ok(()),
+            answer => answer.map(|_| ()),
+        }
+    }
+
     /// Ends what still is to be ended.
     async fn finish(&self, operations: Vec<Operation>, total: Duration) -> Result<(), Error> {
         let answer = self.client.batch(operations).within(total).await?;
@@ -226,7 +297,16 @@ impl Shared {
 
 /// Whether a refusal says that the lease is over.
 fn has_ended(problem: &Problem) -> bool {
-    const OVER: [&str; 6] =
-        ["lease_expired", "lease_released", "lease_revoked", "lease_fenced", "lease_closed", "lease_not_found"];
+    const OVER: [&str; 9] = [
+        "lease_expired",
+        "lease_released",
+        "lease_revoked",
+        "lease_fenced",
+        "lease_closed",
+        "lease_not_found",
+        "allocation_over",
+        "allocation_not_found",
+        "allocation_not_running",
+    ];
     OVER.contains(&problem.code.as_str())
 }

@@ -20,6 +20,7 @@ mod retry;
 mod secret;
 mod settings;
 mod sse;
+mod waiting;
 
 pub use call::{Answer, Bytes, Call, Download, Json, Text};
 pub use client::Client;
@@ -31,6 +32,7 @@ pub use page::{Page, Pages};
 pub use question::BookQuery;
 pub use secret::Secret;
 pub use settings::{Named, Settings};
+pub use waiting::Placed;
 
 /// The wire types, so that one dependency is enough.
 pub use leasehold_api as api;

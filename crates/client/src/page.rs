@@ -37,6 +37,7 @@ pages! {
     RateCardList { "rate_cards": api::RateCard }
     ChargePolicyList { "charge_policies": api::ChargePolicy }
     LeaseList { "leases": api::Lease }
+    AllocationList { "allocations": api::Allocation }
     TokenList { "tokens": api::Token }
     History { "records": Value }
 }

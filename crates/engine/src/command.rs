@@ -4,13 +4,14 @@ use leasehold_model::body::{Asks, PerPriority};
 use leasehold_model::codec::{DecodeError, Field, Reader};
 use leasehold_model::limits::{
     APP_INSTANCES_PER_TOKEN_MAX, CLASSES_PER_NODE_MAX, CLASSES_PER_REQUEST_MAX, IDEMPOTENCY_KEY_BYTES_MAX,
-    LABELS_PER_NODE_MAX, LEASES_PER_RECORD_MAX, RATE_LINES_MAX,
+    LABELS_PER_ALLOCATION_MAX, LABELS_PER_NODE_MAX, LEASES_PER_RECORD_MAX, RATE_LINES_MAX,
 };
 use leasehold_model::rate::{Charges, Prices};
 use leasehold_model::{
-    Activity, AllocationNo, AppInstanceNo, AttachmentNo, ClassNo, ClassSpec, Idempotency, Identity, Instant, Key,
-    LeaseNo, Level, LimitKind, Measure, Name, NodeNo, PoolNo, Priority, Profile, ProjectNo, Quanta, QuotaNo,
-    QuotaScope, Reason, Role, Span, Strategy, TeardownMode, TenantNo, TokenNo, TokenScope, UserNo, Weights, fields,
+    Activity, AllocationNo, AllocationSpec, AppInstanceNo, AttachmentNo, ClassNo, ClassSpec, Idempotency, Identity,
+    Instant, Key, LeaseNo, Level, LimitKind, Measure, Name, NodeNo, PoolNo, Priority, Profile, ProjectNo, Quanta,
+    QuotaNo, QuotaScope, Reason, Role, Span, Strategy, TeardownMode, TenantNo, TokenNo, TokenScope, UserNo, Weights,
+    fields,
 };
 use sha2::{Digest, Sha256};
 use smallvec::SmallVec;
@@ -99,6 +100,16 @@ fields! {
         /// A hard quota on the tenant's nodes, and one on its leases.
         pub max_nodes: Option<Option<u64>>,
         pub max_leases: Option<Option<u64>>,
+        /// And one on its allocations that hold capacity.
+        pub max_concurrent_allocations: Option<Option<u64>>,
+        /// Budgets over a rolling window, which order the queue.
+        pub gpu_hours_budget: Option<Option<u64>>,
+        pub node_hours_budget: Option<Option<u64>>,
+        pub budget_period_days: Option<Option<u64>>,
+        /// In thousandths.
+        pub fair_share_target: Option<Option<u64>>,
+        pub burst_allowance: Option<Option<u64>>,
+        pub max_pending: Option<Option<u64>>,
     }
 }
 
@@ -113,6 +124,13 @@ impl UpdateTenant {
             max_evicted_quanta_per_hour: None,
             max_nodes: None,
             max_leases: None,
+            max_concurrent_allocations: None,
+            gpu_hours_budget: None,
+            node_hours_budget: None,
+            budget_period_days: None,
+            fair_share_target: None,
+            burst_allowance: None,
+            max_pending: None,
         }
     }
 }
@@ -219,6 +237,18 @@ fields! {
         pub expires_at: Option<Instant>,
     }
 }
+fields! {
+    /// A checkpoint of so many bytes was written, in that time.
+    pub struct ReportCheckpoint { pub allocation: AllocationNo, pub bytes: u64, pub took: Span }
+}
+fields! {
+    /// The work is done. An exit status above zero says that it failed.
+    pub struct CompleteAllocation {
+        pub allocation: AllocationNo,
+        pub exit_status: Option<u32>,
+        pub storage_written: u64,
+    }
+}
 fields! { pub struct LoseNode { pub node: NodeNo, pub last_seen: Instant } }
 fields! { pub struct RotateKey { pub new_key: [u8; 32] } }
 fields! { pub struct Nothing {} }
@@ -236,6 +266,12 @@ commands! {
     /// An operator vouches for fenced capacity.
     7 Unfence(LeaseList),
     8 ReportActivity(SmallVec<[ReleaseOne; 1]>),
+    10 SubmitAllocation(AllocationSpec),
+    11 StartAllocation(AllocationNo),
+    12 BeginCheckpoint(AllocationNo),
+    13 ReportCheckpoint(ReportCheckpoint),
+    14 CompleteAllocation(CompleteAllocation),
+    15 CancelAllocation(AllocationNo),
     20 PutTenant(PutTenant),
     21 DeleteTenant(TenantNo),
     22 PutProject(PutProject),
@@ -319,6 +355,12 @@ fn check_lengths(command: &Command) -> Result<(), Refusal> {
         Command::Request(request) if request.asks.len() > CLASSES_PER_REQUEST_MAX => {
             return Err(Refusal::TooManyClasses { asked: request.asks.len(), limit: CLASSES_PER_REQUEST_MAX });
         }
+        Command::SubmitAllocation(spec) if spec.asks.len() > CLASSES_PER_REQUEST_MAX => {
+            return Err(Refusal::TooManyClasses { asked: spec.asks.len(), limit: CLASSES_PER_REQUEST_MAX });
+        }
+        Command::SubmitAllocation(spec) if spec.labels.len() > LABELS_PER_ALLOCATION_MAX => {
+            return Err(Refusal::TooManyLabels { limit: LABELS_PER_ALLOCATION_MAX });
+        }
         Command::Request(request) if request.labels.len() > LABELS_PER_NODE_MAX => {
             return Err(Refusal::TooManyLabels { limit: LABELS_PER_NODE_MAX });
         }
@@ -371,6 +413,10 @@ fn put_payload(command: &Command, payload: &mut Vec<u8>) {
         }
         // The secret is drawn anew each time a request is sent, so it is not part of what is asked.
         Command::IssueToken(issue) => Command::IssueToken(IssueToken { hash: [0; 32], ..issue.clone() }).put(payload),
+        // What is known of the workload is ours, not part of what is asked.
+        Command::SubmitAllocation(spec) if spec.profile.is_some() => {
+            Command::SubmitAllocation(AllocationSpec { profile: None, ..spec.clone() }).put(payload);
+        }
         _ => command.put(payload),
     }
 }

@@ -4,6 +4,8 @@
 mod access;
 pub(crate) mod admission;
 mod agents;
+mod allocations;
+pub(crate) mod dispatch;
 mod endings;
 mod look;
 mod places;
@@ -167,6 +169,12 @@ impl Draft<'_> {
             Command::ConfirmTeardown(confirm) => self.confirm_teardown(confirm),
             Command::Unfence(leases) => self.unfence(leases),
             Command::ReportActivity(reports) => self.report_activity(reports),
+            Command::SubmitAllocation(spec) => self.submit_allocation(spec).map(done),
+            Command::StartAllocation(number) => self.start_allocation(*number).map(done),
+            Command::BeginCheckpoint(number) => self.begin_checkpoint(*number).map(done),
+            Command::ReportCheckpoint(report) => self.report_checkpoint(report).map(done),
+            Command::CompleteAllocation(complete) => self.complete_allocation(complete).map(done),
+            Command::CancelAllocation(number) => self.cancel_allocation(*number).map(done),
             Command::PutTenant(put) => self.put_tenant(put).map(done),
             Command::UpdateTenant(update) => self.update_tenant(update).map(done),
             Command::DeleteTenant(tenant) => self.delete_tenant(*tenant).map(done),

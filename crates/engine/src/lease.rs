@@ -3,7 +3,7 @@
 use crate::index::Index;
 use crate::timer::{Entry, TimerKind};
 use leasehold_model::{
-    ClassNo, Instant, LeaseNo, NodeNo, PoolNo, Priority, ProjectNo, Quanta, Span, TenantNo, UserNo, words,
+    AllocationNo, ClassNo, Instant, LeaseNo, NodeNo, PoolNo, Priority, ProjectNo, Quanta, Span, TenantNo, UserNo, words,
 };
 
 words! {
@@ -59,6 +59,8 @@ pub struct Lease {
     pub tenant: TenantNo,
     pub project: ProjectNo,
     pub user: Option<UserNo>,
+    /// The allocation whose gang it belongs to.
+    pub of: Option<AllocationNo>,
     pub node: NodeNo,
     pub pool: PoolNo,
     /// The accounting tag at the grant, by its place in the state's list of tags.
@@ -69,6 +71,8 @@ pub struct Lease {
     pub priority: Priority,
     pub sensitive: bool,
     pub over_soft: bool,
+    /// Its gang has several replicas, which may lie on one node.
+    pub(crate) crowd: bool,
     /// The entry in the heap of timers that stands for this lease.
     pub(crate) timer: Entry,
     /// Neighbours in the list of its node's leases.
@@ -77,6 +81,11 @@ pub struct Lease {
 }
 
 impl Lease {
+    /// Whether it may fall to one of higher priority, at all.
+    pub(crate) fn is_evictable(&self) -> bool {
+        self.phase == Phase::Active && !self.sensitive
+    }
+
     /// The instant at which something happens to it by itself.
     pub(crate) fn true_timer(&self) -> Option<Entry> {
         let id = self.number.0;

@@ -6,17 +6,27 @@
 //! State changes only by [`State::apply`], a fold over records: what deciding does to the state is
 //! exactly what a replay does. Never: a clock, I/O, randomness, floats, the order of a hash map.
 
+mod allocation;
+mod budget;
 pub mod command;
 mod decide;
+mod evictable;
+mod explain;
+mod gang;
 mod heat;
 mod idempotency;
 mod index;
 mod lease;
 mod node;
 mod placement;
+mod preempt;
+mod promise;
+mod queue;
 mod quota;
 mod rate;
 mod refusal;
+mod replay;
+mod reservation;
 mod roll;
 mod snapshot;
 mod state;
@@ -24,16 +34,23 @@ mod timer;
 mod token;
 mod warm;
 
+pub use allocation::{Allocation, Over};
+pub use budget::Spending;
 pub use command::{Command, Request};
 pub use decide::admission::Quote;
 pub use decide::{Decided, Engine};
+pub use explain::{Deciding, Explanation, Place, QuotaCheck, QuotaSaid};
 pub use heat::{HEAT_MAX, Heat};
 pub use lease::{Lease, Phase};
 pub use node::{Agent, CapacitySplit, Condition, Node, NodeClass};
 pub use placement::{Candidate, Explained, Unfit};
+pub use preempt::Sacrifice;
+pub use promise::Promise;
+pub use queue::{Standing, WaitReason, Waits};
 pub use quota::{Episode, Quota};
 pub use rate::{ChargePolicy, RateCard};
 pub use refusal::{Refusal, RegisteredGeneration};
+pub use replay::{Replayed, replay};
 pub use snapshot::BadSnapshot;
 pub use state::{FoldError, Settings, State};
 pub use token::Token;

@@ -1,8 +1,9 @@
 //! Nodes and where their capacity is: held, tearing down, reserved, fenced, offline or idle.
 
+use crate::evictable::Evictable;
 use crate::heat::Heat;
-use crate::lease::NONE;
-use leasehold_model::{ClassNo, Level, Name, NodeNo, PoolNo, Quanta, TeardownMode};
+use crate::lease::{Lease, NONE};
+use leasehold_model::{AllocationSpec, ClassNo, Level, Name, NodeNo, PoolNo, Priority, Quanta, TeardownMode};
 
 /// Where a node's capacity of one class is. The six add up to the capacity (SEMANTICS 3).
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -29,6 +30,13 @@ pub struct NodeClass {
     pub held: u64,
     pub tearing_down: u64,
     pub fenced: u64,
+    /// Kept for requesters whose victims are being torn down.
+    pub reserved: u64,
+    /// Held by leases that may be evicted: for each device, or one for kinds without.
+    pub(crate) evictable: Vec<Evictable>,
+    /// How many of them may share a gang with others of this class, and how many with others at all.
+    pub(crate) evictable_in_crowds: u32,
+    pub(crate) evictable_in_gangs: u32,
     /// Quanta in use of each device; empty for kinds without devices.
     pub devices: Vec<u64>,
     /// Quanta of one device.
@@ -44,17 +52,55 @@ impl NodeClass {
             held: 0,
             tearing_down: 0,
             fenced: 0,
+            reserved: 0,
+            evictable: vec![Evictable::default(); devices.max(1)],
+            evictable_in_crowds: 0,
+            evictable_in_gangs: 0,
             devices: vec![0; devices],
             per_device: per_device.unwrap_or(0),
         }
     }
 
     pub fn used(&self) -> u64 {
-        self.held + self.tearing_down + self.fenced
+        self.held + self.tearing_down + self.reserved + self.fenced
     }
     /// What nobody has, whether or not the node may give it out.
     pub fn free(&self) -> u64 {
         self.capacity - self.used()
+    }
+
+    /// What those below a priority hold that may be evicted.
+    pub fn evictable_below(&self, priority: Priority) -> u64 {
+        self.evictable.iter().map(|on| on.below(priority)).sum()
+    }
+
+    /// Counts a lease that may be evicted in or out.
+    pub(crate) fn count_evictable(&mut self, lease: &Lease, added: bool) {
+        let by = |count: &mut u32| *count = if added { *count + 1 } else { *count - 1 };
+        if lease.crowd {
+            by(&mut self.evictable_in_crowds);
+        }
+        if lease.crowd || lease.gang_len > 1 {
+            by(&mut self.evictable_in_gangs);
+        }
+        if self.per_device == 0 {
+            self.evictable[0].change(lease, lease.quanta.0, added);
+            return;
+        }
+        let each = lease.quanta.0 / u64::from(lease.devices.count_ones().max(1));
+        let mut rest = lease.devices;
+        while rest != 0 {
+            self.evictable[rest.trailing_zeros() as usize].change(lease, each, added);
+            rest &= rest - 1;
+        }
+    }
+
+    /// How many times `quanta` would fit if nothing were in use.
+    pub(crate) fn holds(&self, quanta: Quanta) -> u64 {
+        match self.per_device {
+            unit if unit > 0 && quanta.0 <= unit => (unit / quanta.0).saturating_mul(self.devices.len() as u64),
+            _ => self.capacity / quanta.0,
+        }
     }
 
     /// The devices a request for `quanta` would get: the fullest one it fits into, or the first
@@ -136,6 +182,8 @@ pub struct Node {
     pub heat: Heat,
     /// In order of class number.
     pub classes: Vec<NodeClass>,
+    /// How many of its leases are ending: revoked, or being torn down.
+    pub(crate) ending: u32,
     /// The newest of its leases; they are chained through the lease table.
     pub(crate) first_lease: u32,
 }
@@ -157,6 +205,7 @@ impl Node {
             condition: Condition::default(),
             heat: Heat::NONE,
             classes: Vec::new(),
+            ending: 0,
             first_lease: NONE,
         }
     }
@@ -180,6 +229,16 @@ impl Node {
             (class.class, parts.count() as u64, free)
         })
     }
+    /// Whether enough would be free if all of lower priority were evicted.
+    pub(crate) fn could_make_room(&self, spec: &AllocationSpec) -> bool {
+        spec.asks.iter().all(|(class, asked)| {
+            self.class(*class).is_some_and(|c| c.free() + c.evictable_below(spec.priority) >= asked.0)
+        })
+    }
+    /// Whether anything on it is kept for one that waits.
+    pub fn is_reserved(&self) -> bool {
+        self.classes.iter().any(|class| class.reserved > 0)
+    }
     pub fn has_leases(&self) -> bool {
         self.first_lease != NONE
     }
@@ -191,8 +250,7 @@ impl Node {
         CapacitySplit {
             held: c.held,
             tearing_down: c.tearing_down,
-            // Reservations for a requester whose victims are being torn down come with preemption.
-            reserved: 0,
+            reserved: c.reserved,
             fenced: c.fenced,
             offline,
             idle,

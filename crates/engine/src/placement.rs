@@ -82,18 +82,23 @@ impl Wanted<'_> {
 
 impl State {
     pub(crate) fn place(&self, wanted: &Wanted<'_>) -> Result<Placed, DenyCause> {
+        self.find(wanted).ok_or_else(|| self.denial(wanted))
+    }
+
+    /// The best place, without a word on why there is none.
+    pub(crate) fn find(&self, wanted: &Wanted<'_>) -> Option<Placed> {
         let found = match wanted.node {
             Some(number) => self.named(number, wanted).filter(|node| self.judge(node, wanted).is_ok()),
             None => Search::new(self, wanted).best(true).and_then(|number| self.node(number)),
         };
-        let Some(node) = found else { return Err(self.denial(wanted)) };
+        let node = found?;
         let weighing = match wanted.node {
             Some(_) => None,
             None => Some(self.pool(node.pool).expect("a node's pool exists").weighing()),
         };
         let members = self.members(node, wanted).expect("it was seen to fit");
         let verdicts = self.judge(node, wanted).expect("it was seen to be allowed");
-        Ok(Placed { node: node.number, pool: node.pool, members, verdicts, weighing })
+        Some(Placed { node: node.number, pool: node.pool, members, verdicts, weighing })
     }
 
     /// Whether the request may go into this pool and the pool allows its TTL.
@@ -109,7 +114,7 @@ impl State {
     }
 
     /// What the request would get on a node; `None` where it has no room.
-    fn members(&self, node: &Node, wanted: &Wanted<'_>) -> Option<Members> {
+    pub(crate) fn members(&self, node: &Node, wanted: &Wanted<'_>) -> Option<Members> {
         let classes = wanted.tentative.classes(node);
         let mut members = Members::new();
         for (class, quanta) in wanted.asks {
@@ -120,7 +125,7 @@ impl State {
     }
 
     /// What the quotas that depend on the node say, apart from "within".
-    fn judge(&self, node: &Node, wanted: &Wanted<'_>) -> Result<Vec<(QuotaNo, Verdict)>, DenyCause> {
+    pub(crate) fn judge(&self, node: &Node, wanted: &Wanted<'_>) -> Result<Vec<(QuotaNo, Verdict)>, DenyCause> {
         let mut verdicts = Vec::new();
         for (number, asked) in wanted.node_quotas {
             let quota = entry(&self.quotas, number.0).expect("a listed quota exists");
@@ -137,17 +142,22 @@ impl State {
     /// Why there is no node: where quotas stand in the way, what they say of the node that would
     /// have been chosen without them; else what is scarcest.
     fn denial(&self, wanted: &Wanted<'_>) -> DenyCause {
+        self.denial_by_quota(wanted).unwrap_or_else(|| self.scarcest(wanted))
+    }
+
+    /// What quotas say of the node that would have been chosen without them, if they alone stand in the way.
+    pub(crate) fn denial_by_quota(&self, wanted: &Wanted<'_>) -> Option<DenyCause> {
         let without_quotas = match wanted.node {
             Some(number) => self.named(number, wanted),
             None if wanted.node_quotas.is_empty() => None,
             None => Search::new(self, wanted).best(false).and_then(|number| self.node(number)),
         };
-        without_quotas.and_then(|node| self.judge(node, wanted).err()).unwrap_or_else(|| self.scarcest(wanted))
+        without_quotas.and_then(|node| self.judge(node, wanted).err())
     }
 
     /// The class that stands in the way most, for the refusal: the first of which no node has
     /// enough, or else the first that was asked for.
-    fn scarcest(&self, wanted: &Wanted<'_>) -> DenyCause {
+    pub(crate) fn scarcest(&self, wanted: &Wanted<'_>) -> DenyCause {
         let all = wanted.asks.iter().map(|(class, quanta)| (*class, *quanta, self.most_free(*class, wanted)));
         let short = all.clone().find(|(_, quanta, free)| quanta.0 > *free);
         let (class, requested, free) = short.or_else(|| all.clone().next()).expect("a request asks for something");

@@ -1,5 +1,6 @@
 //! Limits on what a tenant may hold (SEMANTICS 4).
 
+use crate::allocation::Allocation;
 use crate::lease::Lease;
 use crate::placement::Counted;
 use leasehold_model::{
@@ -89,6 +90,8 @@ impl Quota {
         match self.measure {
             Measure::Quanta => facts.quanta,
             Measure::Leases | Measure::Nodes => 1,
+            // Allocations are counted whole, not by their leases.
+            Measure::Allocations => 0,
         }
     }
 
@@ -97,6 +100,26 @@ impl Quota {
     pub(crate) fn asked(&self, asks: &[Facts]) -> u64 {
         let sum = asks.iter().filter(|f| self.concerns(f)).map(|f| self.amount(f)).sum();
         if self.measure == Measure::Nodes { u64::min(sum, 1) } else { sum }
+    }
+
+    /// Counts an allocation that holds capacity in or out. Returns when a burst timer must be set.
+    pub(crate) fn count_allocation(&mut self, allocation: &Allocation, added: bool, stamp: Instant) -> Option<Instant> {
+        if self.tally_allocation(allocation, added) { self.settle_episode(stamp) } else { None }
+    }
+
+    pub(crate) fn tally_allocation(&mut self, allocation: &Allocation, added: bool) -> bool {
+        let counts = self.counts_allocation(allocation.project, allocation.spec.priority);
+        if counts {
+            self.used = if added { self.used + 1 } else { self.used - 1 };
+        }
+        counts
+    }
+
+    /// Whether it counts allocations, and those of this sort.
+    pub(crate) fn counts_allocation(&self, project: ProjectNo, priority: Priority) -> bool {
+        self.measure == Measure::Allocations
+            && self.scope.project.is_none_or(|p| p == project)
+            && self.scope.priority.is_none_or(|p| p == priority)
     }
 
     /// The verdict for adding `asked` where the node does not matter or covers `on`.

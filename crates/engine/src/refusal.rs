@@ -6,7 +6,8 @@ use leasehold_model::activity::BadActivity;
 use leasehold_model::placement::BadWeights;
 use leasehold_model::rate::BadPrices;
 use leasehold_model::{
-    ClassNo, Instant, LeaseNo, NodeNo, PoolNo, Priority, ProjectNo, QuotaNo, Role, Span, TenantNo, TokenNo, UserNo,
+    AllocationNo, AllocationState, ClassNo, Instant, LeaseNo, NodeNo, PoolNo, Priority, ProjectNo, QuotaNo, Role, Span,
+    TenantNo, TokenNo, UserNo,
 };
 use std::fmt;
 
@@ -102,6 +103,23 @@ refusals! {
     GraceTooLong { limit: Span } "grace_too_long" "the grace is longer than {limit}",
     BadActivityReport { lease: LeaseNo, why: BadActivity } "bad_activity" "the report on {lease} {why}",
 
+    AllocationNotFound { allocation: AllocationNo } "allocation_not_found" "there is no {allocation} here",
+    AllocationOver { allocation: AllocationNo, state: AllocationState, at: Instant } "allocation_over" "{allocation} is over: it was {state} at {at}",
+    AllocationNotRunning { allocation: AllocationNo, state: AllocationState } "allocation_not_running" "{allocation} is {state}; that can be said only of what runs",
+    AllocationNotStaging { allocation: AllocationNo, state: AllocationState } "allocation_not_staging" "{allocation} is {state}, not staging, so it cannot begin to run",
+    CheckpointTooLong { allocation: AllocationNo, ran: Span } "checkpoint_too_long" "{allocation} has run for {ran}; a checkpoint cannot have taken longer",
+    BadExitStatus { limit: u32 } "bad_exit_status" "an exit status lies between 0 and {limit}",
+    LeaseOfAllocation { lease: LeaseNo, allocation: AllocationNo } "lease_of_allocation" "{lease} belongs to the gang of {allocation}; complete or cancel that",
+    NoReplicas "no_replicas" "an allocation has at least one replica",
+    GangTooManyLeases { leases: u64, limit: usize } "gang_too_many_leases" "the gang would take {leases} leases; at most {limit} make one allocation",
+    GangTooLarge { replicas: u32, most: u64 } "gang_too_large" "the nodes that it may use could hold {most} of its {replicas} replicas even if they were empty",
+    ContradictoryAffinity "contradictory_affinity" "replicas cannot lie together and apart in this way; drop one of the two, or widen `together`",
+    WalltimeTooLong "walltime_too_long" "no pool that it may use lets anything live that long",
+    TooManyPending { limit: u64 } "too_many_pending" "a tenant has at most {limit} allocations waiting; wait until some have started, or cancel some",
+    TenantHasAllocations { tenant: TenantNo } "tenant_has_allocations" "{tenant} still has allocations; complete or cancel them first",
+    ProjectHasAllocations { project: ProjectNo } "project_has_allocations" "{project} still has allocations; complete or cancel them first",
+    AllocationsScope "allocations_scope" "a quota on allocations counts those of a tenant, a project or a priority; it cannot name a class, a pool or a node",
+
     NameTaken "name_taken" "that name is taken; choose another",
     TenantHasLeases { tenant: TenantNo } "tenant_has_leases" "{tenant} still has live leases; release or revoke them first",
     ProjectHasLeases { project: ProjectNo } "project_has_leases" "{project} still has live leases; release or revoke them first",
@@ -129,6 +147,7 @@ refusals! {
     BurstPerNode "burst_per_node" "a burst quota counts all nodes or one, not each node on its own",
     NodesPerNode "nodes_per_node" "a quota on nodes counts nodes together, not each on its own",
     SettingOutOfRange { setting: &'static str, min: Span, max: Span } "setting_out_of_range" "{setting} must lie between {min} and {max}",
+    BadBudget { field: &'static str, min: u64, max: u64 } "bad_budget" "{field} must lie between {min} and {max}",
     ScopeFixed { quota: QuotaNo } "scope_fixed" "what {quota} applies to and counts cannot change; delete it and make another",
     TenantFixed "tenant_fixed" "projects and users cannot move to another tenant",
     BadTokenScope { role: Role, why: &'static str } "bad_token_scope" "a token for the role {role} {why}",

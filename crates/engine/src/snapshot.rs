@@ -3,8 +3,10 @@
 //! Only what cannot be derived is written, in order of number; counters, lists and timers are
 //! rebuilt. Equal states give equal bytes, so the bytes are also what two states are compared by.
 
+mod allocations;
 mod sound;
 
+use crate::budget::Spent;
 use crate::heat::Heat;
 use crate::idempotency::Claimed;
 use crate::lease::{Lease, NONE, Phase};
@@ -106,7 +108,9 @@ impl State {
         for lease in self.leases.in_order() {
             put_lease(lease, &mut out);
         }
+        self.gpu_time.put(&mut out);
         put_table(&self.gone, &mut out, put_gone);
+        allocations::put(&self.allocations, &mut out);
         put_varint(self.claims.len() as u64, &mut out);
         for claimed in self.claims.in_order() {
             claimed.stamp.put(&mut out);
@@ -181,10 +185,15 @@ impl State {
             state.restore_lease(lease);
         }
         state.check_leased()?;
+        state.gpu_time = Field::get(r)?;
+        if !state.meters_are_sound() {
+            return Err(BadSnapshot::Inconsistent("time used by leases that are not there"));
+        }
         state.gone = get_table(r, |_, r| get_gone(r))?;
         if !(state.gone.is_empty() || state.gone.len() == GONE_KEPT) {
             return Err(BadSnapshot::Inconsistent("a list of ended leases of another length"));
         }
+        allocations::get(&mut state, r)?;
         let claims = r.count(usize::MAX)?;
         state.claims.reserve(claims.min(r.remaining() / CLAIM_BYTES_MIN));
         for _ in 0..claims {
@@ -200,6 +209,7 @@ impl State {
         }
         r.finish()?;
         state.rebuild_placement();
+        state.rebuild_queue();
         let timers = state.true_timers();
         state.timers.replace(timers);
         Ok(state)
@@ -234,7 +244,9 @@ impl State {
         let class = node.class_mut(lease.class);
         match lease.phase {
             Phase::Fenced => class.fenced += lease.quanta.0,
-            phase if phase.is_held() => class.held += lease.quanta.0,
+            phase if phase.is_held() => {
+                class.held += lease.quanta.0;
+            }
             _ => class.tearing_down += lease.quanta.0,
         }
         class.occupy_devices(lease.devices, lease.quanta, true);
@@ -243,6 +255,12 @@ impl State {
                 let quota = entry_mut(&mut self.quotas, tenant.quotas[place].0).expect("a listed quota exists");
                 quota.tally(&lease, true);
             }
+        }
+        if lease.is_evictable() {
+            self.count_evictable(&lease, true);
+        }
+        if lease.phase == Phase::Revoking || lease.phase.is_tearing_down() {
+            self.count_ending(lease.node, true);
         }
         let slot = self.leases.insert(lease);
         self.chain_to_node(slot);
@@ -286,17 +304,26 @@ fn put_tenant(t: &Tenant, out: &mut Vec<u8>) {
     t.tag.put(out);
     t.max_priority.put(out);
     t.max_evicted_quanta_per_hour.put(out);
+    t.evictions.put(out);
+    t.budgets.put(out);
+    t.spent.put(out);
 }
 
 fn get_tenant(number: TenantNo, r: &mut Reader<'_>) -> Result<Tenant, BadSnapshot> {
+    let (name, tag, max_priority) = (Field::get(r)?, Field::get(r)?, Field::get(r)?);
+    let (max_evicted_quanta_per_hour, evictions) = (Field::get(r)?, Field::get(r)?);
+    let (budgets, spent) = (Field::get(r)?, Box::new(Spent::get(r)?));
     Ok(Tenant {
         number,
-        name: Field::get(r)?,
-        tag: Field::get(r)?,
-        max_priority: Field::get(r)?,
-        max_evicted_quanta_per_hour: Field::get(r)?,
+        name,
+        tag,
+        max_priority,
+        max_evicted_quanta_per_hour,
         quotas: Vec::new(),
         leases: 0,
+        evictions,
+        budgets,
+        spent,
     })
 }
 
@@ -424,6 +451,8 @@ fn put_lease(l: &Lease, out: &mut Vec<u8>) {
     l.priority.put(out);
     l.sensitive.put(out);
     l.over_soft.put(out);
+    l.of.put(out);
+    l.crowd.put(out);
 }
 
 fn get_lease(r: &mut Reader<'_>) -> Result<Lease, BadSnapshot> {
@@ -452,6 +481,8 @@ fn get_lease(r: &mut Reader<'_>) -> Result<Lease, BadSnapshot> {
         priority: Field::get(r)?,
         sensitive: Field::get(r)?,
         over_soft: Field::get(r)?,
+        of: Field::get(r)?,
+        crowd: Field::get(r)?,
         timer: NO_TIMER,
         node_next: NONE,
         node_prev: NONE,

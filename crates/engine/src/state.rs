@@ -1,12 +1,16 @@
 //! Everything the engine knows: a fold over the journal, nothing else.
 
+mod allocations;
 mod endings;
 mod fold;
 
+use crate::allocation::{Allocation, Allocations, Over};
+use crate::budget::{Meter, Spent};
 use crate::idempotency::Claims;
 use crate::lease::{Lease, LeaseTable, Phase};
 use crate::node::Node;
 use crate::placement::Shelves;
+use crate::queue::Queue;
 use crate::quota::Quota;
 use crate::rate::{ChargePolicy, RateCard};
 use crate::roll::Roll;
@@ -15,11 +19,12 @@ use crate::token::{Token, Tokens};
 use leasehold_model::body::PerPriority;
 use leasehold_model::codec::DecodeError;
 use leasehold_model::{
-    ClassNo, ClassSpec, Instant, LeaseNo, Name, NodeNo, PoolNo, Priority, ProjectNo, QuotaNo, Span, Strategy, TenantNo,
-    TokenNo, UserNo, Weights, fields,
+    AllocationNo, Budgets, ClassNo, ClassSpec, Instant, LeaseNo, Name, NodeNo, PoolNo, Priority, ProjectNo, QuotaNo,
+    Span, Strategy, TenantNo, TokenNo, UserNo, Weights, fields,
 };
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::fmt;
+use std::ops::Bound;
 
 fields! {
     /// The engine's own limits; sealed, so that a replay decides the same.
@@ -62,6 +67,26 @@ pub struct Tenant {
     pub max_evicted_quanta_per_hour: Option<u64>,
     pub(crate) quotas: Vec<QuotaNo>,
     pub leases: u32,
+    /// What was evicted on its behalf, and when, for an hour.
+    pub(crate) evictions: Vec<(Instant, u64)>,
+    pub budgets: Budgets,
+    pub(crate) spent: Box<Spent>,
+}
+
+/// Evictions are counted for this long.
+const EVICTIONS_KEPT: Span = Span::from_secs(3600);
+
+impl Tenant {
+    /// Quanta evicted on its behalf within the hour before `now`.
+    pub fn evicted(&self, now: Instant) -> u64 {
+        let kept = self.evictions.iter().filter(|(at, _)| at.saturating_add(EVICTIONS_KEPT) > now);
+        kept.map(|(_, quanta)| *quanta).fold(0, u64::saturating_add)
+    }
+
+    pub(crate) fn evict(&mut self, stamp: Instant, quanta: u64) {
+        self.evictions.retain(|(at, _)| at.saturating_add(EVICTIONS_KEPT) > stamp);
+        self.evictions.push((stamp, quanta));
+    }
 }
 
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -185,6 +210,17 @@ pub struct State {
     pub(crate) tags: Vec<Name>,
     pub(crate) next_lease: u64,
     pub(crate) leases: LeaseTable,
+    pub(crate) allocations: Allocations,
+    /// Those of them that wait.
+    pub(crate) queue: Queue,
+    /// When placed allocations must end.
+    pub(crate) bounds: BTreeSet<(Instant, AllocationNo)>,
+    /// Nodes on which leases are ending.
+    pub(crate) ending: BTreeSet<NodeNo>,
+    /// Leases that may be evicted, by class and priority: quanta in all.
+    pub(crate) evictable: Vec<[u64; 3]>,
+    /// GPU time of all tenants.
+    pub(crate) gpu_time: Meter,
     pub(crate) gone: Vec<Option<Gone>>,
     pub(crate) claims: Claims,
     /// A state for readers: idempotency keys matter only to deciding.
@@ -282,6 +318,23 @@ impl State {
         let sorted = sorted.into_iter().skip_while(move |lease| after.is_some_and(|after| lease.number <= after));
         rolled.into_iter().flatten().chain(sorted)
     }
+    /// An allocation that is not over.
+    pub fn allocation(&self, allocation: AllocationNo) -> Option<&Allocation> {
+        self.allocations.get(allocation)
+    }
+    /// Those that are not over with a higher number than `after`, by number.
+    pub fn allocations_after(&self, after: Option<AllocationNo>) -> impl Iterator<Item = &Allocation> {
+        let from = after.map_or(Bound::Unbounded, Bound::Excluded);
+        self.allocations.live.range((from, Bound::Unbounded)).map(|(_, allocation)| &**allocation)
+    }
+    /// How one that is over ended, if that is not long ago.
+    pub fn allocation_over(&self, allocation: AllocationNo) -> Option<&Over> {
+        self.allocations.over(allocation)
+    }
+    /// Allocations that wait.
+    pub fn waiting(&self) -> usize {
+        self.queue.len()
+    }
     pub fn nodes(&self) -> impl Iterator<Item = &Node> {
         self.nodes.iter().flatten()
     }
@@ -366,6 +419,9 @@ impl State {
 
     /// The earliest instant at which something may come due; it may prove too early, never too late.
     pub fn next_due(&self) -> Option<Instant> {
+        if self.queue.is_due() {
+            return Some(self.last_stamp);
+        }
         self.timers.peek().map(Entry::due)
     }
 
@@ -441,6 +497,12 @@ impl State {
             tags: self.tags.clone(),
             next_lease: self.next_lease,
             leases: self.leases.clone(),
+            allocations: self.allocations.clone(),
+            queue: self.queue.clone(),
+            bounds: self.bounds.clone(),
+            gpu_time: self.gpu_time.clone(),
+            ending: self.ending.clone(),
+            evictable: self.evictable.clone(),
             gone: self.gone.clone(),
             claims: Claims::default(),
             for_readers: self.for_readers,

@@ -1,6 +1,7 @@
 //! What can be typed, and how a mistake in it is told.
 
 pub(crate) mod agent;
+pub(crate) mod alloc;
 pub(crate) mod books;
 pub(crate) mod capacity;
 pub(crate) mod collect;
@@ -82,6 +83,8 @@ pub(crate) enum Audit {
     Prove(ProveArgs),
     /// Print the records as JSON, one per line
     Export(ExportArgs),
+    /// Decide again what a record says was decided, and show that it is the same
+    Replay(ReplayArgs),
     /// Show the records that a daemon keeps, one per line
     Records(RecordsArgs),
     /// Keep a verified copy of a daemon's journal
@@ -257,6 +260,26 @@ pub(crate) struct ExportArgs {
     #[arg(long, value_name = "WORD", value_parser = kind_words(), hide_possible_values = true)]
     pub(crate) kind: Option<String>,
     /// Changes nothing: what is printed is JSON anyway
+    #[arg(long)]
+    pub(crate) json: bool,
+}
+
+#[derive(Debug, Args)]
+#[command(after_help = "\
+Examples:
+  leasehold audit export --data DIR --kind preemption.decided | jq .sequence
+  leasehold audit replay --data DIR --sequence 4711
+
+Grants, denials, placements, evictions and what follows from them by itself can be decided again: the state before \
+the record is folded from the journal alone, and the rules are asked once more. Exit status 3 if the answer differs. \
+Without --data the daemon does it.")]
+pub(crate) struct ReplayArgs {
+    #[command(flatten)]
+    pub(crate) folder: FolderArgs,
+    /// The record that seals the decision
+    #[arg(long, value_name = "N")]
+    pub(crate) sequence: u64,
+    /// Print one JSON object
     #[arg(long)]
     pub(crate) json: bool,
 }

@@ -1,5 +1,7 @@
 //! The commands that speak to a daemon, against a real one: from an empty folder to a cluster in use.
 
+#[path = "client_cli/alloc.rs"]
+mod alloc;
 #[path = "client_cli/books.rs"]
 mod books;
 mod common;

@@ -1,9 +1,15 @@
 //! What a record says, kind by kind. The table at the end is the registry of kinds.
 
 mod admission;
+mod allocations;
 mod lease_lists;
 
 pub use admission::{Asks, Denied, Granted, Member, Members};
+pub use allocations::{
+    AllocationCancelled, AllocationCheckpointed, AllocationCheckpointing, AllocationCompleted, AllocationDenied,
+    AllocationFailed, AllocationPlaced, AllocationRequeued, AllocationStarted, AllocationSubmitted,
+    AllocationSuspended, Place, PreemptionDecided, ReservationDropped,
+};
 pub use lease_lists::{Leases, Renewal, Renewed, Reported, ReportedLeases};
 
 use crate::access::{Role, TokenScope};
@@ -14,7 +20,7 @@ use crate::id::{ClassNo, NodeNo, PoolNo, ProjectNo, QuotaNo, TenantNo, TokenNo, 
 use crate::instant::{Instant, Span};
 use crate::name::Name;
 use crate::placement::Weights;
-use crate::policy::{Level, LimitKind, Measure, Priority, QuotaScope, Strategy, TeardownCause, TeardownMode};
+use crate::policy::{Budgets, Level, LimitKind, Measure, Priority, QuotaScope, Strategy, TeardownCause, TeardownMode};
 use crate::quantity::Quanta;
 pub use crate::rate::{ChargePolicyPut, RateCardDeleted, RateCardPut};
 
@@ -166,6 +172,11 @@ fields! {
 fields! { pub struct QuotaDeleted { pub quota: QuotaNo } }
 
 fields! {
+    /// A tenant's budgets, all of them.
+    pub struct BudgetsPut { pub tenant: TenantNo, pub budgets: Budgets }
+}
+
+fields! {
     /// A burst quota was at or below its base for a whole `burst_ttl`: the next episode may begin.
     pub struct BurstEnded { pub quota: QuotaNo }
 }
@@ -235,7 +246,7 @@ fields! {
     pub struct ActivityReported { pub leases: ReportedLeases }
 }
 fields! {
-    /// A decision to evict. Its requester's grant and its victims' revocations cite it by sequence.
+    /// An eviction as the first version of the format had it. Never written: `preemption.decided` took its place.
     pub struct Preempted { pub node: NodeNo, pub priority: Priority, pub rules_version: u32, pub victims: Leases }
 }
 
@@ -336,6 +347,7 @@ kinds! {
     22 "rate_card.put" RateCardPut,
     23 "rate_card.deleted" RateCardDeleted,
     24 "charge_policy.put" ChargePolicyPut,
+    25 "quota.budgets_updated" BudgetsPut,
     26 "pool.placement_put" PoolPlacementPut,
     27 "settings.placement_changed" PlacementChanged,
     30 "node.put" NodePut,
@@ -359,6 +371,19 @@ kinds! {
     49 "lease.unfenced" Unfenced,
     50 "lease.activity" ActivityReported,
     51 "lease.preempted" Preempted,
+    52 "preemption.decided" PreemptionDecided,
+    53 "reservation.dropped" ReservationDropped,
     60 "token.issued" TokenIssued,
     61 "token.revoked" TokenRevoked,
+    70 "allocation.submitted" AllocationSubmitted,
+    71 "allocation.denied" AllocationDenied,
+    72 "allocation.placed" AllocationPlaced,
+    73 "allocation.started" AllocationStarted,
+    74 "allocation.checkpointing" AllocationCheckpointing,
+    75 "allocation.checkpointed" AllocationCheckpointed,
+    76 "allocation.suspended" AllocationSuspended,
+    77 "allocation.requeued" AllocationRequeued,
+    78 "allocation.completed" AllocationCompleted,
+    79 "allocation.failed" AllocationFailed,
+    80 "allocation.cancelled" AllocationCancelled,
 }

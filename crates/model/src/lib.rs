@@ -9,6 +9,7 @@
 
 pub mod access;
 pub mod activity;
+pub mod allocation;
 pub mod body;
 pub mod class;
 pub mod codec;
@@ -26,6 +27,7 @@ pub mod view;
 
 pub use access::{Role, TokenScope};
 pub use activity::Activity;
+pub use allocation::{AllocationSpec, AllocationState, AttemptEnd, Domain};
 pub use body::Body;
 pub use class::{ClassSpec, ResourceKind};
 pub use codec::{DecodeError, Field, Reader};
@@ -38,7 +40,7 @@ pub use instant::{Instant, Span};
 pub use name::Name;
 pub use placement::{Profile, Sensitivity, Weighing, Weights};
 pub use policy::{
-    DenyCause, Level, LimitKind, Measure, NodeScope, Priority, QuotaScope, Reason, Strategy, TeardownMode,
+    Budgets, DenyCause, Level, LimitKind, Measure, NodeScope, Priority, QuotaScope, Reason, Strategy, TeardownMode,
 };
 pub use quantity::Quanta;
 pub use record::{Hash, Idempotency, Identity, Key, Record};

@@ -14,6 +14,18 @@ pub const IDEMPOTENCY_KEYS_PER_TENANT_MAX: u32 = 1_000_000;
 pub const LEASES_PER_RECORD_MAX: usize = 1024;
 /// Classes that one request may ask for on one node.
 pub const CLASSES_PER_REQUEST_MAX: usize = 16;
+/// Leases of one allocation: one record can name them all.
+pub const ALLOCATION_LEASES_MAX: usize = LEASES_PER_RECORD_MAX;
+/// Labels that one allocation may demand.
+pub const LABELS_PER_ALLOCATION_MAX: usize = 16;
+/// Allocations of one tenant that may wait, where the tenant has no limit of its own.
+pub const PENDING_PER_TENANT_MAX: u64 = 100_000;
+/// Allocations that may wait in all.
+pub const PENDING_MAX: usize = 1_000_000;
+/// The longest window of a budget, in days.
+pub const BUDGET_DAYS_MAX: u32 = 366;
+/// The most GPU or node hours that a budget may have.
+pub const BUDGET_HOURS_MAX: u64 = 1_000_000_000_000;
 /// Devices of one class on one node: the grant seals them as a 64-bit set.
 pub const DEVICES_PER_CLASS_MAX: u64 = 64;
 /// Quanta of one class on one node: keeps quanta × nanoseconds of a century far inside 128 bits.

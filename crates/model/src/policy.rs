@@ -49,6 +49,8 @@ words! {
         Leases = 2 "leases",
         /// Distinct nodes on which something is held.
         Nodes = 3 "nodes",
+        /// Allocations that hold capacity.
+        Allocations = 4 "allocations",
     }
 }
 
@@ -186,6 +188,40 @@ impl QuotaScope {
     /// Everything of a tenant's.
     pub const fn of_tenant(tenant: TenantNo) -> Self {
         Self { tenant, project: None, class: None, pool: None, node: NodeScope::All, priority: None }
+    }
+}
+
+fields! {
+    /// What a tenant may use over a rolling window before it waits longer (SEMANTICS 4). These order the queue; they
+    /// refuse nothing, but for `max_pending`.
+    pub struct Budgets {
+        pub gpu_hours: Option<u64>,
+        pub node_hours: Option<u64>,
+        /// The window, in days.
+        pub period_days: u32,
+        /// The share of all GPU time that the tenant is meant to have, in thousandths.
+        pub fair_share: Option<u32>,
+        /// GPU hours beyond the budget that are not held against it.
+        pub burst_allowance: Option<u64>,
+        /// Allocations that may wait.
+        pub max_pending: Option<u64>,
+    }
+}
+
+impl Budgets {
+    pub const NONE: Self = Self {
+        gpu_hours: None,
+        node_hours: None,
+        period_days: 90,
+        fair_share: None,
+        burst_allowance: None,
+        max_pending: None,
+    };
+}
+
+impl Default for Budgets {
+    fn default() -> Self {
+        Self::NONE
     }
 }
 

@@ -6,6 +6,7 @@
 //! Records speak in numbers, so whoever shows them must have read what the numbers mean: that is
 //! the [`Directory`]. The view is never hashed, signed or read back; the bytes are the journal.
 
+mod allocations;
 mod body;
 mod directory;
 mod lease_event;

@@ -48,6 +48,7 @@ impl World {
                 parts.fenced += lease.quanta;
             }
         }
+        parts.reserved = self.kept_on(number, class).iter().map(|(_, kept)| kept).sum();
         // What nobody uses is idle where work may come, else offline. Use above capacity shows as
         // parts that do not add up.
         let rest = parts.capacity.saturating_sub(parts.in_use());
@@ -65,36 +66,86 @@ impl World {
         parts.capacity.saturating_sub(parts.in_use())
     }
 
-    /// The use of each device; empty for kinds without devices.
+    /// The use of each device, by leases and by what is kept; empty for kinds without devices.
     pub(crate) fn device_use(&self, number: NodeNo, node: &Node, class: ClassNo) -> Vec<u64> {
-        let Some(spec) = self.classes.get(&class).filter(|spec| spec.has_devices()) else { return Vec::new() };
-        let count = usize::try_from(node.capacity(class) / spec.quanta_per_unit).unwrap_or(usize::MAX).min(64);
-        let leases: Vec<&Lease> = self.leases_on(number, class).collect();
-        (0..count).map(|i| leases.iter().map(|lease| share_of_device(lease, spec, i)).sum()).collect()
+        self.shelf(number, node, class).map_or_else(Vec::new, |shelf| shelf.devices)
+    }
+
+    /// What a node has of a class, and what is taken of it. None: the class does not exist.
+    pub(crate) fn shelf(&self, number: NodeNo, node: &Node, class: ClassNo) -> Option<Shelf> {
+        let spec = self.classes.get(&class)?;
+        let per_device = if spec.has_devices() { spec.quanta_per_unit } else { 0 };
+        let count = node.capacity(class).checked_div(per_device).unwrap_or(0).min(64);
+        let mut devices = vec![0; usize::try_from(count).expect("at most 64")];
+        for lease in self.leases_on(number, class) {
+            for (index, used) in devices.iter_mut().enumerate() {
+                *used += share_of_device(lease, spec, index);
+            }
+        }
+        for (index, kept) in self.kept_on(number, class) {
+            if let Some(used) = devices.get_mut(index) {
+                *used += kept;
+            }
+        }
+        let parts = self.parts(number, node, class);
+        Some(Shelf { capacity: parts.capacity, used: parts.in_use(), per_device, devices })
     }
 
     /// Where `quanta` of a class would lie on a node: the set of its devices, zero for kinds without
     /// devices; none if it has no room.
     pub(crate) fn place(&self, number: NodeNo, node: &Node, class: ClassNo, quanta: u64) -> Option<u64> {
-        let spec = self.classes.get(&class)?;
-        if self.free(number, node, class) < quanta {
+        self.shelf(number, node, class)?.choose(quanta)
+    }
+}
+
+/// One class on one node.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) struct Shelf {
+    pub(crate) capacity: u64,
+    pub(crate) used: u64,
+    /// Quanta of one device; zero for kinds without.
+    pub(crate) per_device: u64,
+    /// What is taken of each device.
+    pub(crate) devices: Vec<u64>,
+}
+
+impl Shelf {
+    pub(crate) fn free(&self) -> u64 {
+        self.capacity.saturating_sub(self.used)
+    }
+
+    /// The devices that `quanta` would lie on, zero for kinds without; none if there is no room.
+    pub(crate) fn choose(&self, quanta: u64) -> Option<u64> {
+        if self.free() < quanta {
             return None;
         }
-        if !spec.has_devices() {
+        if self.per_device == 0 {
             return Some(0);
         }
-        let per_device = spec.quanta_per_unit;
-        let used = self.device_use(number, node, class);
-        if quanta <= per_device {
+        if quanta <= self.per_device {
             // The fullest device that still has room, the lowest index among equals.
-            let fits = used.iter().enumerate().filter(|(_, used)| **used + quanta <= per_device);
+            let fits = self.devices.iter().enumerate().filter(|(_, used)| **used + quanta <= self.per_device);
             let (index, _) = fits.max_by_key(|(index, used)| (**used, std::cmp::Reverse(*index)))?;
             return Some(1 << index);
         }
         // Whole free devices, lowest indexes first.
-        let wanted = usize::try_from(quanta / per_device).ok()?;
-        let free: Vec<usize> = (0..used.len()).filter(|i| used[*i] == 0).take(wanted).collect();
-        let whole = quanta.is_multiple_of(per_device) && free.len() == wanted;
+        let wanted = usize::try_from(quanta / self.per_device).ok()?;
+        let free: Vec<usize> = (0..self.devices.len()).filter(|i| self.devices[*i] == 0).take(wanted).collect();
+        let whole = quanta.is_multiple_of(self.per_device) && free.len() == wanted;
         whole.then(|| free.iter().fold(0, |set, index| set | 1 << index))
     }
+
+    /// Takes `quanta` on some devices, or gives them back.
+    pub(crate) fn change(&mut self, devices: u64, quanta: u64, taken: bool) {
+        let by = |of: &mut u64, amount: u64| *of = if taken { *of + amount } else { *of - amount };
+        by(&mut self.used, quanta);
+        for index in indexes(devices) {
+            by(&mut self.devices[index], quanta.min(self.per_device));
+        }
+    }
+}
+
+/// The indexes in a set of devices.
+pub(crate) fn indexes(devices: u64) -> impl Iterator<Item = usize> {
+    (0..64usize).filter(move |index| devices >> index & 1 == 1)
 }

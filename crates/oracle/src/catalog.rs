@@ -5,7 +5,8 @@ use crate::lease::Lease;
 use crate::violation::{Broken, Checked, demand, found};
 use crate::world::{Quota, World};
 use leasehold_model::body::{
-    ClassPut, PlacementChanged, PoolPlacementPut, PoolPut, ProjectPut, QuotaPut, SettingsChanged, TenantPut, UserPut,
+    BudgetsPut, ClassPut, PlacementChanged, PoolPlacementPut, PoolPut, ProjectPut, QuotaPut, SettingsChanged,
+    TenantPut, UserPut,
 };
 use leasehold_model::limits::{
     HEAT_HALF_LIFE_MIN, LIMIT_SPAN_MAX, QUANTA_PER_UNIT_MAX, QUOTAS_PER_TENANT_MAX, TTL_MAX,
@@ -107,10 +108,13 @@ impl World {
     pub(crate) fn tenant_deleted(&mut self, tenant: TenantNo) -> Checked {
         demand!(self.tenants.contains_key(&tenant), "unknown-tenant", "there is no {tenant}");
         self.check_no_leases("tenant-has-leases", |lease| lease.tenant == tenant)?;
+        let lives = self.allocations.values().find(|found| found.tenant == tenant && !found.state.is_over());
+        demand!(lives.is_none(), "tenant-has-allocations", "{lives:?}");
         self.tenants.remove(&tenant);
         self.projects.retain(|_, project| project.tenant != tenant);
         self.users.retain(|_, user| user.tenant != tenant);
         self.quotas.retain(|_, quota| quota.put.scope.tenant != tenant);
+        self.budgets.remove(&tenant);
         Ok(())
     }
 
@@ -140,6 +144,8 @@ impl World {
     pub(crate) fn project_deleted(&mut self, project: ProjectNo) -> Checked {
         demand!(self.projects.contains_key(&project), "unknown-project", "there is no {project}");
         self.check_no_leases("project-has-leases", |lease| lease.project == project)?;
+        let lives = self.allocations.values().find(|found| found.project == project && !found.state.is_over());
+        demand!(lives.is_none(), "project-has-allocations", "{lives:?}");
         self.projects.remove(&project);
         self.quotas.retain(|_, quota| quota.put.scope.project != Some(project));
         Ok(())
@@ -191,6 +197,9 @@ impl World {
         demand!(names_class, "quota-limit", "quanta of different classes do not add up");
         let counts_nodes_one_by_one = put.measure == Measure::Nodes && put.scope.node == NodeScope::Each;
         demand!(!counts_nodes_one_by_one, "quota-limit", "nodes are counted together");
+        let of_places = put.scope.class.is_some() || put.scope.pool.is_some() || put.scope.node != NodeScope::All;
+        let counts_allocations_somewhere = put.measure == Measure::Allocations && of_places;
+        demand!(!counts_allocations_somewhere, "quota-limit", "allocations are counted whole");
         if let LimitKind::Burst { limit, burst_limit, burst_ttl } = put.limit {
             demand!(burst_limit >= limit, "quota-limit", "burst limit {burst_limit} below the base {limit}");
             demand!(burst_ttl > Span::ZERO, "quota-limit", "a burst of no length");
@@ -214,6 +223,12 @@ impl World {
         if let NodeScope::One(node) = scope.node {
             demand!(self.nodes.contains_key(&node), "unknown-node", "there is no {node}");
         }
+        Ok(())
+    }
+
+    pub(crate) fn budgets_put(&mut self, put: &BudgetsPut) -> Checked {
+        demand!(self.tenants.contains_key(&put.tenant), "unknown-tenant", "there is no {}", put.tenant);
+        self.budgets.insert(put.tenant, put.budgets.clone());
         Ok(())
     }
 

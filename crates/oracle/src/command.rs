@@ -1,11 +1,12 @@
 //! What the records of one command owe each other: a command is one append, and some of its
 //! duties show only when its last record is known.
 
-use crate::lease::Phase;
+use crate::acts::Line;
+use crate::lease::{Lease, Phase};
 use crate::violation::{Checked, demand};
 use crate::world::World;
-use leasehold_model::{Instant, LeaseNo, NodeNo, Record, TenantNo, TokenNo};
-use std::collections::{BTreeMap, BTreeSet};
+use leasehold_model::{AllocationNo, Instant, LeaseNo, NodeNo, Record, TenantNo, TokenNo};
+use std::collections::{BTreeMap, BTreeSet, VecDeque};
 
 /// Whose idempotency key: it belongs to (tenant, principal) (SEMANTICS 4).
 pub(crate) type ClaimKey = (Option<TenantNo>, Option<TokenNo>, Vec<u8>);
@@ -27,6 +28,10 @@ pub(crate) struct Command {
     /// Leases it ended on nodes without an agent, and has not closed yet.
     pub(crate) owed_closure: BTreeSet<LeaseNo>,
     pub(crate) claim: Option<ClaimKey>,
+    /// Allocations of which it revoked a lease.
+    pub(crate) revoked_of: BTreeSet<AllocationNo>,
+    /// The records that must follow, word for word.
+    pub(crate) script: VecDeque<Line>,
 }
 
 impl World {
@@ -40,6 +45,14 @@ impl World {
         // An involuntary end of one member of a gang revokes the others (SEMANTICS 3).
         let spared = self.leases.iter().find(|l| l.phase == Phase::Active && command.revoked_gangs.contains(&l.gang));
         demand!(spared.is_none(), "gang-split", "the rest of its gang was revoked, not {spared:?}");
+        let spared = |of: &&AllocationNo| self.allocations.get(of).is_some_and(|of| !self.active_of(of).is_empty());
+        let spared = command.revoked_of.iter().find(spared);
+        demand!(spared.is_none(), "gang-split", "a part of {spared:?} was revoked, and not the rest");
+        // What is over holds nothing.
+        let holds = |l: &&Lease| l.phase.is_held() && l.of.is_some_and(|of| self.allocations[&of].state.is_over());
+        let holds = self.leases.iter().find(holds);
+        demand!(holds.is_none(), "over-and-held", "{holds:?}");
+        demand!(command.script.is_empty(), "follows", "expected {:?}", command.script);
         let owed = &command.owed_closure;
         demand!(owed.is_empty(), "closed", "on nodes without an agent, and not closed: {owed:?}");
         Ok(())

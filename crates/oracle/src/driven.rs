@@ -183,6 +183,7 @@ impl Driver {
                 cause,
             }
             .into(),
+            Expected::Submitted(_) => unreachable!("all have the same priority: nobody evicts"),
             Expected::Refused(_) => return,
         };
         let mut record = Record::new(self.oracle.size, self.now, body);

@@ -2,21 +2,25 @@
 
 use crate::access::{is_expired, is_of_tenants, scope_fits};
 use crate::oracle::Oracle;
+use crate::submission::Word;
 use crate::world::World;
 use leasehold_model::body::{
-    AgentDetached, AgentRegistered, NodeCondition, QuotaDeleted, QuotaPut, TenantPut, TokenIssued, TokenRevoked,
+    AgentDetached, AgentRegistered, BudgetsPut, NodeCondition, QuotaDeleted, QuotaPut, TenantPut, TokenIssued,
+    TokenRevoked,
 };
-use leasehold_model::limits::QUOTAS_PER_TENANT_MAX;
+use leasehold_model::limits::{BUDGET_DAYS_MAX, BUDGET_HOURS_MAX, QUOTAS_PER_TENANT_MAX};
 use leasehold_model::rate::{Charges, Prices};
 use leasehold_model::{
-    Body, Instant, Level, LimitKind, Measure, Name, NodeNo, PoolNo, Priority, QuotaNo, QuotaScope, Role, TenantNo,
-    TokenNo, TokenScope,
+    AllocationNo, AllocationSpec, Body, Budgets, Instant, Level, LimitKind, Measure, Name, NodeNo, PoolNo, Priority,
+    ProjectNo, QuotaNo, QuotaScope, Role, TenantNo, TokenNo, TokenScope, UserNo,
 };
 
 /// Who asks, and how.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Caller {
     pub tenant: Option<TenantNo>,
+    pub project: Option<ProjectNo>,
+    pub user: Option<UserNo>,
     pub token: Option<TokenNo>,
     /// Under an idempotency key, which belongs to the tenant.
     pub keyed: bool,
@@ -59,6 +63,8 @@ pub enum Wish {
         max_evicted_quanta_per_hour: Option<Option<u64>>,
         max_nodes: Option<Option<u64>>,
         max_leases: Option<Option<u64>>,
+        max_concurrent_allocations: Option<Option<u64>>,
+        budgets: Box<BudgetWishes>,
     },
     PutRateCard {
         card: Option<u32>,
@@ -72,8 +78,44 @@ pub enum Wish {
         from: Option<Instant>,
         charges: Charges,
     },
+    Submit(Box<AllocationSpec>),
+    Say(AllocationNo, Word),
     /// Something that is only foretold as far as its caller goes.
     Other,
+}
+
+/// Changes to a tenant's budgets: absent keeps, empty clears.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct BudgetWishes {
+    pub gpu_hours: Option<Option<u64>>,
+    pub node_hours: Option<Option<u64>>,
+    pub period_days: Option<Option<u64>>,
+    pub fair_share: Option<Option<u64>>,
+    pub burst_allowance: Option<Option<u64>>,
+    pub max_pending: Option<Option<u64>>,
+}
+
+impl BudgetWishes {
+    fn apply(&self, old: Budgets) -> Result<Option<Budgets>, &'static str> {
+        if *self == Self::default() {
+            return Ok(None);
+        }
+        let within = |value: Option<u64>, max: u64| match value {
+            Some(value) if value < 1 || value > max => Err("bad_budget"),
+            value => Ok(value),
+        };
+        let small = |value: Option<u64>| value.map(|value| u32::try_from(value).expect("within its limit"));
+        let old_share = old.fair_share.map(u64::from);
+        let days = self.period_days.unwrap_or(Some(u64::from(old.period_days))).unwrap_or(90);
+        Ok(Some(Budgets {
+            gpu_hours: within(self.gpu_hours.unwrap_or(old.gpu_hours), BUDGET_HOURS_MAX)?,
+            node_hours: within(self.node_hours.unwrap_or(old.node_hours), BUDGET_HOURS_MAX)?,
+            period_days: small(within(Some(days), u64::from(BUDGET_DAYS_MAX))?).expect("it was given"),
+            fair_share: small(within(self.fair_share.unwrap_or(old_share), 1000)?),
+            burst_allowance: within(self.burst_allowance.unwrap_or(old.burst_allowance), BUDGET_HOURS_MAX)?,
+            max_pending: self.max_pending.unwrap_or(old.max_pending),
+        }))
+    }
 }
 
 /// What must come of it, if it was not decided before under its key.
@@ -83,6 +125,10 @@ pub enum Foretold {
     Refused(&'static str),
     /// Sealed as exactly these, on behalf of that tenant.
     Sealed { tenant: Option<TenantNo>, bodies: Vec<Body> },
+    /// Sealed, its first record one of these, on behalf of that tenant.
+    OneOf { tenant: Option<TenantNo>, bodies: Vec<Body> },
+    /// Sealed; what exactly is for the rules of its records to say.
+    Stands,
     /// Nothing that is foretold stands against it.
     Open,
 }
@@ -149,6 +195,8 @@ impl World {
             Wish::PutChargePolicy { policy, from, charges } => {
                 self.foretell_policy(caller.tenant, *policy, (*from, charges), now)
             }
+            Wish::Submit(spec) => self.foretell_submission(caller, spec, now),
+            Wish::Say(number, word) => self.foretell_word(caller, *number, *word, now),
             Wish::Other => Ok(Foretold::Open),
         }
     }
@@ -202,6 +250,8 @@ impl World {
             max_evicted_quanta_per_hour,
             max_nodes,
             max_leases,
+            max_concurrent_allocations,
+            budgets,
         } = wish
         else {
             unreachable!("asked for one")
@@ -227,7 +277,12 @@ impl World {
         let scope = QuotaScope::of_tenant(*tenant);
         let mut count = self.quotas.values().filter(|quota| quota.put.scope.tenant == *tenant).count();
         let mut next = self.next_number("quota");
-        for (measure, change) in [(Measure::Nodes, max_nodes), (Measure::Leases, max_leases)] {
+        let limits = [
+            (Measure::Nodes, max_nodes),
+            (Measure::Leases, max_leases),
+            (Measure::Allocations, max_concurrent_allocations),
+        ];
+        for (measure, change) in limits {
             let Some(change) = change else { continue };
             let mut own = self.quotas.values().filter(|q| q.put.scope == scope && q.put.measure == measure);
             match (own.next().map(|own| own.put.quota), *change) {
@@ -250,6 +305,8 @@ impl World {
                 }
             }
         }
+        let of_budgets = budgets.apply(self.budgets.get(tenant).cloned().unwrap_or_default())?;
+        bodies.extend(of_budgets.map(|budgets| BudgetsPut { tenant: *tenant, budgets }.into()));
         if names_tenant_field || bodies.is_empty() {
             bodies.insert(0, put.into());
         }

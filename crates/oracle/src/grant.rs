@@ -7,10 +7,11 @@ use crate::violation::{Broken, Checked, broken, demand, found};
 use crate::world::World;
 use leasehold_model::body::{Denied, Granted};
 use leasehold_model::limits::CLASSES_PER_REQUEST_MAX;
-use leasehold_model::{Body, LeaseNo, Name, Record, Span};
+use leasehold_model::{AllocationSpec, Body, LeaseNo, Name, Record, Span};
 use std::collections::BTreeSet;
 
 impl World {
+    /// A plain request's grant; a gang's is foretold with its attempt.
     pub(crate) fn granted(&mut self, record: &Record, granted: &Granted) -> Checked {
         self.check_grant_names(record, granted)?;
         self.check_grant_terms(record, granted)?;
@@ -25,6 +26,8 @@ impl World {
             self.leases.push(Lease {
                 number,
                 gang: granted.first_lease,
+                of: None,
+                sensitive: granted.sensitive,
                 tenant: facts.tenant,
                 project: facts.project,
                 node: granted.node,
@@ -38,6 +41,8 @@ impl World {
                 expires_at: record.stamp.saturating_add(granted.ttl),
                 phase: Phase::Active,
                 ended_at: None,
+                granted_by: record.sequence,
+                ended_by: None,
                 grace: Span::ZERO,
                 limit_at: None,
                 reported_to: record.stamp,
@@ -121,6 +126,7 @@ impl World {
         let (ttl, over_soft) = match self.expect_request(facts, record.stamp) {
             Expected::Granted { ttl, over_soft, .. } => (ttl, over_soft),
             Expected::Denied(cause) => broken!("quota", "must be denied: {cause:?}"),
+            Expected::Submitted(_) => broken!("quota", "must wait for its victims"),
             Expected::Refused(word) => broken!("grant-of-invalid", "must be refused: {word}"),
         };
         demand!(granted.over_soft[..] == over_soft[..], "over-soft", "{over_soft:?} is passed");
@@ -129,7 +135,7 @@ impl World {
         // Several may end at the same instant; which of them is named is `observe_with_request`'s.
         let ruling = self.quotas.get(&capped_by).and_then(|quota| {
             let place = quota.depends_on_node().then_some((granted.pool, granted.node));
-            self.rule(capped_by, quota, facts, place, record.stamp)
+            self.rule(capped_by, quota, &facts.demand(), place, &[], record.stamp)
         });
         let ends_at = record.stamp.saturating_add(granted.ttl);
         let longer_was_possible = granted.ttl < self.grant_ttl_max(granted.pool, granted.priority);
@@ -219,6 +225,11 @@ impl World {
                     && (denied.pool, denied.ttl, denied.priority) == (facts.pool, facts.ttl, facts.priority);
                 demand!(same, "answer", "the denial repeats another request: {denied:?}");
                 Expected::Denied(denied.cause)
+            }
+            Body::AllocationSubmitted(submitted) => {
+                let spec = &submitted.spec;
+                // The facts do not say under which story it was asked for.
+                Expected::Submitted(Box::new(AllocationSpec { correlation: None, ..spec.clone() }))
             }
             other => broken!("answer", "{} does not answer a request", other.word()),
         };

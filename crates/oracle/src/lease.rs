@@ -1,6 +1,8 @@
 //! One lease, from its grant to for ever: closed leases are kept, usage asks for them.
 
-use leasehold_model::{ClassNo, Instant, LeaseNo, Name, NodeNo, PoolNo, Priority, ProjectNo, Span, TenantNo};
+use leasehold_model::{
+    AllocationNo, ClassNo, Instant, LeaseNo, Name, NodeNo, PoolNo, Priority, ProjectNo, Span, TenantNo,
+};
 
 /// Where a lease is in its life (SEMANTICS 3).
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -54,6 +56,9 @@ pub(crate) struct Lease {
     pub(crate) number: LeaseNo,
     /// The first lease of the grant it came with: the leases of one request are a gang.
     pub(crate) gang: LeaseNo,
+    /// The allocation whose gang it belongs to.
+    pub(crate) of: Option<AllocationNo>,
+    pub(crate) sensitive: bool,
     pub(crate) tenant: TenantNo,
     pub(crate) project: ProjectNo,
     pub(crate) node: NodeNo,
@@ -68,6 +73,9 @@ pub(crate) struct Lease {
     pub(crate) expires_at: Instant,
     pub(crate) phase: Phase,
     pub(crate) ended_at: Option<Instant>,
+    /// The sequences of the records that granted it, and that said that it ended.
+    pub(crate) granted_by: u64,
+    pub(crate) ended_by: Option<u64>,
     /// The grace of its revocation, kept because a restart begins it afresh.
     pub(crate) grace: Span,
     /// When grace or the time for teardown is over.
@@ -79,8 +87,9 @@ pub(crate) struct Lease {
 impl Lease {
     /// Ends the billable time. A node may have been last seen before the grant; the interval is
     /// then empty, never negative.
-    pub(crate) fn end(&mut self, at: Instant) {
+    pub(crate) fn end(&mut self, at: Instant, by: u64) {
         assert!(self.ended_at.is_none(), "{} ends once", self.number);
+        self.ended_by = Some(by);
         self.ended_at = Some(at.min(self.expires_at).max(self.granted_at));
     }
 

@@ -4,7 +4,7 @@
 //! Out: a [`Violation`] for the first record that the rules forbid; a plain [`Summary`] of all that
 //! is; the answer a request must get ([`Expected`]); usage over any window.
 //!
-//! It is written from SEMANTICS 1–4, 6 and 7, never from the engine. Every figure is counted afresh
+//! It is written from SEMANTICS 1–7, never from the engine. Every figure is counted afresh
 //! from the list of all leases that ever were: no counters, no indexes, no heap of timers.
 //!
 //! Never: depend on the engine or the meter, keep a derived figure, do I/O, read a clock, draw
@@ -12,14 +12,18 @@
 
 mod access;
 pub mod accounts;
+mod acts;
 mod agents;
+mod allocation;
 mod capacity;
 mod catalog;
 mod command;
 #[cfg(test)]
 mod driven;
 mod due;
+mod eviction;
 mod foretell;
+mod gang;
 mod grant;
 mod heat;
 mod invariants;
@@ -28,17 +32,25 @@ mod lifecycle;
 mod nodes;
 mod oracle;
 pub mod placement;
+mod promise;
+mod queue;
 mod quota;
 mod rates;
 mod request;
+mod reservation;
+mod standing;
+mod submission;
 mod summary;
+mod transitions;
 mod usage;
 mod violation;
+mod vow;
 mod world;
 
-pub use foretell::{Caller, Foretold, Wish};
+pub use foretell::{BudgetWishes, Caller, Foretold, Wish};
 pub use leasehold_model::body::SettingsChanged as Settings;
 pub use oracle::Oracle;
 pub use request::{Expected, RequestFacts};
-pub use summary::{CapacityLine, EpisodeLine, LeaseLine, NodeLine, QuotaLine, Summary};
+pub use submission::Word;
+pub use summary::{AllocationLine, CapacityLine, EpisodeLine, LeaseLine, NodeLine, QuotaLine, StandingLine, Summary};
 pub use violation::Violation;

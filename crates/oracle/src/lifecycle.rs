@@ -1,5 +1,6 @@
 //! From active to closed: which record may follow which (SEMANTICS 2 and 3).
 
+use crate::allocation::Allocation;
 use crate::command::Command;
 use crate::lease::{Lease, Phase};
 use crate::violation::{Broken, Checked, demand, found};
@@ -8,7 +9,7 @@ use leasehold_model::body::{
     Expired, Leases, Released, Renewal, Renewed, Reported, Revoked, TeardownStarted, TornDown,
 };
 use leasehold_model::limits::LIMIT_SPAN_MAX;
-use leasehold_model::{Activity, Instant, LeaseNo, Reason, Record, Span};
+use leasehold_model::{Activity, AttemptEnd, Instant, LeaseNo, Reason, Record, Span};
 use std::collections::BTreeSet;
 
 impl World {
@@ -91,6 +92,9 @@ impl World {
             let last = lease.granted_at.saturating_add(life);
             demand!(renewal.expires_at <= last, "lifetime", "{number} past {last}");
         }
+        if let Some(bound) = self.attempt_of(lease).and_then(Allocation::bound) {
+            demand!(renewal.expires_at <= bound, "walltime", "{number} past {bound}");
+        }
         if let Some((quota, ends_at)) = self.renewal_ends(lease) {
             demand!(renewal.expires_at <= ends_at, "burst", "{number} past {ends_at}, the end of {quota}'s burst");
         }
@@ -120,6 +124,9 @@ impl World {
     /// By the holder, from active or revoking.
     pub(crate) fn released(&mut self, command: &mut Command, record: &Record, released: &Released) -> Checked {
         let numbers = self.check_reports(record, &released.leases.0)?;
+        // Leases of a gang are given back when it is over, and only then.
+        let torn = numbers.iter().find(|number| self.lease(**number).is_some_and(|l| self.attempt_of(l).is_some()));
+        demand!(torn.is_none(), "gang-split", "{torn:?} belongs to a gang that goes on");
         let owed = self.check_closed(&numbers, released.closed)?;
         self.reported(record, &released.leases.0)?;
         self.end(&numbers, record, Phase::Releasing, released.closed);
@@ -133,7 +140,7 @@ impl World {
         let limit_at = self.teardown_limit(record.stamp);
         for number in numbers {
             let lease = self.lease_mut(*number);
-            lease.end(record.effective_at);
+            lease.end(record.effective_at, record.sequence);
             lease.begin_teardown(phase, closed, limit_at);
         }
     }
@@ -151,6 +158,9 @@ impl World {
         self.check_leases(record, numbers)?;
         self.check_phase(numbers, |phase| phase == Phase::Active)?;
         self.check_uniform(numbers, expired.closed)?;
+        for number in numbers {
+            self.begin_end(*number, AttemptEnd::Expired);
+        }
         self.end(numbers, record, Phase::Expired, expired.closed);
         Ok(())
     }
@@ -166,13 +176,20 @@ impl World {
             demand!(plain, "lost-leases", "a lost node's leases end as node_lost without grace");
             self.check_on_node(numbers, node)?;
         }
+        let end = match record.reason {
+            Some(Reason::Preempted { .. }) => AttemptEnd::Preempted,
+            Some(Reason::NodeLost) => AttemptEnd::NodeLost,
+            _ => AttemptEnd::Revoked,
+        };
         for number in numbers {
+            self.begin_end(*number, end);
             let lease = self.lease_mut(*number);
             lease.phase = Phase::Revoking;
             lease.grace = revoked.grace;
             // Grace never reaches past `expires_at` (SEMANTICS 2).
             lease.limit_at = Some(record.stamp.saturating_add(revoked.grace).min(lease.expires_at));
             command.revoked_gangs.insert(lease.gang);
+            command.revoked_of.extend(lease.of.filter(|_| command.lost.is_none()));
         }
         Ok(())
     }

@@ -56,6 +56,8 @@ impl World {
             demand!(in_use <= capacity, "node-too-small", "{in_use} of {class} in use, capacity {capacity}");
             if spec.has_devices() {
                 let devices = usize::try_from(capacity / spec.quanta_per_unit).unwrap_or(64);
+                let kept = self.kept_on(node.put.node, *class).into_iter().find(|(i, kept)| *i >= devices && *kept > 0);
+                demand!(kept.is_none(), "node-too-small", "{kept:?} is kept on a device that goes");
                 for lease in self.leases_on(node.put.node, *class) {
                     let gone = (devices..64).find(|i| share_of_device(lease, spec, *i) > 0);
                     demand!(gone.is_none(), "node-too-small", "{} lies on device {gone:?}", lease.number);
@@ -71,6 +73,8 @@ impl World {
         demand!(self.nodes.contains_key(&node), "unknown-node", "there is no {node}");
         let live = self.leases.iter().find(|lease| lease.node == node && lease.phase.takes_capacity());
         demand!(live.is_none(), "node-has-leases", "{live:?}");
+        let kept = self.classes.keys().any(|class| self.kept_on(node, *class).iter().any(|(_, kept)| *kept > 0));
+        demand!(!kept, "node-has-leases", "something is kept on {node}");
         self.nodes.remove(&node);
         Ok(())
     }

@@ -1,13 +1,15 @@
 //! The oracle: reads records in order, says which one is not legal, and answers for the rest.
 
+use crate::acts::{Script, Sealing};
 use crate::command::{Claims, Command, claim_of};
 use crate::due::applied_by;
+use crate::queue::{Heads, minute_of};
 use crate::request::{Expected, RequestFacts};
 use crate::violation::{Broken, Checked, Violation, broken, demand, found};
 use crate::world::World;
 use leasehold_model::body::{Genesis, KeyRotated, SettingsChanged, Started};
 use leasehold_model::limits::TTL_MAX;
-use leasehold_model::{Body, FORMAT_VERSION, Instant, Record, Span};
+use leasehold_model::{AllocationState, Body, FORMAT_VERSION, Instant, RULES_VERSION, Record, Span};
 
 /// The brute-force model. After a [`Violation`] it is of no further use.
 #[derive(Clone, Debug)]
@@ -73,11 +75,15 @@ impl Oracle {
     /// Between commands, at `now`: the last command owes nothing and no timer is overdue.
     pub fn check_at_rest(&self, now: Instant) -> Result<(), Violation> {
         let settled = self.world.check_settled(&self.command);
-        settled.and_then(|()| self.world.check_none_due(now)).map_err(|broken| broken.at(self.size))
+        let timers = settled.and_then(|()| self.world.check_none_due(now));
+        timers.and_then(|()| self.check_queue_at_rest(now)).map_err(|broken| broken.at(self.size))
     }
 
     fn take(&mut self, record: &Record, facts: Option<&RequestFacts>) -> Checked {
         self.check_head(record)?;
+        if self.last_stamp != Some(record.stamp) {
+            self.world.placed_in_run.clear();
+        }
         if !record.continues {
             self.world.check_settled(&self.command)?;
             self.command = Command::default();
@@ -86,17 +92,30 @@ impl Oracle {
         if !record.continues {
             self.world.check_token(record)?;
         }
-        self.check_effective(record, is_timer)?;
+        let was_foretold = self.command.script.pop_front();
+        match &was_foretold {
+            Some(line) => line.check(record)?,
+            None => self.check_effective(record, is_timer)?,
+        }
+        self.world.check_unforetold(record, was_foretold.is_some())?;
         self.claims.check(record, &self.command)?;
         if let Some(facts) = facts {
             self.world.check_answer(record, facts)?;
         }
-        self.apply(record, is_timer)?;
+        self.apply(record, is_timer, was_foretold.is_some())?;
         if let Some(key) = claim_of(record) {
             self.command.claim = Some(key);
         }
         self.claims.claim(record, self.world.settings.idempotency_window);
+        // What a gang is granted of what was kept for it is nobody else's meanwhile.
+        if self.command.script.is_empty() {
+            self.world.fill_reservations();
+        }
         self.world.follow_episodes(record.stamp);
+        self.world.follow_vows(record);
+        if moves_queue(record) {
+            self.world.looked = None;
+        }
         self.size += 1;
         self.last_stamp = Some(record.stamp);
         Ok(())
@@ -127,6 +146,9 @@ impl Oracle {
             self.command.timers_checked = false;
             return Ok(true);
         }
+        if !record.continues && !matches!(record.body, Body::Genesis(_) | Body::Started(_)) {
+            return self.check_acts(record).map(|()| false);
+        }
         // Within a command only its own timers can be due: they wait until it has said its last.
         let waits = record.continues && self.command.timers_checked;
         if !waits && !matches!(record.body, Body::Genesis(_) | Body::Started(_)) {
@@ -134,6 +156,55 @@ impl Oracle {
             self.command.timers_checked = true;
         }
         Ok(false)
+    }
+
+    /// What follows by itself comes before any command, and after every timer that is due.
+    fn check_acts(&mut self, record: &Record) -> Checked {
+        self.world.check_none_due(record.stamp)?;
+        match self.next_act(record.stamp) {
+            // What time alone made due since the queue was looked at may wait for the next minute.
+            Some(script) if script[0].check(record).is_ok() || self.was_due_before() => {
+                self.command.script = script.into();
+            }
+            _ => {
+                self.world.placed_in_run.clear();
+                if !self.is_looked_at(record.stamp) {
+                    let before = self.last_stamp.unwrap_or(record.stamp);
+                    let heads = self.world.look(record.stamp).or_else(|_| self.world.look(before)).ok();
+                    self.world.make_vows(heads.as_ref().unwrap_or(&Heads::new()), record.stamp);
+                    self.world.looked = heads.map(|heads| (minute_of(record.stamp), heads));
+                }
+            }
+        }
+        self.command.timers_checked = true;
+        Ok(())
+    }
+
+    /// The queue was looked at in this minute, and nothing has changed for it since.
+    fn is_looked_at(&self, now: Instant) -> bool {
+        self.world.looked.as_ref().is_some_and(|(minute, _)| *minute == minute_of(now))
+    }
+
+    fn next_act(&self, now: Instant) -> Option<Script> {
+        if self.is_looked_at(now) { None } else { self.world.next_act(self.sealing(now)) }
+    }
+
+    /// Whether something was due as soon as the last record was sealed.
+    fn was_due_before(&self) -> bool {
+        self.last_stamp.is_some_and(|last| self.world.next_act(self.sealing(last)).is_some())
+    }
+
+    /// Nothing that could start, evict, or be settled is left.
+    fn check_queue_at_rest(&self, now: Instant) -> Checked {
+        if let Some(script) = self.next_act(now).filter(|_| self.was_due_before()) {
+            broken!("at-rest", "{:?} is due", script[0].body);
+        }
+        Ok(())
+    }
+
+    fn sealing(&self, now: Instant) -> Sealing {
+        let rules_version = self.started.map_or(RULES_VERSION, |(_, rules)| rules);
+        Sealing { now, rules_version, sequence: self.size }
     }
 
     /// What a command says takes effect as it is stamped. Only a lost node's leases end before: when
@@ -151,7 +222,8 @@ impl Oracle {
         Ok(())
     }
 
-    fn apply(&mut self, record: &Record, is_timer: bool) -> Checked {
+    fn apply(&mut self, record: &Record, is_timer: bool, was_foretold: bool) -> Checked {
+        let sealing = Sealing { sequence: self.size + 1, ..self.sealing(record.stamp) };
         let (world, command) = (&mut self.world, &mut self.command);
         match &record.body {
             Body::Genesis(body) => self.genesis(body),
@@ -175,6 +247,7 @@ impl Oracle {
             Body::UserPut(body) => world.user_put(body),
             Body::UserDeleted(body) => world.user_deleted(body.user),
             Body::QuotaPut(body) => world.quota_put(body),
+            Body::BudgetsPut(body) => world.budgets_put(body),
             Body::QuotaDeleted(body) => world.quota_deleted(body.quota),
             Body::BurstEnded(body) => world.burst_ended(body.quota),
             Body::NodePut(body) => world.node_put(body),
@@ -197,7 +270,10 @@ impl Oracle {
             Body::ChargePolicyPut(body) => world.charge_policy_put(body, record.stamp),
             Body::Granted(body) => {
                 self.check_rules_version(body.rules_version)?;
-                self.world.granted(record, body)
+                match body.allocation.filter(|_| was_foretold) {
+                    Some(of) => self.world.gang_granted(record, body, of),
+                    None => self.world.granted(record, body),
+                }
             }
             Body::Denied(body) => {
                 self.check_rules_version(body.rules_version)?;
@@ -212,8 +288,23 @@ impl Oracle {
             Body::Fenced(body) => world.fenced(record, &body.leases),
             Body::Unfenced(body) => world.unfenced(record, &body.leases),
             Body::ActivityReported(body) => world.reported(record, &body.leases.0),
-            // Preemption (SEMANTICS 5) is not among the rules this oracle knows yet.
-            Body::Preempted(_) => broken!("unknown-kind", "no preemption in these rules"),
+            Body::Preempted(_) => broken!("unknown-kind", "no engine writes this kind"),
+            Body::PreemptionDecided(body) => world.preempted(record, body),
+            Body::ReservationDropped(body) => world.reservation_dropped(record, body.allocation),
+            Body::AllocationSubmitted(body) => world.submitted(command, record, body, sealing),
+            Body::AllocationDenied(body) => {
+                self.check_rules_version(body.rules_version)?;
+                self.world.allocation_denied(record, body)
+            }
+            Body::AllocationPlaced(body) => world.placed(record, body),
+            Body::AllocationStarted(body) => world.started_running(record, body.allocation),
+            Body::AllocationCheckpointing(body) => world.checkpointing(record, body.allocation),
+            Body::AllocationCheckpointed(body) => world.checkpointed(command, record, body),
+            Body::AllocationSuspended(body) => world.back_in_queue(record, body.allocation, AllocationState::Suspended),
+            Body::AllocationRequeued(body) => world.back_in_queue(record, body.allocation, AllocationState::Pending),
+            Body::AllocationCompleted(body) => world.completed(record, body),
+            Body::AllocationFailed(body) => world.failed(record, body, was_foretold),
+            Body::AllocationCancelled(body) => world.cancelled(record, body.allocation),
             Body::Unknown { kind, .. } => broken!("unknown-kind", "kind {kind} is not known"),
         }
     }
@@ -253,4 +344,36 @@ impl Oracle {
         demand!(known, "rules-version", "{version} is not what the running process said");
         Ok(())
     }
+}
+
+/// Whether something may have changed for those that wait: the queue is looked at after it.
+fn moves_queue(record: &Record) -> bool {
+    !matches!(
+        record.body,
+        Body::Denied(_)
+            | Body::AllocationDenied(_)
+            | Body::AllocationStarted(_)
+            | Body::AllocationCheckpointing(_)
+            | Body::AllocationCheckpointed(_)
+            | Body::Renewed(_)
+            | Body::ActivityReported(_)
+            | Body::Heartbeat(_)
+            | Body::ClockJumped(_)
+            | Body::KeyRotated(_)
+            | Body::ClassPut(_)
+            | Body::PoolDeleted(_)
+            | Body::TenantDeleted(_)
+            | Body::ProjectPut(_)
+            | Body::ProjectDeleted(_)
+            | Body::UserPut(_)
+            | Body::UserDeleted(_)
+            | Body::NodeCondition(_)
+            | Body::AgentRegistered(_)
+            | Body::AgentDetached(_)
+            | Body::TokenIssued(_)
+            | Body::TokenRevoked(_)
+            | Body::RateCardPut(_)
+            | Body::RateCardDeleted(_)
+            | Body::ChargePolicyPut(_)
+    )
 }

@@ -1,9 +1,12 @@
 //! Quotas: counted by looking at every lease, each time (SEMANTICS 4).
 
+use crate::allocation::Allocation;
 use crate::lease::Lease;
-use crate::request::RequestFacts;
 use crate::world::{Episode, Quota, World};
-use leasehold_model::{DenyCause, Instant, LimitKind, Measure, NodeNo, NodeScope, PoolNo, QuotaNo, QuotaScope, Span};
+use leasehold_model::{
+    ClassNo, DenyCause, Instant, LimitKind, Measure, NodeNo, NodeScope, PoolNo, Priority, ProjectNo, QuotaNo,
+    QuotaScope, Span, TenantNo,
+};
 use std::collections::BTreeSet;
 
 /// What one quota says of one request.
@@ -52,6 +55,28 @@ pub(crate) fn covers(scope: &QuotaScope, lease: &Lease) -> bool {
         }
 }
 
+/// What is asked of the quotas: one lot of the asks, or a gang of as many as it has replicas.
+#[derive(Clone, Debug)]
+pub(crate) struct Demand {
+    pub(crate) tenant: TenantNo,
+    pub(crate) project: ProjectNo,
+    pub(crate) priority: Priority,
+    pub(crate) asks: Vec<(ClassNo, u64)>,
+    /// None: a plain request for a lease, which is no allocation.
+    pub(crate) replicas: Option<u32>,
+}
+
+/// Where a replica lies.
+pub(crate) type Spot = (PoolNo, NodeNo);
+
+fn is_within(scope: &QuotaScope, (pool, node): Spot) -> bool {
+    scope.pool.is_none_or(|of| of == pool)
+        && match scope.node {
+            NodeScope::All | NodeScope::Each => true,
+            NodeScope::One(of) => of == node,
+        }
+}
+
 impl World {
     fn counted(&self, quota: &Quota, on: Option<NodeNo>) -> Vec<&Lease> {
         let counts = |l: &&Lease| l.phase.counts_for_quota() && on.is_none_or(|node| node == l.node);
@@ -60,53 +85,48 @@ impl World {
 
     /// What is used of a quota, on one node if one is named. Fenced capacity no longer counts.
     pub(crate) fn used(&self, quota: &Quota, on: Option<NodeNo>) -> u64 {
-        let leases = self.counted(quota, on);
+        let leases = || self.counted(quota, on);
         match quota.put.measure {
-            Measure::Quanta => leases.iter().map(|lease| lease.quanta).sum(),
-            Measure::Leases => leases.len() as u64,
-            Measure::Nodes => leases.iter().map(|lease| lease.node).collect::<BTreeSet<_>>().len() as u64,
+            Measure::Quanta => leases().iter().map(|lease| lease.quanta).sum(),
+            Measure::Leases => leases().len() as u64,
+            Measure::Nodes => leases().iter().map(|lease| lease.node).collect::<BTreeSet<_>>().len() as u64,
+            Measure::Allocations => self.allocations_counted(&quota.put.scope),
         }
     }
 
-    /// What a request adds to a quota.
-    fn requested(&self, quota: &Quota, facts: &RequestFacts, place: Option<(PoolNo, NodeNo)>) -> u64 {
-        let scope = &quota.put.scope;
-        let asked = facts.asks.iter().filter(|(class, _)| scope.class.is_none_or(|c| c == *class));
-        match quota.put.measure {
-            Measure::Quanta => asked.map(|(_, quanta)| quanta).sum(),
-            Measure::Leases => asked.count() as u64,
-            // A node on which something is held already is not one more.
-            Measure::Nodes => {
-                u64::from(place.is_none_or(|(_, node)| self.counted(quota, None).iter().all(|l| l.node != node)))
-            }
-        }
+    /// Allocations that hold capacity are counted whole.
+    fn allocations_counted(&self, scope: &QuotaScope) -> u64 {
+        let counts = |a: &&Allocation| {
+            a.state.is_placed()
+                && a.tenant == scope.tenant
+                && scope.project.is_none_or(|project| project == a.project)
+                && scope.priority.is_none_or(|priority| priority == a.spec.priority)
+        };
+        self.allocations.values().filter(counts).count() as u64
     }
 
-    /// What a quota says of a request, at a place if it depends on one. None: it does not apply.
+    /// What a quota says of one more replica at a place, when others lie in the places `taken`; or of all that is
+    /// asked, where it does not depend on places. None: it does not apply.
     pub(crate) fn rule(
         &self,
         number: QuotaNo,
         quota: &Quota,
-        facts: &RequestFacts,
-        place: Option<(PoolNo, NodeNo)>,
+        demand: &Demand,
+        place: Option<Spot>,
+        taken: &[Spot],
         now: Instant,
     ) -> Option<Ruling> {
         let scope = &quota.put.scope;
-        let applies = scope.tenant == facts.tenant
-            && scope.project.is_none_or(|project| project == facts.project)
-            && scope.class.is_none_or(|class| facts.asks.iter().any(|(asked, _)| *asked == class))
-            && scope.priority.is_none_or(|priority| priority == facts.priority)
-            && scope.pool.is_none_or(|pool| place.is_some_and(|(at, _)| at == pool))
-            && match scope.node {
-                NodeScope::All | NodeScope::Each => true,
-                NodeScope::One(node) => place.is_some_and(|(_, at)| at == node),
-            };
+        let applies = scope.tenant == demand.tenant
+            && scope.project.is_none_or(|project| project == demand.project)
+            && scope.class.is_none_or(|class| demand.asks.iter().any(|(asked, _)| *asked == class))
+            && scope.priority.is_none_or(|priority| priority == demand.priority)
+            && (quota.put.measure != Measure::Allocations || demand.replicas.is_some())
+            && place.map_or(scope.pool.is_none() && scope.node == NodeScope::All, |at| is_within(scope, at));
         if !applies {
             return None;
         }
-        let on = place.filter(|_| scope.node == NodeScope::Each).map(|(_, node)| node);
-        let used = self.used(quota, on);
-        let requested = self.requested(quota, facts, place);
+        let (used, requested) = self.use_and_request(quota, demand, place, taken);
         let over = |limit: u64| used + requested > limit;
         let refused = |limit| Ruling::Refused(DenyCause::Quota { quota: number, used, requested, limit });
         Some(match quota.put.limit {
@@ -124,6 +144,32 @@ impl World {
             }
             _ => Ruling::Passes,
         })
+    }
+
+    fn use_and_request(&self, quota: &Quota, demand: &Demand, place: Option<Spot>, taken: &[Spot]) -> (u64, u64) {
+        let scope = &quota.put.scope;
+        let asked = demand.asks.iter().filter(|(class, _)| scope.class.is_none_or(|c| c == *class));
+        let each = match quota.put.measure {
+            Measure::Quanta => asked.map(|(_, quanta)| quanta).sum(),
+            Measure::Leases => asked.count() as u64,
+            Measure::Nodes | Measure::Allocations => 1,
+        };
+        let Some((_, node)) = place else {
+            let times = if quota.put.measure == Measure::Allocations { 1 } else { demand.replicas.unwrap_or(1) };
+            return (self.used(quota, None), each * u64::from(times));
+        };
+        let before: Vec<NodeNo> = taken.iter().filter(|at| is_within(scope, **at)).map(|(_, node)| *node).collect();
+        if quota.put.measure == Measure::Nodes {
+            // A node on which something is held already is not one more.
+            let mut nodes: BTreeSet<NodeNo> = self.counted(quota, None).iter().map(|lease| lease.node).collect();
+            nodes.extend(before);
+            return (nodes.len() as u64, u64::from(!nodes.contains(&node)));
+        }
+        if scope.node == NodeScope::Each {
+            let here = before.iter().filter(|other| **other == node).count() as u64;
+            return (self.used(quota, Some(node)) + each * here, each);
+        }
+        (self.used(quota, None) + each * before.len() as u64, each)
     }
 
     /// The burst quota that a lease may not be renewed past, and until when: those over their base.

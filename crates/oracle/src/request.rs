@@ -1,11 +1,12 @@
 //! The answer that a valid request must get (SEMANTICS 4), by trying everything.
 
 use crate::placement::{ClassSeen, NodeSeen, Site, score};
-use crate::quota::Ruling;
+use crate::quota::{Demand, Ruling};
 use crate::world::{Node, World};
 use leasehold_model::limits::{CLASSES_PER_REQUEST_MAX, QUANTA_PER_NODE_MAX};
 use leasehold_model::{
-    ClassNo, DenyCause, Instant, Name, NodeNo, PoolNo, Priority, Profile, ProjectNo, Quanta, QuotaNo, Span, TenantNo,
+    AllocationSpec, ClassNo, DenyCause, Instant, Name, NodeNo, PoolNo, Priority, Profile, ProjectNo, Quanta, QuotaNo,
+    Span, TenantNo,
 };
 use std::cmp::Reverse;
 
@@ -39,21 +40,37 @@ pub enum Expected {
         over_soft: Vec<QuotaNo>,
         capped_by: Option<QuotaNo>,
     },
+    /// It finds no room, may evict, and waits for its victims as an allocation (SEMANTICS 5).
+    Submitted(Box<AllocationSpec>),
     Denied(DenyCause),
     /// Not valid: nothing is sealed. Which of several faults is named is not predicted.
     Refused(&'static str),
 }
 
 /// What all quotas together say of a request at one place.
-#[derive(Default)]
-struct Terms {
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub(crate) struct Terms {
     over_soft: Vec<QuotaNo>,
     until: Option<(Instant, QuotaNo)>,
-    refusal: Option<DenyCause>,
+    pub(crate) refusal: Option<DenyCause>,
 }
 
 impl Terms {
-    fn hear(&mut self, number: QuotaNo, ruling: Ruling) {
+    /// Soft quotas that are passed, each once.
+    pub(crate) fn over_soft(&self) -> Vec<QuotaNo> {
+        let mut over_soft = self.over_soft.clone();
+        over_soft.sort();
+        over_soft.dedup();
+        over_soft
+    }
+
+    /// What a burst leaves of a TTL, and which one shortened it.
+    pub(crate) fn ttl(&self, asked: Span, now: Instant) -> (Span, Option<QuotaNo>) {
+        let capped = self.until.map(|(at, quota)| (at.since(now), quota)).filter(|(ttl, _)| *ttl < asked);
+        capped.map_or((asked, None), |(ttl, quota)| (ttl, Some(quota)))
+    }
+
+    pub(crate) fn hear(&mut self, number: QuotaNo, ruling: Ruling) {
         match ruling {
             Ruling::Passes => {}
             Ruling::OverSoft => self.over_soft.push(number),
@@ -62,6 +79,18 @@ impl Terms {
             Ruling::Refused(cause) => {
                 self.refusal.get_or_insert(cause);
             }
+        }
+    }
+}
+
+impl RequestFacts {
+    pub(crate) fn demand(&self) -> Demand {
+        Demand {
+            tenant: self.tenant,
+            project: self.project,
+            priority: self.priority,
+            asks: self.asks.clone(),
+            replicas: None,
         }
     }
 }
@@ -78,10 +107,12 @@ impl World {
         if let Some(cause) = self.terms(facts, None, now).refusal {
             return Expected::Denied(cause);
         }
-        let candidates = self.candidates(facts);
+        let guard = self.guard_for(facts.tenant, facts.priority, now);
+        let candidates = self.looked_at(facts);
         let fits = |number: &&NodeNo| {
             let node = &self.nodes[*number];
-            asks.iter().all(|(class, quanta)| self.place(**number, node, *class, *quanta).is_some())
+            guard.allows(**number, None)
+                && asks.iter().all(|(class, quanta)| self.place(**number, node, *class, *quanta).is_some())
         };
         let mut ranked: Vec<_> = candidates.iter().filter(fits).collect();
         // The highest score first, then the lowest number.
@@ -90,9 +121,25 @@ impl World {
         if let Some(number) = ranked.iter().find(|number| refusal(***number).is_none()) {
             return self.grant_at(facts, **number, now);
         }
+        let allowed: Vec<NodeNo> = candidates.iter().copied().filter(|number| guard.allows(*number, None)).collect();
         match ranked.first() {
             Some(best) => Expected::Denied(refusal(**best).expect("no node is without one")),
-            None => Expected::Denied(self.scarcest(&asks, &candidates)),
+            // One that names its node is meant for that node or not at all.
+            None if facts.node.is_none() => {
+                let spec = AllocationSpec {
+                    pool: facts.pool,
+                    priority: facts.priority,
+                    ttl: Some(facts.ttl),
+                    labels: facts.labels.clone(),
+                    profile: facts.profile,
+                    ..AllocationSpec::of(asks.iter().map(|(class, quanta)| (*class, Quanta(*quanta))).collect())
+                };
+                match self.plan_for(facts.tenant, facts.project, &spec, &guard, now) {
+                    Some(Ok(_)) => Expected::Submitted(Box::new(spec)),
+                    _ => Expected::Denied(self.scarcest(&asks, &allowed)),
+                }
+            }
+            None => Expected::Denied(self.scarcest(&asks, &allowed)),
         }
     }
 
@@ -161,15 +208,15 @@ impl World {
     }
 
     /// The nodes to look at. A pool that does not allow the TTL is not looked into.
-    fn candidates(&self, facts: &RequestFacts) -> Vec<NodeNo> {
-        let looked_at = |number: &NodeNo, node: &Node| {
+    fn looked_at(&self, facts: &RequestFacts) -> Vec<NodeNo> {
+        let may_go = |number: &NodeNo, node: &Node| {
             node.is_available()
                 && facts.node.is_none_or(|asked| asked == *number)
                 && facts.pool.is_none_or(|asked| asked == node.put.pool)
                 && facts.ttl <= self.grant_ttl_max(node.put.pool, facts.priority)
                 && has_labels(node, &facts.labels)
         };
-        self.nodes.iter().filter(|(number, node)| looked_at(number, node)).map(|(number, _)| *number).collect()
+        self.nodes.iter().filter(|(number, node)| may_go(number, node)).map(|(number, _)| *number).collect()
     }
 
     /// What the quotas say: without a place, those that need none; with one, those that need it.
@@ -177,7 +224,7 @@ impl World {
         let mut terms = Terms::default();
         for (number, quota) in &self.quotas {
             if quota.depends_on_node() == place.is_some()
-                && let Some(ruling) = self.rule(*number, quota, facts, place, now)
+                && let Some(ruling) = self.rule(*number, quota, &facts.demand(), place, &[], now)
             {
                 terms.hear(*number, ruling);
             }
@@ -189,20 +236,22 @@ impl World {
         let node = &self.nodes[&number];
         let anywhere = self.terms(facts, None, now);
         let here = self.terms(facts, Some((node.put.pool, number)), now);
-        let mut over_soft = [anywhere.over_soft, here.over_soft].concat();
-        over_soft.sort();
-        let until = match (anywhere.until, here.until) {
-            (Some(any), Some(here)) => Some(if here.0 < any.0 { here } else { any }),
-            (any, here) => any.or(here),
+        let terms = Terms {
+            over_soft: [anywhere.over_soft, here.over_soft].concat(),
+            until: match (anywhere.until, here.until) {
+                (Some(any), Some(here)) => Some(if here.0 < any.0 { here } else { any }),
+                (any, here) => any.or(here),
+            },
+            refusal: None,
         };
-        let capped = until.map(|(at, quota)| (at.since(now), quota)).filter(|(ttl, _)| *ttl < facts.ttl);
+        let (ttl, capped_by) = terms.ttl(facts.ttl, now);
         let place = |(class, quanta): &(ClassNo, u64)| self.place(number, node, *class, *quanta);
         Expected::Granted {
             node: number,
             devices: facts.asks.iter().map(|ask| place(ask).expect("it was seen to fit")).collect(),
-            ttl: capped.map_or(facts.ttl, |(ttl, _)| ttl),
-            over_soft,
-            capped_by: capped.map(|(_, quota)| quota),
+            ttl,
+            over_soft: terms.over_soft(),
+            capped_by,
         }
     }
 

@@ -1,13 +1,15 @@
 //! Everything there is, as plain data that two models can be compared by.
 
+use crate::allocation::Allocation;
 use crate::oracle::Oracle;
+use crate::reservation::Reservation;
 use crate::world::{Quota, World};
 use leasehold_model::body::{
     ChargePolicyPut, PoolPut, ProjectPut, RateCardPut, SettingsChanged, TenantPut, TokenIssued, UserPut,
 };
 use leasehold_model::{
-    ClassNo, ClassSpec, Instant, LeaseNo, Level, LimitKind, Name, NodeNo, NodeScope, PoolNo, Priority, ProjectNo,
-    QuotaNo, TeardownMode, TenantNo, TokenNo, UserNo, Weights,
+    AllocationNo, AllocationState, AttemptEnd, Budgets, ClassNo, ClassSpec, Instant, LeaseNo, Level, LimitKind, Name,
+    NodeNo, NodeScope, PoolNo, Priority, ProjectNo, QuotaNo, TeardownMode, TenantNo, TokenNo, UserNo, Weights,
 };
 use std::collections::BTreeMap;
 use std::fmt::{Debug, Write};
@@ -76,6 +78,35 @@ pub struct QuotaLine {
     pub episode: Option<EpisodeLine>,
 }
 
+/// How a tenant stands in the queue, at the minute of the last record (SEMANTICS 4).
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct StandingLine {
+    pub factor: u128,
+    pub deficit: i128,
+    /// In 2^20ths of a GPU or a node, times nanoseconds.
+    pub gpu_time: u128,
+    pub node_time: u128,
+    pub all_gpu_time: u128,
+}
+
+/// An allocation that is not over.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct AllocationLine {
+    pub tenant: TenantNo,
+    pub project: ProjectNo,
+    pub state: AllocationState,
+    pub submitted_at: Instant,
+    pub attempts: u32,
+    /// How many leases it holds.
+    pub held: usize,
+    pub bound: Option<Instant>,
+    pub checkpointed: bool,
+    /// How its attempt has begun to end.
+    pub ends: Option<AttemptEnd>,
+    /// Where something is kept for it.
+    pub kept_on: Vec<NodeNo>,
+}
+
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Summary {
     /// How many records there are.
@@ -98,6 +129,9 @@ pub struct Summary {
     pub rate_cards: BTreeMap<u32, (RateCardPut, Instant)>,
     pub charge_policies: BTreeMap<u32, (ChargePolicyPut, Instant)>,
     pub leases: BTreeMap<LeaseNo, LeaseLine>,
+    pub allocations: BTreeMap<AllocationNo, AllocationLine>,
+    pub budgets: BTreeMap<TenantNo, Budgets>,
+    pub standings: BTreeMap<TenantNo, StandingLine>,
 }
 
 impl Summary {
@@ -127,6 +161,9 @@ impl Summary {
         diff_maps("rate card", &self.rate_cards, &other.rate_cards, &mut out);
         diff_maps("charge policy", &self.charge_policies, &other.charge_policies, &mut out);
         diff_maps("lease", &self.leases, &other.leases, &mut out);
+        diff_maps("allocation", &self.allocations, &other.allocations, &mut out);
+        diff_maps("standing", &self.standings, &other.standings, &mut out);
+        diff_maps("budgets", &self.budgets, &other.budgets, &mut out);
         assert_eq!(out.is_empty(), self == other, "a difference that no line shows");
         out
     }
@@ -172,6 +209,9 @@ impl Oracle {
             rate_cards: world.rate_cards.clone(),
             charge_policies: world.charge_policies.clone(),
             leases: world.lease_lines(),
+            allocations: world.allocation_lines(),
+            standings: world.standing_lines(self.last_stamp.unwrap_or_default()),
+            budgets: world.tenants.keys().map(|no| (*no, world.budgets.get(no).cloned().unwrap_or_default())).collect(),
         }
     }
 }
@@ -222,6 +262,32 @@ impl World {
         };
         let episode = quota.episode.map(|e| EpisodeLine { started_at: e.started_at, below_since: e.below_since });
         QuotaLine { limit: quota.put.limit, used, episode }
+    }
+
+    fn standing_lines(&self, now: Instant) -> BTreeMap<TenantNo, StandingLine> {
+        let line = |tenant: TenantNo| {
+            let (factor, deficit) = self.standing(tenant, now);
+            let (gpu_time, node_time, all_gpu_time) = self.spending(tenant, now);
+            StandingLine { factor, deficit, gpu_time, node_time, all_gpu_time }
+        };
+        self.tenants.keys().map(|tenant| (*tenant, line(*tenant))).collect()
+    }
+
+    fn allocation_lines(&self) -> BTreeMap<AllocationNo, AllocationLine> {
+        let line = |found: &Allocation| AllocationLine {
+            tenant: found.tenant,
+            project: found.project,
+            state: found.state,
+            submitted_at: found.submitted_at,
+            attempts: found.attempts,
+            held: if found.state.is_placed() { self.held_of(found).len() } else { 0 },
+            bound: found.bound(),
+            checkpointed: found.checkpointed,
+            ends: found.ends,
+            kept_on: found.reservation.iter().flat_map(Reservation::nodes).collect(),
+        };
+        let live = self.allocations.iter().filter(|(_, found)| !found.state.is_over());
+        live.map(|(number, found)| (*number, line(found))).collect()
     }
 
     fn lease_lines(&self) -> BTreeMap<LeaseNo, LeaseLine> {

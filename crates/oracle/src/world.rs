@@ -1,16 +1,19 @@
 //! Everything that the records have said so far.
 
+use crate::allocation::Allocation;
 use crate::heat::Heating;
 use crate::lease::Lease;
+use crate::queue::Heads;
+use crate::vow::Vows;
 use leasehold_model::body::{
     ChargePolicyPut, NodePut, PoolPut, ProjectPut, QuotaPut, RateCardPut, SettingsChanged, TenantPut, TokenIssued,
     UserPut,
 };
 use leasehold_model::{
-    ClassNo, ClassSpec, Instant, LeaseNo, Level, NodeNo, PoolNo, Priority, ProjectNo, QuotaNo, Span, TeardownMode,
-    TenantNo, TokenNo, UserNo, Weighing, Weights,
+    AllocationNo, Budgets, ClassNo, ClassSpec, Instant, LeaseNo, Level, NodeNo, PoolNo, Priority, ProjectNo, QuotaNo,
+    Span, TeardownMode, TenantNo, TokenNo, UserNo, Weighing, Weights,
 };
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 
 use crate::violation::{Checked, demand};
 
@@ -71,6 +74,8 @@ pub(crate) struct World {
     pub(crate) projects: BTreeMap<ProjectNo, ProjectPut>,
     pub(crate) users: BTreeMap<UserNo, UserPut>,
     pub(crate) quotas: BTreeMap<QuotaNo, Quota>,
+    /// Of tenants that were given any.
+    pub(crate) budgets: BTreeMap<TenantNo, Budgets>,
     pub(crate) nodes: BTreeMap<NodeNo, Node>,
     /// Those that were not revoked, and had not expired when the last one came.
     pub(crate) tokens: BTreeMap<TokenNo, TokenIssued>,
@@ -81,6 +86,16 @@ pub(crate) struct World {
     pub(crate) leases: Vec<Lease>,
     /// All that ever heated a node, and how fast they cool.
     pub(crate) heatings: Vec<(Instant, Heating)>,
+    /// Every allocation that ever was.
+    pub(crate) allocations: BTreeMap<AllocationNo, Allocation>,
+    /// For whom, when and how much was evicted.
+    pub(crate) evictions: Vec<(TenantNo, Instant, u64)>,
+    /// The heads of the queue and the minute in which it was looked at; none if something has changed for it since.
+    pub(crate) looked: Option<(u64, Heads)>,
+    /// What the heads were promised.
+    pub(crate) vows: Vows,
+    /// Those that were placed since the last command, or since time went on.
+    pub(crate) placed_in_run: BTreeSet<AllocationNo>,
     /// The highest number handed out of each kind, deleted ones included.
     pub(crate) highest: BTreeMap<&'static str, u64>,
 }
@@ -96,12 +111,18 @@ impl World {
             projects: BTreeMap::new(),
             users: BTreeMap::new(),
             quotas: BTreeMap::new(),
+            budgets: BTreeMap::new(),
             nodes: BTreeMap::new(),
             tokens: BTreeMap::new(),
             rate_cards: BTreeMap::new(),
             charge_policies: BTreeMap::new(),
             leases: Vec::new(),
             heatings: Vec::new(),
+            allocations: BTreeMap::new(),
+            evictions: Vec::new(),
+            looked: None,
+            vows: Vows::new(),
+            placed_in_run: BTreeSet::new(),
             highest: BTreeMap::new(),
         }
     }

@@ -46,6 +46,11 @@ impl Caller {
         }
     }
 
+    /// Whether records of no tenant are for the caller.
+    pub(crate) fn sees_all(&self) -> bool {
+        matches!(self.role, Role::Operator | Role::Auditor)
+    }
+
     pub(crate) fn sees_project(&self, tenant: TenantNo, project: ProjectNo) -> bool {
         self.sees_tenant(tenant) && self.project.is_none_or(|own| own == project)
     }

@@ -91,15 +91,21 @@ fn begin(out: &mut Vec<u8>, sealed: &Sealed) {
     number(out, sealed.sequence());
 }
 
-/// A grant; or the problem, where the request was denied.
-pub(crate) fn granted(app: &App, state: &State, sealed: &Sealed, out: &mut Vec<u8>) -> Result<(), Problem> {
+/// A grant; the allocation that waits, where others must make room first; or the problem, where the request was
+/// denied. Says the status.
+pub(crate) fn granted(app: &App, state: &State, sealed: &Sealed, out: &mut Vec<u8>) -> Result<u16, Problem> {
     let record = sealed.first();
     match &record.body {
         Body::Granted(granted) => grant(app, state, sealed, record, granted, out),
+        Body::AllocationSubmitted(_) => {
+            let submitted = crate::show_allocations::submitted(app, state, sealed)?;
+            serde_json::to_writer(out, &submitted).expect("an answer can be written");
+            return Ok(202);
+        }
         Body::Denied(body) => return Err(denied(state, record, body)),
         _ => return Err(codes::INTERNAL.problem("A request was sealed as neither grant nor denial.")),
     }
-    Ok(())
+    Ok(201)
 }
 
 fn grant(app: &App, state: &State, sealed: &Sealed, record: &Record, granted: &Granted, out: &mut Vec<u8>) {
@@ -174,7 +180,9 @@ pub(crate) fn renewed(app: &App, sealed: &Sealed, lease: LeaseNo, out: &mut Vec<
 }
 
 pub(crate) fn released(app: &App, sealed: &Sealed, lease: LeaseNo, out: &mut Vec<u8>) {
-    let record = sealed.first();
+    // A gang that is given back whole is complete first.
+    let record = sealed.records.iter().find(|record| matches!(record.body, Body::Released(_)));
+    let record = record.unwrap_or_else(|| sealed.first());
     let closed = matches!(&record.body, Body::Released(released) if released.closed);
     with_id(app, sealed, lease, out);
     out.extend_from_slice(if closed { b",\"state\":\"closed\"" } else { b",\"state\":\"releasing\"" });

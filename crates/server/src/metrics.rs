@@ -142,6 +142,7 @@ impl Metrics {
         standing::journal(&mut page, sources);
         standing::cell(&mut page, sources.cell);
         standing::leases(&mut page, sources.cell.now());
+        standing::allocations(&mut page, sources.cell.now());
         standing::nodes(&mut page, sources.cell.now());
         standing::quotas(&mut page, sources.cell.now());
         page.text()

@@ -13,6 +13,7 @@ pub(crate) fn refused(refusal: &Refusal) -> Problem {
         Refusal::BadPrices { why } => problem.with("field", format!("prices.{}", why.field())),
         Refusal::StartInPast { .. } | Refusal::SameStart { .. } => problem.with("field", "from"),
         Refusal::SettingOutOfRange { setting, .. } => problem.with("field", *setting),
+        Refusal::BadBudget { field, .. } => problem.with("field", *field),
         _ => problem,
     }
 }
@@ -39,6 +40,7 @@ fn status_of(refusal: &Refusal) -> u16 {
         | Refusal::UnknownRateCard { .. }
         | Refusal::UnknownChargePolicy { .. }
         | Refusal::LeaseNotFound { .. }
+        | Refusal::AllocationNotFound { .. }
         | Refusal::WrongHolder { .. }
         | Refusal::LeaseElsewhere { .. } => 404,
         Refusal::BadIdempotencyKey { .. } => 400,
@@ -56,6 +58,13 @@ fn status_of(refusal: &Refusal) -> u16 {
         | Refusal::LeaseNotFenced { .. }
         | Refusal::LifetimeReached { .. }
         | Refusal::BurstOver { .. }
+        | Refusal::AllocationOver { .. }
+        | Refusal::AllocationNotRunning { .. }
+        | Refusal::AllocationNotStaging { .. }
+        | Refusal::LeaseOfAllocation { .. }
+        | Refusal::TooManyPending { .. }
+        | Refusal::TenantHasAllocations { .. }
+        | Refusal::ProjectHasAllocations { .. }
         | Refusal::NameTaken
         | Refusal::TenantHasLeases { .. }
         | Refusal::ProjectHasLeases { .. }
@@ -145,7 +154,7 @@ pub(crate) fn denial(state: &State, tenant: Option<TenantNo>, cause: &DenyCause)
 }
 
 /// What a quota is called when it stands in the way.
-fn quota_words(state: &State, number: QuotaNo) -> String {
+pub(crate) fn quota_words(state: &State, number: QuotaNo) -> String {
     let Some(quota) = state.quota(number) else { return format!("quota {}", number.0) };
     let scope = &quota.scope;
     let what = match quota.measure {
@@ -155,6 +164,7 @@ fn quota_words(state: &State, number: QuotaNo) -> String {
         },
         Measure::Leases => "max_leases".to_owned(),
         Measure::Nodes => "max_nodes".to_owned(),
+        Measure::Allocations => "max_concurrent_allocations".to_owned(),
     };
     let project =
         scope.project.and_then(|project| state.project(project)).map(|p| format!(" for project \"{}\"", p.name));

@@ -49,9 +49,9 @@ impl Filter {
             Role::ProjectMember => {
                 let own = self.caller.project;
                 let held = |lease: &LeaseNo| directory.holder(*lease).is_some_and(|(_, project, _)| project == own);
-                match &record.body {
-                    Body::Denied(_) => record.identity.project == own,
-                    _ => !leases.is_empty() && leases.iter().all(held),
+                match leases.is_empty() {
+                    true => is_of_project(&record.body) && record.identity.project == own,
+                    false => leases.iter().all(held),
                 }
             }
             Role::NodeAgent => self.caller.node.is_some_and(on),
@@ -92,6 +92,26 @@ impl Filter {
     pub(crate) fn takes_known(&self, directory: &Directory, record: &Record) -> bool {
         self.may_take(record) && self.takes(directory, record)
     }
+}
+
+/// Whether a record that names no lease is about work of the project that it names.
+fn is_of_project(body: &Body) -> bool {
+    matches!(
+        body,
+        Body::Denied(_)
+            | Body::AllocationSubmitted(_)
+            | Body::AllocationDenied(_)
+            | Body::AllocationPlaced(_)
+            | Body::AllocationStarted(_)
+            | Body::AllocationCheckpointing(_)
+            | Body::AllocationCheckpointed(_)
+            | Body::AllocationSuspended(_)
+            | Body::AllocationRequeued(_)
+            | Body::AllocationCompleted(_)
+            | Body::AllocationFailed(_)
+            | Body::AllocationCancelled(_)
+            | Body::ReservationDropped(_)
+    )
 }
 
 /// The node that a record is about.

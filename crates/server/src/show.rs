@@ -11,7 +11,7 @@ use leasehold_model::{
     Strategy, TeardownMode, TenantNo, UserNo, quantity,
 };
 
-fn text(name: Option<&Name>) -> Option<String> {
+pub(crate) fn text(name: Option<&Name>) -> Option<String> {
     name.map(|name| name.as_str().to_owned())
 }
 
@@ -69,11 +69,24 @@ pub(crate) fn tenant(state: &State, number: TenantNo) -> Option<api::Tenant> {
         max_evicted_quanta_per_hour: tenant.max_evicted_quanta_per_hour,
         max_nodes: own_limit(state, number, Measure::Nodes),
         max_leases: own_limit(state, number, Measure::Leases),
+        max_concurrent_allocations: own_limit(state, number, Measure::Allocations),
+        gpu_hours_budget: tenant.budgets.gpu_hours,
+        node_hours_budget: tenant.budgets.node_hours,
+        budget_period_days: tenant.budgets.period_days,
+        fair_share_target: tenant.budgets.fair_share.map(fair_share),
+        burst_allowance: tenant.budgets.burst_allowance,
+        max_pending: tenant.budgets.max_pending,
         live_leases: tenant.leases,
     })
 }
 
-fn tenant_name(state: &State, tenant: TenantNo) -> String {
+/// Thousandths as a decimal fraction.
+pub(crate) fn fair_share(thousandths: u32) -> api::Decimal {
+    let text = format!("{}.{:03}", thousandths / 1000, thousandths % 1000);
+    api::Decimal(text.trim_end_matches('0').trim_end_matches('.').to_owned())
+}
+
+pub(crate) fn tenant_name(state: &State, tenant: TenantNo) -> String {
     state.tenant(tenant).map_or_else(String::new, |tenant| tenant.name.as_str().to_owned())
 }
 
@@ -207,6 +220,7 @@ pub(crate) fn quota(state: &State, quota: &Quota) -> api::Quota {
             Measure::Quanta => api::Measure::Quanta,
             Measure::Leases => api::Measure::Leases,
             Measure::Nodes => api::Measure::Nodes,
+            Measure::Allocations => api::Measure::Allocations,
         },
         limit: match quota.limit {
             LimitKind::Hard { limit } => api::Limit::Hard { limit },
@@ -246,6 +260,7 @@ pub(crate) fn lease(app: &App, state: &State, lease: &Lease) -> api::Lease {
     api::Lease {
         id: app.lease_id(lease.number),
         gang_id: app.lease_id(lease.gang),
+        allocation_id: lease.of.map(|allocation| allocation.0),
         state: lease_state(lease.phase),
         tenant: tenant_name(state, lease.tenant),
         project: state.project(lease.project).map_or_else(String::new, |project| project.name.as_str().to_owned()),

@@ -1,11 +1,13 @@
 //! The engine's state in the oracle's words.
 
-use leasehold_engine::{Lease, Phase, State};
+use leasehold_engine::{Allocation, Lease, Phase, State};
 use leasehold_model::body::{
     ChargePolicyPut, PoolPut, ProjectPut, RateCardPut, SettingsChanged, TenantPut, TokenIssued, UserPut,
 };
-use leasehold_model::{NodeScope, QuotaNo};
-use leasehold_oracle::{CapacityLine, EpisodeLine, LeaseLine, NodeLine, QuotaLine, Summary};
+use leasehold_model::{NodeScope, QuotaNo, TenantNo};
+use leasehold_oracle::{
+    AllocationLine, CapacityLine, EpisodeLine, LeaseLine, NodeLine, QuotaLine, StandingLine, Summary,
+};
 
 pub(crate) fn summary(state: &State) -> Summary {
     let s = state.settings();
@@ -122,6 +124,9 @@ pub(crate) fn summary(state: &State) -> Summary {
             })
             .collect(),
         leases: state.leases().into_iter().map(|lease| (lease.number, lease_line(state, lease))).collect(),
+        allocations: state.allocations_after(None).map(|found| (found.number, allocation_line(found))).collect(),
+        standings: state.tenants().map(|tenant| (tenant.number, standing_line(state, tenant.number))).collect(),
+        budgets: state.tenants().map(|tenant| (tenant.number, tenant.budgets.clone())).collect(),
     }
 }
 
@@ -134,6 +139,35 @@ fn quota_line(state: &State, number: QuotaNo) -> QuotaLine {
     };
     let episode = quota.episode.map(|e| EpisodeLine { started_at: e.started_at, below_since: e.below_since });
     QuotaLine { limit: quota.limit, used, episode }
+}
+
+fn standing_line(state: &State, tenant: TenantNo) -> StandingLine {
+    let now = state.last_stamp();
+    let days = state.tenant(tenant).map_or(1, |tenant| tenant.budgets.period_days);
+    let used = state.spending(tenant, now, days).expect("a listed tenant");
+    let standing = state.standing(tenant, now);
+    StandingLine {
+        factor: u128::from(standing.factor),
+        deficit: i128::from(standing.deficit),
+        gpu_time: used.gpu,
+        node_time: used.node,
+        all_gpu_time: used.all_gpu,
+    }
+}
+
+fn allocation_line(found: &Allocation) -> AllocationLine {
+    AllocationLine {
+        tenant: found.tenant,
+        project: found.project,
+        state: found.state,
+        submitted_at: found.submitted_at,
+        attempts: found.attempt,
+        held: if found.state.is_placed() { found.held as usize } else { 0 },
+        bound: found.bound(),
+        checkpointed: found.checkpointed,
+        ends: found.ends,
+        kept_on: found.reserved_on().collect(),
+    }
 }
 
 fn lease_line(state: &State, lease: &Lease) -> LeaseLine {

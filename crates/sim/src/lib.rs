@@ -9,6 +9,7 @@
 mod compare;
 mod dice;
 mod fault_disk;
+mod gangs;
 mod life;
 mod prices;
 mod requests;

@@ -8,10 +8,10 @@ use crate::wishes::wish;
 use leasehold_cell::{
     Core, ManualClock, Now, Pending, Reply, StartError, StartOptions, commit, publish, take_snapshot,
 };
-use leasehold_engine::{Refusal, Request, State};
+use leasehold_engine::{Engine, Refusal, Request, State};
 use leasehold_journal::{AppendError, FileJournal, Journal, Keys, OpenError, Options, PrepareError};
 use leasehold_model::record::Hash;
-use leasehold_model::{Identity, Instant, Name, Record, Span};
+use leasehold_model::{Batch, Identity, Instant, Name, Record, Span};
 use leasehold_oracle::{Caller, Foretold, Oracle, RequestFacts, Wish};
 use std::cell::Cell;
 use std::collections::{BTreeMap, VecDeque};
@@ -56,8 +56,8 @@ struct Asked {
 
 impl Asked {
     fn new(request: &Request, sent: Option<usize>, facts: Option<RequestFacts>) -> Self {
-        let (tenant, token) = (request.identity.tenant, request.identity.token);
-        let caller = Caller { tenant, token, keyed: sent.is_some() };
+        let Identity { tenant, project, user, token, .. } = request.identity;
+        let caller = Caller { tenant, project, user, token, keyed: sent.is_some() };
         Self { sent, facts, caller, wish: wish(&request.command), decided: Rc::default() }
     }
 }
@@ -193,6 +193,7 @@ impl Truth {
     /// other is refused for its token exactly if that is dead.
     fn check_foretold(&mut self, asked: &Asked, reply: &Reply, now: Instant) -> Step<()> {
         self.oracle.check_at_rest(now).map_err(|violation| violation.to_string())?;
+        self.oracle.check_promises(now).map_err(|violation| violation.to_string())?;
         let foretold = self.oracle.foretell(&asked.caller, &asked.wish, now);
         let refused = |code: &str| matches!(reply, Reply::Refused(refusal) if refusal.code() == code);
         // A key is looked up after the token and before everything else.
@@ -203,6 +204,9 @@ impl Truth {
             Foretold::Refused(code) => refused(code),
             Foretold::Sealed { tenant, bodies } => matches!(reply, Reply::Sealed { records, .. }
                 if records[0].identity.tenant == *tenant && records.iter().map(|r| &r.body).eq(bodies)),
+            Foretold::OneOf { tenant, bodies } => matches!(reply, Reply::Sealed { records, .. }
+                if records[0].identity.tenant == *tenant && bodies.contains(&records[0].body)),
+            Foretold::Stands => matches!(reply, Reply::Sealed { .. }),
             Foretold::Open => !Foretold::CODES.iter().any(|code| refused(code)),
         };
         if !decided_before && !as_foretold {
@@ -357,6 +361,7 @@ impl Life<'_> {
             0 => Span(1),
             1 => Span::from_millis(dice.below(1000)),
             2..6 => Span::from_secs(dice.below(15)),
+            6 if dice.one_in(3) => Span::from_secs(dice.below(5000)),
             6 => Span::from_secs(dice.below(90)),
             _ => {
                 // Exactly to the next thing that is due.
@@ -510,7 +515,33 @@ impl Life<'_> {
         if restored.digest() != fresh.digest() {
             return Err("a restored snapshot is another state".to_owned());
         }
-        Ok(())
+        self.check_next_decisions(restored)
+    }
+}
+
+impl Life<'_> {
+    /// What follows by itself does not depend on how the engine came to its state: one that was restored, and looks
+    /// at everything anew, decides the same records as the one that has been here all along.
+    fn check_next_decisions(&self, restored: State) -> Step<()> {
+        let decided = self.core.engine().state();
+        let now = decided.last_stamp();
+        let told = [self.core.engine().clone(), Engine::new(restored)].map(|mut engine| {
+            let mut batch = Batch::new(engine.state().size());
+            for wait in [0, 7, 61, 200] {
+                engine.advance(now.saturating_add(Span::from_secs(wait)), &mut batch, 10_000);
+            }
+            batch.frames().map(|frame| frame.ok().and_then(|frame| frame.decode().ok())).collect::<Vec<_>>()
+        });
+        let [running, restored] = told;
+        match running.iter().zip(&restored).find(|(a, b)| a != b) {
+            Some((ours, theirs)) => Err(format!("a restored engine decides\n  {theirs:?}\n  instead of {ours:?}")),
+            None if running.len() != restored.len() => {
+                let (most, which) = if running.len() > restored.len() { (&running, "") } else { (&restored, "not ") };
+                let first = &most[running.len().min(restored.len())];
+                Err(format!("the engine that was here all along does {which}decide {first:?}, a restored one differs"))
+            }
+            None => Ok(()),
+        }
     }
 }
 

@@ -1,7 +1,7 @@
 //! Random requests: mostly sensible, sometimes wrong, always from the seed.
 
 use crate::dice::Dice;
-use crate::wishes;
+use crate::{gangs, wishes};
 use leasehold_engine::command::{
     ConfirmTeardown, LoseNode, PutClass, PutNode, PutPool, PutProject, PutQuota, PutTenant, PutUser, ReleaseOne,
     RenewOne, RequestLease, Revoke,
@@ -54,8 +54,10 @@ pub(crate) fn small(dice: &mut Dice, n: u64) -> u32 {
 }
 
 fn settings(dice: &mut Dice) -> Settings {
+    // Now and then long enough that a budget is used up.
+    let longest = if dice.one_in(3) { 20_000 } else { 600 };
     Settings {
-        ttl_max: Span::from_secs(60 + dice.below(600)),
+        ttl_max: Span::from_secs(60 + dice.below(longest)),
         grace_default: Span::from_secs(dice.below(40)),
         teardown_deadline: Span::from_secs(1 + dice.below(60)),
         node_timeout: Span::from_secs(1 + dice.below(60)),
@@ -111,8 +113,8 @@ fn node_named(text: &str, node: Option<NodeNo>, dice: &mut Dice) -> PutNode {
         node,
         name: name(text),
         pool: PoolNo(small(dice, 2)),
-        rack: dice.one_in(2).then(|| name("r1")),
-        zone: dice.one_in(3).then(|| name(&format!("z{}", dice.below(2)))),
+        rack: (!dice.one_in(4)).then(|| name(if dice.one_in(2) { "r1" } else { "r2" })),
+        zone: dice.one_in(2).then(|| name(&format!("z{}", dice.below(2)))),
         labels: labels(dice, 2),
         teardown: if dice.one_in(2) { TeardownMode::Immediate } else { TeardownMode::Confirmed },
         capacity,
@@ -125,7 +127,7 @@ fn tenant_named(text: &str, tenant: Option<TenantNo>, dice: &mut Dice) -> PutTen
         name: name(text),
         accounting_tag: dice.one_in(2).then(|| name(&format!("cc-{}", dice.below(3)))),
         max_priority: *dice.pick(Priority::ALL),
-        max_evicted_quanta_per_hour: None,
+        max_evicted_quanta_per_hour: dice.one_in(4).then(|| dice.below(30)),
     }
 }
 
@@ -166,6 +168,9 @@ fn quota(quota: Option<QuotaNo>, dice: &mut Dice) -> Command {
 pub(crate) fn any(state: &State, now: Instant, dice: &mut Dice) -> (Identity, Command, Option<RequestFacts>) {
     let (mut identity, command, facts) = if dice.one_in(6) {
         let (identity, command) = wishes::any(state, now, dice);
+        (identity, command, None)
+    } else if dice.one_in(3) {
+        let (identity, command) = gangs::any(state, now, dice);
         (identity, command, None)
     } else {
         about_leases(state, now, dice)
@@ -290,7 +295,13 @@ fn lease_request(state: &State, dice: &mut Dice) -> (Identity, Command, Option<R
         pool: dice.one_in(2).then(|| PoolNo(small(dice, 2))),
         node: dice.one_in(8).then(|| NodeNo(small(dice, 5))),
         asks,
-        ttl: Span(if dice.one_in(4) { dice.below(90_000_000_000) } else { Span::from_secs(dice.below(120)).0 }),
+        ttl: Span(if dice.one_in(8) {
+            Span::from_secs(dice.below(15_000)).0
+        } else if dice.one_in(4) {
+            dice.below(90_000_000_000)
+        } else {
+            Span::from_secs(dice.below(120)).0
+        }),
         priority,
         labels: labels(dice, 8),
         profile: dice.one_in(3).then(|| profile(dice)),

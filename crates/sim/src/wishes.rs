@@ -8,7 +8,7 @@ use leasehold_engine::{Command, State};
 use leasehold_model::{
     AppInstanceNo, Identity, Instant, Level, NodeNo, Priority, ProjectNo, Role, TenantNo, TokenNo, TokenScope, UserNo,
 };
-use leasehold_oracle::Wish;
+use leasehold_oracle::{BudgetWishes, Wish, Word};
 
 /// What a command asks for, in the oracle's words.
 pub(crate) fn wish(command: &Command) -> Wish {
@@ -43,6 +43,15 @@ pub(crate) fn wish(command: &Command) -> Wish {
             max_evicted_quanta_per_hour: update.max_evicted_quanta_per_hour,
             max_nodes: update.max_nodes,
             max_leases: update.max_leases,
+            max_concurrent_allocations: update.max_concurrent_allocations,
+            budgets: Box::new(BudgetWishes {
+                gpu_hours: update.gpu_hours_budget,
+                node_hours: update.node_hours_budget,
+                period_days: update.budget_period_days,
+                fair_share: update.fair_share_target,
+                burst_allowance: update.burst_allowance,
+                max_pending: update.max_pending,
+            }),
         },
         Command::PutRateCard(put) => {
             Wish::PutRateCard { card: put.card, pool: put.pool, from: put.from, prices: put.prices.clone() }
@@ -51,6 +60,12 @@ pub(crate) fn wish(command: &Command) -> Wish {
         Command::PutChargePolicy(put) => {
             Wish::PutChargePolicy { policy: put.policy, from: put.from, charges: put.charges.clone() }
         }
+        Command::SubmitAllocation(spec) => Wish::Submit(Box::new(spec.clone())),
+        Command::StartAllocation(number) => Wish::Say(*number, Word::Start),
+        Command::BeginCheckpoint(number) => Wish::Say(*number, Word::BeginCheckpoint),
+        Command::ReportCheckpoint(report) => Wish::Say(report.allocation, Word::Checkpoint(report.took)),
+        Command::CompleteAllocation(done) => Wish::Say(done.allocation, Word::Complete(done.exit_status)),
+        Command::CancelAllocation(number) => Wish::Say(*number, Word::Cancel),
         _ => Wish::Other,
     }
 }
@@ -122,6 +137,13 @@ fn update(dice: &mut Dice) -> UpdateTenant {
         max_evicted_quanta_per_hour: some(dice, |dice| cleared_or(dice, |dice| dice.below(9))),
         max_nodes: some(dice, |dice| cleared_or(dice, |dice| 1 + dice.below(4))),
         max_leases: some(dice, |dice| cleared_or(dice, |dice| 1 + dice.below(12))),
+        max_concurrent_allocations: some(dice, |dice| cleared_or(dice, |dice| 1 + dice.below(4))),
+        gpu_hours_budget: some(dice, |dice| cleared_or(dice, |dice| dice.below(4))),
+        node_hours_budget: some(dice, |dice| cleared_or(dice, |dice| 1 + dice.below(9))),
+        budget_period_days: some(dice, |dice| cleared_or(dice, |dice| dice.below(4))),
+        fair_share_target: some(dice, |dice| cleared_or(dice, |dice| 100 * dice.below(12))),
+        burst_allowance: some(dice, |dice| cleared_or(dice, |dice| 1 + dice.below(9))),
+        max_pending: some(dice, |dice| cleared_or(dice, |dice| dice.below(9))),
     }
 }
 

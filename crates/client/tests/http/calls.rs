@@ -13,7 +13,7 @@ fn physics() -> NewTenant {
 fn tenant_put() -> serde_json::Value {
     json!({ "sequence": 4, "tenant": {
         "id": 1, "name": "physics", "accounting_tag": null, "max_priority": "standard",
-        "max_evicted_quanta_per_hour": null, "max_nodes": null, "max_leases": null, "live_leases": 0,
+        "max_evicted_quanta_per_hour": null, "max_nodes": null, "max_leases": null, "live_leases": 0, "budget_period_days": 90,
         "of_another_version": true,
     } })
 }

@@ -216,3 +216,71 @@ async fn dropping_gives_back() {
     let operations = fake.asked_for("batch")[0].json()["operations"].clone();
     assert_eq!(operations[0]["release"], json!({}));
 }
+
+/// An allocation as the daemon shows it, in this state.
+fn allocation(state: &str) -> Reply {
+    let lease = |id: &str| json!({ "id": id, "class": "gpu", "quantity": "1", "quanta": 1, "devices": [0] });
+    let attempt = json!({
+        "number": 1, "placed_at": stamp(GRANTED_AT), "ended_at": null, "end": null, "checkpoints": [],
+        "replicas": [{ "node": "n1", "pool": "p", "leases": [lease("aa"), lease("bb")], "expires_at": stamp(GRANTED_AT + 2) }],
+    });
+    let attempts = if state == "running" { vec![attempt] } else { Vec::new() };
+    Reply::Json(
+        200,
+        json!({
+            "id": 9, "state": state, "tenant": "t", "project": "p", "user": null, "workload": null, "asks": [],
+            "replicas": 1, "priority": "guaranteed", "pool": null, "walltime": null, "ttl": "2s", "staged": false,
+            "requeue": false, "labels": {}, "together": null, "apart": null, "sensitive": false, "correlation_id": "c",
+            "submitted_at": stamp(GRANTED_AT - 9), "attempt": 0, "placed_at": null, "ends_by": null, "ended_at": null,
+            "waiting": null, "exit_status": null, "storage_written": null, "attempts": attempts,
+        }),
+    )
+}
+
+/// A daemon where others must make room first; what it shows of the allocation, one after the other, the last for ever.
+async fn crowded(shown: &'static [&'static str]) -> Fake {
+    let looked = AtomicU64::new(0);
+    Fake::start(move |_, asked| match asked.path.split('?').next().unwrap() {
+        "/api/v1/leases" => {
+            let (submitted_at, state) = (stamp(GRANTED_AT - 9), "pending");
+            let waits = json!({ "sequence": 9, "id": 9, "state": state, "submitted_at": submitted_at,
+                "correlation_id": "c", "replicas": [] });
+            Reply::Json(202, waits)
+        }
+        "/api/v1/allocations/9" => {
+            let turn = usize::try_from(looked.fetch_add(1, Ordering::Relaxed)).unwrap();
+            allocation(shown[turn.min(shown.len() - 1)])
+        }
+        "/api/v1/allocations/9/complete" | "/api/v1/allocations/9/cancel" => {
+            Reply::Json(200, json!({ "sequence": 12, "id": 9, "state": "completed" }))
+        }
+        "/api/v1/leases/batch" => well(asked),
+        "/api/v1/events" => quiet(),
+        other => panic!("{other}"),
+    })
+    .await
+}
+
+#[tokio::test]
+async fn a_request_that_others_must_make_room_for_is_waited_for_and_given_back_whole() {
+    let fake = crowded(&["pending", "pending", "running"]).await;
+    let lease = Lease::request(&fake.client(), &request(), Keep::default()).await.unwrap();
+    assert_eq!(lease.ids().collect::<Vec<_>>(), ["aa", "bb"]);
+    assert_eq!((lease.granted().node.as_str(), fake.asked_for("allocations/9").len()), ("n1", 3));
+    // Its deadline counts from before it was placed, not from when it was asked for.
+    until(|| !fake.asked_for("batch").is_empty()).await;
+    lease.release().await.unwrap();
+    assert_eq!(fake.asked_for("complete").len(), 1, "a gang is not given back one by one");
+}
+
+#[tokio::test]
+async fn a_request_that_nobody_waits_for_any_more_is_cancelled() {
+    let fake = crowded(&["pending"]).await;
+    let (client, request) = (fake.client(), request());
+    let waits = Lease::request(&client, &request, Keep::default());
+    assert!(tokio::time::timeout(Duration::from_millis(300), waits).await.is_err());
+    until(|| fake.asked_for("cancel").len() == 1).await;
+    let fake = crowded(&["pending", "cancelled"]).await;
+    let Err(over) = Lease::request(&fake.client(), &request, Keep::default()).await else { panic!("it is held") };
+    assert_eq!(over.code(), "allocation_over");
+}

@@ -3,28 +3,30 @@
 use super::Draft;
 use super::places::check_labels;
 use crate::command::RequestLease;
+use crate::gang::GangAsk;
 use crate::node::Node;
 use crate::placement::{Placed, Tentative, Wanted};
 use crate::quota::{Facts, Verdict};
 use crate::refusal::Refusal;
 use crate::state::State;
-use leasehold_model::body::{Asks, Denied, Granted};
+use leasehold_model::body::{AllocationSubmitted, Asks, Denied, Granted};
 use leasehold_model::limits::{CLASSES_PER_REQUEST_MAX, QUANTA_PER_NODE_MAX};
 use leasehold_model::{
-    DenyCause, Identity, Instant, LeaseNo, NodeNo, PoolNo, Priority, ProjectNo, QuotaNo, RULES_VERSION, Span, TenantNo,
+    AllocationSpec, DenyCause, Identity, Instant, LeaseNo, NodeNo, PoolNo, Priority, ProjectNo, QuotaNo, RULES_VERSION,
+    Span, TenantNo,
 };
 use smallvec::SmallVec;
 
 /// What the quotas say besides yes or no.
-#[derive(Default)]
-struct Terms {
-    over_soft: SmallVec<[QuotaNo; 1]>,
+#[derive(Clone, Default)]
+pub(crate) struct Terms {
+    pub(crate) over_soft: SmallVec<[QuotaNo; 1]>,
     /// The earliest end that a burst quota allows, and which quota that is.
     until: Option<(Instant, QuotaNo)>,
 }
 
 impl Terms {
-    fn add(&mut self, quota: QuotaNo, verdict: Verdict) -> Result<(), DenyCause> {
+    pub(crate) fn add(&mut self, quota: QuotaNo, verdict: Verdict) -> Result<(), DenyCause> {
         match verdict {
             Verdict::Within => {}
             Verdict::OverSoft => self.over_soft.push(quota),
@@ -40,8 +42,14 @@ impl Terms {
 }
 
 impl Terms {
+    /// Each soft quota once, in order.
+    pub(crate) fn settle(&mut self) {
+        self.over_soft.sort_unstable();
+        self.over_soft.dedup();
+    }
+
     /// What is left of a TTL, and which quota shortened it.
-    fn ttl(&self, asked: Span, now: Instant) -> (Span, Option<QuotaNo>) {
+    pub(crate) fn ttl(&self, asked: Span, now: Instant) -> (Span, Option<QuotaNo>) {
         match self.until {
             Some((end, quota)) if end.since(now) < asked => (end.since(now), Some(quota)),
             _ => (asked, None),
@@ -50,12 +58,19 @@ impl Terms {
 }
 
 impl Draft<'_> {
+    pub(super) fn look(&self) -> Look<'_> {
+        Look { state: self.state(), now: self.now, identity: self.identity }
+    }
+
     pub(super) fn request_lease(&mut self, request: &RequestLease) -> Result<(), Refusal> {
-        let look = Look { state: self.state(), now: self.now, identity: self.identity };
+        let look = self.look();
         let (asks, admitted) = look.admit(request)?;
         match admitted {
             Ok((placed, terms)) => self.grant(request, placed, terms),
             Err(cause) => {
+                if self.wait_for_victims(request, &asks, cause) {
+                    return Ok(());
+                }
                 let denied = Denied {
                     pool: request.pool,
                     asks,
@@ -71,6 +86,44 @@ impl Draft<'_> {
             }
         }
         Ok(())
+    }
+
+    /// A request that finds no room but may evict becomes an allocation that waits for its victims (SEMANTICS 5).
+    fn wait_for_victims(&mut self, request: &RequestLease, asks: &Asks, cause: DenyCause) -> bool {
+        let (Some(tenant), Some(project)) = (self.identity.tenant, self.identity.project) else { return false };
+        // One that names its node is meant for that node or not at all.
+        if !matches!(cause, DenyCause::Capacity { .. }) || request.node.is_some() {
+            return false;
+        }
+        let spec = AllocationSpec {
+            pool: request.pool,
+            priority: request.priority,
+            ttl: Some(request.ttl),
+            sensitive: request.sensitive,
+            control_plane: request.control_plane,
+            correlation: request.correlation,
+            app_instance: request.app_instance,
+            attachment: request.attachment,
+            source_project: request.source_project,
+            labels: request.labels.clone(),
+            profile: request.profile,
+            ..AllocationSpec::of(asks.clone())
+        };
+        let may_evict = {
+            let guard = self.state().guard(tenant, self.now, spec.priority, None);
+            let allow = |node: &Node| guard.as_ref().is_none_or(|guard| guard(node));
+            let ask = GangAsk { tenant, project, spec: &spec, now: self.now, allow: &allow };
+            matches!(self.state().plan_for(&ask), Some(Ok(_)))
+        };
+        if !may_evict {
+            return false;
+        }
+        // The eviction is no part of this command: its answer is the requester's, the eviction is not.
+        self.emit(None, AllocationSubmitted { spec }, |record| {
+            record.hcl_entry = request.hcl_entry.clone();
+            record.dra_claim_id = request.dra_claim_id.clone();
+        });
+        true
     }
 
     /// A renewal may ask for what its pool allows; how long it lives in all is another question.
@@ -119,19 +172,19 @@ impl Draft<'_> {
 type Admission = Result<(Placed, Terms), DenyCause>;
 
 /// What a request is judged by; judging changes nothing.
-pub(super) struct Look<'a> {
+pub(crate) struct Look<'a> {
     state: &'a State,
     now: Instant,
     identity: &'a Identity,
 }
 
 impl<'a> Look<'a> {
-    pub(super) fn new(state: &'a State, now: Instant, identity: &'a Identity) -> Self {
+    pub(crate) fn new(state: &'a State, now: Instant, identity: &'a Identity) -> Self {
         Self { state, now, identity }
     }
 
     /// Validates; the asks come back in the order in which they are placed.
-    pub(super) fn check(&self, request: &RequestLease) -> Result<Asks, Refusal> {
+    pub(crate) fn check(&self, request: &RequestLease) -> Result<Asks, Refusal> {
         self.check_identity(request)?;
         let asks = self.check_asks(&request.asks)?;
         self.check_request_ttl(request)?;
@@ -150,26 +203,8 @@ impl<'a> Look<'a> {
 
     fn check_identity(&self, request: &RequestLease) -> Result<(), Refusal> {
         let state = self.state;
-        let number = self.identity.tenant.ok_or(Refusal::TenantRequired)?;
-        let tenant = state.tenant(number).ok_or(Refusal::UnknownTenant { tenant: number })?;
-        let project = self.identity.project.ok_or(Refusal::ProjectRequired)?;
-        let of_tenant = |no: ProjectNo| state.project(no).is_some_and(|p| p.tenant == number);
-        if !of_tenant(project) {
-            return Err(Refusal::UnknownProject { project });
-        }
-        if let Some(source) = request.source_project.filter(|source| !of_tenant(*source)) {
-            return Err(Refusal::UnknownProject { project: source });
-        }
-        if let Some(user) = self.identity.user
-            && state.user(user).is_none_or(|u| u.tenant != number)
-        {
-            return Err(Refusal::UnknownUser { user });
-        }
-        if let Some(pool) = request.pool
-            && state.pool(pool).is_none()
-        {
-            return Err(Refusal::UnknownPool { pool });
-        }
+        self.check_holder(request.source_project)?;
+        self.check_pool(request.pool)?;
         if let Some(node) = request.node
             && state.node(node).is_none()
         {
@@ -180,21 +215,58 @@ impl<'a> Look<'a> {
         {
             return Err(Refusal::NodeNotInPool { node, pool });
         }
-        if request.priority > tenant.max_priority {
-            return Err(Refusal::PriorityAboveMax { limit: tenant.max_priority });
-        }
-        if request.sensitive {
-            // Claims on nodes are made by users, and nobody can have made one yet.
-            return Err(match self.identity.user {
-                None => Refusal::SensitiveNeedsUser,
-                Some(_) => Refusal::SensitiveNeedsClaim,
-            });
-        }
+        self.check_priority(request.priority)?;
+        self.check_sensitive(request.sensitive)?;
         Ok(())
     }
 
+    /// Who would hold it, and who asks, exist and belong together.
+    pub(crate) fn check_holder(&self, source: Option<ProjectNo>) -> Result<(TenantNo, ProjectNo), Refusal> {
+        let state = self.state;
+        let number = self.identity.tenant.ok_or(Refusal::TenantRequired)?;
+        state.tenant(number).ok_or(Refusal::UnknownTenant { tenant: number })?;
+        let project = self.identity.project.ok_or(Refusal::ProjectRequired)?;
+        let of_tenant = |no: ProjectNo| state.project(no).is_some_and(|p| p.tenant == number);
+        if !of_tenant(project) {
+            return Err(Refusal::UnknownProject { project });
+        }
+        if let Some(source) = source.filter(|source| !of_tenant(*source)) {
+            return Err(Refusal::UnknownProject { project: source });
+        }
+        if let Some(user) = self.identity.user
+            && state.user(user).is_none_or(|u| u.tenant != number)
+        {
+            return Err(Refusal::UnknownUser { user });
+        }
+        Ok((number, project))
+    }
+
+    pub(super) fn check_pool(&self, pool: Option<PoolNo>) -> Result<(), Refusal> {
+        match pool {
+            Some(pool) if self.state.pool(pool).is_none() => Err(Refusal::UnknownPool { pool }),
+            _ => Ok(()),
+        }
+    }
+
+    pub(super) fn check_priority(&self, priority: Priority) -> Result<(), Refusal> {
+        let tenant = self.identity.tenant.and_then(|number| self.state.tenant(number));
+        match tenant.map(|tenant| tenant.max_priority) {
+            Some(limit) if priority > limit => Err(Refusal::PriorityAboveMax { limit }),
+            _ => Ok(()),
+        }
+    }
+
+    pub(super) fn check_sensitive(&self, sensitive: bool) -> Result<(), Refusal> {
+        match self.identity.user {
+            _ if !sensitive => Ok(()),
+            None => Err(Refusal::SensitiveNeedsUser),
+            // Claims on nodes are made by users, and nobody can have made one yet.
+            Some(_) => Err(Refusal::SensitiveNeedsClaim),
+        }
+    }
+
     /// The asks in order of class, with devices first: what is scarcest is looked for first.
-    fn check_asks(&self, asks: &Asks) -> Result<Asks, Refusal> {
+    pub(super) fn check_asks(&self, asks: &Asks) -> Result<Asks, Refusal> {
         if asks.is_empty() {
             return Err(Refusal::NothingAsked);
         }
@@ -275,6 +347,7 @@ impl<'a> Look<'a> {
                 terms.add(*number, quota.judge(asked, None, self.now))?;
             }
         }
+        let guard = state.guard(tenant.number, self.now, request.priority, None);
         let wanted = Wanted {
             pool: request.pool,
             node: request.node,
@@ -287,13 +360,13 @@ impl<'a> Look<'a> {
             profile: request.profile,
             peers: &[],
             tentative: Tentative::NOTHING,
-            allow: None,
+            allow: guard.as_deref(),
         };
         let placed = state.place(&wanted)?;
         for (quota, verdict) in &placed.verdicts {
             terms.add(*quota, *verdict)?;
         }
-        terms.over_soft.sort_unstable();
+        terms.settle();
         Ok((placed, terms))
     }
 }

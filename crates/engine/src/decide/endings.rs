@@ -5,10 +5,12 @@ use super::{Draft, Few, Partial, in_order};
 use crate::command::{ConfirmTeardown, ReleaseOne, Revoke};
 use crate::lease::{Lease, Phase};
 use crate::refusal::Refusal;
-use leasehold_model::body::{Leases, Released, Reported, ReportedLeases, Revoked, TeardownStarted, TornDown, Unfenced};
+use leasehold_model::body::{
+    AllocationCompleted, Leases, Released, Reported, ReportedLeases, Revoked, TeardownStarted, TornDown, Unfenced,
+};
 use leasehold_model::limits::{LEASES_PER_RECORD_MAX, LIMIT_SPAN_MAX};
 use leasehold_model::policy::TeardownCause;
-use leasehold_model::{LeaseNo, NodeNo, Reason, TeardownMode, TenantNo};
+use leasehold_model::{AllocationNo, LeaseNo, NodeNo, Reason, TeardownMode, TenantNo};
 use std::collections::BTreeMap;
 
 impl Draft<'_> {
@@ -20,6 +22,10 @@ impl Draft<'_> {
             if !lease.phase.is_held() {
                 return Err(ended(lease));
             }
+            if lease.of.is_some() {
+                self.complete_whole(&[one.lease])?;
+            }
+            let lease = self.holder_of(one.lease)?;
             let (tenant, closed) = (lease.tenant, self.tears_down_at_once(lease));
             let activity = self.checked_activity(one.lease, one.activity, &mut refused);
             let leases = ReportedLeases(Few::from_buf([Reported { lease: one.lease, activity }]));
@@ -31,6 +37,10 @@ impl Draft<'_> {
             match self.holder_of(one.lease) {
                 Ok(lease) if lease.phase.is_held() => {
                     let tenant = lease.tenant;
+                    if let Some(allocation) = self.torn_gang(lease, releases) {
+                        refused.push((one.lease, Refusal::LeaseOfAllocation { lease: one.lease, allocation }));
+                        continue;
+                    }
                     let activity = self.checked_activity(one.lease, one.activity, &mut refused);
                     standing.push((tenant, Reported { lease: one.lease, activity }));
                 }
@@ -40,11 +50,39 @@ impl Draft<'_> {
         }
         for (tenant, leases) in by_tenant(standing, &refused)? {
             let numbers: Few<LeaseNo> = leases.iter().map(|r| r.lease).collect();
+            self.complete_whole(&numbers)?;
             let closed = self.all_immediate(&numbers);
             self.emit(Some(tenant), Released { leases: ReportedLeases(leases), closed }, |_| {});
             self.close_immediate(tenant, &numbers, closed);
         }
         Ok(refused)
+    }
+
+    /// The allocation that a lease would be torn out of, if not all that its gang holds is given back.
+    fn torn_gang(&self, lease: &Lease, releases: &[ReleaseOne]) -> Option<AllocationNo> {
+        let found = self.state().allocation(lease.of?).filter(|found| found.has_lease(lease.number))?;
+        let named = releases.iter().filter(|one| found.has_lease(one.lease)).count();
+        (named < found.held as usize).then_some(found.number)
+    }
+
+    /// Allocations whose leases are all given back are complete.
+    fn complete_whole(&mut self, leases: &[LeaseNo]) -> Result<(), Refusal> {
+        let state = self.state();
+        let of = leases.iter().filter_map(|lease| state.lease(*lease)).filter_map(|lease| {
+            let found = state.allocation(lease.of?).filter(|found| found.has_lease(lease.number))?;
+            Some((found.number, lease.number))
+        });
+        let mut whole: BTreeMap<AllocationNo, Vec<LeaseNo>> = BTreeMap::new();
+        of.for_each(|(number, lease)| whole.entry(number).or_default().push(lease));
+        for (allocation, named) in whole {
+            let found = self.state().allocation(allocation).expect("it was just looked up");
+            if named.len() < found.held as usize {
+                return Err(Refusal::LeaseOfAllocation { lease: named[0], allocation });
+            }
+            let identity = found.identity();
+            self.emit_for(&identity, AllocationCompleted { allocation, exit_status: None, storage_written: 0 });
+        }
+        Ok(())
     }
 
     /// Whether every one of them lies on a node that needs no confirmation.
@@ -86,9 +124,13 @@ impl Draft<'_> {
             match self.holder_of(number) {
                 Ok(lease) if lease.phase == Phase::Active => {
                     // An involuntary end of one member of a gang revokes the others (SEMANTICS 3).
-                    let gang = (0..u64::from(lease.gang_len)).map(|i| LeaseNo(lease.gang.0 + i));
+                    let of = lease.of.and_then(|number| self.state().allocation(number));
+                    let gang: Vec<LeaseNo> = match of.filter(|found| found.has_lease(number)) {
+                        Some(found) => found.lease_numbers().collect(),
+                        None => (0..u64::from(lease.gang_len)).map(|i| LeaseNo(lease.gang.0 + i)).collect(),
+                    };
                     let active = |no: &LeaseNo| self.state().lease(*no).is_some_and(|l| l.phase == Phase::Active);
-                    standing.extend(gang.filter(active).map(|no| (lease.tenant, no)));
+                    standing.extend(gang.into_iter().filter(active).map(|no| (lease.tenant, no)));
                 }
                 Ok(lease) if lease.phase == Phase::Revoking => {
                     refused.push((number, Refusal::LeaseRevoking { lease: number }));
@@ -116,10 +158,14 @@ impl Draft<'_> {
     }
 
     fn grace_of(&self, lease: LeaseNo, revoke: &Revoke) -> leasehold_model::Span {
+        revoke.grace.unwrap_or_else(|| self.pool_grace(lease))
+    }
+
+    /// The grace of a revocation that names none.
+    pub(super) fn pool_grace(&self, lease: LeaseNo) -> leasehold_model::Span {
         let state = self.state();
         let pool = state.lease(lease).and_then(|lease| state.pool(lease.pool));
-        let of_pool = pool.and_then(|pool| pool.grace);
-        revoke.grace.or(of_pool).unwrap_or(state.settings.grace_default)
+        pool.and_then(|pool| pool.grace).unwrap_or(state.settings.grace_default)
     }
 
     pub(super) fn ready(&mut self, leases: &[LeaseNo]) -> Partial {

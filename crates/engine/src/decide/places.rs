@@ -117,7 +117,7 @@ impl Draft<'_> {
         capacity.sort_by_key(|(class, _)| *class);
         self.check_capacity(&capacity)?;
         if let Some(old) = state.node(node) {
-            if old.pool != put.pool && old.has_leases() {
+            if old.pool != put.pool && (old.has_leases() || old.is_reserved()) {
                 return Err(Refusal::NodeHasLeases { node });
             }
             for class in &old.classes {
@@ -174,7 +174,7 @@ impl Draft<'_> {
 
     pub(super) fn delete_node(&mut self, node: NodeNo) -> Result<(), Refusal> {
         let found = self.state().node(node).ok_or(Refusal::UnknownNode { node })?;
-        if found.has_leases() {
+        if found.has_leases() || found.is_reserved() {
             return Err(Refusal::NodeHasLeases { node });
         }
         self.plain(NodeDeleted { node });

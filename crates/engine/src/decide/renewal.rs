@@ -1,6 +1,7 @@
 //! Renewing: the deadline is replaced, never past what lifetime and burst allow.
 
 use super::{Draft, Few, Partial, in_order};
+use crate::allocation::Allocation;
 use crate::command::{ReleaseOne, RenewOne};
 use crate::lease::{Lease, Phase};
 use crate::refusal::Refusal;
@@ -51,6 +52,14 @@ impl Draft<'_> {
         if let Some(lifetime) = pool.lifetime_max.of(lease.priority) {
             let end = lease.granted_at.saturating_add(lifetime);
             // It stops there; what stands there already cannot be renewed further.
+            if asked > end && end <= lease.expires_at {
+                return Err(Refusal::LifetimeReached { lease: one.lease, at: end });
+            }
+            expires_at = expires_at.min(end);
+        }
+        // An attempt ends with its walltime, however often it is renewed.
+        let of = lease.of.and_then(|number| self.state().allocation(number));
+        if let Some(end) = of.filter(|found| found.has_lease(one.lease)).and_then(Allocation::bound) {
             if asked > end && end <= lease.expires_at {
                 return Err(Refusal::LifetimeReached { lease: one.lease, at: end });
             }

@@ -6,10 +6,11 @@ use crate::command::{PutProject, PutQuota, PutTenant, PutUser, UpdateTenant};
 use crate::refusal::Refusal;
 use crate::state::Tenant;
 use leasehold_model::body::{
-    Body, ProjectDeleted, ProjectPut, QuotaDeleted, QuotaPut, TenantDeleted, TenantPut, UserDeleted, UserPut,
+    Body, BudgetsPut, ProjectDeleted, ProjectPut, QuotaDeleted, QuotaPut, TenantDeleted, TenantPut, UserDeleted,
+    UserPut,
 };
-use leasehold_model::limits::QUOTAS_PER_TENANT_MAX;
-use leasehold_model::{LimitKind, Measure, NodeScope, ProjectNo, QuotaNo, QuotaScope, Span, TenantNo, UserNo};
+use leasehold_model::limits::{BUDGET_DAYS_MAX, BUDGET_HOURS_MAX, QUOTAS_PER_TENANT_MAX};
+use leasehold_model::{Budgets, LimitKind, Measure, NodeScope, ProjectNo, QuotaNo, QuotaScope, Span, TenantNo, UserNo};
 
 impl Draft<'_> {
     /// Operators see everything; a tenant sees what is its own, and cannot tell the rest from nothing.
@@ -56,18 +57,61 @@ impl Draft<'_> {
         };
         free_name(state.names.tenants.get(&put.name), tenant.0)?;
         let quotas = self.tenant_limits(update, old)?;
+        let budgets = Self::budgets(update, old)?;
         let of_tenant = update.name.is_some()
             || update.accounting_tag.is_some()
             || update.max_priority.is_some()
             || update.max_evicted_quanta_per_hour.is_some();
         // An update that changes nothing is sealed too: who asked for it wants an answer.
-        if of_tenant || quotas.is_empty() {
+        if of_tenant || quotas.is_empty() && budgets.is_none() {
             self.emit(Some(tenant), put, |_| {});
         }
         for quota in quotas {
             self.emit(Some(tenant), quota, |_| {});
         }
+        if let Some(budgets) = budgets {
+            self.emit(Some(tenant), BudgetsPut { tenant, budgets }, |_| {});
+        }
         Ok(())
+    }
+
+    /// The tenant's budgets as the update leaves them, if it changes any.
+    fn budgets(update: &UpdateTenant, tenant: &Tenant) -> Result<Option<Budgets>, Refusal> {
+        let given = [
+            update.gpu_hours_budget,
+            update.node_hours_budget,
+            update.budget_period_days,
+            update.fair_share_target,
+            update.burst_allowance,
+            update.max_pending,
+        ];
+        if given.iter().all(Option::is_none) {
+            return Ok(None);
+        }
+        let old = &tenant.budgets;
+        let hours = |field, given: Option<Option<u64>>, old: Option<u64>| match given.unwrap_or(old) {
+            Some(hours) if hours == 0 || hours > BUDGET_HOURS_MAX => {
+                Err(Refusal::BadBudget { field, min: 1, max: BUDGET_HOURS_MAX })
+            }
+            kept => Ok(kept),
+        };
+        let small = |field, given: Option<Option<u64>>, old: Option<u32>, max: u32| match given {
+            None => Ok(old),
+            Some(None) => Ok(None),
+            Some(Some(value)) => match u32::try_from(value) {
+                Ok(value @ 1..) if value <= max => Ok(Some(value)),
+                _ => Err(Refusal::BadBudget { field, min: 1, max: u64::from(max) }),
+            },
+        };
+        let days = small("budget_period_days", update.budget_period_days, Some(old.period_days), BUDGET_DAYS_MAX)?;
+        Ok(Some(Budgets {
+            gpu_hours: hours("gpu_hours_budget", update.gpu_hours_budget, old.gpu_hours)?,
+            node_hours: hours("node_hours_budget", update.node_hours_budget, old.node_hours)?,
+            period_days: days.unwrap_or(Budgets::NONE.period_days),
+            fair_share: small("fair_share_target", update.fair_share_target, old.fair_share, 1000)?,
+            burst_allowance: hours("burst_allowance", update.burst_allowance, old.burst_allowance)?,
+            max_pending: update.max_pending.unwrap_or(old.max_pending),
+        }))
     }
 
     /// The records by which an update's limits become quotas of the whole tenant.
@@ -77,7 +121,12 @@ impl Draft<'_> {
         let mut kept = tenant.quotas.len();
         let mut made = 0;
         let mut records = Vec::new();
-        for (measure, change) in [(Measure::Nodes, update.max_nodes), (Measure::Leases, update.max_leases)] {
+        let limits = [
+            (Measure::Nodes, update.max_nodes),
+            (Measure::Leases, update.max_leases),
+            (Measure::Allocations, update.max_concurrent_allocations),
+        ];
+        for (measure, change) in limits {
             let Some(limit) = change else { continue };
             let mut found = tenant.quotas.iter().filter_map(|quota| state.quota(*quota));
             let found = found.find(|quota| quota.scope == scope && quota.measure == measure).map(|quota| quota.number);
@@ -110,6 +159,9 @@ impl Draft<'_> {
         if found.leases > 0 {
             return Err(Refusal::TenantHasLeases { tenant });
         }
+        if self.state().has_allocations(|allocation| allocation.tenant == tenant) {
+            return Err(Refusal::TenantHasAllocations { tenant });
+        }
         self.emit(Some(tenant), TenantDeleted { tenant }, |_| {});
         Ok(())
     }
@@ -137,6 +189,9 @@ impl Draft<'_> {
         let found = found.ok_or(Refusal::UnknownProject { project })?;
         if found.leases > 0 {
             return Err(Refusal::ProjectHasLeases { project });
+        }
+        if self.state().has_allocations(|allocation| allocation.project == project) {
+            return Err(Refusal::ProjectHasAllocations { project });
         }
         let tenant = found.tenant;
         self.emit(Some(tenant), ProjectDeleted { project }, |_| {});
@@ -233,6 +288,10 @@ impl Draft<'_> {
         }
         if put.measure == Measure::Nodes && scope.node == NodeScope::Each {
             return Err(Refusal::NodesPerNode);
+        }
+        let of_places = scope.class.is_some() || scope.pool.is_some() || scope.node != NodeScope::All;
+        if put.measure == Measure::Allocations && of_places {
+            return Err(Refusal::AllocationsScope);
         }
         Ok(())
     }

@@ -2,7 +2,7 @@
 
 use super::Engine;
 use crate::lease::Phase;
-use crate::state::entry;
+use crate::state::{State, entry};
 use crate::timer::Entry;
 use leasehold_model::body::{Body, BurstEnded, Expired, Fenced, Leases, TeardownStarted};
 use leasehold_model::limits::LEASES_PER_RECORD_MAX;
@@ -23,6 +23,30 @@ impl Engine {
     /// whether all of it is done; if not, call again before deciding anything.
     pub fn advance(&mut self, now: Instant, out: &mut Batch, records_max: u32) -> bool {
         assert!(now >= self.state.last_stamp(), "stamps never go back");
+        let limit = self.state.size() + u64::from(records_max);
+        loop {
+            let left =
+                |state: &State| u32::try_from(limit.saturating_sub(state.size())).expect("no more than at first");
+            if !self.apply_timers(now, out, left(&self.state)) || left(&self.state) == 0 {
+                return self.is_done(now);
+            }
+            let before = self.state.size();
+            if !self.dispatch(now, out, left(&self.state)) {
+                return false;
+            }
+            // What followed may have come due at once: an eviction without grace.
+            if self.state.size() == before {
+                return true;
+            }
+        }
+    }
+
+    /// Whether nothing is due at `now`.
+    fn is_done(&self, now: Instant) -> bool {
+        !self.state.queue.is_due_at(now) && self.state.timers.peek().is_none_or(|entry| entry.due() > now)
+    }
+
+    fn apply_timers(&mut self, now: Instant, out: &mut Batch, records_max: u32) -> bool {
         let mut made = 0;
         let mut run: Option<(Together, Leases)> = None;
         while let Some(due) = self.state.timers.peek().filter(|entry| entry.due() <= now) {

@@ -1,10 +1,11 @@
 //! What the earlier members of a decision have taken, before any of it is sealed.
 
 use super::Placed;
+use crate::lease::Lease;
 use crate::node::{Node, NodeClass};
 use crate::quota::Quota;
 use crate::state::State;
-use leasehold_model::{NodeNo, QuotaNo};
+use leasehold_model::{ClassNo, NodeNo, QuotaNo};
 
 /// What was taken of one node: its classes as they would be, and what counts in quotas there.
 #[derive(Clone, Debug)]
@@ -44,21 +45,49 @@ impl Tentative {
         self.find(node.number).map_or(&node.classes, |place| &self.taken[place].classes)
     }
 
-    /// Takes what was placed. `node_quotas` are those it was placed under.
-    pub(crate) fn take(&mut self, state: &State, placed: &Placed, node_quotas: &[(QuotaNo, u64)]) {
-        let place = self.find(placed.node).unwrap_or_else(|place| {
-            let node = state.node(placed.node).expect("something was placed on it");
+    pub(crate) fn class<'s>(&'s self, node: &'s Node, class: ClassNo) -> Option<&'s NodeClass> {
+        self.classes(node).iter().find(|c| c.class == class)
+    }
+
+    fn classes_mut(&mut self, node: &Node) -> &mut Taken {
+        let place = self.find(node.number).unwrap_or_else(|place| {
             let taken = Taken { node: node.number, classes: node.classes.clone(), counted: Vec::new() };
             self.taken.insert(place, taken);
             place
         });
-        let taken = &mut self.taken[place];
+        &mut self.taken[place]
+    }
+
+    /// A lease will be gone from there.
+    pub(crate) fn vacate(&mut self, node: &Node, lease: &Lease) {
+        let taken = self.classes_mut(node);
+        let class = taken.classes.iter_mut().find(|class| class.class == lease.class);
+        let class = class.expect("a lease's class exists on its node");
+        match lease.phase.is_held() {
+            true => class.held -= lease.quanta.0,
+            false => class.tearing_down -= lease.quanta.0,
+        }
+        class.occupy_devices(lease.devices, lease.quanta, false);
+        if lease.is_evictable() {
+            class.count_evictable(lease, false);
+        }
+    }
+
+    /// Takes what was placed. `node_quotas` are those it was placed under.
+    pub(crate) fn take(&mut self, state: &State, placed: &Placed, node_quotas: &[(QuotaNo, u64)]) {
+        let taken = self.classes_mut(state.node(placed.node).expect("something was placed on it"));
         for member in &placed.members {
             let class = taken.classes.iter_mut().find(|class| class.class == member.class);
             let class = class.expect("a node has what was placed on it");
             class.held += member.quanta.0;
             class.occupy_devices(member.devices, member.quanta, true);
         }
+        self.count(state, placed, node_quotas);
+    }
+
+    /// Counts what was placed in quotas, where its capacity was set aside before.
+    pub(crate) fn count(&mut self, state: &State, placed: &Placed, node_quotas: &[(QuotaNo, u64)]) {
+        let taken = self.classes_mut(state.node(placed.node).expect("something was placed on it"));
         for (number, amount) in node_quotas {
             let quota = state.quota(*number).expect("a listed quota exists");
             if quota.covers(placed.pool, placed.node) {

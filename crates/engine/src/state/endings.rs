@@ -2,8 +2,9 @@
 
 use super::{GONE_KEPT, Gone, State, entry, entry_mut};
 use crate::lease::{Lease, NONE, Phase};
+use crate::node::NodeClass;
 use crate::timer::Entry;
-use leasehold_model::{Instant, LeaseNo, NodeNo, Quanta, Record};
+use leasehold_model::{ClassNo, Instant, LeaseNo, NodeNo, Quanta, Record};
 
 type Folded = Result<(), &'static str>;
 
@@ -25,10 +26,22 @@ impl State {
         for number in leases {
             let slot = self.held_slot(number)?;
             let lease = self.leases.at_mut(slot);
+            let (was_evictable, was_ending) = (lease.is_evictable(), lease.phase == Phase::Revoking);
             lease.phase = phase;
             lease.ended_at = record.effective_at.clamp(lease.granted_at, lease.expires_at);
             lease.limit_at = limit_at;
             let lease = lease.clone();
+            if was_evictable {
+                self.count_evictable(&lease, false);
+            }
+            if was_ending == closed {
+                self.count_ending(lease.node, !closed);
+            }
+            self.meter_end(&lease, record.stamp);
+            self.queue.stir();
+            if lease.of.is_some() {
+                self.follow_ended(&lease);
+            }
             if closed {
                 self.close(slot, &lease, record.stamp, Phase::Active);
             } else {
@@ -64,11 +77,13 @@ impl State {
             }
             lease.phase = Phase::Fenced;
             let lease = lease.clone();
+            self.count_ending(lease.node, false);
             self.move_capacity(&lease, |class, quanta| {
                 class.tearing_down -= quanta;
                 class.fenced += quanta;
             });
             self.count_in_quotas(&lease, false, stamp);
+            self.quota_headroom(lease.tenant);
         }
         Ok(())
     }
@@ -103,10 +118,16 @@ impl State {
         });
         let node = entry_mut(&mut self.nodes, lease.node.0).expect("a lease's node exists");
         node.class_mut(lease.class).occupy_devices(lease.devices, lease.quanta, false);
-        self.reshelve(lease.node);
+        if counted_as.is_tearing_down() {
+            self.count_ending(lease.node, false);
+        }
         if counted_as != Phase::Fenced {
             self.count_in_quotas(lease, false, stamp);
+            self.quota_headroom(lease.tenant);
         }
+        self.queue.free(lease.node);
+        self.fill_reservations(lease.node).expect("what is kept lies on classes that exist");
+        self.reshelve(lease.node);
         entry_mut(&mut self.tenants, lease.tenant.0).expect("a lease's tenant exists").leases -= 1;
         entry_mut(&mut self.projects, lease.project.0).expect("a lease's project exists").leases -= 1;
         self.unchain_from_node(lease);
@@ -125,16 +146,46 @@ impl State {
             return Err("more than the node has");
         }
         self.move_capacity(lease, |class, quanta| class.held += quanta);
+        if lease.is_evictable() {
+            self.count_evictable(lease, true);
+        }
         let node = entry_mut(&mut self.nodes, lease.node.0).expect("it was just there");
         node.class_mut(lease.class).occupy_devices(lease.devices, lease.quanta, true);
         Ok(())
     }
 
     /// Changes where a lease's capacity is. Placement is told by whoever changes what is free.
-    fn move_capacity(&mut self, lease: &Lease, change: impl FnOnce(&mut crate::node::NodeClass, u64)) {
+    fn move_capacity(&mut self, lease: &Lease, change: impl FnOnce(&mut NodeClass, u64)) {
         let Quanta(quanta) = lease.quanta;
+        self.change_class(lease.node, lease.class, |class| change(class, quanta));
+    }
+
+    /// Changes what is where on a node; the same goes for it.
+    pub(super) fn change_class(&mut self, number: NodeNo, of: ClassNo, change: impl FnOnce(&mut NodeClass)) {
+        let node = entry_mut(&mut self.nodes, number.0).expect("what changes is on a node that exists");
+        change(node.class_mut(of));
+    }
+
+    /// Keeps count of what could be evicted on a node.
+    pub(crate) fn count_evictable(&mut self, lease: &Lease, added: bool) {
         let node = entry_mut(&mut self.nodes, lease.node.0).expect("a lease's node exists");
-        change(node.class_mut(lease.class), quanta);
+        node.class_mut(lease.class).count_evictable(lease, added);
+        let place = lease.class.0 as usize;
+        if self.evictable.len() <= place {
+            self.evictable.resize(place + 1, [0; 3]);
+        }
+        let sum = &mut self.evictable[place][lease.priority.index()];
+        *sum = if added { *sum + lease.quanta.0 } else { *sum - lease.quanta.0 };
+    }
+
+    /// Keeps count of the leases that are ending on a node.
+    pub(crate) fn count_ending(&mut self, number: NodeNo, added: bool) {
+        let node = entry_mut(&mut self.nodes, number.0).expect("a lease's node exists");
+        node.ending = if added { node.ending + 1 } else { node.ending - 1 };
+        match node.ending {
+            0 => self.ending.remove(&number),
+            _ => self.ending.insert(number),
+        };
     }
 
     pub(super) fn count_in_quotas(&mut self, lease: &Lease, added: bool, stamp: Instant) {
@@ -169,15 +220,16 @@ impl State {
         }
     }
 
+    /// The leases on a node, in no order that means anything.
+    pub(crate) fn chain_of(&self, node: NodeNo) -> impl Iterator<Item = &Lease> {
+        let first = self.node(node).map_or(NONE, |node| node.first_lease);
+        let at = |slot: u32| (slot != NONE).then(|| self.leases.at(slot));
+        std::iter::successors(at(first), move |lease| at(lease.node_next))
+    }
+
     /// The leases on a node, by number.
     pub fn leases_on(&self, node: NodeNo) -> Vec<&Lease> {
-        let mut leases = Vec::new();
-        let mut slot = self.node(node).map_or(NONE, |node| node.first_lease);
-        while slot != NONE {
-            let lease = self.leases.at(slot);
-            leases.push(lease);
-            slot = lease.node_next;
-        }
+        let mut leases: Vec<&Lease> = self.chain_of(node).collect();
         leases.sort_unstable_by_key(|lease| lease.number);
         leases
     }

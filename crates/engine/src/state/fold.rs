@@ -10,7 +10,7 @@ use crate::node::{Agent, Condition, Node, NodeClass};
 use crate::quota::Quota;
 use crate::token::Token;
 use leasehold_model::body::{AgentRegistered, Body, Granted, NodePut, PoolPut, QuotaPut, TenantPut, TokenIssued};
-use leasehold_model::{Instant, LeaseNo, Name, NodeNo, Record, Span};
+use leasehold_model::{AllocationState, Budgets, Instant, LeaseNo, Name, NodeNo, Record, Span};
 
 type Folded = Result<(), &'static str>;
 
@@ -87,7 +87,8 @@ impl State {
                 self.epoch = started.epoch;
                 self.restart_limits(stamp);
             }
-            Body::Heartbeat(_) | Body::ClockJumped(_) | Body::Denied(_) | Body::Preempted(_) => {}
+            Body::Heartbeat(_) | Body::ClockJumped(_) | Body::Denied(_) | Body::AllocationDenied(_) => {}
+            Body::Preempted(_) => return Err("a kind that no engine writes"),
             Body::KeyRotated(rotation) => self.public_key = rotation.new_key,
             Body::SettingsChanged(s) => {
                 self.settings = Settings {
@@ -98,6 +99,7 @@ impl State {
                     idempotency_window: s.idempotency_window,
                     heat_half_life: self.settings.heat_half_life,
                 };
+                self.queue.anew = true;
             }
             Body::PlacementChanged(s) => self.fold_half_life(s.heat_half_life, stamp),
             Body::PoolPlacementPut(put) => {
@@ -145,17 +147,26 @@ impl State {
                 self.names.users.remove(&(user.tenant, user.name));
             }
             Body::QuotaPut(quota) => self.fold_quota(quota, stamp)?,
+            Body::BudgetsPut(put) => {
+                let tenant = entry_mut(&mut self.tenants, put.tenant.0).ok_or("no such tenant")?;
+                tenant.budgets = put.budgets.clone();
+                self.queue.forget_standings();
+            }
             Body::QuotaDeleted(gone) => {
                 let number = gone.quota;
                 entry(&self.quotas, number.0).ok_or("no such quota")?;
                 self.drop_quotas_of(|q| q.number == number);
             }
             Body::BurstEnded(ended) => {
-                entry_mut(&mut self.quotas, ended.quota.0).ok_or("no such quota")?.episode = None;
+                let quota = entry_mut(&mut self.quotas, ended.quota.0).ok_or("no such quota")?;
+                quota.episode = None;
+                let tenant = quota.scope.tenant;
+                self.quota_headroom(tenant);
             }
             Body::NodePut(node) => self.fold_node(node)?,
             Body::NodeDeleted(gone) => {
                 self.unlist_node(gone.node);
+                self.queue.anew = true;
                 let node = self.nodes.get_mut(gone.node.0 as usize).and_then(Option::take);
                 let node = node.ok_or("no such node")?;
                 self.names.nodes.remove(&node.name);
@@ -208,19 +219,51 @@ impl State {
             }
             Body::Revoked(revoked) => {
                 for lease in &revoked.leases.0 {
-                    self.fold_revoked(*lease, stamp, revoked.grace)?;
+                    self.fold_revoked(*lease, record, revoked.grace)?;
                 }
             }
             Body::TornDown(torn) => self.fold_closed(&torn.leases.0, stamp, Phase::is_tearing_down)?,
             Body::Fenced(fenced) => self.fold_fences(&fenced.leases.0, stamp)?,
             Body::Unfenced(unfenced) => self.fold_closed(&unfenced.leases.0, stamp, |phase| phase == Phase::Fenced)?,
+            Body::PreemptionDecided(decided) => self.fold_preemption(record, decided)?,
+            Body::ReservationDropped(dropped) => self.fold_reservation_dropped(dropped.allocation)?,
+            Body::AllocationSubmitted(submitted) => self.fold_submitted(record, submitted)?,
+            Body::AllocationPlaced(placed) => self.fold_placed(record, placed)?,
+            Body::AllocationStarted(started) => {
+                self.fold_allocation_state(started.allocation, AllocationState::Running)?;
+            }
+            Body::AllocationCheckpointing(begun) => {
+                self.fold_allocation_state(begun.allocation, AllocationState::Checkpointing)?;
+            }
+            Body::AllocationCheckpointed(done) => self.fold_checkpointed(done.allocation)?,
+            Body::AllocationSuspended(suspended) => {
+                self.fold_back_in_queue(suspended.allocation, AllocationState::Suspended, stamp)?;
+            }
+            Body::AllocationRequeued(requeued) => {
+                self.fold_back_in_queue(requeued.allocation, AllocationState::Pending, stamp)?;
+            }
+            Body::AllocationCompleted(done) => self.fold_over(done.allocation, AllocationState::Completed, stamp)?,
+            Body::AllocationFailed(failed) => self.fold_over(failed.allocation, AllocationState::Failed, stamp)?,
+            Body::AllocationCancelled(gone) => self.fold_over(gone.allocation, AllocationState::Cancelled, stamp)?,
             Body::Unknown { .. } => unreachable!("refused before"),
         }
         Ok(())
     }
 
-    fn fold_revoked(&mut self, lease: LeaseNo, stamp: Instant, grace: Span) -> Folded {
+    fn fold_revoked(&mut self, lease: LeaseNo, record: &Record, grace: Span) -> Folded {
+        let stamp = record.stamp;
         let slot = self.held_slot(lease)?;
+        let lease = self.leases.at(slot).clone();
+        if lease.is_evictable() {
+            self.count_evictable(&lease, false);
+        }
+        self.queue.stir();
+        if lease.of.is_some() {
+            self.follow_revoked(&lease, record.reason);
+        }
+        if lease.phase == Phase::Active {
+            self.count_ending(lease.node, true);
+        }
         let lease = self.leases.at_mut(slot);
         lease.phase = Phase::Revoking;
         lease.grace = grace;
@@ -240,6 +283,7 @@ impl State {
             None => (0, None),
         };
         self.names.pools.insert(put_pool.name.clone(), number);
+        self.queue.anew = true;
         let pool = Pool {
             name: put_pool.name.clone(),
             strategy: put_pool.strategy,
@@ -254,13 +298,14 @@ impl State {
 
     fn fold_tenant(&mut self, t: &TenantPut) -> Folded {
         let tag = t.accounting_tag.as_ref().map(|tag| self.tag_number(tag));
-        let (quotas, leases) = match self.tenants.get_mut(t.tenant.0 as usize).and_then(Option::take) {
-            Some(old) => {
-                self.names.tenants.remove(&old.name);
-                (old.quotas, old.leases)
-            }
-            None => (Vec::new(), 0),
-        };
+        let (quotas, leases, evictions, budgets, spent) =
+            match self.tenants.get_mut(t.tenant.0 as usize).and_then(Option::take) {
+                Some(old) => {
+                    self.names.tenants.remove(&old.name);
+                    (old.quotas, old.leases, old.evictions, old.budgets, old.spent)
+                }
+                None => (Vec::new(), 0, Vec::new(), Budgets::NONE, Box::default()),
+            };
         self.names.tenants.insert(t.name.clone(), t.tenant.0);
         let tenant = Tenant {
             number: t.tenant,
@@ -270,8 +315,13 @@ impl State {
             max_evicted_quanta_per_hour: t.max_evicted_quanta_per_hour,
             quotas,
             leases,
+            evictions,
+            budgets,
+            spent,
         };
-        put(&mut self.tenants, t.tenant.0, tenant)
+        put(&mut self.tenants, t.tenant.0, tenant)?;
+        self.line_up_anew(t.tenant);
+        Ok(())
     }
 
     /// Tags are few and live for ever: leases keep the one they were granted under.
@@ -306,8 +356,10 @@ impl State {
     fn drop_quotas_of(&mut self, gone: impl Fn(&Quota) -> bool) {
         for place in 0..self.quotas.len() {
             let Some(quota) = self.quotas[place].take_if(|quota| gone(quota)) else { continue };
+            self.quota_headroom(quota.scope.tenant);
             if let Some(tenant) = entry_mut(&mut self.tenants, quota.scope.tenant.0) {
                 tenant.quotas.retain(|q| *q != quota.number);
+                self.line_up_anew(quota.scope.tenant);
             }
         }
     }
@@ -318,6 +370,7 @@ impl State {
             quota.limit = q.limit;
             quota.settle_episode(stamp);
             let due = quota.episode_due();
+            self.quota_headroom(q.scope.tenant);
             due.into_iter().for_each(|due| self.arm_burst(number, due));
             return Ok(());
         }
@@ -329,8 +382,13 @@ impl State {
                 quota.count(lease, true, stamp);
             }
         }
+        for allocation in self.allocations.live.values().filter(|a| a.tenant == q.scope.tenant && a.state.is_placed()) {
+            quota.count_allocation(allocation, true, stamp);
+        }
         quota.settle_episode(stamp);
-        put(&mut self.quotas, number.0, quota)
+        put(&mut self.quotas, number.0, quota)?;
+        self.line_up_anew(q.scope.tenant);
+        Ok(())
     }
 
     fn fold_node(&mut self, n: &NodePut) -> Folded {
@@ -361,6 +419,12 @@ impl State {
                 now.held = old.held;
                 now.tearing_down = old.tearing_down;
                 now.fenced = old.fenced;
+                now.reserved = old.reserved;
+                for (new, old) in now.evictable.iter_mut().zip(&old.evictable) {
+                    *new = *old;
+                }
+                now.evictable_in_crowds = old.evictable_in_crowds;
+                now.evictable_in_gangs = old.evictable_in_gangs;
                 for (new, old) in now.devices.iter_mut().zip(&old.devices) {
                     *new = *old;
                 }
@@ -368,13 +432,15 @@ impl State {
             node.classes.push(now);
         }
         put(&mut self.nodes, number.0, node)?;
+        self.queue.anew = true;
         self.list_node(number);
-        Ok(())
+        self.fill_reservations(number)
     }
 
     fn set_node_state(&mut self, node: NodeNo, change: impl FnOnce(&mut Node)) -> Folded {
         self.unlist_node(node);
         change(entry_mut(&mut self.nodes, node.0).ok_or("no such node")?);
+        self.queue.anew = true;
         self.list_node(node);
         Ok(())
     }
@@ -473,13 +539,14 @@ impl State {
         entry_mut(&mut self.projects, project.0).ok_or("no such project")?.leases += members;
         let expires_at = record.stamp.checked_add(granted.ttl).ok_or("a deadline past the end of time")?;
         for (i, member) in (0u64..).zip(&granted.members) {
-            let lease = Lease {
+            let mut lease = Lease {
                 number: LeaseNo(granted.first_lease.0 + i),
                 gang: granted.first_lease,
                 gang_len: u8::try_from(granted.members.len()).expect("at most sixteen"),
                 tenant,
                 project,
                 user: record.identity.user,
+                of: None,
                 node: granted.node,
                 pool: granted.pool,
                 class: member.class,
@@ -496,12 +563,15 @@ impl State {
                 priority: granted.priority,
                 sensitive: granted.sensitive,
                 over_soft: !granted.over_soft.is_empty(),
+                crowd: false,
                 timer: super::NO_TIMER,
                 node_next: NONE,
                 node_prev: NONE,
             };
+            self.join_allocation(granted.allocation, &mut lease);
             self.occupy(&lease)?;
             self.mark_leased(lease.class);
+            self.meter_begin(&lease);
             self.count_in_quotas(&lease, true, record.stamp);
             let slot = self.leases.insert(lease);
             self.chain_to_node(slot);
@@ -512,6 +582,9 @@ impl State {
         }
         self.reshelve(granted.node);
         self.next_lease += granted.members.len() as u64;
+        let is_theirs = |number| self.allocation(number).is_some_and(|head| head.tenant == tenant);
+        let by_tenant_of_head = self.queue.heads.values().any(|(.., number)| is_theirs(*number));
+        self.queue.take(by_tenant_of_head);
         Ok(())
     }
 }

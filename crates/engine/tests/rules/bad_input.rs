@@ -188,6 +188,42 @@ fn cases() -> Vec<(&'static str, String, String)> {
         after("a policy in force, changed", "1 op policy", "10 op policy no=0 from=20"),
         plain("a charge without the last nothing", "10 op policy preempted=0s"),
         ("65 cards that wait", cards.join("\n"), "10 op card from=1000".to_owned()),
+        plain("an allocation that never was", "10 a cancel @7"),
+        after("an allocation of another tenant", "1 a submit core 1", "10 b cancel @1"),
+        after("an allocation of another project", "1 a submit core 1", "10 a/p complete @1"),
+        after("an allocation that is over", "1 a submit core 1\n 2 a complete @1", "10 a cancel @1"),
+        after("a checkpoint of what waits", "1 a submit core 200 x=2", "10 a checkpoint @1 bytes=1 took=1s"),
+        after("the start of what runs", "1 a submit core 1", "10 a start @1"),
+        after("a checkpoint longer than the work", "1 a submit core 1", "10 a checkpoint @1 bytes=1 took=20s"),
+        after("an exit status of no process", "1 a submit core 1", "10 a complete @1 exit=256"),
+        after("one lease of a gang", "1 a submit core 1 x=2", "10 a release #1"),
+        plain("no replicas", "10 a submit core 1 x=0"),
+        plain("1025 replicas", "10 a submit core 1 x=1025"),
+        plain("a gang larger than the cluster", "10 a submit core 200 x=3"),
+        plain("labels that no node has", "10 a submit core 1 labels=ssd"),
+        ("17 labels", String::new(), format!("10 a submit core 1 labels={}", labels[..17].join(","))),
+        plain("together on a node and apart by rack", "10 a submit core 1 x=2 together=node apart=rack"),
+        after("a walltime that no pool allows", "1 op pool main lifetime=50s", "10 a submit gpu 2 pool=main wall=1h"),
+        plain("a walltime of zero", "10 a submit core 1 wall=0s"),
+        after(
+            "one too many that wait",
+            "1 op update a pending=1\n 2 a submit core 200 x=2",
+            "10 a submit core 200 x=2",
+        ),
+        after(
+            "a tenant whose work waits",
+            "1 op tenant c\n 1 op project c/c\n 2 c submit core 200 x=2",
+            "10 op delete tenant c",
+        ),
+        after(
+            "a project whose work waits",
+            "1 op tenant c\n 1 op project c/c\n 2 c submit core 200 x=2",
+            "10 op delete project c/c",
+        ),
+        plain("a quota on allocations of a class", "10 op quota q a core count=allocations hard=1"),
+        plain("a budget of nothing", "10 op update a gpuh=0"),
+        plain("a budget over more than a year", "10 op update a days=367"),
+        plain("a share of more than all", "10 op update a share=1001"),
         // To a tenant, what belongs to others does not exist.
         plain("another tenant's project, by number", "10 a project a/x no=1"),
         plain("another tenant's user, by number", "10 a user a/x no=1"),
@@ -502,6 +538,54 @@ fn each_has_its_code_and_its_sentence() {
             setting_out_of_range: preempted must lie between 1ns and 366d
         65 cards that wait
             too_many_cards_waiting: 64 of these wait for their day already; replace one of them
+        an allocation that never was
+            allocation_not_found: there is no alloc-9999 here
+        an allocation of another tenant
+            allocation_not_found: there is no alloc-16 here
+        an allocation of another project
+            allocation_not_found: there is no alloc-16 here
+        an allocation that is over
+            allocation_over: alloc-16 is over: it was completed at 1970-01-01T00:00:02Z
+        a checkpoint of what waits
+            allocation_not_running: alloc-16 is pending; that can be said only of what runs
+        the start of what runs
+            allocation_not_staging: alloc-16 is running, not staging, so it cannot begin to run
+        a checkpoint longer than the work
+            checkpoint_too_long: alloc-16 has run for 9s; a checkpoint cannot have taken longer
+        an exit status of no process
+            bad_exit_status: an exit status lies between 0 and 255
+        one lease of a gang
+            lease_of_allocation: lease-1 belongs to the gang of alloc-16; complete or cancel that
+        no replicas
+            no_replicas: an allocation has at least one replica
+        1025 replicas
+            gang_too_many_leases: the gang would take 1025 leases; at most 1024 make one allocation
+        a gang larger than the cluster
+            gang_too_large: the nodes that it may use could hold 2 of its 3 replicas even if they were empty
+        labels that no node has
+            impossible_labels: no node that the request may go to has all of these labels; leave some out, or label a node
+        17 labels
+            too_many_labels: a node has at most 16 labels
+        together on a node and apart by rack
+            contradictory_affinity: replicas cannot lie together and apart in this way; drop one of the two, or widen `together`
+        a walltime that no pool allows
+            walltime_too_long: no pool that it may use lets anything live that long
+        a walltime of zero
+            zero_ttl: a TTL of zero would end before it began; give a length of time
+        one too many that wait
+            too_many_pending: a tenant has at most 1 allocations waiting; wait until some have started, or cancel some
+        a tenant whose work waits
+            tenant_has_allocations: tenant-2 still has allocations; complete or cancel them first
+        a project whose work waits
+            project_has_allocations: project-3 still has allocations; complete or cancel them first
+        a quota on allocations of a class
+            allocations_scope: a quota on allocations counts those of a tenant, a project or a priority; it cannot name a class, a pool or a node
+        a budget of nothing
+            bad_budget: gpu_hours_budget must lie between 1 and 1000000000000
+        a budget over more than a year
+            bad_budget: budget_period_days must lie between 1 and 366
+        a share of more than all
+            bad_budget: fair_share_target must lie between 1 and 1000
         another tenant's project, by number
             unknown_project: there is no project-1 of this tenant
         another tenant's user, by number

@@ -137,6 +137,10 @@ impl Cluster {
         if dice.one_in(10) {
             capacity.remove(0);
         }
+        // Those with one class and no devices are found another way.
+        if dice.one_in(3) {
+            capacity = vec![(ClassNo(1), Quanta(size * 40 + odd % 3))];
+        }
         PutNode {
             node: None,
             name: name(&format!("n{number}")),
@@ -154,17 +158,18 @@ impl Cluster {
         let most = state.nodes().filter_map(|node| node.class(ClassNo(2))).map(|class| class.capacity).max();
         let dice = &mut self.dice;
         let mut asks: SmallVec<[(ClassNo, Quanta); 2]> = smallvec![];
-        if !dice.one_in(3) {
+        let plain = dice.one_in(4);
+        if !plain && !dice.one_in(3) {
             let quanta = if dice.one_in(3) { 7 * (1 + dice.below(2)) } else { 1 + dice.below(7) };
             asks.push((ClassNo(0), Quanta(quanta)));
         }
         if asks.is_empty() || dice.one_in(2) {
             asks.push((ClassNo(1), Quanta(1 + dice.below(20))));
         }
-        if dice.one_in(2) {
+        if !plain && dice.one_in(2) {
             asks.push((ClassNo(2), Quanta(1 + dice.below(most.unwrap_or(1) / 4 + 1))));
         }
-        if dice.one_in(8) {
+        if !plain && dice.one_in(8) {
             asks.push((ClassNo(3), Quanta(1 + dice.below(50))));
         }
         let mut request = RequestLease::of(ClassNo(0), Quanta(1), Span::from_secs(60 + dice.below(4000)));

@@ -2,17 +2,18 @@
 
 use crate::support::World;
 use leasehold_engine::command::{
-    ConfirmTeardown, IssueToken, LoseNode, Nothing, PutChargePolicy, PutClass, PutNode, PutPool, PutProject, PutQuota,
-    PutRateCard, PutTenant, PutUser, RegisterAgent, ReleaseOne, RenewOne, ReportCondition, RequestLease, Revoke,
-    UpdateTenant,
+    CompleteAllocation, ConfirmTeardown, IssueToken, LoseNode, Nothing, PutChargePolicy, PutClass, PutNode, PutPool,
+    PutProject, PutQuota, PutRateCard, PutTenant, PutUser, RegisterAgent, ReleaseOne, RenewOne, ReportCheckpoint,
+    ReportCondition, RequestLease, Revoke, UpdateTenant,
 };
 use leasehold_engine::{Command, Request, Settings, State};
 use leasehold_model::body::PerPriority;
 use leasehold_model::rate::{Charge, Charges, Decimal, Prices};
 use leasehold_model::{
-    Activity, AppInstanceNo, ClassNo, ClassSpec, Identity, Instant, LeaseNo, Level, LimitKind, Measure, Name, NodeNo,
-    NodeScope, PoolNo, Priority, ProjectNo, Quanta, QuotaNo, QuotaScope, Reason, ResourceKind, Role, Span,
-    Strategy as Placement, TeardownMode, TenantNo, TokenNo, TokenScope, UserNo, Weights,
+    Activity, AllocationNo, AllocationSpec, AppInstanceNo, ClassNo, ClassSpec, Domain, Identity, Instant, LeaseNo,
+    Level, LimitKind, Measure, Name, NodeNo, NodeScope, PoolNo, Priority, ProjectNo, Quanta, QuotaNo, QuotaScope,
+    Reason, ResourceKind, Role, Span, Strategy as Placement, TeardownMode, TenantNo, TokenNo, TokenScope, UserNo,
+    Weights,
 };
 use proptest::collection::vec;
 use proptest::prelude::*;
@@ -135,6 +136,19 @@ pub(crate) enum Action {
         from: Option<u64>,
         kind: u8,
     },
+    Submit {
+        class: u16,
+        quanta: u64,
+        replicas: u32,
+        priority: u8,
+        bits: u8,
+        walltime: Option<u64>,
+    },
+    Allocation {
+        which: u8,
+        what: u8,
+        figure: u64,
+    },
     Heartbeat,
     Started,
 }
@@ -149,6 +163,8 @@ impl Action {
                 | Self::Report { .. }
                 | Self::Revoke { .. }
                 | Self::Ready(_)
+                | Self::Submit { .. }
+                | Self::Allocation { .. }
         )
     }
 }
@@ -214,6 +230,10 @@ fn action() -> impl Strategy<Value = Action> {
             |(which, pool, from, price)| Action::Card { which, pool, from, price }),
         2 => (proptest::option::weighted(0.3, 0..4u32), maybe(0..400), 0..4u8).prop_map(|(which, from, kind)|
             Action::Policy { which, from, kind }),
+        14 => (0..2u16, 1..30u64, 1..4u32, 0..4u8, any::<u8>(), proptest::option::weighted(0.8, 1..300u64)).prop_map(
+            |(class, quanta, replicas, priority, bits, walltime)|
+                Action::Submit { class, quanta, replicas, priority, bits, walltime }),
+        14 => (any::<u8>(), 0..10u8, 0..300u64).prop_map(|(which, what, figure)| Action::Allocation { which, what, figure }),
         1 => Just(Action::Heartbeat),
         2 => Just(Action::Started),
     ]
@@ -511,6 +531,10 @@ impl Step {
                     max_evicted_quanta_per_hour: some(4),
                     max_nodes: some(0),
                     max_leases: some(2),
+                    max_concurrent_allocations: some(3),
+                    gpu_hours_budget: some(1),
+                    fair_share_target: some(5),
+                    max_pending: some(2),
                     ..UpdateTenant::of(TenantNo(*tenant))
                 })
             }
@@ -533,6 +557,43 @@ impl Step {
                 let charges = Charges { fenced: charge[usize::from(*kind)], ..Charges::DEFAULT };
                 let from = from.map(|secs| later(state, secs));
                 Command::PutChargePolicy(PutChargePolicy { policy: *which, from, charges })
+            }
+            Action::Submit { class, quanta, replicas, priority: roll, bits, walltime } => {
+                let quanta = if *class == 0 && *quanta > 7 { 7 * (quanta % 2 + 1) } else { *quanta };
+                let bit = |n: u8| bits >> n & 1 == 1;
+                Command::SubmitAllocation(AllocationSpec {
+                    replicas: *replicas,
+                    priority: priority(*roll),
+                    pool: (bit(0) && bit(1)).then_some(PoolNo(0)),
+                    walltime: walltime.map(span),
+                    ttl: (bit(2) && bit(3)).then_some(span(30)),
+                    staged: bit(4) && bit(0),
+                    requeue: bit(5),
+                    apart: (bit(6) && bit(7)).then_some(Domain::Node),
+                    ..AllocationSpec::of([(ClassNo(*class), Quanta(quanta))].into_iter().collect())
+                })
+            }
+            Action::Allocation { which, what, figure } => {
+                let live: Vec<AllocationNo> = state.allocations_after(None).map(|found| found.number).collect();
+                let number = match (usize::from(*which), live.len()) {
+                    (roll, n) if n > 0 && roll < 240 => live[roll % n],
+                    (roll, _) => AllocationNo(roll as u64),
+                };
+                let figure = *figure;
+                match what {
+                    0 => Command::StartAllocation(number),
+                    1 | 2 => Command::BeginCheckpoint(number),
+                    3..=6 => {
+                        let (bytes, took) = (figure, span(figure / 60));
+                        Command::ReportCheckpoint(ReportCheckpoint { allocation: number, bytes, took })
+                    }
+                    7 | 8 => Command::CompleteAllocation(CompleteAllocation {
+                        allocation: number,
+                        exit_status: u32::try_from(figure).ok().filter(|figure| figure % 3 > 0),
+                        storage_written: figure,
+                    }),
+                    _ => Command::CancelAllocation(number),
+                }
             }
             Action::Heartbeat => Command::Heartbeat(Nothing {}),
             Action::Started => return None,

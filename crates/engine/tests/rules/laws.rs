@@ -3,7 +3,8 @@
 
 use crate::commands::{Step, history, small_cluster};
 use crate::support::World;
-use leasehold_model::{Body, Instant, Record};
+use leasehold_engine::{Command, Request};
+use leasehold_model::{Body, Identity, Instant, Record};
 use proptest::prelude::*;
 use proptest::strategy::ValueTree;
 use proptest::test_runner::TestRunner;
@@ -78,6 +79,12 @@ proptest! {
         for step in &steps {
             now = step.at(now, world.state());
             take(&mut world, now, step, u32::MAX);
+        }
+        // One that is requeued whenever it ends asks for ever.
+        let waiting: Vec<_> = world.state().allocations_after(None).map(|found| found.number).collect();
+        for number in waiting {
+            let cancel = Request::new(Identity::default(), Command::CancelAllocation(number));
+            let _ = world.step(now, &cancel);
         }
         for _ in 0..3 {
             now = now.saturating_add(leasehold_model::Span::from_secs(30 * 86_400));

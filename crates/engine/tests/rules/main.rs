@@ -5,6 +5,7 @@
 mod support;
 
 mod agents;
+mod allocations;
 mod bad_input;
 mod best_node;
 mod bulk;
@@ -18,11 +19,14 @@ mod laws;
 mod lifecycle;
 mod nodes;
 mod placement;
+mod preemption;
 mod prices;
+mod queue;
 mod quotas;
 mod reference;
 mod revocation;
 mod snapshots;
+mod standings;
 mod teardown;
 mod tenancy;
 mod timers;

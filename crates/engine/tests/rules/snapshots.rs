@@ -128,6 +128,12 @@ fn every_single_byte() {
         4 op delete card 2
         4 op policy fenced=60s from=9
         4 op issue u role=app-operator tenant=a apps=3
+        4 op update a max=guaranteed gpuh=1 share=500
+        4 a submit gpu 1 prio=scavenger wall=1h x=2 staged labels=ssd apart=node
+        4 a submit core 2 prio=scavenger wall=1h requeue
+        4 a submit core 8 x=9 wall=1h
+        4 a submit core 30 prio=guaranteed
+        5 a cancel @1
         ",
     );
     let bytes = story.world.state().to_snapshot();

@@ -4,6 +4,7 @@ mod checkpoint;
 mod collect;
 mod export;
 mod prove;
+mod replay;
 mod trust;
 
 pub(crate) use collect::run as collect;
@@ -24,6 +25,7 @@ pub(crate) fn run(audit: Audit) -> Result<u8, Problem> {
         Audit::Checkpoint(args) => checkpoint::run(&args)?,
         Audit::Prove(args) => prove::run(&args)?,
         Audit::Export(args) => export::run(&args)?,
+        Audit::Replay(args) => return replay::run(&args),
         Audit::Records(_) | Audit::Collect(_) => unreachable!("these speak to a daemon"),
     }
     Ok(EXIT_OK)

@@ -146,6 +146,8 @@ pub(crate) enum NodeCommand {
     List(NodeListArgs),
     /// One node
     Show(OneArgs),
+    /// Why a node gets work, or gets none
+    Explain(OneArgs),
     /// Make a node
     Create(NodeCreateArgs),
     /// Change a node; what is not named stays as it is

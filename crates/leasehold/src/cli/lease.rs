@@ -28,6 +28,8 @@ pub(crate) enum LeaseCommand {
     Show(LeaseShowArgs),
     /// What happened to a lease, record by record
     History(LeaseShowArgs),
+    /// Why a lease was granted where it was
+    Explain(LeaseShowArgs),
     /// Vouch for capacity that was fenced because its teardown was not confirmed
     Unfence(LeaseArgs),
 }
@@ -67,6 +69,25 @@ pub(crate) struct AskArgs {
 /// For whom, and where.
 #[derive(Clone, Debug, Args)]
 pub(crate) struct HolderArgs {
+    #[command(flatten)]
+    pub(crate) who: WhoArgs,
+    /// Only on this node
+    #[arg(long, value_name = "NAME")]
+    pub(crate) node: Option<String>,
+    /// Only on nodes with this label; may be given more than once
+    #[arg(long = "label", value_name = "KEY=VALUE", value_parser = pair)]
+    pub(crate) labels: Vec<(String, String)>,
+    /// Kept with the record
+    #[arg(long, value_name = "TEXT")]
+    pub(crate) hcl_entry: Option<String>,
+    /// Kept with the record
+    #[arg(long, value_name = "TEXT")]
+    pub(crate) dra_claim_id: Option<String>,
+}
+
+/// For whom.
+#[derive(Clone, Debug, Args)]
+pub(crate) struct WhoArgs {
     /// Whose lease it is; a tenant's token names it itself
     #[arg(long, value_name = "NAME")]
     pub(crate) tenant: Option<String>,
@@ -85,24 +106,12 @@ pub(crate) struct HolderArgs {
     /// Only in this pool
     #[arg(long, value_name = "NAME")]
     pub(crate) pool: Option<String>,
-    /// Only on this node
-    #[arg(long, value_name = "NAME")]
-    pub(crate) node: Option<String>,
-    /// Only on nodes with this label; may be given more than once
-    #[arg(long = "label", value_name = "KEY=VALUE", value_parser = pair)]
-    pub(crate) labels: Vec<(String, String)>,
     /// Sensitive work: on claimed nodes only, with its user named
     #[arg(long)]
     pub(crate) sensitive: bool,
     /// The story it belongs to: 32 hexadecimal digits
     #[arg(long, value_name = "ID")]
     pub(crate) correlation_id: Option<String>,
-    /// Kept with the record
-    #[arg(long, value_name = "TEXT")]
-    pub(crate) hcl_entry: Option<String>,
-    /// Kept with the record
-    #[arg(long, value_name = "TEXT")]
-    pub(crate) dra_claim_id: Option<String>,
 }
 
 #[derive(Debug, Args)]

@@ -80,7 +80,7 @@ pub(crate) struct QuotaCreateArgs {
     /// Only of this project
     #[arg(long, value_name = "NAME")]
     pub(crate) project: Option<String>,
-    /// Of which class; needed unless leases or nodes are counted
+    /// Of which class; needed unless leases, nodes or allocations are counted
     #[arg(long, value_name = "NAME")]
     pub(crate) class: Option<String>,
     /// Only in this pool

@@ -1,5 +1,6 @@
 //! The commands that speak to a daemon, and how it is named.
 
+use super::alloc::AllocCommand;
 use super::books::{CostArgs, SensitivityArgs, UsageArgs, WasteArgs};
 use super::capacity::{ClassCommand, NodeCommand, PoolCommand};
 use super::events::EventsArgs;
@@ -36,6 +37,9 @@ pub(crate) enum RemoteCommand {
     /// Ask for capacity, hold it, give it back
     #[command(subcommand)]
     Lease(LeaseCommand),
+    /// Gangs of leases for one workload, and the queue they wait in
+    #[command(subcommand)]
+    Alloc(AllocCommand),
     /// Who pays
     #[command(subcommand)]
     Tenant(TenantCommand),

@@ -10,6 +10,8 @@ pub(crate) enum TenantCommand {
     List,
     /// One tenant
     Show(OneArgs),
+    /// What a tenant used of its budgets, and how that counts in the queue
+    Usage(TenantUsageArgs),
     /// Make a tenant
     Create(TenantCreateArgs),
     /// Change a tenant and its limits; what is not named stays as it is
@@ -37,6 +39,18 @@ pub(crate) struct TenantCreateArgs {
     pub(crate) change: ChangeArgs,
 }
 
+#[derive(Debug, Args)]
+#[command(after_help = "\
+Example:
+  leasehold tenant usage physics --days 30")]
+pub(crate) struct TenantUsageArgs {
+    /// Its name or its number
+    pub(crate) tenant: String,
+    /// How many days back [default: the tenant's budget period, 90 unless set]
+    #[arg(long, value_name = "N")]
+    pub(crate) days: Option<u32>,
+}
+
 #[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
 pub(crate) enum TenantField {
     AccountingTag,
@@ -44,12 +58,20 @@ pub(crate) enum TenantField {
     MaxEvictedQuantaPerHour,
     MaxNodes,
     MaxLeases,
+    MaxConcurrentAllocations,
+    GpuHoursBudget,
+    NodeHoursBudget,
+    BudgetPeriodDays,
+    FairShareTarget,
+    BurstAllowance,
+    MaxPending,
 }
 
 #[derive(Debug, Args)]
 #[command(after_help = "\
 Examples:
   leasehold tenant set physics --max-nodes 200 --max-leases 5000
+  leasehold tenant set physics --gpu-hours-budget 50000 --fair-share-target 0.25
   leasehold tenant set physics --clear accounting-tag")]
 pub(crate) struct TenantSetArgs {
     /// Its name or its number
@@ -72,6 +94,27 @@ pub(crate) struct TenantSetArgs {
     /// The most leases it may hold
     #[arg(long, value_name = "N")]
     pub(crate) max_leases: Option<u64>,
+    /// The most allocations that may hold capacity at once
+    #[arg(long, value_name = "N")]
+    pub(crate) max_concurrent_allocations: Option<u64>,
+    /// GPU hours within the budget period; beyond 80 % of them its work waits longer
+    #[arg(long, value_name = "HOURS")]
+    pub(crate) gpu_hours_budget: Option<u64>,
+    /// Node hours likewise
+    #[arg(long, value_name = "HOURS")]
+    pub(crate) node_hours_budget: Option<u64>,
+    /// The rolling window of the budgets [default: 90]
+    #[arg(long, value_name = "DAYS")]
+    pub(crate) budget_period_days: Option<u64>,
+    /// The share of all GPU time that it is meant to have, such as 0.25
+    #[arg(long, value_name = "FRACTION")]
+    pub(crate) fair_share_target: Option<String>,
+    /// GPU hours beyond the budget that are not held against it
+    #[arg(long, value_name = "HOURS")]
+    pub(crate) burst_allowance: Option<u64>,
+    /// The most allocations that may wait
+    #[arg(long, value_name = "N")]
+    pub(crate) max_pending: Option<u64>,
     /// Take this setting away; may be given more than once
     #[arg(long, value_enum, value_name = "FIELD")]
     pub(crate) clear: Vec<TenantField>,

@@ -24,6 +24,8 @@ words! {
     WasteClass { PremiumWaste, Idle, Overprovisioned, Fragmented, Healthy, Unknown }
     Strategy { Spread, BinPack }
     Teardown { Confirmed, Immediate }
-    Measure { Quanta, Leases, Nodes }
+    Measure { Quanta, Leases, Nodes, Allocations }
+    AllocationState { Pending, Staging, Running, Checkpointing, Suspended, Completed, Failed, Cancelled }
+    Domain { Node, Rack, Zone }
     Role { Operator, Auditor, TenantAdmin, ProjectMember, NodeAgent, AppOperator, BillingAuthority }
 }

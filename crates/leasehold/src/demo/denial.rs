@@ -14,6 +14,7 @@ pub(crate) fn explain(state: &State, who: &str, cause: &DenyCause) -> String {
                 Measure::Quanta => class_name(state, q.scope.class),
                 Measure::Leases => "max_leases".to_owned(),
                 Measure::Nodes => "max_nodes".to_owned(),
+                Measure::Allocations => "max_concurrent_allocations".to_owned(),
             });
             let [used, requested, limit] = [used, requested, limit].map(|n| amount(quota, n));
             format!("tenant {who:?} would exceed {what} (used {used}, requested {requested}, limit {limit})")

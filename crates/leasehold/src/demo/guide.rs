@@ -38,7 +38,8 @@ impl Guide<'_> {
         }
         text.push_str(
             "\n  Look at holders that crash and expire on time, tenants that meet a hard, a soft and a burst limit, a\n  \
-             revocation with grace, a machine that dies and one whose agent hangs until its capacity is fenced.\n\n",
+             revocation with grace, a machine that dies and one whose agent hangs until its capacity is fenced, and a\n  \
+             queue of gangs, in which a guaranteed one evicts scavengers now and then.\n\n",
         );
         text.push_str(&format!("  {}\n", paint.dim("In another terminal:")));
         for (command, remark) in self.commands() {
@@ -87,6 +88,13 @@ impl Guide<'_> {
             (gpus(SANDBOX_GPUS / 2), "granted"),
             (gpus(SANDBOX_GPUS), "refused: used, requested, limit"),
             (format!("{me} lease list --project {SANDBOX_NAME}"), "what the tenant holds there"),
+            (
+                format!(
+                    "{me} alloc submit --class gpu-l40s=1 --replicas 2 --walltime 10m --project {SANDBOX_NAME} --wait"
+                ),
+                "a gang: all or none",
+            ),
+            (format!("{me} alloc list --token-file {operator}"), "the queue; `alloc show` says why one waits"),
             (format!("{me} usage --by project,class --from 7d"), "what it held in the week, exactly"),
             (format!("{me} cost --by project --bucket day --from 7d"), "and what that cost"),
             (

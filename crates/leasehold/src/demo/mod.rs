@@ -2,14 +2,15 @@
 //! with real agents.
 //!
 //! [`cluster`] says what there is and [`history`] writes the week before. Then [`start`] opens the daemon, [`agents`]
-//! keeps the agents' processes, [`traffic`] plays the holders and [`operator`] the one on duty; [`guide`] says what to
-//! try, [`status`] shows it while it runs, and [`report`] adds it up from what was sealed.
+//! keeps the agents' processes, [`traffic`] plays the holders, [`gangs`] those with gangs and [`operator`] the one on
+//! duty; [`guide`] says what to try, [`status`] shows it while it runs, and [`report`] adds it up from what was sealed.
 
 mod activity;
 mod agents;
 mod cluster;
 mod denial;
 mod ending;
+mod gangs;
 mod guide;
 mod habits;
 mod history;
@@ -64,6 +65,7 @@ pub(crate) fn run(args: &DemoArgs) -> Result<(), Problem> {
     let players = [
         scene::play("operator", &scene, operator::run),
         scene::play("traffic", &scene, move |scene| traffic::run(scene, seed)),
+        scene::play("gangs", &scene, move |scene| gangs::run(scene, seed)),
     ];
     status::watch(&scene, args.exit_after);
     scene.end();

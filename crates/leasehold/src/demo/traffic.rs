@@ -250,6 +250,7 @@ impl Traffic<'_> {
                         *latest = Some(scene.cell.now().read(|state| explain(state, who, &denied.cause)));
                     }
                 }
+                // Others make room for it first; from then on it is an allocation, which `gangs` speaks for.
                 _ => {}
             },
             (Sent::Again, Reply::Repeated { .. }) => tally.repeated += 1,
@@ -318,10 +319,11 @@ struct Held {
     left: Span,
 }
 
-/// All that is held, but for what the one who watches holds.
+/// All that is held, but for what the one who watches holds, and for what allocations hold.
 fn gangs_held(state: &State) -> Vec<Held> {
     let mut gangs: BTreeMap<LeaseNo, Vec<&Lease>> = BTreeMap::new();
-    for lease in state.leases().into_iter().filter(|lease| lease.phase == Phase::Active && lease.project != SANDBOX) {
+    let is_theirs = |lease: &&Lease| lease.project != SANDBOX && lease.of.is_none();
+    for lease in state.leases().into_iter().filter(is_theirs).filter(|lease| lease.phase == Phase::Active) {
         gangs.entry(lease.gang).or_default().push(lease);
     }
     let held = |gang: Vec<&Lease>| {

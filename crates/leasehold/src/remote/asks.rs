@@ -15,6 +15,29 @@ pub(super) async fn request(
     holder: &HolderArgs,
     ttl: Ttl,
 ) -> Result<(RequestLease, Classes), Failed> {
+    let (wanted, classes) = wanted(client, asks).await?;
+    let HolderArgs { who, node, labels, hcl_entry, dra_claim_id } = holder.clone();
+    let request = RequestLease {
+        tenant: who.tenant,
+        project: who.project,
+        user: who.user,
+        workload: who.workload,
+        asks: wanted,
+        ttl,
+        priority: who.priority.map(Into::into),
+        pool: who.pool,
+        node,
+        labels: map(&labels, str::to_owned)?,
+        sensitive: who.sensitive,
+        correlation_id: who.correlation_id,
+        hcl_entry,
+        dra_claim_id,
+    };
+    Ok((request, classes))
+}
+
+/// How much of what, and the classes there are.
+pub(super) async fn wanted(client: &Client, asks: &AskArgs) -> Result<(Vec<Ask>, Classes), Failed> {
     let by_kind = [(&asks.gpu, Kind::Gpu, "gpu"), (&asks.cpu, Kind::Cpu, "cpu"), (&asks.mem, Kind::Mem, "mem")];
     let classes = Classes::load(client).await?;
     let mut wanted = Vec::new();
@@ -26,24 +49,7 @@ pub(super) async fn request(
     wanted.extend(
         asks.classes.iter().map(|(class, quantity)| Ask { class: class.clone(), quantity: Quantity(quantity.clone()) }),
     );
-    let holder = holder.clone();
-    let request = RequestLease {
-        tenant: holder.tenant,
-        project: holder.project,
-        user: holder.user,
-        workload: holder.workload,
-        asks: wanted,
-        ttl,
-        priority: holder.priority.map(Into::into),
-        pool: holder.pool,
-        node: holder.node,
-        labels: map(&holder.labels, str::to_owned)?,
-        sensitive: holder.sensitive,
-        correlation_id: holder.correlation_id,
-        hcl_entry: holder.hcl_entry,
-        dra_claim_id: holder.dra_claim_id,
-    };
-    Ok((request, classes))
+    Ok((wanted, classes))
 }
 
 /// The one class of a kind.

@@ -21,6 +21,7 @@ pub(crate) fn run(daemon: &DaemonArgs, audit: Audit) -> Result<u8, Problem> {
         Audit::Trust(args) => args.folder.data.is_none(),
         Audit::Checkpoint(args) => args.folder.data.is_none(),
         Audit::Export(args) => args.folder.data.is_none(),
+        Audit::Replay(args) => args.folder.data.is_none(),
         Audit::Prove(args) => args.data.is_none() && args.check.is_none(),
         Audit::Verify(_) | Audit::Collect(_) => false,
     };
@@ -40,6 +41,10 @@ fn ask(daemon: &DaemonArgs, audit: Audit) -> Result<u8, Problem> {
                 session.show(session.client.checkpoint(), |checkpoint| checkpoint.note.clone()).await?;
             }
             Audit::Export(args) => export(session, &args).await?,
+            Audit::Replay(args) => {
+                let call = session.client.explain_decision(args.sequence);
+                session.show(call, |told| super::explain::text(session, told)).await?;
+            }
             Audit::Prove(args) => prove(session, &args).await?,
             Audit::Trust(TrustArgs { .. }) => trust(session).await?,
             Audit::Verify(_) | Audit::Collect(_) => unreachable!("not asked of a daemon here"),

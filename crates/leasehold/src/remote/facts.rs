@@ -24,6 +24,10 @@ impl Facts {
         }
     }
 
+    pub(super) fn table(self) -> Table {
+        self.0
+    }
+
     pub(super) fn text(&self, paint: Paint) -> String {
         self.0.text(paint)
     }

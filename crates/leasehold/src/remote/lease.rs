@@ -1,19 +1,21 @@
 //! Leases, one at a time and as a list.
 
+use super::alloc::{self, wait_for_lease};
 use super::asks;
 use super::facts::{Facts, or_dash, word};
-use super::quote;
-use super::session::Session;
+use super::session::{Session, keyed};
 use super::story;
 use super::told::Failed;
 use super::units::Classes;
 use super::watch::watch;
+use super::{explain, quote};
 use crate::cli::lease::{LeaseCommand, LeaseListArgs};
 use crate::humane;
+use crate::output::{print, print_json};
 use crate::problem::EXIT_OK;
 use crate::table::{Align, Table};
 use crate::term::Style;
-use leasehold_api::{Granted, Lease, LeaseState, Release, Renew, Revoke, Revoked, Ttl, When};
+use leasehold_api::{Granted, Lease, LeaseState, Release, Renew, Requested, Revoke, Revoked, Ttl, When};
 use leasehold_model::LeaseNo;
 
 pub(super) async fn run(session: &Session, command: LeaseCommand) -> Result<u8, Failed> {
@@ -22,8 +24,18 @@ pub(super) async fn run(session: &Session, command: LeaseCommand) -> Result<u8, 
         LeaseCommand::Run(args) => return super::run::run(session, args).await,
         LeaseCommand::Request(args) => {
             let (request, classes) = asks::request(client, &args.asks, &args.holder, args.ttl).await?;
-            let call = client.request_lease(&request);
-            session.change(call, &args.change, |granted| grant(session, granted, &classes)).await?;
+            let granted = match keyed(client.request_lease(&request), &args.change).await? {
+                Requested::Granted(granted) => granted,
+                Requested::Waiting(submitted) => wait_for_lease(session, &submitted).await?,
+            };
+            if session.json {
+                print_json(&serde_json::to_value(&granted).unwrap_or_default())?;
+            } else {
+                print(&grant(session, &granted, &classes))?;
+            }
+        }
+        LeaseCommand::Explain(args) => {
+            session.show(client.explain_lease(&args.lease), |told| explain::text(session, told)).await?;
         }
         LeaseCommand::Quote(args) => {
             let (request, _) = asks::request(client, &args.asks, &args.holder, args.ttl).await?;
@@ -196,6 +208,7 @@ fn one(session: &Session, lease: &Lease, classes: &Classes) -> String {
         .add("lease", short(&lease.id))
         .add("id", &lease.id)
         .maybe("granted with", gang)
+        .maybe("allocation", lease.allocation_id.map(alloc::name))
         .add("state", session.paint.paint(style(lease.state), &word(lease.state).replace('_', " ")))
         .add("tenant", &lease.tenant)
         .add("project", &lease.project)

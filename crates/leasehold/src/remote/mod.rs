@@ -1,5 +1,6 @@
 //! The commands that speak to a daemon: each asks, and shows the answer as a table or as the daemon's own JSON.
 
+mod alloc;
 mod asks;
 mod audit;
 mod books;
@@ -7,6 +8,7 @@ mod capacity;
 mod child;
 mod csv;
 mod events;
+mod explain;
 mod facts;
 mod figures;
 mod foreground;
@@ -42,6 +44,7 @@ pub(crate) fn run(daemon: &DaemonArgs, command: RemoteCommand) -> Result<u8, Pro
 async fn dispatch(session: &Session, command: RemoteCommand) -> Result<u8, Failed> {
     match command {
         RemoteCommand::Lease(command) => return lease::run(session, command).await,
+        RemoteCommand::Alloc(command) => return alloc::run(session, command).await,
         RemoteCommand::Tenant(command) => tenancy::tenant(session, command).await?,
         RemoteCommand::Project(command) => tenancy::project(session, command).await?,
         RemoteCommand::User(command) => tenancy::user(session, command).await?,

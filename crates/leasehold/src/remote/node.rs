@@ -20,6 +20,9 @@ pub(super) async fn run(session: &Session, command: NodeCommand) -> Result<(), F
     match command {
         NodeCommand::List(args) => list(session, &args).await,
         NodeCommand::Show(one) => show(session, client.show_node(&one.name)).await,
+        NodeCommand::Explain(one) => {
+            session.show(client.explain_node(&one.name), |told| super::explain::node(session, told)).await
+        }
         NodeCommand::Create(args) => {
             let call = client.create_node(&new(&args)?);
             session.change(call, &args.change, |put| made("node", &put.node.name, put.node.id)).await

@@ -1,5 +1,6 @@
 //! `leasehold lease run`: a lease that is held while a command runs.
 
+use super::alloc::waits_for_room;
 use super::asks;
 use super::child::{Child, Ended};
 use super::lease::short;
@@ -10,7 +11,7 @@ use crate::cli::lease::RunArgs;
 use crate::humane;
 use crate::problem::{EXIT_REFUSED, Problem};
 use crate::term;
-use leasehold_api::{Granted, Kind};
+use leasehold_api::{Granted, Kind, Requested};
 use leasehold_client::{Keep, Lease, Lost, Why};
 use leasehold_model::Span;
 use std::time::Duration;
@@ -22,7 +23,20 @@ const KILL_MARGIN: Duration = Duration::from_millis(500);
 pub(super) async fn run(session: &Session, args: RunArgs) -> Result<u8, Failed> {
     let client = &session.client;
     let (request, classes) = asks::request(client, &args.asks, &args.holder, args.ttl).await?;
-    let lease = Lease::request(client, &request, Keep::default()).await?;
+    let asked_at = Instant::now();
+    let lease = match client.request_lease(&request).await? {
+        Requested::Granted(granted) => Lease::hold(client, granted, request.ttl.0, asked_at, Keep::default()),
+        Requested::Waiting(submitted) => {
+            waits_for_room(&super::alloc::name(submitted.id));
+            let held = Lease::wait(client, &request, &submitted, Keep::default());
+            tokio::select! {
+                held = held => held?,
+                _ = tokio::signal::ctrl_c() => {
+                    return Err(Problem::refused("interrupted", "nobody waits for room any more").into());
+                }
+            }
+        }
+    };
     let names: Vec<String> = lease.ids().map(short).collect();
     term::say(&format!("leasehold: holding {} on {}\n", names.join(", "), lease.granted().node));
     let variables = variables(lease.granted(), &classes);

@@ -8,13 +8,20 @@ use crate::cli::tenancy::{MemberChangeArgs, ProjectCommand, TenantCommand, Tenan
 use crate::numbers::thousands;
 use crate::problem::Problem;
 use crate::table::{Align, Table};
-use leasehold_api::{NewProject, NewTenant, NewUser, Project, ProjectChange, Tenant, TenantChange, User, UserChange};
+use leasehold_api::{
+    Decimal, NewProject, NewTenant, NewUser, Project, ProjectChange, Tenant, TenantChange, TenantUsage, User,
+    UserChange,
+};
 
 pub(super) async fn tenant(session: &Session, command: TenantCommand) -> Result<(), Failed> {
     let client = &session.client;
     match command {
         TenantCommand::List => session.list(client.list_tenants(), tenants).await,
         TenantCommand::Show(one) => session.show(client.show_tenant(&one.name), |t| one_tenant(session, t)).await,
+        TenantCommand::Usage(args) => {
+            let call = client.tenant_usage(&args.tenant).maybe("days", args.days);
+            session.show(call, |usage| budgets(session, usage)).await
+        }
         TenantCommand::Create(args) => {
             let new = NewTenant {
                 name: args.name,
@@ -47,6 +54,17 @@ fn changed(args: &TenantSetArgs) -> Result<TenantChange, Problem> {
         max_evicted_quanta_per_hour: patch(evicted, clear, TenantField::MaxEvictedQuantaPerHour)?,
         max_nodes: patch(args.max_nodes, clear, TenantField::MaxNodes)?,
         max_leases: patch(args.max_leases, clear, TenantField::MaxLeases)?,
+        max_concurrent_allocations: patch(
+            args.max_concurrent_allocations,
+            clear,
+            TenantField::MaxConcurrentAllocations,
+        )?,
+        gpu_hours_budget: patch(args.gpu_hours_budget, clear, TenantField::GpuHoursBudget)?,
+        node_hours_budget: patch(args.node_hours_budget, clear, TenantField::NodeHoursBudget)?,
+        budget_period_days: patch(args.budget_period_days, clear, TenantField::BudgetPeriodDays)?,
+        fair_share_target: patch(args.fair_share_target.clone().map(Decimal), clear, TenantField::FairShareTarget)?,
+        burst_allowance: patch(args.burst_allowance, clear, TenantField::BurstAllowance)?,
+        max_pending: patch(args.max_pending, clear, TenantField::MaxPending)?,
     })
 }
 
@@ -83,9 +101,37 @@ fn one_tenant(session: &Session, tenant: &Tenant) -> String {
         .add("leases up to", or_dash(tenant.max_leases.map(thousands)))
         .add("nodes up to", or_dash(tenant.max_nodes.map(thousands)))
         .add("priority up to", word(tenant.max_priority))
+        .maybe("allocations up to", tenant.max_concurrent_allocations.map(thousands))
+        .maybe("waiting up to", tenant.max_pending.map(thousands))
+        .maybe("GPU hours", tenant.gpu_hours_budget.map(|hours| of_days(hours, tenant)))
+        .maybe("beyond them", tenant.burst_allowance.map(|hours| format!("{} GPU hours", thousands(hours))))
+        .maybe("node hours", tenant.node_hours_budget.map(|hours| of_days(hours, tenant)))
+        .maybe("fair share", tenant.fair_share_target.as_ref())
         .maybe("evictions per hour", tenant.max_evicted_quanta_per_hour.map(|n| format!("{} quanta", thousands(n))))
         .maybe("accounting tag", tenant.accounting_tag.as_ref())
         .text(session.paint)
+}
+
+fn of_days(hours: u64, tenant: &Tenant) -> String {
+    format!("{} in {} days", thousands(hours), tenant.budget_period_days)
+}
+
+fn budgets(session: &Session, usage: &TenantUsage) -> String {
+    let headings = [("", Align::Left), ("used", Align::Right), ("budget", Align::Right), ("fraction", Align::Right)];
+    let mut table = Table::new(&headings);
+    for (what, of) in [("GPU hours", &usage.gpu_hours), ("node hours", &usage.node_hours)] {
+        // Three decimals are enough for people; all of them stand in the JSON.
+        let used = of.used.get(..of.used.len().saturating_sub(6)).unwrap_or(&of.used).to_owned();
+        table.row([what.to_owned(), used, or_dash(of.budget.map(thousands)), or_dash(of.fraction.as_ref())]);
+    }
+    let days = format!("{} days, up to {}", usage.days, crate::humane::to_the_second(usage.to));
+    let facts = Facts::new()
+        .add("tenant", &usage.tenant)
+        .add("over", days)
+        .add("budget factor", &usage.factor)
+        .maybe("fair share", usage.fair_share_target.as_ref())
+        .add("below its share", &usage.fair_share_deficit);
+    format!("{}\n{}", facts.text(session.paint), session.lines(&table).join("\n") + "\n")
 }
 
 pub(super) async fn project(session: &Session, command: ProjectCommand) -> Result<(), Failed> {

@@ -3,7 +3,8 @@
 
 use leasehold_cell::SystemClock;
 use leasehold_client::api::{
-    Ask, Kind, LeaseState, NewClass, NewNode, NewPool, NewProject, NewTenant, NewToken, Release, RequestLease, Role,
+    Ask, Kind, LeaseState, NewClass, NewNode, NewPool, NewProject, NewTenant, NewToken, Release, RequestLease,
+    Requested, Role,
 };
 use leasehold_client::{Client, Config, EventFilter, Secret};
 use leasehold_server::config::{Config as DaemonConfig, Engine, Journal};
@@ -166,8 +167,10 @@ impl Stage {
             hcl_entry: None,
             dra_claim_id: None,
         };
-        let granted = self.client.request_lease(&request).await.expect("there is room");
-        granted.leases[0].id.clone()
+        match self.client.request_lease(&request).await.expect("it can be asked") {
+            Requested::Granted(granted) => granted.leases[0].id.clone(),
+            Requested::Waiting(submitted) => panic!("there is no room: {submitted:?}"),
+        }
     }
 
     pub(crate) async fn release(&self, lease: &str) {

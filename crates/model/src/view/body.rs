@@ -3,7 +3,7 @@
 use super::Directory;
 use super::object::{Object, count, devices, hex, text, units};
 use super::record::public_id;
-use super::{placement, rates};
+use super::{allocations, placement, rates};
 use crate::access::TokenScope;
 use crate::activity::Activity;
 use crate::body::{
@@ -76,6 +76,14 @@ pub(super) fn show(directory: &Directory, record: &Record) -> Value {
         Body::UserPut(put) => new().named("user", put.user).named("tenant", put.tenant),
         Body::UserDeleted(gone) => new().named("user", gone.user),
         Body::QuotaPut(put) => quota(new(), directory, put),
+        Body::BudgetsPut(put) => new()
+            .named("tenant", put.tenant)
+            .field("gpu_hours_budget", put.budgets.gpu_hours.map(count))
+            .field("node_hours_budget", put.budgets.node_hours.map(count))
+            .field("budget_period_days", put.budgets.period_days)
+            .field("fair_share_target_thousandths", put.budgets.fair_share)
+            .field("burst_allowance_gpu_hours", put.budgets.burst_allowance.map(count))
+            .field("max_pending", put.budgets.max_pending.map(count)),
         Body::QuotaDeleted(gone) => new().field("quota_id", gone.quota.0),
         Body::BurstEnded(ended) => new().field("quota_id", ended.quota.0),
         Body::RateCardPut(put) => rates::card(new(), directory, put),
@@ -118,6 +126,19 @@ pub(super) fn show(directory: &Directory, record: &Record) -> Value {
             .field("priority", preempted.priority.word())
             .field("rules_version", preempted.rules_version)
             .leases("victims", &preempted.victims.0),
+        Body::PreemptionDecided(_)
+        | Body::ReservationDropped(_)
+        | Body::AllocationSubmitted(_)
+        | Body::AllocationDenied(_)
+        | Body::AllocationPlaced(_)
+        | Body::AllocationStarted(_)
+        | Body::AllocationCheckpointing(_)
+        | Body::AllocationCheckpointed(_)
+        | Body::AllocationSuspended(_)
+        | Body::AllocationRequeued(_)
+        | Body::AllocationCompleted(_)
+        | Body::AllocationFailed(_)
+        | Body::AllocationCancelled(_) => allocations::show(new(), directory, record),
         Body::TokenIssued(issued) => token(new(), directory, issued),
         Body::TokenRevoked(revoked) => new().named("token", revoked.token),
         Body::Unknown { kind, bytes } => new().field("kind_code", *kind).field("bytes", hex(bytes)),
@@ -131,7 +152,7 @@ fn per_priority(directory: &Directory, spans: &PerPriority) -> Value {
 }
 
 /// An amount of a class: quanta, and the same in billing units.
-fn amount(directory: &Directory, class: ClassNo, quanta: Quanta) -> Object<'_> {
+pub(super) fn amount(directory: &Directory, class: ClassNo, quanta: Quanta) -> Object<'_> {
     Object::new(directory)
         .named("class", class)
         .count("quanta", quanta.0)
@@ -250,7 +271,7 @@ fn denial<'a>(shown: Object<'a>, directory: &'a Directory, denied: &Denied) -> O
         .field("cause", denial_cause(directory, denied.cause))
 }
 
-fn denial_cause(directory: &Directory, cause: DenyCause) -> Value {
+pub(super) fn denial_cause(directory: &Directory, cause: DenyCause) -> Value {
     let new = |kind: &str| Object::new(directory).field("type", kind);
     match cause {
         DenyCause::Quota { quota, used, requested, limit } => new("quota")

@@ -13,11 +13,11 @@ use proptest::strategy::Union;
 use smallvec::SmallVec;
 
 /// Numbers around the lengths of their encoding, small ones most often.
-fn u64s() -> BoxedStrategy<u64> {
+pub(crate) fn u64s() -> BoxedStrategy<u64> {
     let edges = vec![127, 128, 16_383, 16_384, (1 << 53) - 1, 1 << 53, u64::MAX - 1, u64::MAX];
     prop_oneof![4 => 0..200u64, 2 => 0..300_000u64, 1 => select(edges), 1 => any::<u64>()].boxed()
 }
-fn u32s() -> BoxedStrategy<u32> {
+pub(crate) fn u32s() -> BoxedStrategy<u32> {
     prop_oneof![6 => 0..40u32, 2 => 0..300_000u32, 1 => Just(u32::MAX), 1 => any::<u32>()].boxed()
 }
 fn u16s() -> BoxedStrategy<u16> {
@@ -51,10 +51,10 @@ pub(crate) fn names() -> BoxedStrategy<Name> {
     texts.prop_filter_map("a name", |text| Name::new(&text).ok()).boxed()
 }
 
-fn words<T: Copy + std::fmt::Debug + 'static>(all: &'static [T]) -> impl Strategy<Value = T> + Clone {
+pub(crate) fn words<T: Copy + std::fmt::Debug + 'static>(all: &'static [T]) -> impl Strategy<Value = T> + Clone {
     select(all)
 }
-fn priorities() -> impl Strategy<Value = Priority> + Clone {
+pub(crate) fn priorities() -> impl Strategy<Value = Priority> + Clone {
     words(Priority::ALL)
 }
 fn quanta() -> impl Strategy<Value = Quanta> {
@@ -112,7 +112,7 @@ fn lease_numbers() -> BoxedStrategy<Vec<LeaseNo>> {
         })
         .boxed()
 }
-fn leases() -> impl Strategy<Value = Leases> {
+pub(crate) fn leases() -> impl Strategy<Value = Leases> {
     lease_numbers().prop_map(Leases::from_iter)
 }
 fn reported() -> impl Strategy<Value = ReportedLeases> {
@@ -192,14 +192,18 @@ fn weighings() -> impl Strategy<Value = Weighing> {
         weights().prop_map(Weighing::Custom)
     ]
 }
-fn profiles() -> impl Strategy<Value = Profile> {
+pub(crate) fn profiles() -> impl Strategy<Value = Profile> {
     let level = || words(Sensitivity::ALL);
     [level(), level(), level(), level(), level()].prop_map(Profile)
 }
 
-fn granted() -> impl Strategy<Value = Granted> {
+pub(crate) fn members() -> impl Strategy<Value = Members> {
     let member =
         (classes(), quanta(), any::<u64>()).prop_map(|(class, quanta, devices)| Member { class, quanta, devices });
+    vec(member, 1..5).prop_map(SmallVec::from_vec)
+}
+
+fn granted() -> impl Strategy<Value = Granted> {
     let place = (u64s().prop_map(LeaseNo), nodes(), pools(), spans(), priorities(), u32s());
     let optional = (
         option::of(any::<u128>()),
@@ -212,7 +216,7 @@ fn granted() -> impl Strategy<Value = Granted> {
         option::of(profiles()),
         option::of(weighings()),
     );
-    (place, vec(member, 1..5), any::<bool>(), any::<bool>(), optional).prop_map(
+    (place, members(), any::<bool>(), any::<bool>(), optional).prop_map(
         |(place, members, sensitive, control_plane, optional)| {
             let (first_lease, node, pool, ttl, priority, rules_version) = place;
             let (
@@ -233,7 +237,7 @@ fn granted() -> impl Strategy<Value = Granted> {
                 ttl,
                 priority,
                 rules_version,
-                members: members.into(),
+                members,
                 sensitive,
                 control_plane,
                 correlation,
@@ -475,6 +479,7 @@ pub(crate) fn bodies() -> impl Strategy<Value = Body> {
         body(rate_cards()),
         body(u32s().prop_map(|card| RateCardDeleted { card })),
         body(charge_policies()),
+        crate::arbitrary_allocations::bodies(),
         unknown().boxed(),
     ])
 }

@@ -175,6 +175,39 @@ fn every_kind_has_these_bytes() {
             440000faed5172861828002aac0201c070020201000e0a800802
         40 lease.granted
             450000faed5172861828002aac0201c070020201000e0a800c9c05030001ab02bc05
+        25 quota.budgets_updated
+            460000faed5172861819000100005a000000
+        25 quota.budgets_updated
+            470000faed517286181900ac0201a08d0601a8461e01fa0101f4030140
+        70 allocation.submitted
+            480000faed5172861846000001000701020000000000000000000000000000
+        70 allocation.submitted
+            490000faed5172861846000101020007ac0280f40308030180e10101e012010101046469736b046e766d6501030101019c050101010123456789abcd
+            effedcba9876543210010a010b0102
+        71 allocation.denied
+            4a0000faed51728618470000010007ac0201c07003010105c3010ac801
+        72 allocation.placed
+            4b0000faed517286184800ac02022a1001
+        73 allocation.started
+            4c0000faed517286184900ac02
+        74 allocation.checkpointing
+            4d0000faed517286184a00ac02
+        75 allocation.checkpointed
+            4e0000faed517286184b00ac02808080808020ac02
+        76 allocation.suspended
+            4f0000faed517286184c00ac0201
+        77 allocation.requeued
+            500000faed517286184d00ac0202
+        78 allocation.completed
+            510000faed517286184e00ac0201008080808004
+        79 allocation.failed
+            520000faed517286184f00ac02050000
+        80 allocation.cancelled
+            530000faed517286185000ac02
+        52 preemption.decided
+            540000faed517286183400ac02030101ac0201000e03020722
+        53 reservation.dropped
+            550000faed517286183500ac02
     "#]].assert_eq(&shown);
 }
 

@@ -4,6 +4,7 @@
 //! and can be replayed with `PROPTEST_RNG_SEED`.
 
 mod arbitrary;
+mod arbitrary_allocations;
 mod golden_bytes;
 mod refusals;
 mod samples;

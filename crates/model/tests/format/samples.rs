@@ -267,6 +267,41 @@ pub(crate) fn head_in_full(sequence: u64) -> Record {
     }
 }
 
+fn budgets() -> Budgets {
+    Budgets {
+        gpu_hours: Some(100_000),
+        node_hours: Some(9_000),
+        period_days: 30,
+        fair_share: Some(250),
+        burst_allowance: Some(500),
+        max_pending: Some(64),
+    }
+}
+
+/// An allocation that says everything it can say.
+fn gang() -> AllocationSpec {
+    AllocationSpec {
+        pool: Some(PoolNo(1)),
+        asks: smallvec![(ClassNo(0), Quanta(7)), (ClassNo(300), Quanta(64_000))],
+        replicas: 8,
+        priority: Priority::Guaranteed,
+        walltime: Some(Span::from_secs(7200)),
+        ttl: Some(Span::from_secs(600)),
+        staged: true,
+        requeue: true,
+        labels: vec![(name("disk"), name("nvme"))],
+        together: Some(Domain::Zone),
+        apart: Some(Domain::Node),
+        profile: Some(profile()),
+        sensitive: true,
+        control_plane: true,
+        correlation: Some(0x0123_4567_89ab_cdef_fedc_ba98_7654_3210),
+        app_instance: Some(AppInstanceNo(10)),
+        attachment: Some(AttachmentNo(11)),
+        source_project: Some(ProjectNo(2)),
+    }
+}
+
 /// Kinds that came after the first journals: at the end, so that the bytes of those before stay as they are.
 fn later_bodies() -> Vec<Body> {
     let everything = TokenScope {
@@ -311,6 +346,54 @@ fn later_bodies() -> Vec<Body> {
         scored(None, Weighing::Strategy(Strategy::Spread)).into(),
         scored(None, Weighing::Strategy(Strategy::BinPack)).into(),
         scored(Some(profile()), Weighing::Custom(weights())).into(),
+        BudgetsPut { tenant: TenantNo(1), budgets: Budgets::NONE }.into(),
+        BudgetsPut { tenant: TenantNo(300), budgets: budgets() }.into(),
+        AllocationSubmitted { spec: AllocationSpec::of(smallvec![(ClassNo(0), Quanta(7))]) }.into(),
+        AllocationSubmitted { spec: gang() }.into(),
+        AllocationDenied {
+            pool: None,
+            asks: smallvec![(ClassNo(0), Quanta(7))],
+            replicas: 300,
+            walltime: Some(Span::from_secs(3600)),
+            priority: Priority::Guaranteed,
+            rules_version: 1,
+            cause: DenyCause::Quota { quota: QuotaNo(5), used: 195, requested: 10, limit: 200 },
+        }
+        .into(),
+        AllocationPlaced {
+            allocation: AllocationNo(300),
+            attempt: 2,
+            first_lease: LeaseNo(42),
+            leases: 16,
+            rules_version: 1,
+        }
+        .into(),
+        AllocationStarted { allocation: AllocationNo(300) }.into(),
+        AllocationCheckpointing { allocation: AllocationNo(300) }.into(),
+        AllocationCheckpointed { allocation: AllocationNo(300), bytes: 1 << 40, took: Span::from_secs(75) }.into(),
+        AllocationSuspended { allocation: AllocationNo(300), end: AttemptEnd::Preempted }.into(),
+        AllocationRequeued { allocation: AllocationNo(300), end: AttemptEnd::NodeLost }.into(),
+        AllocationCompleted { allocation: AllocationNo(300), exit_status: Some(0), storage_written: 1 << 30 }.into(),
+        AllocationFailed {
+            allocation: AllocationNo(300),
+            end: AttemptEnd::Walltime,
+            exit_status: None,
+            storage_written: 0,
+        }
+        .into(),
+        AllocationCancelled { allocation: AllocationNo(300) }.into(),
+        PreemptionDecided {
+            allocation: AllocationNo(300),
+            priority: Priority::Guaranteed,
+            rules_version: 1,
+            places: vec![Place {
+                node: NodeNo(300),
+                members: smallvec![Member { class: ClassNo(0), quanta: Quanta(14), devices: 0b11 }],
+            }],
+            victims: leases(&[7, 42]),
+        }
+        .into(),
+        ReservationDropped { allocation: AllocationNo(300) }.into(),
     ]
 }
 

@@ -195,11 +195,72 @@ fn money() -> Vec<Record> {
     ]
 }
 
+/// A gang of two waits for its victims, runs, is evicted in turn after a checkpoint, and runs to its end.
+fn allocations() -> Vec<Record> {
+    let new = |secs, body: Body| of_physics(Record::new(0, at(secs), body));
+    let own = |secs, body: Body| Record::new(0, at(secs), body);
+    let budgets = Budgets { gpu_hours: Some(5000), fair_share: Some(250), ..Budgets::NONE };
+    let spec = AllocationSpec {
+        pool: Some(PoolNo(1)),
+        replicas: 2,
+        walltime: Some(Span::from_secs(7200)),
+        labels: vec![(name("driver"), name("570"))],
+        apart: Some(Domain::Node),
+        ..AllocationSpec::of(smallvec![(ClassNo(0), Quanta(14))])
+    };
+    let first = u64::try_from(beginnings().len() + leasing().len() + agents_and_tokens().len() + money().len());
+    let allocation = AllocationNo(first.expect("a short story") + 1);
+    let place = |node| Place {
+        node: NodeNo(node),
+        members: smallvec![Member { class: ClassNo(0), quanta: Quanta(14), devices: 0b11 }],
+    };
+    let decided = PreemptionDecided {
+        allocation: AllocationNo(allocation.0 + 8),
+        priority: Priority::Guaranteed,
+        rules_version: 1,
+        places: vec![place(300)],
+        victims: leases(&[45, 46]),
+    };
+    let placed = |attempt, first_lease| AllocationPlaced {
+        allocation,
+        attempt,
+        first_lease: LeaseNo(first_lease),
+        leases: 2,
+        rules_version: 1,
+    };
+    let mut revoked = own(299, Revoked { leases: leases(&[45, 46]), grace: Span::from_secs(60) }.into());
+    revoked.identity.tenant = Some(TenantNo(1));
+    revoked.reason = Some(Reason::Preempted { by: allocation.0 + 6 });
+    let mut records = vec![
+        own(297, BudgetsPut { tenant: TenantNo(1), budgets }.into()),
+        new(298, AllocationSubmitted { spec }.into()),
+        new(298, placed(1, 45).into()),
+    ];
+    for (lease, node) in [(45, 300), (46, 301)] {
+        let members = smallvec![Member { class: ClassNo(0), quanta: Quanta(14), devices: 0b11 }];
+        let (first_lease, node, allocation) = (LeaseNo(lease), NodeNo(node), Some(allocation));
+        records.push(new(298, Granted { first_lease, node, allocation, members, ..granted() }.into()));
+    }
+    records.extend([
+        new(298, AllocationCheckpointing { allocation }.into()),
+        new(299, AllocationCheckpointed { allocation, bytes: 48 << 30, took: Span::from_secs(1) }.into()),
+        own(299, decided.into()),
+        revoked,
+        new(299, TeardownStarted { leases: leases(&[45, 46]), cause: TeardownCause::Ready, closed: false }.into()),
+        new(299, TornDown { node: NodeNo(301), leases: leases(&[46]) }.into()),
+        new(299, TornDown { node: NodeNo(300), leases: leases(&[45]) }.into()),
+        new(299, AllocationSuspended { allocation, end: AttemptEnd::Preempted }.into()),
+        new(299, AllocationCompleted { allocation, exit_status: Some(0), storage_written: 9 << 30 }.into()),
+    ]);
+    records
+}
+
 pub(crate) fn records() -> Vec<Record> {
     let mut records: Vec<Record> = beginnings().into_iter().map(|body| Record::new(0, NEW_YEAR, body)).collect();
     records.extend(leasing());
     records.extend(agents_and_tokens());
     records.extend(money());
+    records.extend(allocations());
     records.push(Record { stamp: at(300), effective_at: at(300), ..key_rotation(0) });
     records.push(Record::new(0, at(360), Body::Unknown { kind: 4_000, bytes: vec![0xca, 0xfe] }));
     for (sequence, record) in (0u64..).zip(&mut records) {

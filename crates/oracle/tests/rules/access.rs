@@ -131,6 +131,8 @@ fn what_an_update_seals_is_foretold() {
         max_evicted_quanta_per_hour: None,
         max_nodes,
         max_leases,
+        max_concurrent_allocations: None,
+        budgets: Box::default(),
     };
     let kinds = |history: &str, wish: &Wish| {
         let oracle = play(history).map_err(|(violation, _)| violation).expect("a legal history");

@@ -4,7 +4,7 @@ use super::Sources;
 use super::page::Page;
 use leasehold_cell::{Cell, Now};
 use leasehold_engine::{CapacitySplit, Phase, Quota, State};
-use leasehold_model::{ClassNo, LeaseNo, LimitKind, NodeNo, PoolNo, TenantNo};
+use leasehold_model::{AllocationNo, AllocationState, ClassNo, LeaseNo, LimitKind, NodeNo, PoolNo, TenantNo};
 use std::collections::BTreeMap;
 
 /// Leases, or nodes, looked at before the view is let go of for a moment.
@@ -94,6 +94,32 @@ pub(super) fn leases(page: &mut Page, now: &Now) {
     }
     let leases = page.gauge("leases", "Leases that are not closed, by state.");
     counts.iter().for_each(|(phase, count)| leases.with([("state", phase.word())], *count));
+}
+
+pub(super) fn allocations(page: &mut Page, now: &Now) {
+    let live = AllocationState::ALL.iter().filter(|state| !state.is_over());
+    let mut counts: BTreeMap<AllocationState, u64> = live.map(|state| (*state, 0)).collect();
+    let mut after: Option<AllocationNo> = None;
+    loop {
+        let seen = now.read(|state| {
+            let mut seen = 0;
+            for found in state.allocations_after(after).take(AT_ONCE) {
+                *counts.entry(found.state).or_default() += 1;
+                after = Some(found.number);
+                seen += 1;
+            }
+            seen
+        });
+        if seen < AT_ONCE {
+            break;
+        }
+    }
+    let allocations = page.gauge("allocations", "Allocations that are not over, by state.");
+    counts.iter().for_each(|(state, count)| allocations.with([("state", state.word())], *count));
+    page.gauge("allocations_waiting", "The length of the queue.").set(now.read(State::waiting) as u64);
+    let preemptions = now.published().kinds().find(|(kind, _)| *kind == "preemption.decided");
+    page.counter("preemptions_total", "Decisions to evict since the start.")
+        .set(preemptions.map_or(0, |(_, count)| count));
 }
 
 pub(super) fn nodes(page: &mut Page, now: &Now) {

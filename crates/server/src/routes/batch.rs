@@ -179,7 +179,9 @@ fn write(
     };
     match doing {
         Doing::Request => {
-            open(out, "201", "granted");
+            let waits = matches!(sealed.first().body, leasehold_model::Body::AllocationSubmitted(_));
+            let (status, word) = if waits { ("202", "waiting") } else { ("201", "granted") };
+            open(out, status, word);
             if let Err(problem) = answer::granted(app, state, sealed, out) {
                 out.truncate(before);
                 return Err(problem);

@@ -8,7 +8,7 @@ use crate::context::{Answer, Context, cursor_after, json, json_bytes};
 use crate::history::{Closed, find_grant};
 use crate::{names, show};
 use leasehold_api::{
-    Activity, ConfirmTeardowns, Fences, History, LeaseList, LeaseState, Priority, Problem, Release, Renew,
+    Activity, Ask, ConfirmTeardowns, Fences, History, LeaseList, LeaseState, Priority, Problem, Release, Renew,
     RequestLease, Revoke, RevokeReason, TeardownsConfirmed, codes, limits,
 };
 use leasehold_engine::command::{self, ReleaseOne, RenewOne};
@@ -30,43 +30,69 @@ pub(super) fn no_lease(text: &str) -> Problem {
     Problem::new(404, "lease_not_found", format!("There is no lease \"{}\" here.", shown.escape_debug()))
 }
 
-/// A request as the engine takes it, and on whose behalf.
-fn to_request(state: &State, caller: &Caller, asked: &RequestLease) -> Result<(Identity, Command), Problem> {
-    let mut identity = caller.identity();
-    let tenant = names::tenant_or_own(state, caller, asked.tenant.as_deref())?;
-    identity.tenant = Some(tenant);
-    if let Some(text) = &asked.project {
-        identity.project = Some(names::project(state, caller, Some(tenant), text)?);
-    }
-    if let Some(text) = &asked.user {
-        let user = names::user(state, caller, Some(tenant), text)?;
-        // A token that speaks for a user speaks for nobody else.
-        if caller.user.is_some_and(|own| own != user) {
-            return Err(names::not_found("user", text, std::iter::empty()));
+/// On whose behalf something is asked for, as it is written.
+pub(super) struct Holder<'a> {
+    pub(super) tenant: Option<&'a str>,
+    pub(super) project: Option<&'a str>,
+    pub(super) user: Option<&'a str>,
+    pub(super) workload: Option<&'a str>,
+}
+
+impl Holder<'_> {
+    pub(super) fn identity(&self, state: &State, caller: &Caller) -> Result<Identity, Problem> {
+        let mut identity = caller.identity();
+        let tenant = names::tenant_or_own(state, caller, self.tenant)?;
+        identity.tenant = Some(tenant);
+        if let Some(text) = self.project {
+            identity.project = Some(names::project(state, caller, Some(tenant), text)?);
         }
-        identity.user = Some(user);
+        if let Some(text) = self.user {
+            let user = names::user(state, caller, Some(tenant), text)?;
+            // A token that speaks for a user speaks for nobody else.
+            if caller.user.is_some_and(|own| own != user) {
+                return Err(names::not_found("user", text, std::iter::empty()));
+            }
+            identity.user = Some(user);
+        }
+        identity.workload = names::optional_name("workload", self.workload)?;
+        Ok(identity)
     }
-    identity.workload = names::optional_name("workload", asked.workload.as_deref())?;
+}
+
+pub(super) fn asks(state: &State, asked: &[Ask]) -> Result<Asks, Problem> {
     let mut asks = Asks::new();
-    for ask in &asked.asks {
+    for ask in asked {
         let class = names::class(state, &ask.class)?;
         asks.push((class, quanta(state, class, &ask.quantity)?));
     }
-    let correlation = match &asked.correlation_id {
-        None => None,
-        Some(text) => Some(hex_id(text).ok_or_else(|| {
-            codes::BAD_ID.problem("`correlation_id` is not 32 hexadecimal digits.").with("field", "correlation_id")
-        })?),
+    Ok(asks)
+}
+
+pub(super) fn correlation(text: Option<&str>) -> Result<Option<u128>, Problem> {
+    let Some(text) = text else { return Ok(None) };
+    let bad =
+        || codes::BAD_ID.problem("`correlation_id` is not 32 hexadecimal digits.").with("field", "correlation_id");
+    hex_id(text).map(Some).ok_or_else(bad)
+}
+
+/// A request as the engine takes it, and on whose behalf.
+pub(super) fn to_request(state: &State, caller: &Caller, asked: &RequestLease) -> Result<(Identity, Command), Problem> {
+    let holder = Holder {
+        tenant: asked.tenant.as_deref(),
+        project: asked.project.as_deref(),
+        user: asked.user.as_deref(),
+        workload: asked.workload.as_deref(),
     };
+    let identity = holder.identity(state, caller)?;
     let request = command::RequestLease {
         pool: optional_pool(state, asked.pool.as_deref())?,
         node: asked.node.as_deref().map(|text| names::node_for_request(state, text)).transpose()?,
-        asks,
+        asks: asks(state, &asked.asks)?,
         ttl: asked.ttl.0,
         priority: priority(asked.priority.unwrap_or_default()),
         sensitive: asked.sensitive,
         control_plane: false,
-        correlation,
+        correlation: correlation(asked.correlation_id.as_deref())?,
         allocation: None,
         app_instance: None,
         attachment: None,
@@ -102,13 +128,13 @@ pub(super) async fn request_lease(context: Context) -> Answer {
     let sealed = context.app.seal(identity, command, context.key()?).await?;
     let mut out = Vec::with_capacity(512);
     match context.app.now.read(|state| answer::granted(&context.app, state, &sealed, &mut out)) {
-        Ok(()) => Ok(json_bytes(201, out)),
+        Ok(status) => Ok(json_bytes(status, out)),
         Err(problem) => Err(problem),
     }
 }
 
 /// The lease that the path names.
-fn subject(context: &Context) -> Result<LeaseNo, Problem> {
+pub(super) fn subject(context: &Context) -> Result<LeaseNo, Problem> {
     context.app.lease_number(context.subject()).ok_or_else(|| no_lease(context.subject()))
 }
 

@@ -1,12 +1,15 @@
 //! From an endpoint of the table to the function that serves it; and the way every request goes.
 
 mod agents;
+mod allocations;
 mod asking;
 mod audit;
 mod batch;
 mod books;
+mod budgets;
 mod capacity;
 mod events;
+mod explain;
 mod leases;
 mod operation;
 mod page;
@@ -54,6 +57,7 @@ serving! {
     "create_tenant" => tenancy::create_tenant,
     "show_tenant" => tenancy::show_tenant,
     "change_tenant" => tenancy::change_tenant,
+    "tenant_usage" => budgets::tenant_usage,
     "delete_tenant" => tenancy::delete_tenant,
     "list_projects" => tenancy::list_projects,
     "create_project" => tenancy::create_project,
@@ -111,6 +115,10 @@ serving! {
     "list_leases" => leases::list_leases,
     "request_lease" => leases::request_lease,
     "quote_lease" => quote::quote_lease,
+    "explain_lease" => explain::explain_lease,
+    "explain_allocation" => explain::explain_allocation,
+    "explain_node" => explain::explain_node,
+    "explain_decision" => explain::explain_decision,
     "batch" => batch::batch,
     "show_lease" => leases::show_lease,
     "lease_history" => leases::lease_history,
@@ -121,6 +129,14 @@ serving! {
     "report_activity" => leases::report_activity,
     "confirm_teardown" => leases::confirm_teardown,
     "unfence_lease" => leases::unfence_lease,
+    "list_allocations" => allocations::list_allocations,
+    "submit_allocation" => allocations::submit_allocation,
+    "show_allocation" => allocations::show_allocation,
+    "start_allocation" => allocations::start_allocation,
+    "begin_checkpoint" => allocations::begin_checkpoint,
+    "report_checkpoint" => allocations::report_checkpoint,
+    "complete_allocation" => allocations::complete_allocation,
+    "cancel_allocation" => allocations::cancel_allocation,
     "list_tokens" => tokens::list_tokens,
     "issue_token" => tokens::issue_token,
     "show_token" => tokens::show_token,

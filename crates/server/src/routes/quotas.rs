@@ -77,6 +77,7 @@ pub(super) async fn create_quota(context: Context) -> Answer {
         Measure::Quanta => leasehold_model::Measure::Quanta,
         Measure::Leases => leasehold_model::Measure::Leases,
         Measure::Nodes => leasehold_model::Measure::Nodes,
+        Measure::Allocations => leasehold_model::Measure::Allocations,
     };
     put(&context, 201, PutQuota { quota: None, scope, measure, limit: sealed_limit(new.limit) }).await
 }

@@ -4,8 +4,8 @@ use super::page::page;
 use crate::context::{Answer, Context, json};
 use crate::{names, show};
 use leasehold_api::{
-    Changed, NewProject, NewTenant, NewUser, Patch, Priority, ProjectChange, ProjectList, ProjectPut, Role,
-    TenantChange, TenantList, TenantPut, UserChange, UserList, UserPut, codes,
+    Changed, Decimal, NewProject, NewTenant, NewUser, Patch, Priority, Problem, ProjectChange, ProjectList, ProjectPut,
+    Role, TenantChange, TenantList, TenantPut, UserChange, UserList, UserPut, codes,
 };
 use leasehold_engine::Command;
 use leasehold_engine::command::{PutProject, PutTenant, PutUser, UpdateTenant};
@@ -62,9 +62,7 @@ pub(super) async fn change_tenant(context: Context) -> Answer {
         && change.max_priority.is_keep()
         && change.max_evicted_quanta_per_hour.is_keep();
     if context.caller().role == Role::BillingAuthority && !quotas_only {
-        return Err(
-            codes::ROLE_FORBIDS.problem("A billing authority changes limits (max_nodes, max_leases), nothing else.")
-        );
+        return Err(codes::ROLE_FORBIDS.problem("A billing authority changes limits and budgets, nothing else."));
     }
     let tenant = context.app.now.read(|state| names::tenant(state, context.caller(), context.subject()))?;
     let priority = match change.max_priority {
@@ -80,9 +78,28 @@ pub(super) async fn change_tenant(context: Context) -> Answer {
         max_evicted_quanta_per_hour: change.max_evicted_quanta_per_hour.nested(),
         max_nodes: change.max_nodes.nested(),
         max_leases: change.max_leases.nested(),
+        max_concurrent_allocations: change.max_concurrent_allocations.nested(),
+        gpu_hours_budget: change.gpu_hours_budget.nested(),
+        node_hours_budget: change.node_hours_budget.nested(),
+        budget_period_days: change.budget_period_days.nested(),
+        fair_share_target: change.fair_share_target.try_map(|share| thousandths(&share))?.nested(),
+        burst_allowance: change.burst_allowance.nested(),
+        max_pending: change.max_pending.nested(),
     };
     let sealed = context.seal(Command::UpdateTenant(update)).await?;
     tenant_put(&context, 200, sealed.sequence(), tenant)
+}
+
+/// A share between 0 and 1, with up to three decimals.
+fn thousandths(share: &Decimal) -> Result<u64, Problem> {
+    let (whole, part) = share.0.split_once('.').unwrap_or((&share.0, "000"));
+    let digits = |text: &str, most: usize| (1..=most).contains(&text.len()) && text.bytes().all(|b| b.is_ascii_digit());
+    let number = format!("{whole}{part:0<3}").parse().ok().filter(|_| digits(whole, 1) && digits(part, 3));
+    number.filter(|number| (1..=1000).contains(number)).ok_or_else(|| {
+        let detail =
+            "`fair_share_target` is a decimal fraction between 0.001 and 1 with up to three decimals, as text.";
+        Problem::new(422, "bad_budget", detail).with("field", "fair_share_target")
+    })
 }
 
 pub(super) async fn delete_tenant(context: Context) -> Answer {

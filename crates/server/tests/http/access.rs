@@ -18,6 +18,7 @@ fn path(endpoint: &Endpoint) -> String {
         ("{card}", "0"),
         ("{policy}", "0"),
         ("{lease}", "lease-0"),
+        ("{allocation}", "alloc-1"),
         ("{token}", "3"),
     ];
     let path = filled.iter().fold(endpoint.path.to_owned(), |path, (name, value)| path.replace(name, value));

@@ -95,3 +95,29 @@ async fn a_grant_seals_what_the_workload_depends_on() {
         world.post(&format!("/api/v1/leases/{lease}/release"), json!({})).await.expect(200);
     }
 }
+
+/// An agent reports levels; heat follows from them, upwards only.
+#[tokio::test(flavor = "multi_thread")]
+async fn an_agent_cannot_report_heat() {
+    let world = World::furnished().await;
+    world.put("/api/v1/settings", json!({ "heat_half_life": "1d" })).await.expect(200);
+    let heat = async || world.get("/api/v1/nodes/n1").await.expect(200)["heat"].as_u64().expect("a number");
+    let agent = json!({ "instance": "0123456789abcdef0123456789abcdef" });
+    let registered = world.post("/api/v1/nodes/n1/agent", agent).await;
+    let generation = registered.json()["generation"].as_u64().expect("a generation");
+    let beat = async |condition: Value| {
+        let beat = json!({ "generation": generation, "condition": condition });
+        world.post("/api/v1/nodes/n1/heartbeat", beat).await
+    };
+    for wrong in
+        [json!({ "heat": -100 }), json!({ "load": -1 }), json!({ "errors": "cool" }), json!({ "throttled": -1 })]
+    {
+        let code = beat(wrong.clone()).await.code();
+        assert!(["bad_body", "bad_json"].contains(&code.as_str()), "{wrong}: {code}");
+    }
+    assert_eq!(heat().await, 0);
+    beat(json!({ "load": "high", "errors": "high" })).await.expect(200);
+    assert_eq!(heat().await, 300);
+    beat(json!({})).await.expect(200);
+    assert_eq!(heat().await, 300, "levels that fall take nothing");
+}

@@ -21,6 +21,8 @@ pub(crate) fn balance(state: &State) {
             assert_eq!(split.held, sum(Phase::is_held));
             assert_eq!(split.tearing_down, sum(Phase::is_tearing_down));
             assert_eq!(split.fenced, sum(|phase| phase == Phase::Fenced));
+            let kept: u64 = state.reserved(node.number, class.class).iter().sum();
+            assert_eq!(split.reserved, kept, "what is kept on {}", node.name);
             assert_eq!(if node.is_available() { split.offline } else { split.idle }, 0);
             if class.per_device > 0 {
                 assert_eq!(class.devices.len() as u64 * class.per_device, class.capacity);
@@ -28,6 +30,8 @@ pub(crate) fn balance(state: &State) {
             for (index, used) in class.devices.iter().enumerate() {
                 let on_it = of_class().filter(|lease| lease.devices >> index & 1 == 1);
                 let recount: u64 = on_it.map(|lease| lease.quanta.0 / u64::from(lease.devices.count_ones())).sum();
+                let kept = state.reserved(node.number, class.class);
+                let recount = recount + kept.get(index).copied().unwrap_or(0);
                 assert_eq!(*used, recount, "device {index} of {}", node.name);
                 assert!(*used <= class.per_device);
             }
@@ -37,7 +41,11 @@ pub(crate) fn balance(state: &State) {
         }
     }
     for quota in state.quotas() {
-        assert_eq!(quota.used, recount(quota, &leases), "{:?}", quota.scope);
+        let counted = match quota.measure {
+            Measure::Allocations => recount_allocations(quota, state),
+            _ => recount(quota, &leases),
+        };
+        assert_eq!(quota.used, counted, "{:?}", quota.scope);
     }
     for tenant in state.tenants() {
         let count = leases.iter().filter(|lease| lease.tenant == tenant.number).count();
@@ -97,6 +105,31 @@ fn recount(quota: &Quota, leases: &[&Lease]) -> u64 {
         Measure::Quanta => counted.map(|lease| lease.quanta.0).sum(),
         Measure::Leases => counted.count() as u64,
         Measure::Nodes => counted.map(|lease| lease.node).collect::<BTreeSet<_>>().len() as u64,
+        Measure::Allocations => unreachable!("counted by themselves"),
+    }
+}
+
+fn recount_allocations(quota: &Quota, state: &State) -> u64 {
+    let scope = &quota.scope;
+    let placed = state.allocations_after(None).filter(|found| found.state.is_placed());
+    let counted = placed.filter(|found| {
+        found.tenant == scope.tenant
+            && scope.project.is_none_or(|project| project == found.project)
+            && scope.priority.is_none_or(|priority| priority == found.spec.priority)
+    });
+    counted.count() as u64
+}
+
+/// Allocations, against the leases that they hold.
+pub(crate) fn gangs(state: &State) {
+    for found in state.allocations_after(None) {
+        let held = found.lease_numbers().filter_map(|lease| state.lease(lease));
+        let held = held.filter(|lease| lease.of == Some(found.number) && lease.phase.is_held()).count();
+        if found.state.is_placed() {
+            assert_eq!(found.held as usize, held, "what {} holds", found.number);
+        } else {
+            assert_eq!(held, 0, "{} waits and holds", found.number);
+        }
     }
 }
 
@@ -114,5 +147,6 @@ pub(crate) fn nothing_overdue(state: &State, now: Instant) {
             assert!(lease.granted_at <= lease.ended_at && lease.ended_at <= lease.expires_at.min(now));
         }
     }
-    assert!(state.next_due().is_none_or(|due| due > now));
+    assert!(state.next_due().is_none_or(|due| due > now), "something is due after all that is due was done");
+    gangs(state);
 }

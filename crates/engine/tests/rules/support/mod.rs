@@ -7,5 +7,5 @@ mod script;
 mod tell;
 mod world;
 
-pub(crate) use script::{STAGE, Story, check};
+pub(crate) use script::{STAGE, Story, check, check_on};
 pub(crate) use world::{World, name};

@@ -4,6 +4,7 @@
 //! is applied first. WHO is `op`, a tenant (`a`, in its project of the same name) or a tenant and a
 //! project (`a/p`). Leases are `#0`, `#1`, … in the order they were granted; `#0(60s,20s,140)` reports
 //! 60 s covered, 20 s active and 140 busy quantum-seconds. Quantities are written as people do.
+//! Allocations are `@1`, `@2`, … in the order they were submitted.
 //! `token=0` asks under the first token that was issued. `show leases|capacity|quotas|tenants|tokens|agents|prices` prints the state; a line with only a time lets it pass.
 
 use super::World;
@@ -11,15 +12,16 @@ use super::tell::{Names, tell};
 use super::world::name;
 use expect_test::Expect;
 use leasehold_engine::command::{
-    Command, ConfirmTeardown, IssueToken, LoseNode, PutClass, PutNode, PutPool, PutProject, PutQuota, PutTenant,
-    PutUser, RegisterAgent, ReleaseOne, RenewOne, ReportCondition, RequestLease, Revoke, UpdateTenant,
+    Command, CompleteAllocation, ConfirmTeardown, IssueToken, LoseNode, PutClass, PutNode, PutPool, PutProject,
+    PutQuota, PutTenant, PutUser, RegisterAgent, ReleaseOne, RenewOne, ReportCheckpoint, ReportCondition, RequestLease,
+    Revoke, UpdateTenant,
 };
 use leasehold_engine::{Decided, Refusal, Request, Settings};
 use leasehold_model::body::PerPriority;
 use leasehold_model::{
-    Activity, AppInstanceNo, ClassNo, ClassSpec, Identity, Instant, LeaseNo, Level, LimitKind, Measure, Name, NodeNo,
-    NodeScope, PoolNo, Priority, ProjectNo, Quanta, QuotaNo, QuotaScope, Reason, ResourceKind, Role, Span, Strategy,
-    TeardownMode, TenantNo, TokenNo, TokenScope, UserNo, Weights, quantity,
+    Activity, AllocationNo, AllocationSpec, AppInstanceNo, ClassNo, ClassSpec, Domain, Identity, Instant, LeaseNo,
+    Level, LimitKind, Measure, Name, NodeNo, NodeScope, PoolNo, Priority, ProjectNo, Quanta, QuotaNo, QuotaScope,
+    Reason, ResourceKind, Role, Span, Strategy, TeardownMode, TenantNo, TokenNo, TokenScope, UserNo, Weights, quantity,
 };
 use std::collections::BTreeMap;
 use std::fmt::Write;
@@ -42,7 +44,13 @@ pub(crate) const STAGE: &str = "
 /// Runs a story on the stage and compares what it tells.
 #[track_caller]
 pub(crate) fn check(story: &str, expected: Expect) {
-    let mut told = Story::on(STAGE);
+    check_on(STAGE, story, expected);
+}
+
+/// The same, on another stage.
+#[track_caller]
+pub(crate) fn check_on(stage: &str, story: &str, expected: Expect) {
+    let mut told = Story::on(stage);
     told.play(story);
     expected.assert_eq(&told.text);
 }
@@ -181,6 +189,12 @@ impl Story {
         }
     }
 
+    /// `@2` is the second allocation that was submitted.
+    fn allocation(&self, text: &str) -> AllocationNo {
+        let place: usize = text.trim_start_matches('@').parse().expect("@ and a number");
+        self.names.allocations.get(place - 1).copied().unwrap_or(AllocationNo(9999))
+    }
+
     fn identity(&self, who: &str) -> Identity {
         if who == "op" {
             return Identity::default();
@@ -243,6 +257,37 @@ impl Story {
                 source_project: line.options.get("source").map(|project| self.project(project)),
                 ..RequestLease::of(ClassNo(0), Quanta(0), line.span("ttl").unwrap_or(Span::from_secs(3600)))
             }),
+            "submit" => {
+                let domain =
+                    |option: &str| line.options.get(option).map(|word| Domain::from_word(word).expect("a domain"));
+                Command::SubmitAllocation(AllocationSpec {
+                    pool: line.options.get("pool").map(|pool| self.pool(pool)),
+                    replicas: line.number("x").unwrap_or(1),
+                    priority: line.priority("prio").unwrap_or(Priority::Standard),
+                    walltime: line.span("wall"),
+                    ttl: line.span("ttl"),
+                    staged: line.flag("staged"),
+                    requeue: line.flag("requeue"),
+                    labels: labels(line),
+                    together: domain("together"),
+                    apart: domain("apart"),
+                    sensitive: line.flag("sensitive"),
+                    ..AllocationSpec::of(self.asks(line).into_iter().collect())
+                })
+            }
+            "start" => Command::StartAllocation(self.allocation(first)),
+            "checkpointing" => Command::BeginCheckpoint(self.allocation(first)),
+            "checkpoint" => Command::ReportCheckpoint(ReportCheckpoint {
+                allocation: self.allocation(first),
+                bytes: line.number("bytes").unwrap_or(0),
+                took: line.span("took").unwrap_or(Span::ZERO),
+            }),
+            "complete" => Command::CompleteAllocation(CompleteAllocation {
+                allocation: self.allocation(first),
+                exit_status: line.number("exit"),
+                storage_written: line.number("wrote").unwrap_or(0),
+            }),
+            "cancel" => Command::CancelAllocation(self.allocation(first)),
             "renew" => {
                 let ttl = line.span("ttl").expect("a ttl");
                 let one = |one: ReleaseOne| RenewOne { lease: one.lease, ttl, activity: one.activity };
@@ -340,6 +385,13 @@ impl Story {
             max_evicted_quanta_per_hour: number("evicted"),
             max_nodes: number("nodes"),
             max_leases: number("leases"),
+            max_concurrent_allocations: number("allocs"),
+            gpu_hours_budget: number("gpuh"),
+            node_hours_budget: number("nodeh"),
+            budget_period_days: number("days"),
+            fair_share_target: number("share"),
+            burst_allowance: number("allowance"),
+            max_pending: number("pending"),
         }
     }
 
@@ -463,6 +515,13 @@ impl Story {
 }
 
 /// `hard=10`, `soft=10`, or `burst=10..15/60s`: from base to ceiling for one episode.
+/// `labels=ssd,gpu:h100`; what has no value has `yes`.
+fn labels(line: &Line<'_>) -> Vec<(Name, Name)> {
+    let Some(all) = line.options.get("labels") else { return Vec::new() };
+    let pairs = all.split(',').map(|label| label.split_once(':').unwrap_or((label, "yes")));
+    pairs.map(|(key, value)| (name(key), name(value))).collect()
+}
+
 fn limit(line: &Line<'_>) -> LimitKind {
     let number = |text: &str| text.parse().expect("a limit");
     if let Some(limit) = line.options.get("hard") {

@@ -1,11 +1,12 @@
 //! Records and states as text, a line each.
 
 use super::script::read_time;
-use leasehold_engine::{Phase, State};
-use leasehold_model::body::{Body, Granted, Leases};
+use leasehold_engine::{Phase, State, WaitReason};
+use leasehold_model::body::{AllocationDenied, Body, Denied, Granted, Leases};
 use leasehold_model::rate::Charge;
 use leasehold_model::{
-    ClassNo, DenyCause, Instant, LeaseNo, LimitKind, NodeNo, PoolNo, Priority, QuotaNo, Record, TenantNo, UserNo,
+    AllocationNo, ClassNo, DenyCause, Instant, LeaseNo, LimitKind, NodeNo, PoolNo, Priority, QuotaNo, Record, TenantNo,
+    UserNo,
 };
 use std::collections::BTreeMap;
 use std::fmt::Write;
@@ -14,6 +15,8 @@ use std::fmt::Write;
 #[derive(Default)]
 pub(crate) struct Names {
     pub(super) quotas: BTreeMap<QuotaNo, String>,
+    /// In the order in which they were submitted.
+    pub(super) allocations: Vec<AllocationNo>,
     pub(super) users: BTreeMap<String, UserNo>,
     /// The label of the quota that is being made.
     coming: Option<String>,
@@ -44,6 +47,9 @@ impl Names {
 
     /// A quota that is told of for the first time is the one that was expected.
     pub(super) fn meet(&mut self, record: &Record) {
+        if let Body::AllocationSubmitted(_) = &record.body {
+            self.allocations.push(AllocationNo(record.sequence));
+        }
         if let (Body::QuotaPut(put), Some(label)) = (&record.body, self.coming.take()) {
             self.quotas.entry(put.quota).or_insert(label);
         }
@@ -51,6 +57,11 @@ impl Names {
 
     fn quota(&self, number: QuotaNo) -> String {
         self.quotas.get(&number).cloned().unwrap_or_else(|| number.to_string())
+    }
+
+    fn allocation(&self, number: AllocationNo) -> String {
+        let place = self.allocations.iter().position(|known| *known == number);
+        place.map_or_else(|| number.to_string(), |place| format!("@{}", place + 1))
     }
 
     /// The state, as far as it was asked for.
@@ -83,6 +94,44 @@ impl Names {
                         about.push_str(" over_soft");
                     }
                     line(&mut text, about);
+                }
+            }
+            "allocs" => {
+                for found in state.allocations_after(None) {
+                    let mut about = format!("{} {}", self.allocation(found.number), found.state);
+                    if found.state.is_placed() {
+                        write!(about, " attempt {}, holds {}", found.attempt, found.held).expect("text");
+                    }
+                    for node in found.reserved_on() {
+                        write!(about, ", kept on {}", self::node(state, node)).expect("text");
+                    }
+                    line(&mut text, about);
+                }
+            }
+            "waits" => {
+                for found in state.allocations_after(None) {
+                    let Some(waits) = state.waiting_for(found, state.last_stamp()) else { continue };
+                    let reason = match waits.reason {
+                        WaitReason::Quota(DenyCause::Quota { used, requested, limit, .. }) => {
+                            format!("quota used {used}, requested {requested}, limit {limit}")
+                        }
+                        WaitReason::Quota(_) => "burst".to_owned(),
+                        WaitReason::Victims { nodes } => {
+                            let names: Vec<String> = nodes.iter().map(|n| self::node(state, *n).to_string()).collect();
+                            format!("victims on {}", names.join(" "))
+                        }
+                        WaitReason::Room { fits, class: of, short } => {
+                            format!("{} {} short, {fits} would fit", short.0, class(state, of))
+                        }
+                        WaitReason::Behind { ahead, start } => {
+                            format!("behind {}, which starts by {}", self.allocation(ahead), self.time(start))
+                        }
+                        WaitReason::Evictions { used, limit } => format!("evicted {used} of {limit}"),
+                        WaitReason::Due => "due".to_owned(),
+                    };
+                    let by = waits.promise.map_or_else(String::new, |p| format!(", starts by {}", self.time(p.start)));
+                    let number = self.allocation(found.number);
+                    line(&mut text, format!("{number} place {}: {reason}{by}", waits.position));
                 }
             }
             "capacity" => {
@@ -216,7 +265,7 @@ pub(super) fn tell(record: &Record, names: &Names, state: &State) -> String {
     let closed = |closed: bool| if closed { ", closed" } else { "" };
     let what = match &record.body {
         Body::Granted(granted) => grant(granted, record.stamp, names, state),
-        Body::Denied(denied) => match denied.cause {
+        Body::Denied(Denied { cause, .. }) | Body::AllocationDenied(AllocationDenied { cause, .. }) => match *cause {
             DenyCause::Quota { quota, used, requested, limit } => {
                 format!("denied: {} used {used}, requested {requested}, limit {limit}", names.quota(quota))
             }
@@ -265,6 +314,33 @@ pub(super) fn tell(record: &Record, names: &Names, state: &State) -> String {
         Body::RateCardDeleted(gone) => format!("card {} withdrawn", gone.card),
         Body::ChargePolicyPut(put) => format!("policy {} from {}", put.policy, names.time(put.from)),
         Body::TokenRevoked(revoked) => format!("{} revoked", revoked.token),
+        Body::AllocationSubmitted(submitted) => {
+            let number = names.allocation(AllocationNo(record.sequence));
+            let gang = if submitted.spec.replicas > 1 {
+                format!(", {} replicas", submitted.spec.replicas)
+            } else {
+                String::new()
+            };
+            format!("{number} submitted{gang}")
+        }
+        Body::AllocationPlaced(placed) => {
+            format!("{} placed, attempt {}", names.allocation(placed.allocation), placed.attempt)
+        }
+        Body::AllocationStarted(of) => format!("{} runs", names.allocation(of.allocation)),
+        Body::AllocationCheckpointing(of) => format!("{} checkpoints", names.allocation(of.allocation)),
+        Body::AllocationCheckpointed(of) => {
+            format!("{} checkpointed {} bytes in {}", names.allocation(of.allocation), of.bytes, of.took)
+        }
+        Body::AllocationSuspended(of) => format!("{} suspended: {}", names.allocation(of.allocation), of.end),
+        Body::AllocationRequeued(of) => format!("{} requeued: {}", names.allocation(of.allocation), of.end),
+        Body::AllocationCompleted(of) => format!("{} completed", names.allocation(of.allocation)),
+        Body::AllocationFailed(of) => format!("{} failed: {}", names.allocation(of.allocation), of.end),
+        Body::AllocationCancelled(of) => format!("{} cancelled", names.allocation(of.allocation)),
+        Body::PreemptionDecided(of) => {
+            let places: Vec<String> = of.places.iter().map(|place| node(state, place.node)).collect();
+            format!("evicts {} for {} on {}", all(&of.victims), names.allocation(of.allocation), places.join(" "))
+        }
+        Body::ReservationDropped(of) => format!("nothing is kept for {} any more", names.allocation(of.allocation)),
         other => other.word().to_owned(),
     };
     let who = record.identity.tenant.map_or("-".to_owned(), |no| tenant(state, no));

@@ -2,9 +2,9 @@
 //! must be equal, the books must balance, and a refusal must have left no trace.
 
 use super::invariants;
-use leasehold_engine::{Decided, Engine, Refusal, Request, State};
+use leasehold_engine::{Command, Decided, Engine, Refusal, Replayed, Request, State, replay};
 use leasehold_model::body::{Genesis, Started};
-use leasehold_model::{Batch, FORMAT_VERSION, Instant, Name, RULES_VERSION, Record};
+use leasehold_model::{Batch, Body, FORMAT_VERSION, Instant, Name, RULES_VERSION, Record};
 
 pub(crate) struct World {
     pub(crate) engine: Engine,
@@ -83,8 +83,12 @@ impl World {
         let mut all = Vec::new();
         loop {
             let mut batch = self.batch();
+            let before = self.state().clone();
             let done = self.engine.advance(now, &mut batch, at_once);
-            assert!(batch.count() <= at_once, "{} records where {at_once} were allowed", batch.count());
+            decides_the_same_again(before, &records_of(&batch));
+            // A gang starts, and falls, whole.
+            let acts = records_of(&batch).iter().filter(|record| !record.continues).count();
+            assert!(acts <= at_once as usize, "{acts} acts where {at_once} were allowed");
             assert!(done || batch.count() > 0, "an advance that gets nowhere");
             all.extend(self.follow(&batch));
             if done {
@@ -98,6 +102,7 @@ impl World {
     pub(crate) fn decide(&mut self, now: Instant, request: &Request) -> (Result<Decided, Refusal>, Vec<Record>) {
         let mut batch = self.batch();
         let before = self.state().digest();
+        let state_before = self.state().clone();
         let answer = self.engine.decide(now, request, &mut batch);
         match &answer {
             Ok(Decided::Sealed { first, count, .. }) => {
@@ -109,6 +114,11 @@ impl World {
             }
         }
         let records = self.follow(&batch);
+        // A grant does not say whether its request named a node.
+        let names_node = matches!(&request.command, Command::Request(asked) if asked.node.is_some());
+        if !names_node && answer.is_ok() {
+            decides_the_same_again(state_before, &records);
+        }
         let one_command = records.iter().enumerate().all(|(i, r)| r.continues == (i > 0));
         assert!(one_command, "all records of a command but the first continue it");
         (answer, records)
@@ -120,5 +130,28 @@ impl World {
         let (answer, decided) = self.decide(now, request);
         records.extend(decided);
         (answer, records)
+    }
+}
+
+/// Whoever has the journal comes to the same decisions, also from a snapshot: each decision among the records, made
+/// again on the state before it, is what was sealed.
+fn decides_the_same_again(before: State, records: &[Record]) {
+    let mut state = before;
+    for (place, record) in records.iter().enumerate() {
+        let decides = record.body.word().starts_with("allocation.")
+            || matches!(
+                record.body,
+                Body::Granted(_) | Body::Denied(_) | Body::PreemptionDecided(_) | Body::ReservationDropped(_)
+            );
+        if !record.continues && decides {
+            let rest = records[place + 1..].iter().take_while(|next| next.continues).count();
+            let sealed = &records[place..=place + rest];
+            let restored = State::from_snapshot(&state.to_snapshot()).expect("what the engine wrote");
+            match replay(restored, sealed) {
+                Replayed::Same | Replayed::NotADecision => {}
+                other => panic!("sealed {sealed:#?}, decided again {other:#?}"),
+            }
+        }
+        state.apply(record).expect("the fold accepts what was decided");
     }
 }

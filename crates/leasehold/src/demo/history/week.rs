@@ -1,7 +1,7 @@
 //! A week of a cluster: holders who come, renew with a report of what they did, and go; agents that confirm; an operator.
 
 use super::super::activity::report;
-use super::super::cluster::{H100, SLICES, TENANTS, has_agent, missing, nodes_with_agent};
+use super::super::cluster::{H100, SLICES, TENANTS, has_agent, missing, nodes_with_agent, tenant_no};
 use super::super::habits::{HABITS, Wish, wish_of};
 use super::incidents::{self, Incident};
 use super::pen::Pen;
@@ -9,7 +9,7 @@ use super::rhythm;
 use crate::dice::Dice;
 use crate::problem::Problem;
 use leasehold_engine::command::{
-    ConfirmTeardown, LeaseList, LoseNode, PutQuota, RegisterAgent, ReleaseOne, RenewOne, Revoke,
+    ConfirmTeardown, LeaseList, LoseNode, PutQuota, RegisterAgent, ReleaseOne, RenewOne, Revoke, UpdateTenant,
 };
 use leasehold_engine::{Command, Lease, Phase, Request};
 use leasehold_model::limits::LEASES_PER_RECORD_MAX;
@@ -81,6 +81,7 @@ impl Week {
         for command in missing(week.pen.state(), burst_ttl) {
             week.operate(command)?;
         }
+        week.allow_evictions(false)?;
         for node in nodes_with_agent() {
             let instance = u128::from(week.dice.next());
             week.operate(Command::RegisterAgent(RegisterAgent { node, instance, takeover: false }))?;
@@ -126,7 +127,18 @@ impl Week {
         for node in nodes_with_agent() {
             self.operate(Command::DetachAgent(node))?;
         }
+        self.allow_evictions(true)?;
         self.pen.close()
+    }
+
+    /// Evictions come with the present: the holders of the past know nothing of them.
+    fn allow_evictions(&mut self, allowed: bool) -> Result<(), Problem> {
+        for tenant in (0..TENANTS.len()).map(tenant_no) {
+            let most = Some((!allowed).then_some(0));
+            let update = UpdateTenant { max_evicted_quanta_per_hour: most, ..UpdateTenant::of(tenant) };
+            self.operate(Command::UpdateTenant(update))?;
+        }
+        Ok(())
     }
 
     fn operate(&mut self, command: Command) -> Result<(), Problem> {

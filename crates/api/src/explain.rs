@@ -1,0 +1,149 @@
+//! Why something was decided as it was: every check with its numbers, every candidate with its terms.
+
+use crate::When;
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+use std::collections::BTreeMap;
+
+/// What one quota said.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+pub struct QuotaChecked {
+    pub quota_id: u32,
+    /// What it counts.
+    pub what: String,
+    /// `hard`, `soft` or `burst`.
+    pub limit_type: String,
+    pub used: u64,
+    pub requested: u64,
+    pub limit: u64,
+    /// `within`, `over_soft`, `until`, `refused`, or `by_node` where its answer depends on the node.
+    pub said: String,
+}
+
+/// What one node was worth. Terms and score lie between 0 and 1.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+pub struct CandidateScore {
+    /// For those who see nodes.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub node: Option<String>,
+    pub pool: String,
+    pub score: String,
+    pub pressure: String,
+    pub fit: String,
+    pub locality: String,
+    pub fragmentation: String,
+    pub heat: String,
+    /// Whose weights they were weighed by: `spread`, `bin_pack` or `custom`.
+    pub weights: String,
+}
+
+/// One who falls, or would.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+pub struct Victim {
+    /// Of one's own tenant, and for those who see all.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub lease_id: Option<String>,
+    /// Its name, or `another tenant`.
+    pub tenant: String,
+    pub priority: String,
+    pub class: String,
+    pub quanta: u64,
+    pub expires_at: When,
+}
+
+/// What one node would have to give up for one replica: the first line hurts least.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+pub struct Eviction {
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub node: Option<String>,
+    /// The highest priority among the victims.
+    pub highest_priority: String,
+    pub gangs: u64,
+    pub quanta: u64,
+    pub victims: Vec<Victim>,
+}
+
+/// Where an allocation stands that waits.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+pub struct QueuePlace {
+    /// Counted from one, among those that wait for a pool that it may use.
+    pub position: u64,
+    /// Between 0.05 and 1, by how much of the tenant's budget is used.
+    pub budget_factor: String,
+    /// How far the tenant is below its fair share; negative where it is above.
+    pub fair_share_deficit: String,
+    /// When it starts at the latest, where that can be told.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub starts_by: Option<When>,
+}
+
+/// The tree of checks behind a decision, from the sealed facts.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+pub struct Explanation {
+    /// As of when: the decision's instant, or now.
+    pub as_of: When,
+    /// The record that sealed the decision; absent where nothing is decided yet.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub sequence: Option<u64>,
+    /// `granted`, `denied`, `waits`, `evicts`, `submitted` or `could_start`.
+    pub outcome: String,
+    /// In one sentence.
+    pub why: String,
+    /// Whether deciding it again from the journal came to the same: `same`, `differs` or `other_rules`.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub replayed: Option<String>,
+    pub quotas: Vec<QuotaChecked>,
+    /// The best candidates, the winner first.
+    pub candidates: Vec<CandidateScore>,
+    /// How many there were in all.
+    pub candidate_count: u64,
+    /// How many nodes were no candidates, by why.
+    pub unfit: BTreeMap<String, u64>,
+    /// What made the winner win: a term, `heat`, `number` where they are worth the same, or `alone`.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub deciding: Option<String>,
+    /// What would have to fall, or fell.
+    pub evictions: Vec<Eviction>,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub queue: Option<QueuePlace>,
+}
+
+/// One class of a node.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+pub struct NodeClassExplained {
+    pub class: String,
+    pub capacity: u64,
+    pub held: u64,
+    pub tearing_down: u64,
+    pub reserved: u64,
+    pub fenced: u64,
+    pub offline: u64,
+    pub idle: u64,
+    /// What leases of lower priority hold that could be evicted for a guaranteed one.
+    pub evictable: u64,
+}
+
+/// Why a node gets work, or gets none.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+pub struct NodeExplanation {
+    pub as_of: When,
+    pub node: String,
+    pub pool: String,
+    /// Whether new work may come, and if not, why.
+    pub available: bool,
+    pub why: String,
+    /// Between 0 and 1; scores are multiplied by what is left.
+    pub heat: String,
+    pub classes: Vec<NodeClassExplained>,
+    pub leases: u64,
+    /// Allocations that something is kept for here, while their victims are torn down.
+    pub reserved_for: Vec<u64>,
+    /// Allocations that are promised to start here, and by when.
+    pub promised_to: Vec<NodePromise>,
+}
+
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+pub struct NodePromise {
+    pub allocation_id: u64,
+    pub starts_by: When,
+}

@@ -1,0 +1,208 @@
+//! Who gets the capacity, at the size of a large cluster: plans of eviction, and a long queue that is woken.
+
+use crate::outcome::Outcome;
+use crate::work::{Dice, T0, name};
+use leasehold_engine::command::{PutClass, PutNode, PutPool, PutProject, PutTenant, RequestLease};
+use leasehold_engine::{Command, Decided, Engine, Request};
+use leasehold_model::body::{Genesis, PerPriority};
+use leasehold_model::{
+    AllocationNo, AllocationSpec, Batch, ClassNo, ClassSpec, Identity, Instant, PoolNo, Priority, ProjectNo, Quanta,
+    ResourceKind, Span, Strategy, TeardownMode, TenantNo,
+};
+use smallvec::smallvec;
+use std::time::{Duration, Instant as Wall};
+
+const GPU: ClassNo = ClassNo(0);
+const CPU: ClassNo = ClassNo(1);
+const MEM: ClassNo = ClassNo(2);
+const NODES: u32 = 10_000;
+const TENANTS: u32 = 1000;
+
+/// An engine under the hand of one that measures.
+struct Rig {
+    engine: Engine,
+    batch: Batch,
+    now: Instant,
+}
+
+impl Rig {
+    /// Nodes of three kinds: eight GPUs, four larger ones' worth of memory, and none.
+    fn new() -> Self {
+        let mut engine = Engine::default();
+        let mut batch = Batch::new(0);
+        let genesis =
+            Genesis { format_version: 1, origin: name("bench"), public_key: [0; 32], software: name("bench") };
+        engine.genesis(T0, genesis, &mut batch);
+        let mut rig = Self { engine, batch, now: T0 };
+        for (label, kind, quanta_per_unit) in
+            [("gpu", ResourceKind::Gpu, 7), ("cpu", ResourceKind::Cpu, 1000), ("mem", ResourceKind::Mem, 1024)]
+        {
+            let spec = ClassSpec { name: name(label), kind, tier: None, quanta_per_unit, premium: false };
+            rig.operator(Command::PutClass(PutClass { class: None, spec }));
+        }
+        rig.operator(Command::PutPool(PutPool {
+            pool: None,
+            name: name("main"),
+            strategy: Strategy::Spread,
+            weights: None,
+            ttl_max: PerPriority::default(),
+            lifetime_max: PerPriority::default(),
+            grace: Some(Span::from_secs(60)),
+        }));
+        for n in 0..NODES {
+            let capacity = match n % 3 {
+                0 => vec![(GPU, Quanta(8 * 7)), (CPU, Quanta(128_000)), (MEM, Quanta(1 << 20))],
+                1 => vec![(GPU, Quanta(4 * 7)), (CPU, Quanta(64_000)), (MEM, Quanta(2 << 20))],
+                _ => vec![(CPU, Quanta(256_000)), (MEM, Quanta(1 << 20))],
+            };
+            rig.operator(Command::PutNode(PutNode {
+                node: None,
+                name: name(&format!("node-{n:05}")),
+                pool: PoolNo(0),
+                rack: Some(name(&format!("rack-{:03}", n / 40))),
+                zone: Some(name(&format!("zone-{}", n / 2500))),
+                labels: Vec::new(),
+                teardown: TeardownMode::Immediate,
+                capacity,
+            }));
+        }
+        for t in 0..TENANTS {
+            rig.operator(Command::PutTenant(PutTenant {
+                tenant: None,
+                name: name(&format!("tenant-{t:04}")),
+                accounting_tag: None,
+                max_priority: Priority::Guaranteed,
+                max_evicted_quanta_per_hour: None,
+            }));
+            rig.operator(Command::PutProject(PutProject { project: None, tenant: TenantNo(t), name: name("main") }));
+        }
+        rig
+    }
+
+    fn operator(&mut self, command: Command) {
+        self.decide(Identity::default(), command);
+    }
+
+    fn decide(&mut self, identity: Identity, command: Command) -> u64 {
+        self.batch.reset(self.engine.state().size());
+        let decided = self.engine.decide(self.now, &Request::new(identity, command), &mut self.batch);
+        match decided.expect("the work is valid") {
+            Decided::Sealed { first, .. } | Decided::Repeated { first } => first,
+        }
+    }
+
+    /// Lets what follows from the last command follow; answers how long that took.
+    fn settle(&mut self) -> Duration {
+        self.now = Instant(self.now.0 + 1000);
+        self.batch.reset(self.engine.state().size());
+        let began = Wall::now();
+        assert!(self.engine.advance(self.now, &mut self.batch, 60_000), "nothing is left");
+        began.elapsed()
+    }
+
+    /// Fills the GPUs with requests, half of them for GPU, cores and memory; answers how many leases live then.
+    fn fill(&mut self, dice: &mut Dice, priorities: &[Priority]) -> usize {
+        for quanta in [7, 3, 2, 1] {
+            let mut misses = 0;
+            while misses < 50 {
+                let tenant = u32::try_from(dice.below(u64::from(TENANTS))).expect("small");
+                let ttl = Span::from_secs(3600 * (1 + dice.below(23)));
+                let mut ask = RequestLease::of(GPU, Quanta(1 + dice.below(quanta)), ttl);
+                if dice.below(2) == 0 {
+                    ask.asks.extend([(CPU, Quanta(500 + 500 * dice.below(4))), (MEM, Quanta(4096 + dice.below(8192)))]);
+                }
+                ask.priority = priorities[usize::try_from(dice.below(priorities.len() as u64)).expect("small")];
+                let before = self.engine.state().live_leases();
+                self.decide(identity(tenant), Command::Request(ask));
+                misses += usize::from(self.engine.state().live_leases() == before);
+            }
+        }
+        self.engine.state().live_leases()
+    }
+}
+
+fn identity(tenant: u32) -> Identity {
+    Identity { tenant: Some(TenantNo(tenant)), project: Some(ProjectNo(tenant)), ..Identity::default() }
+}
+
+fn percentile(times: &mut [Duration], thousandths: usize) -> f64 {
+    times.sort_unstable();
+    times[(times.len() - 1) * thousandths / 1000].as_secs_f64()
+}
+
+/// A guaranteed gang arrives on a full cluster, over and over: how long until its victims are chosen and sealed.
+pub(crate) fn preemption() -> Vec<Outcome> {
+    let mut rig = Rig::new();
+    let mut dice = Dice(3);
+    let live = rig.fill(&mut dice, &[Priority::Standard, Priority::Scavenger]);
+    let mut times = Vec::new();
+    for round in 0..200u64 {
+        let spec = AllocationSpec {
+            priority: Priority::Guaranteed,
+            walltime: Some(Span::from_secs(7200)),
+            replicas: [1, 1, 2, 4][usize::try_from(round % 4).expect("small")],
+            ..AllocationSpec::of(smallvec![(GPU, Quanta(7 * (1 + dice.below(4)))), (CPU, Quanta(8000))])
+        };
+        let tenant = u32::try_from(dice.below(u64::from(TENANTS))).expect("small");
+        let number = rig.decide(identity(tenant), Command::SubmitAllocation(spec));
+        let before = rig.engine.state().size();
+        times.push(rig.settle());
+        assert!(rig.engine.state().size() > before, "something was evicted");
+        rig.decide(identity(tenant), Command::CancelAllocation(AllocationNo(number)));
+        rig.settle();
+    }
+    let (median, worst) = (percentile(&mut times, 500) * 1e3, percentile(&mut times, 990) * 1e3);
+    vec![Outcome::at_most("preempt.plan", worst, "ms", "<= 2 ms", 2.0).note(format!(
+        "10,000 nodes, {} leases, gangs of 1 to 4; 99th percentile with sealing, median {median:.2} ms",
+        live
+    ))]
+}
+
+/// 100,000 allocations wait on a full cluster; one lease is given back, over and over.
+pub(crate) fn queue() -> Vec<Outcome> {
+    let mut rig = Rig::new();
+    let mut dice = Dice(5);
+    // Nodes are filled by gangs of whole nodes' worth, so that nothing of these shapes fits.
+    let mut running: Vec<(AllocationNo, u32)> = Vec::new();
+    loop {
+        let tenant = u32::try_from(dice.below(u64::from(TENANTS))).expect("small");
+        let spec = AllocationSpec {
+            walltime: Some(Span::from_secs(3600 * (1 + dice.below(12)))),
+            ..AllocationSpec::of(smallvec![(GPU, Quanta(7))])
+        };
+        let number = AllocationNo(rig.decide(identity(tenant), Command::SubmitAllocation(spec)));
+        if rig.engine.state().waiting() > 0 {
+            rig.decide(identity(tenant), Command::CancelAllocation(number));
+            break;
+        }
+        running.push((number, tenant));
+    }
+    rig.settle();
+    // A hundred shapes: sizes, walltimes and priorities.
+    for n in 0..100_000u64 {
+        let shape = dice.below(100);
+        let spec = AllocationSpec {
+            priority: if shape.is_multiple_of(2) { Priority::Standard } else { Priority::Scavenger },
+            replicas: [1, 1, 1, 2, 4][usize::try_from(shape / 2 % 5).expect("small")],
+            walltime: Some(Span::from_secs(600 * (1 + shape / 10))),
+            ..AllocationSpec::of(smallvec![(GPU, Quanta(7))])
+        };
+        rig.decide(identity(u32::try_from(n % u64::from(TENANTS)).expect("small")), Command::SubmitAllocation(spec));
+    }
+    rig.settle();
+    let waiting = rig.engine.state().waiting();
+    let mut times = Vec::new();
+    for _ in 0..1000 {
+        let at = usize::try_from(dice.below(running.len() as u64)).expect("small");
+        let (number, tenant) = running.swap_remove(at);
+        let complete =
+            leasehold_engine::command::CompleteAllocation { allocation: number, exit_status: None, storage_written: 0 };
+        rig.decide(identity(tenant), Command::CompleteAllocation(complete));
+        times.push(rig.settle());
+    }
+    assert!(rig.engine.state().waiting() < waiting - 500, "others start in their place");
+    let (median, worst) = (percentile(&mut times, 500) * 1e3, percentile(&mut times, 990) * 1e3);
+    vec![Outcome::at_most("queue.wake", worst, "ms", "<= 1 ms", 1.0).note(format!(
+        "{waiting} wait, of 1,000 tenants and 100 shapes, on 10,000 nodes; 99th percentile, median {median:.3} ms"
+    ))]
+}

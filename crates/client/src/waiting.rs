@@ -1,0 +1,73 @@
+//! Waiting for an allocation to get its place.
+
+use crate::client::Client;
+use crate::error::Error;
+use crate::retry::Backoff;
+use leasehold_api::{AllocationDetail, Granted, Problem};
+use std::time::Duration;
+use tokio::time::Instant;
+
+/// The queue is looked at every so often: soon at first, as victims without agents are gone at once.
+const FIRST_PAUSE: Duration = Duration::from_millis(100);
+const PAUSE_MAX: Duration = Duration::from_secs(2);
+
+/// An allocation that has got its place.
+pub struct Placed {
+    pub allocation: AllocationDetail,
+    /// Not after it was placed, by this machine's own monotonic clock.
+    pub before: Instant,
+}
+
+impl Client {
+    /// Asks again and again until the allocation has its place, or is over. `seen` is shown each answer. Dropping this
+    /// leaves the allocation in the queue.
+    pub async fn until_placed(
+        &self,
+        allocation: u64,
+        mut seen: impl FnMut(&AllocationDetail),
+    ) -> Result<Placed, Error> {
+        let mut backoff = Backoff::new(FIRST_PAUSE, PAUSE_MAX);
+        let mut before = Instant::now();
+        loop {
+            let asked_at = Instant::now();
+            let answer = self.show_allocation(allocation).await?;
+            seen(&answer);
+            let state = answer.allocation.state;
+            if state.is_over() {
+                let why = format!("alloc-{allocation} is over before it could be held: it is {}", word(state));
+                return Err(Problem::new(409, "allocation_over", why).into());
+            }
+            if !state.is_queued() {
+                return Ok(Placed { allocation: answer, before });
+            }
+            before = asked_at;
+            tokio::time::sleep(backoff.pause()).await;
+        }
+    }
+}
+
+fn word(state: leasehold_api::AllocationState) -> String {
+    serde_json::to_value(state).ok().and_then(|word| word.as_str().map(str::to_owned)).unwrap_or_default()
+}
+
+impl Placed {
+    /// What it holds, as a request that is granted at once would be answered. All replicas are put together, on the
+    /// node of the first.
+    pub fn granted(&self) -> Option<Granted> {
+        let allocation = &self.allocation.allocation;
+        let attempt = self.allocation.attempts.last()?;
+        let first = attempt.replicas.first()?;
+        Some(Granted {
+            sequence: allocation.id,
+            leases: attempt.replicas.iter().flat_map(|replica| replica.leases.clone()).collect(),
+            node: first.node.clone(),
+            pool: first.pool.clone(),
+            priority: allocation.priority,
+            granted_at: attempt.placed_at,
+            expires_at: first.expires_at,
+            correlation_id: allocation.correlation_id.clone(),
+            over_soft_quota_ids: Vec::new(),
+            capped_by_quota_id: None,
+        })
+    }
+}

@@ -1,0 +1,145 @@
+//! Allocations that are not over: waiting in the queue, or holding a gang of leases.
+
+use crate::reservation::Reservation;
+use leasehold_model::{
+    AllocationNo, AllocationSpec, AllocationState, AttemptEnd, Identity, Instant, LeaseNo, Name, ProjectNo, TenantNo,
+    UserNo,
+};
+use std::collections::BTreeMap;
+
+/// One allocation.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Allocation {
+    /// The sequence of the record that submitted it.
+    pub number: AllocationNo,
+    pub tenant: TenantNo,
+    pub project: ProjectNo,
+    pub user: Option<UserNo>,
+    pub workload: Option<Name>,
+    pub spec: AllocationSpec,
+    pub state: AllocationState,
+    /// When it was first submitted: its age in the queue, however often it comes back.
+    pub submitted_at: Instant,
+    /// How often it was given capacity.
+    pub attempt: u32,
+    /// When the last attempt began.
+    pub placed_at: Instant,
+    /// The leases of the last attempt are numbered from here.
+    pub first_lease: LeaseNo,
+    pub leases: u32,
+    /// How many of them are held.
+    pub held: u32,
+    /// Whether this attempt has a checkpoint to go on from.
+    pub checkpointed: bool,
+    /// How this attempt began to end against its will, if it did.
+    pub ends: Option<AttemptEnd>,
+    /// Where the last of its leases ended so far.
+    pub ended_at: Instant,
+    pub(crate) reservation: Option<Box<Reservation>>,
+}
+
+impl Allocation {
+    pub(crate) fn new(number: AllocationNo, identity: &Identity, spec: AllocationSpec, stamp: Instant) -> Option<Self> {
+        Some(Self {
+            number,
+            tenant: identity.tenant?,
+            project: identity.project?,
+            user: identity.user,
+            workload: identity.workload.clone(),
+            spec,
+            state: AllocationState::Pending,
+            submitted_at: stamp,
+            attempt: 0,
+            placed_at: Instant(0),
+            first_lease: LeaseNo(0),
+            leases: 0,
+            held: 0,
+            checkpointed: false,
+            ends: None,
+            ended_at: Instant(0),
+            reservation: None,
+        })
+    }
+
+    /// On whose behalf its records are.
+    pub(crate) fn identity(&self) -> Identity {
+        Identity {
+            tenant: Some(self.tenant),
+            project: Some(self.project),
+            user: self.user,
+            workload: self.workload.clone(),
+            token: None,
+        }
+    }
+
+    /// The numbers of its last attempt's leases.
+    pub fn lease_numbers(&self) -> impl Iterator<Item = LeaseNo> + use<> {
+        (self.first_lease.0..self.first_lease.0 + u64::from(self.leases)).map(LeaseNo)
+    }
+
+    pub(crate) fn has_lease(&self, lease: LeaseNo) -> bool {
+        self.state.is_placed() && (self.first_lease.0..self.first_lease.0 + u64::from(self.leases)).contains(&lease.0)
+    }
+
+    /// When this attempt must end, if it must.
+    pub fn bound(&self) -> Option<Instant> {
+        self.spec.walltime.filter(|_| self.state.is_placed()).map(|walltime| self.placed_at.saturating_add(walltime))
+    }
+
+    /// Whether its leases and its state do not agree: a record is due that says what becomes of it.
+    pub(crate) fn is_unsettled(&self) -> bool {
+        self.state.is_placed() && self.ends.is_some()
+    }
+
+    /// What the queue waits to tear down for it, or has already.
+    pub fn reserved_on(&self) -> impl Iterator<Item = leasehold_model::NodeNo> + '_ {
+        self.reservation.iter().flat_map(|reservation| reservation.places.iter().map(|place| place.node))
+    }
+}
+
+/// How an allocation that is over came to its end.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Over {
+    pub allocation: AllocationNo,
+    pub tenant: TenantNo,
+    pub state: AllocationState,
+    pub at: Instant,
+}
+
+/// How many that are over are remembered, so that a late report is told what happened.
+pub(crate) const OVER_KEPT: usize = 4096;
+
+/// Allocations by number; those that are over for a while.
+#[derive(Clone, Debug, Default)]
+pub(crate) struct Allocations {
+    pub(crate) live: BTreeMap<AllocationNo, Box<Allocation>>,
+    /// In the order in which they ended, the oldest overwritten first.
+    pub(crate) over: Vec<Over>,
+    pub(crate) next_over: usize,
+}
+
+impl Allocations {
+    pub(crate) fn get(&self, number: AllocationNo) -> Option<&Allocation> {
+        self.live.get(&number).map(|allocation| &**allocation)
+    }
+    pub(crate) fn get_mut(&mut self, number: AllocationNo) -> Option<&mut Allocation> {
+        self.live.get_mut(&number).map(|allocation| &mut **allocation)
+    }
+
+    /// It is over.
+    pub(crate) fn close(&mut self, number: AllocationNo, state: AllocationState, at: Instant) -> Option<Allocation> {
+        let closed = self.live.remove(&number)?;
+        let over = Over { allocation: number, tenant: closed.tenant, state, at };
+        if self.over.len() < OVER_KEPT {
+            self.over.push(over);
+        } else {
+            self.over[self.next_over] = over;
+        }
+        self.next_over = (self.next_over + 1) % OVER_KEPT;
+        Some(*closed)
+    }
+
+    pub(crate) fn over(&self, number: AllocationNo) -> Option<&Over> {
+        self.over.iter().find(|over| over.allocation == number)
+    }
+}

@@ -1,0 +1,289 @@
+//! What a tenant has used lately, for its place in the queue (SEMANTICS 4).
+//!
+//! GPU time and node time are integrals that grow at a level. What each had come to is kept at whole hours, so that
+//! a rolling window that starts on one is two look-ups, and at the last whole minute, when standings are taken: a
+//! standing depends on the journal and the minute, not on when in the minute it was asked for.
+
+use crate::lease::Lease;
+use crate::queue::Standing;
+use crate::state::{State, entry, entry_mut};
+use leasehold_model::codec::{DecodeError, Field, Reader};
+use leasehold_model::limits::BUDGET_DAYS_MAX;
+use leasehold_model::{Instant, NodeNo, ResourceKind, TenantNo};
+use std::collections::{BTreeMap, VecDeque};
+
+const MINUTE: u64 = 60_000_000_000;
+const HOUR: u64 = 60 * MINUTE;
+/// One GPU, or one node, as a level.
+pub(crate) const ONE: u32 = 20;
+const HOURS_KEPT: u64 = (BUDGET_DAYS_MAX as u64 + 1) * 24;
+
+/// More than all GPUs of the world until the end of time.
+const SUM_MAX: u128 = 1 << 106;
+
+/// An amount that grows at a level.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub(crate) struct Meter {
+    level: u64,
+    /// Level × nanoseconds, up to `since`.
+    sum: u128,
+    since: Instant,
+    /// What it was at the whole minute before `since`.
+    at_minute: u128,
+    /// What it was at the beginning of hours; where some are left out, the level was zero between.
+    marks: VecDeque<(u64, u128)>,
+}
+
+impl Meter {
+    /// What it comes to at `at`, which must not lie before the last change.
+    fn grown(&self, at: Instant) -> u128 {
+        self.sum + u128::from(self.level) * u128::from(at.since(self.since).0)
+    }
+
+    fn advance(&mut self, to: Instant) {
+        if to <= self.since {
+            return;
+        }
+        let minute = to.0 / MINUTE * MINUTE;
+        if minute > self.since.0 {
+            self.at_minute = self.grown(Instant(minute));
+        }
+        let (last, hour) = (self.since.0 / HOUR, to.0 / HOUR);
+        if hour > last {
+            let first = if self.level == 0 { hour } else { (last + 1).max(hour.saturating_sub(HOURS_KEPT)) };
+            for mark in first..=hour {
+                let sum = self.grown(Instant(mark * HOUR));
+                self.marks.push_back((mark, sum));
+            }
+            // One from before the longest window is enough to begin it.
+            while self.marks.len() > 1 && self.marks[1].0 + HOURS_KEPT <= hour {
+                self.marks.pop_front();
+            }
+        }
+        self.sum = self.grown(to);
+        self.since = to;
+    }
+
+    fn rise(&mut self, at: Instant, by: u64) {
+        self.advance(at);
+        self.level += by;
+    }
+
+    fn fall(&mut self, at: Instant, by: u64) {
+        self.advance(at);
+        self.level -= by;
+    }
+
+    /// What grew at `level` since `from` was not so: it had ended then.
+    fn take_back(&mut self, level: u64, from: Instant) {
+        let since = |at: u64| u128::from(level) * u128::from(at.saturating_sub(from.0));
+        self.sum = self.sum.saturating_sub(since(self.since.0));
+        self.at_minute = self.at_minute.saturating_sub(since(self.since.0 / MINUTE * MINUTE));
+        for (hour, sum) in self.marks.iter_mut().rev().take_while(|(hour, _)| hour * HOUR > from.0) {
+            *sum = sum.saturating_sub(since(*hour * HOUR));
+        }
+    }
+
+    /// Whether any history could have made it so, at that level and by then.
+    fn is_sound(&self, level: u64, last_stamp: Instant) -> bool {
+        let marks = || self.marks.iter();
+        let rise = marks().zip(marks().skip(1)).all(|(a, b)| a.0 < b.0 && a.1 <= b.1);
+        let last = self.marks.back().copied().unwrap_or_default();
+        self.level == level
+            && self.since <= last_stamp
+            && self.sum < SUM_MAX
+            && self.at_minute <= self.sum
+            && rise
+            && last.0 <= self.since.0 / HOUR
+            && last.1 <= self.sum
+    }
+
+    /// What it was at the whole minute before `now`.
+    fn at_minute_of(&self, now: Instant) -> u128 {
+        let minute = Instant(now.0 / MINUTE * MINUTE);
+        if minute >= self.since { self.grown(minute) } else { self.at_minute }
+    }
+
+    /// What it was at the beginning of an hour, or at zero if that lies before all that is kept.
+    fn at_hour(&self, hour: u64) -> u128 {
+        if hour * HOUR >= self.since.0 {
+            return self.grown(Instant(hour * HOUR));
+        }
+        let place = self.marks.partition_point(|(mark, _)| *mark < hour);
+        self.marks.get(place).map_or(0, |(_, sum)| *sum)
+    }
+
+    /// What it grew by in the window that ends with the whole minute before `now`.
+    fn in_window(&self, now: Instant, days: u32) -> u128 {
+        let start = (now.0 / HOUR).saturating_sub(u64::from(days) * 24);
+        self.at_minute_of(now).saturating_sub(self.at_hour(start))
+    }
+}
+
+impl Field for Meter {
+    fn put(&self, out: &mut Vec<u8>) {
+        self.level.put(out);
+        self.sum.put(out);
+        self.since.put(out);
+        self.at_minute.put(out);
+        self.marks.iter().copied().collect::<Vec<_>>().put(out);
+    }
+    fn get(r: &mut Reader<'_>) -> Result<Self, DecodeError> {
+        let (level, sum, since, at_minute) = (Field::get(r)?, Field::get(r)?, Field::get(r)?, Field::get(r)?);
+        let marks: Vec<(u64, u128)> = Field::get(r)?;
+        Ok(Self { level, sum, since, at_minute, marks: marks.into() })
+    }
+}
+
+/// What one tenant uses.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub(crate) struct Spent {
+    gpus: Meter,
+    nodes: Meter,
+    /// On which nodes it holds something: how many leases there, and the last end of those that were there meanwhile.
+    on: BTreeMap<NodeNo, (u32, Instant)>,
+}
+
+impl Field for Spent {
+    fn put(&self, out: &mut Vec<u8>) {
+        self.gpus.put(out);
+        self.nodes.put(out);
+        self.on.iter().map(|(node, leases)| (*node, *leases)).collect::<Vec<_>>().put(out);
+    }
+    fn get(r: &mut Reader<'_>) -> Result<Self, DecodeError> {
+        let (gpus, nodes) = (Field::get(r)?, Field::get(r)?);
+        let on: Vec<(NodeNo, (u32, Instant))> = Field::get(r)?;
+        if !on.is_sorted_by(|a, b| a.0 < b.0) {
+            return Err(DecodeError::Forbidden("nodes out of order"));
+        }
+        Ok(Self { gpus, nodes, on: on.into_iter().collect() })
+    }
+}
+
+/// What a tenant used over a rolling window, in 2^20ths of a GPU or a node times nanoseconds.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Spending {
+    pub gpu: u128,
+    pub node: u128,
+    /// Of all tenants.
+    pub all_gpu: u128,
+}
+
+impl Spending {
+    /// What one hour of one GPU or node is, in the same.
+    pub const HOUR: u128 = (HOUR as u128) << ONE;
+}
+
+const FULL: u128 = 1 << 20;
+
+/// The budget factor (SEMANTICS 4): 1 up to 80 %, falling linearly to 0.05 at 120 %.
+fn factor(used: u128, hours: u64) -> u128 {
+    let fraction = (used << 20) / (Spending::HOUR * u128::from(hours).max(1));
+    let (begin, end) = (FULL * 8 / 10, FULL * 12 / 10);
+    match fraction {
+        f if f <= begin => FULL,
+        f if f >= end => FULL / 20,
+        f => FULL - (f - begin) * (FULL * 95 / 100) / (end - begin),
+    }
+}
+
+impl State {
+    fn gpu_level(&self, lease: &Lease) -> u64 {
+        let class = entry(&self.classes, u32::from(lease.class.0)).expect("a lease's class exists");
+        if class.kind != ResourceKind::Gpu {
+            return 0;
+        }
+        let level = (u128::from(lease.quanta.0) << ONE) / u128::from(class.quanta_per_unit);
+        u64::try_from(level).expect("a node has at most 64 devices of a class")
+    }
+
+    pub(crate) fn meter_begin(&mut self, lease: &Lease) {
+        let (level, at) = (self.gpu_level(lease), lease.granted_at);
+        let spent = &mut entry_mut(&mut self.tenants, lease.tenant.0).expect("a lease's tenant exists").spent;
+        if level > 0 {
+            spent.gpus.rise(at, level);
+            self.gpu_time.rise(at, level);
+        }
+        let (here, _) = spent.on.entry(lease.node).or_insert((0, Instant(0)));
+        *here += 1;
+        if *here == 1 {
+            spent.nodes.rise(at, 1 << ONE);
+        }
+    }
+
+    /// A lease is no longer held; it may have ended before the record that says so.
+    pub(crate) fn meter_end(&mut self, lease: &Lease, stamp: Instant) {
+        let (level, ended) = (self.gpu_level(lease), lease.ended_at);
+        let spent = &mut entry_mut(&mut self.tenants, lease.tenant.0).expect("a lease's tenant exists").spent;
+        if level > 0 {
+            for meter in [&mut spent.gpus, &mut self.gpu_time] {
+                meter.fall(stamp, level);
+                meter.take_back(level, ended);
+            }
+        }
+        let (here, last) = spent.on.get_mut(&lease.node).expect("it was counted");
+        *here -= 1;
+        *last = ended.max(*last);
+        if let (0, last) = (*here, *last) {
+            spent.on.remove(&lease.node);
+            spent.nodes.fall(stamp, 1 << ONE);
+            spent.nodes.take_back(1 << ONE, last);
+        }
+        // What was true at the whole minute is not what it was taken for.
+        if ended.0 < stamp.0 / MINUTE * MINUTE {
+            self.queue.forget_standings();
+        }
+    }
+
+    /// Whether what a snapshot says was used goes with the leases that it says are held.
+    pub(crate) fn meters_are_sound(&self) -> bool {
+        let mut held: BTreeMap<TenantNo, (u64, BTreeMap<NodeNo, u32>)> = BTreeMap::new();
+        let mut all = 0u64;
+        for lease in self.leases.in_any_order().filter(|lease| lease.phase.is_held()) {
+            let level = self.gpu_level(lease);
+            let (gpus, on) = held.entry(lease.tenant).or_default();
+            *gpus += level;
+            all += level;
+            *on.entry(lease.node).or_default() += 1;
+        }
+        let stamp = self.last_stamp;
+        self.gpu_time.is_sound(all, stamp)
+            && self.tenants().all(|tenant| {
+                let (gpus, on) = held.remove(&tenant.number).unwrap_or_default();
+                let nodes = (on.len() as u64) << ONE;
+                let said = tenant.spent.on.iter().map(|(node, (count, _))| (*node, *count));
+                tenant.spent.gpus.is_sound(gpus, stamp)
+                    && tenant.spent.nodes.is_sound(nodes, stamp)
+                    && said.eq(on)
+                    && tenant.spent.on.values().all(|(_, last)| *last <= stamp)
+            })
+    }
+
+    /// What a tenant used in the last `days`, as of the last whole minute.
+    pub fn spending(&self, tenant: TenantNo, now: Instant, days: u32) -> Option<Spending> {
+        let spent = &self.tenant(tenant)?.spent;
+        Some(Spending {
+            gpu: spent.gpus.in_window(now, days),
+            node: spent.nodes.in_window(now, days),
+            all_gpu: self.gpu_time.in_window(now, days),
+        })
+    }
+
+    /// How a tenant stands in the queue in the minute of `now`.
+    pub fn standing(&self, tenant: TenantNo, now: Instant) -> Standing {
+        let Some(found) = self.tenant(tenant) else { return Standing::FRESH };
+        let budgets = &found.budgets;
+        let used = self.spending(tenant, now, budgets.period_days).expect("the tenant exists");
+        let gpu =
+            budgets.gpu_hours.map(|hours| factor(used.gpu, hours.saturating_add(budgets.burst_allowance.unwrap_or(0))));
+        let node = budgets.node_hours.map(|hours| factor(used.node, hours));
+        let factor = gpu.into_iter().chain(node).min().unwrap_or(FULL);
+        let share = (used.gpu << 20).checked_div(used.all_gpu).unwrap_or(0);
+        let target = u128::from(budgets.fair_share.unwrap_or(0)) * FULL / 1000;
+        let signed = |amount: u128| i64::try_from(amount).expect("at most one");
+        Standing {
+            factor: u32::try_from(factor).expect("at most one"),
+            deficit: signed(target) - signed(share.min(FULL)),
+        }
+    }
+}

@@ -1,0 +1,248 @@
+//! What can be asked of an allocation, apart from waiting: submit, start, checkpoint, complete, cancel.
+
+use super::{Draft, Few};
+use crate::allocation::Allocation;
+use crate::command::{CompleteAllocation, ReportCheckpoint};
+use crate::gang::{GangAsk, NoGang};
+use crate::lease::Phase;
+use crate::node::Node;
+use crate::placement::Tentative;
+use crate::refusal::Refusal;
+use leasehold_model::body::{
+    AllocationCancelled, AllocationCheckpointed, AllocationCheckpointing, AllocationCompleted, AllocationDenied,
+    AllocationFailed, AllocationStarted, AllocationSubmitted, Released, Reported, ReportedLeases, TeardownStarted,
+};
+use leasehold_model::limits::{
+    ALLOCATION_LEASES_MAX, LABELS_PER_ALLOCATION_MAX, PENDING_MAX, PENDING_PER_TENANT_MAX, TTL_MAX,
+};
+use leasehold_model::policy::TeardownCause;
+use leasehold_model::{
+    AllocationNo, AllocationSpec, AllocationState, AttemptEnd, DenyCause, LeaseNo, RULES_VERSION, Span,
+};
+
+impl Draft<'_> {
+    pub(super) fn submit_allocation(&mut self, spec: &AllocationSpec) -> Result<(), Refusal> {
+        let spec = self.check_spec(spec)?;
+        let look = self.look();
+        let (tenant, project) = look.check_holder(spec.source_project)?;
+        let found = {
+            let guard = self.state().guard(tenant, self.now, spec.priority, spec.walltime);
+            let allow = |node: &Node| guard.as_ref().is_none_or(|guard| guard(node));
+            let ask = GangAsk { tenant, project, spec: &spec, now: self.now, allow: &allow };
+            let found = self.state().place_gang(&ask, &mut Tentative::default());
+            if let Err(NoGang::Room) = found {
+                self.check_possible(&ask)?;
+            }
+            found
+        };
+        let cause = match &found {
+            Err(NoGang::Quota(cause @ DenyCause::Quota { .. })) => Some(*cause),
+            _ => None,
+        };
+        if let Some(cause) = cause {
+            self.plain(AllocationDenied {
+                pool: spec.pool,
+                asks: spec.asks.clone(),
+                replicas: spec.replicas,
+                walltime: spec.walltime,
+                priority: spec.priority,
+                rules_version: RULES_VERSION,
+                cause,
+            });
+            return Ok(());
+        }
+        if found.is_err() {
+            let waiting = self.state().queue.pending(tenant);
+            let own = self.state().tenant(tenant).and_then(|tenant| tenant.budgets.max_pending);
+            let limit = own.unwrap_or(PENDING_PER_TENANT_MAX);
+            if waiting >= limit || self.state().queue.len() >= PENDING_MAX {
+                return Err(Refusal::TooManyPending { limit });
+            }
+        }
+        let number = AllocationNo(self.state().size());
+        self.plain(AllocationSubmitted { spec });
+        // Who was there before it has had its turn: it starts now if it may.
+        if let Ok(gang) = found {
+            self.start_gang(number, gang);
+        }
+        Ok(())
+    }
+
+    /// What is asked for can be, as far as that does not depend on what is there.
+    fn check_spec(&self, spec: &AllocationSpec) -> Result<AllocationSpec, Refusal> {
+        let look = self.look();
+        look.check_holder(spec.source_project)?;
+        let mut spec = spec.clone();
+        spec.asks = look.check_asks(&spec.asks)?;
+        look.check_pool(spec.pool)?;
+        look.check_priority(spec.priority)?;
+        look.check_sensitive(spec.sensitive)?;
+        if spec.replicas == 0 {
+            return Err(Refusal::NoReplicas);
+        }
+        if spec.leases() > ALLOCATION_LEASES_MAX as u64 {
+            return Err(Refusal::GangTooManyLeases { leases: spec.leases(), limit: ALLOCATION_LEASES_MAX });
+        }
+        if spec.walltime == Some(Span::ZERO) || spec.ttl == Some(Span::ZERO) {
+            return Err(Refusal::ZeroTtl);
+        }
+        if spec.walltime.is_some_and(|walltime| walltime > TTL_MAX) {
+            return Err(Refusal::TtlTooLong { limit: TTL_MAX });
+        }
+        let longest = self.state().longest_ttl(&spec, spec.priority);
+        if spec.ttl.is_some_and(|ttl| ttl > longest) {
+            return Err(Refusal::TtlTooLong { limit: longest });
+        }
+        if spec.labels.len() > LABELS_PER_ALLOCATION_MAX {
+            return Err(Refusal::TooManyLabels { limit: LABELS_PER_ALLOCATION_MAX });
+        }
+        spec.labels.sort();
+        if spec.labels.windows(2).any(|pair| pair[0].0 == pair[1].0) {
+            return Err(Refusal::DuplicateLabel);
+        }
+        if spec.contradicts_itself() {
+            return Err(Refusal::ContradictoryAffinity);
+        }
+        Ok(spec)
+    }
+
+    /// An empty cluster could hold it: what never can is refused, not queued.
+    fn check_possible(&self, ask: &GangAsk<'_>) -> Result<(), Refusal> {
+        let (fits, labelled) = self.state().could_hold(ask);
+        if !labelled && !ask.spec.labels.is_empty() {
+            return Err(Refusal::ImpossibleLabels);
+        }
+        if fits < u64::from(ask.spec.replicas) {
+            return Err(Refusal::GangTooLarge { replicas: ask.spec.replicas, most: fits });
+        }
+        let mut pools = self.state().pools().filter(|(number, _)| ask.spec.pool.is_none_or(|pool| pool == *number));
+        if !pools.any(|(_, pool)| self.state().gang_ttl(pool, ask.spec).is_some()) {
+            return Err(Refusal::WalltimeTooLong);
+        }
+        Ok(())
+    }
+
+    /// The allocation, if the one who asks may act for its holder.
+    fn own_allocation(&self, number: AllocationNo) -> Result<&Allocation, Refusal> {
+        let identity = self.identity;
+        let is_theirs = |tenant| identity.tenant.is_none_or(|own| own == tenant);
+        let Some(found) = self.state().allocation(number) else {
+            let over = self.state().allocation_over(number).filter(|over| is_theirs(over.tenant));
+            return Err(match over {
+                Some(over) => Refusal::AllocationOver { allocation: number, state: over.state, at: over.at },
+                None => Refusal::AllocationNotFound { allocation: number },
+            });
+        };
+        let project = identity.project.is_none_or(|project| project == found.project);
+        if !is_theirs(found.tenant) || !project {
+            return Err(Refusal::AllocationNotFound { allocation: number });
+        }
+        Ok(found)
+    }
+
+    /// The same, while it holds capacity.
+    fn placed_allocation(&self, number: AllocationNo) -> Result<&Allocation, Refusal> {
+        let found = self.own_allocation(number)?;
+        if found.state.is_placed() {
+            return Ok(found);
+        }
+        Err(Refusal::AllocationNotRunning { allocation: number, state: found.state })
+    }
+
+    pub(super) fn start_allocation(&mut self, number: AllocationNo) -> Result<(), Refusal> {
+        let found = self.placed_allocation(number)?;
+        if found.state != AllocationState::Staging {
+            return Err(Refusal::AllocationNotStaging { allocation: number, state: found.state });
+        }
+        let identity = found.identity();
+        self.emit_for(&identity, AllocationStarted { allocation: number });
+        Ok(())
+    }
+
+    pub(super) fn begin_checkpoint(&mut self, number: AllocationNo) -> Result<(), Refusal> {
+        let found = self.placed_allocation(number)?;
+        if found.state != AllocationState::Running {
+            return Err(Refusal::AllocationNotRunning { allocation: number, state: found.state });
+        }
+        let identity = found.identity();
+        self.emit_for(&identity, AllocationCheckpointing { allocation: number });
+        Ok(())
+    }
+
+    /// A checkpoint is written. If the gang is being revoked, it is ready: its billing stops here.
+    pub(super) fn report_checkpoint(&mut self, report: &ReportCheckpoint) -> Result<(), Refusal> {
+        let number = report.allocation;
+        let found = self.placed_allocation(number)?;
+        if found.state == AllocationState::Staging {
+            return Err(Refusal::AllocationNotRunning { allocation: number, state: found.state });
+        }
+        let ran = self.now.since(found.placed_at);
+        if report.took > ran {
+            return Err(Refusal::CheckpointTooLong { allocation: number, ran });
+        }
+        let identity = found.identity();
+        self.emit_for(&identity, AllocationCheckpointed { allocation: number, bytes: report.bytes, took: report.took });
+        let held = self.leases_of(number, |phase| phase == Phase::Revoking);
+        if held.is_empty() {
+            return Ok(());
+        }
+        let closed = self.all_immediate(&held);
+        let leases = held.iter().copied().collect();
+        self.emit_for(&identity, TeardownStarted { leases, cause: TeardownCause::Ready, closed });
+        let tenant = identity.tenant.expect("an allocation has a tenant");
+        self.close_immediate(tenant, &held, closed);
+        self.settle_own(number);
+        Ok(())
+    }
+
+    pub(super) fn leases_of(&self, number: AllocationNo, which: impl Fn(Phase) -> bool) -> Vec<LeaseNo> {
+        let state = self.state();
+        let Some(found) = state.allocation(number) else { return Vec::new() };
+        let leases = found.lease_numbers().filter_map(|lease| state.lease(lease));
+        leases.filter(|lease| lease.of == Some(number) && which(lease.phase)).map(|lease| lease.number).collect()
+    }
+
+    pub(super) fn complete_allocation(&mut self, complete: &CompleteAllocation) -> Result<(), Refusal> {
+        let number = complete.allocation;
+        let found = self.placed_allocation(number)?;
+        if complete.exit_status.is_some_and(|status| status > EXIT_STATUS_MAX) {
+            return Err(Refusal::BadExitStatus { limit: EXIT_STATUS_MAX });
+        }
+        let (identity, storage_written) = (found.identity(), complete.storage_written);
+        let held = self.leases_of(number, Phase::is_held);
+        let (allocation, exit_status) = (number, complete.exit_status);
+        match exit_status {
+            Some(1..) => {
+                let end = AttemptEnd::Reported;
+                self.emit_for(&identity, AllocationFailed { allocation, end, exit_status, storage_written });
+            }
+            _ => self.emit_for(&identity, AllocationCompleted { allocation, exit_status, storage_written }),
+        }
+        self.give_back(&identity, &held);
+        Ok(())
+    }
+
+    pub(super) fn cancel_allocation(&mut self, number: AllocationNo) -> Result<(), Refusal> {
+        let found = self.own_allocation(number)?;
+        let identity = found.identity();
+        let held = self.leases_of(number, Phase::is_held);
+        self.emit_for(&identity, AllocationCancelled { allocation: number });
+        self.give_back(&identity, &held);
+        Ok(())
+    }
+
+    /// Releases what a gang still holds.
+    fn give_back(&mut self, identity: &leasehold_model::Identity, held: &[LeaseNo]) {
+        if held.is_empty() {
+            return;
+        }
+        let closed = self.all_immediate(held);
+        let leases: Few<Reported> = held.iter().map(|lease| Reported { lease: *lease, activity: None }).collect();
+        self.emit_for(identity, Released { leases: ReportedLeases(leases), closed });
+        let tenant = identity.tenant.expect("an allocation has a tenant");
+        self.close_immediate(tenant, held, closed);
+    }
+}
+
+/// What a process can end with.
+const EXIT_STATUS_MAX: u32 = 255;

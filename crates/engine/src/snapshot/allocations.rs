@@ -1,0 +1,233 @@
+//! Allocations as bytes: those that live, what is kept for them, and how the last ones ended.
+
+use super::BadSnapshot;
+use crate::allocation::{Allocation, Allocations, OVER_KEPT, Over};
+use crate::reservation::{Kept, KeptPlace, Reservation};
+use crate::state::{State, entry_mut};
+use leasehold_model::codec::{Field, Reader, put_varint};
+use leasehold_model::limits::{ALLOCATION_LEASES_MAX, CLASSES_PER_REQUEST_MAX, DEVICES_PER_CLASS_MAX};
+use leasehold_model::{AllocationNo, AllocationSpec, LeaseNo};
+
+pub(super) fn put(allocations: &Allocations, out: &mut Vec<u8>) {
+    put_varint(allocations.live.len() as u64, out);
+    for allocation in allocations.live.values() {
+        put_one(allocation, out);
+    }
+    // In the order in which they ended.
+    put_varint(allocations.over.len() as u64, out);
+    let (later, earlier) = allocations.over.split_at(oldest(allocations));
+    for over in earlier.iter().chain(later) {
+        over.allocation.put(out);
+        over.tenant.put(out);
+        over.state.put(out);
+        over.at.put(out);
+    }
+}
+
+/// Where the oldest of those that are over stands.
+fn oldest(allocations: &Allocations) -> usize {
+    if allocations.over.len() < OVER_KEPT { 0 } else { allocations.next_over }
+}
+
+fn put_one(a: &Allocation, out: &mut Vec<u8>) {
+    a.number.put(out);
+    a.tenant.put(out);
+    a.project.put(out);
+    a.user.put(out);
+    a.workload.put(out);
+    a.spec.put(out);
+    a.state.put(out);
+    a.submitted_at.put(out);
+    a.attempt.put(out);
+    a.placed_at.put(out);
+    a.first_lease.put(out);
+    a.leases.put(out);
+    a.checkpointed.put(out);
+    a.ends.put(out);
+    a.ended_at.put(out);
+    out.push(u8::from(a.reservation.is_some()));
+    if let Some(reservation) = &a.reservation {
+        reservation.sequence.put(out);
+        reservation.victims.put(out);
+        put_varint(reservation.places.len() as u64, out);
+        for place in &reservation.places {
+            place.node.put(out);
+            put_varint(place.members.len() as u64, out);
+            for kept in &place.members {
+                kept.class.put(out);
+                kept.devices.put(out);
+                kept.each.put(out);
+                kept.have.put(out);
+            }
+        }
+    }
+}
+
+fn bad<T>(what: &'static str) -> Result<T, BadSnapshot> {
+    Err(BadSnapshot::Inconsistent(what))
+}
+
+/// Reads them into a state that has its nodes and leases already.
+pub(super) fn get(state: &mut State, r: &mut Reader<'_>) -> Result<(), BadSnapshot> {
+    let mut last = None;
+    for _ in 0..r.count(usize::MAX)? {
+        let found = get_one(r)?;
+        if last.is_some_and(|last| last >= found.number) {
+            return bad("allocations out of order");
+        }
+        last = Some(found.number);
+        check(state, &found)?;
+        state.restore_allocation(found)?;
+    }
+    for _ in 0..r.count(OVER_KEPT)? {
+        let over =
+            Over { allocation: Field::get(r)?, tenant: Field::get(r)?, state: Field::get(r)?, at: Field::get(r)? };
+        state.allocations.over.push(over);
+    }
+    state.allocations.next_over = state.allocations.over.len() % OVER_KEPT;
+    Ok(())
+}
+
+fn get_one(r: &mut Reader<'_>) -> Result<Allocation, BadSnapshot> {
+    let mut found = Allocation {
+        number: Field::get(r)?,
+        tenant: Field::get(r)?,
+        project: Field::get(r)?,
+        user: Field::get(r)?,
+        workload: Field::get(r)?,
+        spec: AllocationSpec::get(r)?,
+        state: Field::get(r)?,
+        submitted_at: Field::get(r)?,
+        attempt: Field::get(r)?,
+        placed_at: Field::get(r)?,
+        first_lease: Field::get(r)?,
+        leases: Field::get(r)?,
+        held: 0,
+        checkpointed: Field::get(r)?,
+        ends: Field::get(r)?,
+        ended_at: Field::get(r)?,
+        reservation: None,
+    };
+    if bool::get(r)? {
+        let (sequence, victims) = (Field::get(r)?, Field::get(r)?);
+        let mut places = Vec::new();
+        for _ in 0..r.count(ALLOCATION_LEASES_MAX)? {
+            let node = Field::get(r)?;
+            let mut members = Vec::new();
+            for _ in 0..r.count(CLASSES_PER_REQUEST_MAX)? {
+                members.push(Kept {
+                    class: Field::get(r)?,
+                    devices: Field::get(r)?,
+                    each: Field::get(r)?,
+                    have: Field::get(r)?,
+                });
+            }
+            places.push(KeptPlace { node, members });
+        }
+        found.reservation = Some(Box::new(Reservation { sequence, places, victims }));
+    }
+    Ok(found)
+}
+
+/// Whether what is said of it can be.
+fn check(state: &State, found: &Allocation) -> Result<(), BadSnapshot> {
+    if state.project(found.project).is_none_or(|project| project.tenant != found.tenant) {
+        return bad("an allocation of no project");
+    }
+    if found.state.is_over() || found.number.0 >= state.size {
+        return bad("an allocation that is over, or to come");
+    }
+    let spec = &found.spec;
+    let asks = (1..=CLASSES_PER_REQUEST_MAX).contains(&spec.asks.len());
+    if !asks || spec.replicas == 0 || spec.leases() > ALLOCATION_LEASES_MAX as u64 {
+        return bad("an allocation of nothing, or of too much");
+    }
+    if spec.asks.iter().any(|(class, quanta)| state.class(*class).is_none() || quanta.0 == 0) {
+        return bad("an allocation of no class");
+    }
+    let placed = found.state.is_placed();
+    if placed && (u64::from(found.leases) != spec.leases() || found.attempt == 0 || found.reservation.is_some()) {
+        return bad("an attempt that cannot be");
+    }
+    if found.first_lease.0 > state.next_lease || u64::from(found.leases) > state.next_lease - found.first_lease.0 {
+        return bad("an attempt with leases to come");
+    }
+    let Some(reservation) = &found.reservation else { return Ok(()) };
+    for place in &reservation.places {
+        let Some(node) = state.node(place.node) else { return bad("something kept on no node") };
+        for kept in &place.members {
+            let Some(class) = node.class(kept.class) else { return bad("something kept of no class") };
+            let devices = kept.devices.count_ones() as usize;
+            let fits = u64::from(64 - kept.devices.leading_zeros()) <= class.devices.len() as u64
+                && class.devices.len() as u64 <= DEVICES_PER_CLASS_MAX
+                && (class.per_device > 0) == (devices > 0)
+                && kept.have.len() == devices.max(1)
+                && kept.each <= if devices > 0 { class.per_device } else { class.capacity }
+                && kept.have.iter().all(|have| *have <= kept.each);
+            if !fits {
+                return bad("more kept than there is");
+            }
+        }
+    }
+    Ok(())
+}
+
+impl State {
+    fn restore_allocation(&mut self, found: Allocation) -> Result<(), BadSnapshot> {
+        for place in found.reservation.iter().flat_map(|reservation| &reservation.places) {
+            let node = entry_mut(&mut self.nodes, place.node.0).expect("it was checked");
+            for kept in &place.members {
+                let class = node.class_mut(kept.class);
+                let sum = kept.have.iter().sum::<u64>();
+                if class.free() < sum {
+                    return bad("more kept than is free");
+                }
+                class.reserved += sum;
+                let indexes = (0..64usize).filter(|index| kept.devices >> index & 1 == 1);
+                for (index, have) in indexes.zip(&kept.have) {
+                    if class.per_device - class.devices[index] < *have {
+                        return bad("more kept than is free on a device");
+                    }
+                    class.devices[index] += have;
+                }
+            }
+        }
+        self.allocations.live.insert(found.number, Box::new(found));
+        Ok(())
+    }
+
+    /// Everything about allocations that follows from them and from the leases.
+    pub(super) fn rebuild_queue(&mut self) {
+        let mut held: Vec<(AllocationNo, LeaseNo)> = Vec::new();
+        for lease in self.leases.in_any_order().filter(|lease| lease.phase.is_held()) {
+            held.extend(lease.of.map(|of| (of, lease.number)));
+        }
+        for (of, lease) in held {
+            if let Some(found) = self.allocations.get_mut(of).filter(|found| found.has_lease(lease)) {
+                found.held += 1;
+            }
+        }
+        self.find_particular();
+        for found in self.allocations.live.values() {
+            if found.state.is_queued() {
+                self.queue.add(found);
+                if found.reservation.is_some() {
+                    self.queue.reserve(found);
+                }
+                continue;
+            }
+            if let Some(bound) = found.bound() {
+                self.bounds.insert((bound, found.number));
+            }
+            if found.is_unsettled() {
+                self.queue.unsettled.insert(found.number);
+            }
+            let tenant = crate::state::entry(&self.tenants, found.tenant.0).expect("it was checked");
+            for number in &tenant.quotas {
+                let quota = entry_mut(&mut self.quotas, number.0).expect("a listed quota exists");
+                quota.tally_allocation(found, true);
+            }
+        }
+        self.queue.anew = true;
+    }
+}

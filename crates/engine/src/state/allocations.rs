@@ -1,0 +1,298 @@
+//! The fold's side of allocations, and of the capacity that is kept for them.
+
+use super::{State, entry_mut};
+use crate::allocation::Allocation;
+use crate::lease::{Lease, Phase};
+use crate::reservation::Reservation;
+use leasehold_model::body::{AllocationPlaced, AllocationSubmitted, PreemptionDecided};
+use leasehold_model::{AllocationNo, AllocationState, AttemptEnd, ClassNo, Instant, NodeNo, Reason, Record, TenantNo};
+
+type Folded = Result<(), &'static str>;
+
+impl State {
+    fn queued(&mut self, number: AllocationNo) -> Result<&mut Allocation, &'static str> {
+        let found = self.allocations.get_mut(number).ok_or("no such allocation")?;
+        if found.state.is_queued() { Ok(found) } else { Err("an allocation that does not wait") }
+    }
+
+    fn placed(&mut self, number: AllocationNo) -> Result<&mut Allocation, &'static str> {
+        let found = self.allocations.get_mut(number).ok_or("no such allocation")?;
+        if found.state.is_placed() { Ok(found) } else { Err("an allocation that holds nothing") }
+    }
+
+    pub(super) fn fold_submitted(&mut self, record: &Record, submitted: &AllocationSubmitted) -> Folded {
+        let number = AllocationNo(record.sequence);
+        let made = Allocation::new(number, &record.identity, submitted.spec.clone(), record.stamp);
+        let made = made.ok_or("an allocation of nobody")?;
+        self.tenant(made.tenant).ok_or("no such tenant")?;
+        self.project(made.project).ok_or("no such project")?;
+        self.queue.add(&made);
+        self.allocations.live.insert(number, Box::new(made));
+        Ok(())
+    }
+
+    /// An attempt begins; the grants of its leases follow.
+    pub(super) fn fold_placed(&mut self, record: &Record, placed: &AllocationPlaced) -> Folded {
+        let number = placed.allocation;
+        let waits = self.queued(number)?.clone();
+        if placed.attempt != waits.attempt + 1 || u64::from(placed.leases) != waits.spec.leases() {
+            return Err("an attempt out of order");
+        }
+        self.empty_reservation(number);
+        self.queue.remove(&waits);
+        let staged = waits.spec.staged;
+        let found = self.allocations.get_mut(number).expect("it was just there");
+        found.state = if staged { AllocationState::Staging } else { AllocationState::Running };
+        found.attempt = placed.attempt;
+        found.placed_at = record.stamp;
+        found.first_lease = placed.first_lease;
+        found.leases = placed.leases;
+        found.held = 0;
+        found.checkpointed = false;
+        found.ends = None;
+        if let Some(bound) = found.bound() {
+            self.bounds.insert((bound, number));
+        }
+        self.count_allocation(&waits, true, record.stamp);
+        Ok(())
+    }
+
+    pub(super) fn fold_allocation_state(&mut self, number: AllocationNo, state: AllocationState) -> Folded {
+        self.placed(number)?.state = state;
+        Ok(())
+    }
+
+    pub(super) fn fold_checkpointed(&mut self, number: AllocationNo) -> Folded {
+        let found = self.placed(number)?;
+        found.checkpointed = true;
+        found.state = AllocationState::Running;
+        Ok(())
+    }
+
+    /// The attempt is over, the allocation is not: it waits again.
+    pub(super) fn fold_back_in_queue(
+        &mut self,
+        number: AllocationNo,
+        state: AllocationState,
+        stamp: Instant,
+    ) -> Folded {
+        self.end_attempt(number, stamp)?;
+        let found = self.allocations.get_mut(number).expect("its attempt just ended");
+        found.state = state;
+        found.ends = None;
+        let found = &*self.allocations.live[&number];
+        self.queue.add(found);
+        Ok(())
+    }
+
+    pub(super) fn fold_over(&mut self, number: AllocationNo, state: AllocationState, stamp: Instant) -> Folded {
+        let found = self.allocations.get(number).ok_or("no such allocation")?;
+        if found.state.is_queued() {
+            let found = found.clone();
+            let freed = self.empty_reservation(number);
+            self.queue.remove(&found);
+            freed.into_iter().try_for_each(|node| self.fill_reservations(node))?;
+        } else {
+            self.end_attempt(number, stamp)?;
+        }
+        self.allocations.close(number, state, stamp);
+        Ok(())
+    }
+
+    fn end_attempt(&mut self, number: AllocationNo, stamp: Instant) -> Folded {
+        let found = self.placed(number)?.clone();
+        if let Some(bound) = found.bound() {
+            self.bounds.remove(&(bound, number));
+        }
+        self.queue.unsettled.remove(&number);
+        self.count_allocation(&found, false, stamp);
+        Ok(())
+    }
+
+    /// Counts a gang that holds capacity in or out of its tenant's quotas.
+    fn count_allocation(&mut self, allocation: &Allocation, added: bool, stamp: Instant) {
+        let tenant = super::entry(&self.tenants, allocation.tenant.0).expect("an allocation's tenant exists");
+        for number in &tenant.quotas {
+            let quota = entry_mut(&mut self.quotas, number.0).expect("a listed quota exists");
+            if let Some(due) = quota.count_allocation(allocation, added, stamp) {
+                self.timers.push(crate::timer::Entry::burst(*number, due));
+            }
+        }
+        if !added {
+            self.quota_headroom(allocation.tenant);
+        }
+    }
+
+    /// A tenant may have more room under its quotas: who waits for that is lined up again.
+    pub(crate) fn quota_headroom(&mut self, tenant: TenantNo) {
+        self.queue.stir();
+        if self.queue.none_wait_for_quota() {
+            return;
+        }
+        for number in self.queue.take_for_quota(tenant) {
+            if let Some(waits) = self.allocations.live.get(&number) {
+                self.queue.line_up(waits);
+            }
+        }
+    }
+
+    pub(super) fn fold_preemption(&mut self, record: &Record, decided: &PreemptionDecided) -> Folded {
+        let number = decided.allocation;
+        let waits = self.queued(number)?;
+        if waits.reservation.is_some() {
+            return Err("an allocation that evicts twice");
+        }
+        waits.reservation = Some(Box::new(Reservation::new(record.sequence, &decided.places, &decided.victims)));
+        let waits = waits.clone();
+        self.queue.reserve(&waits);
+        let tenant = entry_mut(&mut self.tenants, waits.tenant.0).ok_or("no such tenant")?;
+        let evicted = decided.victims.0.iter().filter_map(|lease| self.leases.get(*lease)).map(|l| l.quanta.0).sum();
+        tenant.evict(record.stamp, evicted);
+        for place in &decided.places {
+            self.fill_reservations(place.node)?;
+            self.reshelve(place.node);
+        }
+        Ok(())
+    }
+
+    pub(super) fn fold_reservation_dropped(&mut self, number: AllocationNo) -> Folded {
+        self.queued(number)?.reservation.as_ref().ok_or("nothing is kept for it")?;
+        let freed = self.empty_reservation(number);
+        self.queue.reserved.remove(&number);
+        let waits = &*self.allocations.live[&number];
+        self.queue.line_up(waits);
+        freed.into_iter().try_for_each(|node| self.fill_reservations(node))
+    }
+
+    /// Gives what is kept for an allocation back to the pool, and answers where that was.
+    fn empty_reservation(&mut self, number: AllocationNo) -> Vec<NodeNo> {
+        let found = self.allocations.get_mut(number).expect("it was looked up");
+        let Some(mut reservation) = found.reservation.take() else { return Vec::new() };
+        for place in &mut reservation.places {
+            for kept in &mut place.members {
+                self.change_class(place.node, kept.class, |class| kept.empty(class));
+            }
+            self.queue.free(place.node);
+            self.reshelve(place.node);
+        }
+        reservation.places.iter().map(|place| place.node).collect()
+    }
+
+    /// Keeps what is free on a node for those it is kept for, in order of their numbers.
+    pub(super) fn fill_reservations(&mut self, node: NodeNo) -> Folded {
+        if self.queue.reserved.is_empty() {
+            return Ok(());
+        }
+        let waiting: Vec<AllocationNo> = self.queue.reserved.iter().copied().collect();
+        for number in waiting {
+            let Some(found) = self.allocations.get_mut(number) else { return Err("no such allocation") };
+            let Some(mut reservation) = found.reservation.take() else { continue };
+            for place in reservation.places.iter_mut().filter(|place| place.node == node) {
+                for kept in &mut place.members {
+                    if self.node(node).and_then(|node| node.class(kept.class)).is_none() {
+                        return Err("a class that the node does not have");
+                    }
+                    self.change_class(node, kept.class, |class| kept.fill(class));
+                }
+            }
+            self.allocations.get_mut(number).expect("it was just there").reservation = Some(reservation);
+        }
+        Ok(())
+    }
+
+    /// A lease of an allocation is revoked: how its attempt ends is settled by the first of them.
+    pub(super) fn follow_revoked(&mut self, lease: &Lease, reason: Option<Reason>) {
+        let end = match reason {
+            Some(Reason::Preempted { .. }) => AttemptEnd::Preempted,
+            Some(Reason::NodeLost) => AttemptEnd::NodeLost,
+            _ => AttemptEnd::Revoked,
+        };
+        self.follow_end(lease, end, false);
+    }
+
+    /// A lease of an allocation is no longer held.
+    pub(super) fn follow_ended(&mut self, lease: &Lease) {
+        let end = match lease.phase {
+            Phase::Expired => AttemptEnd::Expired,
+            _ => AttemptEnd::Revoked,
+        };
+        self.follow_end(lease, end, true);
+    }
+
+    fn follow_end(&mut self, lease: &Lease, end: AttemptEnd, ended: bool) {
+        let Some(number) = lease.of else { return };
+        let Some(found) = self.allocations.get_mut(number).filter(|found| found.has_lease(lease.number)) else {
+            return;
+        };
+        if ended {
+            found.held -= 1;
+            found.ended_at = found.ended_at.max(lease.ended_at);
+        }
+        let at_bound = found.bound().is_some_and(|bound| lease.expires_at >= bound);
+        let end = if end == AttemptEnd::Expired && at_bound { AttemptEnd::Walltime } else { end };
+        found.ends.get_or_insert(end);
+        self.queue.unsettled.insert(number);
+    }
+
+    /// A new lease belongs to an allocation, if the grant says so and it is true.
+    pub(super) fn join_allocation(&mut self, of: Option<AllocationNo>, lease: &mut Lease) {
+        let found = of.and_then(|of| self.allocations.get_mut(of)).filter(|found| found.has_lease(lease.number));
+        let Some(found) = found else { return };
+        found.held += 1;
+        lease.of = Some(found.number);
+        lease.crowd = found.spec.replicas > 1;
+    }
+
+    /// What is kept of a class on a node for those that wait: for each device, or one number for kinds without.
+    pub fn reserved(&self, node: NodeNo, class: ClassNo) -> Vec<u64> {
+        let devices = self.node(node).and_then(|node| node.class(class)).map_or(0, |class| class.devices.len());
+        let mut sums = vec![0; devices.max(1)];
+        let waiting = self.queue.reserved.iter().filter_map(|number| self.allocation(*number)?.reservation.as_deref());
+        for place in waiting.flat_map(|kept| &kept.places).filter(|place| place.node == node) {
+            for kept in place.members.iter().filter(|kept| kept.class == class) {
+                kept.add_to(&mut sums);
+            }
+        }
+        sums
+    }
+
+    /// Whether what finds room for others may not for this tenant: its limits look at nodes, or at whom it evicts.
+    fn is_particular(&self, tenant: TenantNo) -> bool {
+        let looks_at_nodes = |quota: &crate::quota::Quota| quota.depends_on_node();
+        self.tenant(tenant).is_some_and(|tenant| tenant.max_evicted_quanta_per_hour.is_some())
+            || self.quotas_of(tenant).any(looks_at_nodes)
+    }
+
+    /// A tenant's limits have changed: those of its allocations that wait are lined up accordingly.
+    pub(super) fn line_up_anew(&mut self, tenant: TenantNo) {
+        let particular = self.is_particular(tenant);
+        self.queue.stir();
+        if particular == self.queue.particular.contains(&tenant) {
+            return;
+        }
+        let all = self.allocations.live.values().filter(|found| found.tenant == tenant && found.state.is_queued());
+        let in_line: Vec<AllocationNo> =
+            all.filter(|found| self.queue.is_in_line(found)).map(|found| found.number).collect();
+        for number in &in_line {
+            self.queue.step_out(&self.allocations.live[number]);
+        }
+        self.queue.set_particular(tenant, particular);
+        for number in &in_line {
+            self.queue.line_up(&self.allocations.live[number]);
+        }
+    }
+
+    /// The same, for a queue that is made anew.
+    pub(crate) fn find_particular(&mut self) {
+        let numbers: Vec<TenantNo> = self.tenants().map(|tenant| tenant.number).collect();
+        for tenant in numbers {
+            let particular = self.is_particular(tenant);
+            self.queue.set_particular(tenant, particular);
+        }
+    }
+
+    /// The allocations of a tenant, or of one of its projects, that are not over.
+    pub(crate) fn has_allocations(&self, of: impl Fn(&Allocation) -> bool) -> bool {
+        self.allocations.live.values().any(|allocation| of(allocation))
+    }
+}

@@ -1,0 +1,137 @@
+//! `leasehold audit replay`: decides again, from the files alone, what a record says was decided.
+
+use super::open;
+use crate::cli::ReplayArgs;
+use crate::output::{print, print_json};
+use crate::problem::{EXIT_NOT_VERIFIED, EXIT_OK, Problem};
+use leasehold_engine::{Replayed, State, replay};
+use leasehold_model::view::Directory;
+use leasehold_model::{Body, Hash, Record};
+use serde_json::{Value, json};
+use std::fmt::Write;
+use std::ops::ControlFlow;
+
+/// The decision as it was sealed, each record with how it is shown.
+type Sealed = Vec<(Record, Value)>;
+
+pub(super) fn run(args: &ReplayArgs) -> Result<u8, Problem> {
+    let folder = open(&args.folder)?;
+    let mut state = State::new().for_readers();
+    let mut directory = Directory::new();
+    let mut sealed: Sealed = Vec::new();
+    let scanned = folder.scan(&mut |entry| {
+        let unreadable = |error: &dyn std::fmt::Display| {
+            Problem::not_verified("record_undecodable", format!("record {} cannot be read: {error}", entry.sequence))
+                .advice("run leasehold audit verify")
+        };
+        let record = entry.raw.decode().map_err(|error| unreadable(&error))?;
+        if entry.sequence < args.sequence {
+            let hash: &Hash = &entry.hash;
+            directory.pass(&entry.raw, hash).map_err(|error| unreadable(&error))?;
+            state.apply(&record).map_err(|error| unreadable(&error))?;
+            return Ok(ControlFlow::Continue(()));
+        }
+        if entry.sequence > args.sequence && !record.continues {
+            return Ok(ControlFlow::Break(()));
+        }
+        let shown = directory.show(&entry.raw, &entry.hash).map_err(|error| unreadable(&error))?;
+        sealed.push((record, shown));
+        Ok(ControlFlow::Continue(()))
+    })?;
+    if scanned.first > 0 {
+        return Err(Problem::refused("record_not_found", "the journal's beginning was moved away")
+            .advice("name its folder with --archive: a decision is made again from the first record on"));
+    }
+    let Some((first, _)) = sealed.first() else {
+        let what = format!("there is no record {}: the journal has {} records", args.sequence, scanned.size);
+        return Err(Problem::refused("record_not_found", what).advice("the first one is 0"));
+    };
+    let first = first.clone();
+    let records: Vec<Record> = sealed.iter().map(|(record, _)| record.clone()).collect();
+    let verdict = replay(state.clone(), &records);
+    match &verdict {
+        Replayed::NotADecision => {
+            let what = format!("record {} ({}) seals no decision", args.sequence, first.body.word());
+            return Err(Problem::refused("not_a_decision", what)
+                .advice("grants, denials, placements and evictions can be made again; see --help"));
+        }
+        Replayed::PartOf(_) => {
+            let what = format!("record {} belongs to the decision that begins before it", args.sequence);
+            return Err(Problem::refused("part_of_a_decision", what)
+                .advice(format!("replay record {} or an earlier one", args.sequence - 1)));
+        }
+        _ => {}
+    }
+    if args.json {
+        let word = match &verdict {
+            Replayed::Same => "same",
+            Replayed::Differs(_) => "differs",
+            _ => "other_rules",
+        };
+        let shown: Vec<&Value> = sealed.iter().map(|(_, shown)| shown).collect();
+        print_json(&json!({ "sequence": args.sequence, "replayed": word, "sealed": shown }))?;
+    } else {
+        print(&text(&state, &first, sealed.len(), &verdict))?;
+    }
+    match verdict {
+        Replayed::Differs(_) => Ok(EXIT_NOT_VERIFIED),
+        _ => Ok(EXIT_OK),
+    }
+}
+
+fn text(state: &State, first: &Record, records: usize, verdict: &Replayed) -> String {
+    let mut out = format!("record {}, {}, {}\n", first.sequence, first.body.word(), first.stamp);
+    told(state, first, &mut out);
+    let last = first.sequence + records as u64 - 1;
+    let span = if records > 1 { format!("records {} to {last}", first.sequence) } else { format!("record {last}") };
+    let verdict = match verdict {
+        Replayed::Same => format!("Decided again from the {} records before it: the same ({span}).\n", first.sequence),
+        Replayed::Differs(again) => {
+            let mut text = format!("Decided again from the {} records before it: NOT the same.\n", first.sequence);
+            for record in again {
+                writeln!(text, "  decided again: {:?}", record.body).expect("text grows");
+            }
+            text
+        }
+        Replayed::OtherRules(version) => {
+            format!("It was decided under rules version {version}, which this program does not have.\n")
+        }
+        Replayed::NotADecision | Replayed::PartOf(_) => String::new(),
+    };
+    out + &verdict
+}
+
+/// What the decision was about, in words.
+fn told(state: &State, record: &Record, out: &mut String) {
+    let node = |node| state.node(node).map_or_else(String::new, |node| node.name.to_string());
+    let tenant = |tenant| state.tenant(tenant).map_or_else(String::new, |tenant| tenant.name.to_string());
+    match &record.body {
+        Body::PreemptionDecided(decided) => {
+            let requester = state.allocation(decided.allocation);
+            let who = requester.map_or_else(String::new, |found| format!(" of {}", tenant(found.tenant)));
+            let places: Vec<String> = decided.places.iter().map(|place| node(place.node)).collect();
+            let _ = writeln!(
+                out,
+                "  {}{who}, {}, finds no room and evicts on {}:",
+                decided.allocation,
+                decided.priority,
+                places.join(", ")
+            );
+            for lease in decided.victims.0.iter().filter_map(|lease| state.lease(*lease)) {
+                let (of, on) = (tenant(lease.tenant), node(lease.node));
+                let _ = writeln!(
+                    out,
+                    "    {} of {of} on {on}: {}, {} quanta, would have ended {}",
+                    lease.number, lease.priority, lease.quanta, lease.expires_at
+                );
+            }
+        }
+        Body::AllocationPlaced(placed) => {
+            let _ = writeln!(out, "  {} begins attempt {}", placed.allocation, placed.attempt);
+        }
+        Body::Granted(granted) => {
+            let _ = writeln!(out, "  {} on {}", granted.first_lease, node(granted.node));
+        }
+        _ => {}
+    }
+}

@@ -1,0 +1,316 @@
+//! Allocations: submitted, followed, looked at, ended.
+
+use super::asks;
+use super::explain;
+use super::facts::{Facts, or_dash, word};
+use super::lease::{devices, short};
+use super::session::{Session, keyed};
+use super::told::Failed;
+use super::units::Classes;
+use super::watch::watch;
+use crate::cli::alloc::{AllocCommand, AllocListArgs, AllocShowArgs, SubmitArgs};
+use crate::humane;
+use crate::numbers;
+use crate::output::{print, print_json};
+use crate::problem::{EXIT_OK, Problem};
+use crate::table::{Align, Table};
+use crate::term::{self, Style};
+use leasehold_api::{
+    Allocation, AllocationChanged, AllocationDetail, AllocationState, Attempt, CheckpointReport, CompleteAllocation,
+    Replica, SubmitAllocation, Submitted, When,
+};
+use leasehold_model::AllocationNo;
+
+pub(super) async fn run(session: &Session, command: AllocCommand) -> Result<u8, Failed> {
+    let client = &session.client;
+    match command {
+        AllocCommand::Submit(args) => submit(session, *args).await?,
+        AllocCommand::List(args) => list(session, &args).await?,
+        AllocCommand::Show(args) => show(session, &args).await?,
+        AllocCommand::Explain(args) => {
+            session.show(client.explain_allocation(&args.allocation), |told| explain::text(session, told)).await?;
+        }
+        AllocCommand::Cancel(args) => {
+            session.change(client.cancel_allocation(&args.allocation), &args.change, now_is).await?;
+        }
+        AllocCommand::Start(args) => {
+            session.change(client.start_allocation(&args.allocation), &args.change, now_is).await?;
+        }
+        AllocCommand::Checkpoint(args) => {
+            let call = match (args.bytes, args.took) {
+                (Some(bytes), Some(took)) => {
+                    client.report_checkpoint(&args.allocation, &CheckpointReport { bytes, took })
+                }
+                _ => client.begin_checkpoint(&args.allocation),
+            };
+            session.change(call, &args.change, now_is).await?;
+        }
+        AllocCommand::Complete(args) => {
+            let done = CompleteAllocation { exit_status: args.exit_status, storage_written: args.storage_written };
+            session.change(client.complete_allocation(&args.allocation, &done), &args.change, now_is).await?;
+        }
+    }
+    Ok(EXIT_OK)
+}
+
+/// `alloc-42`. It is taken wherever the number is.
+pub(super) fn name(id: u64) -> String {
+    AllocationNo(id).to_string()
+}
+
+fn now_is(changed: &AllocationChanged) -> String {
+    format!("{} is {}\n", name(changed.id), word(changed.state))
+}
+
+async fn submit(session: &Session, args: SubmitArgs) -> Result<(), Failed> {
+    let client = &session.client;
+    let (wanted, classes) = asks::wanted(client, &args.asks).await?;
+    let who = args.who;
+    let request = SubmitAllocation {
+        tenant: who.tenant,
+        project: who.project,
+        user: who.user,
+        workload: who.workload,
+        asks: wanted,
+        replicas: Some(args.replicas),
+        walltime: args.walltime,
+        ttl: args.ttl,
+        priority: who.priority.map(Into::into),
+        pool: who.pool,
+        staged: args.staged,
+        requeue: args.requeue,
+        labels: args.labels.into_iter().collect(),
+        together: args.together.map(Into::into),
+        apart: args.apart.map(Into::into),
+        sensitive: who.sensitive,
+        correlation_id: who.correlation_id,
+    };
+    let call = client.submit_allocation(&request);
+    if !args.wait {
+        return session.change(call, &args.change, |submitted| begun(session, submitted, &classes)).await;
+    }
+    let submitted = keyed(call, &args.change).await?;
+    follow(session, submitted.id, &classes).await
+}
+
+/// Says where it stands whenever that changes, until it has its place or is over; then shows it.
+async fn follow(session: &Session, id: u64, classes: &Classes) -> Result<(), Failed> {
+    let mut said = String::new();
+    let mut last = None;
+    let placed = session.client.until_placed(id, |detail| {
+        if let Some(waiting) = &detail.waiting
+            && waiting.detail != said
+        {
+            said.clone_from(&waiting.detail);
+            term::say(&format!("leasehold: {} waits: {}\n", name(id), waiting.detail));
+        }
+        last = Some(detail.clone());
+    });
+    let placed = placed.await;
+    if let Some(detail) = last.filter(|detail| placed.is_ok() || detail.allocation.state.is_over()) {
+        if session.json {
+            print_json(&serde_json::to_value(&detail).unwrap_or_default())?;
+        } else {
+            print(&one(session, &detail, classes))?;
+        }
+    }
+    placed?;
+    Ok(())
+}
+
+fn begun(session: &Session, submitted: &Submitted, classes: &Classes) -> String {
+    let id = name(submitted.id);
+    if submitted.replicas.is_empty() {
+        return format!("{id} waits; `leasehold alloc show {id}` says what for\n");
+    }
+    format!("{id} is {}\n\n{}", word(submitted.state), places(session, &submitted.replicas, classes, false))
+}
+
+fn places(session: &Session, replicas: &[Replica], classes: &Classes, over: bool) -> String {
+    let headings = [
+        ("replica", Align::Right),
+        ("node", Align::Left),
+        ("lease", Align::Left),
+        ("class", Align::Left),
+        ("quantity", Align::Right),
+        ("devices", Align::Left),
+        ("ends", Align::Right),
+    ];
+    let mut table = Table::new(&headings).yielding(&["class", "devices"]);
+    let now = humane::now();
+    for (number, replica) in (1..).zip(replicas) {
+        for (place, lease) in replica.leases.iter().enumerate() {
+            let first = |text: String| if place == 0 { text } else { String::new() };
+            table.row([
+                first(number.to_string()),
+                first(replica.node.clone()),
+                short(&lease.id),
+                lease.class.clone(),
+                classes.with_unit(&lease.class, &lease.quantity),
+                devices(&lease.devices),
+                first(if over { "-".to_owned() } else { humane::distance(replica.expires_at, now) }),
+            ]);
+        }
+    }
+    session.lines(&table).join("\n") + "\n"
+}
+
+async fn list(session: &Session, args: &AllocListArgs) -> Result<(), Failed> {
+    let call = session
+        .client
+        .list_allocations()
+        .maybe("tenant", args.tenant.as_ref())
+        .maybe("project", args.project.as_ref())
+        .maybe("user", args.user.as_ref())
+        .maybe("pool", args.pool.as_ref())
+        .maybe("state", args.state.map(|state| word(AllocationState::from(state))))
+        .maybe("priority", args.priority.map(|priority| word(leasehold_api::Priority::from(priority))));
+    let classes = if session.json { Classes::none() } else { Classes::load(&session.client).await? };
+    if args.watch.watch {
+        let call = call.query("limit", leasehold_api::limits::PAGE_MAX);
+        return watch(session, async || Ok(allocations(&call.clone().all().await?, &classes))).await;
+    }
+    session.list(call, |items| allocations(items, &classes)).await
+}
+
+fn style(state: AllocationState) -> Style {
+    match state {
+        AllocationState::Running => Style::Green,
+        AllocationState::Staging | AllocationState::Checkpointing => Style::Cyan,
+        AllocationState::Pending | AllocationState::Suspended => Style::Yellow,
+        AllocationState::Failed => Style::Red,
+        AllocationState::Completed | AllocationState::Cancelled => Style::Dim,
+    }
+}
+
+/// `4 × 8 GPU + 64 core`.
+fn gang(allocation: &Allocation, classes: &Classes) -> String {
+    let asks: Vec<String> = allocation.asks.iter().map(|ask| classes.with_unit(&ask.class, &ask.quantity)).collect();
+    match allocation.replicas {
+        1 => asks.join(" + "),
+        several => format!("{several} × {}", asks.join(" + ")),
+    }
+}
+
+fn allocations(items: &[Allocation], classes: &Classes) -> Table {
+    let headings = [
+        ("alloc", Align::Left),
+        ("state", Align::Left),
+        ("tenant", Align::Left),
+        ("project", Align::Left),
+        ("user", Align::Left),
+        ("workload", Align::Left),
+        ("gang", Align::Left),
+        ("pool", Align::Left),
+        ("priority", Align::Left),
+        ("submitted", Align::Right),
+        ("ends by", Align::Right),
+    ];
+    let mut table = Table::new(&headings).yielding(&["workload", "user", "project", "pool", "submitted", "tenant"]);
+    let now = humane::now();
+    for item in items {
+        let plain = |text: String| (text, Style::Plain);
+        table.styled([
+            (name(item.id), Style::Bold),
+            (word(item.state), style(item.state)),
+            plain(item.tenant.clone()),
+            plain(item.project.clone()),
+            plain(or_dash(item.user.as_ref())),
+            plain(or_dash(item.workload.as_ref())),
+            plain(gang(item, classes)),
+            plain(or_dash(item.pool.as_ref())),
+            plain(word(item.priority)),
+            plain(humane::distance(item.submitted_at, now)),
+            plain(or_dash(item.ends_by.map(|at| humane::distance(at, now)))),
+        ]);
+    }
+    table
+}
+
+async fn show(session: &Session, args: &AllocShowArgs) -> Result<(), Failed> {
+    let call = session.client.show_allocation(&args.allocation);
+    let classes = if session.json { Classes::none() } else { Classes::load(&session.client).await? };
+    if args.watch.watch {
+        return watch(session, async || Ok(facts(session, &call.clone().await?, &classes).table())).await;
+    }
+    session.show(call, |detail| one(session, detail, &classes)).await
+}
+
+fn deadline(at: When) -> String {
+    format!("{} ({})", humane::to_the_second(at), humane::distance(at, humane::now()))
+}
+
+fn facts(session: &Session, detail: &AllocationDetail, classes: &Classes) -> Facts {
+    let allocation = &detail.allocation;
+    let labels: Vec<String> = allocation.labels.iter().map(|(key, value)| format!("{key}={value}")).collect();
+    let waiting = detail.waiting.as_ref();
+    let lie = |domain| format!("one {}", word(domain));
+    Facts::new()
+        .add("alloc", name(allocation.id))
+        .add("state", session.paint.paint(style(allocation.state), &word(allocation.state)))
+        .maybe("waits", waiting.map(|waiting| &waiting.detail))
+        .maybe("starts by", waiting.and_then(|waiting| waiting.starts_by).map(deadline))
+        .add("tenant", &allocation.tenant)
+        .add("project", &allocation.project)
+        .maybe("user", allocation.user.as_ref())
+        .maybe("workload", allocation.workload.as_ref())
+        .add("gang", gang(allocation, classes))
+        .add("priority", word(allocation.priority))
+        .maybe("pool", allocation.pool.as_ref())
+        .maybe("labels", (!labels.is_empty()).then(|| labels.join(", ")))
+        .maybe("together in", allocation.together.map(lie))
+        .maybe("no two in", allocation.apart.map(lie))
+        .maybe("walltime", allocation.walltime.map(|walltime| humane::span(walltime.0)))
+        .maybe("leases for", allocation.ttl.map(|ttl| humane::span(ttl.0)))
+        .maybe("staged first", allocation.staged.then_some("yes"))
+        .maybe("waits again", allocation.requeue.then_some("where it ends against its will"))
+        .maybe("sensitive", allocation.sensitive.then_some("yes"))
+        .add("submitted", deadline(allocation.submitted_at))
+        .maybe("runs since", allocation.placed_at.map(deadline))
+        .maybe("ends by", allocation.ends_by.map(deadline))
+        .maybe("ended", allocation.ended_at.map(deadline))
+        .maybe("exit status", detail.exit_status)
+        .maybe("storage written", detail.storage_written.filter(|bytes| *bytes > 0).map(numbers::bytes))
+}
+
+fn one(session: &Session, detail: &AllocationDetail, classes: &Classes) -> String {
+    let mut text = facts(session, detail, classes).text(session.paint);
+    for attempt in &detail.attempts {
+        let heading = format!("  attempt {}: {}", attempt.number, told(attempt));
+        let over = attempt.ended_at.is_some();
+        text.push_str(&format!("\n{heading}\n{}", places(session, &attempt.replicas, classes, over)));
+    }
+    text
+}
+
+/// What became of an attempt, in one line.
+fn told(attempt: &Attempt) -> String {
+    let mut parts = vec![format!("since {}", humane::to_the_second(attempt.placed_at))];
+    if let Some(ended) = attempt.ended_at {
+        let length = humane::span(ended.0.since(attempt.placed_at.0));
+        let why = attempt.end.map_or_else(String::new, |end| format!(", {}", word(end).replace('_', " ")));
+        parts.push(format!("for {length}{why}"));
+    }
+    if let Some(last) = attempt.checkpoints.last() {
+        let count = attempt.checkpoints.len();
+        let many = if count == 1 { "checkpoint".to_owned() } else { format!("{count} checkpoints, the last") };
+        let (size, took) = (numbers::bytes(last.bytes), humane::span(last.took.0));
+        parts.push(format!("{many} {} of {size} in {took}", humane::distance(last.at, humane::now())));
+    }
+    parts.join("; ")
+}
+
+/// A request for a lease that others must make room for: waits for it, and says so.
+pub(super) async fn wait_for_lease(session: &Session, submitted: &Submitted) -> Result<leasehold_api::Granted, Failed> {
+    let id = name(submitted.id);
+    waits_for_room(&id);
+    let placed = session.client.until_placed(submitted.id, |_| {}).await?;
+    let granted = placed.granted();
+    Ok(granted.ok_or_else(|| Problem::refused("bad_answer", format!("{id} was placed nowhere")))?)
+}
+
+pub(super) fn waits_for_room(id: &str) {
+    term::say(&format!(
+        "leasehold: there is no room yet; others make some, and {id} waits for it (`leasehold alloc cancel {id}` gives it up)\n"
+    ));
+}

@@ -1,0 +1,74 @@
+//! `leasehold alloc …` and what tenants have for it, against a real daemon.
+
+use super::{Daemon, refuses, tells};
+use serde_json::json;
+
+const MINE: &str = "--tenant physics --project lattice";
+
+#[test]
+fn a_gang_is_submitted_followed_and_completed() {
+    let daemon = Daemon::with_cluster();
+    daemon.run("tenant set physics --max-priority guaranteed").ok();
+    let first =
+        daemon.json(&format!("alloc submit --gpu 1 --mem 8GiB --replicas 2 --walltime 1h --together rack {MINE}"));
+    assert_eq!((&first["state"], first["replicas"].as_array().map(Vec::len)), (&json!("running"), Some(2)));
+    let id = first["id"].as_u64().expect("a number");
+    let listed = daemon.run("alloc list").ok();
+    tells(&listed, &[&format!("alloc-{id}"), "running", "2 × 1 GPU + 8 GiB", "in 59m"]);
+    let waits = daemon.run(&format!("alloc submit --gpu 4 --walltime 1h {MINE}")).ok();
+    tells(&waits, &["waits; `leasehold alloc show alloc-"]);
+    let waiting = daemon.json("alloc list --state pending")["allocations"][0]["id"].as_u64().expect("one waits");
+    let shown = daemon.run(&format!("alloc show alloc-{waiting}")).ok();
+    tells(&shown, &["1st, 2 GPU of gpu-h100 short", "starts by", "walltime"]);
+    let bytes = daemon.run(&format!("alloc checkpoint {id} --bytes 4096 --took 0s")).ok();
+    assert_eq!(bytes.out, format!("alloc-{id} is running\n"));
+    let done = daemon.run(&format!("alloc complete alloc-{id} --exit-status 0 --storage-written 2048")).ok();
+    assert_eq!(done.out, format!("alloc-{id} is completed\n"));
+    let over = daemon.run(&format!("alloc show {id}")).ok();
+    tells(&over, &["completed", "exit status", "2.0 KiB", "attempt 1: since", "checkpoint", "gpu-1"]);
+    refuses(&daemon.run(&format!("alloc cancel {id}")), 1, "allocation_over");
+    refuses(&daemon.run("alloc show 99999"), 1, "allocation_not_found");
+    refuses(&daemon.run(&format!("alloc submit --gpu 4 --replicas 2 {MINE}")), 1, "gang_too_large");
+    refuses(&daemon.run("alloc checkpoint 1"), 2, "usage");
+    // The one that waited runs by now; a guaranteed one evicts nothing of its own priority, but waits.
+    daemon.run(&format!("alloc cancel alloc-{waiting}")).ok();
+    let staged = daemon.json(&format!("alloc submit --gpu 4 --staged --walltime 1h {MINE} --wait"));
+    assert_eq!(staged["state"], "staging", "{staged}");
+    let id = staged["id"].as_u64().expect("a number");
+    assert_eq!(daemon.run(&format!("alloc start {id}")).ok().out, format!("alloc-{id} is running\n"));
+}
+
+#[test]
+fn who_must_wait_for_victims_is_told_and_waits() {
+    let daemon = Daemon::with_cluster();
+    daemon.run("pool set training --grace 0s").ok();
+    daemon.run("tenant set physics --max-priority guaranteed").ok();
+    daemon.run(&format!("alloc submit --gpu 4 --walltime 1h --priority scavenger --requeue {MINE}")).ok();
+    let granted = daemon.run(&format!("lease request --gpu 3 --mem 1GiB --ttl 10m --priority guaranteed {MINE}")).ok();
+    assert!(granted.err.contains("others make some"), "{granted:?}");
+    tells(&granted, &["gpu-1", "3 GPU", "until"]);
+    let run =
+        daemon.run(&format!("lease run --gpu 1 --ttl 10m --priority guaranteed {MINE} -- printenv LEASEHOLD_NODE"));
+    assert_eq!((run.code, run.out.as_str()), (0, "gpu-1\n"), "{run:?}");
+    let victim = daemon.json("alloc list --priority scavenger")["allocations"][0].clone();
+    assert_eq!((&victim["state"], &victim["attempt"]), (&json!("pending"), &json!(1)));
+}
+
+#[test]
+fn budgets_are_set_and_what_is_used_of_them_is_shown() {
+    let daemon = Daemon::with_cluster();
+    let set = "tenant set physics --gpu-hours-budget 500 --fair-share-target 0.25 --max-concurrent-allocations 1 --max-pending 3";
+    tells(&daemon.run(set).ok(), &["500 in 90 days", "0.25", "allocations up to", "waiting up to"]);
+    daemon.run(&format!("alloc submit --gpu 1 {MINE}")).ok();
+    refuses(&daemon.run(&format!("alloc submit --gpu 1 {MINE}")), 1, "quota_exceeded");
+    tells(&daemon.run("tenant usage physics").ok(), &["GPU hours", "0.000", "500", "budget factor", "1.000000"]);
+    let usage = daemon.json("tenant usage physics --days 30");
+    assert_eq!((&usage["days"], &usage["node_hours"]["fraction"]), (&json!(30), &json!(null)));
+    let cleared = daemon.json("tenant set physics --clear gpu-hours-budget --clear fair-share-target");
+    assert_eq!(cleared["tenant"]["gpu_hours_budget"], json!(null));
+    refuses(&daemon.run("tenant set physics --fair-share-target 1.5"), 1, "bad_budget");
+    tells(
+        &daemon.run("quota create --tenant physics --project lattice --measure allocations --soft 2").ok(),
+        &["allocations"],
+    );
+}

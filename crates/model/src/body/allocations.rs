@@ -1,0 +1,148 @@
+//! The life of an allocation: one record for each step of it (SEMANTICS 5).
+
+use super::{Asks, Leases, Members};
+use crate::allocation::{AllocationSpec, AttemptEnd};
+use crate::codec::{DecodeError, Field, Reader, put_varint};
+use crate::fields;
+use crate::id::{AllocationNo, LeaseNo, NodeNo, PoolNo};
+use crate::instant::Span;
+use crate::limits::{ALLOCATION_LEASES_MAX, CLASSES_PER_REQUEST_MAX};
+use crate::policy::{DenyCause, Priority};
+
+use super::admission::Member;
+
+fields! {
+    /// It waits in the queue from here on. Its number is this record's sequence.
+    pub struct AllocationSubmitted { pub spec: AllocationSpec }
+}
+fields! {
+    /// It could not stand, whatever ends: it was not queued.
+    pub struct AllocationDenied {
+        pub pool: Option<PoolNo>,
+        pub asks: Asks,
+        pub replicas: u32,
+        pub walltime: Option<Span>,
+        pub priority: Priority,
+        pub rules_version: u32,
+        pub cause: DenyCause,
+    }
+}
+fields! {
+    /// An attempt begins: its leases are granted in the records that follow.
+    pub struct AllocationPlaced {
+        pub allocation: AllocationNo,
+        /// Counted from one.
+        pub attempt: u32,
+        pub first_lease: LeaseNo,
+        pub leases: u32,
+        pub rules_version: u32,
+    }
+}
+fields! {
+    /// Staged, and running from here on.
+    pub struct AllocationStarted { pub allocation: AllocationNo }
+}
+fields! {
+    pub struct AllocationCheckpointing { pub allocation: AllocationNo }
+}
+fields! {
+    /// It can go on from here, whatever happens.
+    pub struct AllocationCheckpointed { pub allocation: AllocationNo, pub bytes: u64, pub took: Span }
+}
+fields! {
+    /// An attempt ended against its will; it has a checkpoint and waits in the queue.
+    pub struct AllocationSuspended { pub allocation: AllocationNo, pub end: AttemptEnd }
+}
+fields! {
+    /// An attempt ended against its will; it waits in the queue to begin again.
+    pub struct AllocationRequeued { pub allocation: AllocationNo, pub end: AttemptEnd }
+}
+fields! {
+    pub struct AllocationCompleted {
+        pub allocation: AllocationNo,
+        pub exit_status: Option<u32>,
+        pub storage_written: u64,
+    }
+}
+fields! {
+    pub struct AllocationFailed {
+        pub allocation: AllocationNo,
+        pub end: AttemptEnd,
+        pub exit_status: Option<u32>,
+        pub storage_written: u64,
+    }
+}
+fields! {
+    pub struct AllocationCancelled { pub allocation: AllocationNo }
+}
+
+/// Where one replica will lie.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Place {
+    pub node: NodeNo,
+    pub members: Members,
+}
+
+impl Field for Place {
+    fn put(&self, out: &mut Vec<u8>) {
+        assert!((1..=CLASSES_PER_REQUEST_MAX).contains(&self.members.len()), "a replica of 1 to 16 leases");
+        self.node.put(out);
+        put_varint(self.members.len() as u64, out);
+        for member in &self.members {
+            member.class.put(out);
+            member.quanta.put(out);
+            member.devices.put(out);
+        }
+    }
+    fn get(r: &mut Reader<'_>) -> Result<Self, DecodeError> {
+        let node = Field::get(r)?;
+        let n = r.count(CLASSES_PER_REQUEST_MAX)?;
+        if n == 0 {
+            return Err(DecodeError::Forbidden("a replica of nothing"));
+        }
+        let mut members = Members::new();
+        for _ in 0..n {
+            members.push(Member { class: Field::get(r)?, quanta: Field::get(r)?, devices: Field::get(r)? });
+        }
+        Ok(Self { node, members })
+    }
+}
+
+/// A decision to evict (SEMANTICS 5). The victims' revocations cite it by its sequence. What they free, and what
+/// is free already, is kept for the allocation until it lies there.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct PreemptionDecided {
+    /// Who asked.
+    pub allocation: AllocationNo,
+    pub priority: Priority,
+    pub rules_version: u32,
+    /// One for each replica, in order of placing.
+    pub places: Vec<Place>,
+    pub victims: Leases,
+}
+
+impl Field for PreemptionDecided {
+    fn put(&self, out: &mut Vec<u8>) {
+        assert!((1..=ALLOCATION_LEASES_MAX).contains(&self.places.len()), "a gang of at most 1024");
+        self.allocation.put(out);
+        self.priority.put(out);
+        self.rules_version.put(out);
+        put_varint(self.places.len() as u64, out);
+        self.places.iter().for_each(|place| place.put(out));
+        self.victims.put(out);
+    }
+    fn get(r: &mut Reader<'_>) -> Result<Self, DecodeError> {
+        let (allocation, priority, rules_version) = (Field::get(r)?, Field::get(r)?, Field::get(r)?);
+        let n = r.count(ALLOCATION_LEASES_MAX)?;
+        if n == 0 {
+            return Err(DecodeError::Forbidden("an eviction for nothing"));
+        }
+        let places = (0..n).map(|_| Place::get(r)).collect::<Result<_, _>>()?;
+        Ok(Self { allocation, priority, rules_version, places, victims: Field::get(r)? })
+    }
+}
+
+fields! {
+    /// What was kept for an allocation is kept no longer: a victim's place was fenced, or a node went.
+    pub struct ReservationDropped { pub allocation: AllocationNo }
+}

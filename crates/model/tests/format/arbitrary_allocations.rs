@@ -1,0 +1,116 @@
+//! Allocations of all sorts, what is evicted for them, and budgets.
+
+use crate::arbitrary::{leases, members, names, priorities, profiles, spans, u32s, u64s, words};
+use leasehold_model::body::*;
+use leasehold_model::*;
+use proptest::collection::vec;
+use proptest::option;
+use proptest::prelude::{BoxedStrategy, Strategy, any, prop_oneof};
+
+fn numbers() -> impl Strategy<Value = AllocationNo> {
+    u64s().prop_map(AllocationNo)
+}
+fn asks() -> impl Strategy<Value = Asks> {
+    vec((any::<u16>().prop_map(ClassNo), u64s().prop_map(Quanta)), 0..=16).prop_map(Into::into)
+}
+fn ends() -> impl Strategy<Value = AttemptEnd> {
+    words(AttemptEnd::ALL)
+}
+
+fn specs() -> impl Strategy<Value = AllocationSpec> {
+    let what = (option::of(u32s().prop_map(PoolNo)), asks(), u32s(), priorities());
+    let how = (option::of(spans()), option::of(spans()), any::<[bool; 4]>(), vec((names(), names()), 0..=16));
+    let domains = (option::of(words(Domain::ALL)), option::of(words(Domain::ALL)), option::of(profiles()));
+    let ids = (option::of(any::<u128>()), option::of(u64s()), option::of(u64s()), option::of(u32s()));
+    (what, how, domains, ids).prop_map(|((pool, asks, replicas, priority), how, (together, apart, profile), ids)| {
+        let (walltime, ttl, [staged, requeue, sensitive, control_plane], labels) = how;
+        let (correlation, app, attachment, source) = ids;
+        AllocationSpec {
+            pool,
+            asks,
+            replicas,
+            priority,
+            walltime,
+            ttl,
+            staged,
+            requeue,
+            labels,
+            together,
+            apart,
+            profile,
+            sensitive,
+            control_plane,
+            correlation,
+            app_instance: app.map(AppInstanceNo),
+            attachment: attachment.map(AttachmentNo),
+            source_project: source.map(ProjectNo),
+        }
+    })
+}
+
+fn budgets() -> impl Strategy<Value = Budgets> {
+    let hours = || option::of(u64s());
+    (hours(), hours(), u32s(), option::of(u32s()), hours(), hours()).prop_map(
+        |(gpu_hours, node_hours, period_days, fair_share, burst_allowance, max_pending)| Budgets {
+            gpu_hours,
+            node_hours,
+            period_days,
+            fair_share,
+            burst_allowance,
+            max_pending,
+        },
+    )
+}
+
+fn lives() -> BoxedStrategy<Body> {
+    fn body<T: Into<Body>>(body: T) -> Body {
+        body.into()
+    }
+    prop_oneof![
+        specs().prop_map(|spec| body(AllocationSubmitted { spec })),
+        (numbers(), u32s(), u64s(), u32s(), u32s()).prop_map(|(allocation, attempt, first, leases, rules_version)| {
+            body(AllocationPlaced { allocation, attempt, first_lease: LeaseNo(first), leases, rules_version })
+        }),
+        numbers().prop_map(|allocation| body(AllocationStarted { allocation })),
+        numbers().prop_map(|allocation| body(AllocationCheckpointing { allocation })),
+        (numbers(), u64s(), spans()).prop_map(|(allocation, bytes, took)| body(AllocationCheckpointed {
+            allocation,
+            bytes,
+            took
+        })),
+        (numbers(), ends()).prop_map(|(allocation, end)| body(AllocationSuspended { allocation, end })),
+        (numbers(), ends()).prop_map(|(allocation, end)| body(AllocationRequeued { allocation, end })),
+        (numbers(), option::of(u32s()), u64s()).prop_map(|(allocation, exit_status, storage_written)| body(
+            AllocationCompleted { allocation, exit_status, storage_written }
+        )),
+        (numbers(), ends(), option::of(u32s()), u64s()).prop_map(|(allocation, end, exit_status, storage_written)| {
+            body(AllocationFailed { allocation, end, exit_status, storage_written })
+        }),
+        numbers().prop_map(|allocation| body(AllocationCancelled { allocation })),
+    ]
+    .boxed()
+}
+
+fn decisions() -> BoxedStrategy<Body> {
+    let place = || (u32s(), members()).prop_map(|(node, members)| Place { node: NodeNo(node), members });
+    prop_oneof![
+        (numbers(), priorities(), u32s(), vec(place(), 1..5), leases()).prop_map(
+            |(allocation, priority, rules_version, places, victims)| {
+                PreemptionDecided { allocation, priority, rules_version, places, victims }.into()
+            }
+        ),
+        numbers().prop_map(|allocation| ReservationDropped { allocation }.into()),
+        (u32s(), budgets()).prop_map(|(tenant, budgets)| BudgetsPut { tenant: TenantNo(tenant), budgets }.into()),
+        (option::of(u32s().prop_map(PoolNo)), asks(), u32s(), option::of(spans()), priorities(), u32s()).prop_map(
+            |(pool, asks, replicas, walltime, priority, rules_version)| {
+                let cause = DenyCause::Quota { quota: QuotaNo(5), used: 195, requested: 10, limit: 200 };
+                AllocationDenied { pool, asks, replicas, walltime, priority, rules_version, cause }.into()
+            }
+        ),
+    ]
+    .boxed()
+}
+
+pub(crate) fn bodies() -> BoxedStrategy<Body> {
+    prop_oneof![2 => lives(), 1 => decisions()].boxed()
+}

@@ -1,0 +1,252 @@
+//! What follows by itself from what ended: which records, word for word, must come next.
+//!
+//! First what becomes of attempts that ended, in order of number; then those whose victims are gone start, and those
+//! whose victims will not go look elsewhere; then the queue moves. Nothing else may be sealed before all of it is.
+
+use crate::allocation::Allocation;
+use crate::eviction::Plan;
+use crate::gang::{Gang, demand_of};
+use crate::lease::Phase;
+use crate::queue::Move;
+use crate::violation::{Checked, demand};
+use crate::world::World;
+use leasehold_model::body::{
+    AllocationFailed, AllocationPlaced, AllocationRequeued, AllocationSuspended, Granted, PreemptionDecided,
+    ReservationDropped, Revoked, TeardownStarted, TornDown,
+};
+use leasehold_model::policy::TeardownCause;
+use leasehold_model::{
+    AllocationNo, AttemptEnd, Body, Identity, Instant, LeaseNo, NodeNo, PoolNo, Reason, Record, Span,
+};
+use std::collections::BTreeMap;
+
+/// A record as it must be, apart from its place and its stamp.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) struct Line {
+    pub(crate) body: Body,
+    reason: Option<Reason>,
+    effective_at: Instant,
+    /// On whose behalf; none where that is the caller's.
+    identity: Option<Identity>,
+}
+
+impl Line {
+    fn new(body: impl Into<Body>, identity: Identity, now: Instant) -> Self {
+        Self { body: body.into(), reason: None, effective_at: now, identity: Some(identity) }
+    }
+
+    /// Whether a record says just this. Under which token it is said depends on who asked.
+    pub(crate) fn check(&self, record: &Record) -> Checked {
+        let identity = Identity { token: None, ..record.identity.clone() };
+        let said = Self {
+            body: record.body.clone(),
+            reason: record.reason,
+            effective_at: record.effective_at,
+            identity: self.identity.is_some().then_some(identity),
+        };
+        demand!(said == *self, "follows", "expected {self:?}");
+        Ok(())
+    }
+}
+
+/// The records of one act.
+pub(crate) type Script = Vec<Line>;
+
+/// What the sealed decisions say of the rules that made them.
+#[derive(Clone, Copy)]
+pub(crate) struct Sealing {
+    pub(crate) now: Instant,
+    pub(crate) rules_version: u32,
+    /// The sequence of the act's first record.
+    pub(crate) sequence: u64,
+}
+
+impl World {
+    /// The next act that is due, if one is.
+    pub(crate) fn next_act(&self, s: Sealing) -> Option<Script> {
+        if let Some(script) = self.allocations.values().find_map(|found| self.settle(found, s)) {
+            return Some(script);
+        }
+        if let Some(script) = self.allocations.values().find_map(|found| self.follow_reservation(found, s)) {
+            return Some(script);
+        }
+        match self.look(s.now) {
+            Ok(_) => None,
+            Err(Move::Start(number, gang)) => Some(self.start(&self.allocations[&number], &gang, s)),
+            Err(Move::Evict(number, plan)) => Some(self.evict(&self.allocations[&number], plan, s)),
+        }
+    }
+
+    fn settle(&self, found: &Allocation, s: Sealing) -> Option<Script> {
+        let end = found.ends.filter(|_| found.state.is_placed())?;
+        if self.held_of(found).is_empty() {
+            return Some(vec![self.ended(found, end, s.now)]);
+        }
+        // An involuntary end of one member of a gang revokes the others (SEMANTICS 3).
+        let rest = self.active_of(found);
+        let reason = if end == AttemptEnd::NodeLost { Reason::NodeLost } else { Reason::Policy };
+        let identity = found.identity();
+        let script = self.revocations(&rest, reason, s.now, |_| identity.clone());
+        (!script.is_empty()).then_some(script)
+    }
+
+    /// What becomes of an allocation whose attempt is over.
+    fn ended(&self, found: &Allocation, end: AttemptEnd, now: Instant) -> Line {
+        let allocation = found.number;
+        let body: Body = match end {
+            // It had the time it asked for.
+            AttemptEnd::Walltime => AllocationFailed { allocation, end, exit_status: None, storage_written: 0 }.into(),
+            _ if found.checkpointed => AllocationSuspended { allocation, end }.into(),
+            _ if found.spec.requeue => AllocationRequeued { allocation, end }.into(),
+            _ => AllocationFailed { allocation, end, exit_status: None, storage_written: 0 }.into(),
+        };
+        let ended_at = self.gang_of(found).filter_map(|lease| lease.ended_at).max();
+        Line { effective_at: ended_at.unwrap_or(now).min(now), ..Line::new(body, found.identity(), now) }
+    }
+
+    /// One record for each grace that their pools give, the shortest first.
+    fn revocations(
+        &self,
+        leases: &[LeaseNo],
+        reason: Reason,
+        now: Instant,
+        identity: impl Fn(LeaseNo) -> Identity,
+    ) -> Script {
+        let mut groups: BTreeMap<(Option<u32>, Span), Vec<LeaseNo>> = BTreeMap::new();
+        for number in leases {
+            let lease = self.lease(*number).expect("one that was just listed");
+            let grace = self.pools.get(&lease.pool).and_then(|pool| pool.grace);
+            let grace = grace.unwrap_or(self.settings.grace_default);
+            groups.entry((Some(lease.tenant.0), grace)).or_default().push(*number);
+        }
+        let line = |((_, grace), leases): ((Option<u32>, Span), Vec<LeaseNo>)| {
+            let identity = identity(leases[0]);
+            let body = Revoked { leases: leases.into_iter().collect(), grace };
+            Line { reason: Some(reason), ..Line::new(body, identity, now) }
+        };
+        groups.into_iter().map(line).collect()
+    }
+
+    fn follow_reservation(&self, found: &Allocation, s: Sealing) -> Option<Script> {
+        let reservation = found.reservation.as_ref()?;
+        let dropped =
+            || Some(vec![Line::new(ReservationDropped { allocation: found.number }, found.identity(), s.now)]);
+        if self.is_broken(reservation) {
+            return dropped();
+        }
+        if !reservation.is_full() {
+            return None;
+        }
+        // Quota is tested again when it could start (SEMANTICS 4).
+        let demand = demand_of(found.tenant, found.project, &found.spec);
+        let mut terms = self.gang_terms(&demand, s.now);
+        let mut taken = Vec::new();
+        for place in &reservation.places {
+            let at = (self.nodes[&place.node].put.pool, place.node);
+            let Ok(rulings) = self.judge_place(&demand, at, &taken, s.now) else { return dropped() };
+            rulings.into_iter().for_each(|(number, ruling)| terms.hear(number, ruling));
+            taken.push(at);
+        }
+        let suits = reservation
+            .places
+            .iter()
+            .all(|place| self.gang_ttl(self.nodes[&place.node].put.pool, &found.spec).is_some());
+        if terms.refusal.is_some() || !suits {
+            return dropped();
+        }
+        Some(self.start(found, &Gang { places: reservation.places.clone(), terms }, s))
+    }
+
+    /// A gang is granted whole, in the records right after the one that says so.
+    pub(crate) fn start(&self, found: &Allocation, gang: &Gang, s: Sealing) -> Script {
+        let (spec, number, identity) = (&found.spec, found.number, found.identity());
+        let first = LeaseNo(self.highest.get("lease").map_or(0, |highest| highest + 1));
+        let leases = u32::try_from(spec.leases()).expect("at most 1024");
+        let rules_version = s.rules_version;
+        let attempt = found.attempts + 1;
+        let placed = AllocationPlaced { allocation: number, attempt, first_lease: first, leases, rules_version };
+        let mut script = vec![Line::new(placed, identity.clone(), s.now)];
+        let mut next = first.0;
+        for place in &gang.places {
+            let pool: PoolNo = self.nodes[&place.node].put.pool;
+            let ttl = self.gang_ttl(pool, spec).expect("only pools that allow it are looked at");
+            let (ttl, capped_by) = gang.terms.ttl(ttl, s.now);
+            let granted = Granted {
+                first_lease: LeaseNo(next),
+                node: place.node,
+                pool,
+                ttl,
+                priority: spec.priority,
+                rules_version,
+                members: place.members.clone(),
+                sensitive: spec.sensitive,
+                control_plane: spec.control_plane,
+                correlation: spec.correlation,
+                allocation: Some(number),
+                app_instance: spec.app_instance,
+                attachment: spec.attachment,
+                source_project: spec.source_project,
+                over_soft: gang.terms.over_soft().into_iter().collect(),
+                capped_by,
+                // Where it lies was decided with its victims, if it had any.
+                profile: spec.profile.filter(|_| found.reservation.is_none()),
+                weighing: found.reservation.is_none().then(|| self.weighing(pool)),
+            };
+            next += place.members.len() as u64;
+            script.push(Line::new(granted, identity.clone(), s.now));
+        }
+        script
+    }
+
+    /// The decision, then the victims' revocations, which cite it and name nobody but their own tenant.
+    fn evict(&self, found: &Allocation, plan: Plan, s: Sealing) -> Script {
+        let decided = PreemptionDecided {
+            allocation: found.number,
+            priority: found.spec.priority,
+            rules_version: s.rules_version,
+            places: plan.places,
+            victims: plan.victims.iter().copied().collect(),
+        };
+        let mut script = vec![Line::new(decided, Identity::default(), s.now)];
+        let reason = Reason::Preempted { by: s.sequence };
+        script.extend(self.revocations(&plan.victims, reason, s.now, |lease| Identity {
+            tenant: self.lease(lease).map(|lease| lease.tenant),
+            ..Identity::default()
+        }));
+        script
+    }
+
+    /// What follows a checkpoint's report: a gang that is being revoked is ready.
+    pub(crate) fn after_checkpoint(&self, number: AllocationNo, now: Instant) -> Script {
+        let found = &self.allocations[&number];
+        let gang = || self.gang_of(found).filter(|lease| lease.phase.is_held());
+        let revoking: Vec<_> = gang().filter(|lease| lease.phase == Phase::Revoking).collect();
+        if revoking.is_empty() {
+            return Script::new();
+        }
+        let mut immediate: BTreeMap<NodeNo, Vec<LeaseNo>> = BTreeMap::new();
+        for lease in revoking.iter().filter(|lease| self.nodes[&lease.node].is_immediate()) {
+            immediate.entry(lease.node).or_default().push(lease.number);
+        }
+        let closed = immediate.values().map(Vec::len).sum::<usize>() == revoking.len();
+        let leases = revoking.iter().map(|lease| lease.number).collect();
+        let ready = TeardownStarted { leases, cause: TeardownCause::Ready, closed };
+        let mut script = vec![Line::new(ready, found.identity(), now)];
+        for (node, leases) in immediate.into_iter().filter(|_| !closed) {
+            let torn = TornDown { node, leases: leases.into_iter().collect() };
+            script.push(Line { identity: None, ..Line::new(torn, found.identity(), now) });
+        }
+        if gang().count() == revoking.len() {
+            let end = found.ends.expect("its leases were revoked");
+            let allocation = found.number;
+            let body: Body = match end {
+                AttemptEnd::Walltime => {
+                    AllocationFailed { allocation, end, exit_status: None, storage_written: 0 }.into()
+                }
+                _ => AllocationSuspended { allocation, end }.into(),
+            };
+            script.push(Line::new(body, found.identity(), now));
+        }
+        script
+    }
+}

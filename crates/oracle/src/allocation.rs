@@ -1,0 +1,86 @@
+//! One allocation, from its submission to for ever.
+
+use crate::lease::{Lease, Phase};
+use crate::reservation::Reservation;
+use crate::world::World;
+use leasehold_model::{
+    AllocationNo, AllocationSpec, AllocationState, AttemptEnd, Identity, Instant, LeaseNo, Name, ProjectNo, TenantNo,
+    UserNo,
+};
+
+#[derive(Clone, Debug)]
+pub(crate) struct Allocation {
+    pub(crate) number: AllocationNo,
+    pub(crate) tenant: TenantNo,
+    pub(crate) project: ProjectNo,
+    pub(crate) user: Option<UserNo>,
+    pub(crate) workload: Option<Name>,
+    pub(crate) spec: AllocationSpec,
+    pub(crate) state: AllocationState,
+    /// Its age in the queue, however often it comes back.
+    pub(crate) submitted_at: Instant,
+    pub(crate) attempts: u32,
+    pub(crate) placed_at: Instant,
+    /// The first lease of the last attempt.
+    pub(crate) first_lease: LeaseNo,
+    /// This attempt has something to go on from.
+    pub(crate) checkpointed: bool,
+    /// How this attempt began to end against its will: settled by the first of its leases that did.
+    pub(crate) ends: Option<AttemptEnd>,
+    pub(crate) reservation: Option<Reservation>,
+}
+
+impl Allocation {
+    /// When this attempt must end, if it must.
+    pub(crate) fn bound(&self) -> Option<Instant> {
+        self.spec.walltime.filter(|_| self.state.is_placed()).map(|walltime| self.placed_at.saturating_add(walltime))
+    }
+
+    pub(crate) fn identity(&self) -> Identity {
+        Identity {
+            tenant: Some(self.tenant),
+            project: Some(self.project),
+            user: self.user,
+            workload: self.workload.clone(),
+            token: None,
+        }
+    }
+
+    /// Waits in line: neither placed, nor over, nor waiting for its victims.
+    pub(crate) fn is_in_line(&self) -> bool {
+        self.state.is_queued() && self.reservation.is_none()
+    }
+}
+
+impl World {
+    /// The leases of an allocation's last attempt.
+    pub(crate) fn gang_of(&self, of: &Allocation) -> impl Iterator<Item = &Lease> {
+        let (number, first) = (of.number, of.first_lease);
+        let from = self.leases.partition_point(move |lease| lease.number < first);
+        self.leases[from..].iter().filter(move |lease| lease.of == Some(number))
+    }
+
+    /// The placed allocation to whose running attempt a lease belongs.
+    pub(crate) fn attempt_of(&self, lease: &Lease) -> Option<&Allocation> {
+        let found = self.allocations.get(&lease.of?)?;
+        (found.state.is_placed() && lease.number >= found.first_lease).then_some(found)
+    }
+
+    /// A lease ends, or begins to, against its holder's will.
+    pub(crate) fn begin_end(&mut self, number: LeaseNo, end: AttemptEnd) {
+        let lease = self.lease(number).expect("a lease that was looked up");
+        let Some(found) = self.attempt_of(lease) else { return };
+        let at_bound = found.bound().is_some_and(|bound| lease.expires_at >= bound);
+        let end = if end == AttemptEnd::Expired && at_bound { AttemptEnd::Walltime } else { end };
+        let number = found.number;
+        self.allocations.get_mut(&number).expect("just found").ends.get_or_insert(end);
+    }
+
+    pub(crate) fn held_of(&self, of: &Allocation) -> Vec<LeaseNo> {
+        self.gang_of(of).filter(|lease| lease.phase.is_held()).map(|lease| lease.number).collect()
+    }
+
+    pub(crate) fn active_of(&self, of: &Allocation) -> Vec<LeaseNo> {
+        self.gang_of(of).filter(|lease| lease.phase == Phase::Active).map(|lease| lease.number).collect()
+    }
+}

@@ -1,0 +1,270 @@
+//! Where a gang would lie, by trying every node for every replica.
+
+use crate::capacity::Shelf;
+use crate::lease::Lease;
+use crate::placement::{ClassSeen, NodeSeen, Site, score};
+use crate::quota::{Demand, Ruling, Spot};
+use crate::request::Terms;
+use crate::world::{Node, World};
+use leasehold_model::body::{Member, Members, Place};
+use leasehold_model::{AllocationSpec, ClassNo, DenyCause, Domain, Instant, Name, NodeNo, PoolNo, Quanta, Span};
+use std::cmp::Reverse;
+use std::collections::{BTreeMap, BTreeSet};
+
+/// What is taken of every node, or would be.
+#[derive(Clone, Debug)]
+pub(crate) struct Floor {
+    shelves: BTreeMap<(NodeNo, ClassNo), Shelf>,
+    /// Where replicas lie that are not sealed yet.
+    pub(crate) taken: Vec<Spot>,
+}
+
+impl Floor {
+    pub(crate) fn of(world: &World) -> Self {
+        let mut shelves = BTreeMap::new();
+        for (number, node) in &world.nodes {
+            for (class, _) in &node.put.capacity {
+                shelves.extend(world.shelf(*number, node, *class).map(|shelf| ((*number, *class), shelf)));
+            }
+        }
+        Self { shelves, taken: Vec::new() }
+    }
+
+    pub(crate) fn free(&self, node: NodeNo, class: ClassNo) -> u64 {
+        self.shelves.get(&(node, class)).map_or(0, Shelf::free)
+    }
+
+    /// One replica on one node.
+    pub(crate) fn fit(&self, node: NodeNo, spec: &AllocationSpec) -> Option<Members> {
+        let one = |(class, quanta): &(ClassNo, Quanta)| {
+            let devices = self.shelves.get(&(node, *class))?.choose(quanta.0)?;
+            Some(Member { class: *class, quanta: *quanta, devices })
+        };
+        spec.asks.iter().map(one).collect()
+    }
+
+    pub(crate) fn occupy(&mut self, at: Spot, members: &Members) {
+        for member in members {
+            let shelf = self.shelves.get_mut(&(at.1, member.class)).expect("it was seen to fit");
+            shelf.change(member.devices, member.quanta.0, true);
+        }
+        self.taken.push(at);
+    }
+
+    /// A lease is there no longer, or is there again.
+    pub(crate) fn lift(&mut self, lease: &Lease, away: bool) {
+        let shelf = self.shelves.get_mut(&(lease.node, lease.class)).expect("a lease lies on a shelf");
+        shelf.change(lease.devices, lease.quanta, !away);
+    }
+}
+
+/// A place for each replica, and what the quotas say besides yes.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) struct Gang {
+    pub(crate) places: Vec<Place>,
+    pub(crate) terms: Terms,
+}
+
+/// Why there is none.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) enum NoGang {
+    /// Some place had room, and each of those was refused. These are the refusals.
+    Quota(Vec<DenyCause>),
+    Room,
+}
+
+/// Nodes that may be used, as far as others are concerned.
+pub(crate) type Allow<'a> = &'a dyn Fn(NodeNo) -> bool;
+
+/// In which rack or zone a node is.
+#[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub(crate) enum Within {
+    Node(NodeNo),
+    Named(Name),
+}
+
+pub(crate) fn within(node: &Node, domain: Domain) -> Option<Within> {
+    match domain {
+        Domain::Node => Some(Within::Node(node.put.node)),
+        Domain::Rack => node.put.rack.clone().map(Within::Named),
+        Domain::Zone => node.put.zone.clone().map(Within::Named),
+    }
+}
+
+pub(crate) fn demand_of(
+    tenant: leasehold_model::TenantNo,
+    project: leasehold_model::ProjectNo,
+    spec: &AllocationSpec,
+) -> Demand {
+    Demand {
+        tenant,
+        project,
+        priority: spec.priority,
+        asks: spec.asks.iter().map(|(class, quanta)| (*class, quanta.0)).collect(),
+        replicas: Some(spec.replicas),
+    }
+}
+
+impl World {
+    /// Which of the nodes that could take a replica does: the one with the highest score (SEMANTICS 5), near the
+    /// replicas that have their place; then the lower number.
+    fn preferred(&self, floor: &Floor, spec: &AllocationSpec, candidates: &[NodeNo], now: Instant) -> Option<NodeNo> {
+        let site = |node: NodeNo| {
+            let put = &self.nodes[&node].put;
+            Site { node, rack: put.rack.clone(), zone: put.zone.clone() }
+        };
+        let peers: Vec<Site> = floor.taken.iter().map(|(_, node)| site(*node)).collect();
+        let worth = |node: NodeNo| {
+            let known = &self.nodes[&node];
+            let classes = spec.asks.iter().map(|(class, asked)| ClassSeen {
+                asked: asked.0,
+                free: floor.free(node, *class),
+                total: known.capacity(*class),
+                sensitivity: spec.profile.map(|profile| profile.of(self.classes[class].kind)),
+            });
+            let seen = NodeSeen { site: site(node), heat: self.heat(node, now), classes: classes.collect() };
+            score(&seen, &peers, self.weighing(known.put.pool).weights())
+        };
+        candidates.iter().copied().max_by_key(|node| (worth(*node), Reverse(*node)))
+    }
+
+    /// What leases of a gang in this pool are granted for, before quotas; none if the pool does not allow it.
+    pub(crate) fn gang_ttl(&self, pool: PoolNo, spec: &AllocationSpec) -> Option<Span> {
+        let longest = self.grant_ttl_max(pool, spec.priority);
+        let too_long = spec.ttl.is_some_and(|ttl| ttl > longest);
+        let life = self.lifetime_max(pool, spec.priority);
+        let outlives = spec.walltime.zip(life).is_some_and(|(walltime, life)| walltime > life);
+        if too_long || outlives || !self.pools.contains_key(&pool) {
+            return None;
+        }
+        let asked = spec.ttl.or(spec.walltime).unwrap_or(longest);
+        Some(asked.min(longest).min(spec.walltime.unwrap_or(longest)))
+    }
+
+    /// Whether the spec may use this node at all, whatever is free there.
+    pub(crate) fn suits(&self, node: &Node, spec: &AllocationSpec) -> bool {
+        node.is_available()
+            && spec.pool.is_none_or(|pool| pool == node.put.pool)
+            && spec.labels.iter().all(|label| node.put.labels.contains(label))
+            && self.gang_ttl(node.put.pool, spec).is_some()
+    }
+
+    /// What all quotas say of a gang that need no place to say it.
+    pub(crate) fn gang_terms(&self, demand: &Demand, now: Instant) -> Terms {
+        let mut terms = Terms::default();
+        for (number, quota) in self.quotas.iter().filter(|(_, quota)| !quota.depends_on_node()) {
+            if let Some(ruling) = self.rule(*number, quota, demand, None, &[], now) {
+                terms.hear(*number, ruling);
+            }
+        }
+        terms
+    }
+
+    /// What the others say of one more replica at a place; the first refusal if there is one.
+    pub(crate) fn judge_place(
+        &self,
+        demand: &Demand,
+        at: Spot,
+        taken: &[Spot],
+        now: Instant,
+    ) -> Result<Vec<(leasehold_model::QuotaNo, Ruling)>, DenyCause> {
+        let mut rulings = Vec::new();
+        for (number, quota) in self.quotas.iter().filter(|(_, quota)| quota.depends_on_node()) {
+            match self.rule(*number, quota, demand, Some(at), taken, now) {
+                Some(Ruling::Refused(cause)) => return Err(cause),
+                Some(ruling) => rulings.push((*number, ruling)),
+                None => {}
+            }
+        }
+        Ok(rulings)
+    }
+
+    /// Places all replicas, one after the other; what they take is laid on `floor`.
+    pub(crate) fn place_gang(
+        &self,
+        demand: &Demand,
+        spec: &AllocationSpec,
+        floor: &Floor,
+        now: Instant,
+        allow: Allow<'_>,
+    ) -> Result<Gang, NoGang> {
+        let terms = self.gang_terms(demand, now);
+        if let Some(cause) = terms.refusal {
+            return Err(NoGang::Quota(vec![cause]));
+        }
+        let Some(domain) = spec.together.filter(|_| spec.replicas > 1) else {
+            return self.place_replicas(demand, spec, (floor.clone(), terms), now, allow);
+        };
+        // The domain of the best first place, then the next that was not tried.
+        let (mut tried, mut causes): (BTreeSet<Within>, Vec<DenyCause>) = (BTreeSet::new(), Vec::new());
+        let of = |node: NodeNo| within(&self.nodes[&node], domain);
+        loop {
+            let open = |node: NodeNo| allow(node) && of(node).is_some_and(|here| !tried.contains(&here));
+            let (candidates, refusals) = self.candidates(demand, spec, floor, now, &open, &BTreeSet::new());
+            let Some(first) = self.preferred(floor, spec, &candidates, now) else {
+                causes.extend(refusals);
+                break;
+            };
+            let here = of(first);
+            let inside = |node: NodeNo| allow(node) && of(node) == here;
+            match self.place_replicas(demand, spec, (floor.clone(), terms.clone()), now, &inside) {
+                Ok(gang) => return Ok(gang),
+                Err(NoGang::Quota(refusals)) => causes.extend(refusals),
+                Err(NoGang::Room) => {}
+            }
+            tried.extend(here);
+        }
+        Err(if causes.is_empty() { NoGang::Room } else { NoGang::Quota(causes) })
+    }
+
+    fn place_replicas(
+        &self,
+        demand: &Demand,
+        spec: &AllocationSpec,
+        (mut floor, mut terms): (Floor, Terms),
+        now: Instant,
+        allow: Allow<'_>,
+    ) -> Result<Gang, NoGang> {
+        let mut places = Vec::new();
+        let mut apart_from: BTreeSet<Within> = BTreeSet::new();
+        for _ in 0..spec.replicas {
+            let (candidates, refusals) = self.candidates(demand, spec, &floor, now, allow, &apart_from);
+            let Some(node) = self.preferred(&floor, spec, &candidates, now) else {
+                return Err(if refusals.is_empty() { NoGang::Room } else { NoGang::Quota(refusals) });
+            };
+            let at = (self.nodes[&node].put.pool, node);
+            let rulings = self.judge_place(demand, at, &floor.taken, now).expect("it was seen to pass");
+            rulings.into_iter().for_each(|(number, ruling)| terms.hear(number, ruling));
+            let members = floor.fit(node, spec).expect("it was seen to fit");
+            floor.occupy(at, &members);
+            apart_from.extend(spec.apart.and_then(|domain| within(&self.nodes[&node], domain)));
+            places.push(Place { node, members });
+        }
+        Ok(Gang { places, terms })
+    }
+
+    /// Nodes that one more replica could go to; and what quotas say where there is room and they refuse.
+    fn candidates(
+        &self,
+        demand: &Demand,
+        spec: &AllocationSpec,
+        floor: &Floor,
+        now: Instant,
+        allow: Allow<'_>,
+        apart_from: &BTreeSet<Within>,
+    ) -> (Vec<NodeNo>, Vec<DenyCause>) {
+        let (mut candidates, mut refusals) = (Vec::new(), Vec::new());
+        for (number, node) in &self.nodes {
+            let apart =
+                spec.apart.is_none_or(|domain| within(node, domain).is_some_and(|at| !apart_from.contains(&at)));
+            if !self.suits(node, spec) || !allow(*number) || !apart || floor.fit(*number, spec).is_none() {
+                continue;
+            }
+            match self.judge_place(demand, (node.put.pool, *number), &floor.taken, now) {
+                Ok(_) => candidates.push(*number),
+                Err(cause) => refusals.push(cause),
+            }
+        }
+        (candidates, refusals)
+    }
+}

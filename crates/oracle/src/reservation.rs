@@ -1,0 +1,99 @@
+//! Capacity kept for one whose victims are being torn down: reserved, unbilled (SEMANTICS 3).
+//!
+//! A decision to evict says where the replicas will lie. From then on whatever is free there, up to what they will
+//! take of each device, is kept for them; where several want the same, the lower number goes first. Nobody gives back
+//! what is kept for him.
+
+use crate::capacity::indexes;
+use crate::lease::Phase;
+use crate::world::World;
+use leasehold_model::body::{Member, Place};
+use leasehold_model::{AllocationNo, ClassNo, LeaseNo, NodeNo};
+
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) struct Reservation {
+    pub(crate) places: Vec<Place>,
+    pub(crate) victims: Vec<LeaseNo>,
+    /// For each place and member: what is kept of each device, or in all.
+    kept: Vec<Vec<Vec<u64>>>,
+}
+
+/// How many devices a member lies on, and what it takes of each; one, and all of it, for kinds without.
+fn shares(member: &Member) -> (usize, u64) {
+    let count = member.devices.count_ones().max(1);
+    (count as usize, member.quanta.0 / u64::from(count))
+}
+
+impl Reservation {
+    pub(crate) fn new(places: Vec<Place>, victims: Vec<LeaseNo>) -> Self {
+        let nothing = |place: &Place| place.members.iter().map(|member| vec![0; shares(member).0]).collect();
+        let kept = places.iter().map(nothing).collect();
+        Self { places, victims, kept }
+    }
+
+    /// Every member with what is kept for it.
+    fn members(&self) -> impl Iterator<Item = (NodeNo, &Member, &Vec<u64>)> {
+        let places = self.places.iter().zip(&self.kept);
+        places.flat_map(|(place, kept)| place.members.iter().zip(kept).map(|(member, kept)| (place.node, member, kept)))
+    }
+
+    pub(crate) fn is_full(&self) -> bool {
+        self.members().all(|(_, member, kept)| kept.iter().all(|kept| *kept == shares(member).1))
+    }
+
+    pub(crate) fn nodes(&self) -> Vec<NodeNo> {
+        self.places.iter().map(|place| place.node).collect()
+    }
+}
+
+impl World {
+    /// What is kept of a class on a node, by device; under device 0 for kinds without.
+    pub(crate) fn kept_on(&self, node: NodeNo, class: ClassNo) -> Vec<(usize, u64)> {
+        let mut kept_on = Vec::new();
+        for reservation in self.allocations.values().filter_map(|found| found.reservation.as_ref()) {
+            for (on, member, kept) in reservation.members() {
+                if on == node && member.class == class {
+                    let places = if member.devices == 0 { vec![0] } else { indexes(member.devices).collect() };
+                    kept_on.extend(places.into_iter().zip(kept.iter().copied()));
+                }
+            }
+        }
+        kept_on
+    }
+
+    /// Keeps what is free for those it is kept for.
+    pub(crate) fn fill_reservations(&mut self) {
+        let reserved = self.allocations.iter().filter(|(_, found)| found.reservation.is_some());
+        let numbers: Vec<AllocationNo> = reserved.map(|(number, _)| *number).collect();
+        for number in numbers {
+            let reservation = self.allocations[&number].reservation.clone().expect("just listed");
+            for (at, place) in reservation.places.iter().enumerate() {
+                for (which, member) in place.members.iter().enumerate() {
+                    let (_, each) = shares(member);
+                    let Some(node) = self.nodes.get(&place.node) else { continue };
+                    let Some(shelf) = self.shelf(place.node, node, member.class) else { continue };
+                    let free: Vec<u64> = match member.devices {
+                        0 => vec![shelf.free()],
+                        set => indexes(set).map(|i| shelf.devices.get(i).map_or(0, |d| shelf.per_device - d)).collect(),
+                    };
+                    let found = self.allocations.get_mut(&number).expect("just listed");
+                    let kept = &mut found.reservation.as_mut().expect("just listed").kept[at][which];
+                    for (kept, free) in kept.iter_mut().zip(free) {
+                        *kept += free.min(each - *kept);
+                    }
+                }
+            }
+        }
+    }
+
+    /// It can no longer come true: a node of it is not to be had, a victim's place is fenced, or all victims are gone
+    /// and it is still not whole.
+    pub(crate) fn is_broken(&self, reservation: &Reservation) -> bool {
+        let lies = |node: &NodeNo| self.nodes.get(node).is_some_and(|node| node.is_available());
+        let phase = |lease: &LeaseNo| self.lease(*lease).map_or(Phase::Closed, |lease| lease.phase);
+        let gone = |lease: &LeaseNo| phase(lease) == Phase::Closed;
+        !reservation.nodes().iter().all(lies)
+            || reservation.victims.iter().any(|lease| phase(lease) == Phase::Fenced)
+            || !reservation.is_full() && reservation.victims.iter().all(gone)
+    }
+}

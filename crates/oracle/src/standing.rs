@@ -1,0 +1,100 @@
+//! How a tenant stands in the queue: what it used lately, by a pass over every lease that ever was (SEMANTICS 4).
+//!
+//! Taken at the last whole minute, over a window that starts on a whole hour, in 2^20ths of a GPU or a node times
+//! nanoseconds. A node counts from the first of a tenant's leases there to the last of their ends.
+
+use crate::lease::Lease;
+use crate::world::World;
+use leasehold_model::{Budgets, Instant, NodeNo, ResourceKind, TenantNo};
+use std::collections::BTreeSet;
+use std::ops::Range;
+
+const ONE: u128 = 1 << 20;
+const MINUTE: u64 = 60_000_000_000;
+const HOUR: u64 = 60 * MINUTE;
+
+/// The greater goes first: the budget factor, then how far below its fair share.
+pub(crate) type Standing = (u128, i128);
+
+fn overlap(range: &Range<u64>, window: &Range<u64>) -> u128 {
+    u128::from(range.end.min(window.end).saturating_sub(range.start.max(window.start)))
+}
+
+/// From its grant to its end; one that is held goes on.
+fn held(lease: &Lease) -> Range<u64> {
+    lease.granted_at.0..lease.ended_at.map_or(u64::MAX, |at| at.0)
+}
+
+/// 1 up to 80 % of the budget, falling linearly to a twentieth at 120 %.
+fn factor(used: u128, hours: u64) -> u128 {
+    let fraction = used * ONE / (ONE * u128::from(HOUR) * u128::from(hours.max(1)));
+    let (begin, end) = (ONE * 80 / 100, ONE * 120 / 100);
+    if fraction <= begin {
+        ONE
+    } else if fraction >= end {
+        ONE * 5 / 100
+    } else {
+        ONE - (fraction - begin) * (ONE * 95 / 100) / (end - begin)
+    }
+}
+
+impl World {
+    fn gpu_time(&self, of: Option<TenantNo>, window: &Range<u64>) -> u128 {
+        let leases = self.leases.iter().filter(|lease| of.is_none_or(|of| of == lease.tenant));
+        let level = |lease: &Lease| match self.classes.get(&lease.class) {
+            Some(spec) if spec.kind == ResourceKind::Gpu => {
+                u128::from(lease.quanta) * ONE / u128::from(spec.quanta_per_unit)
+            }
+            _ => 0,
+        };
+        leases.map(|lease| level(lease) * overlap(&held(lease), window)).sum()
+    }
+
+    fn node_time(&self, of: TenantNo, window: &Range<u64>) -> u128 {
+        let own = || self.leases.iter().filter(|lease| lease.tenant == of);
+        let nodes: BTreeSet<NodeNo> = own().map(|lease| lease.node).collect();
+        nodes.iter().map(|node| Self::time_on(own().filter(|lease| lease.node == *node), window)).sum()
+    }
+
+    /// Leases of which one was granted before another was known to have ended are one stretch.
+    fn time_on<'a>(leases: impl Iterator<Item = &'a Lease>, window: &Range<u64>) -> u128 {
+        let mut sum = 0;
+        let mut stretch: Option<(Range<u64>, u64)> = None;
+        for lease in leases {
+            let (own, known) = (held(lease), lease.ended_by.unwrap_or(u64::MAX));
+            match &mut stretch {
+                // They come in the order of their grants.
+                Some((range, until)) if lease.granted_by < *until => {
+                    range.end = range.end.max(own.end);
+                    *until = (*until).max(known);
+                }
+                _ => {
+                    sum += stretch.take().map_or(0, |(range, _)| overlap(&range, window));
+                    stretch = Some((own, known));
+                }
+            }
+        }
+        sum += stretch.map_or(0, |(range, _)| overlap(&range, window));
+        sum * ONE
+    }
+
+    /// GPU time, node time, and the GPU time of all, in the tenant's window.
+    pub(crate) fn spending(&self, tenant: TenantNo, now: Instant) -> (u128, u128, u128) {
+        let days = self.budgets.get(&tenant).map_or(Budgets::NONE.period_days, |budgets| budgets.period_days);
+        let start = (now.0 / HOUR).saturating_sub(u64::from(days) * 24) * HOUR;
+        let window = start..now.0 / MINUTE * MINUTE;
+        (self.gpu_time(Some(tenant), &window), self.node_time(tenant, &window), self.gpu_time(None, &window))
+    }
+
+    pub(crate) fn standing(&self, tenant: TenantNo, now: Instant) -> Standing {
+        let budgets = self.budgets.get(&tenant).cloned().unwrap_or_default();
+        let (gpu, node, all) = self.spending(tenant, now);
+        let of_gpus =
+            budgets.gpu_hours.map(|hours| factor(gpu, hours.saturating_add(budgets.burst_allowance.unwrap_or(0))));
+        let of_nodes = budgets.node_hours.map(|hours| factor(node, hours));
+        let share = (gpu * ONE).checked_div(all).unwrap_or(0).min(ONE);
+        let target = u128::from(budgets.fair_share.unwrap_or(0)) * ONE / 1000;
+        let signed = |amount: u128| i128::try_from(amount).expect("at most one");
+        (of_gpus.unwrap_or(ONE).min(of_nodes.unwrap_or(ONE)), signed(target) - signed(share))
+    }
+}

@@ -1,0 +1,226 @@
+//! What may be submitted, and what must come of it.
+
+use crate::allocation::Allocation;
+use crate::foretell::{Caller, Foretold, Told};
+use crate::gang::{Floor, NoGang, demand_of, within};
+use crate::world::World;
+use leasehold_model::body::{AllocationDenied, AllocationSubmitted};
+use leasehold_model::limits::{
+    ALLOCATION_LEASES_MAX, CLASSES_PER_REQUEST_MAX, LABELS_PER_ALLOCATION_MAX, PENDING_MAX, PENDING_PER_TENANT_MAX,
+    QUANTA_PER_NODE_MAX, TTL_MAX,
+};
+use leasehold_model::{
+    AllocationNo, AllocationSpec, AllocationState, Body, DenyCause, Instant, PoolNo, ProjectNo, Span, TenantNo, UserNo,
+};
+use std::collections::BTreeMap;
+
+/// What is said of an allocation by its holder.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Word {
+    Start,
+    BeginCheckpoint,
+    /// How long it took.
+    Checkpoint(Span),
+    /// With which exit status.
+    Complete(Option<u32>),
+    Cancel,
+}
+
+impl World {
+    /// The spec as it is sealed: classes with devices first, then by number; labels in order.
+    pub(crate) fn in_order(&self, spec: &AllocationSpec) -> AllocationSpec {
+        let mut spec = spec.clone();
+        let has_devices = |class: leasehold_model::ClassNo| {
+            self.classes.get(&class).is_some_and(leasehold_model::ClassSpec::has_devices)
+        };
+        spec.asks.sort_by_key(|(class, _)| (!has_devices(*class), *class));
+        spec.labels.sort();
+        spec
+    }
+
+    /// Why nothing of the kind can be submitted, if so; the first reason in the order of looking.
+    pub(crate) fn fault_of_spec(
+        &self,
+        tenant: TenantNo,
+        project: Option<ProjectNo>,
+        user: Option<UserNo>,
+        spec: &AllocationSpec,
+    ) -> Option<&'static str> {
+        let Some(known) = self.tenants.get(&tenant) else { return Some("unknown_tenant") };
+        let Some(project) = project else { return Some("project_required") };
+        let own = |project: &ProjectNo| self.projects.get(project).is_some_and(|p| p.tenant == tenant);
+        let own_user = |user: &UserNo| self.users.get(user).is_some_and(|u| u.tenant == tenant);
+        let twice = |i: usize| spec.asks[..i].iter().any(|(class, _)| *class == spec.asks[i].0);
+        let splits = |(class, quanta): &(leasehold_model::ClassNo, leasehold_model::Quanta)| {
+            let unit = self.classes[class].quanta_per_unit;
+            self.classes[class].has_devices() && quanta.0 > unit && !quanta.0.is_multiple_of(unit)
+        };
+        let names_twice = |i: usize| spec.labels[..i].iter().any(|(key, _)| *key == spec.labels[i].0);
+        let faults = [
+            (!own(&project), "unknown_project"),
+            (spec.source_project.is_some_and(|source| !own(&source)), "unknown_project"),
+            (user.is_some_and(|user| !own_user(&user)), "unknown_user"),
+            (spec.asks.is_empty(), "nothing_asked"),
+            (spec.asks.len() > CLASSES_PER_REQUEST_MAX, "too_many_classes"),
+        ];
+        if let Some((_, word)) = faults.into_iter().find(|(wrong, _)| *wrong) {
+            return Some(word);
+        }
+        for (class, quanta) in &spec.asks {
+            let fault = [
+                (!self.classes.contains_key(class), "unknown_class"),
+                (quanta.0 == 0, "zero_quantity"),
+                (quanta.0 > QUANTA_PER_NODE_MAX, "quantity_too_large"),
+            ];
+            if let Some((_, word)) = fault.into_iter().find(|(wrong, _)| *wrong) {
+                return Some(word);
+            }
+            if splits(&(*class, *quanta)) {
+                return Some("not_whole_devices");
+            }
+        }
+        let walltime = spec.walltime.unwrap_or(Span(1));
+        let faults = [
+            ((0..spec.asks.len()).any(twice), "duplicate_class"),
+            (spec.pool.is_some_and(|pool| !self.pools.contains_key(&pool)), "unknown_pool"),
+            (spec.priority > known.max_priority, "priority_above_max"),
+            (spec.sensitive && user.is_none(), "sensitive_needs_user"),
+            (spec.sensitive, "sensitive_needs_claim"),
+            (spec.replicas == 0, "no_replicas"),
+            (spec.leases() > ALLOCATION_LEASES_MAX as u64, "gang_too_many_leases"),
+            (walltime == Span::ZERO || spec.ttl == Some(Span::ZERO), "zero_ttl"),
+            (walltime > TTL_MAX, "ttl_too_long"),
+            (spec.ttl.is_some_and(|ttl| ttl > self.longest(spec)), "ttl_too_long"),
+            (spec.labels.len() > LABELS_PER_ALLOCATION_MAX, "too_many_labels"),
+            ((0..spec.labels.len()).any(names_twice), "duplicate_label"),
+            (spec.contradicts_itself(), "contradictory_affinity"),
+        ];
+        faults.into_iter().find(|(wrong, _)| *wrong).map(|(_, word)| word)
+    }
+
+    fn pools_of<'a>(&'a self, spec: &'a AllocationSpec) -> impl Iterator<Item = PoolNo> + 'a {
+        self.pools.keys().copied().filter(|pool| spec.pool.is_none_or(|own| own == *pool))
+    }
+
+    fn longest(&self, spec: &AllocationSpec) -> Span {
+        let longest = self.pools_of(spec).map(|pool| self.grant_ttl_max(pool, spec.priority)).max();
+        longest.unwrap_or(self.settings.ttl_max)
+    }
+
+    /// Why no cluster of these nodes could hold it, were it empty.
+    fn impossible(&self, spec: &AllocationSpec) -> Option<&'static str> {
+        let mut by_domain: BTreeMap<_, (u64, std::collections::BTreeSet<_>)> = BTreeMap::new();
+        let mut labelled = false;
+        for node in self.nodes.values() {
+            let in_pool = spec.pool.is_none_or(|pool| pool == node.put.pool);
+            if !in_pool || !spec.labels.iter().all(|label| node.put.labels.contains(label)) {
+                continue;
+            }
+            labelled = true;
+            let holds = |(class, quanta): &(leasehold_model::ClassNo, leasehold_model::Quanta)| {
+                let (unit, capacity) = (self.classes[class].quanta_per_unit, node.capacity(*class));
+                match self.classes[class].has_devices() && quanta.0 <= unit {
+                    true => capacity / unit * (unit / quanta.0),
+                    false => capacity / quanta.0,
+                }
+            };
+            let here = spec.asks.iter().map(holds).min().unwrap_or(0);
+            let together = match spec.together.filter(|_| spec.replicas > 1) {
+                None => None,
+                Some(domain) => match within(node, domain) {
+                    None => continue,
+                    here => here,
+                },
+            };
+            let (replicas, spots) = by_domain.entry(together).or_default();
+            *replicas += here;
+            if here > 0 {
+                spots.extend(spec.apart.and_then(|domain| within(node, domain)));
+            }
+        }
+        let most = by_domain.values().map(|(replicas, spots)| match spec.apart {
+            None => *replicas,
+            Some(_) => spots.len() as u64,
+        });
+        if !labelled && !spec.labels.is_empty() {
+            return Some("impossible_labels");
+        }
+        if most.max().unwrap_or(0) < u64::from(spec.replicas) {
+            return Some("gang_too_large");
+        }
+        let possible = self.pools_of(spec).any(|pool| self.gang_ttl(pool, spec).is_some());
+        (!possible).then_some("walltime_too_long")
+    }
+
+    pub(crate) fn foretell_submission(&self, caller: &Caller, spec: &AllocationSpec, now: Instant) -> Told {
+        let tenant = caller.tenant.ok_or("tenant_required")?;
+        if let Some(fault) = self.fault_of_spec(tenant, caller.project, caller.user, spec) {
+            return Err(fault);
+        }
+        let project = caller.project.expect("it was looked at");
+        let spec = self.in_order(spec);
+        let guard = self.guard_for(tenant, spec.priority, now);
+        let demand = demand_of(tenant, project, &spec);
+        let allow = |node| guard.allows(node, spec.walltime);
+        let placed = self.place_gang(&demand, &spec, &Floor::of(self), now, &allow);
+        if placed == Err(NoGang::Room)
+            && let Some(why) = self.impossible(&spec)
+        {
+            return Err(why);
+        }
+        let one_of = |bodies: Vec<Body>| Ok(Foretold::OneOf { tenant: caller.tenant, bodies });
+        if let Err(NoGang::Quota(causes)) = &placed {
+            let denied = |cause: DenyCause| {
+                let (pool, asks, replicas) = (spec.pool, spec.asks.clone(), spec.replicas);
+                let (walltime, priority) = (spec.walltime, spec.priority);
+                let rules_version = leasehold_model::RULES_VERSION;
+                AllocationDenied { pool, asks, replicas, walltime, priority, rules_version, cause }.into()
+            };
+            // One that only its burst keeps waiting waits. Which of several places is named is not foretold.
+            let hard = causes.iter().filter(|cause| matches!(cause, DenyCause::Quota { .. }));
+            let mut bodies: Vec<Body> = hard.map(|cause| denied(*cause)).collect();
+            if bodies.len() < causes.len() && !self.is_full(tenant) {
+                bodies.push(AllocationSubmitted { spec: spec.clone() }.into());
+            }
+            return if bodies.is_empty() { Err("too_many_pending") } else { one_of(bodies) };
+        }
+        if placed.is_err() && self.is_full(tenant) {
+            return Err("too_many_pending");
+        }
+        one_of(vec![AllocationSubmitted { spec }.into()])
+    }
+
+    /// Whether as many wait as may.
+    fn is_full(&self, tenant: TenantNo) -> bool {
+        let waiting = || self.allocations.values().filter(|found| found.state.is_queued());
+        let own = waiting().filter(|found| found.tenant == tenant).count() as u64;
+        let limit = self.budgets.get(&tenant).and_then(|budgets| budgets.max_pending);
+        own >= limit.unwrap_or(PENDING_PER_TENANT_MAX) || waiting().count() >= PENDING_MAX
+    }
+
+    /// What is said of an allocation: it must be the caller's, and in a state of which that can be said.
+    pub(crate) fn foretell_word(&self, caller: &Caller, number: AllocationNo, word: Word, now: Instant) -> Told {
+        let visible = |found: &&Allocation| caller.tenant.is_none_or(|tenant| tenant == found.tenant);
+        let own = |found: &&Allocation| caller.project.is_none_or(|project| project == found.project);
+        let found = self.allocations.get(&number).filter(visible).ok_or("allocation_not_found")?;
+        if found.state.is_over() {
+            return Err("allocation_over");
+        }
+        let found = Some(found).filter(own).ok_or("allocation_not_found")?;
+        if word == Word::Cancel {
+            return Ok(Foretold::Stands);
+        }
+        if !found.state.is_placed() {
+            return Err("allocation_not_running");
+        }
+        let refused = match word {
+            Word::Start if found.state != AllocationState::Staging => Some("allocation_not_staging"),
+            Word::BeginCheckpoint if found.state != AllocationState::Running => Some("allocation_not_running"),
+            Word::Checkpoint(_) if found.state == AllocationState::Staging => Some("allocation_not_running"),
+            Word::Checkpoint(took) if took > now.since(found.placed_at) => Some("checkpoint_too_long"),
+            Word::Complete(Some(256..)) => Some("bad_exit_status"),
+            _ => None,
+        };
+        refused.map_or(Ok(Foretold::Stands), Err)
+    }
+}

@@ -1,0 +1,259 @@
+//! The life of an allocation: which record may follow which (SEMANTICS 5).
+
+use crate::acts::Sealing;
+use crate::allocation::Allocation;
+use crate::command::Command;
+use crate::gang::{Floor, demand_of};
+use crate::lease::{Lease, Phase};
+use crate::reservation::Reservation;
+use crate::violation::{Broken, Checked, broken, demand, found};
+use crate::world::World;
+use leasehold_model::body::{
+    AllocationCheckpointed, AllocationCompleted, AllocationDenied, AllocationFailed, AllocationPlaced,
+    AllocationSubmitted, Granted, PreemptionDecided,
+};
+use leasehold_model::{
+    AllocationNo, AllocationState, AttemptEnd, Body, DenyCause, Identity, Instant, LeaseNo, LimitKind, Reason, Record,
+    Span,
+};
+
+impl World {
+    fn allocation(&mut self, number: AllocationNo) -> Result<&mut Allocation, Broken> {
+        let allocation = found!(self.allocations.get_mut(&number), "unknown-allocation", "there is no {number}");
+        Ok(allocation)
+    }
+
+    fn in_state(
+        &mut self,
+        record: &Record,
+        number: AllocationNo,
+        legal: impl Fn(AllocationState) -> bool,
+    ) -> Result<&mut Allocation, Broken> {
+        let found = self.allocation(number)?;
+        demand!(legal(found.state), "allocation-state", "{number} is {}", found.state);
+        let identity = Identity { token: None, ..record.identity.clone() };
+        demand!(identity == found.identity(), "one-tenant", "{number} is of another than {identity:?}");
+        Ok(found)
+    }
+
+    /// What only follows from other things is never sealed unless it was foretold.
+    pub(crate) fn check_unforetold(&self, record: &Record, was_foretold: bool) -> Checked {
+        let preempted = matches!(record.reason, Some(Reason::Preempted { .. }));
+        let follows = matches!(
+            record.body,
+            Body::PreemptionDecided(_)
+                | Body::ReservationDropped(_)
+                | Body::AllocationPlaced(_)
+                | Body::AllocationSuspended(_)
+                | Body::AllocationRequeued(_)
+        );
+        demand!(was_foretold || !preempted && !follows, "follows", "{} follows from nothing", record.body.word());
+        Ok(())
+    }
+
+    /// It waits, and starts at once if it may.
+    pub(crate) fn submitted(
+        &mut self,
+        command: &mut Command,
+        record: &Record,
+        submitted: &AllocationSubmitted,
+        sealing: Sealing,
+    ) -> Checked {
+        let identity = &record.identity;
+        let (Some(tenant), Some(project)) = (identity.tenant, identity.project) else {
+            broken!("unknown-tenant", "an allocation of nobody")
+        };
+        let spec = &submitted.spec;
+        if let Some(fault) = self.fault_of_spec(tenant, Some(project), identity.user, spec) {
+            broken!("submission-of-invalid", "must be refused: {fault}");
+        }
+        demand!(self.in_order(spec) == *spec, "submission-order", "asks and labels are sealed in order");
+        let guard = self.guard_for(tenant, spec.priority, record.stamp);
+        let demand = demand_of(tenant, project, spec);
+        let allow = |node| guard.allows(node, spec.walltime);
+        let gang = self.place_gang(&demand, spec, &Floor::of(self), record.stamp, &allow).ok();
+        let number = AllocationNo(record.sequence);
+        let allocation = Allocation {
+            number,
+            tenant,
+            project,
+            user: identity.user,
+            workload: identity.workload.clone(),
+            spec: spec.clone(),
+            state: AllocationState::Pending,
+            submitted_at: record.stamp,
+            attempts: 0,
+            placed_at: Instant(0),
+            first_lease: LeaseNo(0),
+            checkpointed: false,
+            ends: None,
+            reservation: None,
+        };
+        command.script = gang.map(|gang| self.start(&allocation, &gang, sealing)).unwrap_or_default().into();
+        self.allocations.insert(number, allocation);
+        Ok(())
+    }
+
+    /// A quota that stands against it is a limit of its tenant's, and what it says adds up. That it is the very one is
+    /// foretold where the whole submission is known.
+    pub(crate) fn allocation_denied(&self, record: &Record, denied: &AllocationDenied) -> Checked {
+        let DenyCause::Quota { quota, used, requested, limit } = denied.cause else {
+            broken!("denial", "what only finds no room waits: {:?}", denied.cause)
+        };
+        let known = found!(self.quotas.get(&quota), "unknown-quota", "there is no {quota}");
+        demand!(Some(known.put.scope.tenant) == record.identity.tenant, "denial", "{quota} is another's");
+        let stands = match known.put.limit {
+            LimitKind::Hard { limit } => limit,
+            LimitKind::Burst { burst_limit, .. } => burst_limit,
+            LimitKind::Soft { .. } => broken!("denial", "{quota} is soft"),
+        };
+        demand!(limit == stands && used + requested > limit, "denial", "{:?}", denied.cause);
+        Ok(())
+    }
+
+    /// An attempt begins. That it is the one to begin, and what it is granted, was foretold.
+    pub(crate) fn placed(&mut self, record: &Record, placed: &AllocationPlaced) -> Checked {
+        let found = self.in_state(record, placed.allocation, AllocationState::is_queued)?;
+        demand!(placed.attempt == found.attempts + 1, "attempt", "{} after {}", placed.attempt, found.attempts);
+        let staged = found.spec.staged;
+        found.state = if staged { AllocationState::Staging } else { AllocationState::Running };
+        found.attempts = placed.attempt;
+        found.placed_at = record.stamp;
+        found.first_lease = placed.first_lease;
+        found.checkpointed = false;
+        found.ends = None;
+        found.reservation = None;
+        demand!(
+            !self.placed_in_run.contains(&placed.allocation),
+            "placed-twice",
+            "{} was placed before, and nobody asked for anything since",
+            placed.allocation
+        );
+        self.placed_in_run.insert(placed.allocation);
+        Ok(())
+    }
+
+    /// One replica of a gang.
+    pub(crate) fn gang_granted(&mut self, record: &Record, granted: &Granted, number: AllocationNo) -> Checked {
+        let of = &self.allocations[&number];
+        let (tenant, project) = (of.tenant, of.project);
+        let bound = of.bound();
+        let expires_at = record.stamp.saturating_add(granted.ttl);
+        demand!(bound.is_none_or(|bound| expires_at <= bound), "walltime", "{number} past {bound:?}");
+        let tag = self.tenants[&tenant].accounting_tag.clone();
+        for (position, member) in (0u64..).zip(&granted.members) {
+            let number_of_lease = LeaseNo(granted.first_lease.0 + position);
+            self.check_new_number("lease", number_of_lease.0)?;
+            self.take_number("lease", number_of_lease.0);
+            self.leases.push(Lease {
+                number: number_of_lease,
+                gang: granted.first_lease,
+                of: Some(number),
+                sensitive: granted.sensitive,
+                tenant,
+                project,
+                node: granted.node,
+                pool: granted.pool,
+                class: member.class,
+                quanta: member.quanta.0,
+                devices: member.devices,
+                priority: granted.priority,
+                tag: tag.clone(),
+                granted_at: record.stamp,
+                expires_at,
+                phase: Phase::Active,
+                ended_at: None,
+                granted_by: record.sequence,
+                ended_by: None,
+                grace: Span::ZERO,
+                limit_at: None,
+                reported_to: record.stamp,
+            });
+        }
+        Ok(())
+    }
+
+    pub(crate) fn started_running(&mut self, record: &Record, number: AllocationNo) -> Checked {
+        let found = self.in_state(record, number, |state| state == AllocationState::Staging)?;
+        found.state = AllocationState::Running;
+        Ok(())
+    }
+
+    pub(crate) fn checkpointing(&mut self, record: &Record, number: AllocationNo) -> Checked {
+        let found = self.in_state(record, number, |state| state == AllocationState::Running)?;
+        found.state = AllocationState::Checkpointing;
+        Ok(())
+    }
+
+    pub(crate) fn checkpointed(
+        &mut self,
+        command: &mut Command,
+        record: &Record,
+        report: &AllocationCheckpointed,
+    ) -> Checked {
+        let runs = |state| matches!(state, AllocationState::Running | AllocationState::Checkpointing);
+        let found = self.in_state(record, report.allocation, runs)?;
+        let ran = record.stamp.since(found.placed_at);
+        demand!(report.took <= ran, "checkpoint", "took {} of {ran}", report.took);
+        found.state = AllocationState::Running;
+        found.checkpointed = true;
+        command.script = self.after_checkpoint(report.allocation, record.stamp).into();
+        Ok(())
+    }
+
+    /// The attempt is over, the allocation is not. That it is so was foretold.
+    pub(crate) fn back_in_queue(&mut self, record: &Record, number: AllocationNo, state: AllocationState) -> Checked {
+        let found = self.in_state(record, number, AllocationState::is_placed)?;
+        found.state = state;
+        found.ends = None;
+        Ok(())
+    }
+
+    pub(crate) fn completed(&mut self, record: &Record, done: &AllocationCompleted) -> Checked {
+        demand!(
+            done.exit_status.is_none_or(|status| status == 0),
+            "exit-status",
+            "{:?} is no success",
+            done.exit_status
+        );
+        let found = self.in_state(record, done.allocation, AllocationState::is_placed)?;
+        found.state = AllocationState::Completed;
+        Ok(())
+    }
+
+    pub(crate) fn failed(&mut self, record: &Record, failed: &AllocationFailed, was_foretold: bool) -> Checked {
+        if !was_foretold {
+            let status = failed.exit_status;
+            let reported = failed.end == AttemptEnd::Reported && status.is_some_and(|s| (1..=255).contains(&s));
+            demand!(reported, "exit-status", "{} with {status:?}", failed.end);
+        }
+        let found = self.in_state(record, failed.allocation, AllocationState::is_placed)?;
+        found.state = AllocationState::Failed;
+        Ok(())
+    }
+
+    pub(crate) fn cancelled(&mut self, record: &Record, number: AllocationNo) -> Checked {
+        let found = self.in_state(record, number, |state| !state.is_over())?;
+        found.state = AllocationState::Cancelled;
+        found.reservation = None;
+        Ok(())
+    }
+
+    /// An eviction. That it is the very one was foretold.
+    pub(crate) fn preempted(&mut self, record: &Record, decided: &PreemptionDecided) -> Checked {
+        let evicted = decided.victims.0.iter().filter_map(|lease| self.lease(*lease)).map(|lease| lease.quanta).sum();
+        let found = self.allocation(decided.allocation)?;
+        demand!(found.is_in_line(), "allocation-state", "{} does not wait in line", decided.allocation);
+        let tenant = found.tenant;
+        found.reservation = Some(Reservation::new(decided.places.clone(), decided.victims.0.to_vec()));
+        self.evictions.push((tenant, record.stamp, evicted));
+        Ok(())
+    }
+
+    pub(crate) fn reservation_dropped(&mut self, record: &Record, number: AllocationNo) -> Checked {
+        let found = self.in_state(record, number, AllocationState::is_queued)?;
+        demand!(found.reservation.is_some(), "allocation-state", "nothing is kept for {number}");
+        found.reservation = None;
+        Ok(())
+    }
+}

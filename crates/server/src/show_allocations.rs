@@ -1,0 +1,282 @@
+//! Allocations as the API shows them: what they ask for, where they lie, and why they wait.
+
+use crate::access::Caller;
+use crate::app::{App, Sealed};
+use crate::problem::{denial, sentence};
+use crate::show;
+use leasehold_api as api;
+use leasehold_api::{Problem, Ttl, When, codes};
+use leasehold_engine::{Allocation, State, WaitReason};
+use leasehold_model::body::{Body, Granted};
+use leasehold_model::id::IdKind;
+use leasehold_model::{
+    AllocationNo, AllocationSpec, AllocationState, AttemptEnd, DenyCause, Domain, Identity, Instant, LeaseNo, PublicId,
+    Quanta, Record, quantity,
+};
+
+pub(crate) fn state_word(state: AllocationState) -> api::AllocationState {
+    match state {
+        AllocationState::Pending => api::AllocationState::Pending,
+        AllocationState::Staging => api::AllocationState::Staging,
+        AllocationState::Running => api::AllocationState::Running,
+        AllocationState::Checkpointing => api::AllocationState::Checkpointing,
+        AllocationState::Suspended => api::AllocationState::Suspended,
+        AllocationState::Completed => api::AllocationState::Completed,
+        AllocationState::Failed => api::AllocationState::Failed,
+        AllocationState::Cancelled => api::AllocationState::Cancelled,
+    }
+}
+
+pub(crate) fn end_word(end: AttemptEnd) -> api::AttemptEnd {
+    match end {
+        AttemptEnd::Preempted => api::AttemptEnd::Preempted,
+        AttemptEnd::NodeLost => api::AttemptEnd::NodeLost,
+        AttemptEnd::Revoked => api::AttemptEnd::Revoked,
+        AttemptEnd::Expired => api::AttemptEnd::Expired,
+        AttemptEnd::Walltime => api::AttemptEnd::Walltime,
+        AttemptEnd::Reported => api::AttemptEnd::Reported,
+    }
+}
+
+fn domain(domain: Domain) -> api::Domain {
+    match domain {
+        Domain::Node => api::Domain::Node,
+        Domain::Rack => api::Domain::Rack,
+        Domain::Zone => api::Domain::Zone,
+    }
+}
+
+fn correlation(app: &App, number: AllocationNo, spec: &AllocationSpec) -> String {
+    let made = || PublicId::new(&app.genesis, IdKind::Correlation, 0, number.0);
+    spec.correlation.map_or_else(made, PublicId).to_string()
+}
+
+/// An allocation as it was submitted.
+pub(crate) fn as_submitted(
+    app: &App,
+    state: &State,
+    number: AllocationNo,
+    identity: &Identity,
+    spec: &AllocationSpec,
+    submitted_at: Instant,
+) -> api::Allocation {
+    let asks = spec.asks.iter().filter_map(|(class, quanta)| {
+        let class = state.class(*class)?;
+        let quantity = quantity::display(*quanta, class);
+        Some(api::Asked { class: class.name.to_string(), quantity, quanta: quanta.0 })
+    });
+    api::Allocation {
+        id: number.0,
+        state: api::AllocationState::Pending,
+        tenant: identity.tenant.map_or_else(String::new, |tenant| show::tenant_name(state, tenant)),
+        project: show::text(identity.project.and_then(|project| state.project(project)).map(|project| &project.name))
+            .unwrap_or_default(),
+        user: show::text(identity.user.and_then(|user| state.user(user)).map(|user| &user.name)),
+        workload: show::text(identity.workload.as_ref()),
+        asks: asks.collect(),
+        replicas: spec.replicas,
+        priority: show::priority(spec.priority),
+        pool: show::text(spec.pool.and_then(|pool| state.pool(pool)).map(|pool| &pool.name)),
+        walltime: spec.walltime.map(Ttl),
+        ttl: spec.ttl.map(Ttl),
+        staged: spec.staged,
+        requeue: spec.requeue,
+        labels: spec.labels.iter().map(|(key, value)| (key.to_string(), value.to_string())).collect(),
+        together: spec.together.map(domain),
+        apart: spec.apart.map(domain),
+        sensitive: spec.sensitive,
+        correlation_id: correlation(app, number, spec),
+        submitted_at: When(submitted_at),
+        attempt: 0,
+        placed_at: None,
+        ends_by: None,
+        ended_at: None,
+    }
+}
+
+/// One that is not over.
+pub(crate) fn allocation(app: &App, state: &State, found: &Allocation) -> api::Allocation {
+    let identity = Identity {
+        tenant: Some(found.tenant),
+        project: Some(found.project),
+        user: found.user,
+        workload: found.workload.clone(),
+        token: None,
+    };
+    api::Allocation {
+        state: state_word(found.state),
+        attempt: found.attempt,
+        placed_at: found.state.is_placed().then_some(When(found.placed_at)),
+        ends_by: found.bound().map(When),
+        ..as_submitted(app, state, found.number, &identity, &found.spec, found.submitted_at)
+    }
+}
+
+/// One replica, as its grant was sealed.
+pub(crate) fn replica(app: &App, state: &State, record: &Record, granted: &Granted) -> api::Replica {
+    let lease = |(place, member): (u64, &leasehold_model::body::Member)| {
+        let class = state.class(member.class);
+        api::GrantedLease {
+            id: app.lease_id(LeaseNo(granted.first_lease.0 + place)),
+            class: class.map_or_else(String::new, |class| class.name.to_string()),
+            quantity: class.map_or_else(String::new, |class| quantity::display(member.quanta, class)),
+            quanta: member.quanta.0,
+            devices: show::devices(member.devices),
+        }
+    };
+    api::Replica {
+        node: state.node(granted.node).map_or_else(String::new, |node| node.name.to_string()),
+        pool: state.pool(granted.pool).map_or_else(String::new, |pool| pool.name.to_string()),
+        leases: (0..).zip(&granted.members).map(lease).collect(),
+        expires_at: When(record.stamp.saturating_add(granted.ttl)),
+    }
+}
+
+/// A submission, or the problem where it was denied. Made from its records alone, so that it can be answered again.
+pub(crate) fn submitted(app: &App, state: &State, sealed: &Sealed) -> Result<api::Submitted, Problem> {
+    let record = sealed.first();
+    let spec = match &record.body {
+        Body::AllocationSubmitted(submitted) => &submitted.spec,
+        Body::AllocationDenied(denied) => {
+            return Err(denial(state, record.identity.tenant, &denied.cause).with("sequence", record.sequence));
+        }
+        _ => return Err(codes::INTERNAL.problem("A submission was sealed as something else.")),
+    };
+    let replicas: Vec<_> = (sealed.records.iter())
+        .filter_map(|record| match &record.body {
+            Body::Granted(granted) => Some(replica(app, state, record, granted)),
+            _ => None,
+        })
+        .collect();
+    Ok(api::Submitted {
+        sequence: record.sequence,
+        id: record.sequence,
+        state: match (replicas.is_empty(), spec.staged) {
+            (true, _) => api::AllocationState::Pending,
+            (false, true) => api::AllocationState::Staging,
+            (false, false) => api::AllocationState::Running,
+        },
+        submitted_at: When(record.stamp),
+        correlation_id: correlation(app, AllocationNo(record.sequence), spec),
+        replicas,
+    })
+}
+
+/// `1st`, `2nd`, `3rd`, `4th`.
+fn ordinal(n: u64) -> String {
+    let ending = match (n % 10, n % 100) {
+        (1, rest) if rest != 11 => "st",
+        (2, rest) if rest != 12 => "nd",
+        (3, rest) if rest != 13 => "rd",
+        _ => "th",
+    };
+    format!("{n}{ending}")
+}
+
+/// Why one waits, in words that somebody can act on. What belongs to others is not named.
+pub(crate) fn waiting(state: &State, caller: &Caller, found: &Allocation, now: Instant) -> Option<api::Waiting> {
+    let waits = state.waiting_for(found, now)?;
+    let mut shown = api::Waiting {
+        position: waits.position,
+        reason: api::WaitReason::Due,
+        detail: String::new(),
+        starts_by: waits.promise.map(|promise| When(promise.start)),
+        quota_id: None,
+        used: None,
+        requested: None,
+        limit: None,
+        class: None,
+        short: None,
+        ahead: None,
+        ahead_starts_by: None,
+        nodes: Vec::new(),
+    };
+    let detail = match waits.reason {
+        WaitReason::Quota(cause) => {
+            shown.reason = api::WaitReason::Quota;
+            match cause {
+                DenyCause::Quota { quota, used, requested, limit } => {
+                    shown.quota_id = Some(quota.0);
+                    (shown.used, shown.requested, shown.limit) = (Some(used), Some(requested), Some(limit));
+                }
+                DenyCause::BurstOver { quota, .. } => {
+                    shown.reason = api::WaitReason::Burst;
+                    shown.quota_id = Some(quota.0);
+                }
+                DenyCause::Capacity { .. } => {}
+            }
+            let why = denial(state, Some(found.tenant), &cause).detail;
+            format!("waiting for quota headroom: {}", why.trim_end_matches('.').replacen("Tenant", "tenant", 1))
+        }
+        WaitReason::Room { fits, class, short } => {
+            shown.reason = api::WaitReason::Capacity;
+            let spec = state.class(class);
+            shown.class = spec.map(|spec| spec.name.to_string());
+            shown.short = spec.map(|spec| quantity::display(short, spec));
+            no_room(state, found, fits, shown.class.as_deref(), short, spec)
+        }
+        WaitReason::Behind { ahead, start } => {
+            shown.reason = api::WaitReason::Behind;
+            let first = state.allocation(ahead).filter(|first| caller.sees_project(first.tenant, first.project));
+            shown.ahead = first.map(|first| first.number.0);
+            shown.ahead_starts_by = Some(When(start));
+            let who = first.map_or_else(|| "one that goes first".to_owned(), |first| first.number.to_string());
+            format!("would delay {who}, which starts by {}", When(start))
+        }
+        WaitReason::Victims { nodes } => {
+            shown.reason = api::WaitReason::Victims;
+            let names = nodes.iter().filter_map(|node| state.node(*node)).map(|node| node.name.to_string());
+            shown.nodes = names.collect();
+            if shown.nodes.is_empty() {
+                "its victims are gone; it starts when the queue is looked at next".to_owned()
+            } else {
+                format!("victims are being torn down on {}", shown.nodes.join(", "))
+            }
+        }
+        WaitReason::Evictions { used, limit } => {
+            shown.reason = api::WaitReason::Evictions;
+            (shown.used, shown.limit) = (Some(used), Some(limit));
+            format!("its tenant has had {used} quanta evicted within the hour, of {limit} that it may")
+        }
+        WaitReason::Due => "nothing stands in its way; it starts when the queue is looked at next".to_owned(),
+    };
+    shown.detail = sentence(&format!("{}, {detail}", ordinal(waits.position)));
+    Some(shown)
+}
+
+fn no_room(
+    state: &State,
+    found: &Allocation,
+    fits: u32,
+    class: Option<&str>,
+    short: Quanta,
+    spec: Option<&leasehold_model::ClassSpec>,
+) -> String {
+    let pool = found.spec.pool.and_then(|pool| state.pool(pool));
+    let place = pool.map_or_else(String::new, |pool| format!(" on pool {}", pool.name));
+    let replicas = found.spec.replicas;
+    let rest = if replicas > 1 { format!("; {fits} of {replicas} replicas would find room") } else { String::new() };
+    let (Some(class), Some(spec)) = (class, spec) else { return format!("there is no room{place}{rest}") };
+    match (short, found.spec.together) {
+        (Quanta(0), Some(domain)) if replicas > 1 => {
+            format!("no {} has room for all of it together{place}{rest}", domain.word())
+        }
+        (Quanta(0), _) => format!("no node has all of it free at once{place}{rest}"),
+        (short, _) => {
+            let unit = spec.kind.unit();
+            let of = if class.eq_ignore_ascii_case(unit) { String::new() } else { format!(" of {class}") };
+            format!("{} {unit}{of} short{place}{rest}", quantity::display(short, spec))
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::ordinal;
+
+    #[test]
+    fn places_are_counted_as_people_count() {
+        let shown: Vec<String> = [1, 2, 3, 4, 11, 12, 13, 21, 102, 111].into_iter().map(ordinal).collect();
+        assert_eq!(shown.join(" "), "1st 2nd 3rd 4th 11th 12th 13th 21st 102nd 111th");
+    }
+}

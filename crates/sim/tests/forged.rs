@@ -1,0 +1,124 @@
+//! The oracle objects: in histories that it finds legal, each decision about allocations is changed a little, and it
+//! must say so. A judge that accepts everything would find nothing wrong.
+
+use leasehold_model::body::{Body, Heartbeat};
+use leasehold_model::{AllocationNo, AttemptEnd, LeaseNo, NodeNo, Priority, Quanta, Reason, Record, Span};
+use leasehold_oracle::{Oracle, Settings};
+use leasehold_sim::tell_seed;
+use std::collections::BTreeMap;
+
+fn oracle() -> Oracle {
+    let settings = leasehold_engine::Settings::default();
+    Oracle::with_settings(Settings {
+        ttl_max: settings.ttl_max,
+        grace_default: settings.grace_default,
+        teardown_deadline: settings.teardown_deadline,
+        node_timeout: settings.node_timeout,
+        idempotency_window: settings.idempotency_window,
+    })
+}
+
+/// What a record says, changed in one way after another.
+fn forgeries(record: &Record) -> Vec<Record> {
+    let mut forged = Vec::new();
+    let mut forge = |change: &dyn Fn(&mut Record)| {
+        let mut one = record.clone();
+        change(&mut one);
+        if one != *record {
+            forged.push(one);
+        }
+    };
+    macro_rules! body {
+        ($kind:ident, $of:ident, $change:expr) => {
+            forge(&|one| {
+                if let Body::$kind($of) = &mut one.body {
+                    $change;
+                }
+            })
+        };
+    }
+    let other_end = |end: AttemptEnd| {
+        if end == AttemptEnd::Preempted { AttemptEnd::NodeLost } else { AttemptEnd::Preempted }
+    };
+    match &record.body {
+        Body::AllocationPlaced(_) => {
+            body!(AllocationPlaced, of, of.attempt += 1);
+            body!(AllocationPlaced, of, of.leases += 1);
+            body!(AllocationPlaced, of, of.first_lease = LeaseNo(of.first_lease.0 + 1));
+            body!(AllocationPlaced, of, of.allocation = AllocationNo(of.allocation.0 + 1));
+        }
+        Body::Granted(granted) if granted.allocation.is_some() => {
+            body!(Granted, of, of.node = NodeNo(of.node.0 + 1));
+            body!(Granted, of, of.ttl = Span(of.ttl.0 + 1));
+            body!(Granted, of, of.members[0].quanta = Quanta(of.members[0].quanta.0 + 1));
+            body!(Granted, of, of.members[0].devices ^= 1 << 9);
+            body!(Granted, of, of.allocation = None);
+        }
+        Body::PreemptionDecided(_) => {
+            body!(PreemptionDecided, of, {
+                of.victims.0.pop();
+            });
+            body!(PreemptionDecided, of, of.places[0].node = NodeNo(of.places[0].node.0 + 1));
+            body!(PreemptionDecided, of, of.priority = Priority::Scavenger);
+            forge(&|one| one.body = Heartbeat {}.into());
+        }
+        Body::Revoked(_) if matches!(record.reason, Some(Reason::Preempted { .. })) => {
+            body!(Revoked, of, of.grace = Span(of.grace.0 + 1));
+            forge(&|one| one.reason = Some(Reason::Preempted { by: one.sequence }));
+            forge(&|one| one.reason = Some(Reason::Operator));
+            forge(&|one| one.identity.project = Some(leasehold_model::ProjectNo(0)));
+        }
+        Body::AllocationSuspended(_) => {
+            body!(AllocationSuspended, of, of.end = other_end(of.end));
+            forge(&|one| one.effective_at = one.effective_at.saturating_add(Span(1)));
+        }
+        Body::AllocationRequeued(_) => {
+            body!(AllocationRequeued, of, of.end = other_end(of.end));
+            body!(AllocationRequeued, of, of.allocation = AllocationNo(0));
+        }
+        Body::AllocationFailed(_) => {
+            body!(AllocationFailed, of, of.end = other_end(of.end));
+            body!(AllocationFailed, of, of.exit_status = Some(300));
+        }
+        Body::AllocationCompleted(_) => body!(AllocationCompleted, of, of.exit_status = Some(3)),
+        Body::ReservationDropped(_) => {
+            body!(ReservationDropped, of, of.allocation = AllocationNo(of.allocation.0 + 1));
+            forge(&|one| one.body = Heartbeat {}.into());
+        }
+        Body::AllocationSubmitted(_) => {
+            body!(AllocationSubmitted, of, of.spec.replicas = 0);
+            body!(AllocationSubmitted, of, of.spec.ttl = Some(Span::ZERO));
+            body!(AllocationSubmitted, of, of.spec.asks[0].1 = Quanta(0));
+            forge(&|one| one.identity.project = None);
+        }
+        Body::AllocationStarted(_) | Body::AllocationCheckpointing(_) => {
+            forge(&|one| one.identity.tenant = Some(leasehold_model::TenantNo(77)));
+        }
+        _ => {}
+    }
+    forged
+}
+
+#[test]
+fn no_forged_decision_passes() {
+    let mut tried: BTreeMap<&'static str, u64> = BTreeMap::new();
+    for seed in 0..60 {
+        let (_, records) = tell_seed(seed, 300).unwrap_or_else(|failure| panic!("{failure}"));
+        let mut judge = oracle();
+        let mut last = None;
+        for record in &records {
+            for forged in forgeries(record) {
+                // What time alone made due may wait for the minute: silence about it is no breach.
+                if matches!(forged.body, Body::Heartbeat(_)) && last != Some(record.stamp) {
+                    continue;
+                }
+                *tried.entry(record.body.word()).or_insert(0) += 1;
+                let judged = judge.clone().observe(&forged);
+                assert!(judged.is_err(), "seed {seed}: {forged:?}\n  passed for {record:?}");
+            }
+            judge.observe(record).unwrap_or_else(|violation| panic!("seed {seed}: {violation}"));
+            last = Some(record.stamp);
+        }
+    }
+    assert!(tried.len() >= 11 && tried.values().all(|n| *n > 5), "{tried:?}");
+}
