@@ -174,6 +174,9 @@ SAMPLES: list[tuple[int, bytes]] = [
     (19, uv(4) + uv(1) + opt(None) * 3 + u8(0) + opt(None) + u8(4) + u8(1) + uv(5)),
     (25, uv(1) + opt(None) * 2 + uv(90) + opt(None) * 3),
     (25, uv(2) + opt(uv(10**12)) + opt(uv(1)) + uv(366) + opt(uv(1000)) + opt(uv(7)) + opt(uv(0))),
+    (26, uv(1) + opt(None)), (26, uv(300) + opt(uv(500) + uv(200) * 2 + uv(100))), (27, scaled(3600 * SEC)),
+    (40, uv(9) + uv(1) * 2 + scaled(300 * SEC) + u8(2) + uv(3) + many([uv(1) + uv(7) + uv(1)]) + uv(0x600) + uv(0o43210)
+     + u8(3) + uv(250) * 4),
     (52, uv(300) + u8(3) + uv(3) + many([uv(1) + many([uv(1) + uv(7) + uv(2), uv(2) + uv(9) + uv(0)]),
                                          uv(2) + many([uv(1) + uv(7) + uv(1)])]) + leases(6, 7)),
     (53, uv(300)),
