@@ -4,7 +4,7 @@ mod admission;
 mod allocations;
 mod lease_lists;
 
-pub use admission::{Asks, Denied, Granted, Member, Members};
+pub use admission::{Asks, Denied, Granted, Member, Members, Particulars};
 pub use allocations::{
     AllocationCancelled, AllocationCheckpointed, AllocationCheckpointing, AllocationCompleted, AllocationDenied,
     AllocationFailed, AllocationPlaced, AllocationRequeued, AllocationStarted, AllocationSubmitted,
