@@ -2,19 +2,15 @@
 
 use crate::outcome::Outcome;
 use crate::place::cpu_micros;
-use crate::work::{Dice, T0, name};
-use leasehold_engine::command::{PutClass, PutNode, PutPool, PutProject, PutTenant, RequestLease};
+use crate::work::{CPU, Dice, GPU, MEM, T0, large_cluster, name};
+use leasehold_engine::command::RequestLease;
 use leasehold_engine::{Command, Decided, Engine, Request};
-use leasehold_model::body::{Genesis, PerPriority};
+use leasehold_model::body::Genesis;
 use leasehold_model::{
-    AllocationNo, AllocationSpec, Batch, ClassNo, ClassSpec, Identity, Instant, PoolNo, Priority, ProjectNo, Quanta,
-    ResourceKind, Span, Strategy, TeardownMode, TenantNo,
+    AllocationNo, AllocationSpec, Batch, Identity, Instant, Priority, ProjectNo, Quanta, Span, TenantNo,
 };
 use smallvec::smallvec;
 
-const GPU: ClassNo = ClassNo(0);
-const CPU: ClassNo = ClassNo(1);
-const MEM: ClassNo = ClassNo(2);
 const NODES: u32 = 10_000;
 const TENANTS: u32 = 1000;
 
@@ -26,7 +22,6 @@ struct Rig {
 }
 
 impl Rig {
-    /// Nodes of three kinds: eight GPUs, four larger ones' worth of memory, and none.
     fn new() -> Self {
         let mut engine = Engine::default();
         let mut batch = Batch::new(0);
@@ -34,53 +29,10 @@ impl Rig {
             Genesis { format_version: 1, origin: name("bench"), public_key: [0; 32], software: name("bench") };
         engine.genesis(T0, genesis, &mut batch);
         let mut rig = Self { engine, batch, now: T0 };
-        for (label, kind, quanta_per_unit) in
-            [("gpu", ResourceKind::Gpu, 7), ("cpu", ResourceKind::Cpu, 1000), ("mem", ResourceKind::Mem, 1024)]
-        {
-            let spec = ClassSpec { name: name(label), kind, tier: None, quanta_per_unit, premium: false };
-            rig.operator(Command::PutClass(PutClass { class: None, spec }));
-        }
-        rig.operator(Command::PutPool(PutPool {
-            pool: None,
-            name: name("main"),
-            strategy: Strategy::Spread,
-            weights: None,
-            ttl_max: PerPriority::default(),
-            lifetime_max: PerPriority::default(),
-            grace: Some(Span::from_secs(60)),
-        }));
-        for n in 0..NODES {
-            let capacity = match n % 3 {
-                0 => vec![(GPU, Quanta(8 * 7)), (CPU, Quanta(128_000)), (MEM, Quanta(1 << 20))],
-                1 => vec![(GPU, Quanta(4 * 7)), (CPU, Quanta(64_000)), (MEM, Quanta(2 << 20))],
-                _ => vec![(CPU, Quanta(256_000)), (MEM, Quanta(1 << 20))],
-            };
-            rig.operator(Command::PutNode(PutNode {
-                node: None,
-                name: name(&format!("node-{n:05}")),
-                pool: PoolNo(0),
-                rack: Some(name(&format!("rack-{:03}", n / 40))),
-                zone: Some(name(&format!("zone-{}", n / 2500))),
-                labels: Vec::new(),
-                teardown: TeardownMode::Immediate,
-                capacity,
-            }));
-        }
-        for t in 0..TENANTS {
-            rig.operator(Command::PutTenant(PutTenant {
-                tenant: None,
-                name: name(&format!("tenant-{t:04}")),
-                accounting_tag: None,
-                max_priority: Priority::Guaranteed,
-                max_evicted_quanta_per_hour: None,
-            }));
-            rig.operator(Command::PutProject(PutProject { project: None, tenant: TenantNo(t), name: name("main") }));
+        for command in large_cluster(NODES, TENANTS) {
+            rig.decide(Identity::default(), command);
         }
         rig
-    }
-
-    fn operator(&mut self, command: Command) {
-        self.decide(Identity::default(), command);
     }
 
     fn decide(&mut self, identity: Identity, command: Command) -> u64 {
