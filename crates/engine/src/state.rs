@@ -10,6 +10,7 @@ use crate::idempotency::Claims;
 use crate::lease::{Lease, LeaseTable, Phase};
 use crate::node::Node;
 use crate::placement::Shelves;
+use crate::preempt::Glances;
 use crate::queue::Queue;
 use crate::quota::Quota;
 use crate::rate::{ChargePolicy, RateCard};
@@ -219,6 +220,8 @@ pub struct State {
     pub(crate) ending: BTreeSet<NodeNo>,
     /// Leases that may be evicted, by class and priority: quanta in all.
     pub(crate) evictable: Vec<[u64; 3]>,
+    /// The same for each node, at a glance; all of it follows from the nodes.
+    pub(crate) glances: Glances,
     /// GPU time of all tenants.
     pub(crate) gpu_time: Meter,
     pub(crate) gone: Vec<Option<Gone>>,
@@ -503,6 +506,7 @@ impl State {
             gpu_time: self.gpu_time.clone(),
             ending: self.ending.clone(),
             evictable: self.evictable.clone(),
+            glances: self.glances.clone(),
             gone: self.gone.clone(),
             claims: Claims::default(),
             for_readers: self.for_readers,

@@ -150,7 +150,6 @@ impl State {
         tenant.evict(record.stamp, evicted);
         for place in &decided.places {
             self.fill_reservations(place.node)?;
-            self.reshelve(place.node);
         }
         Ok(())
     }
@@ -184,10 +183,12 @@ impl State {
             return Ok(());
         }
         let waiting: Vec<AllocationNo> = self.queue.reserved.iter().copied().collect();
+        let mut lies_here = false;
         for number in waiting {
             let Some(found) = self.allocations.get_mut(number) else { return Err("no such allocation") };
             let Some(mut reservation) = found.reservation.take() else { continue };
             for place in reservation.places.iter_mut().filter(|place| place.node == node) {
+                lies_here = true;
                 for kept in &mut place.members {
                     if self.node(node).and_then(|node| node.class(kept.class)).is_none() {
                         return Err("a class that the node does not have");
@@ -196,6 +197,9 @@ impl State {
                 }
             }
             self.allocations.get_mut(number).expect("it was just there").reservation = Some(reservation);
+        }
+        if lies_here {
+            self.reshelve(node);
         }
         Ok(())
     }

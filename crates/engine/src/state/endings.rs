@@ -49,6 +49,7 @@ impl State {
                     class.held -= quanta;
                     class.tearing_down += quanta;
                 });
+                self.reglance(lease.node);
                 self.arm(slot);
             }
         }

@@ -256,6 +256,7 @@ impl State {
         let lease = self.leases.at(slot).clone();
         if lease.is_evictable() {
             self.count_evictable(&lease, false);
+            self.reglance(lease.node);
         }
         self.queue.stir();
         if lease.of.is_some() {
@@ -474,10 +475,12 @@ impl State {
     /// Takes a node out of what placement looks at.
     fn unlist_node(&mut self, number: NodeNo) {
         self.shelves.unlist(number);
+        self.glances.forget(number);
     }
 
     pub(crate) fn list_node(&mut self, number: NodeNo) {
         let node = entry(&self.nodes, number.0).expect("a node that is listed exists");
+        self.glances.look_at(node);
         if node.is_available() {
             self.shelves.list(node, self.heat_left(node));
         }
@@ -487,6 +490,12 @@ impl State {
     pub(crate) fn reshelve(&mut self, number: NodeNo) {
         let node = entry(&self.nodes, number.0).expect("a node that is listed exists");
         self.shelves.change(node, self.heat_left(node));
+        self.glances.look_at(node);
+    }
+
+    /// Who may fall on a node has changed, what is free there has not.
+    pub(super) fn reglance(&mut self, number: NodeNo) {
+        self.glances.look_at(entry(&self.nodes, number.0).expect("a lease's node exists"));
     }
 
     /// A node's heat without what has passed: one that has cooled down is as cold as any other.

@@ -19,6 +19,7 @@ mod laws;
 mod lifecycle;
 mod nodes;
 mod placement;
+mod plans;
 mod preemption;
 mod prices;
 mod queue;
