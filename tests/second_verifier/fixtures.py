@@ -174,6 +174,8 @@ SAMPLES: list[tuple[int, bytes]] = [
     (19, uv(4) + uv(1) + opt(None) * 3 + u8(0) + opt(None) + u8(4) + u8(1) + uv(5)),
     (25, uv(1) + opt(None) * 2 + uv(90) + opt(None) * 3),
     (25, uv(2) + opt(uv(10**12)) + opt(uv(1)) + uv(366) + opt(uv(1000)) + opt(uv(7)) + opt(uv(0))),
+    (26, uv(1) + opt(None)), (26, uv(1) + opt(uv(500) + uv(200) + uv(200) + uv(100))),
+    (27, scaled(600 * SEC)),
     (52, uv(300) + u8(3) + uv(3) + many([uv(1) + many([uv(1) + uv(7) + uv(2), uv(2) + uv(9) + uv(0)]),
                                          uv(2) + many([uv(1) + uv(7) + uv(1)])]) + leases(6, 7)),
     (53, uv(300)),
@@ -189,6 +191,12 @@ SAMPLES: list[tuple[int, bytes]] = [
     (76, uv(300) + u8(1)), (77, uv(300) + u8(6)),
     (78, uv(300) + opt(uv(0)) + uv(2**30)), (78, uv(300) + opt(None) + uv(0)),
     (79, uv(300) + u8(5) + opt(uv(255)) + uv(1)), (80, uv(300)),
+    (41, opt(None) + many([]) + scaled(SEC) + u8(1) + uv(3) + u8(4) + opt(uv(2**64 - 1)) + scaled(1) + scaled(0)
+     + scaled(2**120 - 1) + scaled(10**24)),
+    (71, opt(None) + many([]) + uv(4) + opt(None) + u8(1) + uv(3) + u8(4) + opt(None) + scaled(5 * 10**9) * 4),
+    (100, uv(2) + opt(None) + scaled(1500 * 10**9) + b"EUR" + u8(1)),
+    (100, uv(300) + opt(uv(2**64 - 1)) + scaled(1) + b"CHF" + u8(2)),
+    (101, uv(2) + opt(None)), (101, uv(300) + opt(uv(300))),
     (777, b"of a kind that nobody knows yet"),
 ]
 

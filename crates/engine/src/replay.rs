@@ -4,7 +4,7 @@ use crate::command::{Command, Request, RequestLease};
 use crate::decide::Engine;
 use crate::state::State;
 use leasehold_model::body::{Body, Granted};
-use leasehold_model::{AttemptEnd, Batch, ClassNo, Identity, Quanta, RULES_VERSION, Record};
+use leasehold_model::{AttemptEnd, Batch, ClassNo, DenyCause, Identity, Quanta, RULES_VERSION, Record};
 
 /// What deciding again came to.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -99,11 +99,17 @@ fn command_of(record: &Record) -> Option<Command> {
             let asks = granted.members.iter().map(|member| (member.class, member.quanta)).collect();
             Some(Command::Request(RequestLease {
                 sensitive: granted.sensitive,
+                app_instance: granted.app_instance,
                 ..request(Some(granted.pool), asks, granted.ttl, granted.priority)
             }))
         }
         Body::Denied(denied) => {
-            Some(Command::Request(request(denied.pool, denied.asks.to_vec(), denied.ttl, denied.priority)))
+            let app_instance = match denied.cause {
+                DenyCause::Ceiling { app_instance, .. } => app_instance,
+                _ => None,
+            };
+            let asked = request(denied.pool, denied.asks.to_vec(), denied.ttl, denied.priority);
+            Some(Command::Request(RequestLease { app_instance, ..asked }))
         }
         Body::AllocationSubmitted(submitted) => Some(Command::SubmitAllocation(submitted.spec.clone())),
         _ => None,

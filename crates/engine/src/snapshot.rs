@@ -4,6 +4,7 @@
 //! rebuilt. Equal states give equal bytes, so the bytes are also what two states are compared by.
 
 mod allocations;
+mod ceilings;
 mod sound;
 
 use crate::budget::Spent;
@@ -22,7 +23,7 @@ use sha2::{Digest, Sha256};
 use std::fmt;
 
 /// The version of these bytes; a snapshot of another version is thrown away and rebuilt.
-const SNAPSHOT_VERSION: u32 = 5;
+const SNAPSHOT_VERSION: u32 = 6;
 
 /// The least that a lease takes in a snapshot: a forged count must not make a reader allocate.
 const LEASE_BYTES_MIN: usize = 60;
@@ -108,6 +109,7 @@ impl State {
         for lease in self.leases.in_order() {
             put_lease(lease, &mut out);
         }
+        ceilings::put(&self.ceilings, &mut out);
         self.gpu_time.put(&mut out);
         put_table(&self.gone, &mut out, put_gone);
         allocations::put(&self.allocations, &mut out);
@@ -185,6 +187,7 @@ impl State {
             state.restore_lease(lease);
         }
         state.check_leased()?;
+        ceilings::get(&mut state, r)?;
         state.gpu_time = Field::get(r)?;
         if !state.meters_are_sound() {
             return Err(BadSnapshot::Inconsistent("time used by leases that are not there"));

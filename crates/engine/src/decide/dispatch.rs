@@ -276,7 +276,10 @@ impl Engine {
 
     /// Starts what may start, in order; evicts for what may evict.
     fn move_queue(&mut self, now: Instant, out: &mut Batch, limit: u64) -> bool {
-        self.state.queue.begin_minute(now);
+        // What things cost may have changed.
+        if self.state.queue.begin_minute(now) || self.state.queue.anew {
+            self.state.line_up_for_cost();
+        }
         self.unblock(now);
         while let Some((rank, key)) = self.first_in(now, |_, shape| shape.blocked.is_none()) {
             if self.state.size() >= limit {

@@ -208,6 +208,16 @@ fn every_kind_has_these_bytes() {
             540000faed517286183400ac02030101ac0201000e03020722
         53 reservation.dropped
             550000faed517286183500ac02
+        100 ceiling.put
+            560000faed5172861864000200f02e45555201
+        100 ceiling.put
+            570000faed5172861864000201ac020745555202
+        101 ceiling.deleted
+            580000faed517286186500ac0200
+        101 ceiling.deleted
+            590000faed5172861865000201ac02
+        41 lease.denied
+            5a0000faed5172861829000101010046f12e03010401ac02cf96e0b21200900178
     "#]].assert_eq(&shown);
 }
 
