@@ -307,14 +307,17 @@ fn put_tenant(t: &Tenant, out: &mut Vec<u8>) {
     t.tag.put(out);
     t.max_priority.put(out);
     t.max_evicted_quanta_per_hour.put(out);
-    t.evictions.put(out);
+    // As many as an hour saw, which may be more than a record could list.
+    put_varint(t.evictions.len() as u64, out);
+    t.evictions.iter().for_each(|eviction| eviction.put(out));
     t.budgets.put(out);
     t.spent.put(out);
 }
 
 fn get_tenant(number: TenantNo, r: &mut Reader<'_>) -> Result<Tenant, BadSnapshot> {
     let (name, tag, max_priority) = (Field::get(r)?, Field::get(r)?, Field::get(r)?);
-    let (max_evicted_quanta_per_hour, evictions) = (Field::get(r)?, Field::get(r)?);
+    let max_evicted_quanta_per_hour = Field::get(r)?;
+    let evictions = (0..r.count(usize::MAX)?).map(|_| Field::get(r)).collect::<Result<Vec<_>, _>>()?;
     let (budgets, spent) = (Field::get(r)?, Box::new(Spent::get(r)?));
     Ok(Tenant {
         number,

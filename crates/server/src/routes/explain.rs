@@ -12,7 +12,7 @@ use leasehold_cell::{StartError, state_before};
 use leasehold_engine::command::RequestLease;
 use leasehold_engine::{Replayed, State, replay};
 use leasehold_model::body::Body;
-use leasehold_model::{ClassNo, LeaseNo, Quanta, Record};
+use leasehold_model::{AppInstanceNo, ClassNo, DenyCause, LeaseNo, Quanta, Record};
 use std::ops::ControlFlow;
 
 /// Candidates and evictions that are told one by one.
@@ -55,6 +55,14 @@ fn request(
     RequestLease { pool, asks: asks.into_iter().collect(), ..RequestLease::of(ClassNo(0), Quanta(0), ttl) }
 }
 
+/// A denial says which app instance it was for where that one's ceiling stood against it.
+fn app_of(cause: &DenyCause) -> Option<AppInstanceNo> {
+    match cause {
+        DenyCause::Ceiling { app_instance, .. } => *app_instance,
+        _ => None,
+    }
+}
+
 /// Explains the decision that a record seals, and decides it again.
 fn explain_record(app: &App, caller: &Caller, sequence: u64) -> Result<Explanation, Problem> {
     let sealed = decision(app, sequence)?;
@@ -85,6 +93,7 @@ fn explain_record(app: &App, caller: &Caller, sequence: u64) -> Result<Explanati
             let asked = RequestLease {
                 priority: granted.priority,
                 profile: granted.profile,
+                app_instance: granted.app_instance,
                 ..request(Some(granted.pool), asks, granted.ttl)
             };
             let node = state.node(granted.node).filter(|_| caller.sees_node(granted.node));
@@ -92,13 +101,20 @@ fn explain_record(app: &App, caller: &Caller, sequence: u64) -> Result<Explanati
             teller.tell(at, "granted", format!("It was granted on {place}."), &lease(&asked)?)
         }
         Body::Denied(denied) => {
-            let asked =
-                RequestLease { priority: denied.priority, ..request(denied.pool, denied.asks.to_vec(), denied.ttl) };
+            let asked = RequestLease {
+                priority: denied.priority,
+                app_instance: app_of(&denied.cause),
+                ..request(denied.pool, denied.asks.to_vec(), denied.ttl)
+            };
             teller.tell(at, "denied", teller.cause(tenant, &denied.cause), &lease(&asked)?)
         }
         Body::AllocationDenied(denied) => {
             let ttl = denied.walltime.unwrap_or(state.settings().ttl_max);
-            let asked = RequestLease { priority: denied.priority, ..request(denied.pool, denied.asks.to_vec(), ttl) };
+            let asked = RequestLease {
+                priority: denied.priority,
+                app_instance: app_of(&denied.cause),
+                ..request(denied.pool, denied.asks.to_vec(), ttl)
+            };
             teller.tell(at, "denied", teller.cause(tenant, &denied.cause), &lease(&asked)?)
         }
         Body::AllocationPlaced(placed) => {
@@ -123,6 +139,7 @@ fn explain_record(app: &App, caller: &Caller, sequence: u64) -> Result<Explanati
                 priority: spec.priority,
                 labels: spec.labels.clone(),
                 profile: spec.profile,
+                app_instance: spec.app_instance,
                 ..request(spec.pool, spec.asks.to_vec(), ttl)
             };
             let why = match sealed.len() {
