@@ -197,6 +197,13 @@ SAMPLES: list[tuple[int, bytes]] = [
     (76, uv(300) + u8(1)), (77, uv(300) + u8(6)),
     (78, uv(300) + opt(uv(0)) + uv(2**30)), (78, uv(300) + opt(None) + uv(0)),
     (79, uv(300) + u8(5) + opt(uv(255)) + uv(1)), (80, uv(300)),
+    (41, opt(None) + many([]) + scaled(SEC) + u8(1) + uv(3) + u8(4) + opt(uv(2**64 - 1)) + scaled(1) + scaled(0)
+     + scaled(2**120 - 1) + scaled(10**24)),
+    (71, opt(None) + many([]) + uv(4) + u8(1) + opt(None) * 2 + u8(0) * 2 + many([]) + opt(None) * 3 + u8(0) * 2 + opt(None) * 4
+     + uv(3) + u8(4) + opt(None) + scaled(5 * 10**9) * 4),
+    (100, uv(2) + opt(None) + scaled(1500 * 10**9) + b"EUR" + u8(1)),
+    (100, uv(300) + opt(uv(2**64 - 1)) + scaled(1) + b"CHF" + u8(2)),
+    (101, uv(2) + opt(None)), (101, uv(300) + opt(uv(300))),
     (777, b"of a kind that nobody knows yet"),
 ]
 

@@ -34,6 +34,7 @@ pages! {
     PoolList { "pools": api::Pool }
     NodeList { "nodes": api::Node }
     QuotaList { "quotas": api::Quota }
+    CeilingList { "ceilings": api::Ceiling }
     RateCardList { "rate_cards": api::RateCard }
     ChargePolicyList { "charge_policies": api::ChargePolicy }
     LeaseList { "leases": api::Lease }

@@ -6,6 +6,7 @@ mod fold;
 
 use crate::allocation::{Allocation, Allocations, Over};
 use crate::budget::{Meter, Spent};
+use crate::ceiling::Ceilings;
 use crate::idempotency::Claims;
 use crate::lease::{Lease, LeaseTable, Phase};
 use crate::node::Node;
@@ -208,6 +209,7 @@ pub struct State {
     pub(crate) tokens: Tokens,
     pub(crate) rate_cards: Table<RateCard>,
     pub(crate) charge_policies: Table<ChargePolicy>,
+    pub(crate) ceilings: Ceilings,
     pub(crate) tags: Vec<Name>,
     pub(crate) next_lease: u64,
     pub(crate) leases: LeaseTable,
@@ -497,6 +499,7 @@ impl State {
             tokens: self.tokens.clone(),
             rate_cards: self.rate_cards.clone(),
             charge_policies: self.charge_policies.clone(),
+            ceilings: self.ceilings.clone(),
             tags: self.tags.clone(),
             next_lease: self.next_lease,
             leases: self.leases.clone(),

@@ -13,6 +13,7 @@ pub use allocations::{
 pub use lease_lists::{Leases, Renewal, Renewed, Reported, ReportedLeases};
 
 use crate::access::{Role, TokenScope};
+pub use crate::ceiling::{CeilingDeleted, CeilingPut};
 use crate::class::ClassSpec;
 use crate::codec::{DecodeError, Field, Reader};
 use crate::fields;
@@ -386,4 +387,6 @@ kinds! {
     78 "allocation.completed" AllocationCompleted,
     79 "allocation.failed" AllocationFailed,
     80 "allocation.cancelled" AllocationCancelled,
+    100 "ceiling.put" CeilingPut,
+    101 "ceiling.deleted" CeilingDeleted,
 }

@@ -104,7 +104,7 @@ impl World {
         Ok(())
     }
 
-    /// Refused while it has live leases (SEMANTICS 3); takes its projects, users and quotas along.
+    /// Refused while it has live leases (SEMANTICS 3); takes its projects with their ceilings, its users and its quotas along.
     pub(crate) fn tenant_deleted(&mut self, tenant: TenantNo) -> Checked {
         demand!(self.tenants.contains_key(&tenant), "unknown-tenant", "there is no {tenant}");
         self.check_no_leases("tenant-has-leases", |lease| lease.tenant == tenant)?;
@@ -112,6 +112,7 @@ impl World {
         demand!(lives.is_none(), "tenant-has-allocations", "{lives:?}");
         self.tenants.remove(&tenant);
         self.projects.retain(|_, project| project.tenant != tenant);
+        self.ceilings.retain(|(project, _), _| self.projects.contains_key(project));
         self.users.retain(|_, user| user.tenant != tenant);
         self.quotas.retain(|_, quota| quota.put.scope.tenant != tenant);
         self.budgets.remove(&tenant);
@@ -147,6 +148,7 @@ impl World {
         let lives = self.allocations.values().find(|found| found.project == project && !found.state.is_over());
         demand!(lives.is_none(), "project-has-allocations", "{lives:?}");
         self.projects.remove(&project);
+        self.ceilings.retain(|(of, _), _| *of != project);
         self.quotas.retain(|_, quota| quota.put.scope.project != Some(project));
         Ok(())
     }

@@ -24,7 +24,7 @@ pub(crate) type Heads = BTreeMap<PoolNo, Rank>;
 /// What the queue does next.
 #[derive(Clone, Debug)]
 pub(crate) enum Move {
-    Start(AllocationNo, Gang),
+    Start(AllocationNo, Box<Gang>),
     Evict(AllocationNo, Plan),
 }
 
@@ -104,7 +104,7 @@ impl World {
         let (spec, demand) = (&waits.spec, demand_of(waits.tenant, waits.project, &waits.spec));
         let floor = Floor::of(self);
         match self.place_gang(&demand, spec, &floor, now, &|node| guard.allows(node, spec.walltime)) {
-            Ok(gang) => return Err(Move::Start(waits.number, gang)),
+            Ok(gang) => return Err(Move::Start(waits.number, Box::new(gang))),
             Err(NoGang::Quota(_)) => return Ok(Waits::Otherwise),
             Err(NoGang::Room) => {}
         }

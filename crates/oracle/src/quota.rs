@@ -4,8 +4,8 @@ use crate::allocation::Allocation;
 use crate::lease::Lease;
 use crate::world::{Episode, Quota, World};
 use leasehold_model::{
-    ClassNo, DenyCause, Instant, LimitKind, Measure, NodeNo, NodeScope, PoolNo, Priority, ProjectNo, QuotaNo,
-    QuotaScope, Span, TenantNo,
+    AllocationSpec, ClassNo, DenyCause, Instant, LimitKind, Measure, NodeNo, NodeScope, PoolNo, Priority, ProjectNo,
+    QuotaNo, QuotaScope, Span, TenantNo,
 };
 use std::collections::BTreeSet;
 
@@ -64,6 +64,8 @@ pub(crate) struct Demand {
     pub(crate) asks: Vec<(ClassNo, u64)>,
     /// None: a plain request for a lease, which is no allocation.
     pub(crate) replicas: Option<u32>,
+    /// What a gang asks for in all; none for a plain request.
+    pub(crate) spec: Option<AllocationSpec>,
 }
 
 /// Where a replica lies.

@@ -5,8 +5,8 @@ use crate::quota::{Demand, Ruling};
 use crate::world::{Node, World};
 use leasehold_model::limits::{CLASSES_PER_REQUEST_MAX, QUANTA_PER_NODE_MAX};
 use leasehold_model::{
-    AllocationSpec, ClassNo, DenyCause, Instant, Name, NodeNo, PoolNo, Priority, Profile, ProjectNo, Quanta, QuotaNo,
-    Span, TenantNo,
+    AllocationSpec, AppInstanceNo, ClassNo, DenyCause, Instant, Name, NodeNo, PoolNo, Priority, Profile, ProjectNo,
+    Quanta, QuotaNo, Span, TenantNo,
 };
 use std::cmp::Reverse;
 
@@ -27,6 +27,7 @@ pub struct RequestFacts {
     /// Labels that the node must have.
     pub labels: Vec<(Name, Name)>,
     pub profile: Option<Profile>,
+    pub app_instance: Option<AppInstanceNo>,
 }
 
 /// What must come of it.
@@ -91,6 +92,7 @@ impl RequestFacts {
             priority: self.priority,
             asks: self.asks.clone(),
             replicas: None,
+            spec: None,
         }
     }
 }
@@ -105,6 +107,9 @@ impl World {
         asks.sort_by_key(|(class, _)| (!self.classes[class].has_devices(), *class));
 
         if let Some(cause) = self.terms(facts, None, now).refusal {
+            return Expected::Denied(cause);
+        }
+        if let Some(cause) = self.request_cost_refusal(facts, now) {
             return Expected::Denied(cause);
         }
         let guard = self.guard_for(facts.tenant, facts.priority, now);
@@ -132,6 +137,7 @@ impl World {
                     ttl: Some(facts.ttl),
                     labels: facts.labels.clone(),
                     profile: facts.profile,
+                    app_instance: facts.app_instance,
                     ..AllocationSpec::of(asks.iter().map(|(class, quanta)| (*class, Quanta(*quanta))).collect())
                 };
                 match self.plan_for(facts.tenant, facts.project, &spec, &guard, now) {

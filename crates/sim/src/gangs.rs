@@ -1,5 +1,6 @@
 //! Commands about allocations, as they are drawn: small gangs, so that a small cluster sees all of it.
 
+use crate::ceilings;
 use crate::dice::Dice;
 use crate::requests::{name, small};
 use leasehold_engine::command::{CompleteAllocation, ReportCheckpoint};
@@ -86,6 +87,7 @@ fn submission(state: &State, dice: &mut Dice) -> (Identity, Command) {
         together: dice.one_in(6).then(|| domain(dice)),
         apart: dice.one_in(6).then(|| domain(dice)),
         sensitive: dice.one_in(60),
+        app_instance: ceilings::some_app(dice),
         correlation: dice.one_in(8).then(|| u128::from(dice.draw())),
         ..AllocationSpec::of(asks(dice))
     };

@@ -8,7 +8,7 @@ use crate::wishes::wish;
 use leasehold_cell::{
     Core, ManualClock, Now, Pending, Reply, StartError, StartOptions, commit, publish, take_snapshot,
 };
-use leasehold_engine::{Engine, Refusal, Request, State};
+use leasehold_engine::{Command, Engine, Refusal, Request, State};
 use leasehold_journal::{AppendError, FileJournal, Journal, Keys, OpenError, Options, PrepareError};
 use leasehold_model::record::Hash;
 use leasehold_model::{Batch, Identity, Instant, Name, Record, Span};
@@ -50,6 +50,8 @@ struct Asked {
     facts: Option<RequestFacts>,
     caller: Caller,
     wish: Wish,
+    /// How many leases it renews, if it does.
+    renews: Option<usize>,
     /// After how many records, and when, it was refused, if it was.
     decided: Rc<Cell<(u64, Instant)>>,
 }
@@ -58,7 +60,11 @@ impl Asked {
     fn new(request: &Request, sent: Option<usize>, facts: Option<RequestFacts>) -> Self {
         let Identity { tenant, project, user, token, .. } = request.identity;
         let caller = Caller { tenant, project, user, token, keyed: sent.is_some() };
-        Self { sent, facts, caller, wish: wish(&request.command), decided: Rc::default() }
+        let renews = match &request.command {
+            Command::Renew(renewals) => Some(renewals.len()),
+            _ => None,
+        };
+        Self { sent, facts, caller, wish: wish(&request.command), renews, decided: Rc::default() }
     }
 }
 
@@ -212,6 +218,14 @@ impl Truth {
         if !decided_before && !as_foretold {
             let (caller, wish) = (&asked.caller, &asked.wish);
             return Err(format!("{caller:?} asks for {wish:?}\n  foretold {foretold:?}\n  answered {reply:?}"));
+        }
+        if let Reply::Refused(Refusal::CeilingExceeded { lease, requested, used, amount, .. }) = reply
+            && matches!(&asked.renews, Some(1))
+        {
+            if !self.oracle.stands_against(*lease, *requested, *used, *amount) {
+                return Err(format!("no ceiling stands against {lease}: {reply:?}"));
+            }
+            *self.tally.foretold.entry("ceiling_exceeded").or_insert(0) += 1;
         }
         if let Foretold::Refused(code) = foretold {
             *self.tally.foretold.entry(code).or_insert(0) += u64::from(!decided_before);

@@ -54,6 +54,10 @@ fn half(which: u64) {
         "walltime_too_long",
         "too_many_pending",
         "sensitive_needs_user",
+        "bad_ceiling",
+        "currency_fixed",
+        "unknown_ceiling",
+        "ceiling_exceeded",
     ] {
         assert!(tally.foretold.contains_key(code), "nothing was refused as {code} in {count} seeds");
     }

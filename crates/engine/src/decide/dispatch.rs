@@ -278,7 +278,10 @@ impl Engine {
 
     /// Starts what may start, in order; evicts for what may evict.
     fn move_queue(&mut self, now: Instant, out: &mut Batch, limit: u64) -> bool {
-        self.state.queue.begin_minute(now);
+        // What things cost may have changed.
+        if self.state.queue.begin_minute(now) || self.state.queue.anew {
+            self.state.line_up_for_cost();
+        }
         self.unblock(now);
         // What is promised to those that go first holds until something is taken or given back.
         let mut promised = Promised::new();

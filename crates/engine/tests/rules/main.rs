@@ -10,6 +10,7 @@ mod bad_input;
 mod best_node;
 mod bulk;
 mod burst;
+mod ceilings;
 mod commands;
 mod deadlines;
 mod devices;

@@ -8,6 +8,8 @@ mod capacity;
 mod price;
 mod tenure;
 
+pub(crate) use price::price_by;
+
 pub use capacity::Shares;
 pub use tenure::{By, Ending, Tenure};
 
