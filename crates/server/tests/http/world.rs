@@ -87,6 +87,7 @@ impl World {
 
     pub(crate) async fn send(&self, token: Option<&str>, method: Method, path: &str, body: Option<Value>) -> Answer {
         let method = reqwest::Method::from_bytes(method.word().as_bytes()).expect("a method");
+        let retried = method == reqwest::Method::GET;
         let mut request = self.client.request(method, format!("{}{path}", self.url));
         if let Some(token) = token {
             request = request.header("authorization", format!("Bearer {token}"));
@@ -94,7 +95,13 @@ impl World {
         if let Some(body) = body {
             request = request.header("content-type", "application/json").body(body.to_string());
         }
-        read(request.send().await.expect("an answer")).await
+        // A connection that the daemon closes just as it is used again: what reads may be sent twice.
+        let again = request.try_clone().filter(|_| retried);
+        let answer = match (request.send().await, again) {
+            (Err(error), Some(again)) if error.is_request() => again.send().await,
+            (answer, _) => answer,
+        };
+        read(answer.expect("an answer")).await
     }
 
     pub(crate) fn client(&self) -> &reqwest::Client {
