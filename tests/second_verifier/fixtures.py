@@ -192,6 +192,9 @@ SAMPLES: list[tuple[int, bytes]] = [
     (76, uv(300) + u8(1)), (77, uv(300) + u8(6)),
     (78, uv(300) + opt(uv(0)) + uv(2**30)), (78, uv(300) + opt(None) + uv(0)),
     (79, uv(300) + u8(5) + opt(uv(255)) + uv(1)), (80, uv(300)),
+    (28, opt(None)), (28, opt(uv(2**64 - 1))),
+    (90, many(numbers((0, 1, 300)))), (91, many(numbers((300, 2**32 - 1)))),
+    (92, uv(300)), (93, uv(300) + u8(1)), (93, uv(300) + u8(2)), (94, uv(300)),
     (777, b"of a kind that nobody knows yet"),
 ]
 

@@ -394,6 +394,14 @@ fn later_bodies() -> Vec<Body> {
         }
         .into(),
         ReservationDropped { allocation: AllocationNo(300) }.into(),
+        SensitiveChanged { pool_size: None }.into(),
+        SensitiveChanged { pool_size: Some(300) }.into(),
+        NodesClaimed { nodes: [NodeNo(0), NodeNo(1), NodeNo(300)].into_iter().collect() }.into(),
+        NodesReleased { nodes: [NodeNo(300), NodeNo(u32::MAX)].into_iter().collect() }.into(),
+        NodeWiped { node: NodeNo(300) }.into(),
+        NodeQuarantined { node: NodeNo(300), cause: QuarantineCause::WipeFailed }.into(),
+        NodeQuarantined { node: NodeNo(300), cause: QuarantineCause::WipeTimedOut }.into(),
+        QuarantineCleared { node: NodeNo(300) }.into(),
     ]
 }
 
