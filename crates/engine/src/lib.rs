@@ -9,6 +9,7 @@
 mod allocation;
 mod budget;
 pub mod command;
+mod custody;
 mod decide;
 mod evictable;
 mod explain;
@@ -37,6 +38,7 @@ mod warm;
 pub use allocation::{Allocation, Over};
 pub use budget::Spending;
 pub use command::{Command, Request};
+pub use custody::{Claim, Claimer, Custody};
 pub use decide::admission::Quote;
 pub use decide::{Decided, Engine};
 pub use explain::{Deciding, Explanation, Place, QuotaCheck, QuotaSaid};

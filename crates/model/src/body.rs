@@ -11,7 +11,9 @@ pub use allocations::{
     AllocationFailed, AllocationPlaced, AllocationRequeued, AllocationStarted, AllocationSubmitted,
     AllocationSuspended, Place, PreemptionDecided, ReservationDropped,
 };
-pub use custody::{NodeQuarantined, NodeWiped, Nodes, NodesClaimed, NodesReleased, QuarantineCleared, SensitiveChanged};
+pub use custody::{
+    NodeQuarantined, NodeWiped, Nodes, NodesClaimed, NodesReleased, QuarantineCleared, SensitiveChanged,
+};
 pub use lease_lists::{Leases, Renewal, Renewed, Reported, ReportedLeases};
 
 use crate::access::{Role, TokenScope};

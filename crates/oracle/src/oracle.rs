@@ -288,6 +288,12 @@ impl Oracle {
             Body::Fenced(body) => world.fenced(record, &body.leases),
             Body::Unfenced(body) => world.unfenced(record, &body.leases),
             Body::ActivityReported(body) => world.reported(record, &body.leases.0),
+            Body::SensitiveChanged(_)
+            | Body::NodesClaimed(_)
+            | Body::NodesReleased(_)
+            | Body::NodeWiped(_)
+            | Body::NodeQuarantined(_)
+            | Body::QuarantineCleared(_) => broken!("unknown-kind", "claims are not known here yet"),
             Body::Preempted(_) => broken!("unknown-kind", "no engine writes this kind"),
             Body::PreemptionDecided(body) => world.preempted(record, body),
             Body::ReservationDropped(body) => world.reservation_dropped(record, body.allocation),

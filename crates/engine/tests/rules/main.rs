@@ -11,6 +11,7 @@ mod best_node;
 mod bulk;
 mod burst;
 mod commands;
+mod custody;
 mod deadlines;
 mod devices;
 mod gangs;

@@ -7,7 +7,8 @@ use super::{allocations, placement, rates};
 use crate::access::TokenScope;
 use crate::activity::Activity;
 use crate::body::{
-    Body, Denied, Granted, NodePut, Nodes, PerPriority, QuotaPut, Renewal, Renewed, Reported, ReportedLeases, TokenIssued,
+    Body, Denied, Granted, NodePut, Nodes, PerPriority, QuotaPut, Renewal, Renewed, Reported, ReportedLeases,
+    TokenIssued,
 };
 use crate::class::ResourceKind;
 use crate::id::{ClassNo, IdKind, PublicId, QuotaNo};
