@@ -185,8 +185,13 @@ SAMPLES: list[tuple[int, bytes]] = [
     (70, opt(uv(1)) + many([uv(1) + uv(7), uv(2) + uv(9)]) + uv(300) + u8(3) + opt(scaled(3600 * SEC)) + opt(scaled(60 * SEC))
      + u8(1) * 2 + many([text("disk") + text("ssd")]) + opt(u8(3)) + opt(u8(1)) + opt(uv(0o43210)) + u8(1) * 2
      + opt(bytes(range(16))) + opt(uv(5)) + opt(uv(6)) + opt(uv(8))),
-    (71, opt(uv(1)) + many([uv(1) + uv(7)]) + uv(4) + opt(scaled(SEC)) + u8(1) + uv(3) + u8(1) + uv(1) + uv(2) + uv(3) + uv(4)),
-    (71, opt(None) + many([]) + uv(4) + opt(None) + u8(1) + uv(3) + u8(3) + uv(1) + uv(2) + uv(3)),
+    (71, opt(uv(1)) + many([uv(1) + uv(7)]) + uv(4) + u8(1) + opt(scaled(SEC)) + opt(None) + u8(0) * 2 + many([]) + opt(None) * 3
+     + u8(0) * 2 + opt(None) * 4 + uv(3) + u8(1) + uv(1) + uv(2) + uv(3) + uv(4)),
+    (40, uv(9) + uv(1) * 2 + scaled(300 * SEC) + u8(2) + uv(3) + many([uv(1) + uv(7) + uv(1)]) + uv(0x800)
+     + many([text("disk") + text("ssd")])),
+    (41, opt(None) + many([uv(1) + uv(7)]) + scaled(SEC) + u8(1) + uv(3) + u8(3) + uv(1) + uv(2) + uv(3)),
+    (41, opt(None) + many([uv(1) + uv(7)]) + scaled(SEC) + u8(1) + uv(3) + u8(3) + uv(1) + uv(2) + uv(3) + uv(0x1f) + uv(7)
+     + many([text("disk") + text("ssd")]) + uv(0o43210) + uv(9)),
     (72, uv(300) + uv(2) + uv(42) + uv(16) + uv(3)),
     (73, uv(300)), (74, uv(300)), (75, uv(300) + uv(2**64 - 1) + scaled(75 * SEC)),
     (76, uv(300) + u8(1)), (77, uv(300) + u8(6)),

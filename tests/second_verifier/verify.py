@@ -284,13 +284,17 @@ def PROFILE(r: Reader) -> int:
     return word
 
 
+def LABELS(r: Reader) -> list[tuple]:
+    return items(seq(TEXT, TEXT), 1, 64)(r)
+
+
 def GRANTED(r: Reader) -> tuple:
     fixed = seq(V64, NODE, POOL, SPAN, PRIORITY, VERSION, MEMBERS)(r)
     flags = r.varint()
-    if flags >> 11:
+    if flags >> 12:
         raise Malformed("lease.granted with unknown flags")
     rest: list[Parser] = [seq(), seq(), lambda q: q.take(16), V64, V64, V64, PROJECT, items(QUOTA, 1, 256), QUOTA,
-                          PROFILE, choice("weights", {1: seq(), 2: seq(), 3: WEIGHTS})]
+                          PROFILE, choice("weights", {1: seq(), 2: seq(), 3: WEIGHTS}), LABELS]
     return fixed, flags, [p(r) for i, p in enumerate(rest) if flags >> i & 1]
 
 
@@ -330,6 +334,19 @@ MEMBERS = items(seq(CLASS, V64, V64), 1, 16)
 SPEC = seq(
     option(POOL), ASKS, V32, PRIORITY, option(SPAN), option(SPAN), BOOL, BOOL, items(seq(TEXT, TEXT)), option(DOMAIN),
     option(DOMAIN), option(PROFILE), BOOL, BOOL, option(lambda r: r.take(16)), option(V64), option(V64), option(PROJECT))
+
+
+def PARTICULARS(r: Reader) -> Optional[tuple]:
+    """What else was asked: to the end of the body, and nothing where nothing was."""
+    if r.pos == len(r.data):
+        return None
+    flags = r.varint()
+    if flags == 0 or flags >> 5:
+        raise Malformed("lease.denied with unknown flags")
+    rest: list[Parser] = [seq(), NODE, LABELS, PROFILE, V64]
+    return flags, [p(r) for i, p in enumerate(rest) if flags >> i & 1]
+
+
 CHARGE = choice("charge", {1: seq(), 2: seq(), 3: SPAN})
 OPT_SPANS = seq(option(SPAN), option(SPAN), option(SPAN))
 KINDS: dict[int, tuple[str, Parser]] = {
@@ -375,8 +392,7 @@ KINDS: dict[int, tuple[str, Parser]] = {
     38: ("node.agent_detached", seq(NODE)),
     40: ("lease.granted", GRANTED),
     41: ("lease.denied", seq(
-        option(POOL), items(seq(CLASS, V64), 0, 16), SPAN, PRIORITY, VERSION,
-        CAUSE)),
+        option(POOL), items(seq(CLASS, V64), 0, 16), SPAN, PRIORITY, VERSION, CAUSE, PARTICULARS)),
     42: ("lease.renewed", RENEWED),
     43: ("lease.released", seq(REPORTED, BOOL)),
     44: ("lease.expired", seq(LEASES, BOOL)),
@@ -394,7 +410,7 @@ KINDS: dict[int, tuple[str, Parser]] = {
         items(V64, 0, 64), option(INSTANT))),
     61: ("token.revoked", seq(TOKEN)),
     70: ("allocation.submitted", seq(SPEC)),
-    71: ("allocation.denied", seq(option(POOL), ASKS, V32, option(SPAN), PRIORITY, VERSION, CAUSE)),
+    71: ("allocation.denied", seq(SPEC, VERSION, CAUSE)),
     72: ("allocation.placed", seq(V64, V32, V64, V32, VERSION)),
     73: ("allocation.started", seq(V64)),
     74: ("allocation.checkpointing", seq(V64)),

@@ -52,7 +52,7 @@ pub use queue::{Standing, WaitReason, Waits};
 pub use quota::{Episode, Quota};
 pub use rate::{ChargePolicy, RateCard};
 pub use refusal::{Refusal, RegisteredGeneration};
-pub use replay::{Replayed, replay};
+pub use replay::{Replayed, asked_by, replay};
 pub use snapshot::BadSnapshot;
 pub use state::{FoldError, Settings, State};
 pub use token::Token;

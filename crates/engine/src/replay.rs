@@ -3,7 +3,7 @@
 use crate::command::{Command, Request, RequestLease};
 use crate::decide::Engine;
 use crate::state::State;
-use leasehold_model::body::{Body, Granted};
+use leasehold_model::body::{Body, Granted, Particulars};
 use leasehold_model::{AttemptEnd, Batch, ClassNo, Identity, Quanta, RULES_VERSION, Record};
 
 /// What deciding again came to.
@@ -26,8 +26,7 @@ fn rules(body: &Body) -> Option<u32> {
     match body {
         Body::Granted(granted) => Some(granted.rules_version),
         Body::Denied(denied) => Some(denied.rules_version),
-        // It does not say all that was asked: affinity and labels are missing.
-        Body::AllocationDenied(_) => None,
+        Body::AllocationDenied(denied) => Some(denied.rules_version),
         Body::AllocationPlaced(placed) => Some(placed.rules_version),
         Body::PreemptionDecided(decided) => Some(decided.rules_version),
         Body::AllocationSubmitted(_) | Body::ReservationDropped(_) | Body::AllocationSuspended(_) => {
@@ -68,7 +67,7 @@ pub fn replay(state: State, sealed: &[Record]) -> Replayed {
     let by_itself = !is_asked_for(first);
     // Before a command is decided, all that follows by itself has been said; so this says nothing then.
     engine.advance(first.stamp, &mut batch, 1);
-    if !by_itself && let Some(command) = command_of(first) {
+    if !by_itself && let Some(command) = asked_by(first) {
         let identity = Identity { token: None, ..first.identity.clone() };
         // A refusal shows as records that are missing.
         let _ = engine.decide(first.stamp, &Request::new(identity, command), &mut batch);
@@ -83,11 +82,11 @@ pub fn replay(state: State, sealed: &[Record]) -> Replayed {
 /// Whether someone asked for it, by a command of their own.
 fn is_asked_for(record: &Record) -> bool {
     let body = &record.body;
-    matches!(body, Body::Granted(_) | Body::Denied(_) | Body::AllocationSubmitted(_))
+    matches!(body, Body::Granted(_) | Body::Denied(_) | Body::AllocationSubmitted(_) | Body::AllocationDenied(_))
 }
 
-/// What must have been asked, as far as the record tells.
-fn command_of(record: &Record) -> Option<Command> {
+/// What must have been asked, as far as the record of a decision tells.
+pub fn asked_by(record: &Record) -> Option<Command> {
     let request = |pool, asks: Vec<(ClassNo, Quanta)>, ttl, priority| RequestLease {
         pool,
         asks: asks.into_iter().collect(),
@@ -98,13 +97,27 @@ fn command_of(record: &Record) -> Option<Command> {
         Body::Granted(granted) => {
             let asks = granted.members.iter().map(|member| (member.class, member.quanta)).collect();
             Some(Command::Request(RequestLease {
+                // Where no weights chose the node, the request did.
+                node: Some(granted.node).filter(|_| granted.weighing.is_none()),
                 sensitive: granted.sensitive,
+                labels: granted.labels.clone(),
+                profile: granted.profile,
+                app_instance: granted.app_instance,
                 ..request(Some(granted.pool), asks, granted.ttl, granted.priority)
             }))
         }
         Body::Denied(denied) => {
-            Some(Command::Request(request(denied.pool, denied.asks.to_vec(), denied.ttl, denied.priority)))
+            let Particulars { sensitive, node, labels, profile, app_instance } = denied.particulars.clone();
+            Some(Command::Request(RequestLease {
+                node,
+                sensitive,
+                labels,
+                profile,
+                app_instance,
+                ..request(denied.pool, denied.asks.to_vec(), denied.ttl, denied.priority)
+            }))
         }
+        Body::AllocationDenied(denied) => Some(Command::SubmitAllocation(denied.spec.clone())),
         Body::AllocationSubmitted(submitted) => Some(Command::SubmitAllocation(submitted.spec.clone())),
         _ => None,
     }

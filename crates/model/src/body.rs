@@ -5,7 +5,7 @@ mod allocations;
 mod custody;
 mod lease_lists;
 
-pub use admission::{Asks, Denied, Granted, Member, Members};
+pub use admission::{Asks, Denied, Granted, Member, Members, Particulars};
 pub use allocations::{
     AllocationCancelled, AllocationCheckpointed, AllocationCheckpointing, AllocationCompleted, AllocationDenied,
     AllocationFailed, AllocationPlaced, AllocationRequeued, AllocationStarted, AllocationSubmitted,

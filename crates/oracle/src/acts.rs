@@ -191,6 +191,7 @@ impl World {
                 // Where it lies was decided with its victims, if it had any.
                 profile: spec.profile.filter(|_| found.reservation.is_none()),
                 weighing: found.reservation.is_none().then(|| self.weighing(pool)),
+                labels: Vec::new(),
             };
             next += place.members.len() as u64;
             script.push(Line::new(granted, identity.clone(), s.now));

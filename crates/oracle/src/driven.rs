@@ -181,6 +181,7 @@ impl Driver {
                 priority: facts.priority,
                 rules_version: RULES_VERSION,
                 cause,
+                particulars: body::Particulars::default(),
             }
             .into(),
             Expected::Submitted(_) => unreachable!("all have the same priority: nobody evicts"),
@@ -224,6 +225,7 @@ impl Driver {
             capped_by: quotas.1,
             profile: None,
             weighing: facts.node.is_none().then(|| self.oracle.world.weighing(self.oracle.world.nodes[&node].put.pool)),
+            labels: facts.labels.clone(),
         }
         .into()
     }

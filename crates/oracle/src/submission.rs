@@ -171,10 +171,8 @@ impl World {
         let one_of = |bodies: Vec<Body>| Ok(Foretold::OneOf { tenant: caller.tenant, bodies });
         if let Err(NoGang::Quota(causes)) = &placed {
             let denied = |cause: DenyCause| {
-                let (pool, asks, replicas) = (spec.pool, spec.asks.clone(), spec.replicas);
-                let (walltime, priority) = (spec.walltime, spec.priority);
                 let rules_version = leasehold_model::RULES_VERSION;
-                AllocationDenied { pool, asks, replicas, walltime, priority, rules_version, cause }.into()
+                AllocationDenied { spec: spec.clone(), rules_version, cause }.into()
             };
             // One that only its burst keeps waiting waits. Which of several places is named is not foretold.
             let hard = causes.iter().filter(|cause| matches!(cause, DenyCause::Quota { .. }));

@@ -143,6 +143,7 @@ fn grant(sequence: u64) -> Granted {
         capped_by: None,
         profile: None,
         weighing: None,
+        labels: Vec::new(),
     }
 }
 

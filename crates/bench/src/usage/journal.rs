@@ -125,6 +125,7 @@ pub(super) fn write(leases: &[Lease], journal: &dyn Journal) -> u64 {
             capped_by: None,
             profile: None,
             weighing: None,
+            labels: Vec::new(),
         };
         to.put(T0 + u64::from(lease.start), identity(lease.tenant), granted);
     }

@@ -10,7 +10,7 @@ use crate::placement::{Placed, Tentative, Wanted};
 use crate::quota::{Facts, Verdict};
 use crate::refusal::Refusal;
 use crate::state::State;
-use leasehold_model::body::{AllocationSubmitted, Asks, Denied, Granted};
+use leasehold_model::body::{AllocationSubmitted, Asks, Denied, Granted, Particulars};
 use leasehold_model::limits::{CLASSES_PER_REQUEST_MAX, QUANTA_PER_NODE_MAX};
 use leasehold_model::{
     AllocationSpec, DenyCause, Identity, Instant, LeaseNo, NodeNo, PoolNo, Priority, ProjectNo, QuotaNo, RULES_VERSION,
@@ -79,6 +79,13 @@ impl Draft<'_> {
                     priority: request.priority,
                     rules_version: RULES_VERSION,
                     cause,
+                    particulars: Particulars {
+                        sensitive: request.sensitive,
+                        node: request.node,
+                        labels: request.labels.clone(),
+                        profile: request.profile,
+                        app_instance: request.app_instance,
+                    },
                 };
                 self.emit(None, denied, |record| {
                     record.hcl_entry = request.hcl_entry.clone();
@@ -162,6 +169,7 @@ impl Draft<'_> {
             capped_by,
             profile: request.profile.filter(|_| placed.weighing.is_some()),
             weighing: placed.weighing,
+            labels: request.labels.clone(),
         };
         self.emit(None, granted, |record| {
             record.hcl_entry = request.hcl_entry.clone();

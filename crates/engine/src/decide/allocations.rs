@@ -42,15 +42,7 @@ impl Draft<'_> {
             _ => None,
         };
         if let Some(cause) = cause {
-            self.plain(AllocationDenied {
-                pool: spec.pool,
-                asks: spec.asks.clone(),
-                replicas: spec.replicas,
-                walltime: spec.walltime,
-                priority: spec.priority,
-                rules_version: RULES_VERSION,
-                cause,
-            });
+            self.plain(AllocationDenied { spec, rules_version: RULES_VERSION, cause });
             return Ok(());
         }
         if found.is_err() {

@@ -70,6 +70,8 @@ impl Draft<'_> {
                 capped_by,
                 profile: spec.profile.filter(|_| weighing.is_some()),
                 weighing,
+                // They stand in what was submitted.
+                labels: Vec::new(),
             };
             self.emit_for(&identity, granted);
         }

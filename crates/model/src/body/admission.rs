@@ -3,7 +3,8 @@
 use crate::codec::{DecodeError, Field, Reader, put_varint};
 use crate::id::{AllocationNo, AppInstanceNo, AttachmentNo, ClassNo, LeaseNo, NodeNo, PoolNo, ProjectNo, QuotaNo};
 use crate::instant::Span;
-use crate::limits::{CLASSES_PER_REQUEST_MAX, QUOTAS_PER_TENANT_MAX};
+use crate::limits::{CLASSES_PER_REQUEST_MAX, LABELS_PER_NODE_MAX, QUOTAS_PER_TENANT_MAX};
+use crate::name::Name;
 use crate::placement::{Profile, Weighing};
 use crate::policy::{DenyCause, Priority};
 use crate::quantity::Quanta;
@@ -50,12 +51,13 @@ pub struct Granted {
     pub profile: Option<Profile>,
     /// By which weights the node was chosen; absent where the request named it, and before rules 2.
     pub weighing: Option<Weighing>,
+    /// Labels that the node had to have. Those of a gang stand in its allocation.
+    pub labels: Vec<(Name, Name)>,
 }
 
 impl Granted {
-    /// Which optional parts are present, one bit each, in the order they are written.
     fn flags(&self) -> u64 {
-        [
+        flags([
             self.sensitive,
             self.control_plane,
             self.correlation.is_some(),
@@ -67,10 +69,8 @@ impl Granted {
             self.capped_by.is_some(),
             self.profile.is_some(),
             self.weighing.is_some(),
-        ]
-        .into_iter()
-        .enumerate()
-        .fold(0, |flags, (bit, set)| flags | u64::from(set) << bit)
+            !self.labels.is_empty(),
+        ])
     }
 }
 
@@ -119,6 +119,9 @@ impl Field for Granted {
         if let Some(weighing) = self.weighing {
             weighing.put(out);
         }
+        if !self.labels.is_empty() {
+            put_labels(&self.labels, out);
+        }
     }
 
     fn get(r: &mut Reader<'_>) -> Result<Self, DecodeError> {
@@ -141,6 +144,7 @@ impl Field for Granted {
             capped_by: None,
             profile: None,
             weighing: None,
+            labels: Vec::new(),
         };
         let members = r.count(CLASSES_PER_REQUEST_MAX)?;
         if members == 0 {
@@ -150,7 +154,7 @@ impl Field for Granted {
             granted.members.push(Member { class: Field::get(r)?, quanta: Field::get(r)?, devices: Field::get(r)? });
         }
         let flags = r.varint()?;
-        if flags >> 11 != 0 {
+        if flags >> 12 != 0 {
             return Err(DecodeError::BadCode { field: "grant flags", code: flags });
         }
         let bit = |n: u32| flags >> n & 1 == 1;
@@ -189,8 +193,100 @@ impl Field for Granted {
         if bit(10) {
             granted.weighing = Some(Field::get(r)?);
         }
+        if bit(11) {
+            granted.labels = get_labels(r)?;
+        }
         Ok(granted)
     }
+}
+
+/// What a request asked besides amounts, as far as deciding looks at it: with it a denial can be decided again.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Particulars {
+    pub sensitive: bool,
+    /// The node that it named.
+    pub node: Option<NodeNo>,
+    /// Labels that the node must have.
+    pub labels: Vec<(Name, Name)>,
+    pub profile: Option<Profile>,
+    pub app_instance: Option<AppInstanceNo>,
+}
+
+impl Particulars {
+    fn flags(&self) -> u64 {
+        flags([
+            self.sensitive,
+            self.node.is_some(),
+            !self.labels.is_empty(),
+            self.profile.is_some(),
+            self.app_instance.is_some(),
+        ])
+    }
+
+    /// To the end of the body: a request without any takes no bytes, as before there were any.
+    fn put(&self, out: &mut Vec<u8>) {
+        let flags = self.flags();
+        if flags == 0 {
+            return;
+        }
+        put_varint(flags, out);
+        if let Some(no) = self.node {
+            no.put(out);
+        }
+        if !self.labels.is_empty() {
+            put_labels(&self.labels, out);
+        }
+        if let Some(profile) = self.profile {
+            profile.put(out);
+        }
+        if let Some(no) = self.app_instance {
+            no.put(out);
+        }
+    }
+
+    fn get(r: &mut Reader<'_>) -> Result<Self, DecodeError> {
+        let mut particulars = Self::default();
+        if r.remaining() == 0 {
+            return Ok(particulars);
+        }
+        let flags = r.varint()?;
+        if flags == 0 || flags >> 5 != 0 {
+            return Err(DecodeError::BadCode { field: "denial flags", code: flags });
+        }
+        let bit = |n: u32| flags >> n & 1 == 1;
+        particulars.sensitive = bit(0);
+        if bit(1) {
+            particulars.node = Some(Field::get(r)?);
+        }
+        if bit(2) {
+            particulars.labels = get_labels(r)?;
+        }
+        if bit(3) {
+            particulars.profile = Some(Field::get(r)?);
+        }
+        if bit(4) {
+            particulars.app_instance = Some(Field::get(r)?);
+        }
+        Ok(particulars)
+    }
+}
+
+fn put_labels(labels: &[(Name, Name)], out: &mut Vec<u8>) {
+    assert!(labels.len() <= LABELS_PER_NODE_MAX, "more labels than a request may have");
+    put_varint(labels.len() as u64, out);
+    labels.iter().for_each(|label| label.put(out));
+}
+
+fn get_labels(r: &mut Reader<'_>) -> Result<Vec<(Name, Name)>, DecodeError> {
+    match r.count(LABELS_PER_NODE_MAX)? {
+        0 => Err(DecodeError::Forbidden("an empty list written out")),
+        n => (0..n).map(|_| Field::get(r)).collect(),
+    }
+}
+
+/// Which optional parts are present, one bit each, in the order they are written.
+fn flags<const N: usize>(present: [bool; N]) -> u64 {
+    present.into_iter().enumerate().fold(0, |flags, (bit, set)| flags | u64::from(set) << bit)
 }
 
 /// A valid request was refused, and that is sealed (SEMANTICS 4).
@@ -202,6 +298,7 @@ pub struct Denied {
     pub priority: Priority,
     pub rules_version: u32,
     pub cause: DenyCause,
+    pub particulars: Particulars,
 }
 
 impl Field for Denied {
@@ -217,6 +314,7 @@ impl Field for Denied {
         self.priority.put(out);
         self.rules_version.put(out);
         self.cause.put(out);
+        self.particulars.put(out);
     }
     fn get(r: &mut Reader<'_>) -> Result<Self, DecodeError> {
         let pool = Field::get(r)?;
@@ -232,6 +330,7 @@ impl Field for Denied {
             priority: Field::get(r)?,
             rules_version: Field::get(r)?,
             cause: Field::get(r)?,
+            particulars: Particulars::get(r)?,
         })
     }
 }

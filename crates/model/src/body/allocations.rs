@@ -1,10 +1,10 @@
 //! The life of an allocation: one record for each step of it (SEMANTICS 5).
 
-use super::{Asks, Leases, Members};
+use super::{Leases, Members};
 use crate::allocation::{AllocationSpec, AttemptEnd};
 use crate::codec::{DecodeError, Field, Reader, put_varint};
 use crate::fields;
-use crate::id::{AllocationNo, LeaseNo, NodeNo, PoolNo};
+use crate::id::{AllocationNo, LeaseNo, NodeNo};
 use crate::instant::Span;
 use crate::limits::{ALLOCATION_LEASES_MAX, CLASSES_PER_REQUEST_MAX};
 use crate::policy::{DenyCause, Priority};
@@ -18,11 +18,7 @@ fields! {
 fields! {
     /// It could not stand, whatever ends: it was not queued.
     pub struct AllocationDenied {
-        pub pool: Option<PoolNo>,
-        pub asks: Asks,
-        pub replicas: u32,
-        pub walltime: Option<Span>,
-        pub priority: Priority,
+        pub spec: AllocationSpec,
         pub rules_version: u32,
         pub cause: DenyCause,
     }

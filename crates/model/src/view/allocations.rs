@@ -1,6 +1,6 @@
 //! Allocations, and what was evicted for them.
 
-use super::body::{amount, denial_cause};
+use super::body::{amount, denial_cause, labels};
 use super::object::{Object, count, devices};
 use super::{Directory, placement};
 use crate::allocation::{AllocationSpec, Domain};
@@ -60,10 +60,6 @@ fn asks(directory: &Directory, asks: &Asks) -> Value {
 }
 
 fn spec<'a>(shown: Object<'a>, directory: &'a Directory, spec: &AllocationSpec) -> Object<'a> {
-    let labels = spec
-        .labels
-        .iter()
-        .map(|(key, value)| Object::new(directory).field("key", key.as_str()).field("value", value.as_str()).done());
     shown
         .named("pool", spec.pool)
         .field("asks", asks(directory, &spec.asks))
@@ -73,7 +69,7 @@ fn spec<'a>(shown: Object<'a>, directory: &'a Directory, spec: &AllocationSpec) 
         .span("ttl", spec.ttl)
         .field("staged", spec.staged)
         .field("requeue", spec.requeue)
-        .field("labels", labels.collect::<Value>())
+        .field("labels", labels(directory, &spec.labels))
         .field("together", spec.together.map(Domain::word))
         .field("apart", spec.apart.map(Domain::word))
         .field("profile", spec.profile.map(placement::profile))
@@ -86,12 +82,7 @@ fn spec<'a>(shown: Object<'a>, directory: &'a Directory, spec: &AllocationSpec) 
 }
 
 fn denied<'a>(shown: Object<'a>, directory: &'a Directory, denied: &AllocationDenied) -> Object<'a> {
-    shown
-        .named("pool", denied.pool)
-        .field("asks", asks(directory, &denied.asks))
-        .field("replicas", denied.replicas)
-        .span("walltime", denied.walltime)
-        .field("priority", denied.priority.word())
+    spec(shown, directory, &denied.spec)
         .field("rules_version", denied.rules_version)
         .field("cause", denial_cause(directory, denied.cause))
 }

@@ -204,18 +204,22 @@ fn quota_scope(directory: &Directory, scope: &QuotaScope) -> Value {
         .done()
 }
 
-fn node<'a>(shown: Object<'a>, directory: &'a Directory, put: &NodePut) -> Object<'a> {
-    // A journal may hold one key twice; a list shows both.
+/// A journal may hold one key twice; a list shows both.
+pub(super) fn labels(directory: &Directory, labels: &[(Name, Name)]) -> Value {
     let label = |(key, value): &(Name, Name)| {
         Object::new(directory).field("key", key.as_str()).field("value", value.as_str()).done()
     };
+    labels.iter().map(label).collect()
+}
+
+fn node<'a>(shown: Object<'a>, directory: &'a Directory, put: &NodePut) -> Object<'a> {
     let capacity = put.capacity.iter().map(|(class, quanta)| amount(directory, *class, *quanta).done());
     shown
         .named("node", put.node)
         .named("pool", put.pool)
         .field("rack", text(put.rack.as_ref()))
         .field("zone", text(put.zone.as_ref()))
-        .field("labels", put.labels.iter().map(label).collect::<Value>())
+        .field("labels", labels(directory, &put.labels))
         .field("teardown", put.teardown.word())
         .field("capacity", capacity.collect::<Value>())
 }
@@ -271,10 +275,12 @@ fn grant<'a>(shown: Object<'a>, directory: &'a Directory, record: &Record, grant
         .field("capped_by_quota_id", granted.capped_by.map(|QuotaNo(quota)| quota))
         .field("profile", granted.profile.map(placement::profile))
         .field("weights", granted.weighing.map(|weighing| placement::weighing(directory, weighing)))
+        .field("labels", labels(directory, &granted.labels))
 }
 
 fn denial<'a>(shown: Object<'a>, directory: &'a Directory, denied: &Denied) -> Object<'a> {
     let asks = denied.asks.iter().map(|(class, quanta)| amount(directory, *class, *quanta).done());
+    let asked = &denied.particulars;
     shown
         .named("pool", denied.pool)
         .field("asks", asks.collect::<Value>())
@@ -282,6 +288,11 @@ fn denial<'a>(shown: Object<'a>, directory: &'a Directory, denied: &Denied) -> O
         .field("priority", denied.priority.word())
         .field("rules_version", denied.rules_version)
         .field("cause", denial_cause(directory, denied.cause))
+        .field("sensitive", asked.sensitive)
+        .named("node", asked.node)
+        .field("labels", labels(directory, &asked.labels))
+        .field("profile", asked.profile.map(placement::profile))
+        .field("app_instance_id", asked.app_instance.map(|no| count(no.0)))
 }
 
 pub(super) fn denial_cause(directory: &Directory, cause: DenyCause) -> Value {

@@ -216,8 +216,8 @@ fn granted() -> impl Strategy<Value = Granted> {
         option::of(profiles()),
         option::of(weighings()),
     );
-    (place, members(), any::<bool>(), any::<bool>(), optional).prop_map(
-        |(place, members, sensitive, control_plane, optional)| {
+    (place, members(), any::<bool>(), any::<bool>(), optional, labels()).prop_map(
+        |(place, members, sensitive, control_plane, optional, labels)| {
             let (first_lease, node, pool, ttl, priority, rules_version) = place;
             let (
                 correlation,
@@ -249,28 +249,43 @@ fn granted() -> impl Strategy<Value = Granted> {
                 capped_by,
                 profile,
                 weighing,
+                labels,
             }
+        },
+    )
+}
+fn labels() -> impl Strategy<Value = Vec<(Name, Name)>> {
+    vec((names(), names()), 0..4)
+}
+fn particulars() -> impl Strategy<Value = Particulars> {
+    (any::<bool>(), option::of(nodes()), labels(), option::of(profiles()), option::of(u64s())).prop_map(
+        |(sensitive, node, labels, profile, app)| Particulars {
+            sensitive,
+            node,
+            labels,
+            profile,
+            app_instance: app.map(AppInstanceNo),
         },
     )
 }
 fn denied() -> impl Strategy<Value = Denied> {
     let asks = vec((classes(), quanta()), 0..5);
-    (option::of(pools()), asks, spans(), priorities(), u32s(), causes()).prop_map(
-        |(pool, asks, ttl, priority, rules_version, cause)| Denied {
+    (option::of(pools()), asks, spans(), priorities(), u32s(), causes(), particulars()).prop_map(
+        |(pool, asks, ttl, priority, rules_version, cause, particulars)| Denied {
             pool,
             asks: asks.into(),
             ttl,
             priority,
             rules_version,
             cause,
+            particulars,
         },
     )
 }
 fn node_puts() -> impl Strategy<Value = NodePut> {
     let place = (nodes(), names(), pools(), option::of(names()), option::of(names()));
-    let labels = vec((names(), names()), 0..4);
     let capacity = vec((classes(), quanta()), 0..4);
-    (place, labels, words(TeardownMode::ALL), capacity).prop_map(
+    (place, labels(), words(TeardownMode::ALL), capacity).prop_map(
         |((node, name, pool, rack, zone), labels, teardown, capacity)| NodePut {
             node,
             name,

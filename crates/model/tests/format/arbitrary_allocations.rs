@@ -102,12 +102,10 @@ fn decisions() -> BoxedStrategy<Body> {
         ),
         numbers().prop_map(|allocation| ReservationDropped { allocation }.into()),
         (u32s(), budgets()).prop_map(|(tenant, budgets)| BudgetsPut { tenant: TenantNo(tenant), budgets }.into()),
-        (option::of(u32s().prop_map(PoolNo)), asks(), u32s(), option::of(spans()), priorities(), u32s()).prop_map(
-            |(pool, asks, replicas, walltime, priority, rules_version)| {
-                let cause = DenyCause::Quota { quota: QuotaNo(5), used: 195, requested: 10, limit: 200 };
-                AllocationDenied { pool, asks, replicas, walltime, priority, rules_version, cause }.into()
-            }
-        ),
+        (specs(), u32s()).prop_map(|(spec, rules_version)| {
+            let cause = DenyCause::Quota { quota: QuotaNo(5), used: 195, requested: 10, limit: 200 };
+            AllocationDenied { spec, rules_version, cause }.into()
+        }),
     ]
     .boxed()
 }

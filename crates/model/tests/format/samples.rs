@@ -57,6 +57,7 @@ pub(crate) fn granted() -> Granted {
         capped_by: None,
         profile: None,
         weighing: None,
+        labels: Vec::new(),
     }
 }
 
@@ -100,6 +101,7 @@ pub(crate) fn denied(cause: DenyCause) -> Denied {
         priority: Priority::Guaranteed,
         rules_version: 1,
         cause,
+        particulars: Particulars::default(),
     }
 }
 
@@ -351,11 +353,7 @@ fn later_bodies() -> Vec<Body> {
         AllocationSubmitted { spec: AllocationSpec::of(smallvec![(ClassNo(0), Quanta(7))]) }.into(),
         AllocationSubmitted { spec: gang() }.into(),
         AllocationDenied {
-            pool: None,
-            asks: smallvec![(ClassNo(0), Quanta(7))],
-            replicas: 300,
-            walltime: Some(Span::from_secs(3600)),
-            priority: Priority::Guaranteed,
+            spec: gang(),
             rules_version: 1,
             cause: DenyCause::Quota { quota: QuotaNo(5), used: 195, requested: 10, limit: 200 },
         }
@@ -394,6 +392,19 @@ fn later_bodies() -> Vec<Body> {
         }
         .into(),
         ReservationDropped { allocation: AllocationNo(300) }.into(),
+        Denied {
+            particulars: Particulars {
+                sensitive: true,
+                node: Some(NodeNo(300)),
+                labels: vec![(name("disk"), name("nvme"))],
+                profile: Some(profile()),
+                app_instance: Some(AppInstanceNo(10)),
+            },
+            ..denied(DenyCause::Quota { quota: QuotaNo(5), used: 1, requested: 2, limit: 2 })
+        }
+        .into(),
+        Granted { labels: vec![(name("disk"), name("nvme"))], ..scored(None, Weighing::Strategy(Strategy::Spread)) }
+            .into(),
         SensitiveChanged { pool_size: None }.into(),
         SensitiveChanged { pool_size: Some(300) }.into(),
         NodesClaimed { nodes: [NodeNo(0), NodeNo(1), NodeNo(300)].into_iter().collect() }.into(),

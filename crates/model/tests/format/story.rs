@@ -107,6 +107,7 @@ fn leasing() -> Vec<Record> {
         priority: Priority::Standard,
         rules_version: 1,
         cause: DenyCause::Quota { quota: QuotaNo(5), used: 14, requested: 49, limit: 56 },
+        particulars: Particulars::default(),
     };
     let renewal = |lease, activity| Renewal { lease: LeaseNo(lease), expires_at: at(7270), activity };
     let renewed = Renewed { renewals: smallvec![renewal(42, Some(activity())), renewal(43, None)] };

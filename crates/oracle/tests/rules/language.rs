@@ -320,6 +320,7 @@ fn granted(line: &Line<'_>) -> body::Granted {
         capped_by: line.option("capped_by").map(QuotaNo),
         profile: None,
         weighing: line.flag("chosen").then_some(leasehold_model::Weighing::Strategy(Strategy::BinPack)),
+        labels: Vec::new(),
     }
 }
 
@@ -343,6 +344,7 @@ fn denied(line: &Line<'_>) -> body::Denied {
         priority: line.priority(),
         rules_version: 1,
         cause,
+        particulars: body::Particulars::default(),
     }
 }
 

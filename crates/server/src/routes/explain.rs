@@ -10,9 +10,9 @@ use crate::show_allocations::waiting;
 use leasehold_api::{Explanation, Problem, codes};
 use leasehold_cell::{StartError, state_before};
 use leasehold_engine::command::RequestLease;
-use leasehold_engine::{Replayed, State, replay};
+use leasehold_engine::{Command, Replayed, State, asked_by, replay};
 use leasehold_model::body::Body;
-use leasehold_model::{ClassNo, LeaseNo, Quanta, Record};
+use leasehold_model::{AllocationSpec, ClassNo, LeaseNo, Quanta, Record};
 use std::ops::ControlFlow;
 
 /// Candidates and evictions that are told one by one.
@@ -47,12 +47,19 @@ fn state_at(app: &App, sequence: u64) -> Result<State, Problem> {
     })
 }
 
-fn request(
-    pool: Option<leasehold_model::PoolNo>,
-    asks: Vec<(ClassNo, Quanta)>,
-    ttl: leasehold_model::Span,
-) -> RequestLease {
-    RequestLease { pool, asks: asks.into_iter().collect(), ..RequestLease::of(ClassNo(0), Quanta(0), ttl) }
+/// The request that one replica of an allocation comes to.
+fn replica_of(spec: &AllocationSpec, state: &State) -> RequestLease {
+    let longest = state.settings().ttl_max;
+    RequestLease {
+        pool: spec.pool,
+        asks: spec.asks.clone(),
+        priority: spec.priority,
+        sensitive: spec.sensitive,
+        labels: spec.labels.clone(),
+        profile: spec.profile,
+        app_instance: spec.app_instance,
+        ..RequestLease::of(ClassNo(0), Quanta(0), spec.ttl.or(spec.walltime).unwrap_or(longest).min(longest))
+    }
 }
 
 /// Explains the decision that a record seals, and decides it again.
@@ -76,31 +83,23 @@ fn explain_record(app: &App, caller: &Caller, sequence: u64) -> Result<Explanati
     };
     let teller = Teller { app, state: &state, caller };
     let at = record.stamp;
-    let lease = |request: &RequestLease| {
-        state.explain_lease(at, &record.identity, request, TOP).map_err(|refusal| refused(&refusal))
+    // What was asked, as far as the record tells.
+    let asked = || {
+        let request = match asked_by(record) {
+            Some(Command::Request(request)) => request,
+            Some(Command::SubmitAllocation(spec)) => replica_of(&spec, &state),
+            _ => return Err(no_record(sequence)),
+        };
+        state.explain_lease(at, &record.identity, &request, TOP).map_err(|refusal| refused(&refusal))
     };
     let mut told = match &record.body {
         Body::Granted(granted) => {
-            let asks = granted.members.iter().map(|member| (member.class, member.quanta)).collect();
-            let asked = RequestLease {
-                priority: granted.priority,
-                profile: granted.profile,
-                ..request(Some(granted.pool), asks, granted.ttl)
-            };
             let node = state.node(granted.node).filter(|_| caller.sees_node(granted.node));
             let place = node.map_or_else(|| "a node".to_owned(), |node| node.name.to_string());
-            teller.tell(at, "granted", format!("It was granted on {place}."), &lease(&asked)?)
+            teller.tell(at, "granted", format!("It was granted on {place}."), &asked()?)
         }
-        Body::Denied(denied) => {
-            let asked =
-                RequestLease { priority: denied.priority, ..request(denied.pool, denied.asks.to_vec(), denied.ttl) };
-            teller.tell(at, "denied", teller.cause(tenant, &denied.cause), &lease(&asked)?)
-        }
-        Body::AllocationDenied(denied) => {
-            let ttl = denied.walltime.unwrap_or(state.settings().ttl_max);
-            let asked = RequestLease { priority: denied.priority, ..request(denied.pool, denied.asks.to_vec(), ttl) };
-            teller.tell(at, "denied", teller.cause(tenant, &denied.cause), &lease(&asked)?)
-        }
+        Body::Denied(denied) => teller.tell(at, "denied", teller.cause(tenant, &denied.cause), &asked()?),
+        Body::AllocationDenied(denied) => teller.tell(at, "denied", teller.cause(tenant, &denied.cause), &asked()?),
         Body::AllocationPlaced(placed) => {
             let found = state.allocation(placed.allocation).ok_or_else(|| no_record(sequence))?;
             let why = format!("Attempt {} of {} began: all its replicas had a place.", placed.attempt, found.number);
@@ -116,20 +115,12 @@ fn explain_record(app: &App, caller: &Caller, sequence: u64) -> Result<Explanati
             );
             teller.tell(at, "evicts", why, &state.explain_allocation(found, at, TOP))
         }
-        Body::AllocationSubmitted(submitted) => {
-            let spec = &submitted.spec;
-            let ttl = spec.ttl.or(spec.walltime).unwrap_or(state.settings().ttl_max).min(state.settings().ttl_max);
-            let asked = RequestLease {
-                priority: spec.priority,
-                labels: spec.labels.clone(),
-                profile: spec.profile,
-                ..request(spec.pool, spec.asks.to_vec(), ttl)
-            };
+        Body::AllocationSubmitted(_) => {
             let why = match sealed.len() {
                 1 => "It was taken into the queue: not all its replicas had a place.",
                 _ => "It started at once: all its replicas had a place.",
             };
-            teller.tell(at, "submitted", why.to_owned(), &lease(&asked)?)
+            teller.tell(at, "submitted", why.to_owned(), &asked()?)
         }
         _ => {
             return Err(

@@ -152,6 +152,7 @@ impl History {
             capped_by: None,
             profile: None,
             weighing: None,
+            labels: Vec::new(),
         });
         record.identity = Identity {
             tenant: Some(TenantNo(grant.tenant)),

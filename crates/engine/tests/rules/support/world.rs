@@ -2,7 +2,7 @@
 //! must be equal, the books must balance, and a refusal must have left no trace.
 
 use super::invariants;
-use leasehold_engine::{Command, Decided, Engine, Refusal, Replayed, Request, State, replay};
+use leasehold_engine::{Decided, Engine, Refusal, Replayed, Request, State, replay};
 use leasehold_model::body::{Genesis, Started};
 use leasehold_model::{Batch, Body, FORMAT_VERSION, Instant, Name, RULES_VERSION, Record};
 
@@ -114,9 +114,7 @@ impl World {
             }
         }
         let records = self.follow(&batch);
-        // A grant does not say whether its request named a node.
-        let names_node = matches!(&request.command, Command::Request(asked) if asked.node.is_some());
-        if !names_node && answer.is_ok() {
+        if answer.is_ok() {
             decides_the_same_again(state_before, &records);
         }
         let one_command = records.iter().enumerate().all(|(i, r)| r.continues == (i > 0));
