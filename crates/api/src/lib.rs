@@ -11,6 +11,7 @@ mod audit;
 mod batch;
 mod books;
 mod capacity;
+mod claim;
 pub mod codes;
 pub mod endpoint;
 mod explain;
@@ -49,6 +50,10 @@ pub use books::{
 pub use capacity::{
     Class, ClassChange, ClassList, ClassPut, Kind, LoseNode, NewClass, NewNode, NewPool, Node, NodeCapacity,
     NodeChange, NodeList, NodePut, Pool, PoolChange, PoolList, PoolPut, SpansByPriority, Strategy, Teardown,
+};
+pub use claim::{
+    ClaimHolder, ClaimList, ClaimPut, ClaimedNode, Custody, CustodyState, NewClaim, QuarantineCause, ReleaseNodes,
+    ReportWipe,
 };
 pub use endpoint::{Endpoint, Method};
 pub use explain::{

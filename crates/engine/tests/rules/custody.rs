@@ -33,9 +33,22 @@ fn a_claimed_node_is_for_its_users_sensitive_work_alone() {
         7 a grant core 1 user=a/ada
         8 a grant core 7 sensitive user=a/ada
         9 a grant core 1 sensitive user=a/ada node=n2
-        9 op show capacity
+        9 show capacity
         ",
-        expect![[r#""#]],
+        expect![[r#"
+            1 a claimed n1
+            2 a granted #0 core 4 on n1 to 3602
+            3 refused: sensitive_needs_claim
+            4 refused: sensitive_needs_user
+            5 b granted #1 core 10 on n2 to 3605
+            6 b granted #2 core 10 on n3 to 3606
+            7 a denied: core requested 1, most free 0
+            8 a denied: core requested 7, most free 6
+            9 refused: sensitive_needs_claim
+              n1 core: held 4, idle 6
+              n2 core: held 10
+              n3 core: held 10
+        "#]],
     );
 }
 
@@ -66,9 +79,35 @@ fn a_claim_is_refused_where_it_cannot_be() {
         6 op delete tenant a
         6 op node n2 core 12 rack=r1
         6 op node n2 core 10 rack=r9
-        6 op show custody
+        6 show custody
         ",
-        expect![[r#""#]],
+        expect![[r#"
+            1 b granted #0 core 1 on n1 to 101
+            2 refused: node_in_use
+            2 refused: sensitive_needs_user
+            2 refused: no_nodes
+            2 refused: duplicate_node
+            2 refused: unknown_node
+            2 refused: unknown_user
+            3 a claimed n2
+            4 refused: node_claimed
+            4 refused: node_claimed
+            4 refused: node_claimed
+            4 refused: node_already
+            5 - drained n3
+            5 refused: node_not_ready
+            5 - lost n3, last seen 5
+            5 refused: node_not_ready
+            6 refused: node_in_custody
+            6 refused: user_has_claims
+            6 refused: project_has_claims
+            6 refused: tenant_has_claims
+            6 refused: node_in_custody
+            6 - node.put
+              n1 open
+              n2 claimed by a since 3
+              n3 open
+        "#]],
     );
 }
 
@@ -88,7 +127,7 @@ fn released_it_is_wiped_and_then_ready() {
         5 a giveback n1 user=a/ada
         6 op confirm n1 #0
         7 a giveback n1 n2
-        7 op show custody
+        7 show custody
         8 b claim n1 user=b/cyd
         8 a grant core 1 sensitive user=a/ada
         9 op wiped n1 generation=9
@@ -101,7 +140,33 @@ fn released_it_is_wiped_and_then_ready() {
         12 op unquarantine n2
         13 b claim n1 n2 user=b/cyd
         ",
-        expect![[r#""#]],
+        expect![[r#"
+            0 - agent 7 on n1 as generation 1
+            1 a claimed n1 n2
+            2 a granted #0 core 4 on n1 to 3602
+            3 refused: node_has_leases
+            4 refused: node_not_claimed
+            4 refused: node_not_claimed
+            4 refused: node_not_claimed
+            5 a released #0
+            5 refused: node_has_leases
+            6 a torn down #0 on n1
+            7 a gave back n1 n2
+              n1 wiping to 1807
+              n2 wiping to 1807
+              n3 open
+            8 refused: node_not_ready
+            8 refused: sensitive_needs_claim
+            9 refused: stale_generation
+            9 - n1 is clean
+            9 refused: node_not_wiping
+            10 - n2 quarantined: wipe_failed
+            11 refused: node_not_ready
+            11 refused: node_not_wiping
+            12 refused: node_not_quarantined
+            12 - n2 cleared
+            13 b claimed n1 n2
+        "#]],
     );
 }
 
@@ -114,10 +179,18 @@ fn a_wipe_that_nobody_confirms_quarantines_the_node() {
         2 a giveback n1 user=a/ada
         1801.9
         1802
-        1803 op show capacity
+        1803 show capacity
         1803 op delete node n1
         ",
-        expect![[r#""#]],
+        expect![[r#"
+            1 a claimed n1
+            2 a gave back n1
+            1802 - n1 quarantined: wipe_timed_out
+              n1 core: offline 10
+              n2 core: idle 10
+              n3 core: idle 10
+            1803 - node.deleted
+        "#]],
     );
 }
 
@@ -130,7 +203,7 @@ fn the_sensitive_pool_and_max_nodes_have_limits() {
         0 op update a nodes=1
         1 a claim n1 n2 user=a/ada
         2 a claim n1 user=a/ada
-        2 op show quotas
+        2 show quotas
         3 a grant core 1 sensitive user=a/ada
         4 a grant core 1
         5 b claim n2 n3 user=b/cyd
@@ -142,9 +215,28 @@ fn the_sensitive_pool_and_max_nodes_have_limits() {
         8 b claim n3 user=b/cyd
         9 op wiped n1
         9 b claim n3 user=b/cyd
-        9 op show quotas
+        9 show quotas
         ",
-        expect![[r#""#]],
+        expect![[r#"
+            0 - settings.changed
+            0 - settings.sensitive_changed
+            0 a quota quota-0: hard 1
+            1 refused: claim_over_quota
+            2 a claimed n1
+              quota-0 used 1 of hard 1
+            3 a granted #0 core 1 on n1 to 3603
+            4 a denied: quota-0 used 1, requested 1, limit 1
+            5 refused: sensitive_pool_full
+            5 b claimed n2
+            6 a released #0
+            6 a torn down #0 on n1
+            7 a gave back n1
+            7 a granted #1 core 1 on n3 to 3607
+            8 refused: node_in_use
+            9 - n1 is clean
+            9 refused: node_in_use
+              quota-0 used 1 of hard 1
+        "#]],
     );
 }
 
@@ -162,13 +254,54 @@ fn sensitive_gangs_wait_for_their_users_nodes_and_never_evict_nor_fall() {
         7 a submit core 11 sensitive user=a/ada
         7 a submit core 3 x=9 sensitive user=a/ada
         8 b submit core 4 prio=guaranteed wall=50s
-        8 op show waits
-        8 op show allocs
-        103 op show allocs
+        8 show waits
+        8 show allocs
+        103 show allocs
         103 op confirm n2 #1
-        104 op show allocs
+        104 show allocs
         ",
-        expect![[r#""#]],
+        expect![[r#"
+            1 b granted #0 core 10 on n1 to 3601 scavenger
+            2 a claimed n2 n3
+            3 a @1 submitted, 2 replicas
+            3 a @1 placed, attempt 1
+            3 a granted #1 core 8 on n2 to 103 scavenger
+            3 a granted #2 core 8 on n3 to 103 scavenger
+            4 a @2 submitted
+            5 a @3 submitted
+            5 a @3 placed, attempt 1
+            5 a granted #3 core 2 on n2 to 205 scavenger
+            6 a @4 submitted
+            6 a @4 placed, attempt 1
+            6 a granted #4 core 2 on n3 to 96 scavenger
+            7 refused: gang_too_large
+            7 refused: gang_too_large
+            8 b @5 submitted
+            8 - evicts #0 for @5 on n1
+            8 b revoked #0, grace 1m (preempted)
+              @2 place 1: 6 core short, 0 would fit, starts by 103
+              @5 place 1: victims on n1
+              @1 running attempt 1, holds 2
+              @2 pending
+              @3 running attempt 1, holds 1
+              @4 running attempt 1, holds 1
+              @5 pending, kept on n1
+            103 b teardown of #0, grace_ended since 68
+            103 a expired #4, closed since 96
+            103 a expired #1
+            103 a expired #2, closed
+            103 a @1 failed: walltime
+            103 a @4 failed: walltime since 96
+            103 a @2 placed, attempt 1
+            103 a granted #5 core 6 on n3 to 203
+              @2 running attempt 1, holds 1
+              @3 running attempt 1, holds 1
+              @5 pending, kept on n1
+            103 a torn down #1 on n2
+              @2 running attempt 1, holds 1
+              @3 running attempt 1, holds 1
+              @5 pending, kept on n1
+        "#]],
     );
 }
 
@@ -179,12 +312,17 @@ fn a_restart_gives_a_wipe_its_time_again() {
         "
         1 a claim n1 user=a/ada
         2 a giveback n1 user=a/ada
-        1000 restart
+        1000 op started
         1802
         2799.9
         2800
         ",
-        expect![[r#""#]],
+        expect![[r#"
+            1 a claimed n1
+            2 a gave back n1
+            1000 - journal.started
+            2800 - n1 quarantined: wipe_timed_out
+        "#]],
     );
 }
 
@@ -196,16 +334,41 @@ fn a_lost_or_fenced_claimed_node_is_still_claimed() {
         0 op settings teardown=10s
         1 a claim n1 user=a/ada
         2 a grant core 4 sensitive user=a/ada ttl=10s
-        30 op show custody
+        12
+        22
+        30 show custody
         31 a giveback n1
         32 op wiped n1
-        33 op show capacity
+        33 show capacity
         34 b claim n1 user=b/cyd
         35 op unfence #0
         36 b claim n1 user=b/cyd
         37 op lose n1 seen=36
         38 b giveback n1
+        39 show custody
         ",
-        expect![[r#""#]],
+        expect![[r#"
+            0 - settings.changed
+            1 a claimed n1
+            2 a granted #0 core 4 on n1 to 12
+            12 a expired #0
+            22 a fenced #0
+              n1 claimed by a since 1
+              n2 open
+              n3 open
+            31 a gave back n1
+            32 - n1 is clean
+              n1 core: fenced 4, idle 6
+              n2 core: idle 10
+              n3 core: idle 10
+            34 refused: node_in_use
+            35 a unfenced #0
+            36 b claimed n1
+            37 - lost n1, last seen 36
+            38 b gave back n1
+              n1 wiping to 1838
+              n2 open
+              n3 open
+        "#]],
     );
 }
