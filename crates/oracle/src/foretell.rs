@@ -50,6 +50,18 @@ pub enum Wish {
         throttled: bool,
     },
     DetachAgent(NodeNo),
+    ClaimNodes(Vec<NodeNo>),
+    ReleaseNodes(Vec<NodeNo>),
+    ReportWipe {
+        node: NodeNo,
+        generation: Option<u64>,
+        clean: bool,
+    },
+    ClearQuarantine(NodeNo),
+    DeleteNode(NodeNo),
+    DeleteTenant(TenantNo),
+    DeleteProject(ProjectNo),
+    DeleteUser(UserNo),
     ConfirmTeardown {
         node: NodeNo,
         generation: Option<u64>,
@@ -187,6 +199,14 @@ impl World {
                 self.check_generation(*node, *generation)?;
                 Ok(Foretold::Open)
             }
+            Wish::ClaimNodes(nodes) => self.foretell_claim(caller, nodes),
+            Wish::ReleaseNodes(nodes) => self.foretell_giving_back(caller, nodes),
+            Wish::ReportWipe { node, generation, clean } => self.foretell_wipe(caller, *node, *generation, *clean),
+            Wish::ClearQuarantine(node) => self.foretell_clearing(caller, *node),
+            Wish::DeleteNode(node) => self.foretell_node_gone(caller, *node),
+            Wish::DeleteTenant(tenant) => self.foretell_tenant_gone(*tenant),
+            Wish::DeleteProject(project) => self.foretell_project_gone(*project),
+            Wish::DeleteUser(user) => self.foretell_user_gone(caller, *user),
             Wish::UpdateTenant { .. } => self.foretell_update(caller, wish),
             Wish::PutRateCard { card, pool, from, prices } => {
                 self.foretell_card(caller.tenant, *card, (*pool, *from, prices), now)
@@ -201,7 +221,7 @@ impl World {
         }
     }
 
-    fn check_generation(&self, node: NodeNo, generation: Option<u64>) -> Result<(), &'static str> {
+    pub(crate) fn check_generation(&self, node: NodeNo, generation: Option<u64>) -> Result<(), &'static str> {
         let registered = self.nodes.get(&node).ok_or("unknown_node")?.agent.map(|(generation, _)| generation);
         if generation.is_some() && generation != registered { Err("stale_generation") } else { Ok(()) }
     }

@@ -1,7 +1,7 @@
 //! One lease, from its grant to for ever: closed leases are kept, usage asks for them.
 
 use leasehold_model::{
-    AllocationNo, ClassNo, Instant, LeaseNo, Name, NodeNo, PoolNo, Priority, ProjectNo, Span, TenantNo,
+    AllocationNo, ClassNo, Instant, LeaseNo, Name, NodeNo, PoolNo, Priority, ProjectNo, Span, TenantNo, UserNo,
 };
 
 /// Where a lease is in its life (SEMANTICS 3).
@@ -61,6 +61,7 @@ pub(crate) struct Lease {
     pub(crate) sensitive: bool,
     pub(crate) tenant: TenantNo,
     pub(crate) project: ProjectNo,
+    pub(crate) user: Option<UserNo>,
     pub(crate) node: NodeNo,
     pub(crate) pool: PoolNo,
     pub(crate) class: ClassNo,

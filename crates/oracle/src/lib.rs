@@ -18,6 +18,7 @@ mod allocation;
 mod capacity;
 mod catalog;
 mod command;
+mod custody;
 #[cfg(test)]
 mod driven;
 mod due;
@@ -47,6 +48,7 @@ mod violation;
 mod vow;
 mod world;
 
+pub use custody::Custody;
 pub use foretell::{BudgetWishes, Caller, Foretold, Wish};
 pub use leasehold_model::body::SettingsChanged as Settings;
 pub use oracle::Oracle;

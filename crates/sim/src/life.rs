@@ -323,9 +323,10 @@ impl Life<'_> {
                 continue;
             }
             let (identity, command, facts) = self.now.read(|state| requests::any(state, now, dice));
-            if dice.one_in(3) {
-                let key = format!("key-{}", dice.below(4096)).into_bytes();
-                let request = requests::keyed(identity, command, &key);
+            // Out of a few keys, so that some meet again.
+            let key = dice.one_in(3).then(|| format!("key-{}", dice.below(4096)).into_bytes());
+            let keyed = key.and_then(|key| Some((requests::keyed(identity.clone(), command.clone(), &key)?, key)));
+            if let Some((request, key)) = keyed {
                 self.truth.sent.push((request.clone(), key, facts.clone()));
                 let sent = Some(self.truth.sent.len() - 1);
                 requests.push_back((Asked::new(&request, sent, facts), request));

@@ -150,7 +150,6 @@ impl State {
         tenant.evict(record.stamp, evicted);
         for place in &decided.places {
             self.fill_reservations(place.node)?;
-            self.reshelve(place.node);
         }
         Ok(())
     }
@@ -184,6 +183,7 @@ impl State {
             return Ok(());
         }
         let waiting: Vec<AllocationNo> = self.queue.reserved.iter().copied().collect();
+        let mut kept_here = false;
         for number in waiting {
             let Some(found) = self.allocations.get_mut(number) else { return Err("no such allocation") };
             let Some(mut reservation) = found.reservation.take() else { continue };
@@ -193,9 +193,14 @@ impl State {
                         return Err("a class that the node does not have");
                     }
                     self.change_class(node, kept.class, |class| kept.fill(class));
+                    kept_here = true;
                 }
             }
             self.allocations.get_mut(number).expect("it was just there").reservation = Some(reservation);
+        }
+        // What is kept is not free: placement is told.
+        if kept_here {
+            self.reshelve(node);
         }
         Ok(())
     }

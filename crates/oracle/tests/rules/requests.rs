@@ -9,6 +9,8 @@ fn asking(asks: &[(u16, u64)]) -> RequestFacts {
     RequestFacts {
         tenant: TenantNo(1),
         project: ProjectNo(1),
+        user: None,
+        sensitive: false,
         pool: None,
         node: None,
         asks: asks.iter().map(|(class, quanta)| (ClassNo(*class), *quanta)).collect(),

@@ -1,0 +1,104 @@
+//! Commands about claims on nodes, as they are drawn, and who does sensitive work on them.
+
+use crate::dice::Dice;
+use crate::requests::small;
+use crate::wishes::some_generation;
+use leasehold_engine::command::ReportWipe;
+use leasehold_engine::{Claim, Command, Custody, Node, State};
+use leasehold_model::{Identity, NodeNo, ProjectNo, TenantNo, UserNo};
+
+pub(crate) fn any(state: &State, dice: &mut Dice) -> (Identity, Command) {
+    match dice.below(20) {
+        0..8 => (claiming(state, dice), Command::ClaimNodes(claimable(state, dice))),
+        8..14 => {
+            let nodes = nodes_where(state, dice, |node| node.custody.claim().is_some());
+            (giving_back(state, &nodes, dice), Command::ReleaseNodes(nodes))
+        }
+        14..18 => {
+            let node = one_where(state, dice, |node| matches!(node.custody, Custody::Wiping { .. }));
+            let generation = some_generation(state, node, dice).filter(|_| dice.one_in(2));
+            let report = ReportWipe { node, generation, clean: !dice.one_in(4) };
+            (Identity::default(), Command::ReportWipe(report))
+        }
+        _ => {
+            let node = one_where(state, dice, |node| matches!(node.custody, Custody::Quarantined { .. }));
+            (Identity::default(), Command::ClearQuarantine(node))
+        }
+    }
+}
+
+/// One that has claimed something and pays for it, or has another project of the tenant pay. None: nobody has.
+pub(crate) fn claimer(state: &State, dice: &mut Dice) -> Option<(TenantNo, ProjectNo, UserNo)> {
+    let claims: Vec<Claim> = state.nodes().filter_map(|node| node.custody.claim()).collect();
+    if claims.is_empty() {
+        return None;
+    }
+    let Claim { by, project, .. } = *dice.pick(&claims);
+    let project = if dice.one_in(4) { project_of(state, by.tenant, dice).unwrap_or(project) } else { project };
+    Some((by.tenant, project, by.user))
+}
+
+/// Mostly a user with a project of the same tenant; now and then what does not belong together.
+fn claiming(state: &State, dice: &mut Dice) -> Identity {
+    let users: Vec<(UserNo, TenantNo)> = state.users().map(|(number, user)| (number, user.tenant)).collect();
+    let drawn = (UserNo(small(dice, 5)), TenantNo(small(dice, 4)));
+    let (user, tenant) = if users.is_empty() || dice.one_in(20) { drawn } else { *dice.pick(&users) };
+    let project = project_of(state, tenant, dice).filter(|_| !dice.one_in(20));
+    let project = project.unwrap_or(ProjectNo(small(dice, 8)));
+    Identity {
+        tenant: (!dice.one_in(30)).then_some(tenant),
+        project: (!dice.one_in(30)).then_some(project),
+        user: (!dice.one_in(20)).then_some(user),
+        ..Identity::default()
+    }
+}
+
+fn project_of(state: &State, tenant: TenantNo, dice: &mut Dice) -> Option<ProjectNo> {
+    let own = state.projects().filter(|(_, project)| project.tenant == tenant);
+    let own: Vec<ProjectNo> = own.map(|(number, _)| number).collect();
+    (!own.is_empty()).then(|| *dice.pick(&own))
+}
+
+/// Mostly the holder of the first, as far as it says who it is; sometimes an operator, sometimes another.
+fn giving_back(state: &State, nodes: &[NodeNo], dice: &mut Dice) -> Identity {
+    let first = nodes.first().and_then(|node| state.node(*node)?.custody.claim());
+    match first {
+        Some(claim) if !dice.one_in(8) => Identity {
+            tenant: Some(claim.by.tenant),
+            project: dice.one_in(2).then_some(claim.project),
+            user: dice.one_in(2).then_some(claim.by.user),
+            ..Identity::default()
+        },
+        _ if dice.one_in(2) => Identity::default(),
+        _ => Identity { tenant: Some(TenantNo(small(dice, 4))), ..Identity::default() },
+    }
+}
+
+fn claimable(state: &State, dice: &mut Dice) -> Vec<NodeNo> {
+    nodes_where(state, dice, |node| {
+        node.is_in_service() && node.custody == Custody::Open && !node.has_leases() && !node.is_reserved()
+    })
+}
+
+/// One or a few of such nodes, now and then others, one twice, none or too many.
+fn nodes_where(state: &State, dice: &mut Dice, which: impl Fn(&Node) -> bool) -> Vec<NodeNo> {
+    match dice.below(60) {
+        0 => return Vec::new(),
+        1 => return (0..257).map(NodeNo).collect(),
+        _ => {}
+    }
+    let count = if dice.one_in(4) { 2 + dice.below(2) } else { 1 };
+    let mut nodes: Vec<NodeNo> = Vec::new();
+    for _ in 0..count {
+        let node = one_where(state, dice, |node| !nodes.contains(&node.number) && which(node));
+        if !nodes.contains(&node) || dice.one_in(4) {
+            nodes.push(node);
+        }
+    }
+    nodes
+}
+
+fn one_where(state: &State, dice: &mut Dice, which: impl Fn(&Node) -> bool) -> NodeNo {
+    let suitable: Vec<NodeNo> = state.nodes().filter(|node| which(node)).map(|node| node.number).collect();
+    if suitable.is_empty() || dice.one_in(12) { NodeNo(small(dice, 6)) } else { *dice.pick(&suitable) }
+}
