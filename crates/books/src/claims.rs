@@ -107,10 +107,14 @@ impl Idle {
 
     /// The stretches up to `until`, the last one to there.
     fn stretches(&self, until: Instant) -> impl Iterator<Item = (u64, Window)> + '_ {
+        self.cut(until).map(|(step, window)| (step.level(), window)).filter(|(level, _)| *level > 0)
+    }
+
+    /// Each step with how long it lasted, up to `until`.
+    fn cut(&self, until: Instant) -> impl Iterator<Item = (Step, Window)> + '_ {
         let ends = self.steps.iter().skip(1).map(|step| step.at).chain([Instant::MAX]);
-        let cut =
-            move |(step, end): (&Step, Instant)| (step.level(), Window::new(step.at, end.min(until).max(step.at)));
-        self.steps.iter().zip(ends).map(cut).filter(|(level, window)| *level > 0 && !window.is_empty())
+        let cut = move |(step, end): (&Step, Instant)| (*step, Window::new(step.at, end.min(until).max(step.at)));
+        self.steps.iter().zip(ends).map(cut).filter(|(_, window)| !window.is_empty())
     }
 }
 
@@ -242,8 +246,12 @@ impl Books {
         for open in self.open.values().filter(|open| open.phase == Phase::Held && open.row.held.to < until) {
             let row = &open.row;
             let Some(claim) = self.claims.get(&row.node) else { continue };
-            if self.nodes.books.get(&row.node).is_some_and(crate::nodes::NodeBook::is_available) {
-                each(&claim.row(row.node, row.class, row.quanta, Window::new(row.held.to, until)));
+            let over = Window::new(row.held.to, until);
+            let steps = claim.classes.get(&row.class).into_iter().flat_map(|idle| idle.cut(until));
+            for window in steps.filter(|(step, _)| step.in_service).map(|(_, window)| window.clip(over)) {
+                if !window.is_empty() {
+                    each(&claim.row(row.node, row.class, row.quanta, window));
+                }
             }
         }
     }

@@ -15,6 +15,8 @@ pub(super) struct Claim {
     tag: Option<Name>,
     from: Instant,
     to: Instant,
+    /// What was known of nodes when it was over: what is noticed later changes nothing about it.
+    known: usize,
 }
 
 impl Accounts {
@@ -28,12 +30,14 @@ impl Accounts {
             tag: self.tags.get(&tenant).cloned(),
             from: record.stamp,
             to: Instant::MAX,
+            known: usize::MAX,
         });
     }
 
     pub(super) fn unclaimed(&mut self, stamp: Instant, node: NodeNo) {
         let open = self.claims.iter_mut().find(|claim| claim.node == node && claim.to == Instant::MAX);
-        open.expect("a node that was claimed").to = stamp;
+        let open = open.expect("a node that was claimed");
+        (open.to, open.known) = (stamp, self.nodes.len());
     }
 
     /// Every stretch of every claim, as if somebody had held it.
@@ -49,7 +53,7 @@ impl Accounts {
         });
         // While it is claimed a node's pool and capacity stay as they are.
         let put = put.last().expect("a claimed node was put");
-        let outages = self.outages(claim.node);
+        let outages = self.outages(claim);
         let mut idle = Vec::new();
         for (class, capacity) in &put.capacity {
             let leases: Vec<&Tenure> =
@@ -93,10 +97,11 @@ impl Accounts {
     }
 
     /// When a node could not be used: drained, or lost, which it was from when it was last seen.
-    fn outages(&self, number: NodeNo) -> Vec<(Instant, Instant)> {
+    fn outages(&self, claim: &Claim) -> Vec<(Instant, Instant)> {
         let mut outages: Vec<(Instant, Instant)> = Vec::new();
         let (mut drained, mut lost) = (None, None);
-        for (at, _, event) in self.nodes.iter().filter(|(_, node, _)| *node == number) {
+        let known = self.nodes.iter().take(claim.known);
+        for (at, _, event) in known.filter(|(_, node, _)| *node == claim.node) {
             match event {
                 NodeEvent::Drained(true) => drained = Some(*at),
                 NodeEvent::Drained(false) => outages.extend(drained.take().map(|from| (from, *at))),
