@@ -2,6 +2,7 @@
 
 use crate::access::{is_expired, is_of_tenants, scope_fits};
 use crate::oracle::Oracle;
+use crate::request::RequestFacts;
 use crate::submission::Word;
 use crate::world::World;
 use leasehold_model::body::{
@@ -90,6 +91,7 @@ pub enum Wish {
         from: Option<Instant>,
         charges: Charges,
     },
+    Lease(Box<RequestFacts>),
     Submit(Box<AllocationSpec>),
     Say(AllocationNo, Word),
     /// Something that is only foretold as far as its caller goes.
@@ -139,6 +141,8 @@ pub enum Foretold {
     Sealed { tenant: Option<TenantNo>, bodies: Vec<Body> },
     /// Sealed, its first record one of these, on behalf of that tenant.
     OneOf { tenant: Option<TenantNo>, bodies: Vec<Body> },
+    /// Refused for one of its faults; which one is named is not foretold.
+    Faulty,
     /// Sealed; what exactly is for the rules of its records to say.
     Stands,
     /// Nothing that is foretold stands against it.
@@ -215,6 +219,7 @@ impl World {
             Wish::PutChargePolicy { policy, from, charges } => {
                 self.foretell_policy(caller.tenant, *policy, (*from, charges), now)
             }
+            Wish::Lease(facts) => Ok(self.fault_of(facts).map_or(Foretold::Stands, |_| Foretold::Faulty)),
             Wish::Submit(spec) => self.foretell_submission(caller, spec, now),
             Wish::Say(number, word) => self.foretell_word(caller, *number, *word, now),
             Wish::Other => Ok(Foretold::Open),

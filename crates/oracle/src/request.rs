@@ -173,12 +173,17 @@ impl World {
         let own = |project| self.projects.get(project).is_some_and(|p| p.tenant == facts.tenant);
         let own_user = |user: UserNo| self.users.get(&user).is_some_and(|u| u.tenant == facts.tenant);
         let sensitive = facts.sensitive.then(|| self.fault_of_sensitive(facts.claimer(), facts.node)).flatten();
+        let in_pool = |node| {
+            let node = self.nodes.get(&node);
+            facts.pool.is_none_or(|pool| node.is_none_or(|node| node.put.pool == pool))
+        };
         let twice = |i: usize| facts.asks[..i].iter().any(|(class, _)| *class == facts.asks[i].0);
         let fault = [
             (!own(&facts.project), "unknown_project"),
             (facts.user.is_some_and(|user| !own_user(user)), "unknown_user"),
             (facts.pool.is_some_and(|pool| !self.pools.contains_key(&pool)), "unknown_pool"),
             (facts.node.is_some_and(|node| !self.nodes.contains_key(&node)), "unknown_node"),
+            (facts.node.is_some_and(|node| !in_pool(node)), "node_not_in_pool"),
             (facts.asks.is_empty(), "nothing_asked"),
             (facts.asks.len() > CLASSES_PER_REQUEST_MAX, "too_many_classes"),
             (facts.asks.iter().any(|(class, _)| !self.classes.contains_key(class)), "unknown_class"),

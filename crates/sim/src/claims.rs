@@ -5,7 +5,9 @@ use crate::requests::small;
 use crate::wishes::some_generation;
 use leasehold_engine::command::ReportWipe;
 use leasehold_engine::{Claim, Command, Custody, Node, State};
-use leasehold_model::{Identity, NodeNo, ProjectNo, TenantNo, UserNo};
+use leasehold_model::body::{AllocationRequeued, AllocationSuspended, Body};
+use leasehold_model::{AllocationNo, Identity, LeaseNo, NodeNo, ProjectNo, QuarantineCause, Record, TenantNo, UserNo};
+use std::collections::{BTreeMap, BTreeSet};
 
 pub(crate) fn any(state: &State, dice: &mut Dice) -> (Identity, Command) {
     match dice.below(20) {
@@ -101,4 +103,58 @@ fn nodes_where(state: &State, dice: &mut Dice, which: impl Fn(&Node) -> bool) ->
 fn one_where(state: &State, dice: &mut Dice, which: impl Fn(&Node) -> bool) -> NodeNo {
     let suitable: Vec<NodeNo> = state.nodes().filter(|node| which(node)).map(|node| node.number).collect();
     if suitable.is_empty() || dice.one_in(12) { NodeNo(small(dice, 6)) } else { *dice.pick(&suitable) }
+}
+
+/// What became of claims and of sensitive work in a history: how often which.
+pub(crate) fn notable(records: &[Record]) -> BTreeMap<&'static str, u64> {
+    let mut notable = BTreeMap::new();
+    let (mut claimed, mut lies_on) = (BTreeSet::new(), BTreeMap::new());
+    let (mut fenced, mut submitted) = (BTreeSet::new(), BTreeMap::new());
+    for record in records {
+        let what = match &record.body {
+            Body::NodesClaimed(taken) => {
+                claimed.extend(taken.nodes.0.iter().copied());
+                (taken.nodes.0.len() > 1).then_some("several nodes claimed")
+            }
+            Body::NodesReleased(given) => {
+                claimed.retain(|node| !given.nodes.0.contains(node));
+                None
+            }
+            Body::NodeLost(lost) => claimed.contains(&lost.node).then_some("claimed node lost"),
+            Body::NodeQuarantined(found) => Some(match found.cause {
+                QuarantineCause::WipeFailed => "wipe failed",
+                QuarantineCause::WipeTimedOut => "wipe timed out",
+            }),
+            Body::NodeWiped(wiped) => {
+                fenced.iter().any(|lease| lies_on[lease] == wiped.node).then_some("wiped with a fence on it")
+            }
+            Body::Granted(granted) => {
+                let numbers = (granted.first_lease.0..).map(LeaseNo).take(granted.members.len());
+                lies_on.extend(numbers.map(|number| (number, granted.node)));
+                (granted.sensitive && granted.allocation.is_none()).then_some("lease granted")
+            }
+            Body::Fenced(gone) => {
+                fenced.extend(gone.leases.0.iter().copied());
+                None
+            }
+            Body::Unfenced(back) => {
+                fenced.retain(|lease| !back.leases.0.contains(lease));
+                None
+            }
+            Body::AllocationSubmitted(asked) if asked.spec.sensitive => {
+                submitted.insert(AllocationNo(record.sequence), record.stamp);
+                None
+            }
+            Body::AllocationPlaced(placed) => submitted
+                .get(&placed.allocation)
+                .map(|since| if *since < record.stamp { "gang placed after it waited" } else { "gang placed at once" }),
+            Body::AllocationSuspended(AllocationSuspended { allocation, .. })
+            | Body::AllocationRequeued(AllocationRequeued { allocation, .. }) => {
+                submitted.get(allocation).map(|_| "gang back in the queue")
+            }
+            _ => None,
+        };
+        what.into_iter().for_each(|what| *notable.entry(what).or_insert(0) += 1);
+    }
+    notable
 }

@@ -58,7 +58,11 @@ impl Asked {
     fn new(request: &Request, sent: Option<usize>, facts: Option<RequestFacts>) -> Self {
         let Identity { tenant, project, user, token, .. } = request.identity;
         let caller = Caller { tenant, project, user, token, keyed: sent.is_some() };
-        Self { sent, facts, caller, wish: wish(&request.command), decided: Rc::default() }
+        let wish = match &facts {
+            Some(facts) => Wish::Lease(Box::new(facts.clone())),
+            None => wish(&request.command),
+        };
+        Self { sent, facts, caller, wish, decided: Rc::default() }
     }
 }
 
@@ -206,6 +210,7 @@ impl Truth {
                 if records[0].identity.tenant == *tenant && records.iter().map(|r| &r.body).eq(bodies)),
             Foretold::OneOf { tenant, bodies } => matches!(reply, Reply::Sealed { records, .. }
                 if records[0].identity.tenant == *tenant && bodies.contains(&records[0].body)),
+            Foretold::Faulty => matches!(reply, Reply::Refused(_)),
             Foretold::Stands => matches!(reply, Reply::Sealed { .. }),
             Foretold::Open => !Foretold::CODES.iter().any(|code| refused(code)),
         };
