@@ -709,6 +709,7 @@ class Form(Case):
                      uv(1) + u8(1) + uv(1) + fx.many([fill + fx.many([uv(1) * 3])])][nth % 2] + leases(1),
                 72: [uv(1) + fill + uv(1) * 3, uv(1) * 3 + fill + uv(1), uv(1) * 4 + fill][nth % 3],
                 78: uv(1) + o(fill) + uv(1),
+                100: fill + o(None) + scaled(1) + b"EUR" + u8(1), 101: fill + o(None),
                 47: fill + leases(1), 51: [fill + u8(1) + uv(1), uv(1) + u8(1) + fill][nth % 2] + leases(1),
                 41: [o(fill) + uv(0) + scaled(1) + u8(1) + uv(1) + u8(1) + uv(1) * 4,
                      o(None) + uv(0) + scaled(1) + u8(1) + fill + u8(1) + uv(1) * 4,
@@ -722,7 +723,7 @@ class Form(Case):
                      uv(1) * 3 + scaled(5) + u8(2) + uv(3) + fx.many([uv(1) * 3]) + uv(0x100) + fill][nth % 6],
             }[kind]
 
-        kinds = (2, 11, 12, 13, 14, 15, 16, 17, 18, 20, 21, 22, 23, 24, 25, 31, 32, 33, 34, 35, 36, 37, 38, 40, 41, 47, 51, 52, 60, 61, 72, 78)
+        kinds = (2, 11, 12, 13, 14, 15, 16, 17, 18, 20, 21, 22, 23, 24, 25, 31, 32, 33, 34, 35, 36, 37, 38, 40, 41, 47, 51, 52, 60, 61, 72, 78, 100, 101)
         for kind, nth, bits in [(k, n, 32) for k in kinds for n in range(6)] + [(10, 0, 16)]:
             record = lambda n: Rec(kind, sample(kind, nth, uv(n)), T0).hashed(bytes(32), 1)
             self.assertEqual(vf.decode_record(record(2**bits - 1)).kind, kind)
@@ -809,7 +810,11 @@ class Form(Case):
             (26, uv(1) + fx.opt(uv(250) * 3 + uv(251)), "add up"),
             (40, uv(1) * 3 + scaled(5) + u8(2) + uv(3) + fx.many([uv(1) * 3]) + uv(0x80) + uv(0), "items"),
             (41, fx.opt(None) + uv(17), "items"),
-            (41, fx.opt(None) + uv(0) + scaled(5) + u8(1) + uv(3) + u8(4), "cause"),
+            (41, fx.opt(None) + uv(0) + scaled(5) + u8(1) + uv(3) + u8(5), "cause"),
+            (41, fx.opt(None) + uv(0) + scaled(5) + u8(1) + uv(3) + u8(4) + fx.opt(None) + scaled(10**37), "too large"),
+            (100, uv(1) + fx.opt(None) + scaled(1) + b"eur" + u8(1), "currency"),
+            (100, uv(1) + fx.opt(None) + scaled(1) + b"EUR" + u8(3), "mode"),
+            (100, uv(1) + fx.opt(None) + scaled(10**37) + b"EUR" + u8(1), "too large"),
             (42, uv(1) + u8(0) + u64(T0) + uv(1) + scaled(5), "earliest"),
             (42, uv(1) + u8(1) + u64(T0) + uv(1) + scaled(0) + u8(0), "none does"),
             (42, uv(0) + u8(0) + u64(T0), "leases"),

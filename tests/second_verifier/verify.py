@@ -200,6 +200,7 @@ def V32(r: Reader) -> int: return r.varint(bits=32)
 def V64(r: Reader) -> int: return r.varint()
 def TEXT(r: Reader) -> str: return r.text()
 def SPAN(r: Reader) -> int: return r.span()
+def AMOUNT(r: Reader) -> int: return r.scaled()
 def BOOL(r: Reader) -> bool: return r.bool()
 def INSTANT(r: Reader) -> int: return r.instant()
 def KEY(r: Reader) -> bytes: return r.take(32)
@@ -329,7 +330,9 @@ def rising(key: Parser, value: Parser, order: Callable[[Any], Any] = lambda k: k
 
 ASKS = items(seq(CLASS, V64))
 DOMAIN, ATTEMPT_END = enum("domain", 3), enum("attempt end", 6)
-CAUSE = choice("cause", {1: seq(QUOTA, V64, V64, V64), 2: seq(QUOTA, INSTANT), 3: seq(CLASS, V64, V64)})
+CAUSE = choice("cause", {
+    1: seq(QUOTA, V64, V64, V64), 2: seq(QUOTA, INSTANT), 3: seq(CLASS, V64, V64),
+    4: seq(option(V64), AMOUNT, AMOUNT, AMOUNT, AMOUNT)})
 MEMBERS = items(seq(CLASS, V64, V64), 1, 16)
 SPEC = seq(
     option(POOL), ASKS, V32, PRIORITY, option(SPAN), option(SPAN), BOOL, BOOL, items(seq(TEXT, TEXT)), option(DOMAIN),
@@ -425,6 +428,8 @@ KINDS: dict[int, tuple[str, Parser]] = {
     92: ("node.wiped", seq(NODE)),
     93: ("node.quarantined", seq(NODE, enum("cause of a quarantine", 2))),
     94: ("node.quarantine_cleared", seq(NODE)),
+    100: ("ceiling.put", seq(PROJECT, option(V64), AMOUNT, CURRENCY, enum("mode", 2))),
+    101: ("ceiling.deleted", seq(PROJECT, option(V64))),
 }
 REASON = choice("reason", {1: V64, 2: QUOTA, 3: seq(), 4: seq(), 5: seq(), 6: seq(), 7: seq()})
 

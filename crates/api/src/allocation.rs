@@ -213,6 +213,8 @@ pub struct Attempt {
 pub enum WaitReason {
     /// A quota has no headroom for it; `used`, `requested` and `limit` say by how much.
     Quota,
+    /// A cost ceiling has no headroom for it; money that is reserved for others may return.
+    Cost,
     /// A burst quota is over its base for as long as its episode lasts.
     Burst,
     /// There is no room; `class` and `short` say of what.

@@ -38,6 +38,7 @@ codes! {
     REQUEST_TIMEOUT 408 "request_timeout" "The request did not arrive, or was not answered, in time.";
     QUOTA_EXCEEDED 409 "quota_exceeded" "A quota would be exceeded; `used`, `requested` and `limit` say by how much. Sealed.";
     BURST_EXHAUSTED 409 "burst_exhausted" "The burst episode is over or the lease could not end before it is. Sealed.";
+    CEILING_EXCEEDED 409 "ceiling_exceeded" "A hard cost ceiling would be passed; `spent`, `reserved`, `requested` and `amount` say by how much. Sealed where a request was denied.";
     NO_CAPACITY 409 "no_capacity" "No node has room; `class`, `requested` and `most_free` say for what. Sealed.";
     BODY_TOO_LARGE 413 "body_too_large" "The body is larger than the limit.";
     NOT_JSON 415 "unsupported_media_type" "The body's Content-Type is not application/json.";

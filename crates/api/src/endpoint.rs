@@ -157,6 +157,15 @@ impl Endpoint {
         )
     }
 
+    /// Of a project, or of one of its app instances.
+    fn of_ceiling(self) -> Self {
+        self.query("tenant", "Whose project, where a name is given.", text).query(
+            "app_instance",
+            "Of this app instance, by number; of the whole project if absent.",
+            sequence,
+        )
+    }
+
     fn page(self) -> Self {
         self.query("cursor", "Where the page begins: `next_cursor` of the one before.", text).query(
             "limit",
@@ -308,6 +317,40 @@ pub fn endpoints() -> Vec<Endpoint> {
             ADMINS,
         )
         .query("tenant", "Whose project, where a name is given.", text),
+        endpoint::<CeilingList>(
+            "list_ceilings",
+            Get,
+            "/api/v1/projects/{project}/ceilings",
+            "Cost ceilings of a project and its app instances, with what counts against them",
+            TENANCY,
+        )
+        .query("tenant", "Whose project, where a name is given.", text)
+        .page(),
+        endpoint::<Ceiling>(
+            "show_ceiling",
+            Get,
+            "/api/v1/projects/{project}/ceiling",
+            "One cost ceiling, with what counts against it",
+            TENANCY,
+        )
+        .of_ceiling(),
+        endpoint::<CeilingPut>(
+            "put_ceiling",
+            Put,
+            "/api/v1/projects/{project}/ceiling",
+            "Set what a project, or one of its app instances, may cost; what was spent stays",
+            QUOTA_AUTHORITY,
+        )
+        .of_ceiling()
+        .body::<CeilingChange>(),
+        endpoint::<Changed>(
+            "delete_ceiling",
+            Delete,
+            "/api/v1/projects/{project}/ceiling",
+            "Delete a cost ceiling; what was spent under it is forgotten",
+            QUOTA_AUTHORITY,
+        )
+        .of_ceiling(),
         endpoint::<UserList>("list_users", Get, "/api/v1/users", "Users, by number", TENANCY)
             .query("tenant", tenant, text)
             .page(),

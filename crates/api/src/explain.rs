@@ -1,6 +1,7 @@
 //! Why something was decided as it was: every check with its numbers, every candidate with its terms.
 
 use crate::When;
+use crate::ceiling::Money;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use std::collections::BTreeMap;
@@ -17,6 +18,24 @@ pub struct QuotaChecked {
     pub requested: u64,
     pub limit: u64,
     /// `within`, `over_soft`, `until`, `refused`, or `by_node` where its answer depends on the node.
+    pub said: String,
+}
+
+/// What one cost ceiling said.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+pub struct CeilingChecked {
+    /// Absent where it is of the whole project.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub app_instance: Option<u64>,
+    /// `hard` or `soft`.
+    pub mode: String,
+    pub currency: String,
+    pub spent: Money,
+    pub reserved: Money,
+    /// What it would cost by its deadline, at the most.
+    pub requested: Money,
+    pub amount: Money,
+    /// `within`, `over_soft` or `refused`.
     pub said: String,
 }
 
@@ -93,6 +112,9 @@ pub struct Explanation {
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub replayed: Option<String>,
     pub quotas: Vec<QuotaChecked>,
+    /// Cost ceilings over it.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub ceilings: Vec<CeilingChecked>,
     /// The best candidates, the winner first.
     pub candidates: Vec<CandidateScore>,
     /// How many there were in all.

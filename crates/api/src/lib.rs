@@ -11,6 +11,7 @@ mod audit;
 mod batch;
 mod books;
 mod capacity;
+mod ceiling;
 mod claim;
 pub mod codes;
 pub mod endpoint;
@@ -51,14 +52,15 @@ pub use capacity::{
     Class, ClassChange, ClassList, ClassPut, Kind, LoseNode, NewClass, NewNode, NewPool, Node, NodeCapacity,
     NodeChange, NodeList, NodePut, Pool, PoolChange, PoolList, PoolPut, SpansByPriority, Strategy, Teardown,
 };
+pub use ceiling::{Ceiling, CeilingChange, CeilingList, CeilingMode, CeilingPut, Money};
 pub use claim::{
     ClaimHolder, ClaimList, ClaimPut, ClaimedNode, Custody, CustodyState, NewClaim, QuarantineCause, ReleaseNodes,
     ReportWipe,
 };
 pub use endpoint::{Endpoint, Method};
 pub use explain::{
-    CandidateScore, Eviction, Explanation, NodeClassExplained, NodeExplanation, NodePromise, QueuePlace, QuotaChecked,
-    Victim,
+    CandidateScore, CeilingChecked, Eviction, Explanation, NodeClassExplained, NodeExplanation, NodePromise,
+    QueuePlace, QuotaChecked, Victim,
 };
 pub use lease::{
     Activity, Ask, Confirmed, Fences, Granted, GrantedLease, History, Lease, LeaseList, LeaseState, Outcome, Priority,

@@ -8,7 +8,7 @@
 
 mod durable;
 mod engine;
-#[cfg(feature = "peers")]
+#[cfg(feature = "http")]
 pub mod http;
 mod memory;
 mod outcome;
@@ -43,11 +43,13 @@ const BENCHES: &[Bench] = &[
     ("restart", restart::restart),
     ("preempt.plan", scheduling::preemption),
     ("queue.wake", scheduling::queue),
-    #[cfg(feature = "peers")]
+    #[cfg(feature = "http")]
+    ("alloc.rate", http::allocations),
+    #[cfg(feature = "http")]
     ("http.single", http::singles),
-    #[cfg(feature = "peers")]
+    #[cfg(feature = "http")]
     ("http.batch", http::batches),
-    #[cfg(feature = "peers")]
+    #[cfg(feature = "http")]
     ("http.sse_10k", http::streams),
     #[cfg(feature = "usage")]
     ("usage", usage::usage),

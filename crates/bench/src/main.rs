@@ -7,7 +7,7 @@ use std::process::ExitCode;
 static ALLOCATOR: leasehold_bench::Counting = leasehold_bench::Counting;
 
 fn main() -> ExitCode {
-    #[cfg(feature = "peers")]
+    #[cfg(feature = "http")]
     if leasehold_bench::http::serve_if_asked() {
         return ExitCode::SUCCESS;
     }

@@ -202,7 +202,7 @@ fn percentile(times: &mut [f64], percent: usize) -> f64 {
 }
 
 /// Processor time: other work on the machine does not count.
-fn cpu_micros() -> f64 {
+pub(crate) fn cpu_micros() -> f64 {
     let time = clock_gettime(ClockId::ThreadCPUTime);
     time.tv_sec as f64 * 1e6 + time.tv_nsec as f64 / 1e3
 }

@@ -92,6 +92,60 @@ pub fn cluster(nodes: u32, tenants: u32) -> Vec<Command> {
     commands
 }
 
+/// The classes of a large cluster.
+pub const GPU: ClassNo = ClassNo(0);
+pub const CPU: ClassNo = ClassNo(1);
+pub const MEM: ClassNo = ClassNo(2);
+
+/// The commands that make a cluster of nodes of three kinds: eight GPUs, four with more memory, and none; in racks of
+/// forty and four zones. Its tenants may ask for anything.
+pub fn large_cluster(nodes: u32, tenants: u32) -> Vec<Command> {
+    let mut commands = Vec::new();
+    for (label, kind, quanta_per_unit) in
+        [("gpu", ResourceKind::Gpu, 7), ("cpu", ResourceKind::Cpu, 1000), ("mem", ResourceKind::Mem, 1024)]
+    {
+        let spec = ClassSpec { name: name(label), kind, tier: None, quanta_per_unit, premium: false };
+        commands.push(Command::PutClass(PutClass { class: None, spec }));
+    }
+    commands.push(Command::PutPool(PutPool {
+        pool: None,
+        name: name("main"),
+        strategy: Strategy::Spread,
+        weights: None,
+        ttl_max: PerPriority::default(),
+        lifetime_max: PerPriority::default(),
+        grace: Some(Span::from_secs(60)),
+    }));
+    for n in 0..nodes {
+        let capacity = match n % 3 {
+            0 => vec![(GPU, Quanta(8 * 7)), (CPU, Quanta(128_000)), (MEM, Quanta(1 << 20))],
+            1 => vec![(GPU, Quanta(4 * 7)), (CPU, Quanta(64_000)), (MEM, Quanta(2 << 20))],
+            _ => vec![(CPU, Quanta(256_000)), (MEM, Quanta(1 << 20))],
+        };
+        commands.push(Command::PutNode(PutNode {
+            node: None,
+            name: name(&format!("node-{n:05}")),
+            pool: PoolNo(0),
+            rack: Some(name(&format!("rack-{:03}", n / 40))),
+            zone: Some(name(&format!("zone-{}", n / 2500))),
+            labels: Vec::new(),
+            teardown: TeardownMode::Immediate,
+            capacity,
+        }));
+    }
+    for t in 0..tenants {
+        commands.push(Command::PutTenant(PutTenant {
+            tenant: None,
+            name: name(&format!("tenant-{t:04}")),
+            accounting_tag: None,
+            max_priority: Priority::Guaranteed,
+            max_evicted_quanta_per_hour: None,
+        }));
+        commands.push(Command::PutProject(PutProject { project: None, tenant: TenantNo(t), name: name("main") }));
+    }
+    commands
+}
+
 /// A fresh engine with that cluster.
 pub fn engine_with_cluster(nodes: u32, tenants: u32) -> Engine {
     let mut engine = Engine::default();

@@ -132,6 +132,7 @@ pub struct Published {
     pub denied_by_quota: AtomicU64,
     pub denied_by_burst: AtomicU64,
     pub denied_by_capacity: AtomicU64,
+    pub denied_by_ceiling: AtomicU64,
 }
 
 impl Default for Published {
@@ -142,6 +143,7 @@ impl Default for Published {
             denied_by_quota: AtomicU64::default(),
             denied_by_burst: AtomicU64::default(),
             denied_by_capacity: AtomicU64::default(),
+            denied_by_ceiling: AtomicU64::default(),
         }
     }
 }
@@ -160,6 +162,7 @@ impl Published {
                     DenyCause::Quota { .. } => &self.denied_by_quota,
                     DenyCause::BurstOver { .. } => &self.denied_by_burst,
                     DenyCause::Capacity { .. } => &self.denied_by_capacity,
+                    DenyCause::Ceiling { .. } => &self.denied_by_ceiling,
                 };
                 by.fetch_add(1, Ordering::Relaxed);
             }

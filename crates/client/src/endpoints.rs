@@ -45,6 +45,12 @@ endpoints! {
     change_project(project) [ProjectChange] Put "/api/v1/projects/{project}" => Json<ProjectPut>;
     delete_project(project) Delete "/api/v1/projects/{project}" => Json<Changed>;
     /// Query: `tenant`.
+    list_ceilings(project) Get "/api/v1/projects/{project}/ceilings" => Json<CeilingList>;
+    /// Query: `tenant`, `app_instance`, as for the two below.
+    show_ceiling(project) Get "/api/v1/projects/{project}/ceiling" => Json<Ceiling>;
+    put_ceiling(project) [CeilingChange] Put "/api/v1/projects/{project}/ceiling" => Json<CeilingPut>;
+    delete_ceiling(project) Delete "/api/v1/projects/{project}/ceiling" => Json<Changed>;
+    /// Query: `tenant`.
     list_users() Get "/api/v1/users" => Json<UserList>;
     create_user() [NewUser] Post "/api/v1/users" => Json<UserPut>;
     /// Query: `tenant`, as for the two below.

@@ -35,6 +35,7 @@ pages! {
     NodeList { "nodes": api::Node }
     ClaimList { "nodes": api::ClaimedNode }
     QuotaList { "quotas": api::Quota }
+    CeilingList { "ceilings": api::Ceiling }
     RateCardList { "rate_cards": api::RateCard }
     ChargePolicyList { "charge_policies": api::ChargePolicy }
     LeaseList { "leases": api::Lease }

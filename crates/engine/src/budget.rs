@@ -7,7 +7,7 @@
 use crate::lease::Lease;
 use crate::queue::Standing;
 use crate::state::{State, entry, entry_mut};
-use leasehold_model::codec::{DecodeError, Field, Reader};
+use leasehold_model::codec::{DecodeError, Field, Reader, put_varint};
 use leasehold_model::limits::BUDGET_DAYS_MAX;
 use leasehold_model::{Instant, NodeNo, ResourceKind, TenantNo};
 use std::collections::{BTreeMap, VecDeque};
@@ -17,6 +17,8 @@ const HOUR: u64 = 60 * MINUTE;
 /// One GPU, or one node, as a level.
 pub(crate) const ONE: u32 = 20;
 const HOURS_KEPT: u64 = (BUDGET_DAYS_MAX as u64 + 1) * 24;
+/// One for each hour, the running one, and one from before the longest window.
+const MARKS_MAX: usize = (BUDGET_DAYS_MAX as usize + 1) * 24 + 2;
 
 /// More than all GPUs of the world until the end of time.
 const SUM_MAX: u128 = 1 << 106;
@@ -126,12 +128,13 @@ impl Field for Meter {
         self.sum.put(out);
         self.since.put(out);
         self.at_minute.put(out);
-        self.marks.iter().copied().collect::<Vec<_>>().put(out);
+        put_varint(self.marks.len() as u64, out);
+        self.marks.iter().for_each(|mark| mark.put(out));
     }
     fn get(r: &mut Reader<'_>) -> Result<Self, DecodeError> {
         let (level, sum, since, at_minute) = (Field::get(r)?, Field::get(r)?, Field::get(r)?, Field::get(r)?);
-        let marks: Vec<(u64, u128)> = Field::get(r)?;
-        Ok(Self { level, sum, since, at_minute, marks: marks.into() })
+        let marks = (0..r.count(MARKS_MAX)?).map(|_| Field::get(r)).collect::<Result<VecDeque<_>, _>>()?;
+        Ok(Self { level, sum, since, at_minute, marks })
     }
 }
 
@@ -285,5 +288,24 @@ impl State {
             factor: u32::try_from(factor).expect("at most one"),
             deficit: signed(target) - signed(share.min(FULL)),
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// A snapshot of a year of use is written and read: more hours than a list of a record may have items.
+    #[test]
+    fn a_year_of_hours_is_kept_as_bytes() {
+        let mut meter = Meter::default();
+        meter.rise(Instant(1), 1 << ONE);
+        for day in 1..=500 {
+            meter.advance(Instant(day * 24 * HOUR));
+        }
+        let mut bytes = Vec::new();
+        meter.put(&mut bytes);
+        assert!(meter.marks.len() > 8000 && meter.marks.len() <= MARKS_MAX, "{}", meter.marks.len());
+        assert_eq!(Meter::get(&mut Reader::new(&bytes)), Ok(meter));
     }
 }

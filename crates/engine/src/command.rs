@@ -6,12 +6,12 @@ use leasehold_model::limits::{
     APP_INSTANCES_PER_TOKEN_MAX, CLASSES_PER_NODE_MAX, CLASSES_PER_REQUEST_MAX, IDEMPOTENCY_KEY_BYTES_MAX,
     LABELS_PER_ALLOCATION_MAX, LABELS_PER_NODE_MAX, LEASES_PER_RECORD_MAX, NODES_PER_CLAIM_MAX, RATE_LINES_MAX,
 };
-use leasehold_model::rate::{Charges, Prices};
+use leasehold_model::rate::{Charges, Currency, Prices};
 use leasehold_model::{
-    Activity, AllocationNo, AllocationSpec, AppInstanceNo, AttachmentNo, ClassNo, ClassSpec, Idempotency, Identity,
-    Instant, Key, LeaseNo, Level, LimitKind, Measure, Name, NodeNo, PoolNo, Priority, Profile, ProjectNo, Quanta,
-    QuotaNo, QuotaScope, Reason, Role, Span, Strategy, TeardownMode, TenantNo, TokenNo, TokenScope, UserNo, Weights,
-    fields,
+    Activity, AllocationNo, AllocationSpec, Amount, AppInstanceNo, AttachmentNo, CeilingMode, ClassNo, ClassSpec,
+    Idempotency, Identity, Instant, Key, LeaseNo, Level, LimitKind, Measure, Name, NodeNo, PoolNo, Priority, Profile,
+    ProjectNo, Quanta, QuotaNo, QuotaScope, Reason, Role, Span, Strategy, TeardownMode, TenantNo, TokenNo, TokenScope,
+    UserNo, Weights, fields,
 };
 use sha2::{Digest, Sha256};
 use smallvec::SmallVec;
@@ -189,6 +189,18 @@ fields! {
     }
 }
 
+fields! {
+    /// What a project, or one of its app instances, may cost from here on; put again, it keeps what was spent.
+    pub struct PutCeiling {
+        pub project: ProjectNo,
+        pub app_instance: Option<AppInstanceNo>,
+        pub amount: Amount,
+        pub currency: Currency,
+        pub mode: CeilingMode,
+    }
+}
+fields! { pub struct DeleteCeiling { pub project: ProjectNo, pub app_instance: Option<AppInstanceNo> } }
+
 macro_rules! commands {
     ($($(#[$meta:meta])* $code:literal $name:ident($t:ty),)*) => {
         /// One thing to do. Where a number is absent, the engine hands one out.
@@ -301,6 +313,8 @@ commands! {
     44 PutRateCard(PutRateCard),
     45 DeleteRateCard(u32),
     46 PutChargePolicy(PutChargePolicy),
+    47 PutCeiling(PutCeiling),
+    48 DeleteCeiling(DeleteCeiling),
     50 RegisterAgent(RegisterAgent),
     51 ReportCondition(ReportCondition),
     /// An operator declares the node to be without an agent.

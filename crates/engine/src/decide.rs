@@ -5,6 +5,7 @@ mod access;
 pub(crate) mod admission;
 mod agents;
 mod allocations;
+mod ceilings;
 mod custody;
 pub(crate) mod dispatch;
 mod endings;
@@ -188,6 +189,8 @@ impl Draft<'_> {
             Command::PutRateCard(put) => self.put_rate_card(put).map(done),
             Command::DeleteRateCard(card) => self.delete_rate_card(*card).map(done),
             Command::PutChargePolicy(put) => self.put_charge_policy(put).map(done),
+            Command::PutCeiling(put) => self.put_ceiling(put).map(done),
+            Command::DeleteCeiling(gone) => self.delete_ceiling(gone).map(done),
             Command::PutPool(put) => self.put_pool(put).map(done),
             Command::DeletePool(pool) => self.delete_pool(*pool).map(done),
             Command::PutClass(put) => self.put_class(put).map(done),

@@ -2,6 +2,7 @@
 //! (SEMANTICS 5). For people who ask, not for the way of a request: it scores every node, one by one.
 
 use crate::allocation::Allocation;
+use crate::ceiling::{Ceiling, CeilingScope};
 use crate::command::RequestLease;
 use crate::custody::Claimer;
 use crate::decide::admission::Look;
@@ -14,7 +15,10 @@ use crate::quota::Verdict;
 use crate::refusal::Refusal;
 use crate::state::State;
 use leasehold_model::body::Asks;
-use leasehold_model::{AllocationSpec, DenyCause, Identity, Instant, LimitKind, ProjectNo, QuotaNo, TenantNo};
+use leasehold_model::rate::Currency;
+use leasehold_model::{
+    AllocationSpec, Amount, CeilingMode, DenyCause, Identity, Instant, LimitKind, ProjectNo, QuotaNo, TenantNo,
+};
 
 /// What one quota said.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -24,6 +28,26 @@ pub struct QuotaCheck {
     pub requested: u64,
     pub limit: LimitKind,
     pub said: QuotaSaid,
+}
+
+/// What one cost ceiling said.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct CeilingCheck {
+    pub scope: CeilingScope,
+    pub mode: CeilingMode,
+    pub currency: Currency,
+    pub spent: Amount,
+    pub reserved: Amount,
+    pub requested: Amount,
+    pub amount: Amount,
+}
+
+impl CeilingCheck {
+    /// Whether what is asked for passes it.
+    pub fn is_passed(&self) -> bool {
+        let sum = self.spent.saturating_add(self.reserved).saturating_add(self.requested);
+        self.requested > Amount::ZERO && sum > self.amount
+    }
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -71,6 +95,7 @@ impl Deciding {
 pub struct Explanation {
     pub asks: Asks,
     pub quotas: Vec<QuotaCheck>,
+    pub ceilings: Vec<CeilingCheck>,
     /// The nodes, for one replica.
     pub placement: Explained,
     pub deciding: Option<Deciding>,
@@ -143,6 +168,19 @@ impl State {
         self.quotas_of(tenant).filter_map(check).collect()
     }
 
+    fn ceiling_checks(&self, project: ProjectNo, spec: &AllocationSpec, now: Instant) -> Vec<CeilingCheck> {
+        let check = |ceiling: &Ceiling| CeilingCheck {
+            scope: ceiling.scope,
+            mode: ceiling.mode,
+            currency: ceiling.currency,
+            spent: ceiling.spent,
+            reserved: ceiling.reserved,
+            requested: self.cost_of_gang(spec, now, ceiling.currency),
+            amount: ceiling.amount,
+        };
+        self.ceilings.of(project, spec.app_instance).map(check).collect()
+    }
+
     /// Explains a request as it would be decided at `now`.
     pub fn explain_lease(
         &self,
@@ -161,6 +199,7 @@ impl State {
             labels: request.labels.clone(),
             profile: request.profile,
             sensitive: request.sensitive,
+            app_instance: request.app_instance,
             ..AllocationSpec::of(asks)
         };
         let guard = self.guard(tenant, now, request.priority, None);
@@ -209,6 +248,7 @@ impl State {
         Explanation {
             asks: spec.asks.clone(),
             quotas: self.quota_checks(tenant, project, spec, now),
+            ceilings: self.ceiling_checks(project, spec, now),
             deciding: deciding(&placement.best),
             placement,
             denied,

@@ -94,7 +94,7 @@ impl State {
         spec.asks.iter().map(facts).collect()
     }
 
-    /// What the quotas say that do not look at nodes, and which ones do.
+    /// What the quotas say that do not look at nodes, and which ones do; then what ceilings say.
     pub(crate) fn gang_quotas(
         &self,
         tenant: TenantNo,
@@ -119,6 +119,7 @@ impl State {
                 of_nodes.push((*number, asked));
             }
         }
+        self.judge_gang_cost(project, spec, now)?;
         Ok((terms, of_nodes))
     }
 

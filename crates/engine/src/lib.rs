@@ -8,6 +8,7 @@
 
 mod allocation;
 mod budget;
+mod ceiling;
 pub mod command;
 mod custody;
 mod decide;
@@ -37,11 +38,12 @@ mod warm;
 
 pub use allocation::{Allocation, Over};
 pub use budget::Spending;
+pub use ceiling::{Ceiling, CeilingScope};
 pub use command::{Command, Request};
 pub use custody::{Claim, Claimer, Custody};
 pub use decide::admission::Quote;
 pub use decide::{Decided, Engine};
-pub use explain::{Deciding, Explanation, Place, QuotaCheck, QuotaSaid};
+pub use explain::{CeilingCheck, Deciding, Explanation, Place, QuotaCheck, QuotaSaid};
 pub use heat::{HEAT_MAX, Heat};
 pub use lease::{Lease, Phase};
 pub use node::{Agent, CapacitySplit, Condition, Node, NodeClass};

@@ -297,9 +297,11 @@ impl Queue {
         }
     }
 
-    /// Takes standings as they are in the minute of `now`; they are asked for as they are needed.
-    pub(crate) fn begin_minute(&mut self, now: Instant) {
-        if self.minute != minute(now) {
+    /// Takes standings as they are in the minute of `now`; they are asked for as they are needed. Answers whether the
+    /// minute is another than before.
+    pub(crate) fn begin_minute(&mut self, now: Instant) -> bool {
+        let begins = self.minute != minute(now);
+        if begins {
             self.minute = minute(now);
             self.standings.clear();
             for shape in self.shapes.values_mut() {
@@ -307,6 +309,7 @@ impl Queue {
             }
             self.moved = true;
         }
+        begins
     }
 
     /// Something that standings are made of has changed.

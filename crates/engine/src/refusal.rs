@@ -4,10 +4,10 @@
 
 use leasehold_model::activity::BadActivity;
 use leasehold_model::placement::BadWeights;
-use leasehold_model::rate::BadPrices;
+use leasehold_model::rate::{BadPrices, Currency};
 use leasehold_model::{
-    AllocationNo, AllocationState, ClassNo, Instant, LeaseNo, NodeNo, PoolNo, Priority, ProjectNo, QuotaNo, Role, Span,
-    TenantNo, TokenNo, UserNo,
+    AllocationNo, AllocationState, Amount, ClassNo, Instant, LeaseNo, NodeNo, PoolNo, Priority, ProjectNo, QuotaNo,
+    Role, Span, TenantNo, TokenNo, UserNo,
 };
 use std::fmt;
 
@@ -96,6 +96,7 @@ refusals! {
     LeaseNotFenced { lease: LeaseNo } "lease_not_fenced" "{lease} is not fenced",
     LeaseElsewhere { lease: LeaseNo, node: NodeNo } "lease_elsewhere" "{lease} is not on {node}",
     LifetimeReached { lease: LeaseNo, at: Instant } "lifetime_reached" "{lease} may not live past {at}; ask for a new lease",
+    CeilingExceeded { lease: LeaseNo, requested: Amount, used: Amount, amount: Amount, currency: Currency } "ceiling_exceeded" "{lease} would cost {requested} {currency} more by then; of the ceiling of {amount} {currency}, {used} are spent or reserved",
     BurstOver { lease: LeaseNo, quota: QuotaNo, at: Instant } "burst_over" "{lease} cannot be renewed past {at} while {quota} is over its base limit",
     NoLeases "no_leases" "the command names no lease",
     TooManyLeases { named: usize, limit: usize } "too_many_leases" "the command names {named} leases; at most {limit} fit one command",
@@ -179,6 +180,10 @@ refusals! {
     SameStart { what: &'static str, number: u32 } "same_start" "{what} {number} begins at the same instant; replace that one, or begin at another instant",
     RateCardInForce { card: u32, from: Instant } "rate_card_in_force" "rate card {card} took effect at {from}; it cannot change or go, only be succeeded by a new one",
     ChargePolicyInForce { policy: u32, from: Instant } "charge_policy_in_force" "charge policy {policy} took effect at {from}; it cannot change, only be succeeded by a new one",
+    UnknownCeiling { project: ProjectNo } "unknown_ceiling" "{project} has no such cost ceiling",
+    BadCeiling { max: Amount } "bad_ceiling" "a ceiling lies above zero and at or below {max}",
+    CurrencyFixed { currency: Currency } "currency_fixed" "the ceiling is in {currency}, and what was spent under it, too; delete it and make another",
+    TooManyCeilings { limit: usize } "too_many_ceilings" "a tenant has at most {limit} cost ceilings",
     TooManyCardsWaiting { limit: usize } "too_many_cards_waiting" "{limit} of these wait for their day already; replace one of them",
 }
 

@@ -4,6 +4,7 @@
 //! rebuilt. Equal states give equal bytes, so the bytes are also what two states are compared by.
 
 mod allocations;
+mod ceilings;
 mod custody;
 mod sound;
 
@@ -23,7 +24,7 @@ use sha2::{Digest, Sha256};
 use std::fmt;
 
 /// The version of these bytes; a snapshot of another version is thrown away and rebuilt.
-const SNAPSHOT_VERSION: u32 = 6;
+const SNAPSHOT_VERSION: u32 = 7;
 
 /// The least that a lease takes in a snapshot: a forged count must not make a reader allocate.
 const LEASE_BYTES_MIN: usize = 60;
@@ -109,6 +110,7 @@ impl State {
         for lease in self.leases.in_order() {
             put_lease(lease, &mut out);
         }
+        ceilings::put(&self.ceilings, &mut out);
         self.gpu_time.put(&mut out);
         put_table(&self.gone, &mut out, put_gone);
         allocations::put(&self.allocations, &mut out);
@@ -188,6 +190,7 @@ impl State {
             state.restore_lease(lease);
         }
         state.check_leased()?;
+        ceilings::get(&mut state, r)?;
         state.gpu_time = Field::get(r)?;
         if !state.meters_are_sound() {
             return Err(BadSnapshot::Inconsistent("time used by leases that are not there"));
@@ -308,14 +311,17 @@ fn put_tenant(t: &Tenant, out: &mut Vec<u8>) {
     t.tag.put(out);
     t.max_priority.put(out);
     t.max_evicted_quanta_per_hour.put(out);
-    t.evictions.put(out);
+    // As many as an hour saw, which may be more than a record could list.
+    put_varint(t.evictions.len() as u64, out);
+    t.evictions.iter().for_each(|eviction| eviction.put(out));
     t.budgets.put(out);
     t.spent.put(out);
 }
 
 fn get_tenant(number: TenantNo, r: &mut Reader<'_>) -> Result<Tenant, BadSnapshot> {
     let (name, tag, max_priority) = (Field::get(r)?, Field::get(r)?, Field::get(r)?);
-    let (max_evicted_quanta_per_hour, evictions) = (Field::get(r)?, Field::get(r)?);
+    let max_evicted_quanta_per_hour = Field::get(r)?;
+    let evictions = (0..r.count(usize::MAX)?).map(|_| Field::get(r)).collect::<Result<Vec<_>, _>>()?;
     let (budgets, spent) = (Field::get(r)?, Box::new(Spent::get(r)?));
     Ok(Tenant {
         number,

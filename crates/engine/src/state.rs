@@ -7,11 +7,13 @@ mod fold;
 
 use crate::allocation::{Allocation, Allocations, Over};
 use crate::budget::{Meter, Spent};
+use crate::ceiling::Ceilings;
 use crate::custody::{Claimed, Claimer};
 use crate::idempotency::Claims;
 use crate::lease::{Lease, LeaseTable, Phase};
 use crate::node::Node;
 use crate::placement::Shelves;
+use crate::preempt::Glances;
 use crate::queue::Queue;
 use crate::quota::Quota;
 use crate::rate::{ChargePolicy, RateCard};
@@ -213,6 +215,7 @@ pub struct State {
     pub(crate) tokens: Tokens,
     pub(crate) rate_cards: Table<RateCard>,
     pub(crate) charge_policies: Table<ChargePolicy>,
+    pub(crate) ceilings: Ceilings,
     pub(crate) tags: Vec<Name>,
     pub(crate) next_lease: u64,
     pub(crate) leases: LeaseTable,
@@ -225,6 +228,8 @@ pub struct State {
     pub(crate) ending: BTreeSet<NodeNo>,
     /// Leases that may be evicted, by class and priority: quanta in all.
     pub(crate) evictable: Vec<[u64; 3]>,
+    /// The same for each node, at a glance; all of it follows from the nodes.
+    pub(crate) glances: Glances,
     /// GPU time of all tenants.
     pub(crate) gpu_time: Meter,
     pub(crate) gone: Vec<Option<Gone>>,
@@ -511,6 +516,7 @@ impl State {
             tokens: self.tokens.clone(),
             rate_cards: self.rate_cards.clone(),
             charge_policies: self.charge_policies.clone(),
+            ceilings: self.ceilings.clone(),
             tags: self.tags.clone(),
             next_lease: self.next_lease,
             leases: self.leases.clone(),
@@ -520,6 +526,7 @@ impl State {
             gpu_time: self.gpu_time.clone(),
             ending: self.ending.clone(),
             evictable: self.evictable.clone(),
+            glances: self.glances.clone(),
             gone: self.gone.clone(),
             claims: Claims::default(),
             for_readers: self.for_readers,

@@ -4,6 +4,8 @@
 mod alloc;
 #[path = "client_cli/books.rs"]
 mod books;
+#[path = "client_cli/ceiling.rs"]
+mod ceiling;
 mod common;
 
 use common::{BINARY, Said, said};

@@ -13,6 +13,12 @@ pub fn factor(prices: &Prices, class: ClassNo, spec: &ClassSpec, priority: Prior
     price * tier * U256::from(prices.priority_factor(priority).0)
 }
 
+/// A sum of quantum-nanoseconds times their [`factor`]s, of one class: in billionths of the currency, rounded up.
+pub fn billionths_up(sum: U256, quanta_per_unit: u64) -> U256 {
+    let step = U256::from(quanta_per_unit) * U256::new(10).pow(27);
+    sum / step + U256::from(u8::from(sum % step != U256::ZERO))
+}
+
 /// All rate cards and charge policies, by when they hold.
 #[derive(Clone, Debug)]
 pub struct Schedule {

@@ -17,6 +17,7 @@ pub use custody::{
 pub use lease_lists::{Leases, Renewal, Renewed, Reported, ReportedLeases};
 
 use crate::access::{Role, TokenScope};
+pub use crate::ceiling::{CeilingDeleted, CeilingPut};
 use crate::class::ClassSpec;
 use crate::codec::{DecodeError, Field, Reader};
 use crate::fields;
@@ -396,4 +397,6 @@ kinds! {
     92 "node.wiped" NodeWiped,
     93 "node.quarantined" NodeQuarantined,
     94 "node.quarantine_cleared" QuarantineCleared,
+    100 "ceiling.put" CeilingPut,
+    101 "ceiling.deleted" CeilingDeleted,
 }

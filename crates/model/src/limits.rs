@@ -1,6 +1,7 @@
 //! Every limit of the core, in one place (ARCHITECTURE, invariant 7). `docs/reference/limits.md`
 //! repeats them for users.
 
+use crate::ceiling::Amount;
 use crate::instant::Span;
 use crate::rate::{BILLION, Decimal};
 
@@ -70,3 +71,10 @@ pub const RATE_MAX: Decimal = Decimal(1_000_000 * BILLION);
 pub const FACTOR_MAX: Decimal = Decimal(1000 * BILLION);
 /// Rate cards, and charge policies, that may wait for their day.
 pub const CARDS_WAITING_MAX: usize = 64;
+/// Cost ceilings of one tenant.
+pub const CEILINGS_PER_TENANT_MAX: usize = 1000;
+/// The highest cost ceiling.
+pub const CEILING_AMOUNT_MAX: Amount = Amount(1_000_000_000_000_000 * BILLION as u128);
+/// What one lease is taken to cost at the most: above every ceiling, and so little that the sum over all live leases
+/// can be written.
+pub const LEASE_COST_MAX: Amount = Amount(1 << 88);

@@ -1,7 +1,8 @@
 //! The closed vocabularies of decisions: priorities, reasons, quotas, strategies.
 
+use crate::ceiling::Amount;
 use crate::codec::{DecodeError, Field, Reader};
-use crate::id::{ClassNo, NodeNo, PoolNo, ProjectNo, QuotaNo, TenantNo};
+use crate::id::{AppInstanceNo, ClassNo, NodeNo, PoolNo, ProjectNo, QuotaNo, TenantNo};
 use crate::instant::{Instant, Span};
 use crate::quantity::Quanta;
 use crate::{fields, words};
@@ -300,6 +301,8 @@ pub enum DenyCause {
     BurstOver { quota: QuotaNo, ends_at: Instant },
     /// No node has room for what was asked, of which this class was the scarcest.
     Capacity { class: ClassNo, requested: Quanta, most_free: Quanta },
+    /// A hard cost ceiling would be passed: the project's own, or that of one of its app instances.
+    Ceiling { app_instance: Option<AppInstanceNo>, spent: Amount, reserved: Amount, requested: Amount, amount: Amount },
 }
 
 impl Field for DenyCause {
@@ -323,6 +326,14 @@ impl Field for DenyCause {
                 requested.put(out);
                 most_free.put(out);
             }
+            Self::Ceiling { app_instance, spent, reserved, requested, amount } => {
+                out.push(4);
+                app_instance.put(out);
+                spent.put(out);
+                reserved.put(out);
+                requested.put(out);
+                amount.put(out);
+            }
         }
     }
     fn get(r: &mut Reader<'_>) -> Result<Self, DecodeError> {
@@ -335,6 +346,13 @@ impl Field for DenyCause {
             },
             2 => Self::BurstOver { quota: Field::get(r)?, ends_at: Field::get(r)? },
             3 => Self::Capacity { class: Field::get(r)?, requested: Field::get(r)?, most_free: Field::get(r)? },
+            4 => Self::Ceiling {
+                app_instance: Field::get(r)?,
+                spent: Field::get(r)?,
+                reserved: Field::get(r)?,
+                requested: Field::get(r)?,
+                amount: Field::get(r)?,
+            },
             code => {
                 return Err(DecodeError::BadCode { field: "denial", code: u64::from(code) });
             }

@@ -104,7 +104,7 @@ impl World {
         Ok(())
     }
 
-    /// Refused while it has live leases (SEMANTICS 3); takes its projects, users and quotas along.
+    /// Refused while it has live leases (SEMANTICS 3); takes its projects with their ceilings, its users and its quotas along.
     pub(crate) fn tenant_deleted(&mut self, tenant: TenantNo) -> Checked {
         demand!(self.tenants.contains_key(&tenant), "unknown-tenant", "there is no {tenant}");
         self.check_no_leases("tenant-has-leases", |lease| lease.tenant == tenant)?;
@@ -113,6 +113,7 @@ impl World {
         self.check_no_claims(|of, _, _| of == tenant)?;
         self.tenants.remove(&tenant);
         self.projects.retain(|_, project| project.tenant != tenant);
+        self.ceilings.retain(|(project, _), _| self.projects.contains_key(project));
         self.users.retain(|_, user| user.tenant != tenant);
         self.quotas.retain(|_, quota| quota.put.scope.tenant != tenant);
         self.budgets.remove(&tenant);
@@ -149,6 +150,7 @@ impl World {
         demand!(lives.is_none(), "project-has-allocations", "{lives:?}");
         self.check_no_claims(|_, of, _| of == project)?;
         self.projects.remove(&project);
+        self.ceilings.retain(|(of, _), _| *of != project);
         self.quotas.retain(|_, quota| quota.put.scope.project != Some(project));
         Ok(())
     }

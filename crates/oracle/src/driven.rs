@@ -183,6 +183,7 @@ impl Driver {
             priority: Priority::Standard,
             labels: Vec::new(),
             profile: None,
+            app_instance: None,
         };
         let body = match self.oracle.expect_request(&facts, self.now) {
             Expected::Granted { node, devices, ttl, over_soft, capped_by } => {

@@ -6,8 +6,8 @@ use crate::request::RequestFacts;
 use crate::submission::Word;
 use crate::world::World;
 use leasehold_model::body::{
-    AgentDetached, AgentRegistered, BudgetsPut, NodeCondition, QuotaDeleted, QuotaPut, TenantPut, TokenIssued,
-    TokenRevoked,
+    AgentDetached, AgentRegistered, BudgetsPut, CeilingDeleted, CeilingPut, NodeCondition, QuotaDeleted, QuotaPut,
+    TenantPut, TokenIssued, TokenRevoked,
 };
 use leasehold_model::limits::{BUDGET_DAYS_MAX, BUDGET_HOURS_MAX, QUOTAS_PER_TENANT_MAX};
 use leasehold_model::rate::{Charges, Prices};
@@ -92,6 +92,8 @@ pub enum Wish {
         charges: Charges,
     },
     Lease(Box<RequestFacts>),
+    PutCeiling(CeilingPut),
+    DeleteCeiling(CeilingDeleted),
     Submit(Box<AllocationSpec>),
     Say(AllocationNo, Word),
     /// Something that is only foretold as far as its caller goes.
@@ -220,6 +222,8 @@ impl World {
                 self.foretell_policy(caller.tenant, *policy, (*from, charges), now)
             }
             Wish::Lease(facts) => Ok(self.fault_of(facts).map_or(Foretold::Stands, |_| Foretold::Faulty)),
+            Wish::PutCeiling(put) => self.foretell_ceiling(caller.tenant, put),
+            Wish::DeleteCeiling(gone) => self.foretell_ceiling_deleted(caller.tenant, gone),
             Wish::Submit(spec) => self.foretell_submission(caller, spec, now),
             Wish::Say(number, word) => self.foretell_word(caller, *number, *word, now),
             Wish::Other => Ok(Foretold::Open),

@@ -103,6 +103,7 @@ impl Demand {
             asks: spec.asks.iter().map(|(class, quanta)| (*class, quanta.0)).collect(),
             replicas: Some(spec.replicas),
             claimer: user.filter(|_| spec.sensitive).map(|user| (tenant, user)),
+            spec: Some(spec.clone()),
         }
     }
 }
@@ -151,7 +152,7 @@ impl World {
             && self.gang_ttl(node.put.pool, spec).is_some()
     }
 
-    /// What all quotas say of a gang that need no place to say it.
+    /// What all quotas say of a gang that need no place to say it; and, if they have nothing against it, the ceilings.
     pub(crate) fn gang_terms(&self, demand: &Demand, now: Instant) -> Terms {
         let mut terms = Terms::default();
         for (number, quota) in self.quotas.iter().filter(|(_, quota)| !quota.depends_on_node()) {
@@ -159,6 +160,7 @@ impl World {
                 terms.hear(*number, ruling);
             }
         }
+        terms.refusal = terms.refusal.or_else(|| self.gang_cost_refusal(demand, now));
         terms
     }
 

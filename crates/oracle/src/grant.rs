@@ -7,7 +7,7 @@ use crate::violation::{Broken, Checked, broken, demand, found};
 use crate::world::World;
 use leasehold_model::body::{Denied, Granted};
 use leasehold_model::limits::CLASSES_PER_REQUEST_MAX;
-use leasehold_model::{AllocationSpec, Body, LeaseNo, Name, Record, Span};
+use leasehold_model::{AllocationSpec, Body, DenyCause, LeaseNo, Name, Record, Span};
 use std::collections::BTreeSet;
 
 impl World {
@@ -47,6 +47,8 @@ impl World {
                 grace: Span::ZERO,
                 limit_at: None,
                 reported_to: record.stamp,
+                app_instance: granted.app_instance,
+                reckoned_by: record.sequence,
             });
         }
         Ok(())
@@ -259,6 +261,7 @@ fn facts_of_grant(record: &Record, granted: &Granted) -> Result<RequestFacts, Br
         priority: granted.priority,
         labels: Vec::new(),
         profile: granted.profile,
+        app_instance: granted.app_instance,
     })
 }
 
@@ -275,5 +278,10 @@ fn facts_of_denial(record: &Record, denied: &Denied) -> Result<RequestFacts, Bro
         priority: denied.priority,
         labels: Vec::new(),
         profile: None,
+        // Of what it was for only that is sealed which stood against it.
+        app_instance: match denied.cause {
+            DenyCause::Ceiling { app_instance, .. } => app_instance,
+            _ => None,
+        },
     })
 }

@@ -1,7 +1,8 @@
 //! One lease, from its grant to for ever: closed leases are kept, usage asks for them.
 
 use leasehold_model::{
-    AllocationNo, ClassNo, Instant, LeaseNo, Name, NodeNo, PoolNo, Priority, ProjectNo, Span, TenantNo, UserNo,
+    AllocationNo, AppInstanceNo, ClassNo, Instant, LeaseNo, Name, NodeNo, PoolNo, Priority, ProjectNo, Span, TenantNo,
+    UserNo,
 };
 
 /// Where a lease is in its life (SEMANTICS 3).
@@ -83,6 +84,10 @@ pub(crate) struct Lease {
     pub(crate) limit_at: Option<Instant>,
     /// Up to when its holder has reported activity.
     pub(crate) reported_to: Instant,
+    /// The app instance that it was granted to.
+    pub(crate) app_instance: Option<AppInstanceNo>,
+    /// The sequence of the record that last set its deadline.
+    pub(crate) reckoned_by: u64,
 }
 
 impl Lease {

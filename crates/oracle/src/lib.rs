@@ -17,6 +17,7 @@ mod agents;
 mod allocation;
 mod capacity;
 mod catalog;
+mod ceiling;
 mod command;
 mod custody;
 #[cfg(test)]
@@ -54,5 +55,7 @@ pub use leasehold_model::body::SettingsChanged as Settings;
 pub use oracle::Oracle;
 pub use request::{Expected, RequestFacts};
 pub use submission::Word;
-pub use summary::{AllocationLine, CapacityLine, EpisodeLine, LeaseLine, NodeLine, QuotaLine, StandingLine, Summary};
+pub use summary::{
+    AllocationLine, CapacityLine, CeilingLine, EpisodeLine, LeaseLine, NodeLine, QuotaLine, StandingLine, Summary,
+};
 pub use violation::Violation;

@@ -70,8 +70,12 @@ impl World {
             self.check_renewal(record.stamp, lease, renewal)?;
         }
         for renewal in &renewed.renewals {
+            // Each finds what those before it leave of a ceiling.
+            let lease = self.lease(renewal.lease).expect("it was just found");
+            self.check_renewal_cost(record, lease, renewal.expires_at)?;
             let lease = self.lease_mut(renewal.lease);
             lease.expires_at = renewal.expires_at;
+            lease.reckoned_by = record.sequence;
             if renewal.activity.is_some() {
                 lease.reported_to = record.stamp;
             }

@@ -9,7 +9,7 @@ use crate::violation::{Broken, Checked, Violation, broken, demand, found};
 use crate::world::World;
 use leasehold_model::body::{Genesis, KeyRotated, SettingsChanged, Started};
 use leasehold_model::limits::TTL_MAX;
-use leasehold_model::{AllocationState, Body, FORMAT_VERSION, Instant, RULES_VERSION, Record, Span};
+use leasehold_model::{AllocationState, Amount, Body, FORMAT_VERSION, Instant, LeaseNo, RULES_VERSION, Record, Span};
 
 /// The brute-force model. After a [`Violation`] it is of no further use.
 #[derive(Clone, Debug)]
@@ -72,6 +72,11 @@ impl Oracle {
         self.world.expect_request(facts, now)
     }
 
+    /// Whether what was said against a renewal for its cost holds: `used` of a ceiling of `amount`, and so much more.
+    pub fn stands_against(&self, lease: LeaseNo, requested: Amount, used: Amount, amount: Amount) -> bool {
+        self.world.stands_against(lease, requested, used, amount)
+    }
+
     /// Between commands, at `now`: the last command owes nothing and no timer is overdue.
     pub fn check_at_rest(&self, now: Instant) -> Result<(), Violation> {
         let settled = self.world.check_settled(&self.command);
@@ -113,7 +118,8 @@ impl Oracle {
         }
         self.world.follow_episodes(record.stamp);
         self.world.follow_vows(record);
-        if moves_queue(record) {
+        let moves_money = matches!(record.body, Body::Renewed(_) | Body::RateCardPut(_) | Body::RateCardDeleted(_));
+        if moves_queue(record) || moves_money && !self.world.ceilings.is_empty() {
             self.world.looked = None;
         }
         self.size += 1;
@@ -271,8 +277,10 @@ impl Oracle {
             Body::AgentDetached(body) => world.agent_detached(body.node),
             Body::TokenIssued(body) => world.token_issued(record, body),
             Body::TokenRevoked(body) => world.token_revoked(record, body),
-            Body::RateCardPut(body) => world.rate_card_put(body, record.stamp),
-            Body::RateCardDeleted(body) => world.rate_card_deleted(body, record.stamp),
+            Body::RateCardPut(body) => world.rate_card_put(record, body),
+            Body::RateCardDeleted(body) => world.rate_card_deleted(record, body),
+            Body::CeilingPut(body) => world.ceiling_put(record, body),
+            Body::CeilingDeleted(body) => world.ceiling_deleted(body),
             Body::ChargePolicyPut(body) => world.charge_policy_put(body, record.stamp),
             Body::Granted(body) => {
                 self.check_rules_version(body.rules_version)?;

@@ -43,7 +43,7 @@ pub(crate) type Heads = BTreeMap<Line, Rank>;
 /// What the queue does next.
 #[derive(Clone, Debug)]
 pub(crate) enum Move {
-    Start(AllocationNo, Gang),
+    Start(AllocationNo, Box<Gang>),
     Evict(AllocationNo, Plan),
 }
 
@@ -133,7 +133,7 @@ impl World {
         let (spec, demand) = (&waits.spec, waits.demand());
         let floor = Floor::of(self);
         match self.place_gang(&demand, spec, &floor, now, &|node| guard.allows(node, spec.walltime)) {
-            Ok(gang) => return Err(Move::Start(waits.number, gang)),
+            Ok(gang) => return Err(Move::Start(waits.number, Box::new(gang))),
             Err(NoGang::Quota(_)) => return Ok(Waits::Otherwise),
             Err(NoGang::Room) => {}
         }

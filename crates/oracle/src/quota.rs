@@ -5,8 +5,8 @@ use crate::custody::Claimer;
 use crate::lease::Lease;
 use crate::world::{Episode, Quota, World};
 use leasehold_model::{
-    ClassNo, DenyCause, Instant, LimitKind, Measure, NodeNo, NodeScope, PoolNo, Priority, ProjectNo, QuotaNo,
-    QuotaScope, Span, TenantNo,
+    AllocationSpec, ClassNo, DenyCause, Instant, LimitKind, Measure, NodeNo, NodeScope, PoolNo, Priority, ProjectNo,
+    QuotaNo, QuotaScope, Span, TenantNo,
 };
 use std::collections::BTreeSet;
 
@@ -67,6 +67,8 @@ pub(crate) struct Demand {
     pub(crate) replicas: Option<u32>,
     /// Whose claimed nodes it goes to; none where it is not sensitive.
     pub(crate) claimer: Option<Claimer>,
+    /// What a gang asks for in all; none for a plain request.
+    pub(crate) spec: Option<AllocationSpec>,
 }
 
 /// Where a replica lies.

@@ -1,12 +1,13 @@
 //! Rate cards and charge policies: what may be sealed, and what must be answered (SEMANTICS 7).
 
+use crate::ceiling::CardChange;
 use crate::foretell::{Foretold, Told, sealed};
 use crate::violation::{Checked, demand, found};
 use crate::world::World;
 use leasehold_model::body::{ChargePolicyPut, RateCardDeleted, RateCardPut};
 use leasehold_model::limits::{CARDS_WAITING_MAX, FACTOR_MAX, RATE_LINES_MAX, RATE_MAX, TTL_MAX};
 use leasehold_model::rate::{Charge, Charges, Prices};
-use leasehold_model::{Instant, PoolNo, Span, TenantNo};
+use leasehold_model::{Instant, PoolNo, Record, Span, TenantNo};
 
 /// Not too high, not too many, each named once and in order.
 fn can_be(prices: &Prices) -> bool {
@@ -71,8 +72,8 @@ impl World {
         check_start(own, &others, from, now)
     }
 
-    pub(crate) fn rate_card_put(&mut self, put: &RateCardPut, stamp: Instant) -> Checked {
-        let number = put.card;
+    pub(crate) fn rate_card_put(&mut self, record: &Record, put: &RateCardPut) -> Checked {
+        let (number, stamp) = (put.card, record.stamp);
         demand!(can_be(&put.prices), "prices", "{:?}", put.prices);
         let missing = put.prices.classes.iter().find(|(class, _)| !self.classes.contains_key(class));
         demand!(missing.is_none(), "unknown-class", "a price of {missing:?}");
@@ -85,14 +86,17 @@ impl World {
         }
         self.take_number("rate card", u64::from(number));
         self.rate_cards.insert(number, (put.clone(), stamp));
+        let sequence = record.sequence;
+        self.card_changes.push(CardChange { sequence, card: number, put: Some(put.clone()) });
         Ok(())
     }
 
-    pub(crate) fn rate_card_deleted(&mut self, gone: &RateCardDeleted, stamp: Instant) -> Checked {
-        let number = gone.card;
+    pub(crate) fn rate_card_deleted(&mut self, record: &Record, gone: &RateCardDeleted) -> Checked {
+        let (number, stamp) = (gone.card, record.stamp);
         let (card, _) = found!(self.rate_cards.get(&number), "unknown-rate-card", "there is no card {number}");
         demand!(card.from > stamp, "rate-card-in-force", "card {number} has held since {}", card.from);
         self.rate_cards.remove(&number);
+        self.card_changes.push(CardChange { sequence: record.sequence, card: number, put: None });
         Ok(())
     }
 

@@ -6,8 +6,8 @@ use crate::quota::{Demand, Ruling};
 use crate::world::{Node, World};
 use leasehold_model::limits::{CLASSES_PER_REQUEST_MAX, QUANTA_PER_NODE_MAX};
 use leasehold_model::{
-    AllocationSpec, ClassNo, DenyCause, Instant, Name, NodeNo, PoolNo, Priority, Profile, ProjectNo, Quanta, QuotaNo,
-    Span, TenantNo, UserNo,
+    AllocationSpec, AppInstanceNo, ClassNo, DenyCause, Instant, Name, NodeNo, PoolNo, Priority, Profile, ProjectNo,
+    Quanta, QuotaNo, Span, TenantNo, UserNo,
 };
 use std::cmp::Reverse;
 
@@ -31,6 +31,7 @@ pub struct RequestFacts {
     /// Labels that the node must have.
     pub labels: Vec<(Name, Name)>,
     pub profile: Option<Profile>,
+    pub app_instance: Option<AppInstanceNo>,
 }
 
 /// What must come of it.
@@ -100,6 +101,7 @@ impl RequestFacts {
             asks: self.asks.clone(),
             replicas: None,
             claimer: self.claimer(),
+            spec: None,
         }
     }
 }
@@ -114,6 +116,9 @@ impl World {
         asks.sort_by_key(|(class, _)| (!self.classes[class].has_devices(), *class));
 
         if let Some(cause) = self.terms(facts, None, now).refusal {
+            return Expected::Denied(cause);
+        }
+        if let Some(cause) = self.request_cost_refusal(facts, now) {
             return Expected::Denied(cause);
         }
         let guard = self.guard_for(facts.tenant, facts.priority, now);
@@ -142,6 +147,7 @@ impl World {
                     sensitive: facts.sensitive,
                     labels: facts.labels.clone(),
                     profile: facts.profile,
+                    app_instance: facts.app_instance,
                     ..AllocationSpec::of(asks.iter().map(|(class, quanta)| (*class, Quanta(*quanta))).collect())
                 };
                 let demand = Demand::of_gang(facts.tenant, facts.project, facts.user, &spec);

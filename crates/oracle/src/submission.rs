@@ -181,7 +181,13 @@ impl World {
                 AllocationDenied { spec: spec.clone(), rules_version, cause }.into()
             };
             // One that only its burst keeps waiting waits. Which of several places is named is not foretold.
-            let hard = causes.iter().filter(|cause| matches!(cause, DenyCause::Quota { .. }));
+            let is_final = |cause: &&DenyCause| match **cause {
+                DenyCause::Quota { .. } => true,
+                // What is reserved returns; what is spent does not.
+                DenyCause::Ceiling { spent, requested, amount, .. } => spent.saturating_add(requested) > amount,
+                _ => false,
+            };
+            let hard = causes.iter().filter(is_final);
             let mut bodies: Vec<Body> = hard.map(|cause| denied(*cause)).collect();
             if bodies.len() < causes.len() && !self.is_full(tenant) {
                 bodies.push(AllocationSubmitted { spec: spec.clone() }.into());

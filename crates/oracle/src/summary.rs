@@ -1,16 +1,18 @@
 //! Everything there is, as plain data that two models can be compared by.
 
 use crate::allocation::Allocation;
+use crate::ceiling::Ceiling;
 use crate::custody::Custody;
 use crate::oracle::Oracle;
 use crate::reservation::Reservation;
 use crate::world::{Quota, World};
 use leasehold_model::body::{
-    ChargePolicyPut, PoolPut, ProjectPut, RateCardPut, SettingsChanged, TenantPut, TokenIssued, UserPut,
+    CeilingPut, ChargePolicyPut, PoolPut, ProjectPut, RateCardPut, SettingsChanged, TenantPut, TokenIssued, UserPut,
 };
 use leasehold_model::{
-    AllocationNo, AllocationState, AttemptEnd, Budgets, ClassNo, ClassSpec, Instant, LeaseNo, Level, LimitKind, Name,
-    NodeNo, NodeScope, PoolNo, Priority, ProjectNo, QuotaNo, TeardownMode, TenantNo, TokenNo, UserNo, Weights,
+    AllocationNo, AllocationState, Amount, AppInstanceNo, AttemptEnd, Budgets, ClassNo, ClassSpec, Instant, LeaseNo,
+    Level, LimitKind, Name, NodeNo, NodeScope, PoolNo, Priority, ProjectNo, QuotaNo, TeardownMode, TenantNo, TokenNo,
+    UserNo, Weights,
 };
 use std::collections::BTreeMap;
 use std::fmt::{Debug, Write};
@@ -80,6 +82,16 @@ pub struct QuotaLine {
     pub episode: Option<EpisodeLine>,
 }
 
+/// A cost ceiling with what counts against it.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct CeilingLine {
+    pub put: CeilingPut,
+    pub since: Instant,
+    pub spent: Amount,
+    /// What is kept back for each lease that is held.
+    pub reserved: BTreeMap<LeaseNo, Amount>,
+}
+
 /// How a tenant stands in the queue, at the minute of the last record (SEMANTICS 4).
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct StandingLine {
@@ -131,6 +143,8 @@ pub struct Summary {
     /// With when they were last put.
     pub rate_cards: BTreeMap<u32, (RateCardPut, Instant)>,
     pub charge_policies: BTreeMap<u32, (ChargePolicyPut, Instant)>,
+    /// By project and app instance.
+    pub ceilings: BTreeMap<(ProjectNo, Option<AppInstanceNo>), CeilingLine>,
     pub leases: BTreeMap<LeaseNo, LeaseLine>,
     pub allocations: BTreeMap<AllocationNo, AllocationLine>,
     pub budgets: BTreeMap<TenantNo, Budgets>,
@@ -164,6 +178,7 @@ impl Summary {
         diff_maps("token", &self.tokens, &other.tokens, &mut out);
         diff_maps("rate card", &self.rate_cards, &other.rate_cards, &mut out);
         diff_maps("charge policy", &self.charge_policies, &other.charge_policies, &mut out);
+        diff_maps("ceiling", &self.ceilings, &other.ceilings, &mut out);
         diff_maps("lease", &self.leases, &other.leases, &mut out);
         diff_maps("allocation", &self.allocations, &other.allocations, &mut out);
         diff_maps("standing", &self.standings, &other.standings, &mut out);
@@ -213,6 +228,7 @@ impl Oracle {
             tokens: world.tokens.clone(),
             rate_cards: world.rate_cards.clone(),
             charge_policies: world.charge_policies.clone(),
+            ceilings: world.ceiling_lines(),
             leases: world.lease_lines(),
             allocations: world.allocation_lines(),
             standings: world.standing_lines(self.last_stamp.unwrap_or_default()),
@@ -268,6 +284,16 @@ impl World {
         };
         let episode = quota.episode.map(|e| EpisodeLine { started_at: e.started_at, below_since: e.below_since });
         QuotaLine { limit: quota.put.limit, used, episode }
+    }
+
+    fn ceiling_lines(&self) -> BTreeMap<(ProjectNo, Option<AppInstanceNo>), CeilingLine> {
+        let line = |scope, ceiling: &Ceiling| CeilingLine {
+            put: ceiling.put.clone(),
+            since: ceiling.since,
+            spent: self.spent(scope, ceiling),
+            reserved: self.reserved(scope, ceiling),
+        };
+        self.ceilings.iter().map(|(scope, ceiling)| (*scope, line(*scope, ceiling))).collect()
     }
 
     fn standing_lines(&self, now: Instant) -> BTreeMap<TenantNo, StandingLine> {

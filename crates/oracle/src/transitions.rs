@@ -98,6 +98,9 @@ impl World {
     /// A quota that stands against it is a limit of its tenant's, and what it says adds up. That it is the very one is
     /// foretold where the whole submission is known.
     pub(crate) fn allocation_denied(&self, record: &Record, denied: &AllocationDenied) -> Checked {
+        if let DenyCause::Ceiling { .. } = denied.cause {
+            return self.check_denied_for_cost(record, denied.cause);
+        }
         let DenyCause::Quota { quota, used, requested, limit } = denied.cause else {
             broken!("denial", "what only finds no room waits: {:?}", denied.cause)
         };
@@ -170,6 +173,8 @@ impl World {
                 grace: Span::ZERO,
                 limit_at: None,
                 reported_to: record.stamp,
+                app_instance: granted.app_instance,
+                reckoned_by: record.sequence,
             });
         }
         Ok(())

@@ -62,8 +62,14 @@ impl World {
             | Body::QuarantineCleared(_)
             | Body::Fenced(_)
             | Body::QuotaPut(_)
+            | Body::CeilingPut(_)
+            | Body::CeilingDeleted(_)
             | Body::TenantPut(_)
             | Body::BudgetsPut(_) => self.vows.clear(),
+            // Money was taken that it may lack, or became worth something else.
+            Body::Renewed(_) | Body::RateCardPut(_) | Body::RateCardDeleted(_) if !self.ceilings.is_empty() => {
+                self.vows.clear();
+            }
             // One that goes before it took what it could; so may one that no longer waits behind it.
             Body::Granted(granted) => {
                 let waits = granted.allocation.and_then(|of| self.allocations.get(&of));

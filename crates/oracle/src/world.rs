@@ -1,6 +1,7 @@
 //! Everything that the records have said so far.
 
 use crate::allocation::Allocation;
+use crate::ceiling::{CardChange, Ceiling, Scope};
 use crate::custody::Custody;
 use crate::heat::Heating;
 use crate::lease::Lease;
@@ -86,6 +87,9 @@ pub(crate) struct World {
     /// Those that were not withdrawn, with when they were last put.
     pub(crate) rate_cards: BTreeMap<u32, (RateCardPut, Instant)>,
     pub(crate) charge_policies: BTreeMap<u32, (ChargePolicyPut, Instant)>,
+    /// Every rate card that was ever put or withdrawn, in order.
+    pub(crate) card_changes: Vec<CardChange>,
+    pub(crate) ceilings: BTreeMap<Scope, Ceiling>,
     /// Every lease that ever was, in order of number.
     pub(crate) leases: Vec<Lease>,
     /// All that ever heated a node, and how fast they cool.
@@ -121,6 +125,8 @@ impl World {
             tokens: BTreeMap::new(),
             rate_cards: BTreeMap::new(),
             charge_policies: BTreeMap::new(),
+            card_changes: Vec::new(),
+            ceilings: BTreeMap::new(),
             leases: Vec::new(),
             heatings: Vec::new(),
             allocations: BTreeMap::new(),

@@ -5,8 +5,12 @@ use crate::app::App;
 use crate::problem::{denial, quota_words};
 use leasehold_api as api;
 use leasehold_api::When;
-use leasehold_engine::{Candidate, Explanation, Lease, Place, Promise, QuotaCheck, QuotaSaid, Sacrifice, State};
-use leasehold_model::{DenyCause, Instant, LeaseNo, LimitKind, NodeNo, PoolNo, Priority, TenantNo};
+use leasehold_engine::{
+    Candidate, CeilingCheck, Explanation, Lease, Place, Promise, QuotaCheck, QuotaSaid, Sacrifice, State,
+};
+use leasehold_model::{
+    Amount, CeilingMode, DenyCause, Instant, LeaseNo, LimitKind, NodeNo, PoolNo, Priority, TenantNo,
+};
 
 /// A number of 2^-20ths as a decimal.
 fn fraction(value: u64) -> String {
@@ -63,6 +67,25 @@ impl Teller<'_> {
             used: check.used,
             requested: check.requested,
             limit,
+            said: said.to_owned(),
+        }
+    }
+
+    fn ceiling(check: &CeilingCheck) -> api::CeilingChecked {
+        let money = |amount: Amount| api::Money(amount.to_string());
+        let said = match (check.is_passed(), check.mode) {
+            (false, _) => "within",
+            (true, CeilingMode::Soft) => "over_soft",
+            (true, CeilingMode::Hard) => "refused",
+        };
+        api::CeilingChecked {
+            app_instance: check.scope.app_instance.map(|app| app.0),
+            mode: check.mode.to_string(),
+            currency: check.currency.to_string(),
+            spent: money(check.spent),
+            reserved: money(check.reserved),
+            requested: money(check.requested),
+            amount: money(check.amount),
             said: said.to_owned(),
         }
     }
@@ -131,6 +154,7 @@ impl Teller<'_> {
             why,
             replayed: None,
             quotas: explained.quotas.iter().map(|check| self.quota(check)).collect(),
+            ceilings: explained.ceilings.iter().map(Self::ceiling).collect(),
             candidates: explained.placement.best.iter().map(|one| self.candidate(one)).collect(),
             candidate_count: explained.placement.candidates,
             unfit: unfit.collect(),

@@ -144,6 +144,7 @@ impl Metrics {
         standing::leases(&mut page, sources.cell.now());
         standing::allocations(&mut page, sources.cell.now());
         standing::nodes(&mut page, sources.cell.now());
+        standing::ceilings(&mut page, sources.cell.now());
         standing::quotas(&mut page, sources.cell.now());
         page.text()
     }

@@ -14,6 +14,13 @@ pub(crate) fn refused(refusal: &Refusal) -> Problem {
         Refusal::StartInPast { .. } | Refusal::SameStart { .. } => problem.with("field", "from"),
         Refusal::SettingOutOfRange { setting, .. } => problem.with("field", *setting),
         Refusal::BadBudget { field, .. } => problem.with("field", *field),
+        Refusal::BadCeiling { .. } => problem.with("field", "amount"),
+        Refusal::CurrencyFixed { .. } => problem.with("field", "currency"),
+        Refusal::CeilingExceeded { requested, used, amount, currency, .. } => problem
+            .with("requested", requested.to_string())
+            .with("used", used.to_string())
+            .with("amount", amount.to_string())
+            .with("currency", currency.as_str()),
         _ => problem,
     }
 }
@@ -39,6 +46,7 @@ fn status_of(refusal: &Refusal) -> u16 {
         | Refusal::UnknownToken { .. }
         | Refusal::UnknownRateCard { .. }
         | Refusal::UnknownChargePolicy { .. }
+        | Refusal::UnknownCeiling { .. }
         | Refusal::LeaseNotFound { .. }
         | Refusal::AllocationNotFound { .. }
         | Refusal::WrongHolder { .. }
@@ -59,6 +67,9 @@ fn status_of(refusal: &Refusal) -> u16 {
         | Refusal::LeaseNotFenced { .. }
         | Refusal::LifetimeReached { .. }
         | Refusal::BurstOver { .. }
+        | Refusal::CeilingExceeded { .. }
+        | Refusal::CurrencyFixed { .. }
+        | Refusal::TooManyCeilings { .. }
         | Refusal::AllocationOver { .. }
         | Refusal::AllocationNotRunning { .. }
         | Refusal::AllocationNotStaging { .. }
@@ -162,6 +173,23 @@ pub(crate) fn denial(state: &State, tenant: Option<TenantNo>, cause: &DenyCause)
                 .with("class", name)
                 .with("requested", requested.0)
                 .with("most_free", most_free.0)
+        }
+        DenyCause::Ceiling { app_instance, spent, reserved, requested, amount } => {
+            let of = app_instance.map_or_else(String::new, |app| format!(" of app instance {}", app.0));
+            let problem = codes::CEILING_EXCEEDED.problem(format!(
+                "Tenant \"{tenant}\" would exceed the cost ceiling{of} (spent {spent}, reserved {reserved}, requested \
+                 {requested}, ceiling {amount})."
+            ));
+            let problem = problem
+                .with("tenant", tenant)
+                .with("spent", spent.to_string())
+                .with("reserved", reserved.to_string())
+                .with("requested", requested.to_string())
+                .with("amount", amount.to_string());
+            match app_instance {
+                Some(app) => problem.with("app_instance", app.0),
+                None => problem,
+            }
         }
     }
 }

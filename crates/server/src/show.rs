@@ -4,11 +4,11 @@ use crate::access::role;
 use crate::app::App;
 use leasehold_api as api;
 use leasehold_api::{When, codes};
-use leasehold_engine::{Lease, Node, Phase, Quota, State, Token};
+use leasehold_engine::{Ceiling, Lease, Node, Phase, Quota, State, Token};
 use leasehold_model::body::PerPriority;
 use leasehold_model::{
-    ClassNo, Level, LimitKind, Measure, Name, NodeScope, PoolNo, Priority, ProjectNo, QuotaScope, ResourceKind,
-    Strategy, TeardownMode, TenantNo, UserNo, quantity,
+    Amount, CeilingMode, ClassNo, Level, LimitKind, Measure, Name, NodeScope, PoolNo, Priority, ProjectNo, QuotaScope,
+    ResourceKind, Strategy, TeardownMode, TenantNo, UserNo, quantity,
 };
 
 pub(crate) fn text(name: Option<&Name>) -> Option<String> {
@@ -233,6 +233,29 @@ pub(crate) fn quota(state: &State, quota: &Quota) -> api::Quota {
         used: quota.used,
         burst_since: quota.episode.map(|episode| When(episode.started_at)),
     }
+}
+
+pub(crate) fn ceiling(state: &State, ceiling: &Ceiling) -> Option<api::Ceiling> {
+    let project = state.project(ceiling.scope.project)?;
+    let money = |amount: Amount| api::Money(amount.to_string());
+    Some(api::Ceiling {
+        tenant: tenant_name(state, project.tenant),
+        project: project.name.to_string(),
+        project_id: ceiling.scope.project.0,
+        app_instance: ceiling.scope.app_instance.map(|app| app.0),
+        amount: money(ceiling.amount),
+        currency: ceiling.currency.to_string(),
+        mode: match ceiling.mode {
+            CeilingMode::Hard => api::CeilingMode::Hard,
+            CeilingMode::Soft => api::CeilingMode::Soft,
+        },
+        since: When(ceiling.since),
+        spent: money(ceiling.spent),
+        reserved: money(ceiling.reserved),
+        left: money(ceiling.amount.saturating_sub(ceiling.used())),
+        leases: ceiling.held().count() as u64,
+        exceeded: ceiling.is_exceeded(),
+    })
 }
 
 pub(crate) fn token(state: &State, token: &Token) -> api::Token {

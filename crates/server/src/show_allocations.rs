@@ -203,10 +203,12 @@ pub(crate) fn waiting(state: &State, caller: &Caller, found: &Allocation, now: I
                     shown.reason = api::WaitReason::Burst;
                     shown.quota_id = Some(quota.0);
                 }
+                DenyCause::Ceiling { .. } => shown.reason = api::WaitReason::Cost,
                 DenyCause::Capacity { .. } => {}
             }
             let why = denial(state, Some(found.tenant), &cause).detail;
-            format!("waiting for quota headroom: {}", why.trim_end_matches('.').replacen("Tenant", "tenant", 1))
+            let headroom = if shown.reason == api::WaitReason::Cost { "cost" } else { "quota" };
+            format!("waiting for {headroom} headroom: {}", why.trim_end_matches('.').replacen("Tenant", "tenant", 1))
         }
         WaitReason::Room { fits, class, short } => {
             shown.reason = api::WaitReason::Capacity;

@@ -2,11 +2,11 @@
 
 use leasehold_engine::{Allocation, Custody, Lease, Phase, State};
 use leasehold_model::body::{
-    ChargePolicyPut, PoolPut, ProjectPut, RateCardPut, SettingsChanged, TenantPut, TokenIssued, UserPut,
+    CeilingPut, ChargePolicyPut, PoolPut, ProjectPut, RateCardPut, SettingsChanged, TenantPut, TokenIssued, UserPut,
 };
 use leasehold_model::{NodeScope, QuotaNo, TenantNo};
 use leasehold_oracle::{
-    AllocationLine, CapacityLine, EpisodeLine, LeaseLine, NodeLine, QuotaLine, StandingLine, Summary,
+    AllocationLine, CapacityLine, CeilingLine, EpisodeLine, LeaseLine, NodeLine, QuotaLine, StandingLine, Summary,
 };
 
 pub(crate) fn summary(state: &State) -> Summary {
@@ -123,6 +123,15 @@ pub(crate) fn summary(state: &State) -> Summary {
             .map(|p| {
                 let put = ChargePolicyPut { policy: p.number, from: p.from, charges: p.charges.clone() };
                 (p.number, (put, p.set_at))
+            })
+            .collect(),
+        ceilings: state
+            .ceilings()
+            .map(|c| {
+                let (project, app_instance) = (c.scope.project, c.scope.app_instance);
+                let put = CeilingPut { project, app_instance, amount: c.amount, currency: c.currency, mode: c.mode };
+                let line = CeilingLine { put, since: c.since, spent: c.spent, reserved: c.held().collect() };
+                ((project, app_instance), line)
             })
             .collect(),
         leases: state.leases().into_iter().map(|lease| (lease.number, lease_line(state, lease))).collect(),

@@ -1,8 +1,8 @@
 //! Commands about allocations, as they are drawn: small gangs, so that a small cluster sees all of it.
 
-use crate::claims;
 use crate::dice::Dice;
 use crate::requests::{name, small};
+use crate::{ceilings, claims};
 use leasehold_engine::command::{CompleteAllocation, ReportCheckpoint};
 use leasehold_engine::{Command, State};
 use leasehold_model::{
@@ -92,6 +92,7 @@ fn submission(state: &State, dice: &mut Dice) -> (Identity, Command) {
         together: dice.one_in(6).then(|| domain(dice)),
         apart: dice.one_in(6).then(|| domain(dice)),
         sensitive: if dice.one_in(40) { sensitive.is_none() } else { sensitive.is_some() },
+        app_instance: ceilings::some_app(dice),
         correlation: dice.one_in(8).then(|| u128::from(dice.draw())),
         ..AllocationSpec::of(asks(dice))
     };

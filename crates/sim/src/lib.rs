@@ -6,6 +6,7 @@
 //! Everything runs on one thread with a clock that is moved by hand, so that a seed always tells the
 //! same story. Never: real files, real time, randomness from anywhere but the seed.
 
+mod ceilings;
 mod claims;
 mod compare;
 mod dice;

@@ -8,7 +8,7 @@ use crate::wishes::wish;
 use leasehold_cell::{
     Core, ManualClock, Now, Pending, Reply, StartError, StartOptions, commit, publish, take_snapshot,
 };
-use leasehold_engine::{Engine, Refusal, Request, State};
+use leasehold_engine::{Command, Engine, Refusal, Request, State};
 use leasehold_journal::{AppendError, FileJournal, Journal, Keys, OpenError, Options, PrepareError};
 use leasehold_model::record::Hash;
 use leasehold_model::{Batch, Identity, Instant, Name, Record, Span};
@@ -50,6 +50,8 @@ struct Asked {
     facts: Option<RequestFacts>,
     caller: Caller,
     wish: Wish,
+    /// How many leases it renews, if it does.
+    renews: Option<usize>,
     /// After how many records, and when, it was refused, if it was.
     decided: Rc<Cell<(u64, Instant)>>,
 }
@@ -62,7 +64,11 @@ impl Asked {
             Some(facts) => Wish::Lease(Box::new(facts.clone())),
             None => wish(&request.command),
         };
-        Self { sent, facts, caller, wish, decided: Rc::default() }
+        let renews = match &request.command {
+            Command::Renew(renewals) => Some(renewals.len()),
+            _ => None,
+        };
+        Self { sent, facts, caller, wish, renews, decided: Rc::default() }
     }
 }
 
@@ -217,6 +223,14 @@ impl Truth {
         if !decided_before && !as_foretold {
             let (caller, wish) = (&asked.caller, &asked.wish);
             return Err(format!("{caller:?} asks for {wish:?}\n  foretold {foretold:?}\n  answered {reply:?}"));
+        }
+        if let Reply::Refused(Refusal::CeilingExceeded { lease, requested, used, amount, .. }) = reply
+            && matches!(&asked.renews, Some(1))
+        {
+            if !self.oracle.stands_against(*lease, *requested, *used, *amount) {
+                return Err(format!("no ceiling stands against {lease}: {reply:?}"));
+            }
+            *self.tally.foretold.entry("ceiling_exceeded").or_insert(0) += 1;
         }
         if let Foretold::Refused(code) = foretold {
             *self.tally.foretold.entry(code).or_insert(0) += u64::from(!decided_before);

@@ -1,7 +1,7 @@
 //! Random requests: mostly sensible, sometimes wrong, always from the seed.
 
 use crate::dice::Dice;
-use crate::{claims, gangs, wishes};
+use crate::{ceilings, claims, gangs, wishes};
 use leasehold_engine::command::{
     ConfirmTeardown, LoseNode, PutClass, PutNode, PutPool, PutProject, PutQuota, PutTenant, PutUser, ReleaseOne,
     RenewOne, RequestLease, Revoke,
@@ -318,6 +318,7 @@ fn lease_request(state: &State, dice: &mut Dice) -> (Identity, Command, Option<R
         priority,
         labels: labels(dice, 8),
         profile: dice.one_in(3).then(|| profile(dice)),
+        app_instance: ceilings::some_app(dice),
     };
     let mut request = RequestLease::of(ClassNo(0), Quanta(1), facts.ttl);
     request.asks = facts.asks.iter().map(|(class, quanta)| (*class, Quanta(*quanta))).collect();
@@ -327,6 +328,7 @@ fn lease_request(state: &State, dice: &mut Dice) -> (Identity, Command, Option<R
     request.labels = facts.labels.clone();
     request.sensitive = facts.sensitive;
     request.profile = facts.profile;
+    request.app_instance = facts.app_instance;
     request.correlation = dice.one_in(4).then(|| u128::from(dice.draw()));
     let identity = Identity {
         tenant: Some(tenant),

@@ -1,10 +1,11 @@
 //! Commands about tokens, agents, tenants and prices: how they are drawn, and how the oracle is told of them.
 
 use crate::dice::Dice;
-use crate::prices;
 use crate::requests::{name, small};
+use crate::{ceilings, prices};
 use leasehold_engine::command::{IssueToken, RegisterAgent, ReportCondition, UpdateTenant};
 use leasehold_engine::{Command, State};
+use leasehold_model::body::{CeilingDeleted, CeilingPut};
 use leasehold_model::{
     AppInstanceNo, Identity, Instant, Level, NodeNo, Priority, ProjectNo, Role, TenantNo, TokenNo, TokenScope, UserNo,
 };
@@ -70,6 +71,16 @@ pub(crate) fn wish(command: &Command) -> Wish {
         Command::PutChargePolicy(put) => {
             Wish::PutChargePolicy { policy: put.policy, from: put.from, charges: put.charges.clone() }
         }
+        Command::PutCeiling(put) => Wish::PutCeiling(CeilingPut {
+            project: put.project,
+            app_instance: put.app_instance,
+            amount: put.amount,
+            currency: put.currency,
+            mode: put.mode,
+        }),
+        Command::DeleteCeiling(gone) => {
+            Wish::DeleteCeiling(CeilingDeleted { project: gone.project, app_instance: gone.app_instance })
+        }
         Command::SubmitAllocation(spec) => Wish::Submit(Box::new(spec.clone())),
         Command::StartAllocation(number) => Wish::Say(*number, Word::Start),
         Command::BeginCheckpoint(number) => Wish::Say(*number, Word::BeginCheckpoint),
@@ -99,7 +110,7 @@ fn tenant_or_operator(dice: &mut Dice) -> Identity {
 
 pub(crate) fn any(state: &State, now: Instant, dice: &mut Dice) -> (Identity, Command) {
     let node = NodeNo(small(dice, 5));
-    match dice.below(24) {
+    match dice.below(28) {
         0..6 => issue(state, now, dice),
         6..9 => (tenant_or_operator(dice), Command::RevokeToken(TokenNo(small(dice, 12)))),
         9..12 => {
@@ -119,7 +130,8 @@ pub(crate) fn any(state: &State, now: Instant, dice: &mut Dice) -> (Identity, Co
         }
         15 => (Identity::default(), Command::DetachAgent(node)),
         16..20 => (tenant_or_operator(dice), Command::UpdateTenant(update(dice))),
-        _ => (Identity::default(), prices::any(now, dice)),
+        20..24 => (Identity::default(), prices::any(now, dice)),
+        _ => (tenant_or_operator(dice), ceilings::any(state, dice)),
     }
 }
 

@@ -87,6 +87,10 @@ fn half(which: u64) {
         "tenant_has_claims",
         "project_has_claims",
         "user_has_claims",
+        "bad_ceiling",
+        "currency_fixed",
+        "unknown_ceiling",
+        "ceiling_exceeded",
     ] {
         assert!(tally.foretold.contains_key(code), "nothing was refused as {code} in {count} seeds");
     }

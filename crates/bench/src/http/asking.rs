@@ -1,10 +1,9 @@
 //! One connection that asks the same sort of question over and over.
 
 use super::child::Served;
+use super::fetch::fetch;
 use super::load::{self, Client, Until};
-use super::request::{answer, get};
-use std::io::{Read, Write};
-use std::net::TcpStream;
+use super::request::get;
 use std::time::{Duration, Instant as Stopwatch};
 
 struct Asking<P> {
@@ -34,21 +33,11 @@ pub(crate) fn p99_us(served: &Served, path: impl FnMut(u64) -> String) -> f64 {
 /// Asks until the answer is there: books that are being opened say so.
 pub(crate) fn wait_for(served: &Served, path: &str) {
     let began = Stopwatch::now();
-    let mut stream = TcpStream::connect(served.address).expect("the daemon listens");
     loop {
-        stream.write_all(&get(path, &served.token)).expect("the daemon reads");
-        let (mut received, mut piece) = (Vec::new(), [0; 65_536]);
-        let status = loop {
-            let read = stream.read(&mut piece).expect("the daemon answers");
-            assert!(read > 0, "the daemon hung up");
-            received.extend_from_slice(&piece[..read]);
-            if let Some((status, _, _)) = answer(&received) {
-                break status;
-            }
-        };
+        let (status, body) = fetch(served, &get(path, &served.token));
         if status == 200 {
             return;
         }
-        assert!(began.elapsed() < Duration::from_secs(180), "{}", String::from_utf8_lossy(&received));
+        assert!(began.elapsed() < Duration::from_secs(180), "{}", String::from_utf8_lossy(&body));
     }
 }

@@ -1,7 +1,7 @@
 //! The daemon in a process of its own: this program, started again.
 
 use crate::scratch;
-use crate::work::cluster;
+use crate::work::{cluster, large_cluster};
 use leasehold_cell::{Reply, SystemClock};
 use leasehold_engine::command::RequestLease;
 use leasehold_engine::{Command, Request};
@@ -17,26 +17,27 @@ use std::sync::Arc;
 const ASKED: &str = "--serve-for-bench";
 /// On a journal that lies there already.
 const ASKED_AS_IT_IS: &str = "--serve-as-it-is-for-bench";
+/// For a large cluster without a standing load.
+const ASKED_LARGE: &str = "--serve-large-for-bench";
 pub(super) const TENANTS: u32 = 1000;
 const NODES: u32 = 1000;
 const STANDING: u32 = 2000;
+pub(super) const LARGE_NODES: u32 = 10_000;
 
 /// In the child: serves the folder that the command line names until it is killed.
 pub fn serve_if_asked() -> bool {
     let mut arguments = std::env::args().skip(1);
     let asked = arguments.next();
-    let furnished = asked.as_deref() == Some(ASKED_AS_IT_IS);
-    if !furnished && asked.as_deref() != Some(ASKED) {
-        return false;
-    }
+    let Some(asked @ (ASKED | ASKED_AS_IT_IS | ASKED_LARGE)) = asked.as_deref() else { return false };
     let folder = arguments.next().expect("a folder");
     listen::raise_file_limit();
     let runtime = tokio::runtime::Builder::new_multi_thread().enable_all().build().expect("threads");
-    runtime.block_on(serve(Path::new(&folder), furnished));
+    runtime.block_on(serve(Path::new(&folder), asked.to_owned()));
     true
 }
 
-async fn serve(folder: &Path, furnished: bool) {
+async fn serve(folder: &Path, asked: String) {
+    let furnished = asked == ASKED_AS_IT_IS;
     let data = if furnished { folder.to_owned() } else { folder.join("data") };
     let mut config = Config { data, origin: Some(scratch::ORIGIN.into()), ..Config::default() };
     config.limits.connections = 12_000;
@@ -50,8 +51,10 @@ async fn serve(folder: &Path, furnished: bool) {
     };
     let daemon = tokio::task::spawn_blocking(move || {
         let daemon = Daemon::open(config, start).unwrap_or_else(|error| panic!("{error}"));
-        if !furnished {
-            furnish(&daemon);
+        match asked.as_str() {
+            ASKED => furnish(&daemon),
+            ASKED_LARGE => operate(&daemon, large_cluster(LARGE_NODES, TENANTS)),
+            _ => {}
         }
         daemon
     });
@@ -62,11 +65,15 @@ async fn serve(folder: &Path, furnished: bool) {
     daemon.serve(listener, std::future::pending()).await.expect("the daemon serves");
 }
 
-/// A thousand nodes, a thousand tenants with two quotas each, and a standing load.
-fn furnish(daemon: &Daemon) {
-    for command in cluster(NODES, TENANTS) {
+fn operate(daemon: &Daemon, commands: Vec<Command>) {
+    for command in commands {
         assert!(matches!(daemon.cell().operate(command), Reply::Sealed { .. }), "the cluster is valid");
     }
+}
+
+/// A thousand nodes, a thousand tenants with two quotas each, and a standing load.
+fn furnish(daemon: &Daemon) {
+    operate(daemon, cluster(NODES, TENANTS));
     for lease in 0..STANDING {
         let tenant = lease % TENANTS;
         let identity =
@@ -89,13 +96,23 @@ pub(crate) struct Served {
 
 impl Served {
     pub(super) fn start() -> Self {
+        Self::anew(ASKED)
+    }
+
+    /// With ten thousand nodes of three kinds.
+    pub(super) fn start_large() -> Self {
+        Self::anew(ASKED_LARGE)
+    }
+
+    fn anew(how: &str) -> Self {
         let folder = scratch::folder();
-        let mut served = Self::run(ASKED, folder.path());
+        let mut served = Self::run(how, folder.path());
         served.folder = Some(folder);
         served
     }
 
     /// On a journal that lies there already.
+    #[cfg(feature = "peers")]
     pub(crate) fn on(folder: &Path) -> Self {
         Self::run(ASKED_AS_IT_IS, folder)
     }

@@ -31,6 +31,16 @@ pub(super) trait Client {
     fn take(&mut self, status: u16, body: &[u8]) -> u64;
 }
 
+/// One that goes on after this load.
+impl<C: Client> Client for &mut C {
+    fn next(&mut self, out: &mut Vec<u8>) {
+        (**self).next(out);
+    }
+    fn take(&mut self, status: u16, body: &[u8]) -> u64 {
+        (**self).take(status, body)
+    }
+}
+
 pub(super) struct Loaded {
     pub(super) operations: u64,
     pub(super) seconds: f64,

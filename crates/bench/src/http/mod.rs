@@ -1,18 +1,25 @@
-//! The whole way over HTTP beside PostgreSQL: single operations, batches, and ten thousand listeners.
+//! The whole way over HTTP: a million allocations; and beside PostgreSQL single operations, batches, and ten thousand
+//! listeners.
 //!
 //! The daemon is a process of its own (this program started again), the load comes from this one, and PostgreSQL is the
 //! one that Debian packages, started in a scratch folder. All share the machine's processors, as they would in life.
 
+mod allocations;
+#[cfg(feature = "peers")]
 mod asking;
 mod batches;
 mod child;
+mod fetch;
 mod load;
 mod postgres;
 mod request;
 mod singles;
 mod streams;
 
+pub(crate) use allocations::rate as allocations;
+#[cfg(feature = "peers")]
 pub(crate) use asking::{p99_us, wait_for};
+#[cfg(feature = "peers")]
 pub(crate) use child::Served;
 pub use child::serve_if_asked;
 pub(crate) use streams::run as streams;

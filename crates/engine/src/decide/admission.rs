@@ -13,8 +13,8 @@ use crate::state::State;
 use leasehold_model::body::{AllocationSubmitted, Asks, Denied, Granted, Particulars};
 use leasehold_model::limits::{CLASSES_PER_REQUEST_MAX, QUANTA_PER_NODE_MAX};
 use leasehold_model::{
-    AllocationSpec, DenyCause, Identity, Instant, LeaseNo, NodeNo, PoolNo, Priority, ProjectNo, QuotaNo, RULES_VERSION,
-    Span, TenantNo,
+    AllocationSpec, CeilingMode, DenyCause, Identity, Instant, LeaseNo, NodeNo, PoolNo, Priority, ProjectNo, QuotaNo,
+    RULES_VERSION, Span, TenantNo,
 };
 use smallvec::SmallVec;
 
@@ -361,6 +361,7 @@ impl<'a> Look<'a> {
                 terms.add(*number, quota.judge(asked, None, self.now))?;
             }
         }
+        self.judge_cost(project, request, asks)?;
         let guard = state.guard(tenant.number, self.now, request.priority, None);
         let wanted = Wanted {
             pool: request.pool,
@@ -383,6 +384,19 @@ impl<'a> Look<'a> {
         }
         terms.settle();
         Ok((placed, terms))
+    }
+}
+
+impl Look<'_> {
+    /// Whether the ceilings over a request leave room for all that it may cost by its deadline.
+    fn judge_cost(&self, project: ProjectNo, request: &RequestLease, asks: &Asks) -> Result<(), DenyCause> {
+        let state = self.state;
+        let pool = request.pool.or_else(|| request.node.and_then(|node| state.node(node)).map(|node| node.pool));
+        let mut over = state.ceilings.of(project, request.app_instance).filter(|c| c.mode == CeilingMode::Hard);
+        over.try_for_each(|ceiling| {
+            let what = (pool, asks, request.priority);
+            ceiling.judge(state.cost_of_request(what, request.ttl, self.now, ceiling.currency))
+        })
     }
 }
 

@@ -39,6 +39,12 @@ impl Draft<'_> {
         };
         let cause = match &found {
             Err(NoGang::Quota(cause @ DenyCause::Quota { .. })) => Some(*cause),
+            // What is reserved returns; what is spent does not.
+            Err(NoGang::Quota(cause @ DenyCause::Ceiling { spent, requested, amount, .. }))
+                if spent.saturating_add(*requested) > *amount =>
+            {
+                Some(*cause)
+            }
             _ => None,
         };
         if let Some(cause) = cause {

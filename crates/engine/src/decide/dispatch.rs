@@ -278,13 +278,19 @@ impl Engine {
 
     /// Starts what may start, in order; evicts for what may evict.
     fn move_queue(&mut self, now: Instant, out: &mut Batch, limit: u64) -> bool {
-        self.state.queue.begin_minute(now);
+        // What things cost may have changed.
+        if self.state.queue.begin_minute(now) || self.state.queue.anew {
+            self.state.line_up_for_cost();
+        }
         self.unblock(now);
+        // What is promised to those that go first holds until something is taken or given back.
+        let mut promised = Promised::new();
         while let Some((rank, key)) = self.first_in(now, |_, shape| shape.blocked.is_none()) {
             if self.state.size() >= limit {
                 return false;
             }
-            if self.try_start(rank, &key, now, out) {
+            if self.try_start(rank, &key, now, out, &mut promised) {
+                promised.clear();
                 if self.a_timer_is_due(now) {
                     return true;
                 }
@@ -365,9 +371,17 @@ impl Engine {
     }
 
     /// Whether the queue has moved by it.
-    fn try_start(&mut self, rank: Rank, key: &ShapeKey, now: Instant, out: &mut Batch) -> bool {
+    fn try_start(
+        &mut self,
+        rank: Rank,
+        key: &ShapeKey,
+        now: Instant,
+        out: &mut Batch,
+        promised: &mut Promised,
+    ) -> bool {
         let waits = self.state.allocation(rank.3).expect("what waits exists").clone();
-        let promises = Promises::new(self.heads(now, Some(rank)));
+        let heads = self.heads(now, Some(rank));
+        let promises = Promises { heads, made: RefCell::new(std::mem::take(promised)) };
         let allow = |node: &Node| promises.allow(&self.state, node, now, waits.spec.walltime);
         let ask = GangAsk::of(&waits, now, &allow);
         let anywhere = GangAsk { allow: &|_| true, ..ask };
@@ -403,6 +417,7 @@ impl Engine {
             !matches!(placed, Err(NoGang::Room)) || evicts()
         };
         let blocked = if held_back { Blocked::Behind } else { blocked };
+        *promised = promises.made.into_inner();
         self.block(key, blocked);
         false
     }
@@ -417,8 +432,11 @@ impl Engine {
 /// What is kept for those that go first, by line.
 pub(crate) struct Promises {
     pub(crate) heads: BTreeMap<Line, Rank>,
-    made: RefCell<BTreeMap<AllocationNo, Option<Promise>>>,
+    made: RefCell<Promised>,
 }
+
+/// What was promised to whom; nothing to those who need what nobody must give back.
+type Promised = BTreeMap<AllocationNo, Option<Promise>>;
 
 impl Promises {
     pub(crate) fn new(heads: BTreeMap<Line, Rank>) -> Self {

@@ -1,5 +1,6 @@
 //! Renewing: the deadline is replaced, never past what lifetime and burst allow.
 
+use super::ceilings::Taken;
 use super::{Draft, Few, Partial, in_order};
 use crate::allocation::Allocation;
 use crate::command::{ReleaseOne, RenewOne};
@@ -14,15 +15,16 @@ impl Draft<'_> {
         let mut refused = Vec::new();
         if let [one] = renewals {
             // Nearly always: nothing to put in order or to part by tenant.
-            let (tenant, expires_at) = self.renew_one(one)?;
+            let (tenant, expires_at) = self.renew_one(one, &mut Taken::new())?;
             let activity = self.checked_activity(one.lease, one.activity, &mut refused);
             let renewal = Renewal { lease: one.lease, expires_at, activity };
             self.emit(Some(tenant), Renewed { renewals: Few::from_buf([renewal]) }, |_| {});
             return Ok(refused);
         }
         let mut standing: Few<(TenantNo, Renewal)> = Few::new();
+        let mut taken = Taken::new();
         for one in in_order(renewals, |one| one.lease)? {
-            match self.renew_one(&one) {
+            match self.renew_one(&one, &mut taken) {
                 Ok((tenant, expires_at)) => {
                     // A bad report is refused alone: the renewal stands (SEMANTICS 8).
                     let activity = self.checked_activity(one.lease, one.activity, &mut refused);
@@ -38,7 +40,7 @@ impl Draft<'_> {
         Ok(refused)
     }
 
-    fn renew_one(&self, one: &RenewOne) -> Result<(TenantNo, Instant), Refusal> {
+    fn renew_one(&self, one: &RenewOne, taken: &mut Taken) -> Result<(TenantNo, Instant), Refusal> {
         let lease = self.holder_of(one.lease)?;
         match lease.phase {
             Phase::Active => {}
@@ -78,6 +80,7 @@ impl Draft<'_> {
                 expires_at = end;
             }
         }
+        self.check_renewal_cost(lease, expires_at, taken)?;
         Ok((lease.tenant, expires_at))
     }
 

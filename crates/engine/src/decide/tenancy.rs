@@ -14,7 +14,7 @@ use leasehold_model::{Budgets, LimitKind, Measure, NodeScope, ProjectNo, QuotaNo
 
 impl Draft<'_> {
     /// Operators see everything; a tenant sees what is its own, and cannot tell the rest from nothing.
-    fn may_see(&self, tenant: TenantNo) -> bool {
+    pub(super) fn may_see(&self, tenant: TenantNo) -> bool {
         self.identity.tenant.is_none_or(|own| own == tenant)
     }
 

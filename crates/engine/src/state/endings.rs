@@ -38,6 +38,7 @@ impl State {
                 self.count_ending(lease.node, !closed);
             }
             self.meter_end(&lease, record.stamp);
+            self.settle_cost(&lease);
             self.queue.stir();
             if lease.of.is_some() {
                 self.follow_ended(&lease);
@@ -49,6 +50,7 @@ impl State {
                     class.held -= quanta;
                     class.tearing_down += quanta;
                 });
+                self.reglance(lease.node);
                 self.arm(slot);
             }
         }

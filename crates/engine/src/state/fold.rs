@@ -2,6 +2,7 @@
 //! decided here.
 
 use super::{FoldError, Pool, Project, Settings, State, Table, Tenant, User, entry, entry_mut};
+use crate::ceiling::CeilingScope;
 use crate::command::claim_scope;
 use crate::custody::Custody;
 use crate::heat::{self, Heat};
@@ -136,6 +137,7 @@ impl State {
                 let project = project.ok_or("no such project")?;
                 self.names.projects.remove(&(project.tenant, project.name));
                 self.drop_quotas_of(|q| q.scope.project == Some(gone.project));
+                self.ceilings.retain(|ceiling| ceiling.scope.project != gone.project);
             }
             Body::UserPut(u) => {
                 if let Some(old) = entry(&self.users, u.user.0) {
@@ -203,8 +205,18 @@ impl State {
             }
             Body::TokenIssued(issued) => self.fold_token(issued, stamp)?,
             Body::TokenRevoked(revoked) => self.tokens.remove(revoked.token)?,
-            Body::RateCardPut(put) => self.fold_rate_card(put, stamp)?,
-            Body::RateCardDeleted(gone) => self.fold_rate_card_deleted(gone.card, stamp)?,
+            Body::RateCardPut(put) => {
+                self.fold_rate_card(put, stamp)?;
+                self.queue.anew |= !self.ceilings.is_empty();
+            }
+            Body::RateCardDeleted(gone) => {
+                self.fold_rate_card_deleted(gone.card, stamp)?;
+                self.queue.anew |= !self.ceilings.is_empty();
+            }
+            Body::CeilingPut(put) => self.fold_ceiling(put, stamp)?,
+            Body::CeilingDeleted(gone) => {
+                self.fold_ceiling_deleted(CeilingScope { project: gone.project, app_instance: gone.app_instance })?;
+            }
             Body::ChargePolicyPut(put) => self.fold_charge_policy(put, stamp)?,
             Body::Granted(granted) => self.fold_grant(record, granted)?,
             Body::Renewed(renewed) => {
@@ -214,6 +226,10 @@ impl State {
                     lease.expires_at = renewal.expires_at;
                     if renewal.activity.is_some() {
                         lease.reported_to = stamp;
+                    }
+                    if !self.ceilings.is_empty() {
+                        let lease = lease.clone();
+                        self.reserve_cost(&lease);
                     }
                     self.arm(slot);
                 }
@@ -268,6 +284,7 @@ impl State {
         let lease = self.leases.at(slot).clone();
         if lease.is_evictable() {
             self.count_evictable(&lease, false);
+            self.reglance(lease.node);
         }
         self.queue.stir();
         if lease.of.is_some() {
@@ -345,7 +362,7 @@ impl State {
         u32::try_from(place).expect("fewer than 2^32 tags")
     }
 
-    /// A tenant takes its projects, users and quotas with it.
+    /// A tenant takes its projects with their ceilings, its users and its quotas with it.
     fn fold_tenant_deleted(&mut self, number: u32) -> Folded {
         let tenant = self.tenants.get_mut(number as usize).and_then(Option::take).ok_or("no such tenant")?;
         self.names.tenants.remove(&tenant.name);
@@ -357,6 +374,8 @@ impl State {
                 self.names.projects.remove(&(gone.tenant, gone.name));
             }
         }
+        let projects = &self.projects;
+        self.ceilings.retain(|ceiling| entry(projects, ceiling.scope.project.0).is_some());
         for user in &mut self.users {
             if let Some(gone) = user.take_if(|u| u.tenant == tenant.number) {
                 self.names.users.remove(&(gone.tenant, gone.name));
@@ -491,10 +510,12 @@ impl State {
     /// Takes a node out of what placement looks at.
     fn unlist_node(&mut self, number: NodeNo) {
         self.shelves.unlist(number);
+        self.glances.forget(number);
     }
 
     pub(crate) fn list_node(&mut self, number: NodeNo) {
         let node = entry(&self.nodes, number.0).expect("a node that is listed exists");
+        self.glances.look_at(node);
         if node.is_available() {
             self.shelves.list(node, self.heat_left(node));
         } else {
@@ -507,6 +528,12 @@ impl State {
     pub(crate) fn reshelve(&mut self, number: NodeNo) {
         let node = entry(&self.nodes, number.0).expect("a node that is listed exists");
         self.shelves.change(node, self.heat_left(node));
+        self.glances.look_at(node);
+    }
+
+    /// Who may fall on a node has changed, what is free there has not.
+    pub(super) fn reglance(&mut self, number: NodeNo) {
+        self.glances.look_at(entry(&self.nodes, number.0).expect("a lease's node exists"));
     }
 
     /// A node's heat without what has passed: one that has cooled down is as cold as any other.
@@ -592,6 +619,7 @@ impl State {
             self.occupy(&lease)?;
             self.mark_leased(lease.class);
             self.meter_begin(&lease);
+            self.count_cost(&lease, granted);
             self.count_in_quotas(&lease, true, record.stamp);
             let slot = self.leases.insert(lease);
             self.chain_to_node(slot);

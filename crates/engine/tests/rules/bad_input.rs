@@ -31,6 +31,7 @@ fn cases() -> Vec<(&'static str, String, String)> {
     let labels: Vec<String> = (0..65).map(|n| format!("l{n}")).collect();
     let cards: Vec<String> = (100..164).map(|from| format!("1 op card from={from}")).collect();
     let quotas: Vec<String> = (0..256).map(|n| format!("0 op quota q{n} a core hard={n}")).collect();
+    let ceilings: Vec<String> = (0..1000).map(|app| format!("0 op ceiling a hard=1 app={app}")).collect();
     let classes: Vec<String> = (0..1021).map(|n| format!("0 op class c{n}")).collect();
     let plain = |what, line: &str| (what, String::new(), line.to_owned());
     let after = |what, before: &str, line: &str| (what, before.to_owned(), line.to_owned());
@@ -233,6 +234,13 @@ fn cases() -> Vec<(&'static str, String, String)> {
         plain("deleting another tenant's user", "10 a delete user b/v"),
         after("deleting another tenant's quota", "1 op quota q b core hard=1", "10 a delete quota q"),
         plain("a project in another tenant", "10 a project b/x"),
+        plain("a ceiling of nothing", "10 op ceiling a hard=0"),
+        plain("a ceiling beyond all measure", "10 op ceiling a soft=1000000000000001"),
+        plain("a ceiling on another tenant", "10 a ceiling b hard=1"),
+        after("a ceiling in another currency", "1 op ceiling a hard=1", "10 op ceiling a hard=1 currency=CHF"),
+        plain("deleting a ceiling that is not there", "10 op uncap a app=4"),
+        ("1001 ceilings", ceilings.join("\n"), "10 op ceiling a hard=1".to_owned()),
+        after("a renewal beyond the ceiling", "1 op ceiling a hard=0.5", "10 a renew #0 ttl=4000s"),
         plain("a user in another tenant", "10 a user b/x"),
         plain("a quota for another tenant", "10 a quota q b core hard=1"),
         plain("another tenant's name", "10 a tenant b"),
@@ -602,6 +610,20 @@ fn each_has_its_code_and_its_sentence() {
             unknown_quota: there is no quota-0
         a project in another tenant
             unknown_tenant: there is no tenant-1
+        a ceiling of nothing
+            bad_ceiling: a ceiling lies above zero and at or below 1000000000000000
+        a ceiling beyond all measure
+            bad_ceiling: a ceiling lies above zero and at or below 1000000000000000
+        a ceiling on another tenant
+            unknown_project: there is no project-1 of this tenant
+        a ceiling in another currency
+            currency_fixed: the ceiling is in EUR, and what was spent under it, too; delete it and make another
+        deleting a ceiling that is not there
+            unknown_ceiling: project-0 has no such cost ceiling
+        1001 ceilings
+            too_many_ceilings: a tenant has at most 1000 cost ceilings
+        a renewal beyond the ceiling
+            ceiling_exceeded: lease-0 would cost 39.1 EUR more by then; of the ceiling of 0.5 EUR, 0.99 are spent or reserved
         a user in another tenant
             unknown_tenant: there is no tenant-1
         a quota for another tenant

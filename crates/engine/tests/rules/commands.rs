@@ -2,18 +2,18 @@
 
 use crate::support::World;
 use leasehold_engine::command::{
-    CompleteAllocation, ConfirmTeardown, IssueToken, LoseNode, Nothing, PutChargePolicy, PutClass, PutNode, PutPool,
-    PutProject, PutQuota, PutRateCard, PutTenant, PutUser, RegisterAgent, ReleaseOne, RenewOne, ReportCheckpoint,
-    ReportCondition, ReportWipe, RequestLease, Revoke, UpdateTenant,
+    CompleteAllocation, ConfirmTeardown, DeleteCeiling, IssueToken, LoseNode, Nothing, PutCeiling, PutChargePolicy,
+    PutClass, PutNode, PutPool, PutProject, PutQuota, PutRateCard, PutTenant, PutUser, RegisterAgent, ReleaseOne,
+    RenewOne, ReportCheckpoint, ReportCondition, ReportWipe, RequestLease, Revoke, UpdateTenant,
 };
 use leasehold_engine::{Command, Request, Settings, State};
 use leasehold_model::body::PerPriority;
-use leasehold_model::rate::{Charge, Charges, Decimal, Prices};
+use leasehold_model::rate::{Charge, Charges, Currency, Decimal, Prices};
 use leasehold_model::{
-    Activity, AllocationNo, AllocationSpec, AppInstanceNo, ClassNo, ClassSpec, Domain, Identity, Instant, LeaseNo,
-    Level, LimitKind, Measure, Name, NodeNo, NodeScope, PoolNo, Priority, ProjectNo, Quanta, QuotaNo, QuotaScope,
-    Reason, ResourceKind, Role, Span, Strategy as Placement, TeardownMode, TenantNo, TokenNo, TokenScope, UserNo,
-    Weights,
+    Activity, AllocationNo, AllocationSpec, Amount, AppInstanceNo, CeilingMode, ClassNo, ClassSpec, Domain, Identity,
+    Instant, LeaseNo, Level, LimitKind, Measure, Name, NodeNo, NodeScope, PoolNo, Priority, ProjectNo, Quanta, QuotaNo,
+    QuotaScope, Reason, ResourceKind, Role, Span, Strategy as Placement, TeardownMode, TenantNo, TokenNo, TokenScope,
+    UserNo, Weights,
 };
 use proptest::collection::vec;
 use proptest::prelude::*;
@@ -136,6 +136,11 @@ pub(crate) enum Action {
         from: Option<u64>,
         kind: u8,
     },
+    Ceiling {
+        project: u32,
+        amount: u64,
+        kind: u8,
+    },
     Submit {
         class: u16,
         quanta: u64,
@@ -239,6 +244,7 @@ fn action() -> impl Strategy<Value = Action> {
             |(which, pool, from, price)| Action::Card { which, pool, from, price }),
         2 => (proptest::option::weighted(0.3, 0..4u32), maybe(0..400), 0..4u8).prop_map(|(which, from, kind)|
             Action::Policy { which, from, kind }),
+        5 => (0..5u32, 0..4000u64, 0..6u8).prop_map(|(project, amount, kind)| Action::Ceiling { project, amount, kind }),
         14 => (0..2u16, 1..30u64, 1..4u32, 0..4u8, any::<u8>(), proptest::option::weighted(0.8, 1..300u64)).prop_map(
             |(class, quanta, replicas, priority, bits, walltime)|
                 Action::Submit { class, quanta, replicas, priority, bits, walltime }),
@@ -587,6 +593,16 @@ impl Step {
                 let from = from.map(|secs| later(state, secs));
                 Command::PutChargePolicy(PutChargePolicy { policy: *which, from, charges })
             }
+            Action::Ceiling { project, kind: 0, .. } => {
+                Command::DeleteCeiling(DeleteCeiling { project: ProjectNo(*project), app_instance: None })
+            }
+            Action::Ceiling { project, amount, kind } => Command::PutCeiling(PutCeiling {
+                project: ProjectNo(*project),
+                app_instance: None,
+                amount: Amount(u128::from(*amount) * 10_000_000),
+                currency: Currency::DEFAULT,
+                mode: if *kind == 1 { CeilingMode::Soft } else { CeilingMode::Hard },
+            }),
             Action::Submit { class, quanta, replicas, priority: roll, bits, walltime } => {
                 let quanta = if *class == 0 && *quanta > 7 { 7 * (quanta % 2 + 1) } else { *quanta };
                 let bit = |n: u8| bits >> n & 1 == 1;

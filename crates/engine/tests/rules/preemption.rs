@@ -326,3 +326,37 @@ fn a_tenant_can_evict_only_so_much_in_an_hour() {
         "#]],
     );
 }
+
+/// What one gives up that waits for its victims is kept for the next that waits there: nobody else finds it.
+#[test]
+fn what_is_kept_for_the_next_is_not_free() {
+    check_on(
+        ONE,
+        "
+        0 b grant core 20 prio=scavenger
+        0 b grant core 8 prio=scavenger
+        1 a submit core 16 prio=guaranteed wall=1h
+        2 a submit core 8 prio=guaranteed wall=1h
+        3 show capacity
+        3 a cancel @1
+        4 b grant core 4 prio=scavenger
+        4 show capacity
+        ",
+        expect![[r#"
+            0 b granted #0 core 20 on n1 to 3600 scavenger
+            0 b granted #1 core 8 on n1 to 3600 scavenger
+            1 a @1 submitted
+            2 - evicts #0 for @1 on n1
+            2 b revoked #0, grace 1m (preempted)
+            2 a @2 submitted
+            3 - evicts #1 for @2 on n1
+            3 b revoked #1, grace 1m (preempted)
+              n1 gpu: idle 4 devices [0, 0, 0, 0]
+              n1 core: held 28, reserved 4
+            3 a @1 cancelled
+            4 b denied: core requested 4, most free 0
+              n1 gpu: idle 4 devices [0, 0, 0, 0]
+              n1 core: held 28, reserved 4
+        "#]],
+    );
+}

@@ -112,11 +112,15 @@ fn every_limit_stands_on_the_page_with_its_value() {
         BATCH_RECORDS_MAX,
         BATCH_BYTES_MAX,
         RATE_LINES_MAX,
-        CARDS_WAITING_MAX
+        CARDS_WAITING_MAX,
+        CEILINGS_PER_TENANT_MAX
     );
     for (constant, most) in [("RATE_MAX", limits::RATE_MAX), ("FACTOR_MAX", limits::FACTOR_MAX)] {
         row(constant, grouped(u128::from(most.0 / leasehold_model::rate::BILLION)));
     }
+    let billion = u128::from(leasehold_model::rate::BILLION);
+    row("CEILING_AMOUNT_MAX", grouped(limits::CEILING_AMOUNT_MAX.0 / billion));
+    assert_eq!(limits::LEASE_COST_MAX.0, 1 << 88);
     row("TTL_MAX", limits::TTL_MAX.to_string());
     row("LIMIT_SPAN_MAX", limits::LIMIT_SPAN_MAX.to_string());
     row("HEAT_HALF_LIFE_MIN", limits::HEAT_HALF_LIFE_MIN.to_string());

@@ -3,6 +3,7 @@
 use super::alloc::AllocCommand;
 use super::books::{CostArgs, SensitivityArgs, UsageArgs, WasteArgs};
 use super::capacity::{ClassCommand, NodeCommand, PoolCommand};
+use super::ceiling::CeilingCommand;
 use super::claim::ClaimCommand;
 use super::events::EventsArgs;
 use super::lease::LeaseCommand;
@@ -65,6 +66,9 @@ pub(crate) enum RemoteCommand {
     /// Limits on what tenants may hold
     #[command(subcommand)]
     Quota(QuotaCommand),
+    /// What projects and their app instances may cost
+    #[command(subcommand)]
+    Ceiling(CeilingCommand),
     /// Who may do what
     #[command(subcommand)]
     Token(TokenCommand),

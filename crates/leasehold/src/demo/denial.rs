@@ -28,6 +28,9 @@ pub(crate) fn explain(state: &State, who: &str, cause: &DenyCause) -> String {
             let what = class_name(state, Some(class));
             format!("no node has room for {requested} {what} as tenant {who:?} asked (most free on one node: {free})")
         }
+        DenyCause::Ceiling { spent, reserved, requested, amount, .. } => format!(
+            "tenant {who:?} would exceed its cost ceiling (spent {spent}, reserved {reserved}, requested {requested}, ceiling {amount})"
+        ),
     }
 }
 

@@ -33,6 +33,7 @@ pub(super) fn text(session: &Session, told: &Explanation) -> String {
     }
     let mut out = facts.text(session.paint);
     section(&mut out, session, "quotas", quotas(told));
+    section(&mut out, session, "cost ceilings", ceilings(told));
     let winner = told.deciding.as_deref().map_or_else(String::new, |term| match term {
         "alone" => "; there was no other".to_owned(),
         "number" => "; the first two are worth the same, the lower number wins".to_owned(),
@@ -69,6 +70,28 @@ fn quotas(told: &Explanation) -> Option<Table> {
         table.row([check.what.clone(), used, requested, limit, check.limit_type.clone(), check.said.replace('_', " ")]);
     }
     (!told.quotas.is_empty()).then_some(table)
+}
+
+fn ceilings(told: &Explanation) -> Option<Table> {
+    let headings = [
+        ("app instance", Align::Left),
+        ("spent", Align::Right),
+        ("reserved", Align::Right),
+        ("requested", Align::Right),
+        ("ceiling", Align::Right),
+        ("", Align::Left),
+        ("", Align::Left),
+        ("said", Align::Left),
+    ];
+    let mut table = Table::new(&headings);
+    for check in &told.ceilings {
+        let of = check.app_instance.map_or_else(|| "all".to_owned(), |app| app.to_string());
+        let [spent, reserved, requested, amount] =
+            [&check.spent, &check.reserved, &check.requested, &check.amount].map(ToString::to_string);
+        let (currency, mode, said) = (check.currency.clone(), check.mode.clone(), check.said.replace('_', " "));
+        table.row([of, spent, reserved, requested, amount, currency, mode, said]);
+    }
+    (!told.ceilings.is_empty()).then_some(table)
 }
 
 fn candidates(told: &Explanation) -> Option<Table> {

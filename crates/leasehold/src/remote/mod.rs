@@ -5,6 +5,7 @@ mod asks;
 mod audit;
 mod books;
 mod capacity;
+mod ceiling;
 mod child;
 mod claim;
 mod csv;
@@ -56,6 +57,7 @@ async fn dispatch(session: &Session, command: RemoteCommand) -> Result<u8, Faile
             node::run(session, command).await?;
         }
         RemoteCommand::Quota(command) => quota::run(session, command).await?,
+        RemoteCommand::Ceiling(command) => ceiling::run(session, command).await?,
         RemoteCommand::Rate(command) => rate::run(session, command).await?,
         RemoteCommand::Token(command) => token::run(session, command).await?,
         RemoteCommand::Usage(args) => books::usage(session, *args).await?,

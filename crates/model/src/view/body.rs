@@ -85,6 +85,15 @@ pub(super) fn show(directory: &Directory, record: &Record) -> Value {
             .field("fair_share_target_thousandths", put.budgets.fair_share)
             .field("burst_allowance_gpu_hours", put.budgets.burst_allowance.map(count))
             .field("max_pending", put.budgets.max_pending.map(count)),
+        Body::CeilingPut(put) => new()
+            .named("project", put.project)
+            .field("app_instance_id", put.app_instance.map(|no| count(no.0)))
+            .field("amount", put.amount.to_string())
+            .field("currency", put.currency.as_str())
+            .field("mode", put.mode.word()),
+        Body::CeilingDeleted(gone) => {
+            new().named("project", gone.project).field("app_instance_id", gone.app_instance.map(|no| count(no.0)))
+        }
         Body::QuotaDeleted(gone) => new().field("quota_id", gone.quota.0),
         Body::BurstEnded(ended) => new().field("quota_id", ended.quota.0),
         Body::RateCardPut(put) => rates::card(new(), directory, put),
@@ -309,6 +318,12 @@ pub(super) fn denial_cause(directory: &Directory, cause: DenyCause) -> Value {
         DenyCause::Capacity { class, requested, most_free } => {
             new("capacity").named("class", class).count("requested", requested.0).count("most_free", most_free.0)
         }
+        DenyCause::Ceiling { app_instance, spent, reserved, requested, amount } => new("ceiling")
+            .field("app_instance_id", app_instance.map(|no| count(no.0)))
+            .field("spent", spent.to_string())
+            .field("reserved", reserved.to_string())
+            .field("requested", requested.to_string())
+            .field("amount", amount.to_string()),
     }
     .done()
 }

@@ -171,6 +171,15 @@ fn causes() -> impl Strategy<Value = DenyCause> {
             limit
         }),
         (quotas(), instants()).prop_map(|(quota, ends_at)| DenyCause::BurstOver { quota, ends_at }),
+        (apps(), amounts(), amounts(), amounts(), amounts()).prop_map(
+            |(app_instance, spent, reserved, requested, amount)| DenyCause::Ceiling {
+                app_instance,
+                spent,
+                reserved,
+                requested,
+                amount,
+            }
+        ),
         (classes(), quanta(), quanta()).prop_map(|(class, requested, most_free)| DenyCause::Capacity {
             class,
             requested,
@@ -413,6 +422,25 @@ fn charge_policies() -> impl Strategy<Value = ChargePolicyPut> {
     )
 }
 
+fn apps() -> impl Strategy<Value = Option<AppInstanceNo>> {
+    option::of(u64s().prop_map(AppInstanceNo))
+}
+fn amounts() -> BoxedStrategy<Amount> {
+    let whole = (0..1_000_000u128).prop_map(|whole| Amount(whole * 1_000_000_000));
+    prop_oneof![
+        4 => whole,
+        2 => u64s().prop_map(|billionths| Amount(u128::from(billionths))),
+        1 => (0..1u128 << 120).prop_map(Amount),
+        1 => Just(Amount::MAX),
+    ]
+    .boxed()
+}
+fn ceilings() -> impl Strategy<Value = CeilingPut> {
+    (projects(), apps(), amounts(), words(CeilingMode::ALL)).prop_map(|(project, app_instance, amount, mode)| {
+        CeilingPut { project, app_instance, amount, currency: Currency::DEFAULT, mode }
+    })
+}
+
 /// Bodies of every kind, each as often as any other.
 pub(crate) fn bodies() -> impl Strategy<Value = Body> {
     fn body<T: Into<Body> + std::fmt::Debug + 'static>(
@@ -494,6 +522,8 @@ pub(crate) fn bodies() -> impl Strategy<Value = Body> {
         body(rate_cards()),
         body(u32s().prop_map(|card| RateCardDeleted { card })),
         body(charge_policies()),
+        body(ceilings()),
+        body((projects(), apps()).prop_map(|(project, app_instance)| CeilingDeleted { project, app_instance })),
         crate::arbitrary_allocations::bodies(),
         unknown().boxed(),
     ])

@@ -413,7 +413,23 @@ fn later_bodies() -> Vec<Body> {
         NodeQuarantined { node: NodeNo(300), cause: QuarantineCause::WipeFailed }.into(),
         NodeQuarantined { node: NodeNo(300), cause: QuarantineCause::WipeTimedOut }.into(),
         QuarantineCleared { node: NodeNo(300) }.into(),
+        ceiling(None, Amount(1_500_000_000_000), CeilingMode::Hard).into(),
+        ceiling(Some(AppInstanceNo(300)), Amount(1), CeilingMode::Soft).into(),
+        CeilingDeleted { project: ProjectNo(300), app_instance: None }.into(),
+        CeilingDeleted { project: ProjectNo(2), app_instance: Some(AppInstanceNo(300)) }.into(),
+        denied(DenyCause::Ceiling {
+            app_instance: Some(AppInstanceNo(300)),
+            spent: Amount(1_234_567_891),
+            reserved: Amount::ZERO,
+            requested: Amount(36_000_000_000),
+            amount: Amount(30_000_000_000),
+        })
+        .into(),
     ]
+}
+
+fn ceiling(app_instance: Option<AppInstanceNo>, amount: Amount, mode: CeilingMode) -> CeilingPut {
+    CeilingPut { project: ProjectNo(2), app_instance, amount, currency: Currency::DEFAULT, mode }
 }
 
 /// A record of every kind, one after the other.

@@ -4,7 +4,7 @@ use crate::samples::{NEW_YEAR, activity, class_spec, granted, key_rotation, leas
 use crate::sealing::seal;
 use leasehold_model::body::*;
 use leasehold_model::policy::TeardownCause;
-use leasehold_model::rate::{Charge, Charges, Decimal, Prices};
+use leasehold_model::rate::{Charge, Charges, Currency, Decimal, Prices};
 use leasehold_model::view::Directory;
 use leasehold_model::*;
 use serde_json::Value;
@@ -256,6 +256,32 @@ fn allocations() -> Vec<Record> {
     records
 }
 
+/// What the project may cost, and what that stands against.
+fn ceilings() -> Vec<Record> {
+    let (project, app_instance) = (ProjectNo(2), None);
+    let amount = Amount(50_000_000_000);
+    let put = CeilingPut { project, app_instance, amount, currency: Currency::DEFAULT, mode: CeilingMode::Hard };
+    let cause = DenyCause::Ceiling {
+        app_instance,
+        spent: Amount(20_300_000_000),
+        reserved: Amount::ZERO,
+        requested: Amount(72_000_000_000),
+        amount,
+    };
+    let spec = AllocationSpec {
+        pool: Some(PoolNo(1)),
+        walltime: Some(Span::from_secs(3600)),
+        app_instance,
+        ..AllocationSpec::of(smallvec![(ClassNo(0), Quanta(14))])
+    };
+    let denied = AllocationDenied { spec, rules_version: 2, cause };
+    vec![
+        Record::new(0, at(361), put),
+        of_physics(Record::new(0, at(362), denied)),
+        Record::new(0, at(363), CeilingDeleted { project, app_instance }),
+    ]
+}
+
 pub(crate) fn records() -> Vec<Record> {
     let mut records: Vec<Record> = beginnings().into_iter().map(|body| Record::new(0, NEW_YEAR, body)).collect();
     records.extend(leasing());
@@ -264,6 +290,7 @@ pub(crate) fn records() -> Vec<Record> {
     records.extend(allocations());
     records.push(Record { stamp: at(300), effective_at: at(300), ..key_rotation(0) });
     records.push(Record::new(0, at(360), Body::Unknown { kind: 4_000, bytes: vec![0xca, 0xfe] }));
+    records.extend(ceilings());
     for (sequence, record) in (0u64..).zip(&mut records) {
         record.sequence = sequence;
     }

@@ -9,6 +9,8 @@ mod idle;
 mod price;
 mod tenure;
 
+pub(crate) use price::price_by;
+
 pub use capacity::Shares;
 pub use tenure::{By, Ending, Tenure};
 

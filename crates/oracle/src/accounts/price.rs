@@ -2,8 +2,9 @@
 
 use super::{Accounts, Ending, Tenure};
 use ethnum::U256;
+use leasehold_model::body::RateCardPut;
 use leasehold_model::rate::{Charge, Currency};
-use leasehold_model::{Instant, PoolNo, Priority, ResourceKind};
+use leasehold_model::{ClassNo, ClassSpec, Instant, PoolNo, Priority, ResourceKind};
 
 /// A billion: prices and factors have nine decimals.
 const ONE: u64 = 1_000_000_000;
@@ -11,32 +12,8 @@ const ONE: u64 = 1_000_000_000;
 impl Accounts {
     /// In 10^-27 of the currency, per unit-second.
     pub(super) fn price(&self, tenure: &Tenure, at: Instant) -> (Currency, U256) {
-        let spec = &self.classes[&tenure.class];
-        let of = |pool: Option<PoolNo>| {
-            let held = self.cards.iter().filter(|card| card.pool == pool && card.from <= at);
-            held.max_by_key(|card| (card.from, card.card))
-        };
-        let Some(card) = of(Some(tenure.pool)).or_else(|| of(None)) else {
-            let (price, factor) = (default_price(spec.kind), default_factor(tenure.priority));
-            return (Currency::DEFAULT, U256::from(price) * U256::from(factor) * U256::from(ONE));
-        };
-        let prices = &card.prices;
-        let of_class = prices.classes.iter().find(|(class, _)| *class == tenure.class).map(|(_, price)| price.0);
-        let of_kind = match spec.kind {
-            ResourceKind::Gpu => prices.kinds.0[0],
-            ResourceKind::Cpu => prices.kinds.0[1],
-            ResourceKind::Mem => prices.kinds.0[2],
-            ResourceKind::Block => prices.kinds.0[3],
-            ResourceKind::Net => prices.kinds.0[4],
-        };
-        let of_tier = spec.tier.as_ref().and_then(|tier| prices.tiers.iter().find(|(name, _)| name == tier));
-        let of_priority = match tenure.priority {
-            Priority::Scavenger => prices.priorities.0[0],
-            Priority::Standard => prices.priorities.0[1],
-            Priority::Guaranteed => prices.priorities.0[2],
-        };
-        let factors = U256::from(of_tier.map_or(ONE, |(_, factor)| factor.0)) * U256::from(of_priority.0);
-        (prices.currency, U256::from(of_class.unwrap_or(of_kind.0)) * factors)
+        let cards: Vec<&RateCardPut> = self.cards.iter().collect();
+        price_by(&cards, &self.classes[&tenure.class], (tenure.class, tenure.pool, tenure.priority), at)
     }
 
     /// Where the bill ends, by the policy in force when the lease ended.
@@ -56,6 +33,40 @@ impl Accounts {
             Charge::MinusLast(span) => Instant(tenure.to.0.saturating_sub(span.0)).max(tenure.from),
         }
     }
+}
+
+/// In 10^-27 of the currency, per unit-second, by these cards.
+pub(crate) fn price_by(
+    cards: &[&RateCardPut],
+    spec: &ClassSpec,
+    (class, pool, priority): (ClassNo, PoolNo, Priority),
+    at: Instant,
+) -> (Currency, U256) {
+    let of = |pool: Option<PoolNo>| {
+        let held = cards.iter().filter(|card| card.pool == pool && card.from <= at);
+        held.max_by_key(|card| (card.from, card.card))
+    };
+    let Some(card) = of(Some(pool)).or_else(|| of(None)) else {
+        let (price, factor) = (default_price(spec.kind), default_factor(priority));
+        return (Currency::DEFAULT, U256::from(price) * U256::from(factor) * U256::from(ONE));
+    };
+    let prices = &card.prices;
+    let of_class = prices.classes.iter().find(|(of, _)| *of == class).map(|(_, price)| price.0);
+    let of_kind = match spec.kind {
+        ResourceKind::Gpu => prices.kinds.0[0],
+        ResourceKind::Cpu => prices.kinds.0[1],
+        ResourceKind::Mem => prices.kinds.0[2],
+        ResourceKind::Block => prices.kinds.0[3],
+        ResourceKind::Net => prices.kinds.0[4],
+    };
+    let of_tier = spec.tier.as_ref().and_then(|tier| prices.tiers.iter().find(|(name, _)| name == tier));
+    let of_priority = match priority {
+        Priority::Scavenger => prices.priorities.0[0],
+        Priority::Standard => prices.priorities.0[1],
+        Priority::Guaranteed => prices.priorities.0[2],
+    };
+    let factors = U256::from(of_tier.map_or(ONE, |(_, factor)| factor.0)) * U256::from(of_priority.0);
+    (prices.currency, U256::from(of_class.unwrap_or(of_kind.0)) * factors)
 }
 
 /// The default card, as SEMANTICS 7 has it.

@@ -18,6 +18,7 @@ fn asking(asks: &[(u16, u64)]) -> RequestFacts {
         priority: Priority::Standard,
         labels: vec![],
         profile: None,
+        app_instance: None,
     }
 }
 

@@ -4,7 +4,9 @@ use super::Sources;
 use super::page::Page;
 use leasehold_cell::{Cell, Now};
 use leasehold_engine::{CapacitySplit, Phase, Quota, State};
-use leasehold_model::{AllocationNo, AllocationState, ClassNo, LeaseNo, LimitKind, NodeNo, PoolNo, TenantNo};
+use leasehold_model::{
+    AllocationNo, AllocationState, CeilingMode, ClassNo, LeaseNo, LimitKind, NodeNo, PoolNo, TenantNo,
+};
 use std::collections::BTreeMap;
 
 /// Leases, or nodes, looked at before the view is let go of for a moment.
@@ -70,6 +72,7 @@ pub(super) fn cell(page: &mut Page, cell: &Cell) {
         ("quota", &published.denied_by_quota),
         ("burst", &published.denied_by_burst),
         ("capacity", &published.denied_by_capacity),
+        ("ceiling", &published.denied_by_ceiling),
     ] {
         denied.with([("cause", cause)], count.load(std::sync::atomic::Ordering::Relaxed));
     }
@@ -268,6 +271,25 @@ pub(super) fn quotas(page: &mut Page, now: &Now) {
         .iter()
         .filter_map(|quota| Some((quota, quota.burst_limit?)))
         .for_each(|(quota, limit)| burst.with(labels(quota), limit));
+}
+
+/// Ceilings are counted, and those that are exceeded told apart; what each stands at is for its project to ask.
+pub(super) fn ceilings(page: &mut Page, now: &Now) {
+    let mut counts: BTreeMap<(CeilingMode, bool), u64> = BTreeMap::new();
+    for mode in CeilingMode::ALL {
+        counts.extend([((*mode, false), 0), ((*mode, true), 0)]);
+    }
+    now.read(|state| {
+        for ceiling in state.ceilings() {
+            *counts.entry((ceiling.mode, ceiling.is_exceeded())).or_default() += 1;
+        }
+    });
+    let family =
+        page.gauge("ceilings", "Cost ceilings, by mode and by whether more is spent and reserved than they allow.");
+    for ((mode, exceeded), count) in counts {
+        let condition = if exceeded { "exceeded" } else { "within" };
+        family.with([("mode", mode.word()), ("condition", condition)], count);
+    }
 }
 
 fn show_quota(state: &State, quota: &Quota) -> Shown {

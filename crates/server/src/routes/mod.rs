@@ -8,6 +8,7 @@ mod batch;
 mod books;
 mod budgets;
 mod capacity;
+mod ceilings;
 mod claims;
 mod events;
 mod explain;
@@ -65,6 +66,10 @@ serving! {
     "show_project" => tenancy::show_project,
     "change_project" => tenancy::change_project,
     "delete_project" => tenancy::delete_project,
+    "list_ceilings" => ceilings::list_ceilings,
+    "show_ceiling" => ceilings::show_ceiling,
+    "put_ceiling" => ceilings::put_ceiling,
+    "delete_ceiling" => ceilings::delete_ceiling,
     "list_users" => tenancy::list_users,
     "create_user" => tenancy::create_user,
     "show_user" => tenancy::show_user,

@@ -126,7 +126,7 @@ pub(super) async fn list_projects(context: Context) -> Answer {
     json(200, &ProjectList { projects, next_cursor })
 }
 
-fn find_project(context: &Context) -> Result<ProjectNo, leasehold_api::Problem> {
+pub(super) fn find_project(context: &Context) -> Result<ProjectNo, leasehold_api::Problem> {
     let caller = context.caller();
     context.app.now.read(|state| {
         let of = context.query("tenant").map(|text| names::tenant(state, caller, text)).transpose()?;

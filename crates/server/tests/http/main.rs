@@ -6,6 +6,7 @@ mod api;
 mod audit;
 mod bad_input;
 mod books;
+mod ceilings;
 mod placement;
 mod rates;
 mod streams;

@@ -1,7 +1,7 @@
 //! Counted afresh from the list of leases, by brute force.
 
 use leasehold_engine::{Custody, Lease, Phase, Quota, State};
-use leasehold_model::{Instant, Measure, NodeNo, NodeScope, PoolNo};
+use leasehold_model::{Amount, Body, CeilingMode, Instant, LeaseNo, Measure, NodeNo, NodeScope, PoolNo, Record};
 use std::collections::BTreeSet;
 
 /// Where everything is, against a recount: capacity per node, class and device; quotas; counters.
@@ -54,6 +54,7 @@ pub(crate) fn balance(state: &State) {
         };
         assert_eq!(quota.used, counted, "{:?}", quota.scope);
     }
+    money(state);
     for tenant in state.tenants() {
         let count = leases.iter().filter(|lease| lease.tenant == tenant.number).count();
         assert_eq!(tenant.leases as usize, count);
@@ -64,6 +65,33 @@ pub(crate) fn balance(state: &State) {
     }
     for (number, pool) in state.pools() {
         assert_eq!(pool.nodes as usize, state.nodes().filter(|node| node.pool == number).count());
+    }
+}
+
+/// Money: what is kept back is kept back for just those leases that are held, and adds up.
+pub(crate) fn money(state: &State) {
+    let leases = state.leases();
+    for ceiling in state.ceilings() {
+        let app = ceiling.scope.app_instance;
+        let under = leases.iter().filter(|lease| {
+            lease.phase.is_held()
+                && lease.project == ceiling.scope.project
+                && (app.is_none() || state.app_instance_of(lease.number) == app)
+        });
+        let held: Vec<(LeaseNo, Amount)> = ceiling.held().collect();
+        assert!(under.map(|lease| lease.number).eq(held.iter().map(|(lease, _)| *lease)), "{:?}", ceiling.scope);
+        assert_eq!(ceiling.reserved, held.into_iter().map(|(_, cost)| cost).sum::<Amount>(), "{:?}", ceiling.scope);
+    }
+}
+
+/// After a grant no hard ceiling that it counts against is passed, unless it costs nothing.
+pub(crate) fn within_ceilings(state: &State, record: &Record) {
+    let Body::Granted(granted) = &record.body else { return };
+    let last = granted.first_lease.0 + granted.members.len() as u64;
+    for ceiling in state.ceilings().filter(|ceiling| ceiling.mode == CeilingMode::Hard) {
+        let own = ceiling.held().filter(|(lease, _)| (granted.first_lease.0..last).contains(&lease.0));
+        let cost: Amount = own.map(|(_, cost)| cost).sum();
+        assert!(cost == Amount::ZERO || !ceiling.is_exceeded(), "{ceiling:?} after {record:?}");
     }
 }
 

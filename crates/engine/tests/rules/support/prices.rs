@@ -1,16 +1,18 @@
 //! How stories speak of prices: `op card gpu=0.012 class.core=1 tier.h100=2 pool=main from=100 no=0`, where what is not
-//! said is as in the default card, and `op policy preempted=none fenced=60s from=100 no=0`.
+//! said is as in the default card, `op policy preempted=none fenced=60s from=100 no=0`, `op ceiling a hard=1.5 app=7` and
+//! `op uncap a app=7`.
 
 use super::Story;
 use super::script::Line;
 use super::world::name;
-use leasehold_engine::command::{PutChargePolicy, PutRateCard};
-use leasehold_model::rate::{Charge, Charges, Decimal, Prices};
-use leasehold_model::{ResourceKind, Span};
+use leasehold_engine::command::{DeleteCeiling, PutCeiling, PutChargePolicy, PutRateCard};
+use leasehold_model::rate::{Charge, Charges, Currency, Decimal, Prices};
+use leasehold_model::{AppInstanceNo, CeilingMode, ResourceKind, Span};
 
 impl Story {
     pub(super) fn put_card(&mut self, line: &Line<'_>) -> PutRateCard {
         let mut prices = Prices::default_card();
+        prices.currency = currency(line).unwrap_or(prices.currency);
         for (option, text) in &line.options {
             let value = || text.parse::<Decimal>().expect("a decimal");
             if let Some(kind) = ResourceKind::from_word(option) {
@@ -33,6 +35,25 @@ impl Story {
         }
     }
 
+    pub(super) fn put_ceiling(&self, line: &Line<'_>) -> PutCeiling {
+        let given = |option: &str| line.options.get(option).map(|text| text.parse().expect("an amount"));
+        let (amount, mode) = match (given("hard"), given("soft")) {
+            (Some(amount), _) => (amount, CeilingMode::Hard),
+            (None, soft) => (soft.expect("hard or soft"), CeilingMode::Soft),
+        };
+        PutCeiling {
+            project: self.project(line.words[0]),
+            app_instance: line.number("app").map(AppInstanceNo),
+            amount,
+            currency: currency(line).unwrap_or(Currency::DEFAULT),
+            mode,
+        }
+    }
+
+    pub(super) fn delete_ceiling(&self, line: &Line<'_>) -> DeleteCeiling {
+        DeleteCeiling { project: self.project(line.words[0]), app_instance: line.number("app").map(AppInstanceNo) }
+    }
+
     pub(super) fn put_policy(&mut self, line: &Line<'_>) -> PutChargePolicy {
         let charge = |option: &str| match line.options.get(option).copied() {
             None | Some("full") => Charge::Full,
@@ -51,4 +72,8 @@ impl Story {
             charges,
         }
     }
+}
+
+fn currency(line: &Line<'_>) -> Option<Currency> {
+    line.options.get("currency").map(|text| Currency::new(text).expect("three letters"))
 }

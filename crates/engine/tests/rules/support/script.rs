@@ -5,7 +5,7 @@
 //! project (`a/p`). Leases are `#0`, `#1`, … in the order they were granted; `#0(60s,20s,140)` reports
 //! 60 s covered, 20 s active and 140 busy quantum-seconds. Quantities are written as people do.
 //! Allocations are `@1`, `@2`, … in the order they were submitted.
-//! `token=0` asks under the first token that was issued. `show leases|capacity|quotas|tenants|tokens|agents|prices` prints the state; a line with only a time lets it pass.
+//! `token=0` asks under the first token that was issued. `show leases|capacity|quotas|ceilings|tenants|tokens|agents|prices` prints the state; a line with only a time lets it pass.
 
 use super::World;
 use super::tell::{Names, tell};
@@ -208,7 +208,7 @@ impl Story {
     fn tenant(&self, text: &str) -> TenantNo {
         self.world.state().tenant_named(text).unwrap_or(TenantNo(99))
     }
-    fn project(&self, text: &str) -> ProjectNo {
+    pub(super) fn project(&self, text: &str) -> ProjectNo {
         let (tenant, project) = text.split_once('/').unwrap_or((text, text));
         self.world.state().project_named(self.tenant(tenant), project).unwrap_or(ProjectNo(99))
     }
@@ -255,6 +255,7 @@ impl Story {
                 sensitive: line.flag("sensitive"),
                 labels: line.labels(),
                 source_project: line.options.get("source").map(|project| self.project(project)),
+                app_instance: line.number("app").map(AppInstanceNo),
                 ..RequestLease::of(ClassNo(0), Quanta(0), line.span("ttl").unwrap_or(Span::from_secs(3600)))
             }),
             "submit" => {
@@ -272,6 +273,7 @@ impl Story {
                     together: domain("together"),
                     apart: domain("apart"),
                     sensitive: line.flag("sensitive"),
+                    app_instance: line.number("app").map(AppInstanceNo),
                     ..AllocationSpec::of(self.asks(line).into_iter().collect())
                 })
             }
@@ -349,6 +351,8 @@ impl Story {
             "update" => Command::UpdateTenant(self.update(first, line)),
             "card" => Command::PutRateCard(self.put_card(line)),
             "policy" => Command::PutChargePolicy(self.put_policy(line)),
+            "ceiling" => Command::PutCeiling(self.put_ceiling(line)),
+            "uncap" => Command::DeleteCeiling(self.delete_ceiling(line)),
             "settings" => Command::ChangeSettings(self.settings(line)),
             "delete" => self.deletion(first, line.words[1]),
             _ => self.put(verb, first, line),

@@ -5,8 +5,8 @@ use leasehold_engine::{Custody, Phase, State, WaitReason};
 use leasehold_model::body::{AllocationDenied, Body, Denied, Granted, Leases, Nodes};
 use leasehold_model::rate::Charge;
 use leasehold_model::{
-    AllocationNo, ClassNo, DenyCause, Instant, LeaseNo, LimitKind, NodeNo, PoolNo, Priority, QuotaNo, Record, TenantNo,
-    UserNo,
+    AllocationNo, AppInstanceNo, ClassNo, DenyCause, Instant, LeaseNo, LimitKind, NodeNo, PoolNo, Priority, QuotaNo,
+    Record, TenantNo, UserNo,
 };
 use std::collections::BTreeMap;
 use std::fmt::Write;
@@ -115,6 +115,9 @@ impl Names {
                         WaitReason::Quota(DenyCause::Quota { used, requested, limit, .. }) => {
                             format!("quota used {used}, requested {requested}, limit {limit}")
                         }
+                        WaitReason::Quota(DenyCause::Ceiling { spent, reserved, requested, amount, .. }) => {
+                            format!("money: spent {spent}, reserved {reserved}, requested {requested} of {amount}")
+                        }
                         WaitReason::Quota(_) => "burst".to_owned(),
                         WaitReason::Victims { nodes } => {
                             let names: Vec<String> = nodes.iter().map(|n| self::node(state, *n).to_string()).collect();
@@ -132,6 +135,23 @@ impl Names {
                     let by = waits.promise.map_or_else(String::new, |p| format!(", starts by {}", self.time(p.start)));
                     let number = self.allocation(found.number);
                     line(&mut text, format!("{number} place {}: {reason}{by}", waits.position));
+                }
+            }
+            "ceilings" => {
+                for ceiling in state.ceilings() {
+                    let project = state.project(ceiling.scope.project).map_or("?", |project| project.name.as_str());
+                    let over = if ceiling.is_exceeded() { ", exceeded" } else { "" };
+                    line(
+                        &mut text,
+                        format!(
+                            "{project}{}: {} {}, spent {}, reserved {}{over}",
+                            app(ceiling.scope.app_instance),
+                            ceiling.mode,
+                            ceiling.amount,
+                            ceiling.spent,
+                            ceiling.reserved,
+                        ),
+                    );
                 }
             }
             "capacity" => {
@@ -251,6 +271,9 @@ impl Names {
     }
 }
 
+fn app(app: Option<AppInstanceNo>) -> String {
+    app.map_or_else(String::new, |app| format!(" of {app}"))
+}
 fn class(state: &State, class: ClassNo) -> String {
     state.class(class).map_or_else(|| class.to_string(), |spec| spec.name.to_string())
 }
@@ -289,6 +312,10 @@ pub(super) fn tell(record: &Record, names: &Names, state: &State) -> String {
             }
             DenyCause::Capacity { class: of, requested, most_free } => {
                 format!("denied: {} requested {requested}, most free {most_free}", class(state, of))
+            }
+            DenyCause::Ceiling { app_instance, spent, reserved, requested, amount } => {
+                let of = app_instance.map_or_else(String::new, |app| format!(" of {app}"));
+                format!("denied: ceiling{of} {amount}, spent {spent}, reserved {reserved}, requested {requested}")
             }
         },
         Body::Renewed(renewed) => {
@@ -330,6 +357,10 @@ pub(super) fn tell(record: &Record, names: &Names, state: &State) -> String {
             format!("{}: load {}, errors {}{throttled}", node(state, c.node), c.load, c.errors)
         }
         Body::TokenIssued(issued) => format!("{} {} issued to {}", issued.token, issued.name, issued.role),
+        Body::CeilingPut(put) => {
+            format!("ceiling{} {} {} {}", app(put.app_instance), put.mode, put.amount, put.currency)
+        }
+        Body::CeilingDeleted(gone) => format!("ceiling{} gone", app(gone.app_instance)),
         Body::RateCardPut(put) => format!("card {}{} from {}", put.card, of(state, put.pool), names.time(put.from)),
         Body::RateCardDeleted(gone) => format!("card {} withdrawn", gone.card),
         Body::ChargePolicyPut(put) => format!("policy {} from {}", put.policy, names.time(put.from)),

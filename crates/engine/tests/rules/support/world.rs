@@ -63,6 +63,7 @@ impl World {
         for record in &records {
             self.replica.apply(record).expect("the fold accepts what was decided");
             invariants::balance(&self.replica);
+            invariants::within_ceilings(&self.replica, record);
             self.readers.apply(record).expect("the fold accepts what was decided");
             invariants::readers_see(&self.readers, &self.replica);
         }

@@ -1,0 +1,96 @@
+//! What a project may cost.
+
+use crate::time::When;
+use schemars::{JsonSchema, Schema, SchemaGenerator, json_schema};
+use serde::{Deserialize, Serialize};
+use std::borrow::Cow;
+use std::fmt;
+
+/// A sum of money as text, exact. It stays text until it is read, so that what is wrong with it can be told.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Money(pub String);
+
+impl fmt::Display for Money {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.pad(&self.0)
+    }
+}
+
+impl JsonSchema for Money {
+    fn inline_schema() -> bool {
+        true
+    }
+    fn schema_name() -> Cow<'static, str> {
+        "Money".into()
+    }
+    fn json_schema(_: &mut SchemaGenerator) -> Schema {
+        json_schema!({
+            "type": "string",
+            "pattern": "^[0-9]{1,28}(\\.[0-9]{1,9})?$",
+            "description": "A sum of money, exact: never negative, up to nine decimals.",
+            "examples": ["1500"],
+        })
+    }
+}
+
+/// How strictly a ceiling holds.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "snake_case")]
+pub enum CeilingMode {
+    /// What would pass it is refused.
+    Hard,
+    /// It is watched, and refuses nothing.
+    Soft,
+}
+
+/// A cost ceiling, with what counts against it.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+pub struct Ceiling {
+    pub tenant: String,
+    pub project: String,
+    pub project_id: u32,
+    /// Absent where it is of the whole project.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub app_instance: Option<u64>,
+    pub amount: Money,
+    /// What is priced in another currency is not counted.
+    pub currency: String,
+    pub mode: CeilingMode,
+    /// What is held from here on counts.
+    pub since: When,
+    /// What leases cost that have ended.
+    pub spent: Money,
+    /// What those that are held will have cost by their deadline; what they do not use of it returns.
+    pub reserved: Money,
+    /// What neither is spent nor reserved; zero where the ceiling is exceeded.
+    pub left: Money,
+    /// How many leases are held under it.
+    pub leases: u64,
+    /// Whether more is spent and reserved than it allows.
+    pub exceeded: bool,
+}
+
+/// A ceiling as it shall be. What is absent is as it was; of a new one it is hard, in the currency of the prices.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub struct CeilingChange {
+    pub amount: Money,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub mode: Option<CeilingMode>,
+    /// Three capital letters. It cannot change while the ceiling stands.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub currency: Option<String>,
+}
+
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+pub struct CeilingPut {
+    pub sequence: u64,
+    pub ceiling: Ceiling,
+}
+
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+pub struct CeilingList {
+    pub ceilings: Vec<Ceiling>,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub next_cursor: Option<String>,
+}

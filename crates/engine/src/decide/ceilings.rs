@@ -1,0 +1,74 @@
+//! Cost ceilings: who has one, and how high it is (SEMANTICS 4).
+
+use super::Draft;
+use crate::ceiling::CeilingScope;
+use crate::command::{DeleteCeiling, PutCeiling};
+use crate::lease::Lease;
+use crate::refusal::Refusal;
+use leasehold_model::body::{CeilingDeleted, CeilingPut};
+use leasehold_model::ceiling::can_be_a_ceiling;
+use leasehold_model::limits::{CEILING_AMOUNT_MAX, CEILINGS_PER_TENANT_MAX};
+use leasehold_model::{Amount, CeilingMode, Instant, ProjectNo, TenantNo};
+use std::collections::BTreeMap;
+
+/// What other renewals of the same command take of ceilings already.
+pub(super) type Taken = BTreeMap<CeilingScope, Amount>;
+
+impl Draft<'_> {
+    fn tenant_of_project(&self, project: ProjectNo) -> Result<TenantNo, Refusal> {
+        let found = self.state().project(project).map(|found| found.tenant);
+        found.filter(|tenant| self.may_see(*tenant)).ok_or(Refusal::UnknownProject { project })
+    }
+
+    pub(super) fn put_ceiling(&mut self, put: &PutCeiling) -> Result<(), Refusal> {
+        let (project, app_instance) = (put.project, put.app_instance);
+        let tenant = self.tenant_of_project(project)?;
+        if !can_be_a_ceiling(put.amount) {
+            return Err(Refusal::BadCeiling { max: CEILING_AMOUNT_MAX });
+        }
+        match self.state().ceiling(CeilingScope { project, app_instance }) {
+            Some(old) if old.currency != put.currency => return Err(Refusal::CurrencyFixed { currency: old.currency }),
+            None if self.state().ceilings_of(tenant).count() >= CEILINGS_PER_TENANT_MAX => {
+                return Err(Refusal::TooManyCeilings { limit: CEILINGS_PER_TENANT_MAX });
+            }
+            _ => {}
+        }
+        let (amount, currency, mode) = (put.amount, put.currency, put.mode);
+        self.emit(Some(tenant), CeilingPut { project, app_instance, amount, currency, mode }, |_| {});
+        Ok(())
+    }
+
+    pub(super) fn delete_ceiling(&mut self, gone: &DeleteCeiling) -> Result<(), Refusal> {
+        let (project, app_instance) = (gone.project, gone.app_instance);
+        let tenant = self.tenant_of_project(project)?;
+        if self.state().ceiling(CeilingScope { project, app_instance }).is_none() {
+            return Err(Refusal::UnknownCeiling { project });
+        }
+        self.emit(Some(tenant), CeilingDeleted { project, app_instance }, |_| {});
+        Ok(())
+    }
+
+    /// Whether hard ceilings leave room for a lease to go on to `until`: for the extension, and for what prices have
+    /// added since its deadline was set. A deadline that does not move away is never refused. What is taken is noted.
+    pub(super) fn check_renewal_cost(&self, lease: &Lease, until: Instant, taken: &mut Taken) -> Result<(), Refusal> {
+        let state = self.state();
+        if state.ceilings.is_empty() {
+            return Ok(());
+        }
+        let mut extras = Taken::new();
+        for ceiling in state.ceilings.over(lease).filter(|ceiling| ceiling.mode == CeilingMode::Hard) {
+            let cost = state.cost_under(ceiling, lease, until);
+            let requested = cost.saturating_sub(ceiling.reserved_for(lease.number));
+            let others = taken.get(&ceiling.scope).copied().unwrap_or_default();
+            let used = ceiling.used().saturating_add(others);
+            let extends = until > lease.expires_at && requested > Amount::ZERO;
+            if extends && used.saturating_add(requested) > ceiling.amount {
+                let (amount, currency) = (ceiling.amount, ceiling.currency);
+                return Err(Refusal::CeilingExceeded { lease: lease.number, requested, used, amount, currency });
+            }
+            extras.insert(ceiling.scope, others.saturating_add(requested));
+        }
+        taken.extend(extras);
+        Ok(())
+    }
+}

@@ -1,0 +1,71 @@
+//! A node with some of its leases gone, on trial: does a replica fit then?
+
+use crate::gang::GangAsk;
+use crate::lease::Lease;
+use crate::node::{Node, NodeClass};
+use crate::placement::Tentative;
+use leasehold_model::{ClassNo, Quanta};
+use smallvec::SmallVec;
+
+/// A node with some of its leases gone: only the classes that matter, and only what is free of them.
+pub(super) struct Trial<'a> {
+    asks: &'a [(ClassNo, Quanta)],
+    classes: SmallVec<[Room; 3]>,
+}
+
+/// What is free of one class, on each device where there are any.
+struct Room {
+    class: ClassNo,
+    unit: u64,
+    free: u64,
+    devices: SmallVec<[u64; 16]>,
+}
+
+impl Room {
+    fn of(class: &NodeClass) -> Self {
+        let unit = class.per_device;
+        let devices = class.devices.iter().map(|used| unit - used).collect();
+        Self { class: class.class, unit, free: class.free(), devices }
+    }
+
+    /// As `NodeClass::choose_devices` has it.
+    fn fits(&self, asked: u64) -> bool {
+        if asked > self.free {
+            return false;
+        }
+        match self.unit {
+            0 => true,
+            unit if asked <= unit => self.devices.iter().any(|free| *free >= asked),
+            unit => self.devices.iter().filter(|free| **free == unit).count() as u64 >= asked / unit,
+        }
+    }
+
+    fn change(&mut self, lease: &Lease, back: bool) {
+        let by = |of: &mut u64, quanta: u64| *of = if back { *of - quanta } else { *of + quanta };
+        by(&mut self.free, lease.quanta.0);
+        let each = lease.quanta.0 / u64::from(lease.devices.count_ones().max(1));
+        let mut rest = lease.devices;
+        while rest != 0 {
+            by(&mut self.devices[rest.trailing_zeros() as usize], each);
+            rest &= rest - 1;
+        }
+    }
+}
+
+impl<'a> Trial<'a> {
+    pub(super) fn new(ask: &'a GangAsk<'a>, node: &Node, tentative: &Tentative) -> Self {
+        let asked = ask.spec.asks.iter().filter_map(|(class, _)| tentative.class(node, *class));
+        Self { asks: &ask.spec.asks, classes: asked.map(Room::of).collect() }
+    }
+
+    pub(super) fn change(&mut self, leases: &[&Lease], back: bool) {
+        for lease in leases {
+            let of_class = self.classes.iter_mut().find(|room| room.class == lease.class);
+            of_class.into_iter().for_each(|room| room.change(lease, back));
+        }
+    }
+
+    pub(super) fn fits(&self) -> bool {
+        self.asks.iter().zip(&self.classes).all(|((_, quanta), room)| room.fits(quanta.0))
+    }
+}

@@ -1,0 +1,87 @@
+//! Cost ceilings as bytes, with what is kept back for each lease: that depends on the cards that were known when it was
+//! granted or renewed, so it is written and not derived.
+
+use super::BadSnapshot;
+use crate::ceiling::{Ceiling, CeilingScope, Ceilings};
+use crate::lease::Lease;
+use crate::state::State;
+use leasehold_model::body::CeilingPut;
+use leasehold_model::ceiling::can_be_a_ceiling;
+use leasehold_model::codec::{Field, Reader, put_varint};
+use leasehold_model::limits::LEASE_COST_MAX;
+use leasehold_model::{Amount, LeaseNo};
+
+pub(super) fn put(ceilings: &Ceilings, out: &mut Vec<u8>) {
+    put_varint(ceilings.apps().len() as u64, out);
+    for (lease, app) in ceilings.apps() {
+        lease.put(out);
+        app.put(out);
+    }
+    put_varint(ceilings.iter().count() as u64, out);
+    for ceiling in ceilings.iter() {
+        let CeilingScope { project, app_instance } = ceiling.scope;
+        let (amount, currency, mode) = (ceiling.amount, ceiling.currency, ceiling.mode);
+        CeilingPut { project, app_instance, amount, currency, mode }.put(out);
+        ceiling.since.put(out);
+        ceiling.spent.put(out);
+        put_varint(ceiling.held().count() as u64, out);
+        for (lease, cost) in ceiling.held() {
+            lease.put(out);
+            cost.put(out);
+        }
+    }
+}
+
+/// The leases must be there already.
+pub(super) fn get(state: &mut State, r: &mut Reader<'_>) -> Result<(), BadSnapshot> {
+    let wrong = BadSnapshot::Inconsistent;
+    let mut last = None;
+    for _ in 0..r.count(usize::MAX)? {
+        let lease = LeaseNo::get(r)?;
+        let is_held = state.lease(lease).is_some_and(|found| found.phase.is_held());
+        if !is_held || last.replace(lease).is_some_and(|last| last >= lease) {
+            return Err(wrong("an app instance of no lease"));
+        }
+        state.ceilings.set_app(lease, Field::get(r)?);
+    }
+    let mut last = None;
+    for _ in 0..r.count(usize::MAX)? {
+        let put = CeilingPut::get(r)?;
+        let scope = CeilingScope { project: put.project, app_instance: put.app_instance };
+        if state.project(put.project).is_none() || last.replace(scope).is_some_and(|last| last >= scope) {
+            return Err(wrong("a ceiling of no project"));
+        }
+        let mut ceiling = Ceiling::new(scope, &put, Field::get(r)?);
+        ceiling.spent = Field::get(r)?;
+        if !can_be_a_ceiling(ceiling.amount) || ceiling.since > state.last_stamp() {
+            return Err(wrong("a ceiling that cannot be"));
+        }
+        get_held(state, &mut ceiling, r)?;
+        state.ceilings.insert(ceiling);
+    }
+    Ok(())
+}
+
+/// Something is kept back for just those leases that are held under it.
+fn get_held(state: &State, ceiling: &mut Ceiling, r: &mut Reader<'_>) -> Result<(), BadSnapshot> {
+    let is_under = |lease: &Lease| {
+        let app = ceiling.scope.app_instance;
+        lease.phase.is_held()
+            && lease.project == ceiling.scope.project
+            && (app.is_none() || state.app_instance_of(lease.number) == app)
+    };
+    let mut under: Vec<LeaseNo> =
+        state.leases.in_any_order().filter(|lease| is_under(lease)).map(|l| l.number).collect();
+    under.sort_unstable();
+    if r.count(usize::MAX)? != under.len() {
+        return Err(BadSnapshot::Inconsistent("money for leases that are not there"));
+    }
+    for expected in under {
+        let (lease, cost) = (LeaseNo::get(r)?, Amount::get(r)?);
+        if lease != expected || cost > LEASE_COST_MAX {
+            return Err(BadSnapshot::Inconsistent("money for leases that are not there"));
+        }
+        ceiling.hold(lease, cost);
+    }
+    Ok(())
+}

@@ -1,0 +1,102 @@
+//! Cost ceilings, and what counts against them.
+
+use super::facts::{Facts, word};
+use super::session::Session;
+use super::told::Failed;
+use crate::cli::ceiling::{CeilingArgs, CeilingCommand, CeilingSetArgs};
+use crate::humane;
+use crate::problem::Problem;
+use crate::table::{Align, Table};
+use crate::term::Style;
+use leasehold_api::{Ceiling, CeilingChange, CeilingMode, Money};
+use leasehold_client::{Answer, Call};
+
+pub(super) async fn run(session: &Session, command: CeilingCommand) -> Result<(), Failed> {
+    let client = &session.client;
+    match command {
+        CeilingCommand::List(args) => {
+            let call = client.list_ceilings(&args.project).maybe("tenant", args.tenant.as_ref());
+            session.list(call, ceilings).await
+        }
+        CeilingCommand::Show(args) => {
+            session.show(of(client.show_ceiling(&args.project), &args), |ceiling| one(session, ceiling)).await
+        }
+        CeilingCommand::Set(args) => {
+            let call = of(client.put_ceiling(&args.of.project, &change(&args)?), &args.of);
+            session.change(call, &args.change, |put| one(session, &put.ceiling)).await
+        }
+        CeilingCommand::Delete(args) => {
+            let call = of(client.delete_ceiling(&args.of.project), &args.of);
+            session.change(call, &args.change, |_| format!("the ceiling of {} was deleted\n", name(&args.of))).await
+        }
+    }
+}
+
+fn of<T: Answer>(call: Call<T>, args: &CeilingArgs) -> Call<T> {
+    call.maybe("tenant", args.tenant.as_ref()).maybe("app_instance", args.app_instance)
+}
+
+fn name(args: &CeilingArgs) -> String {
+    match args.app_instance {
+        Some(app) => format!("{}, app instance {app},", args.project),
+        None => args.project.clone(),
+    }
+}
+
+fn change(args: &CeilingSetArgs) -> Result<CeilingChange, Problem> {
+    let (amount, mode) = match (&args.amount.hard, &args.amount.soft) {
+        (Some(amount), _) => (amount, CeilingMode::Hard),
+        (None, Some(amount)) => (amount, CeilingMode::Soft),
+        (None, None) => return Err(Problem::usage("usage", "no amount is given").advice("give --hard or --soft")),
+    };
+    Ok(CeilingChange { amount: Money(amount.clone()), mode: Some(mode), currency: args.currency.clone() })
+}
+
+fn style(ceiling: &Ceiling) -> Style {
+    if ceiling.exceeded { Style::Red } else { Style::Plain }
+}
+
+fn ceilings(ceilings: &[Ceiling]) -> Table {
+    let headings = [
+        ("project", Align::Left),
+        ("app instance", Align::Right),
+        ("spent", Align::Right),
+        ("reserved", Align::Right),
+        ("of", Align::Right),
+        ("", Align::Left),
+        ("how", Align::Left),
+    ];
+    let mut table = Table::new(&headings).yielding(&["project"]);
+    for ceiling in ceilings {
+        let plain = |text: String| (text, Style::Plain);
+        table.styled([
+            plain(ceiling.project.clone()),
+            plain(ceiling.app_instance.map_or_else(|| "all".into(), |app| app.to_string())),
+            (ceiling.spent.to_string(), style(ceiling)),
+            (ceiling.reserved.to_string(), style(ceiling)),
+            plain(ceiling.amount.to_string()),
+            plain(ceiling.currency.clone()),
+            plain(word(ceiling.mode)),
+        ]);
+    }
+    table
+}
+
+fn one(session: &Session, ceiling: &Ceiling) -> String {
+    let money = |amount: &Money| format!("{amount} {}", ceiling.currency);
+    let left = if ceiling.exceeded {
+        session.paint.paint(Style::Red, "nothing; it is exceeded").to_string()
+    } else {
+        money(&ceiling.left)
+    };
+    Facts::new()
+        .add("tenant", &ceiling.tenant)
+        .add("project", &ceiling.project)
+        .maybe("app instance", ceiling.app_instance)
+        .add("ceiling", format!("{}, {}", money(&ceiling.amount), word(ceiling.mode)))
+        .add("since", humane::to_the_second(ceiling.since))
+        .add("spent", money(&ceiling.spent))
+        .add("reserved", format!("{} for {} leases", money(&ceiling.reserved), ceiling.leases))
+        .add("left", left)
+        .text(session.paint)
+}

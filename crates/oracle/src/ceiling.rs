@@ -1,0 +1,289 @@
+//! Cost ceilings (SEMANTICS 4), by pricing every lease that ever was, each time anew.
+//!
+//! What an ended lease cost follows from the cards that held. What is kept back for a held one follows from the cards
+//! that were known when its deadline was last set, or when the ceiling was: so every card ever put is remembered, with
+//! the record that put or withdrew it.
+
+use crate::accounts::price_by;
+use crate::foretell::{Told, sealed};
+use crate::lease::Lease;
+use crate::quota::Demand;
+use crate::request::RequestFacts;
+use crate::violation::{Checked, demand, found};
+use crate::world::World;
+use ethnum::U256;
+use leasehold_model::body::{CeilingDeleted, CeilingPut, RateCardPut};
+use leasehold_model::limits::{CEILING_AMOUNT_MAX, CEILINGS_PER_TENANT_MAX, LEASE_COST_MAX};
+use leasehold_model::rate::Currency;
+use leasehold_model::{
+    AllocationSpec, Amount, AppInstanceNo, CeilingMode, ClassNo, DenyCause, Instant, LeaseNo, PoolNo, Priority,
+    ProjectNo, Record, Span, TenantNo,
+};
+use std::collections::BTreeMap;
+
+/// A project, or one of its app instances.
+pub(crate) type Scope = (ProjectNo, Option<AppInstanceNo>);
+
+#[derive(Clone, Debug)]
+pub(crate) struct Ceiling {
+    pub(crate) put: CeilingPut,
+    pub(crate) since: Instant,
+    /// The sequence of the record that first put it.
+    put_by: u64,
+}
+
+/// A card as a record left it: put, or withdrawn.
+#[derive(Clone, Debug)]
+pub(crate) struct CardChange {
+    pub(crate) sequence: u64,
+    pub(crate) card: u32,
+    pub(crate) put: Option<RateCardPut>,
+}
+
+/// What is priced.
+#[derive(Clone, Copy)]
+struct Held {
+    class: ClassNo,
+    quanta: u64,
+    pool: PoolNo,
+    priority: Priority,
+}
+
+fn held(lease: &Lease) -> Held {
+    Held { class: lease.class, quanta: lease.quanta, pool: lease.pool, priority: lease.priority }
+}
+
+const MINUTE: u64 = 60_000_000_000;
+
+impl World {
+    /// The cards as they were known after a record.
+    fn cards_known(&self, sequence: u64) -> Vec<&RateCardPut> {
+        let mut cards: BTreeMap<u32, &RateCardPut> = BTreeMap::new();
+        for change in self.card_changes.iter().filter(|change| change.sequence <= sequence) {
+            match &change.put {
+                Some(put) => cards.insert(change.card, put),
+                None => cards.remove(&change.card),
+            };
+        }
+        cards.into_values().collect()
+    }
+
+    /// Stretch by stretch, rounded up to a billionth once.
+    fn cost(&self, what: Held, from: Instant, to: Instant, currency: Currency, cards: &[&RateCardPut]) -> Amount {
+        if to <= from {
+            return Amount::ZERO;
+        }
+        let mut borders: Vec<Instant> =
+            cards.iter().map(|card| card.from).filter(|at| *at > from && *at < to).collect();
+        borders.extend([from, to]);
+        borders.sort();
+        let spec = &self.classes[&what.class];
+        let mut sum = U256::ZERO;
+        for pair in borders.windows(2) {
+            let (of, price) = price_by(cards, spec, (what.class, what.pool, what.priority), pair[0]);
+            if of == currency {
+                sum += price * U256::from(what.quanta) * U256::from(pair[1].since(pair[0]).0);
+            }
+        }
+        let per = U256::from(spec.quanta_per_unit) * U256::new(10).pow(27);
+        let up = (sum + per - U256::ONE) / per;
+        if up > U256::from(LEASE_COST_MAX.0) { LEASE_COST_MAX } else { Amount(up.as_u128()) }
+    }
+
+    /// The scope, if it is one of a lease's.
+    fn is_over(scope: Scope, lease: &Lease) -> bool {
+        scope.0 == lease.project && (scope.1.is_none() || scope.1 == lease.app_instance)
+    }
+
+    /// What leases cost that have ended.
+    pub(crate) fn spent(&self, scope: Scope, ceiling: &Ceiling) -> Amount {
+        let cards = self.cards_known(u64::MAX);
+        let ended = self.leases.iter().filter(|lease| Self::is_over(scope, lease));
+        let cost = |lease: &Lease| {
+            let from = lease.granted_at.max(ceiling.since);
+            Some(self.cost(held(lease), from, lease.ended_at?, ceiling.put.currency, &cards))
+        };
+        ended.filter_map(cost).sum()
+    }
+
+    /// What is kept back for one that is held.
+    fn reserved_for(&self, ceiling: &Ceiling, lease: &Lease) -> Amount {
+        let cards = self.cards_known(lease.reckoned_by.max(ceiling.put_by));
+        let from = lease.granted_at.max(ceiling.since);
+        self.cost(held(lease), from, lease.expires_at, ceiling.put.currency, &cards)
+    }
+
+    pub(crate) fn reserved(&self, scope: Scope, ceiling: &Ceiling) -> BTreeMap<LeaseNo, Amount> {
+        let live = self.leases.iter().filter(|lease| lease.phase.is_held() && Self::is_over(scope, lease));
+        live.map(|lease| (lease.number, self.reserved_for(ceiling, lease))).collect()
+    }
+
+    /// Hard ceilings of a project and an app instance, the project's first.
+    fn hard(&self, project: ProjectNo, app: Option<AppInstanceNo>) -> Vec<(Scope, &Ceiling)> {
+        let scopes = [Some((project, None)), app.map(|app| (project, Some(app)))];
+        let known = scopes.into_iter().flatten().filter_map(|scope| Some((scope, self.ceilings.get(&scope)?)));
+        known.filter(|(_, ceiling)| ceiling.put.mode == CeilingMode::Hard).collect()
+    }
+
+    fn judge(&self, scope: Scope, ceiling: &Ceiling, requested: Amount) -> Option<DenyCause> {
+        let (spent, reserved) =
+            (self.spent(scope, ceiling), self.reserved(scope, ceiling).into_values().sum::<Amount>());
+        let amount = ceiling.put.amount;
+        let passes = requested == Amount::ZERO || spent.0 + reserved.0 + requested.0 <= amount.0;
+        (!passes).then_some(DenyCause::Ceiling { app_instance: scope.1, spent, reserved, requested, amount })
+    }
+
+    /// Of the pools with nodes that something may lie in, the dearest.
+    fn dearest(&self, pool: Option<PoolNo>, cost: impl Fn(PoolNo) -> Option<Amount>) -> Amount {
+        let has_nodes = |pool: &PoolNo| self.nodes.values().any(|node| node.put.pool == *pool);
+        let pools = self.pools.keys().filter(|own| pool.is_none_or(|pool| pool == **own) && has_nodes(own));
+        pools.filter_map(|pool| cost(*pool)).max().unwrap_or_default()
+    }
+
+    /// What ceilings say of a plain request: it must be able to pay for all of its time, now.
+    pub(crate) fn request_cost_refusal(&self, facts: &RequestFacts, now: Instant) -> Option<DenyCause> {
+        let named = facts.pool.or_else(|| Some(self.nodes.get(&facts.node?)?.put.pool));
+        let cards = self.cards_known(u64::MAX);
+        self.hard(facts.project, facts.app_instance).into_iter().find_map(|(scope, ceiling)| {
+            let requested = self.dearest(named, |pool| {
+                let one = |(class, quanta): &(ClassNo, u64)| {
+                    let what = Held { class: *class, quanta: *quanta, pool, priority: facts.priority };
+                    self.cost(what, now, now.saturating_add(facts.ttl), ceiling.put.currency, &cards)
+                };
+                let allows = facts.ttl <= self.grant_ttl_max(pool, facts.priority);
+                allows.then(|| facts.asks.iter().map(one).sum())
+            });
+            self.judge(scope, ceiling, requested)
+        })
+    }
+
+    /// What ceilings say of a gang, at the dearest instant of the minute.
+    pub(crate) fn gang_cost_refusal(&self, demand: &Demand, now: Instant) -> Option<DenyCause> {
+        let spec = demand.spec.as_ref()?;
+        self.hard(demand.project, spec.app_instance).into_iter().find_map(|(scope, ceiling)| {
+            let requested = self.gang_cost(spec, ceiling.put.currency, now);
+            self.judge(scope, ceiling, requested)
+        })
+    }
+
+    fn gang_cost(&self, spec: &AllocationSpec, currency: Currency, now: Instant) -> Amount {
+        let cards = self.cards_known(u64::MAX);
+        let one = self.dearest(spec.pool, |pool| {
+            let ttl = self.gang_ttl(pool, spec)?;
+            let ask = |(class, quanta): &(ClassNo, leasehold_model::Quanta)| {
+                let what = Held { class: *class, quanta: quanta.0, pool, priority: spec.priority };
+                let at = |at: Instant| self.cost(what, at, at.saturating_add(ttl), currency, &cards);
+                turning_points(&cards, ttl, now).into_iter().map(at).max().unwrap_or_default()
+            };
+            Some(spec.asks.iter().map(ask).sum())
+        });
+        Amount((one.0 * u128::from(spec.replicas)).min(Amount::MAX.0))
+    }
+
+    /// A renewal that goes on for longer stays under every hard ceiling, unless it asks for no more than is kept back
+    /// already.
+    pub(crate) fn check_renewal_cost(&self, record: &Record, lease: &Lease, until: Instant) -> Checked {
+        if until <= lease.expires_at {
+            return Ok(());
+        }
+        let cards = self.cards_known(record.sequence);
+        for (scope, ceiling) in self.hard(lease.project, lease.app_instance) {
+            let from = lease.granted_at.max(ceiling.since);
+            let cost = self.cost(held(lease), from, until, ceiling.put.currency, &cards);
+            let requested = cost.saturating_sub(self.reserved_for(ceiling, lease));
+            let refusal = self.judge(scope, ceiling, requested);
+            demand!(refusal.is_none(), "ceiling", "{} to {until}: {refusal:?}", lease.number);
+        }
+        Ok(())
+    }
+
+    /// Whether a renewal may have been refused for its cost: some ceiling has those figures, and this much more would
+    /// pass it.
+    pub(crate) fn stands_against(&self, lease: LeaseNo, requested: Amount, used: Amount, amount: Amount) -> bool {
+        let Some(lease) = self.lease(lease).filter(|lease| lease.phase.is_held()) else { return false };
+        self.hard(lease.project, lease.app_instance).into_iter().any(|(scope, ceiling)| {
+            let sum = self.reserved(scope, ceiling).into_values().sum::<Amount>();
+            ceiling.put.amount == amount
+                && self.spent(scope, ceiling).saturating_add(sum) == used
+                && requested > Amount::ZERO
+                && used.saturating_add(requested) > amount
+        })
+    }
+
+    fn check_ceiling(&self, put: &CeilingPut) -> Result<TenantNo, &'static str> {
+        let tenant = self.projects.get(&put.project).map(|project| project.tenant).ok_or("unknown_project")?;
+        if put.amount == Amount::ZERO || put.amount > CEILING_AMOUNT_MAX {
+            return Err("bad_ceiling");
+        }
+        match self.ceilings.get(&(put.project, put.app_instance)) {
+            Some(old) if old.put.currency != put.currency => return Err("currency_fixed"),
+            Some(_) => {}
+            None => {
+                let own = |(project, _): &&Scope| self.projects.get(project).is_some_and(|p| p.tenant == tenant);
+                if self.ceilings.keys().filter(own).count() >= CEILINGS_PER_TENANT_MAX {
+                    return Err("too_many_ceilings");
+                }
+            }
+        }
+        Ok(tenant)
+    }
+
+    pub(crate) fn ceiling_put(&mut self, record: &Record, put: &CeilingPut) -> Checked {
+        let fault = self.check_ceiling(put);
+        demand!(fault.is_ok(), "ceiling", "must be refused: {fault:?}");
+        let fresh = Ceiling { put: put.clone(), since: record.stamp, put_by: record.sequence };
+        self.ceilings.entry((put.project, put.app_instance)).or_insert(fresh).put = put.clone();
+        Ok(())
+    }
+
+    pub(crate) fn ceiling_deleted(&mut self, gone: &CeilingDeleted) -> Checked {
+        let known = self.ceilings.remove(&(gone.project, gone.app_instance));
+        found!(known, "ceiling", "{} has none for {:?}", gone.project, gone.app_instance);
+        Ok(())
+    }
+
+    /// A denial for the cost says what is spent and reserved, and that this can never be enough.
+    pub(crate) fn check_denied_for_cost(&self, record: &Record, cause: DenyCause) -> Checked {
+        let DenyCause::Ceiling { app_instance, spent, requested, amount, .. } = cause else {
+            unreachable!("asked for")
+        };
+        let project = found!(record.identity.project, "denial", "a denial without a project");
+        let hard = self.hard(project, app_instance);
+        let known = hard.into_iter().find(|(scope, _)| scope.1 == app_instance);
+        let (scope, ceiling) = found!(known, "denial", "{project} has no hard ceiling for {app_instance:?}");
+        demand!(self.judge(scope, ceiling, requested) == Some(cause), "denial", "{cause:?} does not hold");
+        demand!(spent.saturating_add(requested) > amount, "denial", "what is reserved returns: {cause:?}");
+        Ok(())
+    }
+
+    pub(crate) fn foretell_ceiling(&self, tenant: Option<TenantNo>, put: &CeilingPut) -> Told {
+        self.own_project(tenant, put.project)?;
+        let of = self.check_ceiling(put)?;
+        sealed(Some(of), put.clone())
+    }
+
+    pub(crate) fn foretell_ceiling_deleted(&self, tenant: Option<TenantNo>, gone: &CeilingDeleted) -> Told {
+        let of = self.own_project(tenant, gone.project)?;
+        self.ceilings.get(&(gone.project, gone.app_instance)).ok_or("unknown_ceiling")?;
+        sealed(Some(of), gone.clone())
+    }
+
+    fn own_project(&self, tenant: Option<TenantNo>, project: ProjectNo) -> Result<TenantNo, &'static str> {
+        let of = self.projects.get(&project).map(|project| project.tenant);
+        of.filter(|of| tenant.is_none_or(|tenant| tenant == *of)).ok_or("unknown_project")
+    }
+}
+
+/// Where the cost of a window of that length, which begins in the minute of `now`, can be at its highest.
+fn turning_points(cards: &[&RateCardPut], ttl: Span, now: Instant) -> Vec<Instant> {
+    let begin = now.0 / MINUTE * MINUTE;
+    let mut points = vec![begin, begin + MINUTE];
+    for card in cards {
+        points.extend(
+            [card.from.0, card.from.0.saturating_sub(ttl.0)]
+                .into_iter()
+                .filter(|at| (begin..=begin + MINUTE).contains(at)),
+        );
+    }
+    points.into_iter().map(Instant).collect()
+}

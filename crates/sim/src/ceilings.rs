@@ -1,0 +1,39 @@
+//! Commands about cost ceilings, as they are drawn: low enough that a few leases reach them.
+
+use crate::dice::Dice;
+use crate::requests::small;
+use leasehold_engine::command::{DeleteCeiling, PutCeiling};
+use leasehold_engine::{Command, State};
+use leasehold_model::limits::CEILING_AMOUNT_MAX;
+use leasehold_model::rate::Currency;
+use leasehold_model::{Amount, AppInstanceNo, CeilingMode, ProjectNo};
+
+/// One of a few, so that what asks and what is limited meet.
+pub(crate) fn some_app(dice: &mut Dice) -> Option<AppInstanceNo> {
+    dice.one_in(3).then(|| AppInstanceNo(dice.below(2)))
+}
+
+pub(crate) fn any(state: &State, dice: &mut Dice) -> Command {
+    let known: Vec<_> = state.ceilings().collect();
+    let drawn = (ProjectNo(small(dice, 8)), some_app(dice));
+    // Often one that is there: it is raised, lowered, or goes.
+    let (project, app_instance) = match known.len() {
+        n if n > 0 && dice.one_in(2) => {
+            let scope = known[dice.index(n)].scope;
+            (scope.project, scope.app_instance)
+        }
+        _ => drawn,
+    };
+    if dice.one_in(5) {
+        return Command::DeleteCeiling(DeleteCeiling { project, app_instance });
+    }
+    let amount = match dice.below(16) {
+        0 => Amount::ZERO,
+        1 => Amount(CEILING_AMOUNT_MAX.0 + u128::from(dice.below(2))),
+        2..6 => Amount(u128::from(dice.below(2_000_000_000))),
+        _ => Amount(u128::from(dice.below(60_000_000_000))),
+    };
+    let currency = Currency::new(if dice.one_in(6) { "CHF" } else { "EUR" }).expect("three letters");
+    let mode = if dice.one_in(4) { CeilingMode::Soft } else { CeilingMode::Hard };
+    Command::PutCeiling(PutCeiling { project, app_instance, amount, currency, mode })
+}
