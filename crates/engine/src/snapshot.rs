@@ -178,7 +178,7 @@ impl State {
         state.check_tenancy()?;
         state.check_nodes()?;
         state.rebuild_tenant_quotas()?;
-        state.check_claims()?;
+        state.check_custody()?;
         state.rebuild_claims();
         let mut last = None;
         let leases = r.count(usize::MAX)?;

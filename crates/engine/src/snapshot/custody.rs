@@ -43,7 +43,7 @@ pub(super) fn get(r: &mut Reader<'_>) -> Result<Custody, DecodeError> {
 
 impl State {
     /// Claims are held by those who are there.
-    pub(super) fn check_claims(&self) -> Result<(), BadSnapshot> {
+    pub(super) fn check_custody(&self) -> Result<(), BadSnapshot> {
         for claim in self.nodes().filter_map(|node| node.custody.claim()) {
             let of_tenant = self.tenant(claim.by.tenant).is_some()
                 && self.user(claim.by.user).is_some_and(|user| user.tenant == claim.by.tenant)

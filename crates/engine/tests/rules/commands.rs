@@ -249,7 +249,7 @@ fn action() -> impl Strategy<Value = Action> {
             |(class, quanta, replicas, priority, bits, walltime)|
                 Action::Submit { class, quanta, replicas, priority, bits, walltime }),
         14 => (any::<u8>(), 0..10u8, 0..300u64).prop_map(|(which, what, figure)| Action::Allocation { which, what, figure }),
-        14 => (0..13u8, vec(any::<u8>(), 1..3), any::<u8>()).prop_map(|(what, nodes, bits)|
+        13 => (0..13u8, vec(any::<u8>(), 1..3), any::<u8>()).prop_map(|(what, nodes, bits)|
             Action::Custody { what, nodes, bits }),
         1 => Just(Action::Heartbeat),
         2 => Just(Action::Started),
@@ -258,7 +258,7 @@ fn action() -> impl Strategy<Value = Action> {
 
 pub(crate) fn history(steps: usize) -> impl Strategy<Value = Vec<Step>> {
     let who = prop_oneof![5 => (0..3u32).prop_map(Some), 1 => Just(Some(9)), 3 => Just(None)];
-    let step = (wait(), who, proptest::option::weighted(0.2, 0..12u8), proptest::bool::weighted(0.25), action())
+    let step = (wait(), who, proptest::option::weighted(0.2, 0..12u8), proptest::bool::weighted(0.1), action())
         .prop_map(|(wait, who, key, as_user, action)| Step { wait, who, key, as_user, action });
     vec(step, 1..steps)
 }

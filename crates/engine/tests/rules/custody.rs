@@ -19,6 +19,35 @@ const STAGE: &str = "
     0 op user b/cyd
 ";
 
+/// For `bad_input`: what happened before, and what is asked.
+pub(crate) fn bad_claims() -> Vec<(&'static str, String, String)> {
+    let nodes: Vec<&str> = vec!["n2"; 257];
+    let cases = [
+        ("a claim on nothing", "", "10 a claim user=a/u"),
+        ("a claim on a node twice", "", "10 a claim n2 n2 user=a/u"),
+        ("a claim on what another has claimed", "1 b claim n2 user=b/v", "10 a claim n2 user=a/u"),
+        ("a claim on a node that is lost", "1 op lose n2 seen=1", "10 a claim n2 user=a/u"),
+        ("a claim on a node that runs others' work", "", "10 b claim n1 user=b/v"),
+        ("the release of another tenant's node", "1 b claim n2 user=b/v", "10 a giveback n2"),
+        (
+            "the release of two users' nodes at once",
+            "1 a claim n2 user=a/u\n 1 op node n3 core 1\n 1 b claim n3 user=b/v",
+            "10 op giveback n2 n3",
+        ),
+        ("a claim beyond the sensitive pool", "1 op settings sensitive=0", "10 a claim n2 user=a/u"),
+        ("a claim beyond max_nodes", "1 op update a nodes=1", "10 a claim n2 user=a/u"),
+        ("the wipe of a node that was not released", "", "10 op wiped n2"),
+        ("clearing a node that is not quarantined", "", "10 op unquarantine n2"),
+        ("deleting a claimed node", "1 a claim n2 user=a/u", "10 op delete node n2"),
+        ("deleting a tenant with claims", "1 b claim n2 user=b/v", "10 op delete tenant b"),
+        ("deleting a project with claims", "1 b claim n2 user=b/v", "10 op delete project b/b"),
+        ("deleting a user with claims", "1 b claim n2 user=b/v", "10 op delete user b/v"),
+    ];
+    let mut all: Vec<_> = cases.map(|(what, before, line)| (what, before.to_owned(), line.to_owned())).into();
+    all.push(("a claim on too many", String::new(), format!("10 a claim {} user=a/u", nodes.join(" "))));
+    all
+}
+
 #[test]
 fn a_claimed_node_is_for_its_users_sensitive_work_alone() {
     check_on(

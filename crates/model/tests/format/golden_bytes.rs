@@ -229,6 +229,16 @@ fn every_kind_has_these_bytes() {
             5e0000faed517286185d00ac0202
         94 node.quarantine_cleared
             5f0000faed517286185e00ac02
+        100 ceiling.put
+            600000faed5172861864000200f02e45555201
+        100 ceiling.put
+            610000faed5172861864000201ac020745555202
+        101 ceiling.deleted
+            620000faed517286186500ac0200
+        101 ceiling.deleted
+            630000faed5172861865000201ac02
+        41 lease.denied
+            640000faed5172861829000101010046f12e03010401ac02cf96e0b21200900178
     "#]].assert_eq(&shown);
 }
 
