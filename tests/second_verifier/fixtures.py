@@ -197,6 +197,9 @@ SAMPLES: list[tuple[int, bytes]] = [
     (76, uv(300) + u8(1)), (77, uv(300) + u8(6)),
     (78, uv(300) + opt(uv(0)) + uv(2**30)), (78, uv(300) + opt(None) + uv(0)),
     (79, uv(300) + u8(5) + opt(uv(255)) + uv(1)), (80, uv(300)),
+    (28, opt(None)), (28, opt(uv(2**64 - 1))),
+    (90, many(numbers((0, 1, 300)))), (91, many(numbers((300, 2**32 - 1)))),
+    (92, uv(300)), (93, uv(300) + u8(1)), (93, uv(300) + u8(2)), (94, uv(300)),
     (41, opt(None) + many([]) + scaled(SEC) + u8(1) + uv(3) + u8(4) + opt(uv(2**64 - 1)) + scaled(1) + scaled(0)
      + scaled(2**120 - 1) + scaled(10**24)),
     (71, opt(None) + many([]) + uv(4) + u8(1) + opt(None) * 2 + u8(0) * 2 + many([]) + opt(None) * 3 + u8(0) * 2 + opt(None) * 4

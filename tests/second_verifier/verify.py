@@ -241,6 +241,13 @@ def LEASES(r: Reader) -> list[int]:
     return list(r.numbers(r.count(1, 1024, "leases")))
 
 
+def NODES(r: Reader) -> list[int]:
+    nodes = list(r.numbers(r.count(1, 256, "nodes")))
+    if nodes[-1] >= 2**32:
+        raise Malformed("node over 32 bits")
+    return nodes
+
+
 def with_activity(r: Reader, count: int, any_carries: bool, before: Parser) -> list[tuple]:
     rows = [(n, before(r), r.activity() if any_carries and r.bool() else None) for n in r.numbers(count)]
     if any_carries and all(row[2] is None for row in rows):
@@ -375,6 +382,7 @@ KINDS: dict[int, tuple[str, Parser]] = {
     25: ("quota.budgets_updated", seq(TENANT, option(V64), option(V64), V32, option(V32), option(V64), option(V64))),
     26: ("pool.placement_put", seq(POOL, option(WEIGHTS))),
     27: ("settings.placement_changed", seq(SPAN)),
+    28: ("settings.sensitive_changed", seq(option(V64))),
     30: ("node.put", seq(NODE, TEXT, POOL, option(TEXT), option(TEXT), items(seq(TEXT, TEXT)), enum("teardown", 2),
                          items(seq(CLASS, V64)))),
     31: ("node.deleted", seq(NODE)),
@@ -415,6 +423,11 @@ KINDS: dict[int, tuple[str, Parser]] = {
     78: ("allocation.completed", seq(V64, option(V32), V64)),
     79: ("allocation.failed", seq(V64, ATTEMPT_END, option(V32), V64)),
     80: ("allocation.cancelled", seq(V64)),
+    90: ("node.claimed", seq(NODES)),
+    91: ("node.released", seq(NODES)),
+    92: ("node.wiped", seq(NODE)),
+    93: ("node.quarantined", seq(NODE, enum("cause of a quarantine", 2))),
+    94: ("node.quarantine_cleared", seq(NODE)),
     100: ("ceiling.put", seq(PROJECT, option(V64), AMOUNT, CURRENCY, enum("mode", 2))),
     101: ("ceiling.deleted", seq(PROJECT, option(V64))),
 }

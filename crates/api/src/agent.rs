@@ -85,6 +85,9 @@ pub struct HeartbeatAnswer {
     pub held: Vec<NodeWork>,
     /// Leases that were not confirmed in time; only an operator clears them.
     pub fenced: Vec<NodeWork>,
+    /// The node was released after sensitive work: it is to be wiped, and that reported, by then.
+    #[serde(default)]
+    pub wipe_by: Option<When>,
 }
 
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]

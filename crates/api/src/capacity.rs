@@ -1,6 +1,7 @@
 //! Classes, pools and nodes.
 
 use crate::agent::Condition;
+use crate::claim::Custody;
 use crate::patch::Patch;
 use crate::quantity::Quantity;
 use crate::time::{Ttl, When};
@@ -201,6 +202,7 @@ pub struct Node {
     pub teardown: Teardown,
     pub drained: bool,
     pub lost: bool,
+    pub custody: Custody,
     /// The generation of the agent that speaks for it, if one does.
     pub agent_generation: Option<u64>,
     pub condition: Condition,

@@ -409,6 +409,40 @@ pub fn endpoints() -> Vec<Endpoint> {
         )
         .body_or_none::<LoseNode>(),
         endpoint::<NodePut>("return_node", Post, "/api/v1/nodes/{node}/return", "A lost node is back", OPERATOR),
+        endpoint::<NodePut>(
+            "clear_quarantine",
+            Post,
+            "/api/v1/nodes/{node}/clear-quarantine",
+            "Vouch that a quarantined node is clean",
+            OPERATOR,
+        ),
+        endpoint::<NodePut>(
+            "report_wipe",
+            Post,
+            "/api/v1/nodes/{node}/wipe",
+            "Say whether a released node is clean",
+            AGENTS,
+        )
+        .body::<ReportWipe>(),
+        endpoint::<ClaimList>(
+            "list_claims",
+            Get,
+            "/api/v1/claims",
+            "Nodes that are claimed for sensitive work; to operators also those being wiped or quarantined",
+            ALLOCATION_READERS,
+        )
+        .page(),
+        endpoint::<ClaimPut>("claim_nodes", Post, "/api/v1/claims", "Claim nodes for a user's sensitive work", HOLDERS)
+            .body::<NewClaim>()
+            .status(201),
+        endpoint::<ClaimPut>(
+            "release_nodes",
+            Post,
+            "/api/v1/claims/release",
+            "Give claimed nodes back; they are wiped before anyone gets them",
+            HOLDERS,
+        )
+        .body::<ReleaseNodes>(),
         endpoint::<AgentRegistered>(
             "register_agent",
             Post,

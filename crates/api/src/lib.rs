@@ -12,6 +12,7 @@ mod batch;
 mod books;
 mod capacity;
 mod ceiling;
+mod claim;
 pub mod codes;
 pub mod endpoint;
 mod explain;
@@ -52,6 +53,10 @@ pub use capacity::{
     NodeChange, NodeList, NodePut, Pool, PoolChange, PoolList, PoolPut, SpansByPriority, Strategy, Teardown,
 };
 pub use ceiling::{Ceiling, CeilingChange, CeilingList, CeilingMode, CeilingPut, Money};
+pub use claim::{
+    ClaimHolder, ClaimList, ClaimPut, ClaimedNode, Custody, CustodyState, NewClaim, QuarantineCause, ReleaseNodes,
+    ReportWipe,
+};
 pub use endpoint::{Endpoint, Method};
 pub use explain::{
     CandidateScore, CeilingChecked, Eviction, Explanation, NodeClassExplained, NodeExplanation, NodePromise,

@@ -1,5 +1,6 @@
 //! The engine's own limits. They are sealed: a replay decides by the same ones.
 
+use crate::patch::Patch;
 use crate::time::Ttl;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
@@ -18,6 +19,8 @@ pub struct Settings {
     pub idempotency_window: Ttl,
     /// In what time a node's heat halves.
     pub heat_half_life: Ttl,
+    /// How many nodes may be claimed or being wiped, in all; no limit where there is none.
+    pub sensitive_pool_size: Option<u64>,
 }
 
 /// A change of settings: an absent field keeps its value.
@@ -36,4 +39,7 @@ pub struct SettingsChange {
     pub idempotency_window: Option<Ttl>,
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub heat_half_life: Option<Ttl>,
+    /// Null: no limit.
+    #[serde(default, skip_serializing_if = "Patch::is_keep")]
+    pub sensitive_pool_size: Patch<u64>,
 }

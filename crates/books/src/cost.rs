@@ -222,6 +222,14 @@ impl Books {
             let priced = Priced { key, class: row.class, pool: row.pool, priority: row.priority };
             pricing.held(priced, row.quanta, Window::new(from, end.max(from)), false);
         }
+        // A claim has no deadline: what lies idle costs until it is released.
+        self.idle_rows(to, renewed, |row| {
+            if question.filter.takes_row(row) {
+                let key = row_key(&question.dims, row, &mut workloads);
+                let priced = Priced { key, class: row.class, pool: row.pool, priority: row.priority };
+                pricing.held(priced, row.quanta, row.held, false);
+            }
+        });
         pricing.lines()
     }
 
@@ -237,6 +245,13 @@ impl Books {
             let priced = Priced { key, class: row.class, pool: row.pool, priority: row.priority };
             pricing.book(priced, 0, self.schedule.prices_at(row.pool, at), u128::from(row.quanta) * HOUR_NS, false);
         }
+        self.idle_rows(Instant::MAX, true, |row| {
+            if row.held.to == Instant::MAX && question.filter.takes_row(row) {
+                let key = row_key(&question.dims, row, &mut workloads);
+                let priced = Priced { key, class: row.class, pool: row.pool, priority: row.priority };
+                pricing.book(priced, 0, self.schedule.prices_at(row.pool, at), u128::from(row.quanta) * HOUR_NS, false);
+            }
+        });
         Ok((pricing.lines()?, workloads.names))
     }
 

@@ -1,6 +1,7 @@
 //! What the books know, as of one record.
 
 use crate::chunk::{CHUNK_ROWS, Chunk, ChunkHead, encode};
+use crate::claims::Claims;
 use crate::nodes::Nodes;
 use crate::overdue::Deadlines;
 use crate::row::Row;
@@ -96,6 +97,7 @@ pub struct Books {
     /// The series of a tenant, by number.
     pub(crate) of_tenant: BTreeMap<TenantNo, Vec<u32>>,
     pub(crate) nodes: Nodes,
+    pub(crate) claims: Claims,
     pub(crate) schedule: Schedule,
     /// Closed leases that do not fill a chunk yet.
     pub(crate) tail: Vec<Row>,
@@ -125,6 +127,7 @@ impl Books {
             payers: Vec::new(),
             of_tenant: BTreeMap::new(),
             nodes: Nodes::default(),
+            claims: Claims::new(),
             schedule: Schedule::default(),
             tail: Vec::new(),
             chunks: Vec::new(),
@@ -159,6 +162,16 @@ impl Books {
     /// Closed leases in the books.
     pub fn closed(&self) -> u64 {
         self.chunks.iter().map(|chunk| u64::from(chunk.rows)).sum::<u64>() + self.tail.len() as u64
+    }
+
+    /// The series of a payer.
+    pub(crate) fn payer(&mut self, key: BillingKey) -> u32 {
+        let known = self.billing.keys.len();
+        let number = self.billing.number(key);
+        if self.billing.keys.len() > known {
+            self.list_payer(number);
+        }
+        number
     }
 
     /// Takes up a series that is new.

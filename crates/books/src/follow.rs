@@ -1,12 +1,12 @@
 //! How each kind of record changes the books. Outcomes are in the records; nothing is decided here.
 
 use crate::facts::{BillingKey, Books, BooksError, Open, Phase};
-use crate::nodes::Spot;
+use crate::nodes::{NodeBook, Spot};
 use crate::row::{End, Row};
 use crate::table::signed;
 use leasehold_meter::Window;
 use leasehold_model::body::{Body, Granted};
-use leasehold_model::{Activity, Instant, LeaseNo, Reason, Record, Span};
+use leasehold_model::{Activity, ClassNo, Instant, LeaseNo, NodeNo, Reason, Record, Span};
 
 type Followed = Result<(), &'static str>;
 
@@ -49,10 +49,23 @@ impl Books {
             Body::ChargePolicyPut(policy) => self.schedule.put_policy(policy.clone()),
             Body::NodePut(put) => self.nodes.put(put, stamp, &mut self.store),
             Body::NodeDeleted(gone) => self.nodes.delete(gone.node, stamp, &mut self.store),
-            Body::NodeDrained(n) => self.nodes.set(n.node, stamp, &mut self.store, |node| node.drained = true)?,
-            Body::NodeResumed(n) => self.nodes.set(n.node, stamp, &mut self.store, |node| node.drained = false)?,
-            Body::NodeLost(n) => self.nodes.set(n.node, stamp, &mut self.store, |node| node.lost = true)?,
-            Body::NodeReturned(n) => self.nodes.set(n.node, stamp, &mut self.store, |node| node.lost = false)?,
+            Body::NodeDrained(n) => self.set_node(n.node, stamp, stamp, |node| node.drained = true)?,
+            Body::NodeResumed(n) => self.set_node(n.node, stamp, stamp, |node| node.drained = false)?,
+            Body::NodeLost(n) => self.set_node(n.node, stamp, n.last_seen, |node| node.lost = true)?,
+            Body::NodeReturned(n) => self.set_node(n.node, stamp, stamp, |node| node.lost = false)?,
+            Body::NodesClaimed(claimed) => {
+                claimed.nodes.0.iter().try_for_each(|node| self.claim(record, *node))?;
+            }
+            Body::NodesReleased(released) => {
+                for node in &released.nodes.0 {
+                    self.unclaim(*node, stamp)?;
+                    self.set_node(*node, stamp, stamp, |node| node.unclean = true)?;
+                }
+            }
+            Body::NodeWiped(wiped) => self.set_node(wiped.node, stamp, stamp, |node| node.unclean = false)?,
+            Body::QuarantineCleared(cleared) => {
+                self.set_node(cleared.node, stamp, stamp, |node| node.unclean = false)?;
+            }
             Body::Granted(granted) => self.grant(record, granted)?,
             Body::Renewed(renewed) => {
                 for renewal in &renewed.renewals {
@@ -104,11 +117,31 @@ impl Books {
                     let (node, class, quanta) = (open.row.node, open.row.class, open.row.quanta);
                     let way = (Spot::TearingDown, Spot::Fenced);
                     self.nodes.shift(node, class, way, quanta, stamp, &mut self.store)?;
+                    // From its deadline on it is the operator's loss, whenever that was noticed.
+                    self.shift_idle(node, class, way, quanta, record.effective_at)?;
                 }
             }
             _ => {}
         }
         Ok(())
+    }
+
+    /// Changes whether a node can be used; a claim on it is not paid for from `unpaid` on if not.
+    fn set_node(
+        &mut self,
+        node: NodeNo,
+        stamp: Instant,
+        unpaid: Instant,
+        change: impl FnOnce(&mut NodeBook),
+    ) -> Followed {
+        self.nodes.set(node, stamp, &mut self.store, change)?;
+        self.serve_idle(node, unpaid)
+    }
+
+    /// Moves quanta of a node from one spot to another.
+    fn shift(&mut self, node: NodeNo, class: ClassNo, way: (Spot, Spot), quanta: u64, at: Instant) -> Followed {
+        self.nodes.shift(node, class, way, quanta, at, &mut self.store)?;
+        self.shift_idle(node, class, way, quanta, at)
     }
 
     fn tag_number(&mut self, tag: &leasehold_model::Name) -> u32 {
@@ -127,14 +160,10 @@ impl Books {
         let deadline = record.stamp.checked_add(granted.ttl).ok_or("a deadline past the end of time")?;
         for (i, member) in (0u64..).zip(&granted.members) {
             let (class, quanta) = (member.class, member.quanta.0);
-            let known = self.billing.keys.len();
-            let billing = self.billing.number(BillingKey { tenant, project, tag, class, pool, priority });
-            if self.billing.keys.len() > known {
-                self.list_payer(billing);
-            }
+            let billing = self.payer(BillingKey { tenant, project, tag, class, pool, priority });
             self.billing.change(billing, record.stamp, signed(quanta), &mut self.store);
             let way = (Spot::Free, Spot::Held);
-            self.nodes.shift(granted.node, class, way, quanta, record.stamp, &mut self.store)?;
+            self.shift(granted.node, class, way, quanta, record.stamp)?;
             let row = Row {
                 lease: LeaseNo(granted.first_lease.0 + i),
                 tenant,
@@ -175,7 +204,7 @@ impl Books {
         let (billing, node, class, quanta) = (open.billing, row.node, row.class, row.quanta);
         self.billing.change(billing, ended_at, -signed(quanta), &mut self.store);
         let to = if closed { Spot::Free } else { Spot::TearingDown };
-        self.nodes.shift(node, class, (Spot::Held, to), quanta, ended_at, &mut self.store)?;
+        self.shift(node, class, (Spot::Held, to), quanta, ended_at)?;
         if closed {
             let open = self.open.remove(&lease).expect("it was just there");
             self.close(open.row);
@@ -192,7 +221,7 @@ impl Books {
             }
             let spot = if from == Phase::Fenced { Spot::Fenced } else { Spot::TearingDown };
             let way = (spot, Spot::Free);
-            self.nodes.shift(open.row.node, open.row.class, way, open.row.quanta, stamp, &mut self.store)?;
+            self.shift(open.row.node, open.row.class, way, open.row.quanta, stamp)?;
             self.close(open.row);
         }
         Ok(())

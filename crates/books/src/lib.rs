@@ -10,6 +10,7 @@ mod ask;
 mod buckets;
 mod bytes;
 mod chunk;
+mod claims;
 mod cost;
 mod facts;
 mod follow;

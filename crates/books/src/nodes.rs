@@ -18,8 +18,10 @@ words! {
         Held = 2 "held",
         TearingDown = 3 "tearing_down",
         Fenced = 4 "fenced",
-        /// Free, on a node that is drained or lost.
+        /// Free, on a node that is drained, lost, or not known to be clean.
         Offline = 5 "offline",
+        /// What a claim leaves idle and its claimer pays for: a part of what is idle.
+        ClaimedIdle = 6 "claimed_idle",
     }
 }
 
@@ -50,6 +52,10 @@ pub(crate) struct ClassBook {
 }
 
 impl ClassBook {
+    /// What is neither held nor fenced.
+    pub(crate) fn unheld(&self) -> u64 {
+        self.capacity.saturating_sub(self.held + self.fenced)
+    }
     fn free(&self) -> u64 {
         self.capacity.saturating_sub(self.held + self.tearing_down + self.fenced)
     }
@@ -62,12 +68,14 @@ pub(crate) struct NodeBook {
     pub(crate) since: Instant,
     pub(crate) drained: bool,
     pub(crate) lost: bool,
+    /// Being wiped, or quarantined.
+    pub(crate) unclean: bool,
     pub(crate) classes: Vec<ClassBook>,
 }
 
 impl NodeBook {
-    fn is_available(&self) -> bool {
-        !self.drained && !self.lost
+    pub(crate) fn is_available(&self) -> bool {
+        !self.drained && !self.lost && !self.unclean
     }
 }
 
@@ -80,7 +88,7 @@ pub(crate) struct Nodes {
 const UNKNOWN: &str = "a node that was never put";
 
 impl Nodes {
-    fn change(&mut self, key: PlaceKey, at: Instant, delta: i64, store: &mut Store) {
+    pub(crate) fn change(&mut self, key: PlaceKey, at: Instant, delta: i64, store: &mut Store) {
         if delta != 0 {
             let number = self.places.number(key);
             self.places.change(number, at, delta, store);
@@ -88,7 +96,8 @@ impl Nodes {
     }
 
     pub(crate) fn put(&mut self, put: &NodePut, at: Instant, store: &mut Store) {
-        let fresh = NodeBook { pool: put.pool, since: at, drained: false, lost: false, classes: Vec::new() };
+        let fresh =
+            NodeBook { pool: put.pool, since: at, drained: false, lost: false, unclean: false, classes: Vec::new() };
         let before = self.books.get(&put.node).cloned();
         let mut book = before.clone().unwrap_or(fresh);
         for class in &mut book.classes {
@@ -207,6 +216,8 @@ impl CapacityLine {
             Place::TearingDown => &mut self.tearing_down,
             Place::Fenced => &mut self.fenced,
             Place::Offline => &mut self.offline,
+            // It is what it is: idle.
+            Place::ClaimedIdle => return,
         } += amount;
     }
 }

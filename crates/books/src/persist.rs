@@ -2,6 +2,7 @@
 
 use crate::bytes::{get_list, put_list};
 use crate::chunk::{ChunkHead, StoredHead};
+use crate::claims::{Claim, Idle, Step};
 use crate::facts::{BillingKey, Books, Open, Phase};
 use crate::nodes::{ClassBook, NodeBook, Place, PlaceKey};
 use crate::row::{End, Row};
@@ -14,7 +15,7 @@ use leasehold_model::{Activity, Instant, LeaseNo, NodeNo};
 use std::hash::Hash;
 
 /// Raised when these bytes change: older books are made anew from the journal.
-pub(crate) const BOOKS_VERSION: u32 = 1;
+pub(crate) const BOOKS_VERSION: u32 = 2;
 
 leasehold_model::fields! {
     /// A row, with its end in the order of the struct.
@@ -82,6 +83,60 @@ fn restored(row: StoredRow) -> Row {
         end: row.end,
         fenced: row.fenced,
         activity: row.activity.map(Box::new),
+    }
+}
+
+leasehold_model::fields! {
+    pub struct StoredClaim {
+        pub node: NodeNo,
+        pub tenant: leasehold_model::TenantNo,
+        pub project: leasehold_model::ProjectNo,
+        pub user: Option<leasehold_model::UserNo>,
+        pub tag: Option<u32>,
+        pub pool: leasehold_model::PoolNo,
+        pub classes: Vec<StoredIdle>,
+    }
+}
+leasehold_model::fields! {
+    pub struct StoredIdle {
+        pub class: leasehold_model::ClassNo,
+        pub billing: u32,
+        pub steps: Vec<StoredStep>,
+    }
+}
+leasehold_model::fields! {
+    pub struct StoredStep { pub at: Instant, pub rest: u64, pub in_service: bool }
+}
+
+impl StoredClaim {
+    fn of(node: NodeNo, claim: &Claim) -> Self {
+        let step = |step: &Step| StoredStep { at: step.at, rest: step.rest, in_service: step.in_service };
+        let class = |(class, idle): (&leasehold_model::ClassNo, &Idle)| StoredIdle {
+            class: *class,
+            billing: idle.billing,
+            steps: idle.steps.iter().map(step).collect(),
+        };
+        Self {
+            node,
+            tenant: claim.tenant,
+            project: claim.project,
+            user: claim.user,
+            tag: claim.tag,
+            pool: claim.pool,
+            classes: claim.classes.iter().map(class).collect(),
+        }
+    }
+
+    /// Every claim has begun.
+    fn restored(self) -> Option<(NodeNo, Claim)> {
+        let step = |step: StoredStep| Step { at: step.at, rest: step.rest, in_service: step.in_service };
+        let class = |idle: StoredIdle| {
+            let steps: Vec<Step> = idle.steps.into_iter().map(step).collect();
+            (!steps.is_empty()).then_some((idle.class, Idle { billing: idle.billing, steps }))
+        };
+        let classes = self.classes.into_iter().map(class).collect::<Option<_>>()?;
+        let Self { node, tenant, project, user, tag, pool, .. } = self;
+        Some((node, Claim { tenant, project, user, tag, pool, classes }))
     }
 }
 
@@ -172,6 +227,7 @@ fn put_node(node: &NodeBook, out: &mut Vec<u8>) {
     node.since.put(out);
     node.drained.put(out);
     node.lost.put(out);
+    node.unclean.put(out);
     put_varint(node.classes.len() as u64, out);
     for class in &node.classes {
         class.class.put(out);
@@ -180,7 +236,8 @@ fn put_node(node: &NodeBook, out: &mut Vec<u8>) {
 }
 
 fn get_node(r: &mut Reader<'_>) -> Result<NodeBook, DecodeError> {
-    let (pool, since, drained, lost) = (Field::get(r)?, Field::get(r)?, Field::get(r)?, Field::get(r)?);
+    let (pool, since, drained) = (Field::get(r)?, Field::get(r)?, Field::get(r)?);
+    let (lost, unclean) = (Field::get(r)?, Field::get(r)?);
     let mut classes = Vec::new();
     for _ in 0..r.count(1 << 16)? {
         classes.push(ClassBook {
@@ -191,7 +248,7 @@ fn get_node(r: &mut Reader<'_>) -> Result<NodeBook, DecodeError> {
             fenced: Field::get(r)?,
         });
     }
-    Ok(NodeBook { pool, since, drained, lost, classes })
+    Ok(NodeBook { pool, since, drained, lost, unclean, classes })
 }
 
 impl Books {
@@ -211,6 +268,7 @@ impl Books {
             number.put(&mut out);
             put_node(node, &mut out);
         }
+        put_list(self.claims.iter().map(|(node, claim)| StoredClaim::of(*node, claim)), &mut out);
         put_list(self.chunks.iter().map(|head| head.stored()), &mut out);
         put_list(self.tail.iter().map(stored), &mut out);
         put_varint(self.open.len() as u64, &mut out);
@@ -239,6 +297,10 @@ impl Books {
             let number = NodeNo::get(&mut r)?;
             self.nodes.books.insert(number, get_node(&mut r)?);
         }
+        for claim in get_list::<StoredClaim>(&mut r)? {
+            let (node, claim) = claim.restored().ok_or(DecodeError::BadInteger)?;
+            self.claims.insert(node, claim);
+        }
         self.chunks = get_list::<StoredHead>(&mut r)?.iter().map(ChunkHead::restored).collect();
         self.tail = get_list::<StoredRow>(&mut r)?.into_iter().map(restored).collect();
         for _ in 0..r.count(1 << 40)? {
@@ -260,7 +322,8 @@ impl Books {
         for number in 0..u32::try_from(self.billing.keys.len()).map_err(|_| DecodeError::BadInteger)? {
             self.list_payer(number);
         }
-        if self.open.values().any(|open| open.billing as usize >= self.billing.keys.len()) {
+        let idle = self.claims.values().flat_map(|claim| claim.classes.values()).map(|idle| idle.billing);
+        if self.open.values().map(|open| open.billing).chain(idle).any(|no| no as usize >= self.billing.keys.len()) {
             return Err(DecodeError::BadInteger);
         }
         self.pass_deadlines(self.last_stamp);

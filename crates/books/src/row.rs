@@ -18,6 +18,8 @@ words! {
         Revoked = 3 "revoked",
         Preempted = 4 "preempted",
         NodeLost = 5 "node_lost",
+        /// No lease: what lay idle of a claimed node.
+        Idle = 6 "idle",
     }
 }
 
@@ -56,6 +58,11 @@ impl Row {
             _ if self.fenced => charges.fenced,
             _ => Charge::Full,
         }
+    }
+
+    /// Whether it was leased, and not only claimed.
+    pub fn is_lease(&self) -> bool {
+        self.end != End::Idle
     }
 
     /// Whether a policy may charge it otherwise than by what was held.

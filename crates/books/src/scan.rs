@@ -49,6 +49,12 @@ impl Books {
                 each(key, Slice { brief: brief(&open.row), quanta: open.row.quanta, held });
             }
         }
+        self.idle_rows(window.to, false, |row| {
+            if row.held.meets(window) && filter.takes_row(row) {
+                let key = row_key(dims, row, workloads);
+                each(key, Slice { brief: brief(row), quanta: row.quanta, held: row.held });
+            }
+        });
         self.sound(())
     }
 

@@ -83,7 +83,7 @@ impl Books {
             }
             Source::Nodes => {
                 let places = &self.nodes.places;
-                let held = places.numbered().filter(|(_, key)| key.place == Place::Held);
+                let held = places.numbered().filter(|(_, key)| matches!(key.place, Place::Held | Place::ClaimedIdle));
                 let wanted = held.filter(|(_, key)| filter.takes_node(key.node, key.class));
                 let keyed = wanted.map(|(number, key)| (key_of(dims, |_| key.node.0.into()), key.class, number));
                 Some((Plan::new(keyed.collect(), places.keys.len()), &places.timeline))

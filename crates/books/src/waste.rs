@@ -109,7 +109,7 @@ impl Books {
         let small = self.small_leases();
         let mut found = Vec::new();
         self.scan_rows(window, false, |row| {
-            if filter.takes_row(row) {
+            if row.is_lease() && filter.takes_row(row) {
                 found.push((row.clone(), false));
             }
         })?;

@@ -73,6 +73,11 @@ endpoints! {
     show_node(node) Get "/api/v1/nodes/{node}" => Json<Node>;
     change_node(node) [NodeChange] Put "/api/v1/nodes/{node}" => Json<NodePut>;
     delete_node(node) Delete "/api/v1/nodes/{node}" => Json<Changed>;
+    clear_quarantine(node) Post "/api/v1/nodes/{node}/clear-quarantine" => Json<NodePut>;
+    report_wipe(node) [ReportWipe] Post "/api/v1/nodes/{node}/wipe" => Json<NodePut>;
+    list_claims() Get "/api/v1/claims" => Json<ClaimList>;
+    claim_nodes() [NewClaim] Post "/api/v1/claims" => Json<ClaimPut>;
+    release_nodes() [ReleaseNodes] Post "/api/v1/claims/release" => Json<ClaimPut>;
     drain_node(node) Post "/api/v1/nodes/{node}/drain" => Json<NodePut>;
     resume_node(node) Post "/api/v1/nodes/{node}/resume" => Json<NodePut>;
     lose_node(node) [LoseNode] Post "/api/v1/nodes/{node}/lose" => Json<NodePut>;

@@ -33,6 +33,7 @@ pages! {
     ClassList { "classes": api::Class }
     PoolList { "pools": api::Pool }
     NodeList { "nodes": api::Node }
+    ClaimList { "nodes": api::ClaimedNode }
     QuotaList { "quotas": api::Quota }
     CeilingList { "ceilings": api::Ceiling }
     RateCardList { "rate_cards": api::RateCard }

@@ -1,5 +1,6 @@
 //! Allocations that are not over: waiting in the queue, or holding a gang of leases.
 
+use crate::custody::Claimer;
 use crate::reservation::Reservation;
 use leasehold_model::{
     AllocationNo, AllocationSpec, AllocationState, AttemptEnd, Identity, Instant, LeaseNo, Name, ProjectNo, TenantNo,
@@ -70,6 +71,12 @@ impl Allocation {
             workload: self.workload.clone(),
             token: None,
         }
+    }
+
+    /// Whose claimed nodes it goes to; none where it is not sensitive.
+    pub fn claimer(&self) -> Option<Claimer> {
+        let user = self.user.filter(|_| self.spec.sensitive)?;
+        Some(Claimer { tenant: self.tenant, user })
     }
 
     /// The numbers of its last attempt's leases.

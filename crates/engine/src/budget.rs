@@ -112,7 +112,11 @@ impl Meter {
             return self.grown(Instant(hour * HOUR));
         }
         let place = self.marks.partition_point(|(mark, _)| *mark < hour);
-        self.marks.get(place).map_or(0, |(_, sum)| *sum)
+        match self.marks.get(place) {
+            // Before the first that is kept there was nothing.
+            Some((first, _)) if place == 0 && *first > hour => 0,
+            found => found.map_or(0, |(_, sum)| *sum),
+        }
     }
 
     /// What it grew by in the window that ends with the whole minute before `now`.

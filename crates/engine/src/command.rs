@@ -4,7 +4,7 @@ use leasehold_model::body::{Asks, PerPriority};
 use leasehold_model::codec::{DecodeError, Field, Reader};
 use leasehold_model::limits::{
     APP_INSTANCES_PER_TOKEN_MAX, CLASSES_PER_NODE_MAX, CLASSES_PER_REQUEST_MAX, IDEMPOTENCY_KEY_BYTES_MAX,
-    LABELS_PER_ALLOCATION_MAX, LABELS_PER_NODE_MAX, LEASES_PER_RECORD_MAX, RATE_LINES_MAX,
+    LABELS_PER_ALLOCATION_MAX, LABELS_PER_NODE_MAX, LEASES_PER_RECORD_MAX, NODES_PER_CLAIM_MAX, RATE_LINES_MAX,
 };
 use leasehold_model::rate::{Charges, Currency, Prices};
 use leasehold_model::{
@@ -261,6 +261,10 @@ fields! {
         pub storage_written: u64,
     }
 }
+fields! {
+    /// Whether a released node is clean. `generation` is the agent's that says so; absent where an operator does.
+    pub struct ReportWipe { pub node: NodeNo, pub generation: Option<u64>, pub clean: bool }
+}
 fields! { pub struct LoseNode { pub node: NodeNo, pub last_seen: Instant } }
 fields! { pub struct RotateKey { pub new_key: [u8; 32] } }
 fields! { pub struct Nothing {} }
@@ -315,6 +319,12 @@ commands! {
     51 ReportCondition(ReportCondition),
     /// An operator declares the node to be without an agent.
     52 DetachAgent(NodeNo),
+    /// A user wants these for sensitive work.
+    53 ClaimNodes(Vec<NodeNo>),
+    54 ReleaseNodes(Vec<NodeNo>),
+    55 ReportWipe(ReportWipe),
+    /// An operator vouches that a quarantined node is clean.
+    56 ClearQuarantine(NodeNo),
     60 IssueToken(IssueToken),
     61 RevokeToken(TokenNo),
 }
@@ -366,6 +376,9 @@ fn check_lengths(command: &Command) -> Result<(), Refusal> {
         Command::Revoke(revoke) => revoke.leases.len(),
         Command::ConfirmTeardown(confirm) => confirm.leases.len(),
         Command::Ready(list) | Command::Unfence(list) => list.len(),
+        Command::ClaimNodes(nodes) | Command::ReleaseNodes(nodes) if nodes.len() > NODES_PER_CLAIM_MAX => {
+            return Err(Refusal::TooManyNodes { named: nodes.len(), limit: NODES_PER_CLAIM_MAX });
+        }
         Command::Request(request) if request.asks.len() > CLASSES_PER_REQUEST_MAX => {
             return Err(Refusal::TooManyClasses { asked: request.asks.len(), limit: CLASSES_PER_REQUEST_MAX });
         }

@@ -6,6 +6,7 @@ pub(crate) mod admission;
 mod agents;
 mod allocations;
 mod ceilings;
+mod custody;
 pub(crate) mod dispatch;
 mod endings;
 mod look;
@@ -202,6 +203,10 @@ impl Draft<'_> {
             Command::RegisterAgent(register) => self.register_agent(register).map(done),
             Command::ReportCondition(report) => self.report_condition(report).map(done),
             Command::DetachAgent(node) => self.detach_agent(*node).map(done),
+            Command::ClaimNodes(nodes) => self.claim_nodes(nodes).map(done),
+            Command::ReleaseNodes(nodes) => self.release_nodes(nodes).map(done),
+            Command::ReportWipe(report) => self.report_wipe(report).map(done),
+            Command::ClearQuarantine(node) => self.clear_quarantine(*node).map(done),
             Command::IssueToken(issue) => self.issue_token(issue).map(done),
             Command::RevokeToken(token) => self.revoke_token(*token).map(done),
             Command::ChangeSettings(settings) => self.change_settings(settings).map(done),

@@ -4,6 +4,7 @@
 use crate::allocation::Allocation;
 use crate::ceiling::{Ceiling, CeilingScope};
 use crate::command::RequestLease;
+use crate::custody::Claimer;
 use crate::decide::admission::Look;
 use crate::gang::{GangAsk, NoGang, NodeQuotas};
 use crate::node::Node;
@@ -205,28 +206,31 @@ impl State {
         let allow = |node: &Node| {
             request.node.is_none_or(|named| named == node.number) && guard.as_ref().is_none_or(|guard| guard(node))
         };
-        Ok(self.explain_spec(tenant, project, &spec, now, &allow, top))
+        Ok(self.explain_spec(tenant, project, Claimer::of(identity, spec.sensitive), &spec, now, &allow, top))
     }
 
     /// Explains an allocation as it stands: what it waits for, or where a replica of it would go.
     pub fn explain_allocation(&self, found: &Allocation, now: Instant, top: usize) -> Explanation {
         let allow = |_: &Node| true;
-        let mut explanation = self.explain_spec(found.tenant, found.project, &found.spec, now, &allow, top);
+        let mut explanation =
+            self.explain_spec(found.tenant, found.project, found.claimer(), &found.spec, now, &allow, top);
         let waits = self.waiting_for(found, now);
         explanation.queue = waits.map(|waits| Place { standing: self.standing(found.tenant, now), waits });
         explanation
     }
 
+    #[expect(clippy::too_many_arguments, reason = "the question in full")]
     fn explain_spec(
         &self,
         tenant: TenantNo,
         project: ProjectNo,
+        claimer: Option<Claimer>,
         spec: &AllocationSpec,
         now: Instant,
         allow: &dyn Fn(&Node) -> bool,
         top: usize,
     ) -> Explanation {
-        let ask = GangAsk { tenant, project, spec, now, allow };
+        let ask = GangAsk { tenant, project, claimer, spec, now, allow };
         let of_nodes = self.gang_quotas(tenant, project, spec, now).map_or_else(|_| NodeQuotas::new(), |(_, of)| of);
         let suits = |node: &Node| self.suits(node, &ask);
         let wanted = Self::wanted(&ask, &of_nodes, Tentative::NOTHING, &[], &suits);

@@ -1,5 +1,7 @@
 //! Where a gang goes: its replicas one by one, each at the best place that those before it leave.
 
+use crate::allocation::Allocation;
+use crate::custody::Claimer;
 use crate::decide::admission::Terms;
 use crate::node::Node;
 use crate::placement::{Placed, Tentative, Wanted};
@@ -18,10 +20,20 @@ use std::collections::{BTreeMap, BTreeSet};
 pub(crate) struct GangAsk<'a> {
     pub(crate) tenant: TenantNo,
     pub(crate) project: ProjectNo,
+    /// Whose claimed nodes it goes to; none where it is not sensitive.
+    pub(crate) claimer: Option<Claimer>,
     pub(crate) spec: &'a AllocationSpec,
     pub(crate) now: Instant,
     /// Nodes that it may not use, whatever is free there, are not allowed.
     pub(crate) allow: &'a dyn Fn(&Node) -> bool,
+}
+
+impl<'a> GangAsk<'a> {
+    /// What one that waits asks.
+    pub(crate) fn of(waits: &'a Allocation, now: Instant, allow: &'a dyn Fn(&Node) -> bool) -> Self {
+        let (tenant, project, claimer) = (waits.tenant, waits.project, waits.claimer());
+        Self { tenant, project, claimer, spec: &waits.spec, now, allow }
+    }
 }
 
 /// The answer: a place for each replica.
@@ -182,7 +194,7 @@ impl State {
 
     /// Whether the spec allows this node at all.
     pub(crate) fn suits(&self, node: &Node, ask: &GangAsk<'_>) -> bool {
-        node.is_available()
+        node.is_open_to(ask.claimer)
             && ask.spec.pool.is_none_or(|pool| pool == node.pool)
             && ask.spec.labels.iter().all(|label| node.labels.contains(label))
             && (ask.allow)(node)
@@ -210,6 +222,7 @@ impl State {
             profile: ask.spec.profile,
             peers,
             tentative,
+            claimer: ask.claimer,
             allow: Some(allow),
         }
     }
@@ -246,7 +259,9 @@ impl State {
         let mut domains: BTreeMap<Option<Spot>, (u64, BTreeSet<Spot>)> = BTreeMap::new();
         for node in self.nodes() {
             let in_pool = ask.spec.pool.is_none_or(|pool| pool == node.pool);
-            if !in_pool || !ask.spec.labels.iter().all(|label| node.labels.contains(label)) {
+            // What others have claimed comes back some day; what is open is not for sensitive work.
+            let in_reach = ask.claimer.is_none_or(|claimer| node.custody.is_open_to(Some(claimer)));
+            if !in_pool || !in_reach || !ask.spec.labels.iter().all(|label| node.labels.contains(label)) {
                 continue;
             }
             labelled = true;

@@ -1,5 +1,6 @@
 //! Nodes and where their capacity is: held, tearing down, reserved, fenced, offline or idle.
 
+use crate::custody::{Claimer, Custody};
 use crate::evictable::Evictable;
 use crate::heat::Heat;
 use crate::lease::{Lease, NONE};
@@ -175,6 +176,7 @@ pub struct Node {
     pub teardown: TeardownMode,
     pub drained: bool,
     pub lost: bool,
+    pub custody: Custody,
     pub agent: Option<Agent>,
     /// Of the last agent there was; zero if there was none. It counts on when an agent is detached.
     pub last_generation: u64,
@@ -200,6 +202,7 @@ impl Node {
             teardown: TeardownMode::Confirmed,
             drained: false,
             lost: false,
+            custody: Custody::Open,
             agent: None,
             last_generation: 0,
             condition: Condition::default(),
@@ -210,8 +213,15 @@ impl Node {
         }
     }
 
-    /// May new work be placed here?
+    /// May new work be placed here, but for sensitive work?
     pub fn is_available(&self) -> bool {
+        self.is_open_to(None)
+    }
+    /// May work of `claimer`, or ordinary work where there is none, be placed here?
+    pub(crate) fn is_open_to(&self, claimer: Option<Claimer>) -> bool {
+        self.is_in_service() && self.custody.is_open_to(claimer)
+    }
+    pub fn is_in_service(&self) -> bool {
         !self.drained && !self.lost
     }
     pub fn class(&self, class: ClassNo) -> Option<&NodeClass> {
@@ -246,7 +256,9 @@ impl Node {
     pub fn split(&self, class: ClassNo) -> CapacitySplit {
         let Some(c) = self.class(class) else { return CapacitySplit::default() };
         let free = c.free();
-        let (offline, idle) = if self.is_available() { (0, free) } else { (free, 0) };
+        // What a claim leaves idle is the claimer's to pay: it is not offline.
+        let is_somebodys = matches!(self.custody, Custody::Open | Custody::Claimed(_));
+        let (offline, idle) = if self.is_in_service() && is_somebodys { (0, free) } else { (free, 0) };
         CapacitySplit {
             held: c.held,
             tearing_down: c.tearing_down,

@@ -18,6 +18,7 @@ pub use explain::{Candidate, Explained, Unfit};
 pub(crate) use shelves::Shelves;
 pub(crate) use tentative::{Counted, Tentative};
 
+use crate::custody::Claimer;
 use crate::node::Node;
 use crate::quota::Verdict;
 use crate::state::{Pool, State, entry};
@@ -46,7 +47,9 @@ pub(crate) struct Wanted<'a> {
     pub(crate) peers: &'a [NodeNo],
     /// What those members have taken.
     pub(crate) tentative: &'a Tentative,
-    /// A further filter, for affinity, claims and reservations.
+    /// Whose claimed nodes it goes to; none where it is not sensitive.
+    pub(crate) claimer: Option<Claimer>,
+    /// A further filter, for affinity and reservations.
     pub(crate) allow: Option<&'a dyn Fn(&Node) -> bool>,
 }
 
@@ -109,7 +112,8 @@ impl State {
 
     /// The node that was asked for, if it has room.
     fn named(&self, number: NodeNo, wanted: &Wanted<'_>) -> Option<&Node> {
-        let node = self.node(number).filter(|node| node.is_available() && self.pool_suits(node.pool, wanted))?;
+        let node =
+            self.node(number).filter(|node| node.is_open_to(wanted.claimer) && self.pool_suits(node.pool, wanted))?;
         (wanted.suits(node) && self.members(node, wanted).is_some()).then_some(node)
     }
 
@@ -170,11 +174,13 @@ impl State {
             let class = wanted.tentative.classes(node).iter().find(|c| c.class == class);
             class.map_or(0, |class| class.free())
         };
-        let suits = |node: &&Node| node.is_available() && self.pool_suits(node.pool, wanted) && wanted.suits(node);
+        let suits =
+            |node: &&Node| node.is_open_to(wanted.claimer) && self.pool_suits(node.pool, wanted) && wanted.suits(node);
         if let Some(number) = wanted.node {
             return self.node(number).filter(suits).map_or(0, on);
         }
-        if !wanted.labels.is_empty() || wanted.allow.is_some() || !wanted.tentative.is_empty() {
+        let is_plain = wanted.labels.is_empty() && wanted.allow.is_none() && wanted.claimer.is_none();
+        if !is_plain || !wanted.tentative.is_empty() {
             return self.nodes().filter(suits).map(on).max().unwrap_or(0);
         }
         let pools = self.pools().filter(|(number, _)| self.pool_suits(*number, wanted));

@@ -71,7 +71,8 @@ fn least_pain<'g>(asked: impl Iterator<Item = (u64, &'g Glance)>, below: Priorit
 impl State {
     /// What would have to fall for the gang to fit. `None` if nothing would do.
     pub(crate) fn plan_preemption(&self, ask: &GangAsk<'_>, of_nodes: &NodeQuotas) -> Option<Plan> {
-        if ask.spec.priority == Priority::Scavenger {
+        // On claimed nodes there is only sensitive work, which never falls.
+        if ask.spec.priority == Priority::Scavenger || ask.claimer.is_some() {
             return None;
         }
         // The cheapest no: nothing is held that could fall.
@@ -111,7 +112,7 @@ impl State {
 
     /// What one more replica would cost on the nodes where that hurts least, the best first.
     pub(crate) fn sacrifices(&self, ask: &GangAsk<'_>, of_nodes: &NodeQuotas, top: usize) -> Vec<Sacrifice> {
-        if ask.spec.priority == Priority::Scavenger {
+        if ask.spec.priority == Priority::Scavenger || ask.claimer.is_some() {
             return Vec::new();
         }
         let planner = Planner::new(self, ask, of_nodes, &[], None);

@@ -41,7 +41,7 @@ impl State {
     /// What the one that waits can count on: the first instant by which, of all that must end, enough has for it to
     /// fit. `None` if it needs what nobody must give back.
     pub fn promise(&self, waits: &Allocation, now: Instant) -> Option<Promise> {
-        let ask = GangAsk { tenant: waits.tenant, project: waits.project, spec: &waits.spec, now, allow: &|_| true };
+        let ask = GangAsk::of(waits, now, &|_| true);
         let mut tentative = Tentative::default();
         if let Some(nodes) = self.nodes_for(&ask, &tentative) {
             return Some(Promise { start: now, nodes });
@@ -82,7 +82,7 @@ impl State {
             self.allocations_after(None).filter(|a| a.state.is_queued() && a.reservation.is_none()).collect();
         waiting.sort_by_key(|found| self.rank_of(found, now));
         let mut first = BTreeSet::new();
-        let heads = waiting.into_iter().filter(|found| first.insert(found.spec.pool));
+        let heads = waiting.into_iter().filter(|found| first.insert((found.claimer(), found.spec.pool)));
         heads.filter_map(|found| Some((found.number, self.promise(found, now)?))).collect()
     }
 

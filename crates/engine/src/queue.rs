@@ -9,12 +9,28 @@ mod waits;
 pub use waits::{WaitReason, Waits};
 
 use crate::allocation::Allocation;
+use crate::custody::Claimer;
+use crate::node::Node;
 use leasehold_model::body::Asks;
 use leasehold_model::{
     AllocationNo, AllocationSpec, Domain, Instant, Name, NodeNo, PoolNo, Priority, ProjectNo, Span, TenantNo,
 };
 use std::cmp::Reverse;
 use std::collections::{BTreeMap, BTreeSet};
+
+/// Those that wait for the same nodes: for a pool's that are open to all, or for those that one user has claimed.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub(crate) enum Line {
+    Pool(PoolNo),
+    Claimed(Claimer),
+}
+
+impl Line {
+    /// The line that waits for a node.
+    pub(crate) fn at(node: &Node) -> Self {
+        node.custody.claim().map_or(Self::Pool(node.pool), |claim| Self::Claimed(claim.by))
+    }
+}
 
 /// What decides where and whether an allocation fits.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
@@ -28,6 +44,8 @@ pub(crate) struct ShapeKey {
     pub(crate) apart: Option<Domain>,
     pub(crate) walltime: Option<Span>,
     pub(crate) ttl: Option<Span>,
+    /// Whose claimed nodes it waits for, if it is sensitive.
+    pub(crate) claimer: Option<Claimer>,
     /// Where the tenant's limits look at nodes or at whom it evicts, one's own finding no room says nothing of others.
     pub(crate) of: Option<ProjectNo>,
 }
@@ -44,7 +62,17 @@ impl ShapeKey {
             labels: self.labels.clone(),
             together: self.together,
             apart: self.apart,
+            sensitive: self.claimer.is_some(),
             ..AllocationSpec::of(self.asks.clone())
+        }
+    }
+
+    /// Whether it waits for nodes of that line.
+    pub(crate) fn stands_in(&self, line: Line) -> bool {
+        match (line, self.claimer) {
+            (Line::Pool(pool), None) => self.pool.is_none_or(|of| of == pool),
+            (Line::Claimed(by), Some(claimer)) => by == claimer,
+            _ => false,
         }
     }
 
@@ -60,6 +88,7 @@ impl ShapeKey {
             apart: spec.apart,
             walltime: spec.walltime,
             ttl: spec.ttl,
+            claimer: allocation.claimer(),
             of: particular.then_some(allocation.project),
         }
     }
@@ -134,8 +163,8 @@ pub(crate) struct Queue {
     pub(crate) fickle: bool,
     /// Tenants whose allocations are lined up by themselves.
     pub(crate) particular: BTreeSet<TenantNo>,
-    /// The first of each pool that finds no room, as it was last looked at.
-    pub(crate) heads: BTreeMap<PoolNo, Rank>,
+    /// The first in each line that finds no room, as it was last looked at.
+    pub(crate) heads: BTreeMap<Line, Rank>,
     /// Those that wait, by tenant.
     pending: BTreeMap<TenantNo, u64>,
     total: usize,
@@ -321,6 +350,11 @@ impl Queue {
 }
 
 impl crate::state::State {
+    pub(crate) fn lines(&self) -> impl Iterator<Item = Line> + '_ {
+        let pools = self.pools().map(|(number, _)| Line::Pool(number));
+        pools.chain(self.claimed.claimers().map(Line::Claimed))
+    }
+
     /// The place of one that waits.
     pub(crate) fn rank_of(&self, found: &Allocation, now: Instant) -> Rank {
         let standing = self.standing(found.tenant, now);

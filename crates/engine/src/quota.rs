@@ -2,6 +2,7 @@
 
 use crate::allocation::Allocation;
 use crate::lease::Lease;
+use crate::node::Node;
 use crate::placement::Counted;
 use leasehold_model::{
     ClassNo, DenyCause, Instant, LimitKind, Measure, NodeNo, NodeScope, PoolNo, Priority, ProjectNo, QuotaNo,
@@ -27,7 +28,7 @@ pub struct Quota {
     pub limit: LimitKind,
     /// Quanta, leases or distinct nodes, by measure.
     pub used: u64,
-    /// By node: quanta or leases for `NodeScope::Each`, leases for `Measure::Nodes`.
+    /// By node: quanta or leases for `NodeScope::Each`, leases and claims for `Measure::Nodes`.
     pub(crate) by_node: BTreeMap<NodeNo, u64>,
     pub episode: Option<Episode>,
 }
@@ -100,6 +101,57 @@ impl Quota {
     pub(crate) fn asked(&self, asks: &[Facts]) -> u64 {
         let sum = asks.iter().filter(|f| self.concerns(f)).map(|f| self.amount(f)).sum();
         if self.measure == Measure::Nodes { u64::min(sum, 1) } else { sum }
+    }
+
+    /// Whether it counts a claim of that project: those on nodes do, unless they look at what is leased there.
+    fn counts_claim(&self, project: ProjectNo) -> bool {
+        self.measure == Measure::Nodes
+            && self.scope.project.is_none_or(|of| of == project)
+            && self.scope.class.is_none()
+            && self.scope.priority.is_none()
+    }
+
+    /// The answer to a claim on so many nodes at once. A claim has no end, so it never goes into a burst.
+    pub(crate) fn judge_claim(&self, project: ProjectNo, nodes: &[&Node]) -> Verdict {
+        if !self.counts_claim(project) {
+            return Verdict::Within;
+        }
+        let is_new = |node: &&&Node| self.covers(node.pool, node.number) && !self.by_node.contains_key(&node.number);
+        let requested = nodes.iter().filter(is_new).count() as u64;
+        let (quota, used, limit) = (self.number, self.used, self.limit.limit());
+        match self.limit {
+            LimitKind::Soft { .. } => Verdict::Within,
+            _ if requested == 0 || used.saturating_add(requested) <= limit => Verdict::Within,
+            _ => Verdict::Refused(DenyCause::Quota { quota, used, requested, limit }),
+        }
+    }
+
+    /// Counts a claimed node in or out. Returns when a burst timer must be set.
+    pub(crate) fn count_claim(
+        &mut self,
+        project: ProjectNo,
+        at: (PoolNo, NodeNo),
+        added: bool,
+        stamp: Instant,
+    ) -> Option<Instant> {
+        if self.tally_claim(project, at, added) { self.settle_episode(stamp) } else { None }
+    }
+
+    pub(crate) fn tally_claim(&mut self, project: ProjectNo, (pool, node): (PoolNo, NodeNo), added: bool) -> bool {
+        if !self.counts_claim(project) || !self.covers(pool, node) {
+            return false;
+        }
+        self.tally_node(node, 1, added);
+        self.used = self.by_node.len() as u64;
+        true
+    }
+
+    fn tally_node(&mut self, node: NodeNo, amount: u64, added: bool) {
+        let here = self.by_node.entry(node).or_insert(0);
+        *here = if added { *here + amount } else { *here - amount };
+        if *here == 0 {
+            self.by_node.remove(&node);
+        }
     }
 
     /// Counts an allocation that holds capacity in or out. Returns when a burst timer must be set.
@@ -191,11 +243,7 @@ impl Quota {
         let amount = self.amount(&facts);
         let by_node = self.measure == Measure::Nodes || self.scope.node == NodeScope::Each;
         if by_node {
-            let here = self.by_node.entry(lease.node).or_insert(0);
-            *here = if added { *here + amount } else { *here - amount };
-            if *here == 0 {
-                self.by_node.remove(&lease.node);
-            }
+            self.tally_node(lease.node, amount, added);
         }
         self.used = match self.measure {
             Measure::Nodes => self.by_node.len() as u64,

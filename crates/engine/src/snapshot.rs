@@ -5,6 +5,7 @@
 
 mod allocations;
 mod ceilings;
+mod custody;
 mod sound;
 
 use crate::budget::Spent;
@@ -23,7 +24,7 @@ use sha2::{Digest, Sha256};
 use std::fmt;
 
 /// The version of these bytes; a snapshot of another version is thrown away and rebuilt.
-const SNAPSHOT_VERSION: u32 = 6;
+const SNAPSHOT_VERSION: u32 = 7;
 
 /// The least that a lease takes in a snapshot: a forged count must not make a reader allocate.
 const LEASE_BYTES_MIN: usize = 60;
@@ -177,6 +178,8 @@ impl State {
         state.check_tenancy()?;
         state.check_nodes()?;
         state.rebuild_tenant_quotas()?;
+        state.check_custody()?;
+        state.rebuild_claims();
         let mut last = None;
         let leases = r.count(usize::MAX)?;
         state.leases.reserve(leases.min(r.remaining() / LEASE_BYTES_MIN));
@@ -287,6 +290,7 @@ impl State {
         node.teardown = Field::get(r)?;
         node.drained = Field::get(r)?;
         node.lost = Field::get(r)?;
+        node.custody = custody::get(r)?;
         node.last_generation = Field::get(r)?;
         // The agent that is registered, if one is, was the last to come.
         let instance: Option<u128> = Field::get(r)?;
@@ -363,6 +367,7 @@ fn put_node(n: &Node, out: &mut Vec<u8>) {
     n.teardown.put(out);
     n.drained.put(out);
     n.lost.put(out);
+    custody::put(n.custody, out);
     n.last_generation.put(out);
     n.agent.map(|agent| agent.instance).put(out);
     n.condition.load.put(out);

@@ -1,12 +1,14 @@
 //! Everything the engine knows: a fold over the journal, nothing else.
 
 mod allocations;
+mod custody;
 mod endings;
 mod fold;
 
 use crate::allocation::{Allocation, Allocations, Over};
 use crate::budget::{Meter, Spent};
 use crate::ceiling::Ceilings;
+use crate::custody::{Claimed, Claimer};
 use crate::idempotency::Claims;
 use crate::lease::{Lease, LeaseTable, Phase};
 use crate::node::Node;
@@ -43,6 +45,8 @@ fields! {
         pub idempotency_window: Span,
         /// In what time a node's heat halves.
         pub heat_half_life: Span,
+        /// How many nodes may be claimed or being wiped, in all; no limit where there is none.
+        pub sensitive_pool_size: Option<u64>,
     }
 }
 
@@ -55,6 +59,7 @@ impl Default for Settings {
             node_timeout: Span::from_secs(60),
             idempotency_window: Span::from_secs(24 * 3600),
             heat_half_life: Span::from_secs(600),
+            sensitive_pool_size: None,
         }
     }
 }
@@ -205,6 +210,7 @@ pub struct State {
     /// By class: whether any of it was ever leased. What a quantum is cannot change after that.
     pub(crate) leased: Vec<bool>,
     pub(crate) nodes: Table<Node>,
+    pub(crate) claimed: Claimed,
     pub(crate) quotas: Table<Quota>,
     pub(crate) tokens: Tokens,
     pub(crate) rate_cards: Table<RateCard>,
@@ -340,6 +346,14 @@ impl State {
     pub fn waiting(&self) -> usize {
         self.queue.len()
     }
+    /// The nodes that a user has claimed, by number.
+    pub fn claimed_by(&self, claimer: Claimer) -> impl Iterator<Item = NodeNo> + '_ {
+        self.claimed.nodes_of(claimer)
+    }
+    /// Nodes that are claimed or being wiped, which `sensitive_pool_size` limits.
+    pub fn sensitive_pool(&self) -> u64 {
+        self.claimed.sensitive_pool()
+    }
     pub fn nodes(&self) -> impl Iterator<Item = &Node> {
         self.nodes.iter().flatten()
     }
@@ -445,7 +459,7 @@ impl State {
     pub(crate) fn take_timer(&mut self, first: Entry) {
         let taken = self.timers.pop();
         assert_eq!(taken, Some(first), "the entry that was looked at is the one that is taken");
-        if !first.is_burst()
+        if first.is_of_lease()
             && let Some(slot) = self.leases.slot(LeaseNo(first.id()))
         {
             self.leases.at_mut(slot).timer = NO_TIMER;
@@ -477,6 +491,8 @@ impl State {
         let bursts = self.quotas.iter().flatten();
         let burst = |q: &Quota| Some(Entry::burst(q.number, q.episode_due()?));
         entries.extend(bursts.filter_map(burst));
+        let wipe = |node: &Node| Some(Entry::wipe(node.number, node.custody.wipe_due()?));
+        entries.extend(self.nodes.iter().flatten().filter_map(wipe));
         entries
     }
 
@@ -495,6 +511,7 @@ impl State {
             classes: self.classes.clone(),
             leased: self.leased.clone(),
             nodes: self.nodes.clone(),
+            claimed: self.claimed.clone(),
             quotas: self.quotas.clone(),
             tokens: self.tokens.clone(),
             rate_cards: self.rate_cards.clone(),

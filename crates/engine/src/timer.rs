@@ -5,17 +5,18 @@
 //! So the most frequent command costs the heap nothing. Entries of leases that are gone are
 //! dropped as they come up, or all at once when they outnumber the living.
 
-use leasehold_model::{Instant, QuotaNo, words};
+use leasehold_model::{Instant, NodeNo, QuotaNo, words};
 use std::cmp::Reverse;
 use std::collections::BinaryHeap;
 
 words! {
-    /// What comes due, in the order of SEMANTICS 2 for equal instants. Node wipes and heartbeats have
-    /// their places in that order; heartbeats are watched by the cell, which asks the engine to lose a node.
+    /// What comes due, in the order of SEMANTICS 2 for equal instants. Heartbeats have their
+    /// place in that order, too; they are watched by the cell, which asks the engine to lose a node.
     pub enum TimerKind {
         Expiry = 0 "expiry",
         Grace = 1 "grace",
         Teardown = 2 "teardown",
+        Wipe = 3 "wipe",
         Burst = 4 "burst",
     }
 }
@@ -43,11 +44,22 @@ impl Entry {
     pub(crate) fn burst(quota: QuotaNo, due: Instant) -> Self {
         Self::new(due, TimerKind::Burst, u64::from(quota.0))
     }
+    /// The end of the time that a node has to be wiped.
+    pub(crate) fn wipe(node: NodeNo, due: Instant) -> Self {
+        Self::new(due, TimerKind::Wipe, u64::from(node.0))
+    }
     pub(crate) fn due(self) -> Instant {
         self.due
     }
     pub(crate) fn is_burst(self) -> bool {
         self.kind_and_id >> ID_BITS == TimerKind::Burst as u64
+    }
+    fn is_wipe(self) -> bool {
+        self.kind_and_id >> ID_BITS == TimerKind::Wipe as u64
+    }
+    /// Whether its id is a lease's.
+    pub(crate) fn is_of_lease(self) -> bool {
+        !self.is_burst() && !self.is_wipe()
     }
     pub(crate) fn id(self) -> u64 {
         self.kind_and_id & ((1 << ID_BITS) - 1)

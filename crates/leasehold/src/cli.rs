@@ -5,6 +5,7 @@ pub(crate) mod alloc;
 pub(crate) mod books;
 pub(crate) mod capacity;
 pub(crate) mod ceiling;
+pub(crate) mod claim;
 pub(crate) mod collect;
 pub(crate) mod config;
 pub(crate) mod events;

@@ -2,6 +2,7 @@
 
 mod admission;
 mod allocations;
+mod custody;
 mod lease_lists;
 
 pub use admission::{Asks, Denied, Granted, Member, Members, Particulars};
@@ -9,6 +10,9 @@ pub use allocations::{
     AllocationCancelled, AllocationCheckpointed, AllocationCheckpointing, AllocationCompleted, AllocationDenied,
     AllocationFailed, AllocationPlaced, AllocationRequeued, AllocationStarted, AllocationSubmitted,
     AllocationSuspended, Place, PreemptionDecided, ReservationDropped,
+};
+pub use custody::{
+    NodeQuarantined, NodeWiped, Nodes, NodesClaimed, NodesReleased, QuarantineCleared, SensitiveChanged,
 };
 pub use lease_lists::{Leases, Renewal, Renewed, Reported, ReportedLeases};
 
@@ -351,6 +355,7 @@ kinds! {
     25 "quota.budgets_updated" BudgetsPut,
     26 "pool.placement_put" PoolPlacementPut,
     27 "settings.placement_changed" PlacementChanged,
+    28 "settings.sensitive_changed" SensitiveChanged,
     30 "node.put" NodePut,
     31 "node.deleted" NodeDeleted,
     32 "node.drained" NodeDrained,
@@ -387,6 +392,11 @@ kinds! {
     78 "allocation.completed" AllocationCompleted,
     79 "allocation.failed" AllocationFailed,
     80 "allocation.cancelled" AllocationCancelled,
+    90 "node.claimed" NodesClaimed,
+    91 "node.released" NodesReleased,
+    92 "node.wiped" NodeWiped,
+    93 "node.quarantined" NodeQuarantined,
+    94 "node.quarantine_cleared" QuarantineCleared,
     100 "ceiling.put" CeilingPut,
     101 "ceiling.deleted" CeilingDeleted,
 }

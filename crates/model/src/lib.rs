@@ -42,7 +42,8 @@ pub use instant::{Instant, Span};
 pub use name::Name;
 pub use placement::{Profile, Sensitivity, Weighing, Weights};
 pub use policy::{
-    Budgets, DenyCause, Level, LimitKind, Measure, NodeScope, Priority, QuotaScope, Reason, Strategy, TeardownMode,
+    Budgets, DenyCause, Level, LimitKind, Measure, NodeScope, Priority, QuarantineCause, QuotaScope, Reason, Strategy,
+    TeardownMode,
 };
 pub use quantity::Quanta;
 pub use record::{Hash, Idempotency, Identity, Key, Record};

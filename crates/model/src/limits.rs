@@ -27,6 +27,10 @@ pub const PENDING_MAX: usize = 1_000_000;
 pub const BUDGET_DAYS_MAX: u32 = 366;
 /// The most GPU or node hours that a budget may have.
 pub const BUDGET_HOURS_MAX: u64 = 1_000_000_000_000;
+/// Nodes that one command may claim or release.
+pub const NODES_PER_CLAIM_MAX: usize = 256;
+/// How long the wipe of a released node may take before the node is quarantined.
+pub const WIPE_DEADLINE: Span = Span::from_secs(30 * 60);
 /// Devices of one class on one node: the grant seals them as a 64-bit set.
 pub const DEVICES_PER_CLASS_MAX: u64 = 64;
 /// Quanta of one class on one node: keeps quanta × nanoseconds of a century far inside 128 bits.

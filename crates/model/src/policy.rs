@@ -66,6 +66,14 @@ words! {
 }
 
 words! {
+    /// Why a released node is not known to be clean.
+    pub enum QuarantineCause {
+        WipeFailed = 1 "wipe_failed",
+        WipeTimedOut = 2 "wipe_timed_out",
+    }
+}
+
+words! {
     /// How bad an agent finds its node's load, or its errors.
     pub enum Level {
         Normal = 0 "normal",

@@ -5,7 +5,7 @@
 
 use crate::allocation::Allocation;
 use crate::eviction::Plan;
-use crate::gang::{Gang, demand_of};
+use crate::gang::Gang;
 use crate::lease::Phase;
 use crate::queue::Move;
 use crate::violation::{Checked, demand};
@@ -138,7 +138,7 @@ impl World {
             return None;
         }
         // Quota is tested again when it could start (SEMANTICS 4).
-        let demand = demand_of(found.tenant, found.project, &found.spec);
+        let demand = found.demand();
         let mut terms = self.gang_terms(&demand, s.now);
         let mut taken = Vec::new();
         for place in &reservation.places {

@@ -1,6 +1,8 @@
 //! One allocation, from its submission to for ever.
 
+use crate::custody::Claimer;
 use crate::lease::{Lease, Phase};
+use crate::quota::Demand;
 use crate::reservation::Reservation;
 use crate::world::World;
 use leasehold_model::{
@@ -44,6 +46,15 @@ impl Allocation {
             workload: self.workload.clone(),
             token: None,
         }
+    }
+
+    /// Whose claimed nodes it goes to; none where it is not sensitive.
+    pub(crate) fn claimer(&self) -> Option<Claimer> {
+        Some((self.tenant, self.user.filter(|_| self.spec.sensitive)?))
+    }
+
+    pub(crate) fn demand(&self) -> Demand {
+        Demand::of_gang(self.tenant, self.project, self.user, &self.spec)
     }
 
     /// Waits in line: neither placed, nor over, nor waiting for its victims.

@@ -49,10 +49,10 @@ impl World {
             }
         }
         parts.reserved = self.kept_on(number, class).iter().map(|(_, kept)| kept).sum();
-        // What nobody uses is idle where work may come, else offline. Use above capacity shows as
-        // parts that do not add up.
+        // What nobody uses is idle where some work may come, the claimer's if only that; else offline. Use above
+        // capacity shows as parts that do not add up.
         let rest = parts.capacity.saturating_sub(parts.in_use());
-        if node.is_available() {
+        if node.is_open_to(None) || node.is_open_to(node.custody.claimer()) {
             parts.idle = rest;
         } else {
             parts.offline = rest;

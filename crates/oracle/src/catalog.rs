@@ -110,6 +110,7 @@ impl World {
         self.check_no_leases("tenant-has-leases", |lease| lease.tenant == tenant)?;
         let lives = self.allocations.values().find(|found| found.tenant == tenant && !found.state.is_over());
         demand!(lives.is_none(), "tenant-has-allocations", "{lives:?}");
+        self.check_no_claims(|of, _, _| of == tenant)?;
         self.tenants.remove(&tenant);
         self.projects.retain(|_, project| project.tenant != tenant);
         self.ceilings.retain(|(project, _), _| self.projects.contains_key(project));
@@ -147,6 +148,7 @@ impl World {
         self.check_no_leases("project-has-leases", |lease| lease.project == project)?;
         let lives = self.allocations.values().find(|found| found.project == project && !found.state.is_over());
         demand!(lives.is_none(), "project-has-allocations", "{lives:?}");
+        self.check_no_claims(|_, of, _| of == project)?;
         self.projects.remove(&project);
         self.ceilings.retain(|(of, _), _| *of != project);
         self.quotas.retain(|_, quota| quota.put.scope.project != Some(project));
@@ -167,6 +169,7 @@ impl World {
     }
 
     pub(crate) fn user_deleted(&mut self, user: UserNo) -> Checked {
+        self.check_no_claims(|_, _, of| of == user)?;
         demand!(self.users.remove(&user).is_some(), "unknown-user", "there is no {user}");
         Ok(())
     }

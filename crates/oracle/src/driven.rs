@@ -3,15 +3,16 @@
 
 use crate::due::TimerKind;
 use crate::lease::Phase;
-use crate::{Expected, Oracle, RequestFacts};
+use crate::{Caller, Custody, Expected, Foretold, Oracle, RequestFacts, Wish};
 use leasehold_model::body::{self, Leases, Reported, ReportedLeases};
 use leasehold_model::policy::TeardownCause;
 use leasehold_model::{
     Body, ClassNo, ClassSpec, Instant, LeaseNo, LimitKind, Measure, Name, NodeNo, NodeScope, PoolNo, Priority,
-    ProjectNo, Quanta, QuotaNo, QuotaScope, RULES_VERSION, Reason, Record, ResourceKind, Span, Strategy, TeardownMode,
-    TenantNo,
+    ProjectNo, Quanta, QuarantineCause, QuotaNo, QuotaScope, RULES_VERSION, Reason, Record, ResourceKind, Span,
+    Strategy, TeardownMode, TenantNo, UserNo,
 };
 use proptest::prelude::*;
+use std::collections::BTreeSet;
 
 /// SplitMix64: a number follows from the seed alone.
 struct Lots(u64);
@@ -42,6 +43,10 @@ struct Driver {
 
 fn name(noun: &str, number: u64) -> Name {
     Name::new(&format!("{noun}-{number}")).expect("a name")
+}
+
+fn small(number: u64) -> u32 {
+    u32::try_from(number).expect("small")
 }
 
 impl Driver {
@@ -82,7 +87,8 @@ impl Driver {
                 max_priority,
                 max_evicted_quanta_per_hour,
             });
-            self.put(body::ProjectPut { project: ProjectNo(n), tenant, name });
+            self.put(body::ProjectPut { project: ProjectNo(n), tenant, name: name.clone() });
+            self.put(body::UserPut { user: UserNo(n), tenant, name });
         }
         for n in 1..=6u32 {
             let teardown = if n % 3 == 0 { TeardownMode::Immediate } else { TeardownMode::Confirmed };
@@ -128,7 +134,8 @@ impl Driver {
     /// Applies what is due, one lease a record.
     fn timers(&mut self) {
         while let Some(timer) = self.oracle.world.due(self.now).first().copied() {
-            let lease = self.oracle.world.lease(LeaseNo(timer.id)).filter(|_| timer.kind != TimerKind::Burst);
+            let of_lease = !matches!(timer.kind, TimerKind::Wipe | TimerKind::Burst);
+            let lease = self.oracle.world.lease(LeaseNo(timer.id)).filter(|_| of_lease);
             let tenant = lease.map(|lease| lease.tenant);
             let closed = lease.is_some_and(|lease| self.oracle.world.nodes[&lease.node].is_immediate());
             let leases: Leases = [LeaseNo(timer.id)].into_iter().collect();
@@ -137,7 +144,11 @@ impl Driver {
                 TimerKind::Expiry => body::Expired { leases, closed }.into(),
                 TimerKind::Grace => body::TeardownStarted { leases, cause, closed }.into(),
                 TimerKind::Teardown => body::Fenced { leases }.into(),
-                TimerKind::Burst => body::BurstEnded { quota: QuotaNo(u32::try_from(timer.id).expect("small")) }.into(),
+                TimerKind::Wipe => {
+                    let cause = QuarantineCause::WipeTimedOut;
+                    body::NodeQuarantined { node: NodeNo(small(timer.id)), cause }.into()
+                }
+                TimerKind::Burst => body::BurstEnded { quota: QuotaNo(small(timer.id)) }.into(),
             };
             self.seal(body, tenant, |record| record.effective_at = timer.due);
         }
@@ -154,6 +165,7 @@ impl Driver {
 
     fn request(&mut self) {
         let tenant = self.lots.number(3);
+        let sensitive = self.lots.below(4) == 0;
         let gpus = [1, 2, 3, 5, 7, 14, 21];
         let mut asks = vec![(ClassNo(1), self.lots.pick(&gpus).expect("some"))];
         if self.lots.below(3) == 0 {
@@ -162,6 +174,8 @@ impl Driver {
         let facts = RequestFacts {
             tenant: TenantNo(tenant),
             project: ProjectNo(tenant),
+            user: sensitive.then_some(UserNo(tenant)),
+            sensitive,
             pool: (self.lots.below(3) == 0).then_some(PoolNo(1)),
             node: (self.lots.below(5) == 0).then_some(NodeNo(2)),
             asks,
@@ -191,6 +205,7 @@ impl Driver {
         let mut record = Record::new(self.oracle.size, self.now, body);
         record.identity.tenant = Some(facts.tenant);
         record.identity.project = Some(facts.project);
+        record.identity.user = facts.user;
         self.oracle.observe_with_request(&record, &facts).expect("the expected answer is legal");
     }
 
@@ -215,7 +230,7 @@ impl Driver {
             priority: facts.priority,
             rules_version: RULES_VERSION,
             members: facts.asks.iter().zip(devices).map(member).collect(),
-            sensitive: false,
+            sensitive: facts.sensitive,
             control_plane: false,
             correlation: None,
             allocation: None,
@@ -269,6 +284,33 @@ impl Driver {
         }
     }
 
+    /// A user's claim, its end, or a word on a wipe, where one may be.
+    fn custody(&mut self) {
+        let node = NodeNo(self.lots.number(6));
+        let (tenant, nodes) = (self.lots.number(3), body::Nodes(vec![node]));
+        let of = |tenant: TenantNo, project, user| Caller {
+            tenant: Some(tenant),
+            project: Some(project),
+            user: Some(user),
+            ..Caller::default()
+        };
+        let (caller, wish) = match self.oracle.world.nodes[&node].custody {
+            Custody::Open => (of(TenantNo(tenant), ProjectNo(tenant), UserNo(tenant)), Wish::ClaimNodes(nodes.0)),
+            Custody::Claimed { tenant, project, user, .. } => (of(tenant, project, user), Wish::ReleaseNodes(nodes.0)),
+            Custody::Wiping { .. } => {
+                let clean = self.lots.below(2) == 0;
+                (Caller::default(), Wish::ReportWipe { node, generation: None, clean })
+            }
+            Custody::Quarantined { .. } => (Caller::default(), Wish::ClearQuarantine(node)),
+        };
+        if let Foretold::Sealed { tenant, bodies } = self.oracle.foretell(&caller, &wish, self.now) {
+            self.seal(bodies[0].clone(), tenant, |record| {
+                record.identity.project = caller.project;
+                record.identity.user = caller.user;
+            });
+        }
+    }
+
     fn step(&mut self) {
         self.now = Instant(self.now.0 + self.lots.below(8_000_000_000));
         if self.lots.below(40) == 0 {
@@ -312,11 +354,15 @@ impl Driver {
                     self.seal(body::Unfenced { leases: one(lease) }, Some(tenant), |_| ());
                 }
             }
-            _ if self.lots.below(2) == 0 => self.node_state(),
-            _ => {
-                let number = self.lots.number(9);
-                self.quota(number, false);
-            }
+            _ => match self.lots.below(4) {
+                0 => self.node_state(),
+                1 => self.custody(),
+                2 => self.now = Instant(self.now.0 + self.lots.below(4_000_000_000_000)),
+                _ => {
+                    let number = self.lots.number(9);
+                    self.quota(number, false);
+                }
+            },
         }
         self.timers();
     }
@@ -351,12 +397,21 @@ proptest! {
 /// The driver reaches what it is meant to reach; a driver of nothing would prove nothing.
 #[test]
 fn random_histories_reach_every_phase() {
-    let mut seen = std::collections::BTreeSet::new();
+    let mut seen = BTreeSet::new();
     for seed in 0..100 {
         let driver = drive(seed, 150);
         seen.extend(driver.oracle.world.leases.iter().map(|lease| lease.phase.word()));
+        seen.extend(driver.oracle.world.nodes.values().map(|node| match node.custody {
+            Custody::Open => "open",
+            Custody::Claimed { .. } => "claimed",
+            Custody::Wiping { .. } => "wiping",
+            Custody::Quarantined { cause, .. } => cause.word(),
+        }));
+        seen.extend(driver.oracle.world.leases.iter().filter(|lease| lease.sensitive).map(|_| "sensitive"));
         seen.extend(driver.oracle.world.quotas.values().filter_map(|q| q.episode.map(|_| "burst")));
     }
-    let all = ["active", "burst", "closed", "expired", "fenced", "releasing", "revoking", "tearing_down"];
-    assert_eq!(seen.into_iter().collect::<Vec<_>>(), all);
+    let of_leases = ["active", "closed", "expired", "fenced", "releasing", "revoking", "sensitive", "tearing_down"];
+    let of_nodes = ["open", "claimed", "wiping", "wipe_failed", "wipe_timed_out"];
+    let all: BTreeSet<_> = of_leases.into_iter().chain(of_nodes).chain(["burst"]).collect();
+    assert_eq!(seen, all);
 }

@@ -1,17 +1,19 @@
 //! Timers: what must happen by itself, and in which order (SEMANTICS 2).
 
+use crate::custody::Custody;
 use crate::lease::{Lease, Phase};
 use crate::quota::burst_of;
 use crate::violation::{Checked, demand, found};
 use crate::world::World;
-use leasehold_model::{Body, Instant, Record, body, policy};
+use leasehold_model::{Body, Instant, QuarantineCause, Record, body, policy};
 
-/// In the order of SEMANTICS 2: expiry, grace, teardown, (wipe,) burst.
+/// In the order of SEMANTICS 2.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub(crate) enum TimerKind {
     Expiry,
     Grace,
     Teardown,
+    Wipe,
     Burst,
 }
 
@@ -20,7 +22,7 @@ pub(crate) enum TimerKind {
 pub(crate) struct Timer {
     pub(crate) due: Instant,
     pub(crate) kind: TimerKind,
-    /// The lease's number, or the quota's for a burst.
+    /// The lease's number, the node's for a wipe, or the quota's for a burst.
     pub(crate) id: u64,
 }
 
@@ -44,6 +46,9 @@ pub(crate) fn applied_by(record: &Record) -> Option<(TimerKind, Vec<u64>)> {
             Some((TimerKind::Grace, numbers(&started.leases)))
         }
         Body::Fenced(fenced) => Some((TimerKind::Teardown, numbers(&fenced.leases))),
+        Body::NodeQuarantined(late) if late.cause == QuarantineCause::WipeTimedOut => {
+            Some((TimerKind::Wipe, vec![u64::from(late.node.0)]))
+        }
         Body::BurstEnded(ended) => Some((TimerKind::Burst, vec![u64::from(ended.quota.0)])),
         _ => None,
     }
@@ -58,7 +63,13 @@ impl World {
             let due = below_since.saturating_add(burst_of(quota)?.ttl);
             Some(Timer { due, kind: TimerKind::Burst, id: u64::from(number.0) })
         });
-        let mut due: Vec<Timer> = leases.chain(bursts).filter(|timer| timer.due <= now).collect();
+        let wipes = self.nodes.iter().filter_map(|(number, node)| match node.custody {
+            Custody::Wiping { limit_at: due, .. } => {
+                Some(Timer { due, kind: TimerKind::Wipe, id: u64::from(number.0) })
+            }
+            _ => None,
+        });
+        let mut due: Vec<Timer> = leases.chain(wipes).chain(bursts).filter(|timer| timer.due <= now).collect();
         due.sort();
         due
     }
@@ -101,5 +112,6 @@ impl World {
                 lease.limit_at = Some(teardown_limit);
             }
         }
+        self.restart_wipes(stamp);
     }
 }

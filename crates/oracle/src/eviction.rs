@@ -104,7 +104,7 @@ impl World {
             });
             let at = (node.put.pool, *number);
             let passes = || self.judge_place(demand, at, &so_far.floor.taken, now).is_ok();
-            if !self.suits(node, spec) || !allow(*number) || !lies_apart || !passes() {
+            if !self.suits(node, demand, spec) || !allow(*number) || !lies_apart || !passes() {
                 continue;
             }
             if let Some((pain, fallen)) = self.victims_for(spec, *number, so_far)

@@ -2,6 +2,7 @@
 
 use crate::access::{is_expired, is_of_tenants, scope_fits};
 use crate::oracle::Oracle;
+use crate::request::RequestFacts;
 use crate::submission::Word;
 use crate::world::World;
 use leasehold_model::body::{
@@ -50,6 +51,18 @@ pub enum Wish {
         throttled: bool,
     },
     DetachAgent(NodeNo),
+    ClaimNodes(Vec<NodeNo>),
+    ReleaseNodes(Vec<NodeNo>),
+    ReportWipe {
+        node: NodeNo,
+        generation: Option<u64>,
+        clean: bool,
+    },
+    ClearQuarantine(NodeNo),
+    DeleteNode(NodeNo),
+    DeleteTenant(TenantNo),
+    DeleteProject(ProjectNo),
+    DeleteUser(UserNo),
     ConfirmTeardown {
         node: NodeNo,
         generation: Option<u64>,
@@ -78,6 +91,7 @@ pub enum Wish {
         from: Option<Instant>,
         charges: Charges,
     },
+    Lease(Box<RequestFacts>),
     PutCeiling(CeilingPut),
     DeleteCeiling(CeilingDeleted),
     Submit(Box<AllocationSpec>),
@@ -129,6 +143,8 @@ pub enum Foretold {
     Sealed { tenant: Option<TenantNo>, bodies: Vec<Body> },
     /// Sealed, its first record one of these, on behalf of that tenant.
     OneOf { tenant: Option<TenantNo>, bodies: Vec<Body> },
+    /// Refused for one of its faults; which one is named is not foretold.
+    Faulty,
     /// Sealed; what exactly is for the rules of its records to say.
     Stands,
     /// Nothing that is foretold stands against it.
@@ -189,6 +205,14 @@ impl World {
                 self.check_generation(*node, *generation)?;
                 Ok(Foretold::Open)
             }
+            Wish::ClaimNodes(nodes) => self.foretell_claim(caller, nodes),
+            Wish::ReleaseNodes(nodes) => self.foretell_giving_back(caller, nodes),
+            Wish::ReportWipe { node, generation, clean } => self.foretell_wipe(caller, *node, *generation, *clean),
+            Wish::ClearQuarantine(node) => self.foretell_clearing(caller, *node),
+            Wish::DeleteNode(node) => self.foretell_node_gone(caller, *node),
+            Wish::DeleteTenant(tenant) => self.foretell_tenant_gone(*tenant),
+            Wish::DeleteProject(project) => self.foretell_project_gone(*project),
+            Wish::DeleteUser(user) => self.foretell_user_gone(caller, *user),
             Wish::UpdateTenant { .. } => self.foretell_update(caller, wish),
             Wish::PutRateCard { card, pool, from, prices } => {
                 self.foretell_card(caller.tenant, *card, (*pool, *from, prices), now)
@@ -197,6 +221,7 @@ impl World {
             Wish::PutChargePolicy { policy, from, charges } => {
                 self.foretell_policy(caller.tenant, *policy, (*from, charges), now)
             }
+            Wish::Lease(facts) => Ok(self.fault_of(facts).map_or(Foretold::Stands, |_| Foretold::Faulty)),
             Wish::PutCeiling(put) => self.foretell_ceiling(caller.tenant, put),
             Wish::DeleteCeiling(gone) => self.foretell_ceiling_deleted(caller.tenant, gone),
             Wish::Submit(spec) => self.foretell_submission(caller, spec, now),
@@ -205,7 +230,7 @@ impl World {
         }
     }
 
-    fn check_generation(&self, node: NodeNo, generation: Option<u64>) -> Result<(), &'static str> {
+    pub(crate) fn check_generation(&self, node: NodeNo, generation: Option<u64>) -> Result<(), &'static str> {
         let registered = self.nodes.get(&node).ok_or("unknown_node")?.agent.map(|(generation, _)| generation);
         if generation.is_some() && generation != registered { Err("stale_generation") } else { Ok(()) }
     }

@@ -7,7 +7,10 @@ use crate::quota::{Demand, Ruling, Spot};
 use crate::request::Terms;
 use crate::world::{Node, World};
 use leasehold_model::body::{Member, Members, Place};
-use leasehold_model::{AllocationSpec, ClassNo, DenyCause, Domain, Instant, Name, NodeNo, PoolNo, Quanta, Span};
+use leasehold_model::{
+    AllocationSpec, ClassNo, DenyCause, Domain, Instant, Name, NodeNo, PoolNo, ProjectNo, Quanta, Span, TenantNo,
+    UserNo,
+};
 use std::cmp::Reverse;
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -91,18 +94,17 @@ pub(crate) fn within(node: &Node, domain: Domain) -> Option<Within> {
     }
 }
 
-pub(crate) fn demand_of(
-    tenant: leasehold_model::TenantNo,
-    project: leasehold_model::ProjectNo,
-    spec: &AllocationSpec,
-) -> Demand {
-    Demand {
-        tenant,
-        project,
-        priority: spec.priority,
-        asks: spec.asks.iter().map(|(class, quanta)| (*class, quanta.0)).collect(),
-        replicas: Some(spec.replicas),
-        spec: Some(spec.clone()),
+impl Demand {
+    pub(crate) fn of_gang(tenant: TenantNo, project: ProjectNo, user: Option<UserNo>, spec: &AllocationSpec) -> Self {
+        Self {
+            tenant,
+            project,
+            priority: spec.priority,
+            asks: spec.asks.iter().map(|(class, quanta)| (*class, quanta.0)).collect(),
+            replicas: Some(spec.replicas),
+            claimer: user.filter(|_| spec.sensitive).map(|user| (tenant, user)),
+            spec: Some(spec.clone()),
+        }
     }
 }
 
@@ -143,8 +145,8 @@ impl World {
     }
 
     /// Whether the spec may use this node at all, whatever is free there.
-    pub(crate) fn suits(&self, node: &Node, spec: &AllocationSpec) -> bool {
-        node.is_available()
+    pub(crate) fn suits(&self, node: &Node, demand: &Demand, spec: &AllocationSpec) -> bool {
+        node.is_open_to(demand.claimer)
             && spec.pool.is_none_or(|pool| pool == node.put.pool)
             && spec.labels.iter().all(|label| node.put.labels.contains(label))
             && self.gang_ttl(node.put.pool, spec).is_some()
@@ -259,7 +261,7 @@ impl World {
         for (number, node) in &self.nodes {
             let apart =
                 spec.apart.is_none_or(|domain| within(node, domain).is_some_and(|at| !apart_from.contains(&at)));
-            if !self.suits(node, spec) || !allow(*number) || !apart || floor.fit(*number, spec).is_none() {
+            if !self.suits(node, demand, spec) || !allow(*number) || !apart || floor.fit(*number, spec).is_none() {
                 continue;
             }
             match self.judge_place(demand, (node.put.pool, *number), &floor.taken, now) {

@@ -30,6 +30,7 @@ impl World {
                 sensitive: granted.sensitive,
                 tenant: facts.tenant,
                 project: facts.project,
+                user: facts.user,
                 node: granted.node,
                 pool: granted.pool,
                 class: member.class,
@@ -76,7 +77,9 @@ impl World {
             node.put.pool,
             granted.pool
         );
-        demand!(node.is_available(), "node-offline", "{} is drained or lost", granted.node);
+        demand!(node.is_in_service(), "node-offline", "{} is drained or lost", granted.node);
+        let claimer = identity.user.filter(|_| granted.sensitive).map(|user| (tenant, user));
+        demand!(node.is_open_to(claimer), "custody", "{} is {:?}", granted.node, node.custody);
         self.check_new_number("lease", granted.first_lease.0)
     }
 
@@ -164,7 +167,7 @@ impl World {
     }
 
     /// A denial is one that some request of this kind gets: the record does not say whether a node
-    /// was named or labels were wanted, so each is tried.
+    /// was named, labels were wanted or the work was sensitive, so each is tried.
     pub(crate) fn denied(&self, record: &Record, denied: &Denied) -> Checked {
         let anywhere = facts_of_denial(record, denied)?;
         if let Some(fault) = self.fault_of(&anywhere) {
@@ -177,8 +180,10 @@ impl World {
             self.label_sets().into_iter().any(|labels| {
                 // Which node would have been chosen without quotas depends on the profile; which
                 // quotas stand in the way of any node does not, so each node was tried.
-                let facts = RequestFacts { node, labels, ..anywhere.clone() };
-                self.expect_request(&facts, record.stamp) == asked_for
+                [false, true].into_iter().any(|sensitive| {
+                    let facts = RequestFacts { node, labels: labels.clone(), sensitive, ..anywhere.clone() };
+                    self.expect_request(&facts, record.stamp) == asked_for
+                })
             })
         });
         demand!(justified, "denial", "{:?} does not hold: {expected:?}", denied.cause);
@@ -196,7 +201,9 @@ impl World {
     /// A grant or denial is the very answer that its request must get.
     pub(crate) fn check_answer(&self, record: &Record, facts: &RequestFacts) -> Checked {
         let identity = &record.identity;
-        let same_holder = identity.tenant == Some(facts.tenant) && identity.project == Some(facts.project);
+        let same_holder = identity.tenant == Some(facts.tenant)
+            && identity.project == Some(facts.project)
+            && identity.user == facts.user;
         demand!(same_holder, "answer", "the record is another's: {identity:?}");
         let expected = self.expect_request(facts, record.stamp);
         let mut asks = facts.asks.clone();
@@ -206,6 +213,7 @@ impl World {
                 let mut members: Vec<_> = granted.members.iter().map(|m| (m.class, m.quanta.0)).collect();
                 members.sort();
                 demand!(members == asks, "answer", "{members:?} was granted, {asks:?} asked");
+                demand!(granted.sensitive == facts.sensitive, "answer", "sensitive is {}", granted.sensitive);
                 demand!(granted.priority == facts.priority, "answer", "granted at {}", granted.priority);
                 let chosen = facts.node.is_none();
                 demand!(granted.weighing.is_some() == chosen, "answer", "chosen by {:?}", granted.weighing);
@@ -244,6 +252,8 @@ fn facts_of_grant(record: &Record, granted: &Granted) -> Result<RequestFacts, Br
     Ok(RequestFacts {
         tenant: found!(record.identity.tenant, "unknown-tenant", "a grant to nobody"),
         project: found!(record.identity.project, "unknown-project", "a grant without a project to charge"),
+        user: record.identity.user,
+        sensitive: granted.sensitive,
         pool: Some(granted.pool),
         node: Some(granted.node),
         asks: granted.members.iter().map(|m| (m.class, m.quanta.0)).collect(),
@@ -259,6 +269,8 @@ fn facts_of_denial(record: &Record, denied: &Denied) -> Result<RequestFacts, Bro
     Ok(RequestFacts {
         tenant: found!(record.identity.tenant, "unknown-tenant", "a denial to nobody"),
         project: found!(record.identity.project, "unknown-project", "a denial without a project"),
+        user: record.identity.user,
+        sensitive: false,
         pool: denied.pool,
         node: None,
         asks: denied.asks.iter().map(|(class, quanta)| (*class, quanta.0)).collect(),

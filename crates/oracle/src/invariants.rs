@@ -1,6 +1,8 @@
 //! What holds after every record (DESIGN, "Invariants").
 
 use crate::capacity::share_of_device;
+use crate::custody::Custody;
+use crate::lease::Phase;
 use crate::oracle::Oracle;
 use crate::violation::{Checked, Violation, demand, found};
 use crate::world::World;
@@ -19,7 +21,8 @@ impl World {
         self.check_six_parts()?;
         self.check_devices()?;
         self.check_tenants_add_up()?;
-        self.check_lives()
+        self.check_lives()?;
+        self.check_custody()
     }
 
     /// Held + tearing down + reserved + fenced + offline + idle = capacity, per node and class.
@@ -61,6 +64,26 @@ impl World {
             let tenants: u64 = by_tenant.iter().filter(|((_, c), _)| c == class).map(|(_, quanta)| quanta).sum();
             let nodes: u64 = self.nodes.iter().map(|(number, node)| self.parts(*number, node, *class).held).sum();
             demand!(tenants == nodes, "tenants-add-up", "{class}: tenants hold {tenants}, nodes {nodes}");
+        }
+        Ok(())
+    }
+
+    /// On a claimed node there is nothing but its claimer's sensitive work, and sensitive work is nowhere else. What is
+    /// fenced stays behind when the node is given back.
+    fn check_custody(&self) -> Checked {
+        for lease in self.leases.iter().filter(|lease| lease.phase.takes_capacity()) {
+            let (number, custody) = (lease.number, self.nodes[&lease.node].custody);
+            let holder = lease.user.filter(|_| lease.sensitive).map(|user| (lease.tenant, user));
+            let may_lie = match custody {
+                Custody::Claimed { .. } => holder.is_some() && holder == custody.claimer(),
+                Custody::Open => !lease.sensitive || lease.phase == Phase::Fenced,
+                Custody::Wiping { .. } | Custody::Quarantined { .. } => lease.phase == Phase::Fenced,
+            };
+            demand!(may_lie, "custody", "{number} of {holder:?} lies on {}, which is {custody:?}", lease.node);
+        }
+        for (number, node) in self.nodes.iter().filter(|(_, node)| node.custody != Custody::Open) {
+            let kept = self.classes.keys().any(|class| self.kept_on(*number, *class).iter().any(|(_, kept)| *kept > 0));
+            demand!(!kept, "custody", "something is kept on {number}, which is {:?}", node.custody);
         }
         Ok(())
     }

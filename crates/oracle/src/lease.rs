@@ -2,6 +2,7 @@
 
 use leasehold_model::{
     AllocationNo, AppInstanceNo, ClassNo, Instant, LeaseNo, Name, NodeNo, PoolNo, Priority, ProjectNo, Span, TenantNo,
+    UserNo,
 };
 
 /// Where a lease is in its life (SEMANTICS 3).
@@ -61,6 +62,7 @@ pub(crate) struct Lease {
     pub(crate) sensitive: bool,
     pub(crate) tenant: TenantNo,
     pub(crate) project: ProjectNo,
+    pub(crate) user: Option<UserNo>,
     pub(crate) node: NodeNo,
     pub(crate) pool: PoolNo,
     pub(crate) class: ClassNo,

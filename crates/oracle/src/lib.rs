@@ -19,6 +19,7 @@ mod capacity;
 mod catalog;
 mod ceiling;
 mod command;
+mod custody;
 #[cfg(test)]
 mod driven;
 mod due;
@@ -48,6 +49,7 @@ mod violation;
 mod vow;
 mod world;
 
+pub use custody::Custody;
 pub use foretell::{BudgetWishes, Caller, Foretold, Wish};
 pub use leasehold_model::body::SettingsChanged as Settings;
 pub use oracle::Oracle;

@@ -21,6 +21,8 @@ impl World {
             Some(old) => {
                 let node = Node { put: put.clone(), ..old.clone() };
                 self.check_not_smaller_than_use(&node)?;
+                let same = old.put.pool == put.pool && old.put.capacity == put.capacity;
+                demand!(same || !old.custody.is_in_sensitive_pool(), "in-custody", "{:?}", old.custody);
                 node
             }
         };
@@ -75,6 +77,8 @@ impl World {
         demand!(live.is_none(), "node-has-leases", "{live:?}");
         let kept = self.classes.keys().any(|class| self.kept_on(node, *class).iter().any(|(_, kept)| *kept > 0));
         demand!(!kept, "node-has-leases", "something is kept on {node}");
+        let custody = self.nodes[&node].custody;
+        demand!(!custody.is_in_sensitive_pool(), "in-custody", "{node} is {custody:?}");
         self.nodes.remove(&node);
         Ok(())
     }

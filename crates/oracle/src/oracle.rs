@@ -267,6 +267,12 @@ impl Oracle {
             }
             Body::NodeReturned(body) => world.node_returned(body.node),
             Body::NodeCondition(body) => world.node_condition(body, record.stamp),
+            Body::SensitiveChanged(body) => world.sensitive_changed(body),
+            Body::NodesClaimed(body) => world.nodes_claimed(record, body),
+            Body::NodesReleased(body) => world.nodes_released(record, body),
+            Body::NodeWiped(body) => world.node_wiped(body.node),
+            Body::NodeQuarantined(body) => world.node_quarantined(record, body),
+            Body::QuarantineCleared(body) => world.quarantine_cleared(body.node),
             Body::AgentRegistered(body) => world.agent_registered(body),
             Body::AgentDetached(body) => world.agent_detached(body.node),
             Body::TokenIssued(body) => world.token_issued(record, body),
@@ -368,6 +374,7 @@ fn moves_queue(record: &Record) -> bool {
             | Body::Heartbeat(_)
             | Body::ClockJumped(_)
             | Body::KeyRotated(_)
+            | Body::SensitiveChanged(_)
             | Body::ClassPut(_)
             | Body::PoolDeleted(_)
             | Body::TenantDeleted(_)

@@ -4,7 +4,7 @@
 //! being revoked or torn down is gone, or fenced, by its limit. What was evicted for others is theirs.
 
 use crate::allocation::Allocation;
-use crate::gang::{Floor, demand_of};
+use crate::gang::Floor;
 use crate::lease::{Lease, Phase};
 use crate::world::{Node, World};
 use leasehold_model::{Instant, LeaseNo, NodeNo, Span};
@@ -47,7 +47,7 @@ impl World {
                 ends.entry(at.max(now)).or_default().push(lease);
             }
         }
-        let demand = demand_of(waits.tenant, waits.project, &waits.spec);
+        let demand = waits.demand();
         let mut floor = Floor::of(self);
         for (start, leases) in ends {
             leases.iter().for_each(|lease| floor.lift(lease, true));

@@ -1,25 +1,44 @@
 //! What waits, in which order, and what comes next (SEMANTICS 4 and 5).
 //!
 //! In order of rank, each that waits starts if it fits where it may go. If it does not, it evicts if that makes room.
-//! The first in rank of those that simply find no room is the head of each pool it may lie in. Those after it may use
+//! The first in rank of those that simply find no room is the head of each line it stands in: of each pool it may lie
+//! in, or, if it is sensitive, of its user's own, for the nodes that user has claimed. Those after it may use
 //! the nodes on which the head will start only if they are gone by then, and evict nobody there. One that its quotas
 //! keep waiting, or that only stands behind a head, is no head itself.
 
 use crate::allocation::Allocation;
+use crate::custody::Claimer;
 use crate::eviction::Plan;
-use crate::gang::{Floor, Gang, NoGang, demand_of};
+use crate::gang::{Floor, Gang, NoGang};
 use crate::promise::Promise;
+use crate::quota::Demand;
 use crate::standing::Standing;
-use crate::world::World;
-use leasehold_model::{AllocationNo, AllocationSpec, Instant, NodeNo, PoolNo, Priority, ProjectNo, Span, TenantNo};
+use crate::world::{Node, World};
+use leasehold_model::{AllocationNo, AllocationSpec, Instant, NodeNo, PoolNo, Priority, Span, TenantNo};
 use std::cmp::Reverse;
 use std::collections::BTreeMap;
 
 /// The lesser goes first.
 pub(crate) type Rank = (Reverse<Priority>, Reverse<Standing>, Instant, AllocationNo);
 
-/// The head of each pool, as the queue was last looked at.
-pub(crate) type Heads = BTreeMap<PoolNo, Rank>;
+/// Those that wait for the same nodes.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub(crate) enum Line {
+    /// For a pool's that are open to all.
+    Pool(PoolNo),
+    /// For those that a user has claimed.
+    Claimed(Claimer),
+}
+
+impl Line {
+    /// The line that waits for a node.
+    pub(crate) fn at(node: &Node) -> Self {
+        node.custody.claimer().map_or(Self::Pool(node.put.pool), Self::Claimed)
+    }
+}
+
+/// The head of each line, as the queue was last looked at.
+pub(crate) type Heads = BTreeMap<Line, Rank>;
 
 /// What the queue does next.
 #[derive(Clone, Debug)]
@@ -40,15 +59,14 @@ enum Waits {
 /// What is kept for those that go first.
 pub(crate) struct Guard<'a> {
     world: &'a World,
-    promised: BTreeMap<PoolNo, Option<Promise>>,
+    promised: BTreeMap<Line, Option<Promise>>,
     now: Instant,
 }
 
 impl Guard<'_> {
     /// Whether one that starts now and runs for `walltime` at most may use a node.
     pub(crate) fn allows(&self, node: NodeNo, walltime: Option<Span>) -> bool {
-        let pool = self.world.nodes[&node].put.pool;
-        match self.promised.get(&pool) {
+        match self.promised.get(&Line::at(&self.world.nodes[&node])) {
             Some(Some(promise)) if promise.nodes.contains(&node) => {
                 self.world.gone_by(node, self.now, walltime).is_some_and(|gone| gone <= promise.start)
             }
@@ -70,7 +88,7 @@ impl World {
     pub(crate) fn guard(&self, heads: &Heads, before: Rank, now: Instant) -> Guard<'_> {
         let promise = |rank: &Rank| self.allocations.get(&rank.3).and_then(|waits| self.promise(waits, now));
         let heads = heads.iter().filter(|(_, head)| **head < before);
-        Guard { world: self, promised: heads.map(|(pool, head)| (*pool, promise(head))).collect(), now }
+        Guard { world: self, promised: heads.map(|(line, head)| (*line, promise(head))).collect(), now }
     }
 
     /// The guard for one that asks now.
@@ -92,23 +110,34 @@ impl World {
         for (rank, waits) in line {
             let guard = self.guard(&heads, rank, now);
             if self.try_one(waits, &guard, now)? == Waits::ForRoom {
-                for pool in self.pools.keys().filter(|pool| waits.spec.pool.is_none_or(|own| own == **pool)) {
-                    heads.entry(*pool).or_insert(rank);
+                for line in self.lines_of(waits) {
+                    heads.entry(line).or_insert(rank);
                 }
             }
         }
         Ok(heads)
     }
 
+    /// The lines that one stands in.
+    fn lines_of(&self, waits: &Allocation) -> Vec<Line> {
+        match waits.claimer() {
+            Some(claimer) => vec![Line::Claimed(claimer)],
+            None => {
+                let pools = self.pools.keys().filter(|pool| waits.spec.pool.is_none_or(|own| own == **pool));
+                pools.copied().map(Line::Pool).collect()
+            }
+        }
+    }
+
     fn try_one(&self, waits: &Allocation, guard: &Guard<'_>, now: Instant) -> Result<Waits, Move> {
-        let (spec, demand) = (&waits.spec, demand_of(waits.tenant, waits.project, &waits.spec));
+        let (spec, demand) = (&waits.spec, waits.demand());
         let floor = Floor::of(self);
         match self.place_gang(&demand, spec, &floor, now, &|node| guard.allows(node, spec.walltime)) {
             Ok(gang) => return Err(Move::Start(waits.number, Box::new(gang))),
             Err(NoGang::Quota(_)) => return Ok(Waits::Otherwise),
             Err(NoGang::Room) => {}
         }
-        let plan = self.plan_for(waits.tenant, waits.project, spec, guard, now);
+        let plan = self.plan_for(&demand, spec, guard, now);
         if let Some(Ok(plan)) = plan {
             return Err(Move::Evict(waits.number, plan));
         }
@@ -123,15 +152,13 @@ impl World {
     /// What one that finds no room evicts; an error if its tenant has had enough evicted for now.
     pub(crate) fn plan_for(
         &self,
-        tenant: TenantNo,
-        project: ProjectNo,
+        demand: &Demand,
         spec: &AllocationSpec,
         guard: &Guard<'_>,
         now: Instant,
     ) -> Option<Result<Plan, ()>> {
-        let demand = demand_of(tenant, project, spec);
-        let plan = self.plan_eviction(&demand, spec, now, &|node| guard.allows(node, None))?;
-        Some(if self.may_evict(tenant, plan.quanta, now) { Ok(plan) } else { Err(()) })
+        let plan = self.plan_eviction(demand, spec, now, &|node| guard.allows(node, None))?;
+        Some(if self.may_evict(demand.tenant, plan.quanta, now) { Ok(plan) } else { Err(()) })
     }
 
     /// The heads as the queue was last looked at: it is looked at when something may have changed for those that wait,

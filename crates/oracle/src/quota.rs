@@ -1,6 +1,7 @@
 //! Quotas: counted by looking at every lease, each time (SEMANTICS 4).
 
 use crate::allocation::Allocation;
+use crate::custody::Claimer;
 use crate::lease::Lease;
 use crate::world::{Episode, Quota, World};
 use leasehold_model::{
@@ -64,6 +65,8 @@ pub(crate) struct Demand {
     pub(crate) asks: Vec<(ClassNo, u64)>,
     /// None: a plain request for a lease, which is no allocation.
     pub(crate) replicas: Option<u32>,
+    /// Whose claimed nodes it goes to; none where it is not sensitive.
+    pub(crate) claimer: Option<Claimer>,
     /// What a gang asks for in all; none for a plain request.
     pub(crate) spec: Option<AllocationSpec>,
 }
@@ -71,7 +74,7 @@ pub(crate) struct Demand {
 /// Where a replica lies.
 pub(crate) type Spot = (PoolNo, NodeNo);
 
-fn is_within(scope: &QuotaScope, (pool, node): Spot) -> bool {
+pub(crate) fn is_within(scope: &QuotaScope, (pool, node): Spot) -> bool {
     scope.pool.is_none_or(|of| of == pool)
         && match scope.node {
             NodeScope::All | NodeScope::Each => true,
@@ -91,9 +94,15 @@ impl World {
         match quota.put.measure {
             Measure::Quanta => leases().iter().map(|lease| lease.quanta).sum(),
             Measure::Leases => leases().len() as u64,
-            Measure::Nodes => leases().iter().map(|lease| lease.node).collect::<BTreeSet<_>>().len() as u64,
+            Measure::Nodes => self.nodes_counted(quota).len() as u64,
             Measure::Allocations => self.allocations_counted(&quota.put.scope),
         }
+    }
+
+    /// Nodes on which something is leased, or that are claimed.
+    pub(crate) fn nodes_counted(&self, quota: &Quota) -> BTreeSet<NodeNo> {
+        let leased = self.counted(quota, None).into_iter().map(|lease| lease.node);
+        leased.chain(self.nodes_claimed_under(quota)).collect()
     }
 
     /// Allocations that hold capacity are counted whole.
@@ -162,8 +171,8 @@ impl World {
         };
         let before: Vec<NodeNo> = taken.iter().filter(|at| is_within(scope, **at)).map(|(_, node)| *node).collect();
         if quota.put.measure == Measure::Nodes {
-            // A node on which something is held already is not one more.
-            let mut nodes: BTreeSet<NodeNo> = self.counted(quota, None).iter().map(|lease| lease.node).collect();
+            // A node that is held already is not one more.
+            let mut nodes = self.nodes_counted(quota);
             nodes.extend(before);
             return (nodes.len() as u64, u64::from(!nodes.contains(&node)));
         }

@@ -1,12 +1,13 @@
 //! The answer that a valid request must get (SEMANTICS 4), by trying everything.
 
+use crate::custody::Claimer;
 use crate::placement::{ClassSeen, NodeSeen, Site, score};
 use crate::quota::{Demand, Ruling};
 use crate::world::{Node, World};
 use leasehold_model::limits::{CLASSES_PER_REQUEST_MAX, QUANTA_PER_NODE_MAX};
 use leasehold_model::{
     AllocationSpec, AppInstanceNo, ClassNo, DenyCause, Instant, Name, NodeNo, PoolNo, Priority, Profile, ProjectNo,
-    Quanta, QuotaNo, Span, TenantNo,
+    Quanta, QuotaNo, Span, TenantNo, UserNo,
 };
 use std::cmp::Reverse;
 
@@ -19,6 +20,9 @@ fn has_labels(node: &Node, labels: &[(Name, Name)]) -> bool {
 pub struct RequestFacts {
     pub tenant: TenantNo,
     pub project: ProjectNo,
+    pub user: Option<UserNo>,
+    /// To run only on nodes that the user has claimed.
+    pub sensitive: bool,
     pub pool: Option<PoolNo>,
     pub node: Option<NodeNo>,
     pub asks: Vec<(ClassNo, u64)>,
@@ -85,6 +89,10 @@ impl Terms {
 }
 
 impl RequestFacts {
+    pub(crate) fn claimer(&self) -> Option<Claimer> {
+        Some((self.tenant, self.user.filter(|_| self.sensitive)?))
+    }
+
     pub(crate) fn demand(&self) -> Demand {
         Demand {
             tenant: self.tenant,
@@ -92,6 +100,7 @@ impl RequestFacts {
             priority: self.priority,
             asks: self.asks.clone(),
             replicas: None,
+            claimer: self.claimer(),
             spec: None,
         }
     }
@@ -135,12 +144,14 @@ impl World {
                     pool: facts.pool,
                     priority: facts.priority,
                     ttl: Some(facts.ttl),
+                    sensitive: facts.sensitive,
                     labels: facts.labels.clone(),
                     profile: facts.profile,
                     app_instance: facts.app_instance,
                     ..AllocationSpec::of(asks.iter().map(|(class, quanta)| (*class, Quanta(*quanta))).collect())
                 };
-                match self.plan_for(facts.tenant, facts.project, &spec, &guard, now) {
+                let demand = Demand::of_gang(facts.tenant, facts.project, facts.user, &spec);
+                match self.plan_for(&demand, &spec, &guard, now) {
                     Some(Ok(_)) => Expected::Submitted(Box::new(spec)),
                     _ => Expected::Denied(self.scarcest(&asks, &allowed)),
                 }
@@ -166,11 +177,19 @@ impl World {
     pub(crate) fn fault_of(&self, facts: &RequestFacts) -> Option<&'static str> {
         let Some(tenant) = self.tenants.get(&facts.tenant) else { return Some("unknown_tenant") };
         let own = |project| self.projects.get(project).is_some_and(|p| p.tenant == facts.tenant);
+        let own_user = |user: UserNo| self.users.get(&user).is_some_and(|u| u.tenant == facts.tenant);
+        let sensitive = facts.sensitive.then(|| self.fault_of_sensitive(facts.claimer(), facts.node)).flatten();
+        let in_pool = |node| {
+            let node = self.nodes.get(&node);
+            facts.pool.is_none_or(|pool| node.is_none_or(|node| node.put.pool == pool))
+        };
         let twice = |i: usize| facts.asks[..i].iter().any(|(class, _)| *class == facts.asks[i].0);
         let fault = [
             (!own(&facts.project), "unknown_project"),
+            (facts.user.is_some_and(|user| !own_user(user)), "unknown_user"),
             (facts.pool.is_some_and(|pool| !self.pools.contains_key(&pool)), "unknown_pool"),
             (facts.node.is_some_and(|node| !self.nodes.contains_key(&node)), "unknown_node"),
+            (facts.node.is_some_and(|node| !in_pool(node)), "node_not_in_pool"),
             (facts.asks.is_empty(), "nothing_asked"),
             (facts.asks.len() > CLASSES_PER_REQUEST_MAX, "too_many_classes"),
             (facts.asks.iter().any(|(class, _)| !self.classes.contains_key(class)), "unknown_class"),
@@ -182,6 +201,7 @@ impl World {
             (!self.ttl_is_possible(facts), "ttl_too_long"),
             (facts.priority > tenant.max_priority, "priority_above_max"),
             (!self.labels_exist(facts), "impossible_labels"),
+            (sensitive.is_some(), sensitive.unwrap_or_default()),
         ];
         fault.into_iter().find(|(wrong, _)| *wrong).map(|(_, word)| word)
     }
@@ -216,7 +236,7 @@ impl World {
     /// The nodes to look at. A pool that does not allow the TTL is not looked into.
     fn looked_at(&self, facts: &RequestFacts) -> Vec<NodeNo> {
         let may_go = |number: &NodeNo, node: &Node| {
-            node.is_available()
+            node.is_open_to(facts.claimer())
                 && facts.node.is_none_or(|asked| asked == *number)
                 && facts.pool.is_none_or(|asked| asked == node.put.pool)
                 && facts.ttl <= self.grant_ttl_max(node.put.pool, facts.priority)

@@ -89,7 +89,7 @@ impl World {
     /// It can no longer come true: a node of it is not to be had, a victim's place is fenced, or all victims are gone
     /// and it is still not whole.
     pub(crate) fn is_broken(&self, reservation: &Reservation) -> bool {
-        let lies = |node: &NodeNo| self.nodes.get(node).is_some_and(|node| node.is_available());
+        let lies = |node: &NodeNo| self.nodes.get(node).is_some_and(|node| node.is_open_to(None));
         let phase = |lease: &LeaseNo| self.lease(*lease).map_or(Phase::Closed, |lease| lease.phase);
         let gone = |lease: &LeaseNo| phase(lease) == Phase::Closed;
         !reservation.nodes().iter().all(lies)

@@ -1,8 +1,10 @@
 //! What may be submitted, and what must come of it.
 
 use crate::allocation::Allocation;
+use crate::custody::Claimer;
 use crate::foretell::{Caller, Foretold, Told};
-use crate::gang::{Floor, NoGang, demand_of, within};
+use crate::gang::{Floor, NoGang, within};
+use crate::quota::Demand;
 use crate::world::World;
 use leasehold_model::body::{AllocationDenied, AllocationSubmitted};
 use leasehold_model::limits::{
@@ -80,12 +82,14 @@ impl World {
             }
         }
         let walltime = spec.walltime.unwrap_or(Span(1));
+        let claimer = user.map(|user| (tenant, user));
+        let sensitive = spec.sensitive.then(|| self.fault_of_sensitive(claimer, None)).flatten();
         let faults = [
             ((0..spec.asks.len()).any(twice), "duplicate_class"),
             (spec.pool.is_some_and(|pool| !self.pools.contains_key(&pool)), "unknown_pool"),
             (spec.priority > known.max_priority, "priority_above_max"),
-            (spec.sensitive && user.is_none(), "sensitive_needs_user"),
-            (spec.sensitive, "sensitive_needs_claim"),
+            (sensitive == Some("sensitive_needs_user"), "sensitive_needs_user"),
+            (sensitive == Some("sensitive_needs_claim"), "sensitive_needs_claim"),
             (spec.replicas == 0, "no_replicas"),
             (spec.leases() > ALLOCATION_LEASES_MAX as u64, "gang_too_many_leases"),
             (walltime == Span::ZERO || spec.ttl == Some(Span::ZERO), "zero_ttl"),
@@ -107,13 +111,15 @@ impl World {
         longest.unwrap_or(self.settings.ttl_max)
     }
 
-    /// Why no cluster of these nodes could hold it, were it empty.
-    fn impossible(&self, spec: &AllocationSpec) -> Option<&'static str> {
+    /// Why no cluster of these nodes could hold it, were it empty. What others have claimed comes back some day; what
+    /// is open is not for sensitive work.
+    fn impossible(&self, claimer: Option<Claimer>, spec: &AllocationSpec) -> Option<&'static str> {
         let mut by_domain: BTreeMap<_, (u64, std::collections::BTreeSet<_>)> = BTreeMap::new();
         let mut labelled = false;
         for node in self.nodes.values() {
             let in_pool = spec.pool.is_none_or(|pool| pool == node.put.pool);
-            if !in_pool || !spec.labels.iter().all(|label| node.put.labels.contains(label)) {
+            let in_reach = claimer.is_none() || node.custody.claimer() == claimer;
+            if !in_pool || !in_reach || !spec.labels.iter().all(|label| node.put.labels.contains(label)) {
                 continue;
             }
             labelled = true;
@@ -160,11 +166,11 @@ impl World {
         let project = caller.project.expect("it was looked at");
         let spec = self.in_order(spec);
         let guard = self.guard_for(tenant, spec.priority, now);
-        let demand = demand_of(tenant, project, &spec);
+        let demand = Demand::of_gang(tenant, project, caller.user, &spec);
         let allow = |node| guard.allows(node, spec.walltime);
         let placed = self.place_gang(&demand, &spec, &Floor::of(self), now, &allow);
         if placed == Err(NoGang::Room)
-            && let Some(why) = self.impossible(&spec)
+            && let Some(why) = self.impossible(demand.claimer, &spec)
         {
             return Err(why);
         }

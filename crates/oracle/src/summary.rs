@@ -2,6 +2,7 @@
 
 use crate::allocation::Allocation;
 use crate::ceiling::Ceiling;
+use crate::custody::Custody;
 use crate::oracle::Oracle;
 use crate::reservation::Reservation;
 use crate::world::{Quota, World};
@@ -48,6 +49,7 @@ pub struct NodeLine {
     pub last_generation: u64,
     /// Load, errors and whether it is throttled.
     pub condition: (Level, Level, bool),
+    pub custody: Custody,
     /// As of the last record.
     pub heat: u16,
 }
@@ -125,6 +127,7 @@ pub struct Summary {
     pub size: u64,
     pub last_stamp: Option<Instant>,
     pub settings: SettingsChanged,
+    pub sensitive_pool_size: Option<u64>,
     pub tenants: BTreeMap<TenantNo, TenantPut>,
     pub projects: BTreeMap<ProjectNo, ProjectPut>,
     pub users: BTreeMap<UserNo, UserPut>,
@@ -162,6 +165,7 @@ impl Summary {
         diff_one("size", &self.size, &other.size, &mut out);
         diff_one("last stamp", &self.last_stamp, &other.last_stamp, &mut out);
         diff_one("settings", &self.settings, &other.settings, &mut out);
+        diff_one("sensitive pool", &self.sensitive_pool_size, &other.sensitive_pool_size, &mut out);
         diff_maps("tenant", &self.tenants, &other.tenants, &mut out);
         diff_maps("project", &self.projects, &other.projects, &mut out);
         diff_maps("user", &self.users, &other.users, &mut out);
@@ -211,6 +215,7 @@ impl Oracle {
             size: self.size,
             last_stamp: self.last_stamp,
             settings: world.settings.clone(),
+            sensitive_pool_size: world.sensitive_pool_size,
             tenants: world.tenants.clone(),
             projects: world.projects.clone(),
             users: world.users.clone(),
@@ -243,6 +248,7 @@ impl World {
             agent: node.agent,
             last_generation: node.last_generation,
             condition: node.condition,
+            custody: node.custody,
             heat: self.heat(number, now),
         };
         self.nodes.iter().map(|(number, node)| (*number, line(*number, node))).collect()

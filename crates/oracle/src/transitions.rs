@@ -3,8 +3,9 @@
 use crate::acts::Sealing;
 use crate::allocation::Allocation;
 use crate::command::Command;
-use crate::gang::{Floor, demand_of};
+use crate::gang::Floor;
 use crate::lease::{Lease, Phase};
+use crate::quota::Demand;
 use crate::reservation::Reservation;
 use crate::violation::{Broken, Checked, broken, demand, found};
 use crate::world::World;
@@ -69,7 +70,7 @@ impl World {
         }
         demand!(self.in_order(spec) == *spec, "submission-order", "asks and labels are sealed in order");
         let guard = self.guard_for(tenant, spec.priority, record.stamp);
-        let demand = demand_of(tenant, project, spec);
+        let demand = Demand::of_gang(tenant, project, identity.user, spec);
         let allow = |node| guard.allows(node, spec.walltime);
         let gang = self.place_gang(&demand, spec, &Floor::of(self), record.stamp, &allow).ok();
         let number = AllocationNo(record.sequence);
@@ -139,7 +140,7 @@ impl World {
     /// One replica of a gang.
     pub(crate) fn gang_granted(&mut self, record: &Record, granted: &Granted, number: AllocationNo) -> Checked {
         let of = &self.allocations[&number];
-        let (tenant, project) = (of.tenant, of.project);
+        let (tenant, project, user) = (of.tenant, of.project, of.user);
         let bound = of.bound();
         let expires_at = record.stamp.saturating_add(granted.ttl);
         demand!(bound.is_none_or(|bound| expires_at <= bound), "walltime", "{number} past {bound:?}");
@@ -155,6 +156,7 @@ impl World {
                 sensitive: granted.sensitive,
                 tenant,
                 project,
+                user,
                 node: granted.node,
                 pool: granted.pool,
                 class: member.class,

@@ -2,7 +2,7 @@
 //! in the way that no promise covers.
 
 use crate::oracle::Oracle;
-use crate::queue::{Heads, Rank};
+use crate::queue::{Heads, Line, Rank};
 use crate::violation::{Checked, Violation, demand};
 use crate::world::World;
 use leasehold_model::{AllocationNo, Body, Instant, NodeNo, Record, Span};
@@ -36,10 +36,10 @@ impl World {
         self.vows = vows;
     }
 
-    /// Whether it is the head of every pool that it would lie in.
+    /// Whether it is the head of every line for the nodes that it would lie on.
     fn is_first(&self, number: AllocationNo, vow: &Vow, heads: &Heads) -> bool {
-        let mut pools = vow.nodes.iter().filter_map(|node| self.nodes.get(node)).map(|node| node.put.pool);
-        pools.all(|pool| heads.get(&pool).is_some_and(|head| head.3 == number))
+        let mut lines = vow.nodes.iter().filter_map(|node| self.nodes.get(node)).map(Line::at);
+        lines.all(|line| heads.get(&line).is_some_and(|head| head.3 == number))
     }
 
     /// What a record does to what was promised before it.
@@ -56,6 +56,10 @@ impl World {
             | Body::NodeResumed(_)
             | Body::NodeLost(_)
             | Body::NodeReturned(_)
+            | Body::NodesClaimed(_)
+            | Body::NodesReleased(_)
+            | Body::NodeWiped(_)
+            | Body::QuarantineCleared(_)
             | Body::Fenced(_)
             | Body::QuotaPut(_)
             | Body::CeilingPut(_)
@@ -108,7 +112,7 @@ impl World {
         for (number, vow) in late.into_iter().filter(|(number, vow)| self.is_first(**number, vow, &heads)) {
             let waits = &self.allocations[number];
             // One that its quotas keep waiting was promised nothing.
-            let demand = crate::gang::demand_of(waits.tenant, waits.project, &waits.spec);
+            let demand = waits.demand();
             let mut taken = Vec::new();
             let refused = self.gang_terms(&demand, now).refusal.is_some()
                 || vow.nodes.iter().any(|node| {

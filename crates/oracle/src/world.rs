@@ -2,6 +2,7 @@
 
 use crate::allocation::Allocation;
 use crate::ceiling::{CardChange, Ceiling, Scope};
+use crate::custody::Custody;
 use crate::heat::Heating;
 use crate::lease::Lease;
 use crate::queue::Heads;
@@ -30,16 +31,17 @@ pub(crate) struct Node {
     pub(crate) agent: Option<(u64, u128)>,
     pub(crate) last_generation: u64,
     pub(crate) condition: Condition,
+    pub(crate) custody: Custody,
 }
 
 impl Node {
     pub(crate) fn new(put: NodePut) -> Self {
         let condition = (Level::Normal, Level::Normal, false);
-        Self { put, drained: false, lost: false, agent: None, last_generation: 0, condition }
+        Self { put, drained: false, lost: false, agent: None, last_generation: 0, condition, custody: Custody::Open }
     }
 
-    /// New work may come here: offline is drained or lost (SEMANTICS 3).
-    pub(crate) fn is_available(&self) -> bool {
+    /// Neither drained nor lost.
+    pub(crate) fn is_in_service(&self) -> bool {
         !self.drained && !self.lost
     }
     pub(crate) fn is_immediate(&self) -> bool {
@@ -67,6 +69,8 @@ pub(crate) struct Quota {
 #[derive(Clone, Debug)]
 pub(crate) struct World {
     pub(crate) settings: SettingsChanged,
+    /// How many nodes may be claimed or being wiped, in all.
+    pub(crate) sensitive_pool_size: Option<u64>,
     pub(crate) classes: BTreeMap<ClassNo, ClassSpec>,
     pub(crate) pools: BTreeMap<PoolNo, PoolPut>,
     /// Of the pools that have weights of their own.
@@ -108,6 +112,7 @@ impl World {
     pub(crate) fn new(settings: SettingsChanged) -> Self {
         Self {
             settings,
+            sensitive_pool_size: None,
             classes: BTreeMap::new(),
             pools: BTreeMap::new(),
             weights: BTreeMap::new(),

@@ -210,6 +210,7 @@ pub struct Engine {
     pub idempotency_window: Option<Span>,
     #[serde(deserialize_with = "maybe_span")]
     pub heat_half_life: Option<Span>,
+    pub sensitive_pool_size: Option<u64>,
 }
 
 impl Engine {
@@ -222,6 +223,7 @@ impl Engine {
             node_timeout: self.node_timeout.unwrap_or(in_force.node_timeout),
             idempotency_window: self.idempotency_window.unwrap_or(in_force.idempotency_window),
             heat_half_life: self.heat_half_life.unwrap_or(in_force.heat_half_life),
+            sensitive_pool_size: self.sensitive_pool_size.or(in_force.sensitive_pool_size),
         }
     }
 }

@@ -169,6 +169,15 @@ impl Teller<'_> {
         let why = match (node.lost, node.drained) {
             (true, _) => "It is lost: its agent fell silent. It takes work again when it returns.",
             (false, true) => "It is drained: an operator took it out of service. Resume it to give it work.",
+            (false, false) if node.custody.claim().is_some() => {
+                "It is claimed: one user's sensitive work runs there, and nothing else. What lies idle is the claimer's to pay."
+            }
+            (false, false) if node.custody.word() == "wiping" => {
+                "It was released and is being wiped: it takes work again when its agent, or an operator, says it is clean."
+            }
+            (false, false) if node.custody.word() == "quarantined" => {
+                "It is quarantined: its wipe failed or took too long. It takes work again when an operator clears it."
+            }
             (false, false) => {
                 "It takes work; what it is worth to a request depends on what is free, its place and its heat."
             }

@@ -35,6 +35,7 @@ mod reply;
 mod routes;
 mod show;
 mod show_allocations;
+mod show_custody;
 mod show_rates;
 pub mod systemd;
 pub mod tls;

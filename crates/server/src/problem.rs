@@ -50,6 +50,7 @@ fn status_of(refusal: &Refusal) -> u16 {
         | Refusal::LeaseNotFound { .. }
         | Refusal::AllocationNotFound { .. }
         | Refusal::WrongHolder { .. }
+        | Refusal::NodeNotClaimed { .. }
         | Refusal::LeaseElsewhere { .. } => 404,
         Refusal::BadIdempotencyKey { .. } => 400,
         Refusal::TokenNotLive { .. } => 401,
@@ -96,7 +97,19 @@ fn status_of(refusal: &Refusal) -> u16 {
         | Refusal::TooManyCardsWaiting { .. }
         | Refusal::AgentAlreadyRunning { .. }
         | Refusal::StaleGeneration { .. }
-        | Refusal::ConditionUnchanged { .. } => 409,
+        | Refusal::ConditionUnchanged { .. }
+        | Refusal::NodeClaimed { .. }
+        | Refusal::NodeNotReady { .. }
+        | Refusal::NodeInUse { .. }
+        | Refusal::ClaimsDiffer
+        | Refusal::SensitivePoolFull { .. }
+        | Refusal::ClaimOverQuota { .. }
+        | Refusal::NodeNotWiping { .. }
+        | Refusal::NodeNotQuarantined { .. }
+        | Refusal::NodeInCustody { .. }
+        | Refusal::TenantHasClaims { .. }
+        | Refusal::ProjectHasClaims { .. }
+        | Refusal::UserHasClaims { .. } => 409,
         _ => 422,
     }
 }

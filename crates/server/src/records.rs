@@ -111,6 +111,8 @@ fn is_of_project(body: &Body) -> bool {
             | Body::AllocationFailed(_)
             | Body::AllocationCancelled(_)
             | Body::ReservationDropped(_)
+            | Body::NodesClaimed(_)
+            | Body::NodesReleased(_)
     )
 }
 
@@ -126,6 +128,9 @@ fn node_of(body: &Body) -> Option<NodeNo> {
         Body::NodeCondition(condition) => Some(condition.node),
         Body::AgentRegistered(registered) => Some(registered.node),
         Body::AgentDetached(detached) => Some(detached.node),
+        Body::NodeWiped(wiped) => Some(wiped.node),
+        Body::NodeQuarantined(quarantined) => Some(quarantined.node),
+        Body::QuarantineCleared(cleared) => Some(cleared.node),
         _ => None,
     }
 }

@@ -188,6 +188,7 @@ pub(crate) fn node(state: &State, node: &Node) -> api::Node {
         },
         drained: node.drained,
         lost: node.lost,
+        custody: crate::show_custody::custody(state, node.custody),
         agent_generation: node.agent.as_ref().map(|agent| agent.generation),
         condition: api::Condition {
             load: level(node.condition.load),

@@ -1,6 +1,6 @@
 //! The engine's state in the oracle's words.
 
-use leasehold_engine::{Allocation, Lease, Phase, State};
+use leasehold_engine::{Allocation, Custody, Lease, Phase, State};
 use leasehold_model::body::{
     CeilingPut, ChargePolicyPut, PoolPut, ProjectPut, RateCardPut, SettingsChanged, TenantPut, TokenIssued, UserPut,
 };
@@ -22,6 +22,7 @@ pub(crate) fn summary(state: &State) -> Summary {
             node_timeout: s.node_timeout,
             idempotency_window: s.idempotency_window,
         },
+        sensitive_pool_size: s.sensitive_pool_size,
         tenants: state
             .tenants()
             .map(|t| {
@@ -71,6 +72,7 @@ pub(crate) fn summary(state: &State) -> Summary {
                     agent: n.agent.map(|agent| (agent.generation, agent.instance)),
                     last_generation: n.last_generation,
                     condition: (n.condition.load, n.condition.errors, n.condition.throttled),
+                    custody: custody(n.custody),
                     heat: state.heat_now(n),
                 };
                 (n.number, line)
@@ -136,6 +138,18 @@ pub(crate) fn summary(state: &State) -> Summary {
         allocations: state.allocations_after(None).map(|found| (found.number, allocation_line(found))).collect(),
         standings: state.tenants().map(|tenant| (tenant.number, standing_line(state, tenant.number))).collect(),
         budgets: state.tenants().map(|tenant| (tenant.number, tenant.budgets.clone())).collect(),
+    }
+}
+
+fn custody(custody: Custody) -> leasehold_oracle::Custody {
+    use leasehold_oracle::Custody as Told;
+    match custody {
+        Custody::Open => Told::Open,
+        Custody::Claimed(claim) => {
+            Told::Claimed { tenant: claim.by.tenant, project: claim.project, user: claim.by.user, since: claim.since }
+        }
+        Custody::Wiping { since, limit_at } => Told::Wiping { since, limit_at },
+        Custody::Quarantined { cause, since } => Told::Quarantined { cause, since },
     }
 }
 

@@ -1,8 +1,8 @@
 //! Commands about allocations, as they are drawn: small gangs, so that a small cluster sees all of it.
 
-use crate::ceilings;
 use crate::dice::Dice;
 use crate::requests::{name, small};
+use crate::{ceilings, claims};
 use leasehold_engine::command::{CompleteAllocation, ReportCheckpoint};
 use leasehold_engine::{Command, State};
 use leasehold_model::{
@@ -71,6 +71,11 @@ fn submission(state: &State, dice: &mut Dice) -> (Identity, Command) {
         _ if dice.one_in(30) => (ProjectNo(small(dice, 8)), TenantNo(small(dice, 5))),
         n => projects[dice.index(n)],
     };
+    let sensitive = if dice.one_in(4) { claims::claimer(state, dice) } else { None };
+    let (tenant, project, user) = match sensitive {
+        Some((tenant, project, user)) => (tenant, project, (!dice.one_in(20)).then_some(user)),
+        None => (tenant, project, dice.one_in(10).then(|| UserNo(small(dice, 3)))),
+    };
     let domain = |dice: &mut Dice| *dice.pick(Domain::ALL);
     let max = state.tenant(tenant).map_or(Priority::Standard, |tenant| tenant.max_priority);
     let priority = *dice.pick(Priority::ALL);
@@ -86,12 +91,11 @@ fn submission(state: &State, dice: &mut Dice) -> (Identity, Command) {
         labels: if dice.one_in(8) { vec![label(dice)] } else { Vec::new() },
         together: dice.one_in(6).then(|| domain(dice)),
         apart: dice.one_in(6).then(|| domain(dice)),
-        sensitive: dice.one_in(60),
+        sensitive: if dice.one_in(40) { sensitive.is_none() } else { sensitive.is_some() },
         app_instance: ceilings::some_app(dice),
         correlation: dice.one_in(8).then(|| u128::from(dice.draw())),
         ..AllocationSpec::of(asks(dice))
     };
-    let user = dice.one_in(10).then_some(UserNo(0));
     let workload = dice.one_in(6).then(|| name("train"));
     let identity = Identity { tenant: Some(tenant), project: Some(project), user, workload, ..Identity::default() };
     (identity, Command::SubmitAllocation(spec))

@@ -7,6 +7,7 @@
 //! same story. Never: real files, real time, randomness from anywhere but the seed.
 
 mod ceilings;
+mod claims;
 mod compare;
 mod dice;
 mod fault_disk;

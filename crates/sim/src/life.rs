@@ -60,11 +60,15 @@ impl Asked {
     fn new(request: &Request, sent: Option<usize>, facts: Option<RequestFacts>) -> Self {
         let Identity { tenant, project, user, token, .. } = request.identity;
         let caller = Caller { tenant, project, user, token, keyed: sent.is_some() };
+        let wish = match &facts {
+            Some(facts) => Wish::Lease(Box::new(facts.clone())),
+            None => wish(&request.command),
+        };
         let renews = match &request.command {
             Command::Renew(renewals) => Some(renewals.len()),
             _ => None,
         };
-        Self { sent, facts, caller, wish: wish(&request.command), renews, decided: Rc::default() }
+        Self { sent, facts, caller, wish, renews, decided: Rc::default() }
     }
 }
 
@@ -212,6 +216,7 @@ impl Truth {
                 if records[0].identity.tenant == *tenant && records.iter().map(|r| &r.body).eq(bodies)),
             Foretold::OneOf { tenant, bodies } => matches!(reply, Reply::Sealed { records, .. }
                 if records[0].identity.tenant == *tenant && bodies.contains(&records[0].body)),
+            Foretold::Faulty => matches!(reply, Reply::Refused(_)),
             Foretold::Stands => matches!(reply, Reply::Sealed { .. }),
             Foretold::Open => !Foretold::CODES.iter().any(|code| refused(code)),
         };
@@ -337,9 +342,10 @@ impl Life<'_> {
                 continue;
             }
             let (identity, command, facts) = self.now.read(|state| requests::any(state, now, dice));
-            if dice.one_in(3) {
-                let key = format!("key-{}", dice.below(4096)).into_bytes();
-                let request = requests::keyed(identity, command, &key);
+            // Out of a few keys, so that some meet again.
+            let key = dice.one_in(3).then(|| format!("key-{}", dice.below(4096)).into_bytes());
+            let keyed = key.and_then(|key| Some((requests::keyed(identity.clone(), command.clone(), &key)?, key)));
+            if let Some((request, key)) = keyed {
                 self.truth.sent.push((request.clone(), key, facts.clone()));
                 let sent = Some(self.truth.sent.len() - 1);
                 requests.push_back((Asked::new(&request, sent, facts), request));

@@ -1,7 +1,7 @@
 //! Random requests: mostly sensible, sometimes wrong, always from the seed.
 
 use crate::dice::Dice;
-use crate::{ceilings, gangs, wishes};
+use crate::{ceilings, claims, gangs, wishes};
 use leasehold_engine::command::{
     ConfirmTeardown, LoseNode, PutClass, PutNode, PutPool, PutProject, PutQuota, PutTenant, PutUser, ReleaseOne,
     RenewOne, RequestLease, Revoke,
@@ -42,7 +42,9 @@ pub(crate) fn world(dice: &mut Dice) -> Vec<Command> {
         let tenant = TenantNo(small(dice, 3));
         commands.push(Command::PutProject(PutProject { project: None, tenant, name: name(&format!("p{project}")) }));
     }
-    commands.push(Command::PutUser(PutUser { user: None, tenant: TenantNo(0), name: name("ada") }));
+    for (user, tenant) in [("ada", 0), ("bob", 0), ("cyd", 1)] {
+        commands.push(Command::PutUser(PutUser { user: None, tenant: TenantNo(tenant), name: name(user) }));
+    }
     for _ in 0..dice.below(6) {
         commands.push(quota(None, dice));
     }
@@ -63,6 +65,7 @@ fn settings(dice: &mut Dice) -> Settings {
         node_timeout: Span::from_secs(1 + dice.below(60)),
         idempotency_window: Span::from_secs(10 + dice.below(400)),
         heat_half_life: Span::from_millis(1000 + dice.below(600_000)),
+        sensitive_pool_size: dice.one_in(3).then(|| dice.below(4)),
     }
 }
 
@@ -169,6 +172,9 @@ pub(crate) fn any(state: &State, now: Instant, dice: &mut Dice) -> (Identity, Co
     let (mut identity, command, facts) = if dice.one_in(6) {
         let (identity, command) = wishes::any(state, now, dice);
         (identity, command, None)
+    } else if dice.one_in(10) {
+        let (identity, command) = claims::any(state, dice);
+        (identity, command, None)
     } else if dice.one_in(3) {
         let (identity, command) = gangs::any(state, now, dice);
         (identity, command, None)
@@ -270,6 +276,11 @@ fn lease_request(state: &State, dice: &mut Dice) -> (Identity, Command, Option<R
         _ if dice.one_in(30) => (ProjectNo(small(dice, 8)), TenantNo(small(dice, 5))),
         n => projects[dice.index(n)],
     };
+    let sensitive = if dice.one_in(4) { claims::claimer(state, dice) } else { None };
+    let (tenant, project, user) = match sensitive {
+        Some((tenant, project, user)) => (tenant, project, (!dice.one_in(20)).then_some(user)),
+        None => (tenant, project, dice.one_in(10).then(|| UserNo(small(dice, 3)))),
+    };
     let mut asks: Vec<(ClassNo, u64)> = Vec::new();
     for class in 0..3u16 {
         if dice.one_in(if asks.is_empty() { 2 } else { 4 }) {
@@ -292,6 +303,8 @@ fn lease_request(state: &State, dice: &mut Dice) -> (Identity, Command, Option<R
     let facts = RequestFacts {
         tenant,
         project,
+        user,
+        sensitive: if dice.one_in(50) { sensitive.is_none() } else { sensitive.is_some() },
         pool: dice.one_in(2).then(|| PoolNo(small(dice, 2))),
         node: dice.one_in(8).then(|| NodeNo(small(dice, 5))),
         asks,
@@ -313,13 +326,14 @@ fn lease_request(state: &State, dice: &mut Dice) -> (Identity, Command, Option<R
     request.node = facts.node;
     request.priority = priority;
     request.labels = facts.labels.clone();
+    request.sensitive = facts.sensitive;
     request.profile = facts.profile;
     request.app_instance = facts.app_instance;
     request.correlation = dice.one_in(4).then(|| u128::from(dice.draw()));
     let identity = Identity {
         tenant: Some(tenant),
         project: Some(project),
-        user: dice.one_in(10).then_some(UserNo(0)),
+        user,
         workload: dice.one_in(6).then(|| name("train")),
         ..Identity::default()
     };
@@ -365,8 +379,8 @@ fn rare(state: &State, now: Instant, dice: &mut Dice) -> Command {
             let project = format!("q{}", dice.below(6));
             Command::PutProject(PutProject { project: None, tenant: TenantNo(small(dice, 4)), name: name(&project) })
         }
-        15 => Command::DeleteUser(UserNo(small(dice, 3))),
-        16 => Command::PutUser(PutUser { user: None, tenant: TenantNo(small(dice, 2)), name: name("bob") }),
+        15 => Command::DeleteUser(UserNo(small(dice, 5))),
+        16 => Command::PutUser(PutUser { user: None, tenant: TenantNo(small(dice, 3)), name: name("dan") }),
         _ => {
             let pool = PoolNo(small(dice, 2));
             let old = state.pool(pool).map(|p| p.name.to_string()).unwrap_or_else(|| "pool-x".to_owned());
@@ -375,7 +389,7 @@ fn rare(state: &State, now: Instant, dice: &mut Dice) -> Command {
     }
 }
 
-/// Gives a request an idempotency key out of a few, so that some meet again.
-pub(crate) fn keyed(identity: Identity, command: Command, key: &[u8]) -> Request {
-    Request::once(identity, command, key).expect("the simulator's keys are valid")
+/// Gives a request an idempotency key; none if it is too long to have one.
+pub(crate) fn keyed(identity: Identity, command: Command, key: &[u8]) -> Option<Request> {
+    Request::once(identity, command, key).ok()
 }

@@ -1,5 +1,6 @@
 //! A run: one seed, one world, many lives.
 
+use crate::claims;
 use crate::dice::Dice;
 use crate::fault_disk::{FaultDisk, Faults};
 use crate::life::{End, Truth, start};
@@ -32,6 +33,8 @@ pub struct Tally {
     pub kinds: BTreeMap<&'static str, u64>,
     /// Refusals that the oracle foretold, by their code.
     pub foretold: BTreeMap<&'static str, u64>,
+    /// What became of claims and of sensitive work.
+    pub sensitive: BTreeMap<&'static str, u64>,
 }
 
 impl Tally {
@@ -56,6 +59,9 @@ impl Tally {
         }
         for (code, count) in &other.foretold {
             *self.foretold.entry(code).or_insert(0) += count;
+        }
+        for (what, count) in &other.sensitive {
+            *self.sensitive.entry(what).or_insert(0) += count;
         }
     }
 }
@@ -135,6 +141,7 @@ pub fn tell_seed(seed: u64, steps: u32) -> Result<(Tally, Vec<Record>), Failure>
             flip_and_look(&mut truth, &disk, &mut dice).map_err(failed)?;
         }
     }
+    truth.tally.sensitive = claims::notable(&truth.records);
     Ok((truth.tally, truth.records))
 }
 

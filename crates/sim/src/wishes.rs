@@ -33,6 +33,16 @@ pub(crate) fn wish(command: &Command) -> Wish {
             throttled: report.throttled,
         },
         Command::DetachAgent(node) => Wish::DetachAgent(*node),
+        Command::ClaimNodes(nodes) => Wish::ClaimNodes(nodes.clone()),
+        Command::ReleaseNodes(nodes) => Wish::ReleaseNodes(nodes.clone()),
+        Command::ReportWipe(report) => {
+            Wish::ReportWipe { node: report.node, generation: report.generation, clean: report.clean }
+        }
+        Command::ClearQuarantine(node) => Wish::ClearQuarantine(*node),
+        Command::DeleteNode(node) => Wish::DeleteNode(*node),
+        Command::DeleteTenant(tenant) => Wish::DeleteTenant(*tenant),
+        Command::DeleteProject(project) => Wish::DeleteProject(*project),
+        Command::DeleteUser(user) => Wish::DeleteUser(*user),
         Command::ConfirmTeardown(confirm) => {
             Wish::ConfirmTeardown { node: confirm.node, generation: confirm.generation }
         }

@@ -1,8 +1,11 @@
 //! The oracle objects: in histories that it finds legal, each decision about allocations is changed a little, and it
 //! must say so. A judge that accepts everything would find nothing wrong.
 
-use leasehold_model::body::{Body, Heartbeat};
-use leasehold_model::{AllocationNo, AttemptEnd, LeaseNo, NodeNo, Priority, Quanta, Reason, Record, Span};
+use leasehold_model::body::{Body, Heartbeat, NodeWiped};
+use leasehold_model::{
+    AllocationNo, AttemptEnd, Instant, LeaseNo, NodeNo, Priority, Quanta, QuarantineCause, Reason, Record, Span,
+    TenantNo,
+};
 use leasehold_oracle::{Oracle, Settings};
 use leasehold_sim::tell_seed;
 use std::collections::BTreeMap;
@@ -48,11 +51,17 @@ fn forgeries(record: &Record) -> Vec<Record> {
             body!(AllocationPlaced, of, of.allocation = AllocationNo(of.allocation.0 + 1));
         }
         Body::Granted(granted) if granted.allocation.is_some() => {
+            body!(Granted, of, of.sensitive = !of.sensitive);
             body!(Granted, of, of.node = NodeNo(of.node.0 + 1));
             body!(Granted, of, of.ttl = Span(of.ttl.0 + 1));
             body!(Granted, of, of.members[0].quanta = Quanta(of.members[0].quanta.0 + 1));
             body!(Granted, of, of.members[0].devices ^= 1 << 9);
             body!(Granted, of, of.allocation = None);
+        }
+        Body::Granted(granted) if granted.sensitive => {
+            body!(Granted, of, of.node = NodeNo(of.node.0 + 1));
+            body!(Granted, of, of.sensitive = false);
+            forge(&|one| one.identity.user = None);
         }
         Body::PreemptionDecided(_) => {
             body!(PreemptionDecided, of, {
@@ -87,12 +96,44 @@ fn forgeries(record: &Record) -> Vec<Record> {
         }
         Body::AllocationSubmitted(_) => {
             body!(AllocationSubmitted, of, of.spec.replicas = 0);
+            if let Body::AllocationSubmitted(of) = &record.body
+                && of.spec.sensitive
+            {
+                forge(&|one| one.identity.user = None);
+            }
             body!(AllocationSubmitted, of, of.spec.ttl = Some(Span::ZERO));
             body!(AllocationSubmitted, of, of.spec.asks[0].1 = Quanta(0));
             forge(&|one| one.identity.project = None);
         }
+        Body::NodesClaimed(_) => {
+            forge(&|one| one.identity.user = None);
+            forge(&|one| one.identity.project = None);
+            forge(&|one| one.identity.tenant = Some(TenantNo(77)));
+            body!(NodesClaimed, of, of.nodes.0.push(NodeNo(99)));
+            body!(NodesClaimed, of, of.nodes.0.push(of.nodes.0[0]));
+            body!(NodesClaimed, of, of.nodes.0.clear());
+        }
+        Body::NodesReleased(_) => {
+            forge(&|one| one.identity.user = None);
+            forge(&|one| one.identity.project = None);
+            body!(NodesReleased, of, of.nodes.0.push(NodeNo(99)));
+        }
+        Body::NodeWiped(_) => body!(NodeWiped, of, of.node = NodeNo(99)),
+        Body::NodeQuarantined(_) => {
+            body!(NodeQuarantined, of, {
+                of.cause = match of.cause {
+                    QuarantineCause::WipeFailed => QuarantineCause::WipeTimedOut,
+                    QuarantineCause::WipeTimedOut => QuarantineCause::WipeFailed,
+                }
+            });
+            forge(&|one| one.effective_at = Instant(one.effective_at.0 - 1));
+        }
+        Body::QuarantineCleared(of) => {
+            let node = of.node;
+            forge(&|one| one.body = NodeWiped { node }.into());
+        }
         Body::AllocationStarted(_) | Body::AllocationCheckpointing(_) => {
-            forge(&|one| one.identity.tenant = Some(leasehold_model::TenantNo(77)));
+            forge(&|one| one.identity.tenant = Some(TenantNo(77)));
         }
         _ => {}
     }
@@ -120,5 +161,5 @@ fn no_forged_decision_passes() {
             last = Some(record.stamp);
         }
     }
-    assert!(tried.len() >= 11 && tried.values().all(|n| *n > 5), "{tried:?}");
+    assert!(tried.len() >= 16 && tried.values().all(|n| *n > 5), "{tried:?}");
 }

@@ -24,6 +24,20 @@ fn half(which: u64) {
     for kind in ["allocation.suspended", "allocation.requeued", "preemption.decided", "reservation.dropped"] {
         assert!(tally.kinds[kind] > count / 20, "only {} of {kind} in {count} seeds", tally.kinds[kind]);
     }
+    for what in [
+        "several nodes claimed",
+        "wipe failed",
+        "wipe timed out",
+        "lease granted",
+        "gang placed at once",
+        "gang placed after it waited",
+        "gang back in the queue",
+        "claimed node lost",
+        "wiped with a fence on it",
+    ] {
+        let found = tally.sensitive.get(what).copied().unwrap_or(0);
+        assert!(found > count / 500, "only {found} times {what:?} in {count} seeds");
+    }
     for code in [
         "token_not_live",
         "bad_token_scope",
@@ -54,6 +68,25 @@ fn half(which: u64) {
         "walltime_too_long",
         "too_many_pending",
         "sensitive_needs_user",
+        "sensitive_needs_claim",
+        "no_nodes",
+        "too_many_nodes",
+        "duplicate_node",
+        "node_already",
+        "node_claimed",
+        "node_not_ready",
+        "node_in_use",
+        "sensitive_pool_full",
+        "claim_over_quota",
+        "node_not_claimed",
+        "claims_differ",
+        "node_has_leases",
+        "node_not_wiping",
+        "node_not_quarantined",
+        "node_in_custody",
+        "tenant_has_claims",
+        "project_has_claims",
+        "user_has_claims",
         "bad_ceiling",
         "currency_fixed",
         "unknown_ceiling",
@@ -97,6 +130,7 @@ fn regressions() {
         (1471, "the engine stopped when a pool no longer allowed what a reservation was for"),
         (509_986, "a plain grant moved a promise, and only an engine that was restored let the next one start"),
         (504_772, "a head whose tenant had used up its quota by other leases kept the next one from being the head"),
+        (688, "the engine stopped at a request for what a node had gained and what was kept for another"),
         (3589, "a node without a rack counted for a gang whose replicas lie in racks of their own"),
     ] {
         run_seed(seed, 300).unwrap_or_else(|failure| panic!("{what} is back: {failure}"));

@@ -3,6 +3,7 @@
 use super::Draft;
 use super::places::check_labels;
 use crate::command::RequestLease;
+use crate::custody::Claimer;
 use crate::gang::GangAsk;
 use crate::node::Node;
 use crate::placement::{Placed, Tentative, Wanted};
@@ -117,9 +118,10 @@ impl Draft<'_> {
             ..AllocationSpec::of(asks.clone())
         };
         let may_evict = {
+            let claimer = Claimer::of(self.identity, spec.sensitive);
             let guard = self.state().guard(tenant, self.now, spec.priority, None);
             let allow = |node: &Node| guard.as_ref().is_none_or(|guard| guard(node));
-            let ask = GangAsk { tenant, project, spec: &spec, now: self.now, allow: &allow };
+            let ask = GangAsk { tenant, project, claimer, spec: &spec, now: self.now, allow: &allow };
             matches!(self.state().plan_for(&ask), Some(Ok(_)))
         };
         if !may_evict {
@@ -224,7 +226,7 @@ impl<'a> Look<'a> {
             return Err(Refusal::NodeNotInPool { node, pool });
         }
         self.check_priority(request.priority)?;
-        self.check_sensitive(request.sensitive)?;
+        self.check_sensitive(request.sensitive, request.node)?;
         Ok(())
     }
 
@@ -264,13 +266,17 @@ impl<'a> Look<'a> {
         }
     }
 
-    pub(super) fn check_sensitive(&self, sensitive: bool) -> Result<(), Refusal> {
-        match self.identity.user {
-            _ if !sensitive => Ok(()),
-            None => Err(Refusal::SensitiveNeedsUser),
-            // Claims on nodes are made by users, and nobody can have made one yet.
-            Some(_) => Err(Refusal::SensitiveNeedsClaim),
+    /// Sensitive work is some user's, and that user has a claim: on the node, where one is named.
+    pub(super) fn check_sensitive(&self, sensitive: bool, node: Option<NodeNo>) -> Result<(), Refusal> {
+        if !sensitive {
+            return Ok(());
         }
+        let claimer = Claimer::of(self.identity, sensitive).ok_or(Refusal::SensitiveNeedsUser)?;
+        let has_claim = match node {
+            None => self.state.claimed.has(claimer),
+            Some(node) => self.state.claimed.nodes_of(claimer).any(|claimed| claimed == node),
+        };
+        if has_claim { Ok(()) } else { Err(Refusal::SensitiveNeedsClaim) }
     }
 
     /// The asks in order of class, with devices first: what is scarcest is looked for first.
@@ -369,6 +375,7 @@ impl<'a> Look<'a> {
             profile: request.profile,
             peers: &[],
             tentative: Tentative::NOTHING,
+            claimer: Claimer::of(self.identity, request.sensitive),
             allow: guard.as_deref(),
         };
         let placed = state.place(&wanted)?;

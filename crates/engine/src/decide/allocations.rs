@@ -3,6 +3,7 @@
 use super::{Draft, Few};
 use crate::allocation::Allocation;
 use crate::command::{CompleteAllocation, ReportCheckpoint};
+use crate::custody::Claimer;
 use crate::gang::{GangAsk, NoGang};
 use crate::lease::Phase;
 use crate::node::Node;
@@ -28,7 +29,8 @@ impl Draft<'_> {
         let found = {
             let guard = self.state().guard(tenant, self.now, spec.priority, spec.walltime);
             let allow = |node: &Node| guard.as_ref().is_none_or(|guard| guard(node));
-            let ask = GangAsk { tenant, project, spec: &spec, now: self.now, allow: &allow };
+            let claimer = Claimer::of(self.identity, spec.sensitive);
+            let ask = GangAsk { tenant, project, claimer, spec: &spec, now: self.now, allow: &allow };
             let found = self.state().place_gang(&ask, &mut Tentative::default());
             if let Err(NoGang::Room) = found {
                 self.check_possible(&ask)?;
@@ -74,7 +76,7 @@ impl Draft<'_> {
         spec.asks = look.check_asks(&spec.asks)?;
         look.check_pool(spec.pool)?;
         look.check_priority(spec.priority)?;
-        look.check_sensitive(spec.sensitive)?;
+        look.check_sensitive(spec.sensitive, None)?;
         if spec.replicas == 0 {
             return Err(Refusal::NoReplicas);
         }

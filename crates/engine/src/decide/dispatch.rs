@@ -11,15 +11,15 @@ use crate::node::Node;
 use crate::placement::{Placed, Tentative};
 use crate::preempt::Plan;
 use crate::promise::Promise;
-use crate::queue::{Blocked, Rank, Shape, ShapeKey};
+use crate::queue::{Blocked, Line, Rank, Shape, ShapeKey};
 use crate::state::State;
 use leasehold_model::body::{
     AllocationFailed, AllocationPlaced, AllocationRequeued, AllocationSuspended, Body, Granted, Leases, Members,
     PreemptionDecided, ReservationDropped, Revoked,
 };
 use leasehold_model::{
-    AllocationNo, AttemptEnd, Batch, Identity, Instant, LeaseNo, PoolNo, Priority, ProjectNo, RULES_VERSION, Reason,
-    Span, TenantNo,
+    AllocationNo, AttemptEnd, Batch, Identity, Instant, LeaseNo, Priority, ProjectNo, RULES_VERSION, Reason, Span,
+    TenantNo,
 };
 use std::cell::RefCell;
 use std::cmp::Reverse;
@@ -256,7 +256,7 @@ impl Engine {
         let (mut terms, of_nodes) = self.state.gang_quotas(waits.tenant, waits.project, &waits.spec, now).ok()?;
         let mut tentative = Tentative::default();
         let mut places = Vec::new();
-        let ask = GangAsk { tenant: waits.tenant, project: waits.project, spec: &waits.spec, now, allow: &|_| true };
+        let ask = GangAsk::of(waits, now, &|_| true);
         for place in &reservation.places {
             let node = self.state.node(place.node)?;
             // What its pool allows may have changed since the eviction.
@@ -316,16 +316,16 @@ impl Engine {
         first
     }
 
-    /// For each pool the first that finds no room, if it goes before `rank`.
-    fn heads(&mut self, now: Instant, before: Option<Rank>) -> BTreeMap<PoolNo, Rank> {
+    /// In each line the first that finds no room, if it goes before `rank`.
+    fn heads(&mut self, now: Instant, before: Option<Rank>) -> BTreeMap<Line, Rank> {
         let mut heads = BTreeMap::new();
         let finds_none = |shape: &Shape| shape.blocked.is_some_and(Blocked::finds_no_room);
         if !self.state.queue.shapes.values().any(finds_none) {
             return heads;
         }
-        let pools: Vec<PoolNo> = self.state.pools().map(|(number, _)| number).collect();
-        for pool in pools {
-            let stands = |key: &ShapeKey, shape: &Shape| finds_none(shape) && key.pool.is_none_or(|of| of == pool);
+        let lines: Vec<Line> = self.state.lines().collect();
+        for line in lines {
+            let stands = |key: &ShapeKey, shape: &Shape| finds_none(shape) && key.stands_in(line);
             while let Some((head, _)) = self.first_in(now, stands) {
                 if before.is_some_and(|before| head >= before) {
                     break;
@@ -333,7 +333,7 @@ impl Engine {
                 // One that its quotas keep waiting holds up nobody.
                 let waits = self.state.allocation(head.3).expect("what waits exists");
                 if self.state.gang_quotas(waits.tenant, waits.project, &waits.spec, now).is_ok() {
-                    heads.insert(pool, head);
+                    heads.insert(line, head);
                     break;
                 }
                 let waits = waits.clone();
@@ -358,7 +358,8 @@ impl Engine {
                 continue;
             }
             let spec = key.spec();
-            let ask = GangAsk { tenant: TenantNo(0), project: ProjectNo(0), spec: &spec, now, allow: &|_| true };
+            let (tenant, project, claimer) = (TenantNo(0), ProjectNo(0), key.claimer);
+            let ask = GangAsk { tenant, project, claimer, spec: &spec, now, allow: &|_| true };
             let fits =
                 |node: &&Node| self.state.suits(node, &ask) && self.state.fit(node, &ask, Tentative::NOTHING).is_some();
             let could_evict = |node: &&Node| self.state.suits(node, &ask) && node.could_make_room(&spec);
@@ -382,7 +383,7 @@ impl Engine {
         let heads = self.heads(now, Some(rank));
         let promises = Promises { heads, made: RefCell::new(std::mem::take(promised)) };
         let allow = |node: &Node| promises.allow(&self.state, node, now, waits.spec.walltime);
-        let ask = GangAsk { tenant: waits.tenant, project: waits.project, spec: &waits.spec, now, allow: &allow };
+        let ask = GangAsk::of(&waits, now, &allow);
         let anywhere = GangAsk { allow: &|_| true, ..ask };
         match self.state.place_gang(&ask, &mut Tentative::default()) {
             Ok(gang) => {
@@ -428,9 +429,9 @@ impl Engine {
     }
 }
 
-/// What is kept for those that go first, by pool.
+/// What is kept for those that go first, by line.
 pub(crate) struct Promises {
-    pub(crate) heads: BTreeMap<PoolNo, Rank>,
+    pub(crate) heads: BTreeMap<Line, Rank>,
     made: RefCell<Promised>,
 }
 
@@ -438,7 +439,7 @@ pub(crate) struct Promises {
 type Promised = BTreeMap<AllocationNo, Option<Promise>>;
 
 impl Promises {
-    pub(crate) fn new(heads: BTreeMap<PoolNo, Rank>) -> Self {
+    pub(crate) fn new(heads: BTreeMap<Line, Rank>) -> Self {
         Self { heads, made: RefCell::default() }
     }
 
@@ -453,7 +454,7 @@ impl Promises {
     }
 
     pub(crate) fn allow(&self, state: &State, node: &Node, now: Instant, walltime: Option<Span>) -> bool {
-        let Some((_, _, _, number)) = self.heads.get(&node.pool) else { return true };
+        let Some((_, _, _, number)) = self.heads.get(&Line::at(node)) else { return true };
         let mut made = self.made.borrow_mut();
         let promise = made.entry(*number).or_insert_with(|| {
             let waits = state.allocation(*number)?;

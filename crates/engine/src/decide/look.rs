@@ -2,6 +2,7 @@
 
 use super::admission::Look;
 use crate::command::RequestLease;
+use crate::custody::Claimer;
 use crate::placement::{Explained, Placed, Tentative, Wanted};
 use crate::quota::Facts;
 use crate::refusal::Refusal;
@@ -22,7 +23,7 @@ impl State {
     ) -> Result<Explained, Refusal> {
         let asks = Look::new(self, now, identity).check(request)?;
         let node_quotas = self.node_quotas(identity, request, &asks);
-        Ok(self.explain(&wanted(request, now, &asks, &node_quotas), top))
+        Ok(self.explain(&wanted(identity, request, now, &asks, &node_quotas), top))
     }
 
     /// Where so many of the same request would go together, each near those before it; all or none.
@@ -38,7 +39,8 @@ impl State {
         let mut tentative = Tentative::default();
         let mut peers = Vec::with_capacity(members);
         for _ in 0..members {
-            let wanted = Wanted { peers: &peers, tentative: &tentative, ..wanted(request, now, &asks, &node_quotas) };
+            let wanted =
+                Wanted { peers: &peers, tentative: &tentative, ..wanted(identity, request, now, &asks, &node_quotas) };
             let placed: Placed = match self.place(&wanted) {
                 Ok(placed) => placed,
                 Err(cause) => return Ok(Err(cause)),
@@ -65,6 +67,7 @@ impl State {
 }
 
 fn wanted<'a>(
+    identity: &Identity,
     request: &'a RequestLease,
     now: Instant,
     asks: &'a Asks,
@@ -82,6 +85,7 @@ fn wanted<'a>(
         profile: request.profile,
         peers: &[],
         tentative: Tentative::NOTHING,
+        claimer: Claimer::of(identity, request.sensitive),
         allow: None,
     }
 }

@@ -6,14 +6,14 @@ use crate::refusal::Refusal;
 use crate::state::{CLASSES_MAX, Settings, class_no};
 use leasehold_model::body::{
     ClassPut, NodeDeleted, NodeDrained, NodeLost, NodePut, NodeResumed, NodeReturned, PlacementChanged, PoolDeleted,
-    PoolPlacementPut, PoolPut, SettingsChanged,
+    PoolPlacementPut, PoolPut, SensitiveChanged, SettingsChanged,
 };
 use leasehold_model::limits::{
     CLASSES_PER_NODE_MAX, DEVICES_PER_CLASS_MAX, HEAT_HALF_LIFE_MIN, LABELS_PER_NODE_MAX, LIMIT_SPAN_MAX,
     QUANTA_PER_NODE_MAX, TTL_MAX,
 };
 use leasehold_model::placement::BadWeights;
-use leasehold_model::{ClassNo, Name, NodeNo, PoolNo, Span};
+use leasehold_model::{ClassNo, Name, NodeNo, PoolNo, Quanta, Span};
 
 /// The number for an entry: its own, or the next one if it has none.
 pub(super) fn number(given: Option<u32>, len: usize) -> Result<u32, Refusal> {
@@ -117,6 +117,11 @@ impl Draft<'_> {
         capacity.sort_by_key(|(class, _)| *class);
         self.check_capacity(&capacity)?;
         if let Some(old) = state.node(node) {
+            let same_capacity =
+                || old.classes.iter().map(|c| (c.class, Quanta(c.capacity))).eq(capacity.iter().copied());
+            if old.custody.is_in_sensitive_pool() && (old.pool != put.pool || !same_capacity()) {
+                return Err(Refusal::NodeInCustody { node, state: old.custody.word() });
+            }
             if old.pool != put.pool && (old.has_leases() || old.is_reserved()) {
                 return Err(Refusal::NodeHasLeases { node });
             }
@@ -143,7 +148,7 @@ impl Draft<'_> {
         Ok(())
     }
 
-    fn check_capacity(&self, capacity: &[(ClassNo, leasehold_model::Quanta)]) -> Result<(), Refusal> {
+    fn check_capacity(&self, capacity: &[(ClassNo, Quanta)]) -> Result<(), Refusal> {
         if capacity.len() > CLASSES_PER_NODE_MAX {
             return Err(Refusal::TooManyNodeClasses { limit: CLASSES_PER_NODE_MAX });
         }
@@ -176,6 +181,9 @@ impl Draft<'_> {
         let found = self.state().node(node).ok_or(Refusal::UnknownNode { node })?;
         if found.has_leases() || found.is_reserved() {
             return Err(Refusal::NodeHasLeases { node });
+        }
+        if found.custody.is_in_sensitive_pool() {
+            return Err(Refusal::NodeInCustody { node, state: found.custody.word() });
         }
         self.plain(NodeDeleted { node });
         Ok(())
@@ -243,6 +251,10 @@ impl Draft<'_> {
             node_timeout: s.node_timeout,
             idempotency_window: s.idempotency_window,
         });
+        let pool_size = s.sensitive_pool_size;
+        if pool_size != self.state().settings.sensitive_pool_size {
+            self.plain(SensitiveChanged { pool_size });
+        }
         if heat_half_life != self.state().settings.heat_half_life {
             self.plain(PlacementChanged { heat_half_life });
         }

@@ -162,6 +162,9 @@ impl Draft<'_> {
         if self.state().has_allocations(|allocation| allocation.tenant == tenant) {
             return Err(Refusal::TenantHasAllocations { tenant });
         }
+        if self.state().has_claims(|claim| claim.by.tenant == tenant) {
+            return Err(Refusal::TenantHasClaims { tenant });
+        }
         self.emit(Some(tenant), TenantDeleted { tenant }, |_| {});
         Ok(())
     }
@@ -193,6 +196,9 @@ impl Draft<'_> {
         if self.state().has_allocations(|allocation| allocation.project == project) {
             return Err(Refusal::ProjectHasAllocations { project });
         }
+        if self.state().has_claims(|claim| claim.project == project) {
+            return Err(Refusal::ProjectHasClaims { project });
+        }
         let tenant = found.tenant;
         self.emit(Some(tenant), ProjectDeleted { project }, |_| {});
         Ok(())
@@ -220,6 +226,9 @@ impl Draft<'_> {
         let found = self.state().user(user).filter(|found| self.may_see(found.tenant));
         let found = found.ok_or(Refusal::UnknownUser { user })?;
         let tenant = found.tenant;
+        if self.state().has_claims(|claim| claim.by.user == user) {
+            return Err(Refusal::UserHasClaims { user });
+        }
         self.emit(Some(tenant), UserDeleted { user }, |_| {});
         Ok(())
     }

@@ -4,10 +4,10 @@ use super::Engine;
 use crate::lease::Phase;
 use crate::state::{State, entry};
 use crate::timer::Entry;
-use leasehold_model::body::{Body, BurstEnded, Expired, Fenced, Leases, TeardownStarted};
+use leasehold_model::body::{Body, BurstEnded, Expired, Fenced, Leases, NodeQuarantined, TeardownStarted};
 use leasehold_model::limits::LEASES_PER_RECORD_MAX;
 use leasehold_model::policy::TeardownCause;
-use leasehold_model::{Batch, Instant, LeaseNo, QuotaNo, Record, TeardownMode, TenantNo};
+use leasehold_model::{Batch, Instant, LeaseNo, NodeNo, QuarantineCause, QuotaNo, Record, TeardownMode, TenantNo};
 
 /// Leases that one record can end together: same instant, same tenant, same phase, same sort of node.
 #[derive(Clone, Copy, PartialEq, Eq)]
@@ -50,8 +50,8 @@ impl Engine {
         let mut made = 0;
         let mut run: Option<(Together, Leases)> = None;
         while let Some(due) = self.state.timers.peek().filter(|entry| entry.due() <= now) {
-            let together = if due.is_burst() { None } else { self.comes_due(due) };
-            if !due.is_burst() && together.is_none() {
+            let together = if due.is_of_lease() { self.comes_due(due) } else { None };
+            if due.is_of_lease() && together.is_none() {
                 continue;
             }
             let lease = LeaseNo(due.id());
@@ -77,7 +77,8 @@ impl Engine {
             self.state.take_timer(due);
             match together {
                 Some(together) => run = Some((together, Leases([lease].into_iter().collect()))),
-                None => made += u32::from(self.end_burst(now, due, out)),
+                None if due.is_burst() => made += u32::from(self.end_burst(now, due, out)),
+                None => made += u32::from(self.end_wipe(now, due, out)),
             }
         }
         if let Some(run) = run {
@@ -123,6 +124,20 @@ impl Engine {
         record.effective_at = together.due;
         record.identity.tenant = Some(together.tenant);
         self.seal(&record, None, out);
+    }
+
+    /// A wipe that nobody confirmed in time: the node is out of reach until an operator acts.
+    fn end_wipe(&mut self, now: Instant, due: Entry, out: &mut Batch) -> bool {
+        let node = NodeNo(u32::try_from(due.id()).expect("node numbers fit 32 bits"));
+        let found = self.state.node(node).filter(|found| found.custody.wipe_due() == Some(due.due()));
+        if found.is_none() {
+            return false;
+        }
+        let cause = QuarantineCause::WipeTimedOut;
+        let mut record = Record::new(self.state.size(), now, NodeQuarantined { node, cause });
+        record.effective_at = due.due();
+        self.seal(&record, None, out);
+        true
     }
 
     fn end_burst(&mut self, now: Instant, due: Entry, out: &mut Batch) -> bool {

@@ -3,6 +3,7 @@
 use super::Wanted;
 use super::score::Terms;
 use super::search::Search;
+use crate::custody::Custody;
 use crate::node::Node;
 use crate::state::State;
 use leasehold_model::{DenyCause, NodeNo, PoolNo, Weighing};
@@ -14,12 +15,18 @@ use std::collections::BTreeMap;
 pub enum Unfit {
     Lost,
     Drained,
+    /// Claimed for sensitive work, by somebody else.
+    Claimed,
+    Wiping,
+    Quarantined,
+    /// Sensitive work goes only where its user has a claim.
+    Unclaimed,
     /// Another was named, or it is in another pool than the one that was.
     Elsewhere,
     /// Its pool does not allow so long a TTL.
     Ttl,
     Labels,
-    /// Another filter: an affinity, a claim or a reservation.
+    /// Another filter: an affinity or a reservation.
     Filtered,
     /// It has none of a class that is asked for.
     Class,
@@ -30,10 +37,24 @@ pub enum Unfit {
 }
 
 impl Unfit {
+    /// Of a node that is not open to a request.
+    const fn of(custody: Custody) -> Self {
+        match custody {
+            Custody::Open => Self::Unclaimed,
+            Custody::Claimed(_) => Self::Claimed,
+            Custody::Wiping { .. } => Self::Wiping,
+            Custody::Quarantined { .. } => Self::Quarantined,
+        }
+    }
+
     pub const fn word(self) -> &'static str {
         match self {
             Self::Lost => "lost",
             Self::Drained => "drained",
+            Self::Claimed => "claimed",
+            Self::Wiping => "wiping",
+            Self::Quarantined => "quarantined",
+            Self::Unclaimed => "unclaimed",
             Self::Elsewhere => "elsewhere",
             Self::Ttl => "ttl",
             Self::Labels => "labels",
@@ -108,6 +129,7 @@ impl State {
         let reasons = [
             (node.lost, Unfit::Lost),
             (node.drained, Unfit::Drained),
+            (!node.custody.is_open_to(wanted.claimer), Unfit::of(node.custody)),
             (!there || !in_pool, Unfit::Elsewhere),
             (!self.pool_suits(node.pool, wanted), Unfit::Ttl),
             (!wanted.labels_suit(node), Unfit::Labels),

@@ -119,6 +119,13 @@ impl<'a> Search<'a> {
     /// The node with the highest score, the lowest number among equals.
     pub(super) fn best(&self, heed_quotas: bool) -> Option<NodeNo> {
         let mut best = None;
+        // What a user has claimed is little, and on no shelf.
+        if let Some(claimer) = self.wanted.claimer {
+            for number in self.state.claimed.nodes_of(claimer) {
+                self.look_at(number, heed_quotas, &mut best);
+            }
+            return best.map(|best| best.node);
+        }
         // Those whose score depends on more than their shelf knows are scored one by one.
         let untouched = |node: &NodeNo| !self.wanted.tentative.touches(*node);
         let close = self.peers.close(&self.state.shelves).filter(untouched);
@@ -257,7 +264,7 @@ impl<'a> Search<'a> {
 
     fn look_at(&self, number: NodeNo, heed_quotas: bool, best: &mut Option<Best>) {
         let node = self.state.node(number).expect("a listed node exists");
-        if !node.is_available() || !self.state.pool_suits(node.pool, self.wanted) {
+        if !node.is_open_to(self.wanted.claimer) || !self.state.pool_suits(node.pool, self.wanted) {
             return;
         }
         let Some(stocks) = self.stocks(node) else { return };

@@ -131,6 +131,16 @@ impl Shelves {
         self.in_rack.get(rack as usize).map_or(&[], Vec::as_slice)
     }
 
+    /// Remembers where a node is that is not listed.
+    pub(crate) fn note_site(&mut self, node: &Node) {
+        if let Some(zone) = &node.zone {
+            number_of(&mut self.zones, zone);
+        }
+        if let Some(rack) = &node.rack {
+            number_of(&mut self.racks, &(node.zone.clone(), rack.clone()));
+        }
+    }
+
     /// Puts a node that may be given work in its place. `heat` is what is left of its own now.
     pub(crate) fn list(&mut self, node: &Node, heat: Heat) {
         let zone = node.zone.as_ref().map_or(NOWHERE, |zone| number_of(&mut self.zones, zone));

@@ -3,8 +3,9 @@
 //! Told from the state and the minute alone, so that it can be asked of a state for readers, where the queue is
 //! never looked through: what deciding remembers about the queue (who is blocked, who stands first) is found anew.
 
-use super::{Queue, Rank, Shape, ShapeKey};
+use super::{Line, Queue, Rank, Shape, ShapeKey};
 use crate::allocation::Allocation;
+use crate::custody::Claimer;
 use crate::decide::dispatch::Promises;
 use crate::gang::{GangAsk, NoGang};
 use crate::lease::Phase;
@@ -87,10 +88,13 @@ impl State {
     /// How many that could take the same places go before it.
     fn going_before(&self, waits: &Allocation, now: Instant) -> u64 {
         let own = self.rank_of(waits, now);
-        let meets = |pool: Option<PoolNo>| pool.is_none() || waits.spec.pool.is_none() || pool == waits.spec.pool;
+        let meets = |claimer: Option<Claimer>, pool: Option<PoolNo>| {
+            let pools_meet = pool.is_none() || waits.spec.pool.is_none() || pool == waits.spec.pool;
+            claimer == waits.claimer() && (pools_meet || claimer.is_some())
+        };
         let mut standings = BTreeMap::new();
         let mut count = 0;
-        for (key, shape) in self.queue.shapes.iter().filter(|(key, _)| meets(key.pool)) {
+        for (key, shape) in self.queue.shapes.iter().filter(|(key, _)| meets(key.claimer, key.pool)) {
             for (tenant, line) in &shape.waiting {
                 let standing = *standings.entry(*tenant).or_insert_with(|| self.standing(*tenant, now));
                 let before = (Reverse(key.priority), Reverse(standing)).cmp(&(own.0, own.1));
@@ -102,25 +106,24 @@ impl State {
             }
         }
         let apart = self.queue.out_of_line().filter_map(|number| self.allocation(number));
-        let before = |other: &&Allocation| meets(other.spec.pool) && self.rank_of(other, now) < own;
+        let before = |other: &&Allocation| meets(other.claimer(), other.spec.pool) && self.rank_of(other, now) < own;
         count + apart.filter(before).count() as u64
     }
 
-    /// For each pool that it may use, the first before it that finds no room.
-    fn heads_before(&self, waits: &Allocation, now: Instant) -> BTreeMap<PoolNo, Rank> {
+    /// In each line that it stands in, the first before it that finds no room.
+    fn heads_before(&self, waits: &Allocation, now: Instant) -> BTreeMap<Line, Rank> {
         let own = self.rank_of(waits, now);
-        let pools: Vec<PoolNo> = (self.pools().map(|(number, _)| number))
-            .filter(|number| waits.spec.pool.is_none_or(|pool| pool == *number))
-            .collect();
+        let own_key = ShapeKey::of(waits, false);
+        let lines: Vec<Line> = self.lines().filter(|line| own_key.stands_in(*line)).collect();
         let mut promises = Promises::new(BTreeMap::new());
         let mut settled: BTreeSet<&ShapeKey> = BTreeSet::new();
         let mut left = self.queue.firsts(&|tenant| self.standing(tenant, now));
         let mut looked_at = 0;
         while let Some(Reverse((rank, key, tenant))) = left.pop() {
-            if rank >= own || looked_at == LOOKED_AT_MAX || pools.iter().all(|pool| promises.heads.contains_key(pool)) {
+            if rank >= own || looked_at == LOOKED_AT_MAX || lines.iter().all(|line| promises.heads.contains_key(line)) {
                 break;
             }
-            let meets = key.pool.is_none_or(|pool| pools.contains(&pool));
+            let meets = lines.iter().any(|line| key.stands_in(*line));
             if !meets || settled.contains(key) {
                 continue;
             }
@@ -132,8 +135,8 @@ impl State {
                 Hindrance::Room => {
                     settled.insert(key);
                     let mut heads = std::mem::take(&mut promises.heads);
-                    for pool in pools.iter().filter(|pool| key.pool.is_none_or(|of| of == **pool)) {
-                        heads.entry(*pool).or_insert(rank);
+                    for line in lines.iter().filter(|line| key.stands_in(**line)) {
+                        heads.entry(*line).or_insert(rank);
                     }
                     promises = Promises::new(heads);
                 }
@@ -150,11 +153,11 @@ impl State {
         let allow = |node: &Node| {
             let free = promises.allow(self, node, now, waits.spec.walltime);
             if !free {
-                behind.set(promises.heads.get(&node.pool).map(|head| head.3).or(behind.get()));
+                behind.set(promises.heads.get(&Line::at(node)).map(|head| head.3).or(behind.get()));
             }
             free
         };
-        let ask = GangAsk { tenant: waits.tenant, project: waits.project, spec: &waits.spec, now, allow: &allow };
+        let ask = GangAsk::of(waits, now, &allow);
         match self.place_gang(&ask, &mut Tentative::default()) {
             Ok(_) => Hindrance::Nothing,
             Err(NoGang::Quota(cause)) => Hindrance::Quota(cause),
@@ -166,7 +169,7 @@ impl State {
         let promises = Promises::new(self.heads_before(waits, now));
         // Where another is to start, nothing is evicted for one that goes after it.
         let spare = |node: &Node| promises.allow(self, node, now, None);
-        let ask = GangAsk { tenant: waits.tenant, project: waits.project, spec: &waits.spec, now, allow: &spare };
+        let ask = GangAsk::of(waits, now, &spare);
         let plan = self.plan_for(&ask)?;
         let tenant = self.tenant(waits.tenant)?;
         match (plan, tenant.max_evicted_quanta_per_hour) {
@@ -183,7 +186,7 @@ impl State {
         let mut spec = waits.spec.clone();
         let mut place = |replicas: u32| {
             spec.replicas = replicas;
-            let ask = GangAsk { tenant: waits.tenant, project: waits.project, spec: &spec, now, allow: &everywhere };
+            let ask = GangAsk { spec: &spec, ..GangAsk::of(waits, now, &everywhere) };
             let mut taken = Tentative::default();
             self.place_gang(&ask, &mut taken).is_ok().then_some(taken)
         };
@@ -206,7 +209,8 @@ impl State {
         let short = |(class, quanta): &(ClassNo, Quanta)| {
             let suits = |node: &&Node| {
                 let pool = waits.spec.pool.is_none_or(|pool| pool == node.pool);
-                pool && node.is_available() && waits.spec.labels.iter().all(|label| node.labels.contains(label))
+                pool && node.is_open_to(waits.claimer())
+                    && waits.spec.labels.iter().all(|label| node.labels.contains(label))
             };
             let free = self.nodes().filter(suits).filter_map(|node| with_all.class(node, *class).map(|c| c.free()));
             let left = free.max().unwrap_or(0).min(quanta.0);

@@ -138,7 +138,15 @@ impl State {
 
     fn check_place(&self, lease: &Lease) -> Sound {
         let node = self.node(lease.node).filter(|node| node.pool == lease.pool);
-        let class = node.ok_or(BadSnapshot::Inconsistent("a node that is not in the pool"))?.class(lease.class);
+        let node = node.ok_or(BadSnapshot::Inconsistent("a node that is not in the pool"))?;
+        // What is fenced stays where it is, whoever has the node.
+        let claimer = node.custody.claim().map(|claim| (claim.by.tenant, Some(claim.by.user)));
+        let of = lease.sensitive.then_some((lease.tenant, lease.user));
+        demand(
+            lease.phase == crate::lease::Phase::Fenced || of == claimer,
+            "a lease on a node that is not open to it",
+        )?;
+        let class = node.class(lease.class);
         let class = class.ok_or(BadSnapshot::Inconsistent("a class that the node does not have"))?;
         let quanta = lease.quanta.0;
         demand((1..=class.free()).contains(&quanta), "more is leased than the node has")?;

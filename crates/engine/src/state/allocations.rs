@@ -183,22 +183,23 @@ impl State {
             return Ok(());
         }
         let waiting: Vec<AllocationNo> = self.queue.reserved.iter().copied().collect();
-        let mut lies_here = false;
+        let mut kept_here = false;
         for number in waiting {
             let Some(found) = self.allocations.get_mut(number) else { return Err("no such allocation") };
             let Some(mut reservation) = found.reservation.take() else { continue };
             for place in reservation.places.iter_mut().filter(|place| place.node == node) {
-                lies_here = true;
                 for kept in &mut place.members {
                     if self.node(node).and_then(|node| node.class(kept.class)).is_none() {
                         return Err("a class that the node does not have");
                     }
                     self.change_class(node, kept.class, |class| kept.fill(class));
+                    kept_here = true;
                 }
             }
             self.allocations.get_mut(number).expect("it was just there").reservation = Some(reservation);
         }
-        if lies_here {
+        // What is kept is not free: placement is told.
+        if kept_here {
             self.reshelve(node);
         }
         Ok(())

@@ -100,6 +100,7 @@ impl State {
                 lease.limit_at = stamp.saturating_add(teardown);
             }
         }
+        self.restart_wipes(stamp);
         let timers = self.true_timers();
         self.timers.replace(timers);
     }

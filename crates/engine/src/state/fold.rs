@@ -4,6 +4,7 @@
 use super::{FoldError, Pool, Project, Settings, State, Table, Tenant, User, entry, entry_mut};
 use crate::ceiling::CeilingScope;
 use crate::command::claim_scope;
+use crate::custody::Custody;
 use crate::heat::{self, Heat};
 use crate::idempotency::Claimed;
 use crate::lease::{Lease, NONE, Phase};
@@ -99,10 +100,12 @@ impl State {
                     node_timeout: s.node_timeout,
                     idempotency_window: s.idempotency_window,
                     heat_half_life: self.settings.heat_half_life,
+                    sensitive_pool_size: self.settings.sensitive_pool_size,
                 };
                 self.queue.anew = true;
             }
             Body::PlacementChanged(s) => self.fold_half_life(s.heat_half_life, stamp),
+            Body::SensitiveChanged(s) => self.settings.sensitive_pool_size = s.pool_size,
             Body::PoolPlacementPut(put) => {
                 entry_mut(&mut self.pools, put.pool.0).ok_or("no such pool")?.weights = put.weights;
             }
@@ -171,6 +174,10 @@ impl State {
                 self.queue.anew = true;
                 let node = self.nodes.get_mut(gone.node.0 as usize).and_then(Option::take);
                 let node = node.ok_or("no such node")?;
+                if node.custody.claim().is_some() {
+                    return Err("a node that somebody has claimed");
+                }
+                self.claimed.change(gone.node, node.custody, Custody::Open);
                 self.names.nodes.remove(&node.name);
                 entry_mut(&mut self.pools, node.pool.0).ok_or("no such pool")?.nodes -= 1;
             }
@@ -187,6 +194,11 @@ impl State {
                 let before = std::mem::replace(&mut node.condition, condition);
                 self.heat(c.node, heat::of_report(before, condition), stamp)?;
             }
+            Body::NodesClaimed(claimed) => self.fold_claimed(record, claimed)?,
+            Body::NodesReleased(released) => self.fold_nodes_released(record, released)?,
+            Body::NodeWiped(wiped) => self.fold_wiped(wiped.node)?,
+            Body::NodeQuarantined(quarantined) => self.fold_quarantined(record, quarantined)?,
+            Body::QuarantineCleared(cleared) => self.fold_quarantine_cleared(cleared.node)?,
             Body::AgentRegistered(registered) => self.fold_agent(registered)?,
             Body::AgentDetached(detached) => {
                 entry_mut(&mut self.nodes, detached.node.0).ok_or("no such node")?.agent = None;
@@ -404,6 +416,11 @@ impl State {
         for allocation in self.allocations.live.values().filter(|a| a.tenant == q.scope.tenant && a.state.is_placed()) {
             quota.count_allocation(allocation, true, stamp);
         }
+        for node in self.nodes.iter().flatten() {
+            if let Some(claim) = node.custody.claim().filter(|claim| claim.by.tenant == q.scope.tenant) {
+                quota.tally_claim(claim.project, (node.pool, node.number), true);
+            }
+        }
         quota.settle_episode(stamp);
         put(&mut self.quotas, number.0, quota)?;
         self.line_up_anew(q.scope.tenant);
@@ -456,7 +473,7 @@ impl State {
         self.fill_reservations(number)
     }
 
-    fn set_node_state(&mut self, node: NodeNo, change: impl FnOnce(&mut Node)) -> Folded {
+    pub(super) fn set_node_state(&mut self, node: NodeNo, change: impl FnOnce(&mut Node)) -> Folded {
         self.unlist_node(node);
         change(entry_mut(&mut self.nodes, node.0).ok_or("no such node")?);
         self.queue.anew = true;
@@ -501,6 +518,9 @@ impl State {
         self.glances.look_at(node);
         if node.is_available() {
             self.shelves.list(node, self.heat_left(node));
+        } else {
+            // Sensitive work is placed near its own, too.
+            self.shelves.note_site(node);
         }
     }
 

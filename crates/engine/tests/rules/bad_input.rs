@@ -251,7 +251,7 @@ fn cases() -> Vec<(&'static str, String, String)> {
 fn each_has_its_code_and_its_sentence() {
     let mut told = String::new();
     let mut seen = BTreeSet::new();
-    for (what, before, line) in cases() {
+    for (what, before, line) in cases().into_iter().chain(crate::custody::bad_claims()) {
         let mut story = Story::on(STAGE);
         story.play("0 op pool other");
         story.play(HELD);
@@ -630,6 +630,38 @@ fn each_has_its_code_and_its_sentence() {
             unknown_tenant: there is no tenant-1
         another tenant's name
             unknown_tenant: there is no tenant-1
+        a claim on nothing
+            no_nodes: the command names no node
+        a claim on a node twice
+            duplicate_node: node-1 is named twice
+        a claim on what another has claimed
+            node_claimed: node-1 is claimed already, and there is no waiting list; claim another
+        a claim on a node that is lost
+            node_not_ready: node-1 is lost; claim another, or wait until it is ready
+        a claim on a node that runs others' work
+            node_in_use: node-0 runs other work or is kept for some; drain it first, or claim one that is empty
+        the release of another tenant's node
+            node_not_claimed: node-1 is not claimed by the one who asks
+        the release of two users' nodes at once
+            claims_differ: the nodes are claimed by different users or projects; release them one holder at a time
+        a claim beyond the sensitive pool
+            sensitive_pool_full: the system would exceed sensitive_pool_size (used 0, requested 1, limit 0)
+        a claim beyond max_nodes
+            claim_over_quota: tenant-0 would exceed max_nodes, quota-0 (used 1, requested 1, limit 1)
+        the wipe of a node that was not released
+            node_not_wiping: node-1 is not being wiped
+        clearing a node that is not quarantined
+            node_not_quarantined: node-1 is not quarantined
+        deleting a claimed node
+            node_in_custody: node-1 is claimed; its pool and capacity cannot change and it cannot be deleted until that is over
+        deleting a tenant with claims
+            tenant_has_claims: tenant-1 still has claimed nodes; release them first
+        deleting a project with claims
+            project_has_claims: project-1 still pays for claimed nodes; release them first
+        deleting a user with claims
+            user_has_claims: user-1 still has claimed nodes; release them first
+        a claim on too many
+            too_many_nodes: the command names 257 nodes; at most 256 fit one command
     "#]]
     .assert_eq(&told);
 }

@@ -4,7 +4,7 @@ use crate::support::World;
 use leasehold_engine::command::{
     CompleteAllocation, ConfirmTeardown, DeleteCeiling, IssueToken, LoseNode, Nothing, PutCeiling, PutChargePolicy,
     PutClass, PutNode, PutPool, PutProject, PutQuota, PutRateCard, PutTenant, PutUser, RegisterAgent, ReleaseOne,
-    RenewOne, ReportCheckpoint, ReportCondition, RequestLease, Revoke, UpdateTenant,
+    RenewOne, ReportCheckpoint, ReportCondition, ReportWipe, RequestLease, Revoke, UpdateTenant,
 };
 use leasehold_engine::{Command, Request, Settings, State};
 use leasehold_model::body::PerPriority;
@@ -154,6 +154,12 @@ pub(crate) enum Action {
         what: u8,
         figure: u64,
     },
+    /// Of nodes that mostly are in that state.
+    Custody {
+        what: u8,
+        nodes: Vec<u8>,
+        bits: u8,
+    },
     Heartbeat,
     Started,
 }
@@ -170,6 +176,7 @@ impl Action {
                 | Self::Ready(_)
                 | Self::Submit { .. }
                 | Self::Allocation { .. }
+                | Self::Custody { what: 0..8, .. }
         )
     }
 }
@@ -180,6 +187,8 @@ pub(crate) struct Step {
     /// The tenant that asks; none is an operator.
     who: Option<u32>,
     key: Option<u8>,
+    /// Asked by a user: sensitive, where it asks for capacity.
+    as_user: bool,
     action: Action,
 }
 
@@ -240,6 +249,8 @@ fn action() -> impl Strategy<Value = Action> {
             |(class, quanta, replicas, priority, bits, walltime)|
                 Action::Submit { class, quanta, replicas, priority, bits, walltime }),
         14 => (any::<u8>(), 0..10u8, 0..300u64).prop_map(|(which, what, figure)| Action::Allocation { which, what, figure }),
+        13 => (0..13u8, vec(any::<u8>(), 1..3), any::<u8>()).prop_map(|(what, nodes, bits)|
+            Action::Custody { what, nodes, bits }),
         1 => Just(Action::Heartbeat),
         2 => Just(Action::Started),
     ]
@@ -247,8 +258,8 @@ fn action() -> impl Strategy<Value = Action> {
 
 pub(crate) fn history(steps: usize) -> impl Strategy<Value = Vec<Step>> {
     let who = prop_oneof![5 => (0..3u32).prop_map(Some), 1 => Just(Some(9)), 3 => Just(None)];
-    let step = (wait(), who, proptest::option::weighted(0.2, 0..12u8), action())
-        .prop_map(|(wait, who, key, action)| Step { wait, who, key, action });
+    let step = (wait(), who, proptest::option::weighted(0.2, 0..12u8), proptest::bool::weighted(0.1), action())
+        .prop_map(|(wait, who, key, as_user, action)| Step { wait, who, key, as_user, action });
     vec(step, 1..steps)
 }
 
@@ -285,6 +296,7 @@ pub(crate) fn small_cluster() -> World {
     for tenant in 0..3 {
         put(put_tenant(None, tenant, Priority::Guaranteed, 0));
         put(Command::PutProject(PutProject { project: None, tenant: TenantNo(tenant), name: name("main") }));
+        put(Command::PutUser(PutUser { user: None, tenant: TenantNo(tenant), name: name("ada") }));
     }
     put(Command::ChangeSettings(Settings { idempotency_window: span(300), ..Settings::default() }));
     // Tenant 1 asks under the second of these.
@@ -352,7 +364,7 @@ impl Step {
 
     /// The request, or none where the step is a restart.
     pub(crate) fn request(&self, state: &State) -> Option<Request> {
-        let command = self.command(state)?;
+        let mut command = self.command(state)?;
         // What operators do is mostly done by one; tenant 0 tries its luck.
         let who = self.who.filter(|who| *who == 0 || !self.action.is_an_operators());
         let tenant = who.map(TenantNo);
@@ -363,6 +375,7 @@ impl Step {
             token: who.filter(|who| *who == 1).map(TokenNo),
             ..Identity::default()
         };
+        let identity = self.as_its_user(identity, &mut command, state);
         Some(match self.key {
             // Some keys always come with the same request, so that it is sent again.
             Some(key) if key < 6 => {
@@ -372,6 +385,21 @@ impl Step {
             Some(key) => Request::once(identity, command, &[key]).expect("a short key"),
             None => Request::new(identity, command),
         })
+    }
+
+    /// Claims are made by users, and so is sensitive work.
+    fn as_its_user(&self, identity: Identity, command: &mut Command, state: &State) -> Identity {
+        let claims = matches!(command, Command::ClaimNodes(_));
+        if !self.as_user && !claims {
+            return identity;
+        }
+        match command {
+            Command::Request(request) => request.sensitive = true,
+            Command::SubmitAllocation(spec) => spec.sensitive = true,
+            _ => {}
+        }
+        let mut own = state.users().filter(|(_, user)| Some(user.tenant) == identity.tenant).map(|(number, _)| number);
+        Identity { user: own.next(), ..identity }
     }
 
     fn command(&self, state: &State) -> Option<Command> {
@@ -500,6 +528,7 @@ impl Step {
                 teardown_deadline: span(*teardown),
                 idempotency_window: span(*window),
                 heat_half_life: span(1 + *teardown),
+                sensitive_pool_size: Some(*teardown % 7).filter(|size| *size > 0),
                 ..Settings::default()
             }),
             Action::Issue { role, scope, hash, expires } => Command::IssueToken(IssueToken {
@@ -609,6 +638,34 @@ impl Step {
                         storage_written: figure,
                     }),
                     _ => Command::CancelAllocation(number),
+                }
+            }
+            Action::Custody { what, nodes, bits } => {
+                let wanted = match what {
+                    0..=4 => "open",
+                    5..=7 => "claimed",
+                    8..=11 => "wiping",
+                    _ => "quarantined",
+                };
+                let fitting: Vec<NodeNo> = (state.nodes().filter(|node| node.custody.word() == wanted))
+                    .filter(|node| wanted != "open" || !node.has_leases() || bits % 8 == 0)
+                    .map(|node| node.number)
+                    .collect();
+                let pick = |roll: &u8| match (usize::from(*roll), fitting.len()) {
+                    (roll, n) if n > 0 && roll < 240 => fitting[roll % n],
+                    (roll, _) => NodeNo(u32::try_from(roll).expect("small") % 7),
+                };
+                let nodes: Vec<NodeNo> = nodes.iter().map(pick).collect();
+                let node = nodes[0];
+                match wanted {
+                    "open" => Command::ClaimNodes(nodes),
+                    "claimed" => Command::ReleaseNodes(nodes),
+                    "wiping" => Command::ReportWipe(ReportWipe {
+                        node,
+                        generation: (bits % 5 == 0).then_some(1),
+                        clean: bits % 3 > 0,
+                    }),
+                    _ => Command::ClearQuarantine(node),
                 }
             }
             Action::Heartbeat => Command::Heartbeat(Nothing {}),

@@ -86,10 +86,17 @@ proptest! {
             let cancel = Request::new(Identity::default(), Command::CancelAllocation(number));
             let _ = world.step(now, &cancel);
         }
+        let claimed: Vec<_> = world.state().nodes().filter(|node| node.custody.claim().is_some()).map(|node| node.number).collect();
         for _ in 0..3 {
             now = now.saturating_add(leasehold_model::Span::from_secs(30 * 86_400));
             world.advance(now, u32::MAX);
+            // A claim has no end but its release.
+            for node in &claimed {
+                let _ = world.step(now, &Request::new(Identity::default(), Command::ReleaseNodes(vec![*node])));
+            }
         }
+        now = now.saturating_add(leasehold_model::Span::from_secs(86_400));
+        world.advance(now, u32::MAX);
         prop_assert!(world.state().leases().iter().all(|lease| lease.phase == leasehold_engine::Phase::Fenced));
         prop_assert!(world.state().quotas().all(|quota| quota.used == 0 && quota.episode.is_none()));
         prop_assert!(world.state().next_due().is_none());

@@ -12,6 +12,7 @@ mod bulk;
 mod burst;
 mod ceilings;
 mod commands;
+mod custody;
 mod deadlines;
 mod devices;
 mod gangs;

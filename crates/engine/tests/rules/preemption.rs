@@ -228,6 +228,39 @@ fn a_victim_that_is_fenced_makes_its_evictor_look_elsewhere() {
     );
 }
 
+/// What a node gains is kept too, and nobody else is placed there.
+#[test]
+fn a_node_that_grows_gives_to_the_one_that_waits_first() {
+    check_on(
+        ONE,
+        "
+        0 b grant core 32 prio=scavenger
+        1 a submit core 20 prio=guaranteed wall=1h
+        2 op node n1 gpu 4 core 40
+        2 show capacity
+        3 b grant core 5
+        4 op node n1 gpu 4 core 55
+        5 b grant core 5
+        5 show allocs
+        ",
+        expect![[r#"
+            0 b granted #0 core 32 on n1 to 3600 scavenger
+            1 a @1 submitted
+            2 - evicts #0 for @1 on n1
+            2 b revoked #0, grace 1m (preempted)
+            2 - node.put
+              n1 gpu: idle 4 devices [0, 0, 0, 0]
+              n1 core: held 32, reserved 8
+            3 b denied: core requested 5, most free 0
+            4 - node.put
+            5 a @1 placed, attempt 1
+            5 a granted #1 core 20 on n1 to 3605 guaranteed
+            5 b denied: core requested 5, most free 3
+              @1 running attempt 1, holds 1
+        "#]],
+    );
+}
+
 #[test]
 fn a_requester_that_gives_up_gives_back_what_is_kept() {
     check_on(

@@ -16,6 +16,8 @@ use wrong::Wrong;
 
 const TEARDOWN_TIMEOUT: Span = Span::from_secs(60);
 const WIPE_TIMEOUT: Span = Span::from_secs(600);
+/// Of the whole node: well before the daemon quarantines it.
+const WIPE_NODE_TIMEOUT: Span = Span::from_secs(25 * 60);
 
 #[derive(Clone, Debug, PartialEq, Eq, Deserialize)]
 #[serde(deny_unknown_fields, default)]
@@ -40,6 +42,8 @@ pub(crate) struct Config {
     pub(crate) stop_timeout: Span,
     /// The node counts as throttled while this file is there and neither empty nor `0`.
     pub(crate) throttled_file: Option<PathBuf>,
+    /// Wipes the whole node once it was released after sensitive work.
+    pub(crate) wipe_node: Option<Hook>,
     /// By class; `*` is for those that are not named.
     pub(crate) hooks: BTreeMap<String, Hooks>,
 }
@@ -58,6 +62,7 @@ impl Default for Config {
             parallel: 8,
             stop_timeout: Span::from_secs(20),
             throttled_file: None,
+            wipe_node: None,
             hooks: BTreeMap::new(),
         }
     }
@@ -145,6 +150,13 @@ pub(crate) struct Hook {
     pub(crate) command: Vec<String>,
     #[serde(default, deserialize_with = "maybe_span")]
     timeout: Option<Span>,
+}
+
+impl Hook {
+    /// How long the wipe of the whole node may take.
+    pub(crate) fn node_limit(&self) -> Duration {
+        duration(self.timeout.unwrap_or(WIPE_NODE_TIMEOUT))
+    }
 }
 
 fn span<'de, D: Deserializer<'de>>(from: D) -> Result<Span, D::Error> {

@@ -45,23 +45,18 @@ impl Drop for Leash {
     }
 }
 
-/// Runs a command to its end. A caller that goes away takes the command and its group along.
+/// Runs a command to its end, for a lease or, where there is none, for the whole node. A caller that goes away takes the command and its group along.
 pub(crate) async fn run(
     hook: &'static str,
     command: &[String],
     limit: Duration,
-    work: &Work,
+    work: Option<&Work>,
     runner: &Runner,
 ) -> Result<(), Failure> {
-    let devices: Vec<String> = work.devices.iter().map(u32::to_string).collect();
     let (program, arguments) = command.split_first().ok_or_else(|| Failure(format!("{hook}: the command is empty")))?;
     let mut command = Command::new(program);
     command
         .args(arguments)
-        .env(LEASE_VARIABLE, work.lease.as_str())
-        .env("LEASEHOLD_CLASS", &work.class)
-        .env("LEASEHOLD_QUANTITY", &work.quantity)
-        .env("LEASEHOLD_DEVICES", devices.join(","))
         .env("LEASEHOLD_NODE", &runner.node)
         .env(AGENT_VARIABLE, &runner.instance)
         // The agent's own business.
@@ -71,11 +66,19 @@ pub(crate) async fn run(
         .stdin(Stdio::null())
         .stdout(Stdio::piped())
         .stderr(Stdio::piped());
+    if let Some(work) = work {
+        let devices: Vec<String> = work.devices.iter().map(u32::to_string).collect();
+        command
+            .env(LEASE_VARIABLE, work.lease.as_str())
+            .env("LEASEHOLD_CLASS", &work.class)
+            .env("LEASEHOLD_QUANTITY", &work.quantity)
+            .env("LEASEHOLD_DEVICES", devices.join(","));
+    }
     let mut child = command.spawn().map_err(|error| Failure(format!("{hook}: {program} cannot be run: {error}")))?;
     let mut leash = Leash(child.id().and_then(|id| Pid::from_raw(id.try_into().ok()?)));
     let output = [
-        child.stdout.take().map(|stream| tokio::spawn(log(stream, hook, work.clone()))),
-        child.stderr.take().map(|stream| tokio::spawn(log(stream, hook, work.clone()))),
+        child.stdout.take().map(|stream| tokio::spawn(log(stream, hook, work.cloned()))),
+        child.stderr.take().map(|stream| tokio::spawn(log(stream, hook, work.cloned()))),
     ];
     let _ends: Vec<Ends> = output.iter().flatten().map(|task| Ends(task.abort_handle())).collect();
     let Ok(ended) = tokio::time::timeout(limit, child.wait()).await else {
@@ -109,8 +112,11 @@ impl Drop for Ends {
     }
 }
 
-async fn log(mut stream: impl AsyncRead + Unpin, hook: &'static str, work: Work) {
-    let say = |line: &str| tracing::info!(lease = %work.lease, class = work.class, hook, "{line}");
+async fn log(mut stream: impl AsyncRead + Unpin, hook: &'static str, work: Option<Work>) {
+    let say = |line: &str| match &work {
+        Some(work) => tracing::info!(lease = %work.lease, class = work.class, hook, "{line}"),
+        None => tracing::info!(hook, "{line}"),
+    };
     let mut lines = Lines::default();
     let mut bytes = [0; 4096];
     while let Ok(count @ 1..) = stream.read(&mut bytes).await {
@@ -177,7 +183,7 @@ mod tests {
         let work = Work { lease, class: "h100".into(), quantity: "2".into(), devices: vec![3, 5], teardown_by: None };
         let runner = Runner { node: "node-1".into(), instance: "me".into() };
         let command = ["sh", "-c", script].map(str::to_owned);
-        run("wipe", &command, limit, &work, &runner).await
+        run("wipe", &command, limit, Some(&work), &runner).await
     }
 
     fn is_gone(pid: &Path) -> bool {
@@ -207,7 +213,7 @@ mod tests {
             teardown_by: None,
         };
         let runner = Runner { node: String::new(), instance: String::new() };
-        let missing = run("teardown", &["/nowhere/hook".into()], LONG, &work, &runner).await;
+        let missing = run("teardown", &["/nowhere/hook".into()], LONG, Some(&work), &runner).await;
         assert!(told(missing).starts_with("teardown: /nowhere/hook cannot be run: "));
     }
 

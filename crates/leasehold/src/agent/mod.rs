@@ -24,6 +24,7 @@ mod rounds;
 mod state;
 mod teardown;
 mod watch;
+mod wipe;
 mod work;
 
 use crate::cli::agent::AgentArgs;
@@ -44,6 +45,7 @@ use std::sync::Arc;
 use std::time::Duration;
 use teardown::Tools;
 use tokio::signal::unix::{SignalKind, signal};
+use wipe::Wipes;
 
 pub(crate) fn run(daemon: &DaemonArgs, args: &AgentArgs) -> Result<(), Problem> {
     if args.end_with_parent.is_some_and(|parent| !parent::end_with(parent)) {
@@ -147,7 +149,8 @@ async fn serve(client: Client, node: String, config: Config, tools: Tools) -> Re
     };
     let (plan, gauge) = (Plan::new(limits, found), Gauge::new(config.throttled_file.clone()));
     let times = (beat_every, duration(config.stop_timeout));
-    let rounds = Rounds::new(client, node, &registered, Arc::new(tools), plan, gauge, times);
+    let wipes = Wipes::new(config.wipe_node.clone().map(|hook| (hook.clone(), hook.node_limit())));
+    let rounds = Rounds::new(client, node, &registered, Arc::new(tools), plan, gauge, wipes, times);
     rounds.run(registered.sequence, told_to_stop).await?;
     tracing::info!("stopped");
     Ok(())

@@ -9,6 +9,7 @@ use super::plan::{Lists, Plan, Step, Word};
 use super::register::refusal;
 use super::teardown::Tools;
 use super::watch::watch;
+use super::wipe::Wipes;
 use super::work::{LeaseId, Work};
 use crate::problem::Problem;
 use leasehold_client::api::{AgentRegistered, Heartbeat, HeartbeatAnswer, NodeWork};
@@ -43,6 +44,7 @@ pub(crate) struct Rounds {
     stop_by: Option<Instant>,
     teardowns: JoinSet<Result<(), Failure>>,
     running: BTreeMap<LeaseId, AbortHandle>,
+    wipes: Wipes,
     /// Classes that were told to have no hooks.
     told: BTreeSet<String>,
     reports: UnboundedSender<Heard>,
@@ -57,6 +59,7 @@ impl Rounds {
         tools: Arc<Tools>,
         plan: Plan,
         gauge: Gauge,
+        wipes: Wipes,
         (beat_every, stop_timeout): (Duration, Duration),
     ) -> Self {
         let (reports, heard) = unbounded_channel();
@@ -72,6 +75,7 @@ impl Rounds {
             stop_by: None,
             teardowns: JoinSet::new(),
             running: BTreeMap::new(),
+            wipes,
             told: BTreeSet::new(),
             reports,
             heard,
@@ -118,6 +122,8 @@ impl Rounds {
                 }
                 Some(heard) = self.heard.recv() => self.hear(heard)?,
                 Some(ended) = self.teardowns.join_next_with_id() => self.ended(ended),
+                // What the daemon makes of it shows in its next answer.
+                () = self.wipes.ended() => self.beat.woken(None),
                 () = tokio::time::sleep_until(wake_at.into()) => {}
             }
         }
@@ -195,6 +201,8 @@ impl Rounds {
         }
         let (teardown, fenced) = (readable(&answer.teardown), readable(&answer.fenced));
         self.plan.answered(now, &Lists { size: answer.sequence, teardown, fenced });
+        let due = answer.wipe_by.is_some() && self.stop_by.is_none();
+        self.wipes.due(due, answer.sequence, (&self.client, self.generation), &self.tools.runner);
         Ok(())
     }
 

@@ -39,7 +39,7 @@ impl Tools {
             Builtin::ProcessGroup => group::end(&hooks.pid_dir, &work.lease, term_wait).await?,
         }
         for (name, hook, limit) in hooks.commands() {
-            hook::run(name, &hook.command, limit, &work, &self.runner).await?;
+            hook::run(name, &hook.command, limit, Some(&work), &self.runner).await?;
         }
         let (tools, lease) = (Arc::clone(&self), work.lease);
         apart(move || tools.state.done(&lease)).await.map_err(unwritten)

@@ -162,6 +162,12 @@ pub(crate) enum NodeCommand {
     Lose(NodeLoseArgs),
     /// A lost node is back
     Return(ChangeOneArgs),
+    /// Say that a released node is clean: it takes work again
+    Wiped(ChangeOneArgs),
+    /// Say that a released node could not be wiped: it is quarantined
+    WipeFailed(ChangeOneArgs),
+    /// Vouch that a quarantined node is clean: it takes work again
+    ClearQuarantine(ChangeOneArgs),
     /// Forget the node's agent, so that another may take up the node
     DetachAgent(ChangeOneArgs),
 }

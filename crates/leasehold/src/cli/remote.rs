@@ -4,6 +4,7 @@ use super::alloc::AllocCommand;
 use super::books::{CostArgs, SensitivityArgs, UsageArgs, WasteArgs};
 use super::capacity::{ClassCommand, NodeCommand, PoolCommand};
 use super::ceiling::CeilingCommand;
+use super::claim::ClaimCommand;
 use super::events::EventsArgs;
 use super::lease::LeaseCommand;
 use super::quota::QuotaCommand;
@@ -41,6 +42,9 @@ pub(crate) enum RemoteCommand {
     /// Gangs of leases for one workload, and the queue they wait in
     #[command(subcommand)]
     Alloc(AllocCommand),
+    /// Nodes of one's own for sensitive work
+    #[command(subcommand)]
+    Claim(ClaimCommand),
     /// Who pays
     #[command(subcommand)]
     Tenant(TenantCommand),

@@ -2,7 +2,14 @@
 
 use super::remote::ChangeArgs;
 use clap::{Args, Subcommand};
-use leasehold_api::Ttl;
+use leasehold_api::{Patch, Ttl};
+
+fn number_or_none(text: &str) -> Result<Patch<u64>, String> {
+    match text {
+        "none" => Ok(Patch::Clear),
+        text => text.parse().map(Patch::Set).map_err(|_| "a number, or `none`".to_owned()),
+    }
+}
 
 #[derive(Debug, Subcommand)]
 pub(crate) enum SettingsCommand {
@@ -35,6 +42,9 @@ pub(crate) struct SettingsSetArgs {
     /// In what time a node's heat halves
     #[arg(long, value_name = "TIME")]
     pub(crate) heat_half_life: Option<Ttl>,
+    /// How many nodes may be claimed or being wiped, in all; `none` for no limit
+    #[arg(long, value_name = "N", value_parser = number_or_none)]
+    pub(crate) sensitive_pool_size: Option<Patch<u64>>,
     #[command(flatten)]
     pub(crate) change: ChangeArgs,
 }

@@ -88,6 +88,7 @@ fn configuration(place: &Place, pace: Pace) -> Config {
             idempotency_window: Some(Span::from_secs(3600)),
             // A fault of a node is over within the demo.
             heat_half_life: Some(pace.span(20_000).max(Span::from_secs(1))),
+            sensitive_pool_size: None,
         },
         // A demo's folder may lie for long before someone goes on with it.
         clock: config::Clock { max_gap: Span::from_secs(3650 * 86_400) },

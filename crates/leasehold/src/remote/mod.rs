@@ -7,6 +7,7 @@ mod books;
 mod capacity;
 mod ceiling;
 mod child;
+mod claim;
 mod csv;
 mod events;
 mod explain;
@@ -46,6 +47,7 @@ async fn dispatch(session: &Session, command: RemoteCommand) -> Result<u8, Faile
     match command {
         RemoteCommand::Lease(command) => return lease::run(session, command).await,
         RemoteCommand::Alloc(command) => return alloc::run(session, command).await,
+        RemoteCommand::Claim(command) => claim::run(session, command).await?,
         RemoteCommand::Tenant(command) => tenancy::tenant(session, command).await?,
         RemoteCommand::Project(command) => tenancy::project(session, command).await?,
         RemoteCommand::User(command) => tenancy::user(session, command).await?,

@@ -8,10 +8,13 @@ use super::told::Failed;
 use super::units::Classes;
 use super::watch::watch;
 use crate::cli::capacity::{NodeCommand, NodeCreateArgs, NodeField, NodeListArgs, NodeSetArgs};
+use crate::cli::remote::ChangeOneArgs;
 use crate::problem::Problem;
 use crate::table::{Align, Table};
 use crate::term::Style;
-use leasehold_api::{Level, LoseNode, NewNode, Node, NodeCapacity, NodeChange, NodeList, NodePut, Quantity};
+use leasehold_api::{
+    CustodyState, Level, LoseNode, NewNode, Node, NodeCapacity, NodeChange, NodeList, NodePut, Quantity, ReportWipe,
+};
 use leasehold_client::{Call, Json};
 use std::collections::BTreeMap;
 
@@ -48,11 +51,21 @@ pub(super) async fn run(session: &Session, command: NodeCommand) -> Result<(), F
         NodeCommand::Return(args) => {
             session.change(client.return_node(&args.name), &args.change, |put| is("back", put)).await
         }
+        NodeCommand::Wiped(args) => report_wipe(session, &args, true).await,
+        NodeCommand::WipeFailed(args) => report_wipe(session, &args, false).await,
+        NodeCommand::ClearQuarantine(args) => {
+            session.change(client.clear_quarantine(&args.name), &args.change, |put| is("open to all", put)).await
+        }
         NodeCommand::DetachAgent(args) => {
             let call = client.detach_agent(&args.name);
             session.change(call, &args.change, |done| format!("node {} has no agent now\n", done.node)).await
         }
     }
+}
+
+async fn report_wipe(session: &Session, args: &ChangeOneArgs, clean: bool) -> Result<(), Failed> {
+    let call = session.client.report_wipe(&args.name, &ReportWipe { clean, generation: None });
+    session.change(call, &args.change, |put| is(&super::claim::in_words(&put.node.custody), put)).await
 }
 
 fn is(what: &str, put: &NodePut) -> String {
@@ -122,6 +135,18 @@ fn state(node: &Node) -> (String, Style) {
     if node.drained {
         words.push("drained");
         style = if node.lost { Style::Red } else { Style::Yellow };
+    }
+    match node.custody.state {
+        CustodyState::Open => {}
+        CustodyState::Claimed => words.push("claimed"),
+        CustodyState::Wiping => {
+            words.push("being wiped");
+            style = if node.lost { Style::Red } else { Style::Yellow };
+        }
+        CustodyState::Quarantined => {
+            words.push("quarantined");
+            style = Style::Red;
+        }
     }
     if words.is_empty() {
         words.push("ready");
@@ -208,6 +233,7 @@ fn one(session: &Session, node: &Node, classes: &Classes) -> String {
         .add("number", node.id)
         .add("pool", &node.pool)
         .add("state", state(node).0)
+        .maybe("custody", (node.custody.state != CustodyState::Open).then(|| super::claim::in_words(&node.custody)))
         .maybe("rack", node.rack.as_ref())
         .maybe("zone", node.zone.as_ref())
         .maybe("labels", (!labels.is_empty()).then(|| labels.join(", ")))

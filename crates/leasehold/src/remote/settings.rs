@@ -20,6 +20,7 @@ pub(super) async fn run(session: &Session, command: SettingsCommand) -> Result<(
                 node_timeout: args.node_timeout,
                 idempotency_window: args.idempotency_window,
                 heat_half_life: args.heat_half_life,
+                sensitive_pool_size: args.sensitive_pool_size.unwrap_or_default(),
             })?;
             let changed = keyed(client.change_settings(&change), &args.change).json().await?;
             if session.json {
@@ -38,5 +39,9 @@ fn all(session: &Session, settings: &Settings) -> String {
         .add("node_timeout", settings.node_timeout)
         .add("idempotency_window", settings.idempotency_window)
         .add("heat_half_life", settings.heat_half_life)
+        .add(
+            "sensitive_pool_size",
+            settings.sensitive_pool_size.map_or_else(|| "none".to_owned(), |size| size.to_string()),
+        )
         .text(session.paint)
 }

@@ -7,7 +7,8 @@ use super::{allocations, placement, rates};
 use crate::access::TokenScope;
 use crate::activity::Activity;
 use crate::body::{
-    Body, Denied, Granted, NodePut, PerPriority, QuotaPut, Renewal, Renewed, Reported, ReportedLeases, TokenIssued,
+    Body, Denied, Granted, NodePut, Nodes, PerPriority, QuotaPut, Renewal, Renewed, Reported, ReportedLeases,
+    TokenIssued,
 };
 use crate::class::ResourceKind;
 use crate::id::{ClassNo, IdKind, PublicId, QuotaNo};
@@ -148,11 +149,23 @@ pub(super) fn show(directory: &Directory, record: &Record) -> Value {
         | Body::AllocationCompleted(_)
         | Body::AllocationFailed(_)
         | Body::AllocationCancelled(_) => allocations::show(new(), directory, record),
+        Body::SensitiveChanged(settings) => new().field("sensitive_pool_size", settings.pool_size.map(count)),
+        Body::NodesClaimed(claimed) => new().field("nodes", nodes(directory, &claimed.nodes)),
+        Body::NodesReleased(released) => new().field("nodes", nodes(directory, &released.nodes)),
+        Body::NodeWiped(wiped) => new().named("node", wiped.node),
+        Body::NodeQuarantined(quarantined) => {
+            new().named("node", quarantined.node).field("cause", quarantined.cause.word())
+        }
+        Body::QuarantineCleared(cleared) => new().named("node", cleared.node),
         Body::TokenIssued(issued) => token(new(), directory, issued),
         Body::TokenRevoked(revoked) => new().named("token", revoked.token),
         Body::Unknown { kind, bytes } => new().field("kind_code", *kind).field("bytes", hex(bytes)),
     }
     .done()
+}
+
+fn nodes(directory: &Directory, nodes: &Nodes) -> Value {
+    nodes.0.iter().map(|node| Object::new(directory).named("node", *node).done()).collect()
 }
 
 fn per_priority(directory: &Directory, spans: &PerPriority) -> Value {

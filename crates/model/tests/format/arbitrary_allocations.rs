@@ -1,9 +1,10 @@
-//! Allocations of all sorts, what is evicted for them, and budgets.
+//! Allocations of all sorts, what is evicted for them, budgets, and nodes in
+//! a user's custody.
 
 use crate::arbitrary::{leases, members, names, priorities, profiles, spans, u32s, u64s, words};
 use leasehold_model::body::*;
 use leasehold_model::*;
-use proptest::collection::vec;
+use proptest::collection::{btree_set, vec};
 use proptest::option;
 use proptest::prelude::{BoxedStrategy, Strategy, any, prop_oneof};
 
@@ -109,6 +110,21 @@ fn decisions() -> BoxedStrategy<Body> {
     .boxed()
 }
 
+/// Nodes that are claimed, released and wiped.
+fn custody() -> BoxedStrategy<Body> {
+    let nodes = || btree_set(u32s().prop_map(NodeNo), 1..9).prop_map(|nodes| nodes.into_iter().collect::<Nodes>());
+    let node = || u32s().prop_map(NodeNo);
+    prop_oneof![
+        option::of(u64s()).prop_map(|pool_size| SensitiveChanged { pool_size }.into()),
+        nodes().prop_map(|nodes| NodesClaimed { nodes }.into()),
+        nodes().prop_map(|nodes| NodesReleased { nodes }.into()),
+        node().prop_map(|node| NodeWiped { node }.into()),
+        (node(), words(QuarantineCause::ALL)).prop_map(|(node, cause)| NodeQuarantined { node, cause }.into()),
+        node().prop_map(|node| QuarantineCleared { node }.into()),
+    ]
+    .boxed()
+}
+
 pub(crate) fn bodies() -> BoxedStrategy<Body> {
-    prop_oneof![2 => lives(), 1 => decisions()].boxed()
+    prop_oneof![4 => lives(), 2 => decisions(), 1 => custody()].boxed()
 }

@@ -213,16 +213,32 @@ fn every_kind_has_these_bytes() {
             560000faed5172861829000101010046f12e030101050102021fac0201046469736b046e766d659c050a
         40 lease.granted
             570000faed5172861828002aac0201c070020201000e0a80180101046469736b046e766d65
+        28 settings.sensitive_changed
+            580000faed517286181c0000
+        28 settings.sensitive_changed
+            590000faed517286181c0001ac02
+        90 node.claimed
+            5a0000faed517286185a00030000aa02
+        91 node.released
+            5b0000faed517286185b0002ac02d2fdffff0f
+        92 node.wiped
+            5c0000faed517286185c00ac02
+        93 node.quarantined
+            5d0000faed517286185d00ac0201
+        93 node.quarantined
+            5e0000faed517286185d00ac0202
+        94 node.quarantine_cleared
+            5f0000faed517286185e00ac02
         100 ceiling.put
-            580000faed5172861864000200f02e45555201
+            600000faed5172861864000200f02e45555201
         100 ceiling.put
-            590000faed5172861864000201ac020745555202
+            610000faed5172861864000201ac020745555202
         101 ceiling.deleted
-            5a0000faed517286186500ac0200
+            620000faed517286186500ac0200
         101 ceiling.deleted
-            5b0000faed5172861865000201ac02
+            630000faed5172861865000201ac02
         41 lease.denied
-            5c0000faed5172861829000101010046f12e03010401ac02cf96e0b21200900178
+            640000faed5172861829000101010046f12e03010401ac02cf96e0b21200900178
     "#]].assert_eq(&shown);
 }
 

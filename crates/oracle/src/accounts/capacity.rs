@@ -12,7 +12,10 @@ pub(super) enum NodeEvent {
     Put(NodePut),
     Deleted,
     Drained(bool),
-    Lost(bool),
+    /// With when it was last seen; none once it is back.
+    Lost(Option<Instant>),
+    /// Being wiped, or quarantined.
+    Unclean(bool),
 }
 
 /// Quanta × nanoseconds. The parts add up to the capacity.
@@ -51,6 +54,13 @@ struct Standing {
     put: Option<NodePut>,
     drained: bool,
     lost: bool,
+    unclean: bool,
+}
+
+impl Standing {
+    fn is_out(&self) -> bool {
+        self.drained || self.lost || self.unclean
+    }
 }
 
 impl Accounts {
@@ -97,7 +107,8 @@ impl Accounts {
                     NodeEvent::Put(put) => standing.put = Some(put.clone()),
                     NodeEvent::Deleted => standing.put = None,
                     NodeEvent::Drained(drained) => standing.drained = *drained,
-                    NodeEvent::Lost(lost) => standing.lost = *lost,
+                    NodeEvent::Lost(lost) => standing.lost = lost.is_some(),
+                    NodeEvent::Unclean(unclean) => standing.unclean = *unclean,
                 }
             }
             let Some(put) = &standing.put else { continue };
@@ -112,15 +123,16 @@ impl Accounts {
 
     /// Whether a node is out of service, as far as the records were read.
     pub(super) fn is_out(&self, number: NodeNo) -> bool {
-        let mut out = (false, false);
+        let mut out = (false, false, false);
         for (_, _, event) in self.nodes.iter().filter(|(_, node, _)| *node == number) {
             match event {
                 NodeEvent::Drained(drained) => out.0 = *drained,
-                NodeEvent::Lost(lost) => out.1 = *lost,
-                _ => {}
+                NodeEvent::Lost(lost) => out.1 = lost.is_some(),
+                NodeEvent::Unclean(unclean) => out.2 = *unclean,
+                NodeEvent::Put(_) | NodeEvent::Deleted => {}
             }
         }
-        out.0 || out.1
+        out.0 || out.1 || out.2
     }
 }
 
@@ -139,7 +151,7 @@ fn quanta_at<'a>(
         } else if tenure.at_once {
             // It was never torn down. Where that was noticed late, what it gave up was free before; but on a node that
             // was out by then (it was lost, and that was noticed late too) it was nobody's to use.
-            if tenure.out_at_end && !(standing.drained || standing.lost) {
+            if tenure.out_at_end && !standing.is_out() {
                 shares.offline += quanta;
             }
         } else if at >= until(tenure.fenced_at) {
@@ -150,7 +162,7 @@ fn quanta_at<'a>(
     }
     let taken = shares.held + shares.tearing_down + shares.fenced + shares.offline;
     let free = capacity.checked_sub(taken).expect("a node has what it holds");
-    if standing.drained || standing.lost {
+    if standing.is_out() {
         shares.offline += free;
     } else {
         shares.idle = free;

@@ -5,6 +5,7 @@
 //! end at or before the last stamp.
 
 mod capacity;
+mod idle;
 mod price;
 mod tenure;
 
@@ -42,6 +43,9 @@ pub struct Accounts {
     cards: Vec<RateCardPut>,
     policies: Vec<ChargePolicyPut>,
     nodes: Vec<(Instant, NodeNo, NodeEvent)>,
+    claims: Vec<idle::Claim>,
+    /// What lay idle of claimed nodes, stretch by stretch.
+    idle: Vec<Tenure>,
     last_stamp: Instant,
 }
 
@@ -50,6 +54,7 @@ impl Accounts {
     pub fn of(records: &[Record]) -> Self {
         let mut accounts = Self::default();
         records.iter().for_each(|record| accounts.take(record));
+        accounts.idle = accounts.idle_tenures();
         accounts
     }
 
@@ -66,7 +71,11 @@ impl Accounts {
                 && ask.only.iter().all(|(by, value)| tenure.value(*by) == *value)
         };
         let key = |tenure: &Tenure| ask.by.iter().map(|by| tenure.value(*by)).collect();
-        self.tenures.values().filter(move |tenure| asked(tenure)).map(move |tenure| (key(tenure), tenure))
+        self.tenures
+            .values()
+            .chain(&self.idle)
+            .filter(move |tenure| asked(tenure))
+            .map(move |tenure| (key(tenure), tenure))
     }
 
     /// Quanta × nanoseconds; lines of nothing are left out.

@@ -56,16 +56,51 @@ pub struct Tenure {
     /// The stamp of the record that ended it: later than `to` where that was noticed late.
     pub(super) ended_by: Option<Instant>,
     pub(super) fenced_at: Option<Instant>,
+    /// When its teardown should have been over.
+    pub(super) fence_due: Option<Instant>,
     /// When its node had the capacity back.
     pub(super) closed_at: Option<Instant>,
     /// The record that ended it closed it too.
     pub(super) at_once: bool,
     /// Its node was out of service by then, perhaps by the record before.
     pub(super) out_at_end: bool,
-    revoked: Ending,
+    pub(super) revoked: Ending,
 }
 
 impl Tenure {
+    /// Held by nobody in particular, of nothing yet.
+    pub(super) fn new(
+        lease: LeaseNo,
+        (tenant, project): (TenantNo, ProjectNo),
+        (pool, node, class): (PoolNo, NodeNo, ClassNo),
+        (from, to): (Instant, Instant),
+    ) -> Self {
+        Self {
+            lease,
+            tenant,
+            project,
+            user: None,
+            pool,
+            node,
+            class,
+            priority: Priority::Standard,
+            tag: None,
+            allocation: None,
+            app_instance: None,
+            workload: None,
+            quanta: 0,
+            from,
+            to,
+            ending: Ending::None,
+            ended_by: None,
+            fenced_at: None,
+            fence_due: None,
+            closed_at: None,
+            at_once: false,
+            out_at_end: false,
+            revoked: Ending::Plain,
+        }
+    }
     pub fn value(&self, by: By) -> Option<String> {
         match by {
             By::Tenant => Some(self.tenant.0.to_string()),
@@ -119,8 +154,17 @@ impl Accounts {
             Body::NodeDeleted(gone) => self.nodes.push((stamp, gone.node, NodeEvent::Deleted)),
             Body::NodeDrained(n) => self.nodes.push((stamp, n.node, NodeEvent::Drained(true))),
             Body::NodeResumed(n) => self.nodes.push((stamp, n.node, NodeEvent::Drained(false))),
-            Body::NodeLost(n) => self.nodes.push((stamp, n.node, NodeEvent::Lost(true))),
-            Body::NodeReturned(n) => self.nodes.push((stamp, n.node, NodeEvent::Lost(false))),
+            Body::NodeLost(n) => self.nodes.push((stamp, n.node, NodeEvent::Lost(Some(n.last_seen)))),
+            Body::NodeReturned(n) => self.nodes.push((stamp, n.node, NodeEvent::Lost(None))),
+            Body::NodesClaimed(claimed) => claimed.nodes.0.iter().for_each(|node| self.claimed(record, *node)),
+            Body::NodesReleased(released) => {
+                for node in &released.nodes.0 {
+                    self.unclaimed(stamp, *node);
+                    self.nodes.push((stamp, *node, NodeEvent::Unclean(true)));
+                }
+            }
+            Body::NodeWiped(wiped) => self.nodes.push((stamp, wiped.node, NodeEvent::Unclean(false))),
+            Body::QuarantineCleared(clean) => self.nodes.push((stamp, clean.node, NodeEvent::Unclean(false))),
             Body::Granted(granted) => self.grant(record, granted),
             Body::Renewed(renewed) => {
                 renewed.renewals.iter().for_each(|renewal| self.tenure(renewal.lease).to = renewal.expires_at);
@@ -148,7 +192,10 @@ impl Accounts {
                 clean.leases.0.iter().for_each(|lease| self.tenure(*lease).closed_at = Some(stamp));
             }
             Body::Fenced(fenced) => {
-                fenced.leases.0.iter().for_each(|lease| self.tenure(*lease).fenced_at = Some(stamp));
+                for lease in &fenced.leases.0 {
+                    self.tenure(*lease).fenced_at = Some(stamp);
+                    self.tenure(*lease).fence_due = Some(record.effective_at);
+                }
             }
             _ => {}
         }
@@ -161,29 +208,18 @@ impl Accounts {
     fn grant(&mut self, record: &Record, granted: &Granted) {
         let tenant = record.identity.tenant.expect("a grant has a tenant");
         for (i, member) in (0..).zip(&granted.members) {
+            let project = record.identity.project.expect("a grant has a project");
+            let place = (granted.pool, granted.node, member.class);
+            let held = (record.stamp, Instant(record.stamp.0 + granted.ttl.0));
             let tenure = Tenure {
-                lease: LeaseNo(granted.first_lease.0 + i),
-                tenant,
-                project: record.identity.project.expect("a grant has a project"),
                 user: record.identity.user,
-                pool: granted.pool,
-                node: granted.node,
-                class: member.class,
                 priority: granted.priority,
                 tag: self.tags.get(&tenant).cloned(),
                 allocation: granted.allocation,
                 app_instance: granted.app_instance,
                 workload: record.identity.workload.clone(),
                 quanta: member.quanta.0,
-                from: record.stamp,
-                to: Instant(record.stamp.0 + granted.ttl.0),
-                ending: Ending::None,
-                ended_by: None,
-                fenced_at: None,
-                closed_at: None,
-                at_once: false,
-                out_at_end: false,
-                revoked: Ending::Plain,
+                ..Tenure::new(LeaseNo(granted.first_lease.0 + i), (tenant, project), place, held)
             };
             self.tenures.insert(tenure.lease, tenure);
         }

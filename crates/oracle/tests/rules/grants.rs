@@ -10,6 +10,7 @@ fn everything_a_grant_names_exists_and_belongs_together() {
     check("10 grant 1 1:7:1 user=1", "ok");
     check("10 grant 1 1:7:1 tenant=2 user=1", "unknown-user");
     check("10 grant 1 1:7:1 sensitive", "sensitive-user");
+    check("10 grant 1 1:7:1 sensitive user=1", "custody");
     check("10 grant 1 1:7:1 pool=2", "unknown-pool");
     check("10 grant 1 1:7:1 node=3", "unknown-node");
     check("10 grant 1 3:7:1", "unknown-class");

@@ -9,8 +9,8 @@ use leasehold_model::policy::TeardownCause;
 use leasehold_model::rate::{Charge, Charges, Decimal, Prices};
 use leasehold_model::{
     Activity, AppInstanceNo, Body, ClassNo, ClassSpec, DenyCause, Idempotency, Instant, LeaseNo, Level, LimitKind,
-    Measure, Name, NodeNo, NodeScope, PoolNo, Priority, ProjectNo, Quanta, QuotaNo, QuotaScope, Reason, Record,
-    ResourceKind, Role, Span, Strategy, TeardownMode, TenantNo, TokenNo, TokenScope, UserNo,
+    Measure, Name, NodeNo, NodeScope, PoolNo, Priority, ProjectNo, Quanta, QuarantineCause, QuotaNo, QuotaScope,
+    Reason, Record, ResourceKind, Role, Span, Strategy, TeardownMode, TenantNo, TokenNo, TokenScope, UserNo,
 };
 use leasehold_oracle::{Oracle, Violation};
 use std::collections::BTreeMap;
@@ -69,6 +69,9 @@ impl<'a> Line<'a> {
     }
     fn leases(&self) -> Leases {
         self.words.iter().filter_map(|word| word.parse().ok()).map(LeaseNo).collect()
+    }
+    fn nodes(&self) -> body::Nodes {
+        self.words.iter().filter_map(|word| word.parse().ok()).map(NodeNo).collect()
     }
     /// Words like `1:7` or `1:7:11`, as lists of texts.
     fn groups(&self) -> impl Iterator<Item = Vec<&'a str>> + '_ {
@@ -215,6 +218,16 @@ fn catalog_body(verb: &str, line: &Line<'_>) -> Option<Body> {
             body::ChargePolicyPut { policy: line.number(), from, charges }.into()
         }
         "withdraw" => body::TokenRevoked { token: TokenNo(line.number()) }.into(),
+        "sensitive" => body::SensitiveChanged { pool_size: line.option("size") }.into(),
+        "claim" => body::NodesClaimed { nodes: line.nodes() }.into(),
+        "giveback" => body::NodesReleased { nodes: line.nodes() }.into(),
+        "wiped" => body::NodeWiped { node: NodeNo(line.number()) }.into(),
+        "quarantine" => {
+            let late = line.flag("late");
+            let cause = if late { QuarantineCause::WipeTimedOut } else { QuarantineCause::WipeFailed };
+            body::NodeQuarantined { node: NodeNo(line.number()), cause }.into()
+        }
+        "cleared" => body::QuarantineCleared { node: NodeNo(line.number()) }.into(),
         "returned" => body::NodeReturned { node: NodeNo(line.number()) }.into(),
         _ => return None,
     })
@@ -378,6 +391,11 @@ pub(crate) fn record(text: &str, sequence: u64) -> Record {
         if matches!(verb, "grant" | "deny") {
             record.identity.project = Some(ProjectNo(line.or("project", line.tenant().0)));
         }
+    }
+    if matches!(verb, "claim" | "giveback") {
+        record.identity.tenant = Some(line.tenant());
+        record.identity.project = Some(ProjectNo(line.or("project", line.tenant().0)));
+        record.identity.user = line.option("user").map(UserNo);
     }
     if matches!(verb, "token" | "withdraw") {
         record.identity.tenant = line.option("tenant").map(TenantNo);

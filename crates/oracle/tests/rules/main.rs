@@ -3,6 +3,7 @@
 mod access;
 mod bursts;
 mod catalog;
+mod custody;
 mod grants;
 mod independence;
 mod journal;

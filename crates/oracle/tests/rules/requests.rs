@@ -9,6 +9,8 @@ fn asking(asks: &[(u16, u64)]) -> RequestFacts {
     RequestFacts {
         tenant: TenantNo(1),
         project: ProjectNo(1),
+        user: None,
+        sensitive: false,
         pool: None,
         node: None,
         asks: asks.iter().map(|(class, quanta)| (ClassNo(*class), *quanta)).collect(),
@@ -85,11 +87,7 @@ fn pools_and_nodes_asked_for_narrow_the_search() {
         expect!["Granted { node: NodeNo(1), devices: [1], ttl: Span(1000000000000), over_soft: [], capped_by: None }"],
     );
     let elsewhere = RequestFacts { pool: Some(PoolNo(2)), ..on_first.clone() };
-    check(
-        more,
-        &elsewhere,
-        expect!["Denied(Capacity { class: ClassNo(1), requested: Quanta(7), most_free: Quanta(0) })"],
-    );
+    check(more, &elsewhere, expect![[r#"Refused("node_not_in_pool")"#]]);
     check(
         "5 drain 1",
         &on_first,

@@ -69,6 +69,10 @@ kinds! {
     RegisterAgent "register_agent",
     ReportCondition "report_condition",
     DetachAgent "detach_agent",
+    ClaimNodes "claim_nodes",
+    ReleaseNodes "release_nodes",
+    ReportWipe "report_wipe",
+    ClearQuarantine "clear_quarantine",
     IssueToken "issue_token",
     RevokeToken "revoke_token",
 }

@@ -126,21 +126,24 @@ pub(super) fn allocations(page: &mut Page, now: &Now) {
 }
 
 pub(super) fn nodes(page: &mut Page, now: &Now) {
-    let (mut available, mut drained, mut lost, mut without_agent) = (0, 0, 0, 0);
+    let mut states: BTreeMap<&'static str, u64> =
+        ["available", "drained", "lost", "claimed", "wiping", "quarantined"].map(|state| (state, 0)).into();
+    let mut without_agent = 0;
     let mut capacity: BTreeMap<(ClassNo, PoolNo), CapacitySplit> = BTreeMap::new();
     let mut after: Option<NodeNo> = None;
     loop {
         let seen = now.read(|state| {
             let (mut seen, seen_before) = (0, after);
             for node in state.nodes().skip_while(|node| Some(node.number) <= seen_before).take(AT_ONCE) {
-                let state = if node.lost {
-                    &mut lost
-                } else if node.drained {
-                    &mut drained
-                } else {
-                    &mut available
+                // What an operator must act on shows, whatever else is true of the node.
+                let state = match (node.custody.word(), node.lost, node.drained) {
+                    ("quarantined", ..) => "quarantined",
+                    (_, true, _) => "lost",
+                    (_, _, true) => "drained",
+                    ("open", ..) => "available",
+                    (custody, ..) => custody,
                 };
-                *state += 1;
+                *states.entry(state).or_default() += 1;
                 without_agent += u64::from(node.agent.is_none());
                 for class in &node.classes {
                     add(capacity.entry((class.class, node.pool)).or_default(), node.split(class.class));
@@ -155,9 +158,7 @@ pub(super) fn nodes(page: &mut Page, now: &Now) {
         }
     }
     let nodes = page.gauge("nodes", "Nodes, by whether they take work.");
-    for (state, count) in [("available", available), ("drained", drained), ("lost", lost)] {
-        nodes.with([("state", state)], count);
-    }
+    states.iter().for_each(|(state, count)| nodes.with([("state", *state)], *count));
     page.gauge("nodes_without_agent", "Nodes that no agent speaks for.").set(without_agent);
     show_capacity(page, now, capacity);
 }

@@ -10,7 +10,7 @@ use leasehold_api::{
     Ttl, When, codes,
 };
 use leasehold_engine::command::{self, ReportCondition};
-use leasehold_engine::{Command, Lease, Refusal, RegisteredGeneration, State};
+use leasehold_engine::{Command, Custody, Lease, Refusal, RegisteredGeneration, State};
 use leasehold_model::{Body, NodeNo, quantity};
 
 fn node_name(state: &State, node: NodeNo) -> String {
@@ -126,6 +126,10 @@ pub(super) async fn heartbeat(context: Context) -> Answer {
             teardown: of(&|lease| lease.phase.is_tearing_down()),
             held: of(&|lease| lease.phase.is_held()),
             fenced: of(&|lease| !lease.phase.is_held() && !lease.phase.is_tearing_down()),
+            wipe_by: state.node(node).and_then(|node| match node.custody {
+                Custody::Wiping { limit_at, .. } => Some(When(limit_at)),
+                _ => None,
+            }),
         }
     });
     json(200, &answer)

@@ -9,6 +9,7 @@ mod books;
 mod budgets;
 mod capacity;
 mod ceilings;
+mod claims;
 mod events;
 mod explain;
 mod leases;
@@ -92,6 +93,11 @@ serving! {
     "resume_node" => capacity::resume_node,
     "lose_node" => capacity::lose_node,
     "return_node" => capacity::return_node,
+    "claim_nodes" => claims::claim_nodes,
+    "release_nodes" => claims::release_nodes,
+    "list_claims" => claims::list_claims,
+    "report_wipe" => claims::report_wipe,
+    "clear_quarantine" => claims::clear_quarantine,
     "register_agent" => agents::register_agent,
     "detach_agent" => agents::detach_agent,
     "heartbeat" => agents::heartbeat,

@@ -94,6 +94,7 @@ pub(super) async fn show_settings(context: Context) -> Answer {
             node_timeout: Ttl(settings.node_timeout),
             idempotency_window: Ttl(settings.idempotency_window),
             heat_half_life: Ttl(settings.heat_half_life),
+            sensitive_pool_size: settings.sensitive_pool_size,
         },
     )
 }
@@ -108,6 +109,7 @@ pub(super) async fn change_settings(context: Context) -> Answer {
         node_timeout: span(change.node_timeout, old.node_timeout),
         idempotency_window: span(change.idempotency_window, old.idempotency_window),
         heat_half_life: span(change.heat_half_life, old.heat_half_life),
+        sensitive_pool_size: change.sensitive_pool_size.over(old.sensitive_pool_size),
     };
     changed(&context, Ok(Command::ChangeSettings(settings))).await
 }

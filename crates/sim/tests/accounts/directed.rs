@@ -82,6 +82,45 @@ fn the_vectors_of_the_semantics() {
     assert_eq!(cost(&books, TEN, TEN + 4 * 3600), "72.000000 EUR");
 }
 
+/// SEMANTICS 10: a seventh of a GPU held all the while does not make the rest free.
+#[test]
+fn what_a_claim_leaves_idle_is_paid_for() {
+    let mut history = begin();
+    history.node(2, 0, &[(GPU, 14)]);
+    history.claim(2, 0, 1);
+    let seventh = Grant { node: 2, members: vec![(GPU, 1)], ttl: Span::from_secs(9000), ..gpu() };
+    let lease = history.grant(&seventh);
+    heartbeat(&mut history, TEN + 3600);
+    // Drained, it is nobody's to pay; lost, neither, from when it was last seen.
+    history.at_secs(TEN + 7200);
+    history.drain(2, true);
+    history.at_secs(TEN + 8000);
+    history.drain(2, false);
+    history.at_secs(TEN + 8100);
+    history.lose(2, secs(TEN + 8050), &[lease], false);
+    history.at_secs(TEN + 8200);
+    history.find(2);
+    history.at_secs(TEN + 8220);
+    history.fence(lease);
+    history.at_secs(TEN + 8300);
+    history.unclaim(2);
+    heartbeat(&mut history, TEN + 9000);
+    history.wiped(2);
+    heartbeat(&mut history, TEN + 9100);
+    let books = follow(&history);
+    assert_eq!(gpu_seconds(&books, TEN, TEN + 3600), "7200.000");
+    assert_eq!(
+        cost(&books, TEN, TEN + 3600),
+        "105.428571 EUR",
+        "a seventh at the standard rate, the rest at half as much again"
+    );
+    assert_eq!(gpu_seconds(&books, TEN + 7200, TEN + 8000), "114.286", "what is leased is billed while it is drained");
+    assert_eq!(gpu_seconds(&books, TEN + 8050, TEN + 8200), "0.000");
+    assert_eq!(gpu_seconds(&books, TEN + 8200, TEN + 8220), "40.000", "what is torn down is idle");
+    assert_eq!(gpu_seconds(&books, TEN + 8220, TEN + 8300), "148.571", "what is fenced is the operator's loss");
+    assert_eq!(gpu_seconds(&books, TEN + 8300, TEN + 9100), "0.000");
+}
+
 #[test]
 fn leases_of_no_length() {
     let mut history = begin();

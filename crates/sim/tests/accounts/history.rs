@@ -3,8 +3,8 @@
 use leasehold_journal::Keys;
 use leasehold_model::body::{
     Body, ClassPut, Expired, Fenced, Genesis, Granted, Leases, Member, NodeDrained, NodeLost, NodePut, NodeResumed,
-    NodeReturned, Released, Renewal, Renewed, Reported, ReportedLeases, Revoked, TeardownStarted, TenantPut, TornDown,
-    Unfenced,
+    NodeReturned, NodeWiped, NodesClaimed, NodesReleased, Released, Renewal, Renewed, Reported, ReportedLeases,
+    Revoked, TeardownStarted, TenantPut, TornDown, Unfenced,
 };
 use leasehold_model::policy::TeardownCause;
 use leasehold_model::rate::{Charge, ChargePolicyPut, Charges, Currency, Decimal, Prices, RateCardPut};
@@ -214,6 +214,23 @@ impl History {
     }
     pub(crate) fn find(&mut self, node: u32) {
         self.push(NodeReturned { node: NodeNo(node) });
+    }
+
+    /// A user of a tenant claims a node for sensitive work.
+    pub(crate) fn claim(&mut self, node: u32, tenant: u32, user: u32) {
+        let nodes = [NodeNo(node)].into_iter().collect();
+        self.push(NodesClaimed { nodes }).identity = Identity {
+            tenant: Some(TenantNo(tenant)),
+            project: Some(ProjectNo(tenant * 10)),
+            user: Some(UserNo(user)),
+            ..Identity::default()
+        };
+    }
+    pub(crate) fn unclaim(&mut self, node: u32) {
+        self.push(NodesReleased { nodes: [NodeNo(node)].into_iter().collect() });
+    }
+    pub(crate) fn wiped(&mut self, node: u32) {
+        self.push(NodeWiped { node: NodeNo(node) });
     }
 
     pub(crate) fn card(&mut self, card: u32, pool: Option<u32>, from: Instant, prices: Prices) {

@@ -34,6 +34,8 @@ struct Node {
     lost: bool,
     /// Without an agent: an end closes at once.
     immediate: bool,
+    claimed: bool,
+    unclean: bool,
 }
 
 struct Story<'d> {
@@ -137,8 +139,12 @@ impl Story<'_> {
     }
 
     fn grant(&mut self) -> bool {
-        let nodes: Vec<u32> =
-            self.nodes.iter().filter(|(_, node)| !node.drained && !node.lost).map(|(number, _)| *number).collect();
+        let nodes: Vec<u32> = self
+            .nodes
+            .iter()
+            .filter(|(_, node)| !node.drained && !node.lost && !node.unclean)
+            .map(|(number, _)| *number)
+            .collect();
         if nodes.is_empty() {
             return false;
         }
@@ -242,7 +248,24 @@ impl Story<'_> {
         let number = *self.dice.pick(&numbers);
         let node = self.nodes[&number].clone();
         let empty = !self.leases.values().any(|lease| lease.node == number);
-        match self.dice.below(14) {
+        let is_open = !node.claimed && !node.unclean;
+        let on = |lease: &Lease| lease.node == number && lease.phase != Phase::Fenced;
+        let in_use = self.leases.values().any(on);
+        match self.dice.below(18) {
+            14 | 15 if empty && is_open && !node.drained && !node.lost => {
+                let (tenant, user) = (self.dice.below(3), self.dice.below(4));
+                self.history.claim(number, u32::try_from(tenant).expect("small"), u32::try_from(user).expect("small"));
+                self.nodes.get_mut(&number).expect("there").claimed = true;
+            }
+            16 if node.claimed && !in_use => {
+                self.history.unclaim(number);
+                let node = self.nodes.get_mut(&number).expect("there");
+                (node.claimed, node.unclean) = (false, true);
+            }
+            16 | 17 if node.unclean => {
+                self.history.wiped(number);
+                self.nodes.get_mut(&number).expect("there").unclean = false;
+            }
             0 => {
                 self.history.drain(number, !node.drained);
                 self.nodes.get_mut(&number).expect("there").drained = !node.drained;
@@ -256,13 +279,13 @@ impl Story<'_> {
                 self.history.find(number);
                 self.nodes.get_mut(&number).expect("there").lost = false;
             }
-            7 if empty => {
+            7 if empty && is_open => {
                 // To another pool, with all it has.
                 let pool = u32::try_from(self.dice.below(3)).expect("small");
                 self.history.node(number, pool, &capacity());
                 self.nodes.get_mut(&number).expect("there").pool = pool;
             }
-            8 => {
+            8 if is_open => {
                 // Larger, or smaller by what is free.
                 let free = CAPACITY - self.used(number, 0);
                 let gpus = CAPACITY - self.dice.below(free + 1);
@@ -270,7 +293,7 @@ impl Story<'_> {
                 self.history.pass(Span(self.dice.below(5_000_000_000)));
                 self.history.node(number, node.pool, &capacity());
             }
-            9 if empty && self.nodes.len() > 3 => {
+            9 if empty && is_open && self.nodes.len() > 3 => {
                 self.history.push(NodeDeleted { node: leasehold_model::NodeNo(number) });
                 self.nodes.remove(&number);
             }

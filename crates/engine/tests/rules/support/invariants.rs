@@ -1,7 +1,7 @@
 //! Counted afresh from the list of leases, by brute force.
 
-use leasehold_engine::{Lease, Phase, Quota, State};
-use leasehold_model::{Amount, Body, CeilingMode, Instant, LeaseNo, Measure, NodeScope, Record};
+use leasehold_engine::{Custody, Lease, Phase, Quota, State};
+use leasehold_model::{Amount, Body, CeilingMode, Instant, LeaseNo, Measure, NodeNo, NodeScope, PoolNo, Record};
 use std::collections::BTreeSet;
 
 /// Where everything is, against a recount: capacity per node, class and device; quotas; counters.
@@ -23,7 +23,8 @@ pub(crate) fn balance(state: &State) {
             assert_eq!(split.fenced, sum(|phase| phase == Phase::Fenced));
             let kept: u64 = state.reserved(node.number, class.class).iter().sum();
             assert_eq!(split.reserved, kept, "what is kept on {}", node.name);
-            assert_eq!(if node.is_available() { split.offline } else { split.idle }, 0);
+            let gives = node.is_in_service() && matches!(node.custody, Custody::Open | Custody::Claimed(_));
+            assert_eq!(if gives { split.offline } else { split.idle }, 0);
             if class.per_device > 0 {
                 assert_eq!(class.devices.len() as u64 * class.per_device, class.capacity);
             }
@@ -38,11 +39,17 @@ pub(crate) fn balance(state: &State) {
         }
         for lease in here {
             assert!(node.class(lease.class).is_some() && lease.pool == node.pool);
+            if lease.phase != Phase::Fenced {
+                let by = node.custody.claim().map(|claim| (claim.by.tenant, Some(claim.by.user)));
+                let of = lease.sensitive.then_some((lease.tenant, lease.user));
+                assert_eq!(of, by, "sensitive work lies on its user's nodes, and nothing else does");
+            }
         }
     }
     for quota in state.quotas() {
         let counted = match quota.measure {
             Measure::Allocations => recount_allocations(quota, state),
+            Measure::Nodes => recount_nodes(quota, &leases, state),
             _ => recount(quota, &leases),
         };
         assert_eq!(quota.used, counted, "{:?}", quota.scope);
@@ -114,27 +121,46 @@ pub(crate) fn readers_see(readers: &State, state: &State) {
     assert!(readers.tokens().eq(state.tokens()));
 }
 
-fn recount(quota: &Quota, leases: &[&Lease]) -> u64 {
+fn lies_in(quota: &Quota, pool: PoolNo, node: NodeNo) -> bool {
+    quota.scope.pool.is_none_or(|of| of == pool)
+        && match quota.scope.node {
+            NodeScope::One(one) => one == node,
+            NodeScope::All | NodeScope::Each => true,
+        }
+}
+
+fn counts(quota: &Quota, lease: &Lease) -> bool {
     let scope = &quota.scope;
-    let counts = |lease: &&&Lease| {
-        lease.phase != Phase::Fenced
-            && lease.tenant == scope.tenant
-            && scope.project.is_none_or(|project| project == lease.project)
-            && scope.class.is_none_or(|class| class == lease.class)
-            && scope.pool.is_none_or(|pool| pool == lease.pool)
-            && scope.priority.is_none_or(|priority| priority == lease.priority)
-            && match scope.node {
-                NodeScope::One(node) => node == lease.node,
-                NodeScope::All | NodeScope::Each => true,
-            }
-    };
-    let counted = leases.iter().filter(counts);
+    lease.phase != Phase::Fenced
+        && lease.tenant == scope.tenant
+        && scope.project.is_none_or(|project| project == lease.project)
+        && scope.class.is_none_or(|class| class == lease.class)
+        && scope.priority.is_none_or(|priority| priority == lease.priority)
+        && lies_in(quota, lease.pool, lease.node)
+}
+
+fn recount(quota: &Quota, leases: &[&Lease]) -> u64 {
+    let counted = leases.iter().filter(|lease| counts(quota, lease));
     match quota.measure {
         Measure::Quanta => counted.map(|lease| lease.quanta.0).sum(),
         Measure::Leases => counted.count() as u64,
-        Measure::Nodes => counted.map(|lease| lease.node).collect::<BTreeSet<_>>().len() as u64,
-        Measure::Allocations => unreachable!("counted by themselves"),
+        Measure::Nodes | Measure::Allocations => unreachable!("counted by themselves"),
     }
+}
+
+/// Distinct nodes that are held, or claimed.
+fn recount_nodes(quota: &Quota, leases: &[&Lease], state: &State) -> u64 {
+    let scope = &quota.scope;
+    let counted = leases.iter().filter(|lease| counts(quota, lease)).map(|lease| lease.node);
+    let claimed = state.nodes().filter(|node| {
+        node.custody.claim().is_some_and(|claim| {
+            claim.by.tenant == scope.tenant
+                && scope.project.is_none_or(|project| project == claim.project)
+                && (scope.class, scope.priority) == (None, None)
+                && lies_in(quota, node.pool, node.number)
+        })
+    });
+    counted.chain(claimed.map(|node| node.number)).collect::<BTreeSet<_>>().len() as u64
 }
 
 fn recount_allocations(quota: &Quota, state: &State) -> u64 {
@@ -173,6 +199,11 @@ pub(crate) fn nothing_overdue(state: &State, now: Instant) {
             assert!(lease.granted_at < lease.expires_at);
         } else {
             assert!(lease.granted_at <= lease.ended_at && lease.ended_at <= lease.expires_at.min(now));
+        }
+    }
+    for node in state.nodes() {
+        if let Custody::Wiping { limit_at, .. } = node.custody {
+            assert!(limit_at > now, "{} is past the end of its wipe", node.name);
         }
     }
     assert!(state.next_due().is_none_or(|due| due > now), "something is due after all that is due was done");

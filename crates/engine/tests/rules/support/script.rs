@@ -13,8 +13,8 @@ use super::world::name;
 use expect_test::Expect;
 use leasehold_engine::command::{
     Command, CompleteAllocation, ConfirmTeardown, IssueToken, LoseNode, PutClass, PutNode, PutPool, PutProject,
-    PutQuota, PutTenant, PutUser, RegisterAgent, ReleaseOne, RenewOne, ReportCheckpoint, ReportCondition, RequestLease,
-    Revoke, UpdateTenant,
+    PutQuota, PutTenant, PutUser, RegisterAgent, ReleaseOne, RenewOne, ReportCheckpoint, ReportCondition, ReportWipe,
+    RequestLease, Revoke, UpdateTenant,
 };
 use leasehold_engine::{Decided, Refusal, Request, Settings};
 use leasehold_model::body::PerPriority;
@@ -315,6 +315,14 @@ impl Story {
                 node: self.node(first),
                 last_seen: self.names.read_time(line.options["seen"]),
             }),
+            "claim" => Command::ClaimNodes(line.words.iter().map(|node| self.node(node)).collect()),
+            "giveback" => Command::ReleaseNodes(line.words.iter().map(|node| self.node(node)).collect()),
+            "wiped" | "unclean" => Command::ReportWipe(ReportWipe {
+                node: self.node(first),
+                generation: line.number("generation"),
+                clean: verb == "wiped",
+            }),
+            "unquarantine" => Command::ClearQuarantine(self.node(first)),
             "beat" => Command::Heartbeat(leasehold_engine::command::Nothing {}),
             "key" => Command::RotateKey(leasehold_engine::command::RotateKey {
                 new_key: [first.parse().expect("a byte"); 32],
@@ -481,6 +489,7 @@ impl Story {
             node_timeout: line.span("silence").unwrap_or(now.node_timeout),
             idempotency_window: line.span("window").unwrap_or(now.idempotency_window),
             heat_half_life: line.span("half_life").unwrap_or(now.heat_half_life),
+            sensitive_pool_size: line.number("sensitive").or(now.sensitive_pool_size),
         }
     }
 

@@ -1,8 +1,8 @@
 //! Records and states as text, a line each.
 
 use super::script::read_time;
-use leasehold_engine::{Phase, State, WaitReason};
-use leasehold_model::body::{AllocationDenied, Body, Denied, Granted, Leases};
+use leasehold_engine::{Custody, Phase, State, WaitReason};
+use leasehold_model::body::{AllocationDenied, Body, Denied, Granted, Leases, Nodes};
 use leasehold_model::rate::Charge;
 use leasehold_model::{
     AllocationNo, AppInstanceNo, ClassNo, DenyCause, Instant, LeaseNo, LimitKind, NodeNo, PoolNo, Priority, QuotaNo,
@@ -242,6 +242,18 @@ impl Names {
                     line(&mut text, format!("policy {} from {from} set {set}: preempted {charge}", policy.number));
                 }
             }
+            "custody" => {
+                for node in state.nodes() {
+                    let about = match node.custody {
+                        Custody::Open | Custody::Quarantined { .. } => String::new(),
+                        Custody::Claimed(claim) => {
+                            format!(" by {} since {}", tenant(state, claim.by.tenant), self.time(claim.since))
+                        }
+                        Custody::Wiping { limit_at, .. } => format!(" to {}", self.time(limit_at)),
+                    };
+                    line(&mut text, format!("{} {}{about}", node.name, node.custody.word()));
+                }
+            }
             "agents" => {
                 for node in state.nodes() {
                     let agent = node.agent.map_or("none".to_owned(), |agent| {
@@ -275,6 +287,9 @@ fn of(state: &State, pool: Option<PoolNo>) -> String {
     pool.map_or_else(String::new, |no| {
         format!(" of {}", state.pool(no).map_or("a pool that is gone", |pool| pool.name.as_str()))
     })
+}
+fn nodes(state: &State, of: &Nodes) -> String {
+    of.0.iter().map(|number| node(state, *number)).collect::<Vec<_>>().join(" ")
 }
 fn list(leases: impl Iterator<Item = LeaseNo>) -> String {
     leases.map(|lease| format!("#{}", lease.0)).collect::<Vec<_>>().join(" ")
@@ -323,6 +338,11 @@ pub(super) fn tell(record: &Record, names: &Names, state: &State) -> String {
         Body::ActivityReported(r) => format!("report on {}", list(r.leases.leases())),
         Body::BurstEnded(ended) => format!("burst of {} ended", names.quota(ended.quota)),
         Body::NodeLost(lost) => format!("lost {}, last seen {}", node(state, lost.node), names.time(lost.last_seen)),
+        Body::NodesClaimed(of) => format!("claimed {}", nodes(state, &of.nodes)),
+        Body::NodesReleased(of) => format!("gave back {}", nodes(state, &of.nodes)),
+        Body::NodeWiped(of) => format!("{} is clean", node(state, of.node)),
+        Body::NodeQuarantined(of) => format!("{} quarantined: {}", node(state, of.node), of.cause),
+        Body::QuarantineCleared(of) => format!("{} cleared", node(state, of.node)),
         Body::NodeDrained(n) => format!("drained {}", node(state, n.node)),
         Body::NodeResumed(n) => format!("resumed {}", node(state, n.node)),
         Body::NodeReturned(n) => format!("returned {}", node(state, n.node)),

@@ -1,6 +1,6 @@
 //! Whether a configuration makes sense: everything that is wrong with it at once, each with what to do.
 
-use super::{Builtin, Config, Hooks};
+use super::{Builtin, Config, Hook, Hooks};
 use leasehold_model::Span;
 use leasehold_model::limits::LIMIT_SPAN_MAX;
 
@@ -19,6 +19,9 @@ impl Config {
             within(&mut found, "heartbeat", heartbeat, HEARTBEAT);
         }
         within(&mut found, "stop_timeout", self.stop_timeout, (Span::ZERO, Span::from_secs(3600)));
+        if let Some(hook) = &self.wipe_node {
+            hook.check("wipe_node", "wipe-node", &mut found);
+        }
         for (class, hooks) in &self.hooks {
             hooks.check(&format!("hooks.{class}"), &mut found);
         }
@@ -31,12 +34,7 @@ impl Hooks {
         within(found, &format!("{key}.term_wait"), self.term_wait, (Span::ZERO, LIMIT_SPAN_MAX));
         for (name, hook) in [("teardown", &self.teardown), ("wipe", &self.wipe)] {
             let Some(hook) = hook else { continue };
-            if hook.command.first().is_none_or(String::is_empty) {
-                found.push(format!("`{key}.{name}.command`: names no program; write it like [/usr/local/bin/{name}]"));
-            }
-            if let Some(timeout) = hook.timeout {
-                within(found, &format!("{key}.{name}.timeout"), timeout, (Span::from_millis(1), LIMIT_SPAN_MAX));
-            }
+            hook.check(&format!("{key}.{name}"), name, found);
         }
         // A confirmation without a teardown is never meant by leaving something out.
         if self.builtin.is_none() && self.commands().next().is_none() {
@@ -54,6 +52,17 @@ impl Hooks {
             if !path.is_absolute() {
                 found.push(format!("`{key}.{name}`: {} is not a path from the root; write it out", path.display()));
             }
+        }
+    }
+}
+
+impl Hook {
+    fn check(&self, key: &str, program: &str, found: &mut Vec<String>) {
+        if self.command.first().is_none_or(String::is_empty) {
+            found.push(format!("`{key}.command`: names no program; write it like [/usr/local/bin/{program}]"));
+        }
+        if let Some(timeout) = self.timeout {
+            within(found, &format!("{key}.timeout"), timeout, (Span::from_millis(1), LIMIT_SPAN_MAX));
         }
     }
 }

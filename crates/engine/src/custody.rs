@@ -1,0 +1,134 @@
+//! Whose a node is: everyone's, a user's who claimed it for sensitive work, or nobody's until it is known to be clean
+//! (SEMANTICS 10).
+
+use leasehold_model::limits::WIPE_DEADLINE;
+use leasehold_model::{Identity, Instant, NodeNo, ProjectNo, QuarantineCause, TenantNo, UserNo};
+use std::collections::{BTreeMap, BTreeSet};
+
+/// The one whose sensitive work may run on a claimed node.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub struct Claimer {
+    pub tenant: TenantNo,
+    pub user: UserNo,
+}
+
+impl Claimer {
+    /// Whose nodes a request goes to: its user's if it is sensitive.
+    pub(crate) fn of(identity: &Identity, sensitive: bool) -> Option<Self> {
+        let (tenant, user) = (identity.tenant?, identity.user?);
+        sensitive.then_some(Self { tenant, user })
+    }
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Claim {
+    pub by: Claimer,
+    /// It pays for what lies idle.
+    pub project: ProjectNo,
+    pub since: Instant,
+}
+
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum Custody {
+    /// Anyone's work may run here, but for sensitive work.
+    #[default]
+    Open,
+    Claimed(Claim),
+    /// Released: quarantined at `limit_at` if nobody confirms that it is clean.
+    Wiping {
+        since: Instant,
+        limit_at: Instant,
+    },
+    Quarantined {
+        cause: QuarantineCause,
+        since: Instant,
+    },
+}
+
+impl Custody {
+    /// From `stamp` on.
+    pub(crate) fn wiping(stamp: Instant) -> Self {
+        Self::Wiping { since: stamp, limit_at: stamp.saturating_add(WIPE_DEADLINE) }
+    }
+
+    pub const fn word(&self) -> &'static str {
+        match self {
+            Self::Open => "open",
+            Self::Claimed(_) => "claimed",
+            Self::Wiping { .. } => "wiping",
+            Self::Quarantined { .. } => "quarantined",
+        }
+    }
+
+    pub const fn claim(&self) -> Option<Claim> {
+        match self {
+            Self::Claimed(claim) => Some(*claim),
+            _ => None,
+        }
+    }
+
+    /// When its wipe must be confirmed.
+    pub(crate) const fn wipe_due(&self) -> Option<Instant> {
+        match self {
+            Self::Wiping { limit_at, .. } => Some(*limit_at),
+            _ => None,
+        }
+    }
+
+    /// Whether it counts in `sensitive_pool_size`.
+    pub(crate) const fn is_in_sensitive_pool(&self) -> bool {
+        matches!(self, Self::Claimed(_) | Self::Wiping { .. })
+    }
+
+    /// Whether work of `claimer`, or ordinary work where there is none, may run here.
+    pub(crate) fn is_open_to(&self, claimer: Option<Claimer>) -> bool {
+        match self {
+            Self::Open => claimer.is_none(),
+            Self::Claimed(claim) => claimer == Some(claim.by),
+            Self::Wiping { .. } | Self::Quarantined { .. } => false,
+        }
+    }
+}
+
+/// Who has claimed what; all of it follows from the nodes.
+#[derive(Clone, Debug, Default)]
+pub(crate) struct Claimed {
+    by_claimer: BTreeMap<Claimer, BTreeSet<NodeNo>>,
+    sensitive_pool: u64,
+}
+
+impl Claimed {
+    /// A node's custody changes.
+    pub(crate) fn change(&mut self, node: NodeNo, from: Custody, to: Custody) {
+        if let Some(claim) = from.claim()
+            && let Some(nodes) = self.by_claimer.get_mut(&claim.by)
+        {
+            nodes.remove(&node);
+            if nodes.is_empty() {
+                self.by_claimer.remove(&claim.by);
+            }
+        }
+        if let Some(claim) = to.claim() {
+            self.by_claimer.entry(claim.by).or_default().insert(node);
+        }
+        self.sensitive_pool -= u64::from(from.is_in_sensitive_pool());
+        self.sensitive_pool += u64::from(to.is_in_sensitive_pool());
+    }
+
+    /// Nodes that are claimed or being wiped.
+    pub(crate) fn sensitive_pool(&self) -> u64 {
+        self.sensitive_pool
+    }
+
+    pub(crate) fn claimers(&self) -> impl Iterator<Item = Claimer> + '_ {
+        self.by_claimer.keys().copied()
+    }
+
+    pub(crate) fn nodes_of(&self, claimer: Claimer) -> impl Iterator<Item = NodeNo> + '_ {
+        self.by_claimer.get(&claimer).into_iter().flatten().copied()
+    }
+
+    pub(crate) fn has(&self, claimer: Claimer) -> bool {
+        self.by_claimer.contains_key(&claimer)
+    }
+}

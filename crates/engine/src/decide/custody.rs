@@ -1,0 +1,147 @@
+//! Claims on nodes for sensitive work, their release, and the wipe that follows.
+
+use super::Draft;
+use crate::command::ReportWipe;
+use crate::custody::{Claim, Claimer, Custody};
+use crate::lease::Phase;
+use crate::node::Node;
+use crate::quota::Verdict;
+use crate::refusal::Refusal;
+use leasehold_model::body::{NodeQuarantined, NodeWiped, Nodes, NodesClaimed, NodesReleased, QuarantineCleared};
+use leasehold_model::limits::NODES_PER_CLAIM_MAX;
+use leasehold_model::{DenyCause, Identity, NodeNo, ProjectNo, QuarantineCause, TenantNo};
+
+impl Draft<'_> {
+    /// All of them or none. There is no waiting list.
+    pub(super) fn claim_nodes(&mut self, nodes: &[NodeNo]) -> Result<(), Refusal> {
+        let (tenant, project) = self.look().check_holder(None)?;
+        let user = self.identity.user.ok_or(Refusal::SensitiveNeedsUser)?;
+        let nodes = in_rising_order(nodes)?;
+        for number in &nodes.0 {
+            self.check_claimable(*number, Claimer { tenant, user })?;
+        }
+        self.check_sensitive_pool(&nodes)?;
+        self.check_node_quotas(tenant, project, &nodes)?;
+        self.plain(NodesClaimed { nodes });
+        Ok(())
+    }
+
+    fn check_claimable(&self, node: NodeNo, by: Claimer) -> Result<(), Refusal> {
+        let found = self.state().node(node).ok_or(Refusal::UnknownNode { node })?;
+        let not_ready = |state| Err(Refusal::NodeNotReady { node, state });
+        match found.custody {
+            Custody::Open => {}
+            Custody::Claimed(claim) if claim.by == by => return Err(Refusal::NodeAlready { node, state: "yours" }),
+            Custody::Claimed(_) => return Err(Refusal::NodeClaimed { node }),
+            Custody::Wiping { .. } => return not_ready("being wiped"),
+            Custody::Quarantined { .. } => return not_ready("quarantined"),
+        }
+        if found.lost {
+            return not_ready("lost");
+        }
+        if found.drained {
+            return not_ready("drained");
+        }
+        if found.has_leases() || found.is_reserved() {
+            return Err(Refusal::NodeInUse { node });
+        }
+        Ok(())
+    }
+
+    fn check_sensitive_pool(&self, nodes: &Nodes) -> Result<(), Refusal> {
+        let (used, requested) = (self.state().claimed.sensitive_pool(), nodes.0.len() as u64);
+        match self.state().settings.sensitive_pool_size {
+            Some(limit) if used + requested > limit => Err(Refusal::SensitivePoolFull { used, requested, limit }),
+            _ => Ok(()),
+        }
+    }
+
+    /// A claimed node counts in `max_nodes`, whether or not anything runs on it.
+    fn check_node_quotas(&self, tenant: TenantNo, project: ProjectNo, nodes: &Nodes) -> Result<(), Refusal> {
+        let nodes: Vec<&Node> = nodes.0.iter().filter_map(|number| self.state().node(*number)).collect();
+        for quota in self.state().quotas_of(tenant) {
+            if let Verdict::Refused(DenyCause::Quota { quota, used, requested, limit }) =
+                quota.judge_claim(project, &nodes)
+            {
+                return Err(Refusal::ClaimOverQuota { tenant, quota, used, requested, limit });
+            }
+        }
+        Ok(())
+    }
+
+    pub(super) fn release_nodes(&mut self, nodes: &[NodeNo]) -> Result<(), Refusal> {
+        let nodes = in_rising_order(nodes)?;
+        let mut of: Option<Claim> = None;
+        for number in &nodes.0 {
+            let claim = self.own_claim(*number)?;
+            let first = of.get_or_insert(claim);
+            if (first.by, first.project) != (claim.by, claim.project) {
+                return Err(Refusal::ClaimsDiffer);
+            }
+            // What is fenced stays so, whoever has the node.
+            let on = self.state().leases_on(*number);
+            if on.iter().any(|lease| lease.phase != Phase::Fenced) {
+                return Err(Refusal::NodeHasLeases { node: *number });
+            }
+        }
+        let Claim { by, project, .. } = of.expect("at least one is named");
+        let of =
+            Identity { tenant: Some(by.tenant), project: Some(project), user: Some(by.user), ..Identity::default() };
+        self.emit_for(&of, NodesReleased { nodes });
+        Ok(())
+    }
+
+    /// The claim on a node, if the one who asks may act for its holder. Of others' claims nothing is told.
+    fn own_claim(&self, node: NodeNo) -> Result<Claim, Refusal> {
+        let found = self.state().node(node).ok_or(Refusal::UnknownNode { node })?;
+        let asker = self.identity;
+        let is_own = |claim: &Claim| {
+            asker.tenant.is_none_or(|tenant| tenant == claim.by.tenant)
+                && asker.project.is_none_or(|project| project == claim.project)
+                && asker.user.is_none_or(|user| user == claim.by.user)
+        };
+        found.custody.claim().filter(is_own).ok_or(Refusal::NodeNotClaimed { node })
+    }
+
+    pub(super) fn report_wipe(&mut self, report: &ReportWipe) -> Result<(), Refusal> {
+        let node = report.node;
+        let found = self.state().node(node).ok_or(Refusal::UnknownNode { node })?;
+        let is_wiping = matches!(found.custody, Custody::Wiping { .. });
+        if let Some(generation) = report.generation {
+            self.check_generation(node, generation)?;
+        }
+        if !is_wiping {
+            return Err(Refusal::NodeNotWiping { node });
+        }
+        match report.clean {
+            true => self.plain(NodeWiped { node }),
+            false => self.plain(NodeQuarantined { node, cause: QuarantineCause::WipeFailed }),
+        }
+        Ok(())
+    }
+
+    pub(super) fn clear_quarantine(&mut self, node: NodeNo) -> Result<(), Refusal> {
+        let found = self.state().node(node).ok_or(Refusal::UnknownNode { node })?;
+        if !matches!(found.custody, Custody::Quarantined { .. }) {
+            return Err(Refusal::NodeNotQuarantined { node });
+        }
+        self.plain(QuarantineCleared { node });
+        Ok(())
+    }
+}
+
+/// The nodes of a command, each named once and not too many of them.
+fn in_rising_order(nodes: &[NodeNo]) -> Result<Nodes, Refusal> {
+    if nodes.is_empty() {
+        return Err(Refusal::NoNodes);
+    }
+    if nodes.len() > NODES_PER_CLAIM_MAX {
+        return Err(Refusal::TooManyNodes { named: nodes.len(), limit: NODES_PER_CLAIM_MAX });
+    }
+    let mut sorted = nodes.to_vec();
+    sorted.sort_unstable();
+    match sorted.windows(2).find(|pair| pair[0] == pair[1]) {
+        Some(pair) => Err(Refusal::DuplicateNode { node: pair[0] }),
+        None => Ok(Nodes(sorted)),
+    }
+}

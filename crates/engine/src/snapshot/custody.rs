@@ -1,0 +1,57 @@
+//! Whose a node is, in bytes.
+
+use super::BadSnapshot;
+use crate::custody::{Claim, Claimer, Custody};
+use crate::state::State;
+use leasehold_model::codec::{DecodeError, Field, Reader};
+
+pub(super) fn put(custody: Custody, out: &mut Vec<u8>) {
+    match custody {
+        Custody::Open => out.push(0),
+        Custody::Claimed(claim) => {
+            out.push(1);
+            claim.by.tenant.put(out);
+            claim.by.user.put(out);
+            claim.project.put(out);
+            claim.since.put(out);
+        }
+        Custody::Wiping { since, limit_at } => {
+            out.push(2);
+            since.put(out);
+            limit_at.put(out);
+        }
+        Custody::Quarantined { cause, since } => {
+            out.push(3);
+            cause.put(out);
+            since.put(out);
+        }
+    }
+}
+
+pub(super) fn get(r: &mut Reader<'_>) -> Result<Custody, DecodeError> {
+    Ok(match r.byte()? {
+        0 => Custody::Open,
+        1 => {
+            let by = Claimer { tenant: Field::get(r)?, user: Field::get(r)? };
+            Custody::Claimed(Claim { by, project: Field::get(r)?, since: Field::get(r)? })
+        }
+        2 => Custody::Wiping { since: Field::get(r)?, limit_at: Field::get(r)? },
+        3 => Custody::Quarantined { cause: Field::get(r)?, since: Field::get(r)? },
+        code => return Err(DecodeError::BadCode { field: "custody", code: u64::from(code) }),
+    })
+}
+
+impl State {
+    /// Claims are held by those who are there.
+    pub(super) fn check_custody(&self) -> Result<(), BadSnapshot> {
+        for claim in self.nodes().filter_map(|node| node.custody.claim()) {
+            let of_tenant = self.tenant(claim.by.tenant).is_some()
+                && self.user(claim.by.user).is_some_and(|user| user.tenant == claim.by.tenant)
+                && self.project(claim.project).is_some_and(|project| project.tenant == claim.by.tenant);
+            if !of_tenant {
+                return Err(BadSnapshot::Inconsistent("a node claimed by nobody"));
+            }
+        }
+        Ok(())
+    }
+}

@@ -1,0 +1,113 @@
+//! The fold's side of claims on nodes.
+
+use super::{State, entry, entry_mut};
+use crate::custody::{Claim, Claimer, Custody};
+use crate::timer::Entry;
+use leasehold_model::body::{NodeQuarantined, NodesClaimed, NodesReleased};
+use leasehold_model::{Instant, NodeNo, Record};
+
+type Folded = Result<(), &'static str>;
+
+impl State {
+    pub(super) fn fold_claimed(&mut self, record: &Record, claimed: &NodesClaimed) -> Folded {
+        let identity = &record.identity;
+        let by = Claimer {
+            tenant: identity.tenant.ok_or("a claim without a tenant")?,
+            user: identity.user.ok_or("a claim without a user")?,
+        };
+        let project = identity.project.ok_or("a claim without a project")?;
+        self.tenant(by.tenant).ok_or("no such tenant")?;
+        self.project(project).ok_or("no such project")?;
+        self.user(by.user).ok_or("no such user")?;
+        let claim = Claim { by, project, since: record.stamp };
+        for node in &claimed.nodes.0 {
+            self.pass_node(*node, Custody::Claimed(claim), |custody| custody == Custody::Open)?;
+            self.count_claim(claim, *node, true, record.stamp);
+        }
+        Ok(())
+    }
+
+    pub(super) fn fold_nodes_released(&mut self, record: &Record, released: &NodesReleased) -> Folded {
+        for node in &released.nodes.0 {
+            let custody = self.node(*node).ok_or("no such node")?.custody;
+            let claim = custody.claim().ok_or("a node that nobody has claimed")?;
+            self.pass_node(*node, Custody::wiping(record.stamp), |_| true)?;
+            self.count_claim(claim, *node, false, record.stamp);
+            self.quota_headroom(claim.by.tenant);
+            self.arm_wipe(*node);
+        }
+        Ok(())
+    }
+
+    pub(super) fn fold_wiped(&mut self, node: NodeNo) -> Folded {
+        self.pass_node(node, Custody::Open, |custody| custody.wipe_due().is_some())
+    }
+
+    pub(super) fn fold_quarantined(&mut self, record: &Record, quarantined: &NodeQuarantined) -> Folded {
+        let custody = Custody::Quarantined { cause: quarantined.cause, since: record.effective_at };
+        self.pass_node(quarantined.node, custody, |custody| custody.wipe_due().is_some())
+    }
+
+    pub(super) fn fold_quarantine_cleared(&mut self, node: NodeNo) -> Folded {
+        self.pass_node(node, Custody::Open, |custody| matches!(custody, Custody::Quarantined { .. }))
+    }
+
+    fn pass_node(&mut self, number: NodeNo, to: Custody, may: impl FnOnce(Custody) -> bool) -> Folded {
+        let from = self.node(number).ok_or("no such node")?.custody;
+        if !may(from) {
+            return Err("a node in other hands");
+        }
+        self.set_node_state(number, |node| node.custody = to)?;
+        self.claimed.change(number, from, to);
+        Ok(())
+    }
+
+    /// Counts a claimed node in or out of its tenant's quotas on nodes.
+    fn count_claim(&mut self, claim: Claim, number: NodeNo, added: bool, stamp: Instant) {
+        let pool = entry(&self.nodes, number.0).expect("a claimed node exists").pool;
+        let tenant = entry(&self.tenants, claim.by.tenant.0).expect("a claimer's tenant exists");
+        for quota in &tenant.quotas {
+            let quota = entry_mut(&mut self.quotas, quota.0).expect("a listed quota exists");
+            if let Some(due) = quota.count_claim(claim.project, (pool, number), added, stamp) {
+                self.timers.push(Entry::burst(quota.number, due));
+            }
+        }
+    }
+
+    /// Makes sure that a wipe which nobody confirms ends.
+    fn arm_wipe(&mut self, number: NodeNo) {
+        let due = self.node(number).and_then(|node| node.custody.wipe_due());
+        due.into_iter().for_each(|due| self.timers.push(Entry::wipe(number, due)));
+    }
+
+    /// Limits on wipes start afresh when we do, as all limits on others' work.
+    pub(super) fn restart_wipes(&mut self, stamp: Instant) {
+        for node in self.nodes.iter_mut().flatten() {
+            if let Custody::Wiping { since, .. } = node.custody {
+                let Custody::Wiping { limit_at, .. } = Custody::wiping(stamp) else { continue };
+                node.custody = Custody::Wiping { since, limit_at };
+            }
+        }
+    }
+
+    /// Whether any node is claimed in such a way.
+    pub(crate) fn has_claims(&self, which: impl Fn(Claim) -> bool) -> bool {
+        let nodes = self.claimed.claimers().flat_map(|claimer| self.claimed.nodes_of(claimer));
+        nodes.filter_map(|node| self.node(node)?.custody.claim()).any(which)
+    }
+
+    /// The index of claims, and what they count in quotas, from the nodes alone.
+    pub(crate) fn rebuild_claims(&mut self) {
+        let all: Vec<(NodeNo, Custody)> = self.nodes().map(|node| (node.number, node.custody)).collect();
+        for (number, custody) in all {
+            self.claimed.change(number, Custody::Open, custody);
+            let Some(claim) = custody.claim() else { continue };
+            let pool = entry(&self.nodes, number.0).expect("it was just listed").pool;
+            let tenant = entry(&self.tenants, claim.by.tenant.0).expect("it was checked");
+            for quota in &tenant.quotas {
+                let quota = entry_mut(&mut self.quotas, quota.0).expect("a listed quota exists");
+                quota.tally_claim(claim.project, (pool, number), true);
+            }
+        }
+    }
+}

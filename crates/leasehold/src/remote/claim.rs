@@ -1,0 +1,85 @@
+//! Claims on nodes for sensitive work.
+
+use super::facts::{or_dash, word};
+use super::session::Session;
+use super::told::Failed;
+use crate::cli::claim::ClaimCommand;
+use crate::humane;
+use crate::table::{Align, Table};
+use crate::term::Style;
+use leasehold_api::{ClaimPut, ClaimedNode, Custody, CustodyState, NewClaim, ReleaseNodes};
+
+pub(super) async fn run(session: &Session, command: ClaimCommand) -> Result<(), Failed> {
+    let client = &session.client;
+    match command {
+        ClaimCommand::List => session.list(client.list_claims(), claimed).await,
+        ClaimCommand::Make(args) => {
+            let new = NewClaim { nodes: args.nodes, tenant: args.tenant, project: args.project, user: args.user };
+            session.change(client.claim_nodes(&new), &args.change, told).await
+        }
+        ClaimCommand::Release(args) => {
+            let release = ReleaseNodes { nodes: args.nodes };
+            session.change(client.release_nodes(&release), &args.change, told).await
+        }
+    }
+}
+
+/// What became of each node.
+fn told(put: &ClaimPut) -> String {
+    put.nodes.iter().map(|node| format!("node {} is {}\n", node.node, in_words(&node.custody))).collect()
+}
+
+/// Whose it is, in a phrase.
+pub(super) fn in_words(custody: &Custody) -> String {
+    match custody.state {
+        CustodyState::Open => "open to all".to_owned(),
+        CustodyState::Claimed => match &custody.holder {
+            Some(holder) => format!("claimed by {} of {} for {}", holder.user, holder.tenant, holder.project),
+            None => "claimed".to_owned(),
+        },
+        CustodyState::Wiping => match custody.wipe_by {
+            Some(by) => {
+                format!("being wiped; it is quarantined at {} unless that is confirmed", humane::to_the_second(by))
+            }
+            None => "being wiped".to_owned(),
+        },
+        CustodyState::Quarantined => match custody.cause {
+            Some(cause) => format!("quarantined: {}", word(cause).replace('_', " ")),
+            None => "quarantined".to_owned(),
+        },
+    }
+}
+
+fn claimed(nodes: &[ClaimedNode]) -> Table {
+    let now = humane::now();
+    let mut table = Table::new(&[
+        ("node", Align::Left),
+        ("pool", Align::Left),
+        ("state", Align::Left),
+        ("tenant", Align::Left),
+        ("project", Align::Left),
+        ("user", Align::Left),
+        ("since", Align::Right),
+        ("wipe by", Align::Right),
+    ]);
+    for node in nodes {
+        let style = match node.custody.state {
+            CustodyState::Quarantined => Style::Red,
+            CustodyState::Wiping => Style::Yellow,
+            CustodyState::Claimed | CustodyState::Open => Style::Plain,
+        };
+        let holder = node.custody.holder.as_ref();
+        let plain = |text: String| (text, Style::Plain);
+        table.styled(vec![
+            (node.node.clone(), Style::Bold),
+            plain(node.pool.clone()),
+            (word(node.custody.state).to_owned(), style),
+            plain(or_dash(holder.map(|holder| holder.tenant.clone()))),
+            plain(or_dash(holder.map(|holder| holder.project.clone()))),
+            plain(or_dash(holder.map(|holder| holder.user.clone()))),
+            plain(or_dash(node.custody.since.map(|at| humane::distance(at, now)))),
+            plain(or_dash(node.custody.wipe_by.map(|at| humane::distance(at, now)))),
+        ]);
+    }
+    table
+}

@@ -1,0 +1,70 @@
+//! Who a node belongs to while sensitive work may run on it (SEMANTICS 10): claimed by a user, released, wiped, and
+//! out of reach where a wipe went wrong.
+
+use crate::codec::{DecodeError, Field, Reader, put_varint};
+use crate::fields;
+use crate::id::NodeNo;
+use crate::limits::NODES_PER_CLAIM_MAX;
+use crate::policy::QuarantineCause;
+
+/// Node numbers in strictly rising order, written as distances.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Nodes(pub Vec<NodeNo>);
+
+impl Field for Nodes {
+    fn put(&self, out: &mut Vec<u8>) {
+        assert!((1..=NODES_PER_CLAIM_MAX).contains(&self.0.len()), "a record names 1 to 256 nodes");
+        put_varint(self.0.len() as u64, out);
+        let mut next = 0;
+        for node in &self.0 {
+            assert!(node.0 >= next, "node numbers in a record rise");
+            put_varint(u64::from(node.0 - next), out);
+            next = node.0.saturating_add(1);
+        }
+    }
+    fn get(r: &mut Reader<'_>) -> Result<Self, DecodeError> {
+        let n = r.count(NODES_PER_CLAIM_MAX)?;
+        if n == 0 {
+            return Err(DecodeError::Forbidden("an empty list of nodes"));
+        }
+        let mut nodes = Vec::with_capacity(n);
+        let mut next = 0_u64;
+        for _ in 0..n {
+            let number = next.checked_add(r.varint()?).ok_or(DecodeError::BadInteger)?;
+            nodes.push(NodeNo(u32::try_from(number).map_err(|_| DecodeError::BadInteger)?));
+            next = number + 1;
+        }
+        Ok(Self(nodes))
+    }
+}
+
+impl FromIterator<NodeNo> for Nodes {
+    fn from_iter<I: IntoIterator<Item = NodeNo>>(iter: I) -> Self {
+        Self(iter.into_iter().collect())
+    }
+}
+
+fields! {
+    /// The system's limit on nodes that are claimed or being wiped, all tenants together.
+    pub struct SensitiveChanged { pub pool_size: Option<u64> }
+}
+fields! {
+    /// A user's from here on: tenant, project and user stand in the record's head.
+    pub struct NodesClaimed { pub nodes: Nodes }
+}
+fields! {
+    /// Given back: nobody's until they are wiped. The head names whose they were.
+    pub struct NodesReleased { pub nodes: Nodes }
+}
+fields! {
+    /// Confirmed clean: open to everyone.
+    pub struct NodeWiped { pub node: NodeNo }
+}
+fields! {
+    /// Not known to be clean: out of reach until an operator acts.
+    pub struct NodeQuarantined { pub node: NodeNo, pub cause: QuarantineCause }
+}
+fields! {
+    /// An operator vouches that the node is clean.
+    pub struct QuarantineCleared { pub node: NodeNo }
+}

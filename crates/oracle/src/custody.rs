@@ -1,0 +1,368 @@
+//! Whose a node is: everyone's, a user's who claimed it for sensitive work, or nobody's until it is known to be clean
+//! (SEMANTICS 10). What is claimed, and how much, is found by looking at every node.
+
+use crate::foretell::{Caller, Foretold, Told, sealed};
+use crate::quota::is_within;
+use crate::violation::{Checked, broken, demand, found};
+use crate::world::{Node, Quota, World};
+use leasehold_model::body::{
+    NodeDeleted, NodeQuarantined, NodeWiped, Nodes, NodesClaimed, NodesReleased, QuarantineCleared, SensitiveChanged,
+    UserDeleted, UserPut,
+};
+use leasehold_model::limits::{NODES_PER_CLAIM_MAX, WIPE_DEADLINE};
+use leasehold_model::{
+    Instant, LimitKind, Measure, NodeNo, ProjectNo, QuarantineCause, QuotaNo, Record, TenantNo, UserNo,
+};
+use std::collections::BTreeSet;
+
+/// Whose sensitive work may run on a claimed node.
+pub(crate) type Claimer = (TenantNo, UserNo);
+
+/// In whose hands a node is.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Custody {
+    Open,
+    /// By a user, at the cost of a project.
+    Claimed {
+        tenant: TenantNo,
+        project: ProjectNo,
+        user: UserNo,
+        since: Instant,
+    },
+    /// Given back, and not known to be clean yet; it must be by `limit_at`.
+    Wiping {
+        since: Instant,
+        limit_at: Instant,
+    },
+    Quarantined {
+        cause: QuarantineCause,
+        since: Instant,
+    },
+}
+
+impl Custody {
+    pub(crate) fn claimer(&self) -> Option<Claimer> {
+        match self {
+            Self::Claimed { tenant, user, .. } => Some((*tenant, *user)),
+            _ => None,
+        }
+    }
+
+    fn is_wiping(&self) -> bool {
+        matches!(self, Self::Wiping { .. })
+    }
+
+    /// What `sensitive_pool_size` counts. Until a wipe is over the node's pool and capacity stay as they are.
+    pub(crate) fn is_in_sensitive_pool(&self) -> bool {
+        self.is_wiping() || self.claimer().is_some()
+    }
+}
+
+impl Node {
+    /// Work of a claimer, or ordinary work where there is none, may come here.
+    pub(crate) fn is_open_to(&self, claimer: Option<Claimer>) -> bool {
+        let in_right_hands = match claimer {
+            None => self.custody == Custody::Open,
+            Some(_) => self.custody.claimer() == claimer,
+        };
+        self.is_in_service() && in_right_hands
+    }
+}
+
+/// A list of nodes that a command may name; else why not.
+fn in_order(nodes: &[NodeNo]) -> Result<Vec<NodeNo>, &'static str> {
+    let named: BTreeSet<NodeNo> = nodes.iter().copied().collect();
+    match nodes.len() {
+        0 => Err("no_nodes"),
+        count if count > NODES_PER_CLAIM_MAX => Err("too_many_nodes"),
+        count if count > named.len() => Err("duplicate_node"),
+        _ => Ok(named.into_iter().collect()),
+    }
+}
+
+impl World {
+    pub(crate) fn has_claimed(&self, claimer: Claimer) -> bool {
+        self.nodes.values().any(|node| node.custody.claimer() == Some(claimer))
+    }
+
+    /// Why a request for sensitive work is not valid, if it is not: it is some user's, and that user has a claim; on
+    /// the node, where one is named.
+    pub(crate) fn fault_of_sensitive(&self, claimer: Option<Claimer>, on: Option<NodeNo>) -> Option<&'static str> {
+        let Some(claimer) = claimer else { return Some("sensitive_needs_user") };
+        let has_claim = match on {
+            None => self.has_claimed(claimer),
+            Some(node) => self.nodes.get(&node).is_some_and(|node| node.custody.claimer() == Some(claimer)),
+        };
+        (!has_claim).then_some("sensitive_needs_claim")
+    }
+
+    /// The nodes that a quota on nodes counts because they are claimed. Quotas that look at what is leased do not.
+    pub(crate) fn nodes_claimed_under(&self, quota: &Quota) -> BTreeSet<NodeNo> {
+        let scope = &quota.put.scope;
+        let counts = |node: &Node| match node.custody {
+            Custody::Claimed { tenant, project, .. } => {
+                tenant == scope.tenant
+                    && scope.project.is_none_or(|of| of == project)
+                    && scope.class.is_none()
+                    && scope.priority.is_none()
+                    && is_within(scope, (node.put.pool, node.put.node))
+            }
+            _ => false,
+        };
+        self.nodes.values().filter(|node| counts(node)).map(|node| node.put.node).collect()
+    }
+
+    /// The quota that stands against a claim, if one does. A claim has no end, so it never goes into a burst.
+    fn claim_exceeds(&self, tenant: TenantNo, project: ProjectNo, nodes: &[NodeNo]) -> Option<QuotaNo> {
+        let stands_against = |quota: &Quota| {
+            let scope = &quota.put.scope;
+            let applies = quota.put.measure == Measure::Nodes
+                && scope.tenant == tenant
+                && scope.project.is_none_or(|of| of == project)
+                && scope.class.is_none()
+                && scope.priority.is_none();
+            let limit = match quota.put.limit {
+                LimitKind::Hard { limit } | LimitKind::Burst { limit, .. } => limit,
+                LimitKind::Soft { .. } => return false,
+            };
+            let counted = self.nodes_counted(quota);
+            let covered = nodes.iter().filter(|node| is_within(scope, (self.nodes[node].put.pool, **node)));
+            let new = covered.filter(|node| !counted.contains(node)).count();
+            applies && new > 0 && (counted.len() + new) as u64 > limit
+        };
+        self.quotas.iter().find(|(_, quota)| stands_against(quota)).map(|(number, _)| *number)
+    }
+
+    /// Something is leased on it, or kept for one that waits; what is fenced counts.
+    fn is_in_use(&self, number: NodeNo) -> bool {
+        let kept = |class| self.kept_on(number, class).iter().any(|(_, kept)| *kept > 0);
+        self.leases.iter().any(|lease| lease.node == number && lease.phase.takes_capacity())
+            || self.classes.keys().any(|class| kept(*class))
+    }
+
+    /// Why a node cannot be claimed, if it cannot.
+    fn fault_of_claim_on(&self, number: NodeNo, by: Claimer) -> Option<&'static str> {
+        let Some(node) = self.nodes.get(&number) else { return Some("unknown_node") };
+        match node.custody {
+            Custody::Claimed { .. } if node.custody.claimer() == Some(by) => Some("node_already"),
+            Custody::Claimed { .. } => Some("node_claimed"),
+            Custody::Wiping { .. } | Custody::Quarantined { .. } => Some("node_not_ready"),
+            Custody::Open if !node.is_in_service() => Some("node_not_ready"),
+            Custody::Open => self.is_in_use(number).then_some("node_in_use"),
+        }
+    }
+
+    /// Why nodes cannot be claimed together, if they cannot. All of them are, or none.
+    fn fault_of_claim(&self, by: Claimer, project: ProjectNo, nodes: &[NodeNo]) -> Option<&'static str> {
+        if let Some(fault) = nodes.iter().find_map(|node| self.fault_of_claim_on(*node, by)) {
+            return Some(fault);
+        }
+        let in_pool = self.nodes.values().filter(|node| node.custody.is_in_sensitive_pool()).count();
+        if self.sensitive_pool_size.is_some_and(|limit| (in_pool + nodes.len()) as u64 > limit) {
+            return Some("sensitive_pool_full");
+        }
+        self.claim_exceeds(by.0, project, nodes).map(|_| "claim_over_quota")
+    }
+
+    pub(crate) fn foretell_claim(&self, caller: &Caller, nodes: &[NodeNo]) -> Told {
+        let tenant = caller.tenant.ok_or("tenant_required")?;
+        self.tenants.get(&tenant).ok_or("unknown_tenant")?;
+        let project = caller.project.ok_or("project_required")?;
+        self.projects.get(&project).filter(|own| own.tenant == tenant).ok_or("unknown_project")?;
+        let user = caller.user.ok_or("sensitive_needs_user")?;
+        self.users.get(&user).filter(|own| own.tenant == tenant).ok_or("unknown_user")?;
+        let nodes = in_order(nodes)?;
+        match self.fault_of_claim((tenant, user), project, &nodes) {
+            Some(fault) => Err(fault),
+            None => sealed(caller.tenant, NodesClaimed { nodes: Nodes(nodes) }),
+        }
+    }
+
+    pub(crate) fn foretell_giving_back(&self, caller: &Caller, nodes: &[NodeNo]) -> Told {
+        let nodes = in_order(nodes)?;
+        let mut holder = None;
+        for number in &nodes {
+            let Custody::Claimed { tenant, project, user, .. } = self.nodes.get(number).ok_or("unknown_node")?.custody
+            else {
+                return Err("node_not_claimed");
+            };
+            let may = caller.tenant.is_none_or(|own| own == tenant)
+                && caller.project.is_none_or(|own| own == project)
+                && caller.user.is_none_or(|own| own == user);
+            if !may {
+                return Err("node_not_claimed");
+            }
+            if *holder.get_or_insert((tenant, project, user)) != (tenant, project, user) {
+                return Err("claims_differ");
+            }
+            if self.has_work(*number) {
+                return Err("node_has_leases");
+            }
+        }
+        sealed(holder.map(|(tenant, ..)| tenant), NodesReleased { nodes: Nodes(nodes) })
+    }
+
+    /// What is fenced stays so, whoever has the node.
+    fn has_work(&self, node: NodeNo) -> bool {
+        self.leases.iter().any(|lease| lease.node == node && lease.phase.counts_for_quota())
+    }
+
+    pub(crate) fn foretell_wipe(&self, caller: &Caller, node: NodeNo, generation: Option<u64>, clean: bool) -> Told {
+        self.check_generation(node, generation)?;
+        if !self.nodes[&node].custody.is_wiping() {
+            return Err("node_not_wiping");
+        }
+        let cause = QuarantineCause::WipeFailed;
+        match clean {
+            true => sealed(caller.tenant, NodeWiped { node }),
+            false => sealed(caller.tenant, NodeQuarantined { node, cause }),
+        }
+    }
+
+    pub(crate) fn foretell_clearing(&self, caller: &Caller, node: NodeNo) -> Told {
+        match self.nodes.get(&node).ok_or("unknown_node")?.custody {
+            Custody::Quarantined { .. } => sealed(caller.tenant, QuarantineCleared { node }),
+            _ => Err("node_not_quarantined"),
+        }
+    }
+
+    pub(crate) fn foretell_node_gone(&self, caller: &Caller, number: NodeNo) -> Told {
+        let node = self.nodes.get(&number).ok_or("unknown_node")?;
+        if self.is_in_use(number) {
+            return Err("node_has_leases");
+        }
+        if node.custody.is_in_sensitive_pool() {
+            return Err("node_in_custody");
+        }
+        sealed(caller.tenant, NodeDeleted { node: number })
+    }
+
+    /// What stands against it before its claims do is not foretold.
+    pub(crate) fn foretell_tenant_gone(&self, tenant: TenantNo) -> Told {
+        let leased = self.leases.iter().any(|lease| lease.tenant == tenant && lease.phase.takes_capacity());
+        let lives = self.allocations.values().any(|found| found.tenant == tenant && !found.state.is_over());
+        let claims = self.claims_of(|of, _, _| of == tenant).is_some();
+        if claims && !leased && !lives { Err("tenant_has_claims") } else { Ok(Foretold::Open) }
+    }
+
+    pub(crate) fn foretell_project_gone(&self, project: ProjectNo) -> Told {
+        let leased = self.leases.iter().any(|lease| lease.project == project && lease.phase.takes_capacity());
+        let lives = self.allocations.values().any(|found| found.project == project && !found.state.is_over());
+        let claims = self.claims_of(|_, of, _| of == project).is_some();
+        if claims && !leased && !lives { Err("project_has_claims") } else { Ok(Foretold::Open) }
+    }
+
+    pub(crate) fn foretell_user_gone(&self, caller: &Caller, user: UserNo) -> Told {
+        let visible = |own: &&UserPut| caller.tenant.is_none_or(|tenant| tenant == own.tenant);
+        let found = self.users.get(&user).filter(visible).ok_or("unknown_user")?;
+        if self.claims_of(|_, _, of| of == user).is_some() {
+            return Err("user_has_claims");
+        }
+        sealed(Some(found.tenant), UserDeleted { user })
+    }
+
+    pub(crate) fn sensitive_changed(&mut self, changed: &SensitiveChanged) -> Checked {
+        let old = self.sensitive_pool_size;
+        demand!(old != changed.pool_size, "settings", "{old:?} is the size already");
+        self.sensitive_pool_size = changed.pool_size;
+        Ok(())
+    }
+
+    pub(crate) fn nodes_claimed(&mut self, record: &Record, claimed: &NodesClaimed) -> Checked {
+        let (of, nodes) = (&record.identity, &claimed.nodes.0);
+        let (Some(tenant), Some(project), Some(user)) = (of.tenant, of.project, of.user) else {
+            broken!("claim", "a claim names its tenant, project and user, not {of:?}")
+        };
+        demand!(self.tenants.contains_key(&tenant), "unknown-tenant", "there is no {tenant}");
+        let own = self.projects.get(&project).is_some_and(|project| project.tenant == tenant);
+        demand!(own, "unknown-project", "{tenant} has no {project}");
+        let own = self.users.get(&user).is_some_and(|user| user.tenant == tenant);
+        demand!(own, "unknown-user", "{tenant} has no {user}");
+        demand!(in_order(nodes).as_ref() == Ok(nodes), "claim", "{nodes:?}");
+        let fault = self.fault_of_claim((tenant, user), project, nodes);
+        demand!(fault.is_none(), "claim", "must be refused: {fault:?}");
+        for node in nodes {
+            self.pass(*node, Custody::Claimed { tenant, project, user, since: record.stamp });
+        }
+        Ok(())
+    }
+
+    /// Nobody's until it is wiped.
+    pub(crate) fn nodes_released(&mut self, record: &Record, released: &NodesReleased) -> Checked {
+        let (of, nodes) = (&record.identity, &released.nodes.0);
+        demand!(in_order(nodes).as_ref() == Ok(nodes), "node-release", "{nodes:?}");
+        for number in nodes {
+            let custody = found!(self.nodes.get(number), "unknown-node", "there is no {number}").custody;
+            let Custody::Claimed { tenant, project, user, .. } = custody else {
+                broken!("node-release", "{number} is not claimed: {custody:?}")
+            };
+            let own = (of.tenant, of.project, of.user) == (Some(tenant), Some(project), Some(user));
+            demand!(own, "node-release", "{number} is {custody:?}, the record of {of:?}");
+            demand!(!self.has_work(*number), "node-release", "{number} still has leases");
+        }
+        let since = record.stamp;
+        for node in nodes {
+            self.pass(*node, Custody::Wiping { since, limit_at: since.saturating_add(WIPE_DEADLINE) });
+        }
+        Ok(())
+    }
+
+    pub(crate) fn node_wiped(&mut self, number: NodeNo) -> Checked {
+        self.check_wiping(number)?;
+        self.pass(number, Custody::Open);
+        Ok(())
+    }
+
+    /// It was found unclean, or nobody spoke of it in time; that the time is over is checked as a timer.
+    pub(crate) fn node_quarantined(&mut self, record: &Record, quarantined: &NodeQuarantined) -> Checked {
+        let NodeQuarantined { node, cause } = *quarantined;
+        self.check_wiping(node)?;
+        let of_a_tenant = cause == QuarantineCause::WipeTimedOut && record.identity.tenant.is_some();
+        demand!(!of_a_tenant, "one-tenant", "a wipe that takes too long is nobody's");
+        self.pass(node, Custody::Quarantined { cause, since: record.effective_at });
+        Ok(())
+    }
+
+    fn check_wiping(&self, number: NodeNo) -> Checked {
+        let node = found!(self.nodes.get(&number), "unknown-node", "there is no {number}");
+        demand!(node.custody.is_wiping(), "custody", "{number} is not being wiped: {:?}", node.custody);
+        Ok(())
+    }
+
+    pub(crate) fn quarantine_cleared(&mut self, number: NodeNo) -> Checked {
+        let node = found!(self.nodes.get(&number), "unknown-node", "there is no {number}");
+        let is_quarantined = matches!(node.custody, Custody::Quarantined { .. });
+        demand!(is_quarantined, "custody", "{number} is not quarantined: {:?}", node.custody);
+        self.pass(number, Custody::Open);
+        Ok(())
+    }
+
+    fn pass(&mut self, number: NodeNo, to: Custody) {
+        self.nodes.get_mut(&number).expect("it was looked at").custody = to;
+    }
+
+    /// A wipe has its time again when a process takes over: our outage must not quarantine the cluster.
+    pub(crate) fn restart_wipes(&mut self, stamp: Instant) {
+        for node in self.nodes.values_mut() {
+            if let Custody::Wiping { limit_at, .. } = &mut node.custody {
+                *limit_at = stamp.saturating_add(WIPE_DEADLINE);
+            }
+        }
+    }
+
+    /// Nothing that has claims is deleted.
+    pub(crate) fn check_no_claims(&self, of: impl Fn(TenantNo, ProjectNo, UserNo) -> bool) -> Checked {
+        let claimed = self.claims_of(of);
+        demand!(claimed.is_none(), "has-claims", "{claimed:?} is claimed");
+        Ok(())
+    }
+
+    /// A node that is claimed in such a way.
+    fn claims_of(&self, of: impl Fn(TenantNo, ProjectNo, UserNo) -> bool) -> Option<NodeNo> {
+        let held = |node: &&Node| match node.custody {
+            Custody::Claimed { tenant, project, user, .. } => of(tenant, project, user),
+            _ => false,
+        };
+        self.nodes.values().find(held).map(|node| node.put.node)
+    }
+}

@@ -1,0 +1,48 @@
+//! Whose a node is, in the words of the wire.
+
+use leasehold_api as api;
+use leasehold_api::When;
+use leasehold_engine::{Claim, Custody, Node, State};
+use leasehold_model::{Name, QuarantineCause};
+
+pub(crate) fn holder(state: &State, claim: Claim) -> api::ClaimHolder {
+    let text = |name: Option<&Name>| name.map_or_else(String::new, |name| name.as_str().to_owned());
+    api::ClaimHolder {
+        tenant: text(state.tenant(claim.by.tenant).map(|tenant| &tenant.name)),
+        tenant_id: claim.by.tenant.0,
+        project: text(state.project(claim.project).map(|project| &project.name)),
+        project_id: claim.project.0,
+        user: text(state.user(claim.by.user).map(|user| &user.name)),
+        user_id: claim.by.user.0,
+    }
+}
+
+pub(crate) fn custody(state: &State, custody: Custody) -> api::Custody {
+    let shown = |state, since| api::Custody { state, since, holder: None, wipe_by: None, cause: None };
+    match custody {
+        Custody::Open => shown(api::CustodyState::Open, None),
+        Custody::Claimed(claim) => api::Custody {
+            holder: Some(holder(state, claim)),
+            ..shown(api::CustodyState::Claimed, Some(When(claim.since)))
+        },
+        Custody::Wiping { since, limit_at } => {
+            api::Custody { wipe_by: Some(When(limit_at)), ..shown(api::CustodyState::Wiping, Some(When(since))) }
+        }
+        Custody::Quarantined { cause, since } => {
+            let cause = match cause {
+                QuarantineCause::WipeFailed => api::QuarantineCause::WipeFailed,
+                QuarantineCause::WipeTimedOut => api::QuarantineCause::WipeTimedOut,
+            };
+            api::Custody { cause: Some(cause), ..shown(api::CustodyState::Quarantined, Some(When(since))) }
+        }
+    }
+}
+
+pub(crate) fn claimed_node(state: &State, node: &Node) -> api::ClaimedNode {
+    api::ClaimedNode {
+        node: node.name.as_str().to_owned(),
+        node_id: node.number.0,
+        pool: state.pool(node.pool).map_or_else(String::new, |pool| pool.name.as_str().to_owned()),
+        custody: custody(state, node.custody),
+    }
+}

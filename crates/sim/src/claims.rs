@@ -1,0 +1,160 @@
+//! Commands about claims on nodes, as they are drawn, and who does sensitive work on them.
+
+use crate::dice::Dice;
+use crate::requests::small;
+use crate::wishes::some_generation;
+use leasehold_engine::command::ReportWipe;
+use leasehold_engine::{Claim, Command, Custody, Node, State};
+use leasehold_model::body::{AllocationRequeued, AllocationSuspended, Body};
+use leasehold_model::{AllocationNo, Identity, LeaseNo, NodeNo, ProjectNo, QuarantineCause, Record, TenantNo, UserNo};
+use std::collections::{BTreeMap, BTreeSet};
+
+pub(crate) fn any(state: &State, dice: &mut Dice) -> (Identity, Command) {
+    match dice.below(20) {
+        0..8 => (claiming(state, dice), Command::ClaimNodes(claimable(state, dice))),
+        8..14 => {
+            let nodes = nodes_where(state, dice, |node| node.custody.claim().is_some());
+            (giving_back(state, &nodes, dice), Command::ReleaseNodes(nodes))
+        }
+        14..18 => {
+            let node = one_where(state, dice, |node| matches!(node.custody, Custody::Wiping { .. }));
+            let generation = some_generation(state, node, dice).filter(|_| dice.one_in(2));
+            let report = ReportWipe { node, generation, clean: !dice.one_in(4) };
+            (Identity::default(), Command::ReportWipe(report))
+        }
+        _ => {
+            let node = one_where(state, dice, |node| matches!(node.custody, Custody::Quarantined { .. }));
+            (Identity::default(), Command::ClearQuarantine(node))
+        }
+    }
+}
+
+/// One that has claimed something and pays for it, or has another project of the tenant pay. None: nobody has.
+pub(crate) fn claimer(state: &State, dice: &mut Dice) -> Option<(TenantNo, ProjectNo, UserNo)> {
+    let claims: Vec<Claim> = state.nodes().filter_map(|node| node.custody.claim()).collect();
+    if claims.is_empty() {
+        return None;
+    }
+    let Claim { by, project, .. } = *dice.pick(&claims);
+    let project = if dice.one_in(4) { project_of(state, by.tenant, dice).unwrap_or(project) } else { project };
+    Some((by.tenant, project, by.user))
+}
+
+/// Mostly a user with a project of the same tenant; now and then what does not belong together.
+fn claiming(state: &State, dice: &mut Dice) -> Identity {
+    let users: Vec<(UserNo, TenantNo)> = state.users().map(|(number, user)| (number, user.tenant)).collect();
+    let drawn = (UserNo(small(dice, 5)), TenantNo(small(dice, 4)));
+    let (user, tenant) = if users.is_empty() || dice.one_in(20) { drawn } else { *dice.pick(&users) };
+    let project = project_of(state, tenant, dice).filter(|_| !dice.one_in(20));
+    let project = project.unwrap_or(ProjectNo(small(dice, 8)));
+    Identity {
+        tenant: (!dice.one_in(30)).then_some(tenant),
+        project: (!dice.one_in(30)).then_some(project),
+        user: (!dice.one_in(20)).then_some(user),
+        ..Identity::default()
+    }
+}
+
+fn project_of(state: &State, tenant: TenantNo, dice: &mut Dice) -> Option<ProjectNo> {
+    let own = state.projects().filter(|(_, project)| project.tenant == tenant);
+    let own: Vec<ProjectNo> = own.map(|(number, _)| number).collect();
+    (!own.is_empty()).then(|| *dice.pick(&own))
+}
+
+/// Mostly the holder of the first, as far as it says who it is; sometimes an operator, sometimes another.
+fn giving_back(state: &State, nodes: &[NodeNo], dice: &mut Dice) -> Identity {
+    let first = nodes.first().and_then(|node| state.node(*node)?.custody.claim());
+    match first {
+        Some(claim) if !dice.one_in(8) => Identity {
+            tenant: Some(claim.by.tenant),
+            project: dice.one_in(2).then_some(claim.project),
+            user: dice.one_in(2).then_some(claim.by.user),
+            ..Identity::default()
+        },
+        _ if dice.one_in(2) => Identity::default(),
+        _ => Identity { tenant: Some(TenantNo(small(dice, 4))), ..Identity::default() },
+    }
+}
+
+fn claimable(state: &State, dice: &mut Dice) -> Vec<NodeNo> {
+    nodes_where(state, dice, |node| {
+        node.is_in_service() && node.custody == Custody::Open && !node.has_leases() && !node.is_reserved()
+    })
+}
+
+/// One or a few of such nodes, now and then others, one twice, none or too many.
+fn nodes_where(state: &State, dice: &mut Dice, which: impl Fn(&Node) -> bool) -> Vec<NodeNo> {
+    match dice.below(60) {
+        0 => return Vec::new(),
+        1 => return (0..257).map(NodeNo).collect(),
+        _ => {}
+    }
+    let count = if dice.one_in(4) { 2 + dice.below(2) } else { 1 };
+    let mut nodes: Vec<NodeNo> = Vec::new();
+    for _ in 0..count {
+        let node = one_where(state, dice, |node| !nodes.contains(&node.number) && which(node));
+        if !nodes.contains(&node) || dice.one_in(4) {
+            nodes.push(node);
+        }
+    }
+    nodes
+}
+
+fn one_where(state: &State, dice: &mut Dice, which: impl Fn(&Node) -> bool) -> NodeNo {
+    let suitable: Vec<NodeNo> = state.nodes().filter(|node| which(node)).map(|node| node.number).collect();
+    if suitable.is_empty() || dice.one_in(12) { NodeNo(small(dice, 6)) } else { *dice.pick(&suitable) }
+}
+
+/// What became of claims and of sensitive work in a history: how often which.
+pub(crate) fn notable(records: &[Record]) -> BTreeMap<&'static str, u64> {
+    let mut notable = BTreeMap::new();
+    let (mut claimed, mut lies_on) = (BTreeSet::new(), BTreeMap::new());
+    let (mut fenced, mut submitted) = (BTreeSet::new(), BTreeMap::new());
+    for record in records {
+        let what = match &record.body {
+            Body::NodesClaimed(taken) => {
+                claimed.extend(taken.nodes.0.iter().copied());
+                (taken.nodes.0.len() > 1).then_some("several nodes claimed")
+            }
+            Body::NodesReleased(given) => {
+                claimed.retain(|node| !given.nodes.0.contains(node));
+                None
+            }
+            Body::NodeLost(lost) => claimed.contains(&lost.node).then_some("claimed node lost"),
+            Body::NodeQuarantined(found) => Some(match found.cause {
+                QuarantineCause::WipeFailed => "wipe failed",
+                QuarantineCause::WipeTimedOut => "wipe timed out",
+            }),
+            Body::NodeWiped(wiped) => {
+                fenced.iter().any(|lease| lies_on[lease] == wiped.node).then_some("wiped with a fence on it")
+            }
+            Body::Granted(granted) => {
+                let numbers = (granted.first_lease.0..).map(LeaseNo).take(granted.members.len());
+                lies_on.extend(numbers.map(|number| (number, granted.node)));
+                (granted.sensitive && granted.allocation.is_none()).then_some("lease granted")
+            }
+            Body::Fenced(gone) => {
+                fenced.extend(gone.leases.0.iter().copied());
+                None
+            }
+            Body::Unfenced(back) => {
+                fenced.retain(|lease| !back.leases.0.contains(lease));
+                None
+            }
+            Body::AllocationSubmitted(asked) if asked.spec.sensitive => {
+                submitted.insert(AllocationNo(record.sequence), record.stamp);
+                None
+            }
+            Body::AllocationPlaced(placed) => submitted
+                .get(&placed.allocation)
+                .map(|since| if *since < record.stamp { "gang placed after it waited" } else { "gang placed at once" }),
+            Body::AllocationSuspended(AllocationSuspended { allocation, .. })
+            | Body::AllocationRequeued(AllocationRequeued { allocation, .. }) => {
+                submitted.get(allocation).map(|_| "gang back in the queue")
+            }
+            _ => None,
+        };
+        what.into_iter().for_each(|what| *notable.entry(what).or_insert(0) += 1);
+    }
+    notable
+}
