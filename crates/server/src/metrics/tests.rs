@@ -176,6 +176,7 @@ fn the_page_says_how_things_stand() {
         leasehold_leases_denied_total{cause="quota"} 2
         leasehold_leases_denied_total{cause="burst"} 0
         leasehold_leases_denied_total{cause="capacity"} 0
+        leasehold_leases_denied_total{cause="ceiling"} 0
         leasehold_leases{state="active"} 2
         leasehold_leases{state="revoking"} 1
         leasehold_leases{state="releasing"} 0
@@ -183,8 +184,11 @@ fn the_page_says_how_things_stand() {
         leasehold_leases{state="tearing_down"} 0
         leasehold_leases{state="fenced"} 0
         leasehold_nodes{state="available"} 1
+        leasehold_nodes{state="claimed"} 0
         leasehold_nodes{state="drained"} 0
         leasehold_nodes{state="lost"} 1
+        leasehold_nodes{state="quarantined"} 0
+        leasehold_nodes{state="wiping"} 0
         leasehold_nodes_without_agent 2
         leasehold_capacity_quanta{class="cpu",pool="ma\"in",state="held"} 3000
         leasehold_capacity_quanta{class="cpu",pool="ma\"in",state="tearing_down"} 0
