@@ -6,7 +6,11 @@ mod alloc;
 mod books;
 #[path = "client_cli/ceiling.rs"]
 mod ceiling;
+#[path = "client_cli/claims.rs"]
+mod claims;
 mod common;
+#[path = "client_cli/explain.rs"]
+mod explain;
 
 use common::{BINARY, Said, said};
 use rustix::process::{Pid, Signal, kill_process};

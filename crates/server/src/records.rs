@@ -4,6 +4,7 @@ use crate::access::Caller;
 use crate::app::App;
 use crate::history::{learn_leases, touched};
 use leasehold_api::{Problem, Role, codes};
+use leasehold_model::body::Nodes;
 use leasehold_model::view::Directory;
 use leasehold_model::{Body, LeaseNo, NodeNo, RawRecord, Record, TenantNo};
 use serde_json::Value;
@@ -116,6 +117,13 @@ fn is_of_project(body: &Body) -> bool {
     )
 }
 
+fn only(nodes: &Nodes) -> Option<NodeNo> {
+    match nodes.0[..] {
+        [node] => Some(node),
+        _ => None,
+    }
+}
+
 /// The node that a record is about.
 fn node_of(body: &Body) -> Option<NodeNo> {
     match body {
@@ -128,6 +136,9 @@ fn node_of(body: &Body) -> Option<NodeNo> {
         Body::NodeCondition(condition) => Some(condition.node),
         Body::AgentRegistered(registered) => Some(registered.node),
         Body::AgentDetached(detached) => Some(detached.node),
+        // Of several, an agent hears by its heartbeat: the others are not its business.
+        Body::NodesClaimed(claimed) => only(&claimed.nodes),
+        Body::NodesReleased(released) => only(&released.nodes),
         Body::NodeWiped(wiped) => Some(wiped.node),
         Body::NodeQuarantined(quarantined) => Some(quarantined.node),
         Body::QuarantineCleared(cleared) => Some(cleared.node),

@@ -2,7 +2,7 @@
 
 mod stage;
 
-use leasehold_client::api::{LeaseState, Level, RegisterAgent};
+use leasehold_client::api::{CustodyState, LeaseState, Level, NewClaim, NewUser, RegisterAgent, ReleaseNodes};
 use stage::{Fifo, Job, Stage};
 use std::fs;
 use std::process::Command;
@@ -29,6 +29,43 @@ async fn a_released_lease_is_ended_confirmed_and_idle_again() {
     assert_eq!(agent.stop().await, Some(0));
     assert_eq!(fs::read_dir(stage.path("agent/teardowns")).unwrap().count(), 0, "nothing is kept");
     assert!(!stage.path("pids").join(&lease).exists());
+}
+
+/// Released after sensitive work, the node is wiped by its agent; where that fails, nobody gets it.
+#[tokio::test(flavor = "multi_thread")]
+async fn a_released_node_is_wiped_or_quarantined() {
+    let stage = Stage::new("1m", "1m").await;
+    let user = NewUser { name: "ada".into(), tenant: Some("t".into()) };
+    stage.client.create_user(&user).await.expect("a user");
+    let mut runs = Fifo::new(stage.path("runs"));
+    stage.script("wipe-node", "echo $LEASEHOLD_NODE > runs; test ! -e broken");
+    let wipe = format!("{GROUP}\nwipe_node: {{ command: [{}] }}", stage.path("wipe-node").display());
+    let mut agent = stage.agent("agent", &wipe).registered().await;
+    let claim = NewClaim {
+        nodes: vec!["n1".into()],
+        tenant: Some("t".into()),
+        project: Some("p".into()),
+        user: Some("ada".into()),
+    };
+    let release = ReleaseNodes { nodes: vec!["n1".into()] };
+    stage.client.claim_nodes(&claim).await.expect("it is free");
+    stage.client.release_nodes(&release).await.expect("it is empty");
+    assert_eq!(runs.line().await, "n1");
+    agent.says("the node is clean").await;
+    let node = stage.client.show_node("n1").await.expect("the node");
+    assert_eq!(node.custody.state, CustodyState::Open);
+
+    fs::write(stage.path("broken"), "").unwrap();
+    stage.client.claim_nodes(&claim).await.expect("it is open again");
+    stage.client.release_nodes(&release).await.expect("it is empty");
+    assert_eq!(runs.line().await, "n1");
+    agent.says("THE WIPE FAILED").await;
+    let mut state = CustodyState::Wiping;
+    while state == CustodyState::Wiping {
+        state = stage.client.show_node("n1").await.expect("the node").custody.state;
+    }
+    assert_eq!(state, CustodyState::Quarantined);
+    assert_eq!(agent.stop().await, Some(0));
 }
 
 #[tokio::test(flavor = "multi_thread")]

@@ -7,6 +7,8 @@ mod audit;
 mod bad_input;
 mod books;
 mod ceilings;
+mod claims;
+mod explain;
 mod placement;
 mod rates;
 mod streams;
