@@ -16,7 +16,7 @@ use leasehold_model::body::{CeilingDeleted, CeilingPut, RateCardPut};
 use leasehold_model::limits::{CEILING_AMOUNT_MAX, CEILINGS_PER_TENANT_MAX, LEASE_COST_MAX};
 use leasehold_model::rate::Currency;
 use leasehold_model::{
-    AllocationSpec, Amount, AppInstanceNo, CeilingMode, ClassNo, DenyCause, Instant, LeaseNo, PoolNo, Priority,
+    AllocationSpec, Amount, AppInstanceNo, Body, CeilingMode, ClassNo, DenyCause, Instant, LeaseNo, PoolNo, Priority,
     ProjectNo, Record, Span, TenantNo,
 };
 use std::collections::BTreeMap;
@@ -56,6 +56,21 @@ fn held(lease: &Lease) -> Held {
 const MINUTE: u64 = 60_000_000_000;
 
 impl World {
+    /// Whether the money that ceilings keep back may have changed, beside what moves the queue anyway.
+    pub(crate) fn moves_money(&self, record: &Record) -> bool {
+        match &record.body {
+            Body::RateCardPut(_) | Body::RateCardDeleted(_) => !self.ceilings.is_empty(),
+            Body::Renewed(renewed) => {
+                let mut leases = renewed.renewals.iter().filter_map(|renewal| self.lease(renewal.lease));
+                leases.any(|lease| {
+                    let scopes = [(lease.project, None), (lease.project, lease.app_instance)];
+                    scopes.iter().any(|scope| self.ceilings.contains_key(scope))
+                })
+            }
+            _ => false,
+        }
+    }
+
     /// The cards as they were known after a record.
     fn cards_known(&self, sequence: u64) -> Vec<&RateCardPut> {
         let mut cards: BTreeMap<u32, &RateCardPut> = BTreeMap::new();

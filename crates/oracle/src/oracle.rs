@@ -118,8 +118,7 @@ impl Oracle {
         }
         self.world.follow_episodes(record.stamp);
         self.world.follow_vows(record);
-        let moves_money = matches!(record.body, Body::Renewed(_) | Body::RateCardPut(_) | Body::RateCardDeleted(_));
-        if moves_queue(record) || moves_money && !self.world.ceilings.is_empty() {
+        if moves_queue(record) || self.world.moves_money(record) {
             self.world.looked = None;
         }
         self.size += 1;

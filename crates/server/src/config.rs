@@ -50,6 +50,7 @@ pub const KEYS: &[&str] = &[
     "engine.node_timeout",
     "engine.idempotency_window",
     "engine.heat_half_life",
+    "engine.sensitive_pool_size",
     "clock.max_gap",
     "metrics.open",
     "log.level",

@@ -11,7 +11,7 @@ fn nodes_are_claimed_used_given_back_and_wiped() {
     let node = "gpu-1";
     refuses(&daemon.run(&format!("lease request --gpu 1 --ttl 10m --sensitive {MINE}")), 1, "sensitive_needs_claim");
     refuses(&daemon.run("claim make"), 2, "usage");
-    refuses(&daemon.run(&format!("claim make nowhere {MINE}")), 1, "not_found");
+    refuses(&daemon.run(&format!("claim make nowhere {MINE}")), 1, "unknown_node");
     let made = daemon.run(&format!("claim make {node} {MINE}")).ok();
     assert_eq!(made.out, format!("node {node} is claimed by ada of physics for lattice\n"));
     refuses(&daemon.run(&format!("claim make {node} {MINE}")), 1, "node_already");
