@@ -11,7 +11,7 @@ fn decisions_are_explained_and_decided_again() {
     daemon.run("tenant set physics --max-priority guaranteed").ok();
     let granted = daemon.json(&format!("lease request --gpu 1 --ttl 10m --priority scavenger {MINE}"));
     let lease = granted["leases"][0]["id"].as_str().expect("an id");
-    tells(&daemon.run(&format!("lease explain {lease}")).ok(), &["granted", "gpu-1", "decided again: the same"]);
+    tells(&daemon.run(&format!("lease explain {lease}")).ok(), &["granted", "gpu-1", "decided again from the journal: the same"]);
     refuses(&daemon.run(&format!("lease request --gpu 5 --ttl 10m {MINE}")), 1, "no_capacity");
     let waits = daemon.json(&format!("alloc submit --gpu 4 --walltime 1h {MINE}"));
     let id = waits["id"].as_u64().expect("a number");
@@ -24,8 +24,7 @@ fn decisions_are_explained_and_decided_again() {
     let kinds = ["lease.granted", "lease.denied", "allocation.submitted", "preemption.decided"];
     for kind in kinds {
         let records = daemon.run(&format!("audit export --kind {kind}")).ok().lines();
-        let record: serde_json::Value = serde_json::from_str(records.first().expect(kind)).expect("JSON");
-        let sequence = record["sequence"].as_u64().expect("a sequence");
+        let sequence = records.first().expect(kind)["sequence"].as_u64().expect("a sequence");
         for folder in ["", " --data {}/data"] {
             let told = daemon.run(&format!("audit replay --sequence {sequence}{folder}")).ok();
             tells(&told, &["same"]);
