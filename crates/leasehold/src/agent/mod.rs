@@ -150,7 +150,7 @@ async fn serve(client: Client, node: String, config: Config, tools: Tools) -> Re
     let (plan, gauge) = (Plan::new(limits, found), Gauge::new(config.throttled_file.clone()));
     let times = (beat_every, duration(config.stop_timeout));
     let wipes = Wipes::new(config.wipe_node.clone().map(|hook| (hook.clone(), hook.node_limit())));
-    let rounds = Rounds::new(client, node, &registered, Arc::new(tools), plan, gauge, wipes, times);
+    let rounds = Rounds::new(client, &registered, Arc::new(tools), plan, gauge, wipes, times);
     rounds.run(registered.sequence, told_to_stop).await?;
     tracing::info!("stopped");
     Ok(())

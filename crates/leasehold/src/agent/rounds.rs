@@ -54,7 +54,6 @@ pub(crate) struct Rounds {
 impl Rounds {
     pub(crate) fn new(
         client: Client,
-        node: String,
         registered: &AgentRegistered,
         tools: Arc<Tools>,
         plan: Plan,
@@ -65,7 +64,7 @@ impl Rounds {
         let (reports, heard) = unbounded_channel();
         Self {
             client,
-            node,
+            node: registered.node.clone(),
             generation: registered.generation,
             tools,
             plan,

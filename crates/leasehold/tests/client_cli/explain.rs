@@ -11,7 +11,10 @@ fn decisions_are_explained_and_decided_again() {
     daemon.run("tenant set physics --max-priority guaranteed").ok();
     let granted = daemon.json(&format!("lease request --gpu 1 --ttl 10m --priority scavenger {MINE}"));
     let lease = granted["leases"][0]["id"].as_str().expect("an id");
-    tells(&daemon.run(&format!("lease explain {lease}")).ok(), &["granted", "gpu-1", "decided again from the journal: the same"]);
+    tells(
+        &daemon.run(&format!("lease explain {lease}")).ok(),
+        &["granted", "gpu-1", "decided again from the journal: the same"],
+    );
     refuses(&daemon.run(&format!("lease request --gpu 5 --ttl 10m {MINE}")), 1, "no_capacity");
     let waits = daemon.json(&format!("alloc submit --gpu 4 --walltime 1h {MINE}"));
     let id = waits["id"].as_u64().expect("a number");

@@ -47,12 +47,12 @@ impl Accounts {
 
     fn idle_of(&self, claim: &Claim) -> Vec<Tenure> {
         let puts = self.nodes.iter().filter(|(at, node, _)| *node == claim.node && *at <= claim.from);
-        let put = puts.filter_map(|(_, _, event)| match event {
+        let mut put = puts.filter_map(|(_, _, event)| match event {
             NodeEvent::Put(put) => Some(put),
             _ => None,
         });
         // While it is claimed a node's pool and capacity stay as they are.
-        let put = put.last().expect("a claimed node was put");
+        let put = put.next_back().expect("a claimed node was put");
         let outages = self.outages(claim);
         let mut idle = Vec::new();
         for (class, capacity) in &put.capacity {
