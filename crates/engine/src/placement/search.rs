@@ -133,8 +133,9 @@ impl<'a> Search<'a> {
             self.look_at(number, heed_quotas, &mut best);
         }
         for number in close {
-            if self.has_room(number) {
-                self.look_at(number, heed_quotas, &mut best);
+            match self.state.shelves.card(number).filter(|(shelf, _)| !shelf.is_hot) {
+                Some((shelf, card)) => self.look_at_card(number, shelf, card, heed_quotas, &mut best),
+                None => self.look_at(number, heed_quotas, &mut best),
             }
         }
         let mut opened: SmallVec<[Open<'_>; 16]> = SmallVec::new();
@@ -244,13 +245,23 @@ impl<'a> Search<'a> {
         }
     }
 
-    /// False for a node that certainly has no room.
-    fn has_room(&self, number: NodeNo) -> bool {
-        let Some((shelf, card)) = self.state.shelves.card(number) else { return true };
-        self.asks.iter().all(|ask| {
-            let column = shelf.classes.iter().position(|class| *class == ask.class);
-            column.is_some_and(|column| ask.fits(card[column].room, card[column].whole))
-        })
+    /// As [`Self::look_at`], of a cold node on a shelf: all that its score needs stands on its card.
+    fn look_at_card(&self, number: NodeNo, shelf: &Shelf, card: &[Stock], heed_quotas: bool, best: &mut Option<Best>) {
+        let stock = |ask: &Ask| Some(&card[shelf.classes.iter().position(|class| *class == ask.class)?]);
+        let Some(stocks) = self.asks.iter().map(stock).collect::<Option<SmallVec<[&Stock; 4]>>>() else { return };
+        if !self.asks.iter().zip(&stocks).all(|(ask, stock)| ask.fits(stock.room, stock.whole))
+            || !self.state.pool_suits(shelf.pool, self.wanted)
+        {
+            return;
+        }
+        let spot = self.state.shelves.spot(number).expect("a shelved node has a spot");
+        let locality = self.peers.locality(number, spot.zone, spot.rack);
+        let scale = self.scale(shelf.pool);
+        let Some(terms) = scale.terms_of(&self.asks, |ask| stocks[ask], locality) else { return };
+        let score = scale.total(&terms, 0);
+        if can_win(*best, score, number) && self.admits(number, heed_quotas) {
+            *best = Some(Best { score, node: number });
+        }
     }
 
     /// Whether a node was scored by itself already.

@@ -7,7 +7,7 @@
 
 use super::stock::{Range, Stock};
 use crate::heat::Heat;
-use leasehold_model::{ClassNo, NodeNo};
+use leasehold_model::{ClassNo, NodeNo, PoolNo};
 
 /// Where a node was put: nodes with much the same free have much the same `curve` (see `curve.rs`).
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
@@ -79,6 +79,7 @@ pub(crate) struct Level {
 
 #[derive(Clone, Debug)]
 pub(crate) struct Shelf {
+    pub(crate) pool: PoolNo,
     pub(crate) classes: Vec<ClassNo>,
     pub(crate) is_hot: bool,
     leaves: Vec<Leaf>,
@@ -91,8 +92,9 @@ pub(crate) struct Shelf {
 const BEFORE_ALL: Key = Key { curve: 0, node: NodeNo(0) };
 
 impl Shelf {
-    pub(crate) fn new(classes: Vec<ClassNo>, is_hot: bool) -> Self {
+    pub(crate) fn new(pool: PoolNo, classes: Vec<ClassNo>, is_hot: bool) -> Self {
         let mut shelf = Self {
+            pool,
             classes,
             is_hot,
             leaves: vec![Leaf::default()],

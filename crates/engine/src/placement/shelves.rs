@@ -214,7 +214,7 @@ impl Shelves {
             return *number;
         }
         let number = u32::try_from(self.shelves.len()).expect("fewer shelves than nodes");
-        self.shelves.push(Shelf::new(kind.classes.iter().map(|(class, _)| *class).collect(), is_hot));
+        self.shelves.push(Shelf::new(kind.pool, kind.classes.iter().map(|(class, _)| *class).collect(), is_hot));
         let pool = kind.pool.0 as usize;
         if self.by_pool.len() <= pool {
             self.by_pool.resize_with(pool + 1, Vec::new);
