@@ -107,6 +107,9 @@ pub struct SubmitAllocation {
     /// No two replicas within one of these.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub apart: Option<Domain>,
+    /// The app instance of the project that it is for; a ceiling may be over it.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub app_instance: Option<u64>,
     /// Sensitive work names its user and runs on claimed nodes only.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub sensitive: bool,
@@ -173,8 +176,14 @@ pub struct Allocation {
     pub together: Option<Domain>,
     pub apart: Option<Domain>,
     pub sensitive: bool,
+    /// The app instance that it is for.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub app_instance: Option<u64>,
     pub correlation_id: String,
     pub submitted_at: When,
+    /// While it waits: its place among those that wait for a pool that it may use, counted from one.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub position: Option<u64>,
     /// How often it was given capacity.
     pub attempt: u32,
     /// When the attempt that runs began.

@@ -302,7 +302,11 @@ pub struct QuoteLine {
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct Quote {
     pub as_of: When,
+    /// It would be granted; at once, unless `evicts` is given.
     pub admitted: bool,
+    /// How many leases of lower priority would have to make room first. It would wait for them (status 202).
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub evicts: Option<u64>,
     /// Why not, if it would be denied: the code and the words that the denial would have.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub code: Option<String>,

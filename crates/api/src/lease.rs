@@ -52,6 +52,9 @@ pub struct RequestLease {
     /// Labels that the node must have, all of them.
     #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
     pub labels: BTreeMap<String, String>,
+    /// The app instance of the project that it is for; a ceiling may be over it.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub app_instance: Option<u64>,
     /// Sensitive work names its user and runs on claimed nodes only.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub sensitive: bool,
@@ -242,6 +245,9 @@ pub struct Lease {
     /// The allocation whose gang it belongs to, if it does.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub allocation_id: Option<u64>,
+    /// The app instance that it was granted for; while it is held, and once it is closed.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub app_instance: Option<u64>,
     pub state: LeaseState,
     pub tenant: String,
     pub project: String,

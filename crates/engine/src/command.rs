@@ -66,6 +66,24 @@ impl RequestLease {
             profile: None,
         }
     }
+
+    /// The allocation that it becomes where others must make room first.
+    pub(crate) fn as_allocation(&self, asks: &Asks) -> AllocationSpec {
+        AllocationSpec {
+            pool: self.pool,
+            priority: self.priority,
+            ttl: Some(self.ttl),
+            sensitive: self.sensitive,
+            control_plane: self.control_plane,
+            correlation: self.correlation,
+            app_instance: self.app_instance,
+            attachment: self.attachment,
+            source_project: self.source_project,
+            labels: self.labels.clone(),
+            profile: self.profile,
+            ..AllocationSpec::of(asks.clone())
+        }
+    }
 }
 
 fields! {

@@ -11,6 +11,7 @@ pub(crate) mod dispatch;
 mod endings;
 mod look;
 mod places;
+pub(crate) mod quote;
 mod rates;
 mod renewal;
 mod tenancy;

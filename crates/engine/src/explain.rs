@@ -192,17 +192,8 @@ impl State {
         let look = Look::new(self, now, identity);
         let asks = look.check(request)?;
         let (tenant, project) = look.check_holder(request.source_project)?;
-        let spec = AllocationSpec {
-            pool: request.pool,
-            priority: request.priority,
-            ttl: Some(request.ttl),
-            labels: request.labels.clone(),
-            profile: request.profile,
-            sensitive: request.sensitive,
-            app_instance: request.app_instance,
-            ..AllocationSpec::of(asks)
-        };
-        let guard = self.guard(tenant, now, request.priority, None);
+        let spec = request.as_allocation(&asks);
+        let guard = self.guard(&self.queue.heads, tenant, now, request.priority, None);
         let allow = |node: &Node| {
             request.node.is_none_or(|named| named == node.number) && guard.as_ref().is_none_or(|guard| guard(node))
         };

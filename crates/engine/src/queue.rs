@@ -4,8 +4,10 @@
 //! something changes that could let it. So a change costs what it touches, not what waits. All of this is derived
 //! from the allocations and may be rebuilt; looking once too often changes nothing.
 
+mod positions;
 mod waits;
 
+pub use positions::{Positions, Standings};
 pub use waits::{WaitReason, Waits};
 
 use crate::allocation::Allocation;

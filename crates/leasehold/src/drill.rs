@@ -50,7 +50,7 @@ pub(crate) fn run(args: &DrillArgs) -> Result<(), Problem> {
     std::thread::scope(|scope| {
         for submitter in 0..u64::from(args.submitters) {
             let cell = &cell;
-            scope.spawn(move || submit(cell, Dice(args.seed.wrapping_add(submitter << 32))));
+            scope.spawn(move || submit(cell, Dice::new(args.seed.wrapping_add(submitter << 32))));
         }
     });
     match cell.failure() {
@@ -77,7 +77,7 @@ fn submit(cell: &Cell, mut dice: Dice) {
             }
             _ => Command::Request(RequestLease::of(ClassNo(0), Quanta(dice.between(1, 9)), Span::from_secs(60))),
         };
-        let key = dice.next().to_le_bytes();
+        let key = dice.draw().to_le_bytes();
         let request = Request::once(identity.clone(), command, &key).expect("the key is short");
         let reply = cell.call(request);
         if let Reply::Sealed { records, .. } = &reply

@@ -3,7 +3,7 @@
 
 use crate::due::TimerKind;
 use crate::lease::Phase;
-use crate::{Caller, Custody, Expected, Foretold, Oracle, RequestFacts, Wish};
+use crate::{Caller, Custody, Dice, Expected, Foretold, Oracle, RequestFacts, Wish};
 use leasehold_model::body::{self, Leases, Reported, ReportedLeases};
 use leasehold_model::policy::TeardownCause;
 use leasehold_model::{
@@ -14,29 +14,9 @@ use leasehold_model::{
 use proptest::prelude::*;
 use std::collections::BTreeSet;
 
-/// SplitMix64: a number follows from the seed alone.
-struct Lots(u64);
-
-impl Lots {
-    fn below(&mut self, n: u64) -> u64 {
-        self.0 = self.0.wrapping_add(0x9e37_79b9_7f4a_7c15);
-        let mut z = self.0;
-        z = (z ^ (z >> 30)).wrapping_mul(0xbf58_476d_1ce4_e5b9);
-        z = (z ^ (z >> 27)).wrapping_mul(0x94d0_49bb_1331_11eb);
-        (z ^ (z >> 31)) % n
-    }
-    fn number(&mut self, n: u32) -> u32 {
-        1 + u32::try_from(self.below(u64::from(n))).expect("below a u32")
-    }
-    fn pick<T: Copy>(&mut self, from: &[T]) -> Option<T> {
-        let n = u64::try_from(from.len()).expect("a short list");
-        (n > 0).then(|| from[usize::try_from(self.below(n)).expect("an index")])
-    }
-}
-
 struct Driver {
     oracle: Oracle,
-    lots: Lots,
+    dice: Dice,
     now: Instant,
     epoch: u64,
 }
@@ -111,7 +91,7 @@ impl Driver {
     }
 
     fn quota(&mut self, number: u32, new: bool) {
-        let base = self.lots.below(40);
+        let base = self.dice.below(40);
         let limit = match number % 3 {
             0 => LimitKind::Hard { limit: base },
             1 => LimitKind::Soft { limit: base },
@@ -159,27 +139,27 @@ impl Driver {
         let world = &self.oracle.world;
         let leases: Vec<_> =
             world.leases.iter().filter(|l| of(l.phase)).map(|l| (l.number, l.tenant, l.node)).collect();
-        let (number, tenant, node) = self.lots.pick(&leases)?;
+        let (number, tenant, node) = (!leases.is_empty()).then(|| *self.dice.pick(&leases))?;
         Some((number, tenant, self.oracle.world.nodes[&node].is_immediate()))
     }
 
     fn request(&mut self) {
-        let tenant = self.lots.number(3);
-        let sensitive = self.lots.below(4) == 0;
+        let tenant = 1 + self.dice.small(3);
+        let sensitive = self.dice.below(4) == 0;
         let gpus = [1, 2, 3, 5, 7, 14, 21];
-        let mut asks = vec![(ClassNo(1), self.lots.pick(&gpus).expect("some"))];
-        if self.lots.below(3) == 0 {
-            asks.insert(0, (ClassNo(2), 1 + self.lots.below(3000)));
+        let mut asks = vec![(ClassNo(1), *self.dice.pick(&gpus))];
+        if self.dice.below(3) == 0 {
+            asks.insert(0, (ClassNo(2), 1 + self.dice.below(3000)));
         }
         let facts = RequestFacts {
             tenant: TenantNo(tenant),
             project: ProjectNo(tenant),
             user: sensitive.then_some(UserNo(tenant)),
             sensitive,
-            pool: (self.lots.below(3) == 0).then_some(PoolNo(1)),
-            node: (self.lots.below(5) == 0).then_some(NodeNo(2)),
+            pool: (self.dice.below(3) == 0).then_some(PoolNo(1)),
+            node: (self.dice.below(5) == 0).then_some(NodeNo(2)),
             asks,
-            ttl: Span::from_secs(1 + self.lots.below(120)),
+            ttl: Span::from_secs(1 + self.dice.below(120)),
             priority: Priority::Standard,
             labels: Vec::new(),
             profile: None,
@@ -247,7 +227,7 @@ impl Driver {
     }
 
     fn lose(&mut self, node: NodeNo) {
-        let last_seen = Instant(self.now.0 - self.lots.below(5_000_000_000).min(self.now.0));
+        let last_seen = Instant(self.now.0 - self.dice.below(5_000_000_000).min(self.now.0));
         self.put(body::NodeLost { node, last_seen });
         let closed = self.oracle.world.nodes[&node].is_immediate();
         let on_it = |l: &&crate::lease::Lease| l.node == node && l.phase.is_held();
@@ -274,9 +254,9 @@ impl Driver {
     }
 
     fn node_state(&mut self) {
-        let node = NodeNo(self.lots.number(6));
+        let node = NodeNo(1 + self.dice.small(6));
         let (drained, lost) = (self.oracle.world.nodes[&node].drained, self.oracle.world.nodes[&node].lost);
-        match (self.lots.below(2), drained, lost) {
+        match (self.dice.below(2), drained, lost) {
             (0, false, _) => self.put(body::NodeDrained { node }),
             (0, true, _) => self.put(body::NodeResumed { node }),
             (_, _, false) => self.lose(node),
@@ -286,8 +266,8 @@ impl Driver {
 
     /// A user's claim, its end, or a word on a wipe, where one may be.
     fn custody(&mut self) {
-        let node = NodeNo(self.lots.number(6));
-        let (tenant, nodes) = (self.lots.number(3), body::Nodes(vec![node]));
+        let node = NodeNo(1 + self.dice.small(6));
+        let (tenant, nodes) = (1 + self.dice.small(3), body::Nodes(vec![node]));
         let of = |tenant: TenantNo, project, user| Caller {
             tenant: Some(tenant),
             project: Some(project),
@@ -298,7 +278,7 @@ impl Driver {
             Custody::Open => (of(TenantNo(tenant), ProjectNo(tenant), UserNo(tenant)), Wish::ClaimNodes(nodes.0)),
             Custody::Claimed { tenant, project, user, .. } => (of(tenant, project, user), Wish::ReleaseNodes(nodes.0)),
             Custody::Wiping { .. } => {
-                let clean = self.lots.below(2) == 0;
+                let clean = self.dice.below(2) == 0;
                 (Caller::default(), Wish::ReportWipe { node, generation: None, clean })
             }
             Custody::Quarantined { .. } => (Caller::default(), Wish::ClearQuarantine(node)),
@@ -312,15 +292,15 @@ impl Driver {
     }
 
     fn step(&mut self) {
-        self.now = Instant(self.now.0 + self.lots.below(8_000_000_000));
-        if self.lots.below(40) == 0 {
+        self.now = Instant(self.now.0 + self.dice.below(8_000_000_000));
+        if self.dice.below(40) == 0 {
             self.epoch += 1;
             let (epoch, software) = (self.epoch, name("test", 1));
             self.put(body::Started { epoch, software, rules_version: RULES_VERSION, clock_accepted: None });
         }
         self.timers();
         let one = |lease: LeaseNo| -> Leases { [lease].into_iter().collect() };
-        match self.lots.below(12) {
+        match self.dice.below(12) {
             0..=4 => self.request(),
             5 => {
                 if let Some((lease, tenant, closed)) = self.any_lease(Phase::is_held) {
@@ -333,7 +313,7 @@ impl Driver {
                     let gang = self.oracle.world.lease(lease).expect("it was picked").gang;
                     let all = self.oracle.world.leases.iter().filter(|l| l.gang == gang && l.phase == Phase::Active);
                     let leases: Leases = all.map(|l| l.number).collect();
-                    let grace = Span::from_secs(self.lots.below(60));
+                    let grace = Span::from_secs(self.dice.below(60));
                     self.seal(body::Revoked { leases, grace }, Some(tenant), |r| r.reason = Some(Reason::Operator));
                 }
             }
@@ -354,12 +334,12 @@ impl Driver {
                     self.seal(body::Unfenced { leases: one(lease) }, Some(tenant), |_| ());
                 }
             }
-            _ => match self.lots.below(4) {
+            _ => match self.dice.below(4) {
                 0 => self.node_state(),
                 1 => self.custody(),
-                2 => self.now = Instant(self.now.0 + self.lots.below(4_000_000_000_000)),
+                2 => self.now = Instant(self.now.0 + self.dice.below(4_000_000_000_000)),
                 _ => {
-                    let number = self.lots.number(9);
+                    let number = 1 + self.dice.small(9);
                     self.quota(number, false);
                 }
             },
@@ -369,8 +349,8 @@ impl Driver {
 }
 
 fn drive(seed: u64, steps: usize) -> Driver {
-    let (oracle, lots) = (Oracle::new(), Lots(seed));
-    let mut driver = Driver { oracle, lots, now: Instant::from_secs(1000), epoch: 0 };
+    let (oracle, dice) = (Oracle::new(), Dice::new(seed));
+    let mut driver = Driver { oracle, dice, now: Instant::from_secs(1000), epoch: 0 };
     driver.stage();
     (0..steps).for_each(|_| driver.step());
     driver

@@ -20,6 +20,7 @@ mod catalog;
 mod ceiling;
 mod command;
 mod custody;
+mod dice;
 #[cfg(test)]
 mod driven;
 mod due;
@@ -50,6 +51,7 @@ mod vow;
 mod world;
 
 pub use custody::Custody;
+pub use dice::Dice;
 pub use foretell::{BudgetWishes, Caller, Foretold, Wish};
 pub use leasehold_model::body::SettingsChanged as Settings;
 pub use oracle::Oracle;

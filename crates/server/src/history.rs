@@ -265,6 +265,7 @@ impl Closed {
                 id: app.lease_id(number),
                 gang_id: app.lease_id(granted.first_lease),
                 allocation_id: granted.allocation.map(|allocation| allocation.0),
+                app_instance: granted.app_instance.map(|app| app.0),
                 state: LeaseState::Closed,
                 tenant: text(tenant.map(|tenant| &tenant.name)),
                 project: text(identity.project.and_then(|project| state.project(project)).map(|project| &project.name)),

@@ -294,6 +294,16 @@ impl Observer for Noting {
         if !matches!(&record.body, Body::Granted(_) | Body::Renewed(_) | Body::Released(_) | Body::Expired(_)) {
             held(live.names.write()).follow_names(record);
         }
+        if let Body::NodeQuarantined(quarantined) = &record.body {
+            let names = held(live.names.read());
+            let node = names.node(quarantined.node).map_or_else(String::new, ToString::to_string);
+            tracing::error!(
+                sequence = record.sequence,
+                node,
+                cause = quarantined.cause.word(),
+                "a node is quarantined: it may still hold somebody's data; wipe it and run `leasehold node clear-quarantine`"
+            );
+        }
         if live.streams() == 0 {
             return;
         }

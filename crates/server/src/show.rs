@@ -285,6 +285,7 @@ pub(crate) fn lease(app: &App, state: &State, lease: &Lease) -> api::Lease {
         id: app.lease_id(lease.number),
         gang_id: app.lease_id(lease.gang),
         allocation_id: lease.of.map(|allocation| allocation.0),
+        app_instance: state.app_instance_of(lease.number).map(|app| app.0),
         state: lease_state(lease.phase),
         tenant: tenant_name(state, lease.tenant),
         project: state.project(lease.project).map_or_else(String::new, |project| project.name.as_str().to_owned()),

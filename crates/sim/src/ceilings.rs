@@ -1,12 +1,12 @@
 //! Commands about cost ceilings, as they are drawn: low enough that a few leases reach them.
 
-use crate::dice::Dice;
 use crate::requests::small;
 use leasehold_engine::command::{DeleteCeiling, PutCeiling};
 use leasehold_engine::{Command, State};
 use leasehold_model::limits::CEILING_AMOUNT_MAX;
 use leasehold_model::rate::Currency;
 use leasehold_model::{Amount, AppInstanceNo, CeilingMode, ProjectNo};
+use leasehold_oracle::Dice;
 
 /// One of a few, so that what asks and what is limited meet.
 pub(crate) fn some_app(dice: &mut Dice) -> Option<AppInstanceNo> {

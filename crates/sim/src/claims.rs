@@ -1,12 +1,12 @@
 //! Commands about claims on nodes, as they are drawn, and who does sensitive work on them.
 
-use crate::dice::Dice;
 use crate::requests::small;
 use crate::wishes::some_generation;
 use leasehold_engine::command::ReportWipe;
 use leasehold_engine::{Claim, Command, Custody, Node, State};
 use leasehold_model::body::{AllocationRequeued, AllocationSuspended, Body};
 use leasehold_model::{AllocationNo, Identity, LeaseNo, NodeNo, ProjectNo, QuarantineCause, Record, TenantNo, UserNo};
+use leasehold_oracle::Dice;
 use std::collections::{BTreeMap, BTreeSet};
 
 pub(crate) fn any(state: &State, dice: &mut Dice) -> (Identity, Command) {

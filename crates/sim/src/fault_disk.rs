@@ -1,8 +1,8 @@
 //! A disk in memory that keeps its promises and nothing more: what was not synced may be lost, torn
 //! or kept in any part when the machine stops.
 
-use crate::dice::Dice;
 use leasehold_journal::disk::{Access, Disk, DiskFile, DiskLock};
+use leasehold_oracle::Dice;
 use std::collections::{BTreeMap, BTreeSet};
 use std::io;
 use std::sync::{Arc, Mutex, MutexGuard};

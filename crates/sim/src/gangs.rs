@@ -1,6 +1,5 @@
 //! Commands about allocations, as they are drawn: small gangs, so that a small cluster sees all of it.
 
-use crate::dice::Dice;
 use crate::requests::{name, small};
 use crate::{ceilings, claims};
 use leasehold_engine::command::{CompleteAllocation, ReportCheckpoint};
@@ -9,6 +8,7 @@ use leasehold_model::{
     AllocationNo, AllocationSpec, ClassNo, Domain, Identity, Instant, Name, PoolNo, Priority, ProjectNo, Quanta, Span,
     TenantNo, UserNo,
 };
+use leasehold_oracle::Dice;
 
 /// What nodes may carry and gangs may ask for.
 pub(crate) fn label(dice: &mut Dice) -> (Name, Name) {

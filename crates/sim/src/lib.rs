@@ -9,15 +9,15 @@
 mod ceilings;
 mod claims;
 mod compare;
-mod dice;
 mod fault_disk;
 mod gangs;
 mod life;
 mod prices;
+mod readings;
 mod requests;
 mod run;
 mod wishes;
 
-pub use dice::Dice;
 pub use fault_disk::{FaultDisk, Faults};
+pub use leasehold_oracle::Dice;
 pub use run::{Failure, Tally, run_seed, run_seeds, tell_seed};

@@ -1,10 +1,9 @@
 //! One life of a cell, from a start to a crash, a failure or a clean stop.
 
 use crate::compare::summary;
-use crate::dice::Dice;
 use crate::fault_disk::{FaultDisk, Faults};
-use crate::requests;
 use crate::wishes::wish;
+use crate::{readings, requests};
 use leasehold_cell::{
     Core, ManualClock, Now, Pending, Reply, StartError, StartOptions, commit, publish, take_snapshot,
 };
@@ -12,6 +11,7 @@ use leasehold_engine::{Command, Engine, Refusal, Request, State};
 use leasehold_journal::{AppendError, FileJournal, Journal, Keys, OpenError, Options, PrepareError};
 use leasehold_model::record::Hash;
 use leasehold_model::{Batch, Identity, Instant, Name, Record, Span};
+use leasehold_oracle::Dice;
 use leasehold_oracle::{Caller, Foretold, Oracle, RequestFacts, Wish};
 use std::cell::Cell;
 use std::collections::{BTreeMap, VecDeque};
@@ -535,6 +535,7 @@ impl Life<'_> {
         if restored.digest() != fresh.digest() {
             return Err("a restored snapshot is another state".to_owned());
         }
+        readings::check(self.core.engine(), &fresh)?;
         self.check_next_decisions(restored)
     }
 }

@@ -1,12 +1,12 @@
 //! Commands about prices, as they are drawn.
 
-use crate::dice::Dice;
 use crate::requests::{name, small};
 use leasehold_engine::Command;
 use leasehold_engine::command::{PutChargePolicy, PutRateCard};
 use leasehold_model::limits::RATE_MAX;
 use leasehold_model::rate::{Charge, Charges, Currency, Decimal, Prices};
 use leasehold_model::{ClassNo, Instant, PoolNo, Span};
+use leasehold_oracle::Dice;
 
 pub(crate) fn any(now: Instant, dice: &mut Dice) -> Command {
     match dice.below(8) {

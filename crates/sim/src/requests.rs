@@ -1,6 +1,5 @@
 //! Random requests: mostly sensible, sometimes wrong, always from the seed.
 
-use crate::dice::Dice;
 use crate::{ceilings, claims, gangs, wishes};
 use leasehold_engine::command::{
     ConfirmTeardown, LoseNode, PutClass, PutNode, PutPool, PutProject, PutQuota, PutTenant, PutUser, ReleaseOne,
@@ -13,6 +12,7 @@ use leasehold_model::{
     Priority, Profile, ProjectNo, Quanta, QuotaNo, QuotaScope, Reason, ResourceKind, Sensitivity, Span, Strategy,
     TeardownMode, TenantNo, UserNo, Weights,
 };
+use leasehold_oracle::Dice;
 use leasehold_oracle::RequestFacts;
 use smallvec::SmallVec;
 
@@ -269,7 +269,7 @@ fn activity(state: &State, lease: LeaseNo, now: Instant, dice: &mut Dice) -> Opt
     })
 }
 
-fn lease_request(state: &State, dice: &mut Dice) -> (Identity, Command, Option<RequestFacts>) {
+pub(crate) fn lease_request(state: &State, dice: &mut Dice) -> (Identity, Command, Option<RequestFacts>) {
     let projects: Vec<(ProjectNo, TenantNo)> = state.projects().map(|(no, p)| (no, p.tenant)).collect();
     let (project, tenant) = match projects.len() {
         0 => (ProjectNo(0), TenantNo(0)),

@@ -1,12 +1,12 @@
 //! A run: one seed, one world, many lives.
 
 use crate::claims;
-use crate::dice::Dice;
 use crate::fault_disk::{FaultDisk, Faults};
 use crate::life::{End, Truth, start};
 use leasehold_cell::ManualClock;
 use leasehold_journal::{FileJournal, Keys, Options};
 use leasehold_model::{Instant, Record};
+use leasehold_oracle::Dice;
 use leasehold_oracle::{Oracle, Settings};
 use std::collections::BTreeMap;
 use std::fmt;

@@ -1,6 +1,5 @@
 //! Commands about tokens, agents, tenants and prices: how they are drawn, and how the oracle is told of them.
 
-use crate::dice::Dice;
 use crate::requests::{name, small};
 use crate::{ceilings, prices};
 use leasehold_engine::command::{IssueToken, RegisterAgent, ReportCondition, UpdateTenant};
@@ -9,6 +8,7 @@ use leasehold_model::body::{CeilingDeleted, CeilingPut};
 use leasehold_model::{
     AppInstanceNo, Identity, Instant, Level, NodeNo, Priority, ProjectNo, Role, TenantNo, TokenNo, TokenScope, UserNo,
 };
+use leasehold_oracle::Dice;
 use leasehold_oracle::{BudgetWishes, Wish, Word};
 
 /// What a command asks for, in the oracle's words.

@@ -7,6 +7,8 @@ use crate::custody::Claimer;
 use crate::gang::GangAsk;
 use crate::node::Node;
 use crate::placement::{Placed, Tentative, Wanted};
+use crate::preempt::Plan;
+use crate::queue::{Line, Rank};
 use crate::quota::{Facts, Verdict};
 use crate::refusal::Refusal;
 use crate::state::State;
@@ -17,6 +19,7 @@ use leasehold_model::{
     RULES_VERSION, Span, TenantNo,
 };
 use smallvec::SmallVec;
+use std::collections::BTreeMap;
 
 /// What the quotas say besides yes or no.
 #[derive(Clone, Default)]
@@ -60,7 +63,7 @@ impl Terms {
 
 impl Draft<'_> {
     pub(super) fn look(&self) -> Look<'_> {
-        Look { state: self.state(), now: self.now, identity: self.identity }
+        Look::new(self.state(), self.now, self.identity)
     }
 
     pub(super) fn request_lease(&mut self, request: &RequestLease) -> Result<(), Refusal> {
@@ -69,7 +72,12 @@ impl Draft<'_> {
         match admitted {
             Ok((placed, terms)) => self.grant(request, placed, terms),
             Err(cause) => {
-                if self.wait_for_victims(request, &asks, cause) {
+                if let Some((spec, _)) = look.eviction(request, &asks, cause) {
+                    // The eviction is no part of this command: its answer is the requester's, the eviction is not.
+                    self.emit(None, AllocationSubmitted { spec }, |record| {
+                        record.hcl_entry = request.hcl_entry.clone();
+                        record.dra_claim_id = request.dra_claim_id.clone();
+                    });
                     return Ok(());
                 }
                 let denied = Denied {
@@ -94,45 +102,6 @@ impl Draft<'_> {
             }
         }
         Ok(())
-    }
-
-    /// A request that finds no room but may evict becomes an allocation that waits for its victims (SEMANTICS 5).
-    fn wait_for_victims(&mut self, request: &RequestLease, asks: &Asks, cause: DenyCause) -> bool {
-        let (Some(tenant), Some(project)) = (self.identity.tenant, self.identity.project) else { return false };
-        // One that names its node is meant for that node or not at all.
-        if !matches!(cause, DenyCause::Capacity { .. }) || request.node.is_some() {
-            return false;
-        }
-        let spec = AllocationSpec {
-            pool: request.pool,
-            priority: request.priority,
-            ttl: Some(request.ttl),
-            sensitive: request.sensitive,
-            control_plane: request.control_plane,
-            correlation: request.correlation,
-            app_instance: request.app_instance,
-            attachment: request.attachment,
-            source_project: request.source_project,
-            labels: request.labels.clone(),
-            profile: request.profile,
-            ..AllocationSpec::of(asks.clone())
-        };
-        let may_evict = {
-            let claimer = Claimer::of(self.identity, spec.sensitive);
-            let guard = self.state().guard(tenant, self.now, spec.priority, None);
-            let allow = |node: &Node| guard.as_ref().is_none_or(|guard| guard(node));
-            let ask = GangAsk { tenant, project, claimer, spec: &spec, now: self.now, allow: &allow };
-            matches!(self.state().plan_for(&ask), Some(Ok(_)))
-        };
-        if !may_evict {
-            return false;
-        }
-        // The eviction is no part of this command: its answer is the requester's, the eviction is not.
-        self.emit(None, AllocationSubmitted { spec }, |record| {
-            record.hcl_entry = request.hcl_entry.clone();
-            record.dra_claim_id = request.dra_claim_id.clone();
-        });
-        true
     }
 
     /// A renewal may ask for what its pool allows; how long it lives in all is another question.
@@ -183,14 +152,16 @@ type Admission = Result<(Placed, Terms), DenyCause>;
 
 /// What a request is judged by; judging changes nothing.
 pub(crate) struct Look<'a> {
-    state: &'a State,
-    now: Instant,
-    identity: &'a Identity,
+    pub(super) state: &'a State,
+    pub(super) now: Instant,
+    pub(super) identity: &'a Identity,
+    /// Those that wait and go first, to whom something may be promised.
+    pub(super) heads: &'a BTreeMap<Line, Rank>,
 }
 
 impl<'a> Look<'a> {
     pub(crate) fn new(state: &'a State, now: Instant, identity: &'a Identity) -> Self {
-        Self { state, now, identity }
+        Self { state, now, identity, heads: &state.queue.heads }
     }
 
     /// Validates; the asks come back in the order in which they are placed.
@@ -203,7 +174,7 @@ impl<'a> Look<'a> {
     }
 
     /// Validates, then asks quotas and capacity.
-    fn admit(&self, request: &RequestLease) -> Result<(Asks, Admission), Refusal> {
+    pub(super) fn admit(&self, request: &RequestLease) -> Result<(Asks, Admission), Refusal> {
         let asks = self.check(request)?;
         let tenant = self.identity.tenant.expect("it was checked");
         let project = self.identity.project.expect("it was checked");
@@ -362,7 +333,7 @@ impl<'a> Look<'a> {
             }
         }
         self.judge_cost(project, request, asks)?;
-        let guard = state.guard(tenant.number, self.now, request.priority, None);
+        let guard = state.guard(self.heads, tenant.number, self.now, request.priority, None);
         let wanted = Wanted {
             pool: request.pool,
             node: request.node,
@@ -388,6 +359,27 @@ impl<'a> Look<'a> {
 }
 
 impl Look<'_> {
+    /// What a request becomes that finds no room but may evict: an allocation that waits for its victims (SEMANTICS 5).
+    pub(super) fn eviction(
+        &self,
+        request: &RequestLease,
+        asks: &Asks,
+        cause: DenyCause,
+    ) -> Option<(AllocationSpec, Plan)> {
+        // One that names its node is meant for that node or not at all.
+        if !matches!(cause, DenyCause::Capacity { .. }) || request.node.is_some() {
+            return None;
+        }
+        let (tenant, project) = (self.identity.tenant?, self.identity.project?);
+        let spec = request.as_allocation(asks);
+        let claimer = Claimer::of(self.identity, spec.sensitive);
+        let guard = self.state.guard(self.heads, tenant, self.now, spec.priority, None);
+        let allow = |node: &Node| guard.as_ref().is_none_or(|guard| guard(node));
+        let ask = GangAsk { tenant, project, claimer, spec: &spec, now: self.now, allow: &allow };
+        let plan = self.state.plan_for(&ask)?.ok()?;
+        Some((spec, plan))
+    }
+
     /// Whether the ceilings over a request leave room for all that it may cost by its deadline.
     fn judge_cost(&self, project: ProjectNo, request: &RequestLease, asks: &Asks) -> Result<(), DenyCause> {
         let state = self.state;
@@ -397,33 +389,5 @@ impl Look<'_> {
             let what = (pool, asks, request.priority);
             ceiling.judge(state.cost_of_request(what, request.ttl, self.now, ceiling.currency))
         })
-    }
-}
-
-/// What a request would come to, if it were decided now.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Quote {
-    pub node: NodeNo,
-    pub pool: PoolNo,
-    /// What would be held: shorter than asked if a burst quota ends it.
-    pub ttl: Span,
-    pub capped_by: Option<QuotaNo>,
-    /// Soft quotas that it would pass.
-    pub over_soft: SmallVec<[QuotaNo; 1]>,
-}
-
-impl State {
-    /// Judges a request as it would be if it were made at `now`, and changes nothing.
-    pub fn quote(
-        &self,
-        now: Instant,
-        identity: &Identity,
-        request: &RequestLease,
-    ) -> Result<Result<Quote, DenyCause>, Refusal> {
-        let (_, admitted) = Look { state: self, now, identity }.admit(request)?;
-        Ok(admitted.map(|(placed, terms)| {
-            let (ttl, capped_by) = terms.ttl(request.ttl, now);
-            Quote { node: placed.node, pool: placed.pool, ttl, capped_by, over_soft: terms.over_soft }
-        }))
     }
 }

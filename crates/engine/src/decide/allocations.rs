@@ -27,7 +27,7 @@ impl Draft<'_> {
         let look = self.look();
         let (tenant, project) = look.check_holder(spec.source_project)?;
         let found = {
-            let guard = self.state().guard(tenant, self.now, spec.priority, spec.walltime);
+            let guard = self.state().guard(look.heads, tenant, self.now, spec.priority, spec.walltime);
             let allow = |node: &Node| guard.as_ref().is_none_or(|guard| guard(node));
             let claimer = Claimer::of(self.identity, spec.sensitive);
             let ask = GangAsk { tenant, project, claimer, spec: &spec, now: self.now, allow: &allow };

@@ -480,21 +480,21 @@ impl State {
         Some(if limit.is_none_or(|limit| after <= limit) { Ok(plan) } else { Err(Blocked::Evictions) })
     }
 
-    /// Which nodes one that asks now may use, by what is promised to those that wait and go before it. `None`: all.
+    /// Which nodes one that asks now may use, by what is promised to those of `heads` that go before it. `None`: all.
     pub(crate) fn guard(
         &self,
+        heads: &BTreeMap<Line, Rank>,
         tenant: TenantNo,
         now: Instant,
         priority: Priority,
         walltime: Option<Span>,
     ) -> Option<Guard<'_>> {
-        if self.queue.heads.is_empty() {
+        if heads.is_empty() {
             return None;
         }
         let rank: Rank = (Reverse(priority), Reverse(self.standing(tenant, now)), now, AllocationNo(u64::MAX));
-        let mut heads = self.queue.heads.clone();
-        heads.retain(|_, head| *head < rank);
-        let promises = Promises::new(heads);
+        let before = heads.iter().filter(|(_, head)| **head < rank);
+        let promises = Promises::new(before.map(|(line, head)| (*line, *head)).collect());
         Some(Box::new(move |node| promises.allow(self, node, now, walltime)))
     }
 }

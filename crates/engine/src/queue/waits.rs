@@ -3,6 +3,7 @@
 //! Told from the state and the minute alone, so that it can be asked of a state for readers, where the queue is
 //! never looked through: what deciding remembers about the queue (who is blocked, who stands first) is found anew.
 
+use super::positions::meet;
 use super::{Line, Queue, Rank, Shape, ShapeKey};
 use crate::allocation::Allocation;
 use crate::custody::Claimer;
@@ -13,7 +14,7 @@ use crate::node::Node;
 use crate::placement::Tentative;
 use crate::promise::Promise;
 use crate::state::State;
-use leasehold_model::{AllocationNo, ClassNo, DenyCause, Instant, NodeNo, PoolNo, Quanta, TenantNo};
+use leasehold_model::{AllocationNo, ClassNo, DenyCause, Instant, NodeNo, Quanta, TenantNo};
 use std::cell::Cell;
 use std::cmp::Reverse;
 use std::collections::{BTreeMap, BTreeSet, BinaryHeap};
@@ -88,10 +89,7 @@ impl State {
     /// How many that could take the same places go before it.
     fn going_before(&self, waits: &Allocation, now: Instant) -> u64 {
         let own = self.rank_of(waits, now);
-        let meets = |claimer: Option<Claimer>, pool: Option<PoolNo>| {
-            let pools_meet = pool.is_none() || waits.spec.pool.is_none() || pool == waits.spec.pool;
-            claimer == waits.claimer() && (pools_meet || claimer.is_some())
-        };
+        let meets = |claimer: Option<Claimer>, pool| meet((claimer, pool), (waits.claimer(), waits.spec.pool));
         let mut standings = BTreeMap::new();
         let mut count = 0;
         for (key, shape) in self.queue.shapes.iter().filter(|(key, _)| meets(key.claimer, key.pool)) {
@@ -111,7 +109,7 @@ impl State {
     }
 
     /// In each line that it stands in, the first before it that finds no room.
-    fn heads_before(&self, waits: &Allocation, now: Instant) -> BTreeMap<Line, Rank> {
+    pub(crate) fn heads_before(&self, waits: &Allocation, now: Instant) -> BTreeMap<Line, Rank> {
         let own = self.rank_of(waits, now);
         let own_key = ShapeKey::of(waits, false);
         let lines: Vec<Line> = self.lines().filter(|line| own_key.stands_in(*line)).collect();
@@ -228,7 +226,7 @@ type First<'a> = (Rank, &'a ShapeKey, TenantNo);
 
 impl Queue {
     /// Those that wait and stand in no line: for quota headroom, or for their victims.
-    fn out_of_line(&self) -> impl Iterator<Item = AllocationNo> + '_ {
+    pub(super) fn out_of_line(&self) -> impl Iterator<Item = AllocationNo> + '_ {
         self.for_quota.values().flatten().chain(&self.reserved).copied()
     }
 

@@ -13,28 +13,10 @@ use leasehold_model::{
     Batch, ClassNo, ClassSpec, Identity, Instant, Level, LimitKind, Measure, Name, NodeNo, NodeScope, PoolNo, Priority,
     Profile, ProjectNo, Quanta, QuotaScope, ResourceKind, Sensitivity, Span, Strategy, TeardownMode, TenantNo, Weights,
 };
+use leasehold_oracle::Dice;
 use leasehold_oracle::placement::{ClassSeen, NodeSeen, Site, score};
 use smallvec::{SmallVec, smallvec};
 use std::collections::BTreeMap;
-
-/// splitmix64: a failing seed can be run again.
-struct Dice(u64);
-
-impl Dice {
-    fn below(&mut self, n: u64) -> u64 {
-        self.0 = self.0.wrapping_add(0x9e37_79b9_7f4a_7c15);
-        let mut z = self.0;
-        z = (z ^ (z >> 30)).wrapping_mul(0xbf58_476d_1ce4_e5b9);
-        z = (z ^ (z >> 27)).wrapping_mul(0x94d0_49bb_1331_11eb);
-        (z ^ (z >> 31)) % n
-    }
-    fn one_in(&mut self, n: u64) -> bool {
-        self.below(n) == 0
-    }
-    fn small(&mut self, n: u64) -> u32 {
-        u32::try_from(self.below(n)).expect("small")
-    }
-}
 
 const KINDS: [ResourceKind; 4] = [ResourceKind::Gpu, ResourceKind::Cpu, ResourceKind::Mem, ResourceKind::Net];
 
@@ -50,7 +32,7 @@ impl Cluster {
         let mut engine = Engine::default();
         let genesis = Genesis { format_version: 1, origin: name("o"), public_key: [0; 32], software: name("tests") };
         engine.genesis(Instant::from_secs(1_000), genesis, &mut Batch::new(0));
-        let mut cluster = Self { engine, dice: Dice(seed), now: Instant::from_secs(1_000), nodes };
+        let mut cluster = Self { engine, dice: Dice::new(seed), now: Instant::from_secs(1_000), nodes };
         cluster.furnish();
         cluster
     }
@@ -183,7 +165,7 @@ impl Cluster {
 
     /// Something happens that moves nodes about, cools them or heats them.
     fn stir(&mut self) {
-        let node = NodeNo(self.dice.small(u64::from(self.nodes)));
+        let node = NodeNo(self.dice.small(self.nodes));
         match self.dice.below(12) {
             0 => self.operate(Command::DrainNode(node)),
             1 => self.operate(Command::ResumeNode(node)),

@@ -9,29 +9,18 @@ use leasehold_model::{
     AllocationNo, AllocationSpec, Batch, ClassNo, ClassSpec, Identity, Instant, LeaseNo, NodeNo, PoolNo, Priority,
     ProjectNo, Quanta, ResourceKind, Span, Strategy, TeardownMode, TenantNo,
 };
+use leasehold_oracle::Dice;
 use smallvec::smallvec;
 use std::collections::{BTreeMap, BTreeSet};
 
 const GPU: ClassNo = ClassNo(0);
 const CPU: ClassNo = ClassNo(1);
 
-/// splitmix64: a failing seed can be run again.
-struct Dice(u64);
-
-impl Dice {
-    fn below(&mut self, n: u64) -> u64 {
-        self.0 = self.0.wrapping_add(0x9e37_79b9_7f4a_7c15);
-        let mut z = self.0;
-        z = (z ^ (z >> 30)).wrapping_mul(0xbf58_476d_1ce4_e5b9);
-        z = (z ^ (z >> 27)).wrapping_mul(0x94d0_49bb_1331_11eb);
-        (z ^ (z >> 31)) % n
-    }
-    fn gpus(&mut self) -> (ClassNo, Quanta) {
-        (GPU, Quanta(if self.below(2) == 0 { 7 * (1 + self.below(6)) } else { 1 + self.below(7) }))
-    }
-    fn cores(&mut self) -> (ClassNo, Quanta) {
-        (CPU, Quanta(1 + self.below(12)))
-    }
+fn gpus(dice: &mut Dice) -> (ClassNo, Quanta) {
+    (GPU, Quanta(if dice.one_in(2) { 7 * (1 + dice.below(6)) } else { 1 + dice.below(7) }))
+}
+fn cores(dice: &mut Dice) -> (ClassNo, Quanta) {
+    (CPU, Quanta(1 + dice.below(12)))
 }
 
 struct Cluster {
@@ -46,7 +35,7 @@ impl Cluster {
         let now = Instant::from_secs(1_000);
         let genesis = Genesis { format_version: 1, origin: name("o"), public_key: [0; 32], software: name("tests") };
         engine.genesis(now, genesis, &mut Batch::new(0));
-        let mut cluster = Self { engine, dice: Dice(seed), now };
+        let mut cluster = Self { engine, dice: Dice::new(seed), now };
         for (kind, quanta_per_unit) in [(ResourceKind::Gpu, 7), (ResourceKind::Cpu, 1)] {
             let spec = ClassSpec { name: name(kind.word()), kind, tier: None, quanta_per_unit, premium: false };
             cluster.decide(Identity::default(), Command::PutClass(PutClass { class: None, spec }));
@@ -115,9 +104,9 @@ impl Cluster {
     fn fill(&mut self) {
         let dice = &mut self.dice;
         let asks = match dice.below(3) {
-            0 => smallvec![dice.gpus()],
-            1 => smallvec![dice.cores()],
-            _ => smallvec![dice.gpus(), dice.cores()],
+            0 => smallvec![gpus(dice)],
+            1 => smallvec![cores(dice)],
+            _ => smallvec![gpus(dice), cores(dice)],
         };
         let priority = Priority::ALL[usize::try_from(dice.below(7)).expect("small").saturating_sub(1) / 3];
         let ttl = Span::from_secs(3600 + 60 * dice.below(600));
@@ -265,9 +254,9 @@ fn check(seed: u64) -> usize {
             replicas: 1 + u32::try_from(dice.below(4)).expect("small"),
             walltime: Some(Span::from_secs(3600)),
             ..AllocationSpec::of(if dice.below(3) == 0 {
-                smallvec![dice.gpus()]
+                smallvec![gpus(dice)]
             } else {
-                smallvec![dice.gpus(), dice.cores()]
+                smallvec![gpus(dice), cores(dice)]
             })
         };
         let expected = brute(cluster.engine.state(), &spec);

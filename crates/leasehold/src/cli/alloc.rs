@@ -1,8 +1,8 @@
 //! `leasehold alloc …`.
 
 use super::lease::{AskArgs, WhoArgs};
-use super::remote::{ChangeArgs, WatchArgs, pair};
-use super::words::{AllocationState, Domain, Priority};
+use super::remote::{ChangeArgs, WatchArgs, WhoseArgs, pair};
+use super::words::{AllocationState, Domain};
 use clap::{Args, Subcommand};
 use leasehold_api::Ttl;
 
@@ -83,24 +83,14 @@ Examples:
   leasehold alloc list --state pending
   leasehold alloc list --tenant physics --watch")]
 pub(crate) struct AllocListArgs {
-    /// Only of this tenant
-    #[arg(long, value_name = "NAME")]
-    pub(crate) tenant: Option<String>,
-    /// Only of this project
-    #[arg(long, value_name = "NAME")]
-    pub(crate) project: Option<String>,
-    /// Only of this user
-    #[arg(long, value_name = "NAME")]
-    pub(crate) user: Option<String>,
+    #[command(flatten)]
+    pub(crate) whose: WhoseArgs,
     /// Only those that must lie in this pool
     #[arg(long, value_name = "NAME")]
     pub(crate) pool: Option<String>,
     /// Only in this state
     #[arg(long, value_enum, value_name = "WORD")]
     pub(crate) state: Option<AllocationState>,
-    /// Only of this priority
-    #[arg(long, value_enum, value_name = "WORD")]
-    pub(crate) priority: Option<Priority>,
     #[command(flatten)]
     pub(crate) watch: WatchArgs,
 }

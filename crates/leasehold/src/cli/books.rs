@@ -1,7 +1,7 @@
 //! `leasehold usage`, `cost`, `waste` and `sensitivity`.
 
-use super::remote::WatchArgs;
-use super::words::{Kind, Priority, WasteClass};
+use super::remote::{WatchArgs, WhoseArgs};
+use super::words::{Kind, WasteClass};
 use crate::humane;
 use clap::{Args, Subcommand};
 use leasehold_api::When;
@@ -38,15 +38,8 @@ pub(crate) struct WindowArgs {
 /// Of whom, and of what.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Args)]
 pub(crate) struct FilterArgs {
-    /// Only of this tenant
-    #[arg(long, value_name = "NAME")]
-    pub(crate) tenant: Option<String>,
-    /// Only of this project
-    #[arg(long, value_name = "NAME")]
-    pub(crate) project: Option<String>,
-    /// Only of this user
-    #[arg(long, value_name = "NAME")]
-    pub(crate) user: Option<String>,
+    #[command(flatten)]
+    pub(crate) whose: WhoseArgs,
     /// Only in this pool
     #[arg(long, value_name = "NAME")]
     pub(crate) pool: Option<String>,
@@ -62,9 +55,6 @@ pub(crate) struct FilterArgs {
     /// Only of this tier
     #[arg(long, value_name = "NAME")]
     pub(crate) tier: Option<String>,
-    /// Only of this priority
-    #[arg(long, value_enum, value_name = "WORD")]
-    pub(crate) priority: Option<Priority>,
     /// Only under this accounting tag
     #[arg(long, value_name = "TAG")]
     pub(crate) tag: Option<String>,

@@ -1,6 +1,6 @@
 //! `leasehold lease …`.
 
-use super::remote::{ChangeArgs, WatchArgs, pair};
+use super::remote::{ChangeArgs, WatchArgs, WhoseArgs, pair};
 use super::words::{LeaseState, Priority, RevokeReason};
 use clap::{Args, Subcommand};
 use leasehold_api::{Ttl, When};
@@ -100,6 +100,9 @@ pub(crate) struct WhoArgs {
     /// Which work it is for, in your own words
     #[arg(long, value_name = "TEXT")]
     pub(crate) workload: Option<String>,
+    /// Which app instance of the project it is for, by number
+    #[arg(long, value_name = "N")]
+    pub(crate) app_instance: Option<u64>,
     /// Who yields to whom
     #[arg(long, value_enum, value_name = "WORD")]
     pub(crate) priority: Option<Priority>,
@@ -206,15 +209,8 @@ Examples:
   leasehold lease list --tenant physics --state active
   leasehold lease list --node gpu-17 --watch")]
 pub(crate) struct LeaseListArgs {
-    /// Only of this tenant
-    #[arg(long, value_name = "NAME")]
-    pub(crate) tenant: Option<String>,
-    /// Only of this project
-    #[arg(long, value_name = "NAME")]
-    pub(crate) project: Option<String>,
-    /// Only of this user
-    #[arg(long, value_name = "NAME")]
-    pub(crate) user: Option<String>,
+    #[command(flatten)]
+    pub(crate) whose: WhoseArgs,
     /// Only on this node
     #[arg(long, value_name = "NAME")]
     pub(crate) node: Option<String>,
@@ -227,9 +223,6 @@ pub(crate) struct LeaseListArgs {
     /// Only in this state
     #[arg(long, value_enum, value_name = "WORD")]
     pub(crate) state: Option<LeaseState>,
-    /// Only of this priority
-    #[arg(long, value_enum, value_name = "WORD")]
-    pub(crate) priority: Option<Priority>,
     #[command(flatten)]
     pub(crate) watch: WatchArgs,
 }

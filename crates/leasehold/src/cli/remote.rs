@@ -12,6 +12,7 @@ use super::rate::RateCommand;
 use super::settings::SettingsCommand;
 use super::tenancy::{ProjectCommand, TenantCommand, UserCommand};
 use super::token::TokenCommand;
+use super::words::Priority;
 use clap::{Args, Subcommand};
 use std::path::PathBuf;
 
@@ -106,6 +107,23 @@ pub(crate) struct ChangeArgs {
     /// Send under this key: the same change under the same key is made once [default: a new one]
     #[arg(long = "key", value_name = "KEY")]
     pub(crate) key: Option<String>,
+}
+
+/// Of whom, and how urgent.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Args)]
+pub(crate) struct WhoseArgs {
+    /// Only of this tenant
+    #[arg(long, value_name = "NAME")]
+    pub(crate) tenant: Option<String>,
+    /// Only of this project
+    #[arg(long, value_name = "NAME")]
+    pub(crate) project: Option<String>,
+    /// Only of this user
+    #[arg(long, value_name = "NAME")]
+    pub(crate) user: Option<String>,
+    /// Only of this priority
+    #[arg(long, value_enum, value_name = "WORD")]
+    pub(crate) priority: Option<Priority>,
 }
 
 /// Over and over, on a terminal.

@@ -65,7 +65,7 @@ const ROUND: [&Sort; 8] = [&SWEEP, &ROLLOUT, &SWEEP, &ROLLOUT, &SWEEP, &ROLLOUT,
 const WAITING_MAX: usize = 8;
 
 pub(crate) fn run(scene: &Scene, seed: u64) {
-    let mut gangs = Gangs { scene, dice: Dice(seed ^ 0x6a09), running: BTreeMap::new() };
+    let mut gangs = Gangs { scene, dice: Dice::new(seed ^ 0x6a09), running: BTreeMap::new() };
     for turn in 0u32.. {
         if !scene.wait_until(scene.pace.ms(250) * turn) {
             return;

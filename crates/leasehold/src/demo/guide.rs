@@ -38,8 +38,9 @@ impl Guide<'_> {
         }
         text.push_str(
             "\n  Look at holders that crash and expire on time, tenants that meet a hard, a soft and a burst limit, a\n  \
-             revocation with grace, a machine that dies and one whose agent hangs until its capacity is fenced, and a\n  \
-             queue of gangs, in which a guaranteed one evicts scavengers now and then.\n\n",
+             revocation with grace, a machine that dies and one whose agent hangs until its capacity is fenced, a\n  \
+             queue of gangs, in which a guaranteed one evicts scavengers now and then, and a machine that is claimed for\n  \
+             sensitive work, given back and wiped.\n\n",
         );
         text.push_str(&format!("  {}\n", paint.dim("In another terminal:")));
         for (command, remark) in self.commands() {

@@ -2,8 +2,8 @@
 //! with real agents.
 //!
 //! [`cluster`] says what there is and [`history`] writes the week before. Then [`start`] opens the daemon, [`agents`]
-//! keeps the agents' processes, [`traffic`] plays the holders, [`gangs`] those with gangs and [`operator`] the one on
-//! duty; [`guide`] says what to try, [`status`] shows it while it runs, and [`report`] adds it up from what was sealed.
+//! keeps the agents' processes, [`traffic`] plays the holders, [`gangs`] those with gangs, [`sensitive`] somebody who
+//! claims a machine and [`operator`] the one on duty; [`guide`] says what to try, [`status`] shows it while it runs, and [`report`] adds it up from what was sealed.
 
 mod activity;
 mod agents;
@@ -18,6 +18,7 @@ mod latency;
 mod operator;
 mod report;
 mod scene;
+mod sensitive;
 mod start;
 mod status;
 mod tokens;
@@ -66,6 +67,7 @@ pub(crate) fn run(args: &DemoArgs) -> Result<(), Problem> {
         scene::play("operator", &scene, operator::run),
         scene::play("traffic", &scene, move |scene| traffic::run(scene, seed)),
         scene::play("gangs", &scene, move |scene| gangs::run(scene, seed)),
+        scene::play("sensitive", &scene, sensitive::run),
     ];
     status::watch(&scene, args.exit_after);
     scene.end();

@@ -91,7 +91,7 @@ pub(crate) fn run(scene: &Scene, seed: u64) {
     let (sender, replies) = channel();
     let mut traffic = Traffic {
         scene,
-        dice: Dice(seed),
+        dice: Dice::new(seed),
         mail: Arc::new(Mail(sender)),
         due: BinaryHeap::new(),
         under_way: BTreeMap::new(),

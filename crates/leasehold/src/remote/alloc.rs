@@ -4,7 +4,7 @@ use super::asks;
 use super::explain;
 use super::facts::{Facts, or_dash, word};
 use super::lease::{devices, short};
-use super::session::{Session, keyed};
+use super::session::{Session, keyed, whose};
 use super::told::Failed;
 use super::units::Classes;
 use super::watch::watch;
@@ -82,6 +82,7 @@ async fn submit(session: &Session, args: SubmitArgs) -> Result<(), Failed> {
         labels: args.labels.into_iter().collect(),
         together: args.together.map(Into::into),
         apart: args.apart.map(Into::into),
+        app_instance: who.app_instance,
         sensitive: who.sensitive,
         correlation_id: who.correlation_id,
     };
@@ -156,15 +157,9 @@ fn places(session: &Session, replicas: &[Replica], classes: &Classes, over: bool
 }
 
 async fn list(session: &Session, args: &AllocListArgs) -> Result<(), Failed> {
-    let call = session
-        .client
-        .list_allocations()
-        .maybe("tenant", args.tenant.as_ref())
-        .maybe("project", args.project.as_ref())
-        .maybe("user", args.user.as_ref())
+    let call = whose(session.client.list_allocations(), &args.whose)
         .maybe("pool", args.pool.as_ref())
-        .maybe("state", args.state.map(|state| word(AllocationState::from(state))))
-        .maybe("priority", args.priority.map(|priority| word(leasehold_api::Priority::from(priority))));
+        .maybe("state", args.state.map(|state| word(AllocationState::from(state))));
     let classes = if session.json { Classes::none() } else { Classes::load(&session.client).await? };
     if args.watch.watch {
         let call = call.query("limit", leasehold_api::limits::PAGE_MAX);
@@ -196,6 +191,7 @@ fn allocations(items: &[Allocation], classes: &Classes) -> Table {
     let headings = [
         ("alloc", Align::Left),
         ("state", Align::Left),
+        ("place", Align::Right),
         ("tenant", Align::Left),
         ("project", Align::Left),
         ("user", Align::Left),
@@ -213,6 +209,7 @@ fn allocations(items: &[Allocation], classes: &Classes) -> Table {
         table.styled([
             (name(item.id), Style::Bold),
             (word(item.state), style(item.state)),
+            plain(or_dash(item.position)),
             plain(item.tenant.clone()),
             plain(item.project.clone()),
             plain(or_dash(item.user.as_ref())),
@@ -265,6 +262,7 @@ fn facts(session: &Session, detail: &AllocationDetail, classes: &Classes) -> Fac
         .maybe("staged first", allocation.staged.then_some("yes"))
         .maybe("waits again", allocation.requeue.then_some("where it ends against its will"))
         .maybe("sensitive", allocation.sensitive.then_some("yes"))
+        .maybe("app instance", allocation.app_instance)
         .add("submitted", deadline(allocation.submitted_at))
         .maybe("runs since", allocation.placed_at.map(deadline))
         .maybe("ends by", allocation.ends_by.map(deadline))

@@ -28,6 +28,7 @@ pub(super) async fn request(
         pool: who.pool,
         node,
         labels: map(&labels, str::to_owned)?,
+        app_instance: who.app_instance,
         sensitive: who.sensitive,
         correlation_id: who.correlation_id,
         hcl_entry,

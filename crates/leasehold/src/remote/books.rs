@@ -29,15 +29,15 @@ const CAPACITY_YIELDING: &[&str] = &["share", "reserved", "teardown", "capacity"
 
 pub(super) fn filtered(filter: FilterArgs) -> BookQuery {
     BookQuery {
-        tenant: filter.tenant,
-        project: filter.project,
-        user: filter.user,
+        tenant: filter.whose.tenant,
+        project: filter.whose.project,
+        user: filter.whose.user,
+        priority: filter.whose.priority.map(Into::into),
         pool: filter.pool,
         node: filter.node,
         class: filter.class,
         kind: filter.kind.map(Into::into),
         tier: filter.tier,
-        priority: filter.priority.map(Into::into),
         tag: filter.tag,
         allocation: filter.allocation,
         app_instance: filter.app_instance,

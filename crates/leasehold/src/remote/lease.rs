@@ -3,7 +3,7 @@
 use super::alloc::{self, wait_for_lease};
 use super::asks;
 use super::facts::{Facts, or_dash, word};
-use super::session::{Session, keyed};
+use super::session::{Session, keyed, whose};
 use super::story;
 use super::told::Failed;
 use super::units::Classes;
@@ -137,17 +137,11 @@ fn revoked(revoked: &Revoked) -> String {
 }
 
 async fn list(session: &Session, args: &LeaseListArgs) -> Result<(), Failed> {
-    let call = session
-        .client
-        .list_leases()
-        .maybe("tenant", args.tenant.as_ref())
-        .maybe("project", args.project.as_ref())
-        .maybe("user", args.user.as_ref())
+    let call = whose(session.client.list_leases(), &args.whose)
         .maybe("node", args.node.as_ref())
         .maybe("pool", args.pool.as_ref())
         .maybe("class", args.class.as_ref())
-        .maybe("state", args.state.map(|state| word(LeaseState::from(state))))
-        .maybe("priority", args.priority.map(|priority| word(leasehold_api::Priority::from(priority))));
+        .maybe("state", args.state.map(|state| word(LeaseState::from(state))));
     let classes = if session.json { Classes::none() } else { Classes::load(&session.client).await? };
     if args.watch.watch {
         let call = call.query("limit", leasehold_api::limits::PAGE_MAX);
@@ -209,6 +203,7 @@ fn one(session: &Session, lease: &Lease, classes: &Classes) -> String {
         .add("id", &lease.id)
         .maybe("granted with", gang)
         .maybe("allocation", lease.allocation_id.map(alloc::name))
+        .maybe("app instance", lease.app_instance)
         .add("state", session.paint.paint(style(lease.state), &word(lease.state).replace('_', " ")))
         .add("tenant", &lease.tenant)
         .add("project", &lease.project)

@@ -14,9 +14,10 @@ pub(super) fn text(session: &Session, quote: &Quote) -> String {
     for line in &quote.lines {
         table.row([line.class.clone(), format!("{} {}", line.quantity, line.unit), amounts(&line.cost)]);
     }
-    let (verdict, style) = match quote.admitted {
-        true => ("would be granted", Style::Green),
-        false => ("would be denied", Style::Red),
+    let (verdict, style) = match (quote.admitted, quote.evicts) {
+        (true, None) => ("would be granted", Style::Green),
+        (true, Some(_)) => ("would wait until others have made room", Style::Yellow),
+        (false, _) => ("would be denied", Style::Red),
     };
     let why = quote.code.as_ref().map(|code| {
         let detail = quote.detail.as_deref().unwrap_or_default();
@@ -25,6 +26,7 @@ pub(super) fn text(session: &Session, quote: &Quote) -> String {
     let facts = Facts::new()
         .add("request", session.paint.paint(style, verdict))
         .maybe("why", why)
+        .maybe("evicts", quote.evicts.map(|leases| format!("{leases} lease{}", if leases == 1 { "" } else { "s" })))
         .maybe("pool", quote.pool.as_ref())
         .maybe("node", quote.node.as_ref())
         .add("for", humane::span(quote.ttl.0))

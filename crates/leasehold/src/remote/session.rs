@@ -1,7 +1,8 @@
 //! One command's conversation with a daemon.
 
+use super::facts::word;
 use super::told::{Failed, explain};
-use crate::cli::remote::{ChangeArgs, DaemonArgs};
+use crate::cli::remote::{ChangeArgs, DaemonArgs, WhoseArgs};
 use crate::output::{print, print_json};
 use crate::problem::Problem;
 use crate::table::Table;
@@ -24,6 +25,14 @@ pub(super) fn settings(daemon: &DaemonArgs) -> Result<Settings, Problem> {
     let named =
         Named { url: daemon.url.clone(), token_file: daemon.token_file.clone(), ca_file: daemon.ca_file.clone() };
     Settings::load(&named).map_err(|error| Problem::told(error.code, &error))
+}
+
+/// Confines a list to those of somebody.
+pub(super) fn whose<A: Answer>(call: Call<A>, args: &WhoseArgs) -> Call<A> {
+    call.maybe("tenant", args.tenant.as_ref())
+        .maybe("project", args.project.as_ref())
+        .maybe("user", args.user.as_ref())
+        .maybe("priority", args.priority.map(|priority| word(leasehold_api::Priority::from(priority))))
 }
 
 impl Session {

@@ -162,6 +162,7 @@ impl Stage {
             pool: None,
             node: None,
             labels: Default::default(),
+            app_instance: None,
             sensitive: false,
             correlation_id: None,
             hcl_entry: None,

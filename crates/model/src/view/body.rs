@@ -154,7 +154,9 @@ pub(super) fn show(directory: &Directory, record: &Record) -> Value {
         Body::NodesReleased(released) => new().field("nodes", nodes(directory, &released.nodes)),
         Body::NodeWiped(wiped) => new().named("node", wiped.node),
         Body::NodeQuarantined(quarantined) => {
-            new().named("node", quarantined.node).field("cause", quarantined.cause.word())
+            let shown = new().named("node", quarantined.node).field("cause", quarantined.cause.word());
+            // Somebody's data may still lie on it: an operator must act.
+            shown.field("severity", "critical")
         }
         Body::QuarantineCleared(cleared) => new().named("node", cleared.node),
         Body::TokenIssued(issued) => token(new(), directory, issued),

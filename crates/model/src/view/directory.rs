@@ -112,7 +112,7 @@ impl Directory {
     pub(super) fn pool(&self, pool: PoolNo) -> Option<&Name> {
         self.names.pools.get(&pool)
     }
-    pub(super) fn node(&self, node: NodeNo) -> Option<&Name> {
+    pub fn node(&self, node: NodeNo) -> Option<&Name> {
         self.names.nodes.get(&node)
     }
     pub(super) fn class(&self, class: ClassNo) -> Option<&ClassSpec> {

@@ -282,6 +282,18 @@ fn ceilings() -> Vec<Record> {
     ]
 }
 
+/// A node that somebody claims, gives back, and that cannot be wiped.
+fn claims() -> Vec<Record> {
+    let nodes = || Nodes(vec![NodeNo(300)]);
+    let quarantined = NodeQuarantined { node: NodeNo(300), cause: QuarantineCause::WipeTimedOut };
+    vec![
+        of_physics(Record::new(0, at(370), NodesClaimed { nodes: nodes() })),
+        of_physics(Record::new(0, at(380), NodesReleased { nodes: nodes() })),
+        of_physics(Record::new(0, at(2180), quarantined)),
+        Record::new(0, at(2400), QuarantineCleared { node: NodeNo(300) }),
+    ]
+}
+
 pub(crate) fn records() -> Vec<Record> {
     let mut records: Vec<Record> = beginnings().into_iter().map(|body| Record::new(0, NEW_YEAR, body)).collect();
     records.extend(leasing());
@@ -291,6 +303,7 @@ pub(crate) fn records() -> Vec<Record> {
     records.push(Record { stamp: at(300), effective_at: at(300), ..key_rotation(0) });
     records.push(Record::new(0, at(360), Body::Unknown { kind: 4_000, bytes: vec![0xca, 0xfe] }));
     records.extend(ceilings());
+    records.extend(claims());
     for (sequence, record) in (0u64..).zip(&mut records) {
         record.sequence = sequence;
     }

@@ -128,13 +128,16 @@ pub(super) fn allocations(page: &mut Page, now: &Now) {
 pub(super) fn nodes(page: &mut Page, now: &Now) {
     let mut states: BTreeMap<&'static str, u64> =
         ["available", "drained", "lost", "claimed", "wiping", "quarantined"].map(|state| (state, 0)).into();
-    let mut without_agent = 0;
+    let (mut without_agent, mut hot, mut hottest) = (0, 0, 0);
     let mut capacity: BTreeMap<(ClassNo, PoolNo), CapacitySplit> = BTreeMap::new();
     let mut after: Option<NodeNo> = None;
     loop {
         let seen = now.read(|state| {
             let (mut seen, seen_before) = (0, after);
             for node in state.nodes().skip_while(|node| Some(node.number) <= seen_before).take(AT_ONCE) {
+                let heat = state.heat_now(node);
+                hot += u64::from(heat > 0);
+                hottest = hottest.max(heat);
                 // What an operator must act on shows, whatever else is true of the node.
                 let state = match (node.custody.word(), node.lost, node.drained) {
                     ("quarantined", ..) => "quarantined",
@@ -160,6 +163,8 @@ pub(super) fn nodes(page: &mut Page, now: &Now) {
     let nodes = page.gauge("nodes", "Nodes, by whether they take work.");
     states.iter().for_each(|(state, count)| nodes.with([("state", *state)], *count));
     page.gauge("nodes_without_agent", "Nodes that no agent speaks for.").set(without_agent);
+    page.gauge("nodes_hot", "Nodes with some heat, which placement avoids.").set(hot);
+    page.gauge("node_heat_max", "The heat of the hottest node, from 0 to 1000.").set(u64::from(hottest));
     show_capacity(page, now, capacity);
 }
 

@@ -1,15 +1,16 @@
 //! Allocations: submitted, looked at, and what their holders say of them.
 
 use super::capacity::{labels, optional_pool};
-use super::leases::{Holder, asks, correlation, priority};
+use super::leases::{Holder, app_instance, asks, correlation, integer, priority};
+use super::listing::{Asked, Listed, Walk, page};
 use crate::access::Caller;
 use crate::attempts;
-use crate::context::{Answer, Context, cursor_after, json};
+use crate::context::{Answer, Context, json};
+use crate::show;
 use crate::show_allocations::{allocation, state_word, submitted, waiting};
-use crate::{names, show};
 use leasehold_api::{
     AllocationChanged, AllocationDetail, AllocationList, AllocationState, CheckpointReport, CompleteAllocation, Domain,
-    Priority, Problem, SubmitAllocation, When, codes, limits,
+    Problem, SubmitAllocation, When, codes, limits,
 };
 use leasehold_engine::command::{self, ReportCheckpoint};
 use leasehold_engine::{Allocation, Command, State};
@@ -55,6 +56,7 @@ fn to_spec(state: &State, caller: &Caller, asked: &SubmitAllocation) -> Result<(
         together: asked.together.map(domain),
         apart: asked.apart.map(domain),
         sensitive: asked.sensitive,
+        app_instance: app_instance(asked.app_instance)?,
         correlation: correlation(asked.correlation_id.as_deref())?,
         ..AllocationSpec::of(asks(state, &asked.asks)?)
     };
@@ -118,82 +120,38 @@ pub(super) async fn cancel_allocation(context: Context) -> Answer {
     say(&context, Command::CancelAllocation(subject(&context)?)).await
 }
 
-/// What is shown again as a number must survive every reader of JSON.
-fn integer(field: &str, n: u64) -> Result<u64, Problem> {
-    let bad = || codes::BAD_BODY.problem(format!("`{field}` is not a number below 2^53.")).with("field", field);
-    if n <= limits::INTEGER_MAX { Ok(n) } else { Err(bad()) }
+fn takes(asked: &Asked<AllocationState>, caller: &Caller, found: &Allocation) -> bool {
+    let listed = Listed {
+        tenant: found.tenant,
+        project: found.project,
+        user: found.user,
+        pool: found.spec.pool,
+        state: state_word(found.state),
+        priority: found.spec.priority,
+    };
+    caller.sees_project(found.tenant, found.project) && asked.takes(&listed)
 }
-
-/// Which allocations a list shows.
-struct Filter {
-    tenant: Option<leasehold_model::TenantNo>,
-    project: Option<leasehold_model::ProjectNo>,
-    user: Option<leasehold_model::UserNo>,
-    pool: Option<leasehold_model::PoolNo>,
-    state: Option<AllocationState>,
-    priority: Option<Priority>,
-}
-
-impl Filter {
-    fn read(context: &Context, state: &State) -> Result<Self, Problem> {
-        let caller = context.caller();
-        let tenant = context.query("tenant").map(|text| names::tenant(state, caller, text)).transpose()?;
-        let word = |name: &str| context.query(name).map(serde_json::Value::from);
-        let bad =
-            |name: &str| codes::BAD_QUERY.problem(format!("`{name}` is not one of the words that are known here."));
-        Ok(Self {
-            tenant,
-            project: context.query("project").map(|text| names::project(state, caller, tenant, text)).transpose()?,
-            user: context.query("user").map(|text| names::user(state, caller, tenant, text)).transpose()?,
-            pool: optional_pool(state, context.query("pool"))?,
-            state: word("state").map(serde_json::from_value).transpose().map_err(|_| bad("state"))?,
-            priority: word("priority").map(serde_json::from_value).transpose().map_err(|_| bad("priority"))?,
-        })
-    }
-
-    fn takes(&self, caller: &Caller, found: &Allocation) -> bool {
-        caller.sees_project(found.tenant, found.project)
-            && self.tenant.is_none_or(|tenant| tenant == found.tenant)
-            && self.project.is_none_or(|project| project == found.project)
-            && self.user.is_none_or(|user| Some(user) == found.user)
-            && self.pool.is_none_or(|pool| Some(pool) == found.spec.pool)
-            && self.state.is_none_or(|state| state == state_word(found.state))
-            && self.priority.is_none_or(|wanted| priority(wanted) == found.spec.priority)
-    }
-}
-
-/// Allocations looked through in one hold of the view: publishing waits that long at most.
-const LOOKED_AT_ONCE: usize = 5_000;
 
 pub(super) async fn list_allocations(context: Context) -> Answer {
     let (caller, app) = (context.caller(), &context.app);
-    let filter = app.now.read(|state| Filter::read(&context, state))?;
-    let limit = context.limit()?;
-    let mut after = context.cursor()?.map(AllocationNo);
-    let (mut allocations, mut looked) = (Vec::new(), 0);
-    let finished = loop {
-        let more = app.now.read(|state| {
-            for (held, found) in state.allocations_after(after).enumerate() {
-                if allocations.len() == limit || held == LOOKED_AT_ONCE {
-                    return true;
-                }
-                after = Some(found.number);
-                if filter.takes(caller, found) {
-                    allocations.push(allocation(app, state, found));
-                }
+    let asked = app.now.read(|state| Asked::read(&context, state))?;
+    let stretch = |state: &State, walk: &mut Walk<leasehold_api::Allocation>| {
+        for found in state.allocations_after(walk.after.map(AllocationNo)) {
+            if !walk.goes_on() {
+                return true;
             }
-            false
-        });
-        looked += LOOKED_AT_ONCE;
-        if !more {
-            break true;
+            walk.pass(found.number.0, takes(&asked, caller, found).then(|| allocation(app, state, found)));
         }
-        if allocations.len() == limit || looked >= limits::ALLOCATIONS_SCANNED_MAX {
-            break false;
-        }
-        tokio::task::yield_now().await;
+        false
     };
-    let next_cursor = after.filter(|_| !finished).map(|last| cursor_after(last.0));
+    let (mut allocations, next_cursor) = page(&context, limits::ALLOCATIONS_SCANNED_MAX, stretch).await?;
+    if allocations.iter().any(|found| found.state.is_queued()) {
+        let standings = app.now.read(|state| state.standings(app.clock.wall().max(state.last_stamp())));
+        let positions = standings.in_order();
+        for found in &mut allocations {
+            found.position = positions.of(AllocationNo(found.id));
+        }
+    }
     json(200, &AllocationList { allocations, next_cursor })
 }
 
@@ -203,9 +161,11 @@ pub(super) async fn show_allocation(context: Context) -> Answer {
     let live = app.now.read(|state| {
         let found = state.allocation(number).filter(|found| caller.sees_project(found.tenant, found.project))?;
         let now = app.clock.wall().max(state.last_stamp());
+        let waiting = waiting(state, &caller, found, now);
+        let position = waiting.as_ref().map(|waiting| waiting.position);
         let detail = AllocationDetail {
-            allocation: allocation(&app, state, found),
-            waiting: waiting(state, &caller, found, now),
+            allocation: leasehold_api::Allocation { position, ..allocation(&app, state, found) },
+            waiting,
             exit_status: None,
             storage_written: None,
             attempts: show_running(&app, state, found).into_iter().collect(),

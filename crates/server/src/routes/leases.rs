@@ -1,6 +1,7 @@
 //! Leases, one at a time: request, renew, release, revoke, and what is known of them.
 
 use super::capacity::{find_node, labels, optional_pool, quanta};
+use super::listing::{Asked, Listed, Walk, page};
 use crate::access::{Caller, visible_lease};
 use crate::answer;
 use crate::app::{App, Sealed, hex_id};
@@ -14,7 +15,7 @@ use leasehold_api::{
 use leasehold_engine::command::{self, ReleaseOne, RenewOne};
 use leasehold_engine::{Command, Lease, State};
 use leasehold_model::body::Asks;
-use leasehold_model::{Identity, LeaseNo, Reason, ResourceKind, Span};
+use leasehold_model::{AppInstanceNo, ClassNo, Identity, LeaseNo, NodeNo, Reason, ResourceKind, Span};
 use smallvec::smallvec;
 
 pub(crate) fn priority(priority: Priority) -> leasehold_model::Priority {
@@ -75,6 +76,16 @@ pub(super) fn correlation(text: Option<&str>) -> Result<Option<u128>, Problem> {
     hex_id(text).map(Some).ok_or_else(bad)
 }
 
+/// What is shown again as a number must survive every reader of JSON.
+pub(super) fn integer(field: &str, n: u64) -> Result<u64, Problem> {
+    let bad = || codes::BAD_BODY.problem(format!("`{field}` is not a number below 2^53.")).with("field", field);
+    if n <= limits::INTEGER_MAX { Ok(n) } else { Err(bad()) }
+}
+
+pub(super) fn app_instance(number: Option<u64>) -> Result<Option<AppInstanceNo>, Problem> {
+    Ok(number.map(|number| integer("app_instance", number)).transpose()?.map(AppInstanceNo))
+}
+
 /// A request as the engine takes it, and on whose behalf.
 pub(super) fn to_request(state: &State, caller: &Caller, asked: &RequestLease) -> Result<(Identity, Command), Problem> {
     let holder = Holder {
@@ -94,7 +105,7 @@ pub(super) fn to_request(state: &State, caller: &Caller, asked: &RequestLease) -
         control_plane: false,
         correlation: correlation(asked.correlation_id.as_deref())?,
         allocation: None,
-        app_instance: None,
+        app_instance: app_instance(asked.app_instance)?,
         attachment: None,
         source_project: None,
         hcl_entry: names::optional_name("hcl_entry", asked.hcl_entry.as_deref())?,
@@ -267,84 +278,49 @@ pub(super) async fn confirm_teardowns(context: Context) -> Answer {
 
 /// Which leases a list shows.
 struct Filter {
-    tenant: Option<leasehold_model::TenantNo>,
-    project: Option<leasehold_model::ProjectNo>,
-    user: Option<leasehold_model::UserNo>,
-    node: Option<leasehold_model::NodeNo>,
-    pool: Option<leasehold_model::PoolNo>,
-    class: Option<leasehold_model::ClassNo>,
-    state: Option<LeaseState>,
-    priority: Option<Priority>,
+    asked: Asked<LeaseState>,
+    node: Option<NodeNo>,
+    class: Option<ClassNo>,
 }
 
 impl Filter {
     fn read(context: &Context, state: &State) -> Result<Self, Problem> {
-        let caller = context.caller();
-        let tenant = context.query("tenant").map(|text| names::tenant(state, caller, text)).transpose()?;
-        let word = |name: &str| context.query(name).map(serde_json::Value::from);
-        let bad =
-            |name: &str| codes::BAD_QUERY.problem(format!("`{name}` is not one of the words that are known here."));
         Ok(Self {
-            tenant,
-            project: context.query("project").map(|text| names::project(state, caller, tenant, text)).transpose()?,
-            user: context.query("user").map(|text| names::user(state, caller, tenant, text)).transpose()?,
+            asked: Asked::read(context, state)?,
             node: context.query("node").map(|text| names::node_for_request(state, text)).transpose()?,
-            pool: optional_pool(state, context.query("pool"))?,
             class: context.query("class").map(|text| names::class(state, text)).transpose()?,
-            state: word("state").map(serde_json::from_value).transpose().map_err(|_| bad("state"))?,
-            priority: word("priority").map(serde_json::from_value).transpose().map_err(|_| bad("priority"))?,
         })
     }
 
     fn takes(&self, caller: &Caller, lease: &Lease) -> bool {
+        let listed = Listed {
+            tenant: lease.tenant,
+            project: lease.project,
+            user: lease.user,
+            pool: Some(lease.pool),
+            state: show::lease_state(lease.phase),
+            priority: lease.priority,
+        };
         caller.sees_lease(lease.tenant, Some(lease.project), lease.node)
-            && self.tenant.is_none_or(|tenant| tenant == lease.tenant)
-            && self.project.is_none_or(|project| project == lease.project)
-            && self.user.is_none_or(|user| Some(user) == lease.user)
             && self.node.is_none_or(|node| node == lease.node)
-            && self.pool.is_none_or(|pool| pool == lease.pool)
             && self.class.is_none_or(|class| class == lease.class)
-            && self.state.is_none_or(|state| state == show::lease_state(lease.phase))
-            && self.priority.is_none_or(|wanted| priority(wanted) == lease.priority)
+            && self.asked.takes(&listed)
     }
 }
-
-/// Leases looked through in one hold of the view: publishing waits that long at most.
-const LOOKED_AT_ONCE: usize = 5_000;
 
 pub(super) async fn list_leases(context: Context) -> Answer {
     let (caller, app) = (context.caller(), &context.app);
     let filter = app.now.read(|state| Filter::read(&context, state))?;
-    let limit = context.limit()?;
-    let mut after = context.cursor()?.map(LeaseNo);
-    let mut leases = Vec::new();
-    let mut looked = 0;
-    let finished = loop {
-        let more = app.now.read(|state| {
-            let mut held = 0;
-            for lease in state.leases_after(after) {
-                if leases.len() == limit || held == LOOKED_AT_ONCE {
-                    return true;
-                }
-                held += 1;
-                after = Some(lease.number);
-                if filter.takes(caller, lease) {
-                    leases.push(show::lease(app, state, lease));
-                }
+    let stretch = |state: &State, walk: &mut Walk<leasehold_api::Lease>| {
+        for lease in state.leases_after(walk.after.map(LeaseNo)) {
+            if !walk.goes_on() {
+                return true;
             }
-            looked += held;
-            false
-        });
-        looked += LOOKED_AT_ONCE;
-        if !more {
-            break true;
+            walk.pass(lease.number.0, filter.takes(caller, lease).then(|| show::lease(app, state, lease)));
         }
-        if leases.len() == limit || looked >= limits::LEASES_SCANNED_MAX {
-            break false;
-        }
-        tokio::task::yield_now().await;
+        false
     };
-    let next_cursor = after.filter(|_| !finished).map(|lease| cursor_after(lease.0));
+    let (leases, next_cursor) = page(&context, limits::LEASES_SCANNED_MAX, stretch).await?;
     json(200, &LeaseList { leases, next_cursor })
 }
 

@@ -13,6 +13,7 @@ mod claims;
 mod events;
 mod explain;
 mod leases;
+mod listing;
 mod operation;
 mod page;
 mod quotas;

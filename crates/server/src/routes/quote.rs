@@ -6,7 +6,7 @@ use crate::books::{ask, problem};
 use crate::context::{Answer, Context, json};
 use crate::problem::{denial, refused};
 use leasehold_api::{Problem, Quote, QuoteLine, RequestLease, Ttl, When};
-use leasehold_engine::Command;
+use leasehold_engine::{Command, Quoted};
 use leasehold_meter::{Money, Window};
 use leasehold_model::rate::Currency;
 use leasehold_model::{PoolNo, quantity};
@@ -24,8 +24,12 @@ pub(super) async fn quote_lease(context: Context) -> Answer {
             let judged = state.quote(at, &identity, &request).map_err(|refusal| refused(&refusal))?;
             let naming = Naming { state, books, workloads: &[], caller: &caller };
             // Where it would not go anywhere, it is priced where it wanted to go.
-            let pool = judged.as_ref().map_or(request.pool, |quote| Some(quote.pool));
-            let ttl = judged.as_ref().map_or(request.ttl, |quote| quote.ttl);
+            let (place, ttl) = match &judged {
+                Quoted::Granted(quote) => (Some((quote.pool, quote.node)), quote.ttl),
+                Quoted::Evicts(evicts) => (Some((evicts.pool, evicts.node)), request.ttl),
+                Quoted::Denied(_) => (None, request.ttl),
+            };
+            let pool = place.map(|(pool, _)| pool).or(request.pool);
             let held = Window::new(at, at.saturating_add(ttl));
             let mut all: Vec<(Currency, Money)> = Vec::new();
             let mut lines = Vec::new();
@@ -42,17 +46,23 @@ pub(super) async fn quote_lease(context: Context) -> Answer {
                 all.extend(cost);
             }
             let total = amounts(all.iter().map(|(currency, money)| (*currency, money)))?;
-            let why: Option<Problem> = judged.as_ref().err().map(|cause| denial(state, identity.tenant, cause));
-            let placed = judged.as_ref().ok();
+            let why: Option<Problem> = match &judged {
+                Quoted::Denied(cause) => Some(denial(state, identity.tenant, cause)),
+                Quoted::Granted(_) | Quoted::Evicts(_) => None,
+            };
             Ok(Quote {
                 as_of: When(at),
-                admitted: placed.is_some(),
+                admitted: place.is_some(),
+                evicts: match &judged {
+                    Quoted::Evicts(evicts) => Some(evicts.leases as u64),
+                    Quoted::Granted(_) | Quoted::Denied(_) => None,
+                },
                 code: why.as_ref().map(|why| why.code.clone()),
                 detail: why.map(|why| why.detail),
                 pool: pool.map(|pool| naming.pool(pool)),
-                node: placed.filter(|quote| caller.sees_node(quote.node)).map(|quote| naming.node(quote.node)),
+                node: place.map(|(_, node)| node).filter(|node| caller.sees_node(*node)).map(|node| naming.node(node)),
                 ttl: Ttl(ttl),
-                over_soft: placed.is_some_and(|quote| !quote.over_soft.is_empty()),
+                over_soft: matches!(&judged, Quoted::Granted(quote) if !quote.over_soft.is_empty()),
                 lines,
                 total,
             })

@@ -42,16 +42,9 @@ async fn show(world: &World, id: u64) -> AllocationDetail {
     serde_json::from_value(answer).expect("the type of the API")
 }
 
-/// The queue moves before the next command, or a moment later by itself.
 async fn until(world: &World, id: u64, state: &str) -> AllocationDetail {
-    for _ in 0..200 {
-        let found = show(world, id).await;
-        if serde_json::to_value(found.allocation.state).expect("a word") == state {
-            return found;
-        }
-        tokio::time::sleep(std::time::Duration::from_millis(20)).await;
-    }
-    panic!("alloc-{id} never became {state}: {:?}", show(world, id).await);
+    let found = world.until(&format!("/api/v1/allocations/{id}"), |found| found["state"] == state).await;
+    serde_json::from_value(found).expect("the type of the API")
 }
 
 async fn say(world: &World, id: u64, what: &str, body: Value) -> Answer {
@@ -156,6 +149,10 @@ async fn who_waits_is_told_what_for() {
         page["allocations"].as_array().expect("a list").iter().filter_map(|one| one["id"].as_u64()).collect()
     };
     assert_eq!([ids(&page), ids(&rest)].concat(), [first.id, head.id, held.id, behind.id]);
+    let places = |page: &Value| -> Vec<Option<u64>> {
+        page["allocations"].as_array().expect("a list").iter().map(|one| one["position"].as_u64()).collect()
+    };
+    assert_eq!([places(&page), places(&rest)].concat(), [None, Some(1), None, Some(2)]);
     let pending = world.get("/api/v1/allocations?state=pending&tenant=physics&pool=main").await.expect(200);
     assert_eq!(ids(&pending), [head.id]);
     // Room is made: the head starts, whole, on what is free and on what a lower priority must give up.

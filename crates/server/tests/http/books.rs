@@ -245,6 +245,37 @@ async fn a_quote_says_what_a_request_would_come_to() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
+async fn a_quote_says_who_would_have_to_make_room() {
+    let world = World::empty().await;
+    world.post("/api/v1/classes", json!({ "name": "h100", "kind": "gpu" })).await.expect(201);
+    world.post("/api/v1/pools", json!({ "name": "main", "grace": "1h" })).await.expect(201);
+    let node = json!({ "name": "n1", "pool": "main", "teardown": "immediate", "capacity": { "h100": 8 } });
+    world.post("/api/v1/nodes", node).await.expect(201);
+    world.post("/api/v1/tenants", json!({ "name": "physics", "max_priority": "guaranteed" })).await.expect(201);
+    world.post("/api/v1/projects", json!({ "name": "main", "tenant": "physics" })).await.expect(201);
+    let asked = |gpus: u32, priority: &str| {
+        json!({ "tenant": "physics", "project": "main", "ttl": "1h", "priority": priority,
+            "asks": [{ "class": "h100", "quantity": gpus }] })
+    };
+    for _ in 0..4 {
+        world.post("/api/v1/leases", asked(2, "scavenger")).await.expect(201);
+    }
+    let quote = async |gpus, priority| world.post("/api/v1/leases/quote", asked(gpus, priority)).await.expect(200);
+    let evicts = quote(3, "guaranteed").await;
+    assert_eq!((&evicts["admitted"], &evicts["evicts"]), (&json!(true), &json!(2)), "{evicts}");
+    assert_eq!((&evicts["pool"], &evicts["node"]), (&json!("main"), &json!("n1")));
+    // Three GPUs for an hour, half as much again for the priority.
+    assert_eq!(evicts["total"][0]["amount"], "162.000000");
+    let denied = quote(3, "scavenger").await;
+    assert_eq!((&denied["admitted"], &denied["code"]), (&json!(false), &json!("no_capacity")), "{denied}");
+    assert!(denied.get("evicts").is_none(), "{denied}");
+    // What the quote said is what happens: it waits for its victims. Who comes later finds what is promised taken.
+    assert_eq!(world.post("/api/v1/leases", asked(3, "guaranteed")).await.expect(202)["state"], "pending");
+    assert_eq!(quote(8, "standard").await["code"], "no_capacity");
+    world.stop().await;
+}
+
+#[tokio::test(flavor = "multi_thread")]
 async fn waste_sensitivity_rate_and_forecast() {
     let world = World::furnished().await;
     world.story().await;

@@ -112,14 +112,51 @@ async fn a_gang_waits_for_cost_headroom() {
     assert_eq!(denied["code"], "ceiling_exceeded");
     let first = first["id"].as_u64().expect("a number");
     world.post(&format!("/api/v1/allocations/{first}/complete"), json!({})).await.expect(200);
-    for _ in 0..200 {
-        if world.get(&format!("/api/v1/allocations/{id}")).await.expect(200)["state"] == "running" {
-            world.stop().await;
-            return;
-        }
-        tokio::time::sleep(std::time::Duration::from_millis(20)).await;
-    }
-    panic!("the money returned, and nobody took it");
+    world.until(&format!("/api/v1/allocations/{id}"), |found| found["state"] == "running").await;
+    world.stop().await;
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn an_app_instance_is_held_to_its_own_ceiling() {
+    let world = priced().await;
+    set(&world, json!({ "amount": "100000" })).await.expect(200);
+    let of_seven = format!("{OWN}?app_instance=7");
+    let put = json!({ "amount": "4000" });
+    world.send(Some(&world.operator), Method::Put, &of_seven, Some(put)).await.expect(200);
+    let of = |app: Option<u64>, ttl: &str| {
+        let mut asked = asked(1, ttl);
+        asked["app_instance"] = json!(app);
+        asked
+    };
+    let granted = world.post("/api/v1/leases", of(Some(7), "1h")).await.expect(201);
+    let lease = format!("/api/v1/leases/{}", granted["leases"][0]["id"].as_str().expect("an id"));
+    assert_eq!(world.get(&lease).await.expect(200)["app_instance"], 7);
+    let found: Ceiling = serde_json::from_value(world.get(&of_seven).await.expect(200)).expect("the type of the API");
+    assert_eq!((found.reserved.0.as_str(), found.leases), ("3600", 1));
+    let denied = world.post("/api/v1/leases", of(Some(7), "10m")).await.expect(409);
+    assert_eq!((&denied["code"], &denied["app_instance"]), (&json!("ceiling_exceeded"), &json!(7)), "{denied}");
+    let quote = world.post("/api/v1/leases/quote", of(Some(7), "10m")).await.expect(200);
+    assert_eq!((&quote["admitted"], &quote["code"]), (&json!(false), &json!("ceiling_exceeded")));
+    // Others of the project are not held to it.
+    world.post("/api/v1/leases", of(Some(8), "10m")).await.expect(201);
+    world.post("/api/v1/leases", of(None, "10m")).await.expect(201);
+    // A gang waits for what returns; it says whose it is, and so do the leases of both once they are closed.
+    let mut gang = of(Some(7), "10m");
+    gang.as_object_mut().expect("an object").remove("ttl");
+    gang["walltime"] = "10m".into();
+    let waits = world.post("/api/v1/allocations", gang).await.expect(201);
+    let path = format!("/api/v1/allocations/{}", waits["id"]);
+    let found = world.get(&path).await.expect(200);
+    assert_eq!((&found["app_instance"], &found["waiting"]["reason"]), (&json!(7), &json!("cost")), "{found}");
+    assert!(found["waiting"]["detail"].as_str().is_some_and(|why| why.contains("of app instance 7")), "{found}");
+    world.post(&format!("{lease}/release"), json!({})).await.expect(200);
+    world.until(&path, |found| found["state"] == "running").await;
+    assert_eq!(world.get(&lease).await.expect(200)["app_instance"], 7);
+    let usage = world.get("/api/v1/usage?by=app_instance,class&app_instance=7").await.expect(200);
+    assert_eq!(usage["lines"][0]["app_instance"], "7", "{usage}");
+    let bad = world.post("/api/v1/leases", of(Some(1 << 53), "10m")).await.expect(400);
+    assert_eq!((&bad["code"], &bad["field"]), (&json!("bad_body"), &json!("app_instance")));
+    world.stop().await;
 }
 
 #[tokio::test(flavor = "multi_thread")]

@@ -53,16 +53,9 @@ async fn each_decision_is_explained_and_decided_again() {
         "priority": "guaranteed", "asks": [{ "class": "h100", "quantity": 4 }] });
     let submitted = world.post("/api/v1/allocations", gang).await.expect(201);
     let id = submitted["id"].as_u64().expect("a number");
-    let mut evicts = None;
-    for _ in 0..200 {
-        let records = world.get("/api/v1/audit/records?kind=preemption.decided").await.expect(200);
-        evicts = records["records"].as_array().and_then(|all| all.first()).map(|record| record["sequence"].clone());
-        if evicts.is_some() {
-            break;
-        }
-        tokio::time::sleep(std::time::Duration::from_millis(20)).await;
-    }
-    let evicts = evicts.expect("somebody falls");
+    let decided = "/api/v1/audit/records?kind=preemption.decided";
+    let decided = world.until(decided, |found| !found["records"][0].is_null()).await;
+    let evicts = &decided["records"][0]["sequence"];
     let why = world.get(&format!("/api/v1/audit/decisions/{evicts}")).await.expect(200);
     assert_eq!((&why["outcome"], &why["replayed"]), (&json!("evicts"), &json!("same")), "{why}");
     assert!(why["evictions"].as_array().is_some_and(|all| !all.is_empty()), "{why}");

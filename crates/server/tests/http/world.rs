@@ -115,6 +115,21 @@ impl World {
         self.send(Some(&self.operator), Method::Post, path, Some(body)).await
     }
 
+    /// Waits until what a path shows is as wanted, looking again after every record: the queue moves by itself, some
+    /// time after the command that lets it.
+    pub(crate) async fn until(&self, path: &str, is_so: impl Fn(&Value) -> bool) -> Value {
+        let events = self.client.get(format!("{}/api/v1/events", self.url)).bearer_auth(&self.operator);
+        let mut events = events.send().await.expect("a stream");
+        loop {
+            let shown = self.get(path).await.expect(200);
+            if is_so(&shown) {
+                return shown;
+            }
+            let news = tokio::time::timeout(std::time::Duration::from_secs(20), events.chunk()).await;
+            let Ok(Ok(Some(_))) = news else { panic!("nothing more happens, and {path} shows {shown}") };
+        }
+    }
+
     /// Two tenants with a project each, one class, one pool, two nodes, a live lease each, and a token of every role;
     /// those of tenants belong to `physics`.
     pub(crate) async fn furnished() -> Self {

@@ -68,7 +68,7 @@ impl Week {
     pub(super) fn begin(pen: Pen, seed: u64, from: Instant, to: Instant, burst_ttl: Span) -> Result<Self, Problem> {
         let mut week = Self {
             pen,
-            dice: Dice(seed ^ 0x0077_6565_6b00),
+            dice: Dice::new(seed ^ 0x0077_6565_6b00),
             to,
             due: BinaryHeap::new(),
             jobs: BTreeMap::new(),
@@ -83,7 +83,7 @@ impl Week {
         }
         week.allow_evictions(false)?;
         for node in nodes_with_agent() {
-            let instance = u128::from(week.dice.next());
+            let instance = u128::from(week.dice.draw());
             week.operate(Command::RegisterAgent(RegisterAgent { node, instance, takeover: false }))?;
         }
         for tenant in 0..TENANTS.len() {

@@ -1,4 +1,4 @@
-//! Where all chance comes from.
+//! Where all chance comes from: in the simulator, in tests, and in what the demo makes up.
 
 /// splitmix64: small, fast, and the same everywhere.
 #[derive(Clone, Debug)]
@@ -24,6 +24,19 @@ impl Dice {
 
     pub fn index(&mut self, n: usize) -> usize {
         usize::try_from(self.below(n as u64)).expect("below a usize")
+    }
+
+    pub fn small(&mut self, n: u32) -> u32 {
+        u32::try_from(self.below(u64::from(n))).expect("below a u32")
+    }
+
+    /// At least `from`, less than `to`.
+    pub fn between(&mut self, from: u64, to: u64) -> u64 {
+        from + self.below((to - from).max(1))
+    }
+
+    pub fn percent(&mut self, chance: u64) -> bool {
+        self.below(100) < chance
     }
 
     /// True once in `n` times.

@@ -1,0 +1,108 @@
+//! What the lists of leases and of allocations share: whose they show, and how they look through many.
+
+use super::capacity::optional_pool;
+use super::leases::priority;
+use crate::context::{Context, cursor_after};
+use crate::names;
+use leasehold_api::{Priority, Problem, codes};
+use leasehold_engine::State;
+use leasehold_model::{PoolNo, ProjectNo, TenantNo, UserNo};
+use serde::de::DeserializeOwned;
+
+/// What the query asks for. `S` is the word for a state.
+pub(super) struct Asked<S> {
+    tenant: Option<TenantNo>,
+    project: Option<ProjectNo>,
+    user: Option<UserNo>,
+    pool: Option<PoolNo>,
+    state: Option<S>,
+    priority: Option<Priority>,
+}
+
+/// The same of one that may be shown.
+pub(super) struct Listed<S> {
+    pub(super) tenant: TenantNo,
+    pub(super) project: ProjectNo,
+    pub(super) user: Option<UserNo>,
+    pub(super) pool: Option<PoolNo>,
+    pub(super) state: S,
+    pub(super) priority: leasehold_model::Priority,
+}
+
+impl<S: DeserializeOwned + PartialEq> Asked<S> {
+    pub(super) fn read(context: &Context, state: &State) -> Result<Self, Problem> {
+        let caller = context.caller();
+        let tenant = context.query("tenant").map(|text| names::tenant(state, caller, text)).transpose()?;
+        Ok(Self {
+            tenant,
+            project: context.query("project").map(|text| names::project(state, caller, tenant, text)).transpose()?,
+            user: context.query("user").map(|text| names::user(state, caller, tenant, text)).transpose()?,
+            pool: optional_pool(state, context.query("pool"))?,
+            state: word(context, "state")?,
+            priority: word(context, "priority")?,
+        })
+    }
+
+    pub(super) fn takes(&self, one: &Listed<S>) -> bool {
+        self.tenant.is_none_or(|tenant| tenant == one.tenant)
+            && self.project.is_none_or(|project| project == one.project)
+            && self.user.is_none_or(|user| Some(user) == one.user)
+            && self.pool.is_none_or(|pool| Some(pool) == one.pool)
+            && self.state.as_ref().is_none_or(|state| *state == one.state)
+            && self.priority.is_none_or(|wanted| priority(wanted) == one.priority)
+    }
+}
+
+/// A word of the query, of those that a type knows.
+fn word<T: DeserializeOwned>(context: &Context, name: &str) -> Result<Option<T>, Problem> {
+    let word = context.query(name).map(serde_json::Value::from);
+    let bad = |_| codes::BAD_QUERY.problem(format!("`{name}` is not one of the words that are known here."));
+    word.map(serde_json::from_value).transpose().map_err(bad)
+}
+
+/// How many are looked at in one hold of the view: publishing waits that long at most.
+const LOOKED_AT_ONCE: usize = 5_000;
+
+/// A page while it is filled.
+pub(super) struct Walk<T> {
+    /// The number of the last that was looked at.
+    pub(super) after: Option<u64>,
+    found: Vec<T>,
+    limit: usize,
+    looked: usize,
+}
+
+impl<T> Walk<T> {
+    /// Whether another may be looked at before the view is let go of.
+    pub(super) fn goes_on(&self) -> bool {
+        self.found.len() < self.limit && self.looked < LOOKED_AT_ONCE
+    }
+
+    /// One was looked at, and is on the page if something is shown of it.
+    pub(super) fn pass(&mut self, number: u64, shown: Option<T>) {
+        self.after = Some(number);
+        self.looked += 1;
+        self.found.extend(shown);
+    }
+}
+
+/// Fills a page, letting go of the view from time to time. `stretch` goes on behind `after` while it may, and says
+/// whether it left some. At most `most` are looked at, so a page may hold fewer than asked for.
+pub(super) async fn page<T>(
+    context: &Context,
+    most: usize,
+    stretch: impl Fn(&State, &mut Walk<T>) -> bool,
+) -> Result<(Vec<T>, Option<String>), Problem> {
+    let (after, limit) = (context.cursor()?, context.limit()?);
+    let mut walk = Walk { after, found: Vec::new(), limit, looked: 0 };
+    let mut looked = 0;
+    let left_some = loop {
+        let left_some = context.app.now.read(|state| stretch(state, &mut walk));
+        looked += std::mem::take(&mut walk.looked);
+        if !left_some || walk.found.len() == limit || looked >= most {
+            break left_some;
+        }
+        tokio::task::yield_now().await;
+    };
+    Ok((walk.found, walk.after.filter(|_| left_some).map(cursor_after)))
+}

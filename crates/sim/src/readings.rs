@@ -1,0 +1,72 @@
+//! What readers are told beforehand is what happens: quotes, and places in the queue.
+
+use crate::requests::lease_request;
+use leasehold_engine::{Command, Decided, Engine, Quoted, Refusal, Request, State};
+use leasehold_model::{Batch, Body, Record, Span};
+use leasehold_oracle::Dice;
+
+/// Requests that are quoted and then made.
+const REQUESTS: u64 = 4;
+
+/// Quotes requests by a state that has folded records only, and makes them by an engine that has decided all along.
+pub(crate) fn check(engine: &Engine, folded: &State) -> Result<(), String> {
+    let (mut engine, mut reader) = (engine.clone(), folded.for_readers());
+    // By the size alone, so that the seed's own story is not disturbed.
+    let mut dice = Dice::new(reader.size());
+    let now = reader.last_stamp().saturating_add(Span::from_secs(1));
+    for _ in 0..REQUESTS {
+        let mut batch = Batch::new(reader.size());
+        while !engine.advance(now, &mut batch, 10_000) {}
+        follow(&mut reader, &batch)?;
+        check_places(&reader)?;
+        let (identity, command, _) = lease_request(&reader, &mut dice);
+        let Command::Request(request) = &command else { return Err("a request was drawn as something else".into()) };
+        let quoted = reader.quote(now, &identity, request);
+        let mut batch = Batch::new(reader.size());
+        let decided = engine.decide(now, &Request::new(identity.clone(), command.clone()), &mut batch);
+        let records = follow(&mut reader, &batch)?;
+        if !is_kept(&quoted, &decided, records.first().map(|record| &record.body)) {
+            return Err(format!(
+                "{identity:?} asks for {request:?}\n  quoted {quoted:?}\n  but {decided:?} {records:?}"
+            ));
+        }
+    }
+    Ok(())
+}
+
+fn follow(reader: &mut State, batch: &Batch) -> Result<Vec<Record>, String> {
+    let mut records = Vec::new();
+    for frame in batch.frames() {
+        let record = frame.map_err(|error| error.to_string())?.decode().map_err(|error| error.to_string())?;
+        reader.apply(&record).map_err(|error| error.to_string())?;
+        records.push(record);
+    }
+    Ok(records)
+}
+
+/// Whether what was decided is what was quoted.
+fn is_kept(quoted: &Result<Quoted, Refusal>, decided: &Result<Decided, Refusal>, body: Option<&Body>) -> bool {
+    match (quoted, decided, body) {
+        (Err(quoted), Err(refusal), None) => quoted == refusal,
+        (Ok(Quoted::Granted(quote)), Ok(_), Some(Body::Granted(granted))) => {
+            (quote.node, quote.pool, quote.ttl, quote.capped_by, &quote.over_soft)
+                == (granted.node, granted.pool, granted.ttl, granted.capped_by, &granted.over_soft)
+        }
+        (Ok(Quoted::Evicts(_)), Ok(_), Some(Body::AllocationSubmitted(_))) => true,
+        (Ok(Quoted::Denied(cause)), Ok(_), Some(Body::Denied(denied))) => *cause == denied.cause,
+        _ => false,
+    }
+}
+
+/// The places of all at once are those of each by itself.
+fn check_places(reader: &State) -> Result<(), String> {
+    let now = reader.last_stamp();
+    let places = reader.standings(now).in_order();
+    for found in reader.allocations_after(None) {
+        let place = reader.waiting_for(found, now).map(|waits| waits.position);
+        if places.of(found.number) != place {
+            return Err(format!("{} is told place {place:?}, in the list {:?}", found.number, places.of(found.number)));
+        }
+    }
+    Ok(())
+}
