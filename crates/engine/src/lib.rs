@@ -20,6 +20,7 @@ mod idempotency;
 mod index;
 mod lease;
 mod node;
+mod on_nodes;
 mod placement;
 mod preempt;
 mod promise;
