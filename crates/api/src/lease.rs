@@ -245,7 +245,7 @@ pub struct Lease {
     /// The allocation whose gang it belongs to, if it does.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub allocation_id: Option<u64>,
-    /// The app instance that it was granted for; while it is held, and once it is closed.
+    /// The app instance that it was granted for.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub app_instance: Option<u64>,
     pub state: LeaseState,
