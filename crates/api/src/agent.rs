@@ -93,7 +93,7 @@ pub struct HeartbeatAnswer {
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct ConfirmTeardowns {
-    /// The agent's own; an operator needs none.
+    /// The agent's own, which an agent always names; an operator needs none.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub generation: Option<u64>,
     pub leases: Vec<String>,

@@ -215,7 +215,7 @@ pub struct Reported {
     pub id: String,
 }
 
-/// The generation of the agent that confirms; an operator needs none.
+/// The generation of the agent that confirms, which an agent always names; an operator needs none.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct Fences {

@@ -36,6 +36,17 @@ impl Caller {
         }
     }
 
+    /// The generation that a command about a node carries. A node's agent always names its own: one that was cut off
+    /// must not get past the check by keeping silent about it. An operator speaks for no generation.
+    pub(crate) fn speaks_as(&self, generation: Option<u64>) -> Result<Option<u64>, Problem> {
+        match (self.role, generation) {
+            (Role::NodeAgent, None) => Err(codes::BAD_BODY
+                .problem("The token is a node agent's: name the agent's own `generation`, as registering answered it.")
+                .with("field", "generation")),
+            (_, generation) => Ok(generation),
+        }
+    }
+
     /// Whether what belongs to this tenant exists for the caller.
     pub(crate) fn sees_tenant(&self, tenant: TenantNo) -> bool {
         match self.role {
