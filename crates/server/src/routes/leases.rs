@@ -273,7 +273,10 @@ pub(super) async fn confirm_teardowns(context: Context) -> Answer {
     let command = command::ConfirmTeardown { node, leases, generation };
     let sealed = context.seal(Command::ConfirmTeardown(command)).await?;
     let app = &context.app;
-    refused.extend(sealed.refused.iter().map(|(lease, why)| (app.lease_id(*lease), crate::problem::refused(why))));
+    app.now.read(|state| {
+        let why = |why| crate::problem::told(state, Some(context.caller()), why);
+        refused.extend(sealed.refused.iter().map(|(lease, refusal)| (app.lease_id(*lease), why(refusal))));
+    });
     let confirmed = answer::torn_down(&sealed).map(|lease| app.lease_id(lease)).collect();
     json(200, &TeardownsConfirmed { sequence: sealed.sequence(), confirmed, refused })
 }

@@ -13,4 +13,5 @@ mod explain;
 mod placement;
 mod rates;
 mod streams;
+mod words;
 mod world;
