@@ -570,7 +570,7 @@ fn each_has_its_code_and_its_sentence() {
         1025 replicas
             gang_too_many_leases: the gang would take 1025 leases; at most 1024 make one allocation
         a gang larger than the cluster
-            gang_too_large: the nodes that it may use could hold 2 of its 3 replicas even if they were empty
+            gang_too_large: of its replicas, 3 in all, the nodes that it may use could hold 2 even if they were empty
         labels that no node has
             impossible_labels: no node that the request may go to has all of these labels; leave some out, or label a node
         17 labels
