@@ -239,10 +239,11 @@ pub(super) fn confirmation(
     lease: LeaseNo,
     fences: &Fences,
 ) -> Result<Command, Problem> {
+    let generation = caller.speaks_as(fences.generation)?;
     let node = visible_lease(state, caller, lease).map(|lease| lease.node);
     let node = node.ok_or_else(|| no_lease(&lease.to_string()))?;
     let leases = smallvec![lease];
-    Ok(Command::ConfirmTeardown(command::ConfirmTeardown { node, leases, generation: fences.generation }))
+    Ok(Command::ConfirmTeardown(command::ConfirmTeardown { node, leases, generation }))
 }
 
 pub(super) async fn confirm_teardown(context: Context) -> Answer {
@@ -255,6 +256,7 @@ pub(super) async fn confirm_teardown(context: Context) -> Answer {
 pub(super) async fn confirm_teardowns(context: Context) -> Answer {
     let confirm: ConfirmTeardowns = context.body()?;
     let node = find_node(&context)?;
+    let generation = context.caller().speaks_as(confirm.generation)?;
     let mut refused = std::collections::BTreeMap::new();
     let mut leases = command::LeaseList::new();
     for text in &confirm.leases {
@@ -268,10 +270,13 @@ pub(super) async fn confirm_teardowns(context: Context) -> Answer {
     if leases.is_empty() && !refused.is_empty() {
         return Err(no_lease(&confirm.leases[0]));
     }
-    let command = command::ConfirmTeardown { node, leases, generation: confirm.generation };
+    let command = command::ConfirmTeardown { node, leases, generation };
     let sealed = context.seal(Command::ConfirmTeardown(command)).await?;
     let app = &context.app;
-    refused.extend(sealed.refused.iter().map(|(lease, why)| (app.lease_id(*lease), crate::problem::refused(why))));
+    app.now.read(|state| {
+        let why = |why| crate::problem::told(state, Some(context.caller()), why);
+        refused.extend(sealed.refused.iter().map(|(lease, refusal)| (app.lease_id(*lease), why(refusal))));
+    });
     let confirmed = answer::torn_down(&sealed).map(|lease| app.lease_id(lease)).collect();
     json(200, &TeardownsConfirmed { sequence: sealed.sequence(), confirmed, refused })
 }
