@@ -269,12 +269,14 @@ pub(crate) fn denial(state: &State, whose: impl Into<Whose>, cause: &DenyCause) 
             let spec = state.class(class);
             let name = spec.map_or("?", |spec| spec.name.as_str());
             let units = |quanta| spec.map_or_else(String::new, |spec| quantity::display(quanta, spec));
+            let (asked, most) = (units(requested), units(most_free));
+            // What is promised to those that wait cannot be had, and a part of a device lies in one device.
+            let detail = match most_free < requested {
+                true => format!("No node has room for {asked} of {name}; the most it could have on one is {most}."),
+                false => format!("No node has room for {asked} of {name} together with the rest of what is asked for."),
+            };
             codes::NO_CAPACITY
-                .problem(format!(
-                    "No node has room for {} of {name}; the most that is free on one is {}.",
-                    units(requested),
-                    units(most_free)
-                ))
+                .problem(detail)
                 .with("class", name)
                 .with("requested", requested.0)
                 .with("most_free", most_free.0)
