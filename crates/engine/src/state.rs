@@ -4,6 +4,8 @@ mod allocations;
 mod custody;
 mod endings;
 mod fold;
+mod nodes;
+mod owners;
 
 use crate::allocation::{Allocation, Allocations, Over};
 use crate::budget::{Meter, Spent};

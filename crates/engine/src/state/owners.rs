@@ -1,0 +1,153 @@
+//! The fold's side of those who ask and what they may have: pools, tenants, quotas, tokens.
+
+use super::fold::put;
+use super::{Pool, State, Tenant, entry, entry_mut};
+use crate::lease::Phase;
+use crate::quota::Quota;
+use crate::token::Token;
+use leasehold_model::body::{PoolPut, QuotaPut, TenantPut, TokenIssued};
+use leasehold_model::{Budgets, Instant, Name};
+
+type Folded = Result<(), &'static str>;
+
+impl State {
+    pub(super) fn fold_pool(&mut self, put_pool: &PoolPut) -> Folded {
+        let number = put_pool.pool.0;
+        let (nodes, weights) = match self.pools.get_mut(number as usize).and_then(Option::take) {
+            Some(old) => {
+                self.names.pools.remove(&old.name);
+                (old.nodes, old.weights)
+            }
+            None => (0, None),
+        };
+        self.names.pools.insert(put_pool.name.clone(), number);
+        self.queue.anew = true;
+        let pool = Pool {
+            name: put_pool.name.clone(),
+            strategy: put_pool.strategy,
+            ttl_max: put_pool.ttl_max,
+            lifetime_max: put_pool.lifetime_max,
+            grace: put_pool.grace,
+            nodes,
+            weights,
+        };
+        put(&mut self.pools, number, pool)
+    }
+
+    pub(super) fn fold_tenant(&mut self, t: &TenantPut) -> Folded {
+        let tag = t.accounting_tag.as_ref().map(|tag| self.tag_number(tag));
+        let (quotas, leases, evictions, budgets, spent) =
+            match self.tenants.get_mut(t.tenant.0 as usize).and_then(Option::take) {
+                Some(old) => {
+                    self.names.tenants.remove(&old.name);
+                    (old.quotas, old.leases, old.evictions, old.budgets, old.spent)
+                }
+                None => (Vec::new(), 0, Vec::new(), Budgets::NONE, Box::default()),
+            };
+        self.names.tenants.insert(t.name.clone(), t.tenant.0);
+        let tenant = Tenant {
+            number: t.tenant,
+            name: t.name.clone(),
+            tag,
+            max_priority: t.max_priority,
+            max_evicted_quanta_per_hour: t.max_evicted_quanta_per_hour,
+            quotas,
+            leases,
+            evictions,
+            budgets,
+            spent,
+        };
+        put(&mut self.tenants, t.tenant.0, tenant)?;
+        self.line_up_anew(t.tenant);
+        Ok(())
+    }
+
+    /// Tags are few and live for ever: leases keep the one they were granted under.
+    pub(super) fn tag_number(&mut self, tag: &Name) -> u32 {
+        let place = self.tags.iter().position(|known| known == tag).unwrap_or_else(|| {
+            self.tags.push(tag.clone());
+            self.tags.len() - 1
+        });
+        u32::try_from(place).expect("fewer than 2^32 tags")
+    }
+
+    /// A tenant takes its projects with their ceilings, its users and its quotas with it.
+    pub(super) fn fold_tenant_deleted(&mut self, number: u32) -> Folded {
+        let tenant = self.tenants.get_mut(number as usize).and_then(Option::take).ok_or("no such tenant")?;
+        self.names.tenants.remove(&tenant.name);
+        for quota in &tenant.quotas {
+            self.quotas[quota.0 as usize] = None;
+        }
+        for project in &mut self.projects {
+            if let Some(gone) = project.take_if(|p| p.tenant == tenant.number) {
+                self.names.projects.remove(&(gone.tenant, gone.name));
+            }
+        }
+        let projects = &self.projects;
+        self.ceilings.retain(|ceiling| entry(projects, ceiling.scope.project.0).is_some());
+        for user in &mut self.users {
+            if let Some(gone) = user.take_if(|u| u.tenant == tenant.number) {
+                self.names.users.remove(&(gone.tenant, gone.name));
+            }
+        }
+        Ok(())
+    }
+
+    pub(super) fn drop_quotas_of(&mut self, gone: impl Fn(&Quota) -> bool) {
+        for place in 0..self.quotas.len() {
+            let Some(quota) = self.quotas[place].take_if(|quota| gone(quota)) else { continue };
+            self.quota_headroom(quota.scope.tenant);
+            if let Some(tenant) = entry_mut(&mut self.tenants, quota.scope.tenant.0) {
+                tenant.quotas.retain(|q| *q != quota.number);
+                self.line_up_anew(quota.scope.tenant);
+            }
+        }
+    }
+
+    pub(super) fn fold_quota(&mut self, q: &QuotaPut, stamp: Instant) -> Folded {
+        let number = q.quota;
+        if let Some(quota) = entry_mut(&mut self.quotas, number.0) {
+            quota.limit = q.limit;
+            quota.settle_episode(stamp);
+            let due = quota.episode_due();
+            self.quota_headroom(q.scope.tenant);
+            due.into_iter().for_each(|due| self.arm_burst(number, due));
+            return Ok(());
+        }
+        let tenant = entry_mut(&mut self.tenants, q.scope.tenant.0).ok_or("no such tenant")?;
+        tenant.quotas.push(number);
+        let mut quota = Quota::new(number, q.scope.clone(), q.measure, q.limit);
+        for lease in self.leases.in_order() {
+            if lease.tenant == q.scope.tenant && lease.phase != Phase::Fenced {
+                quota.count(lease, true, stamp);
+            }
+        }
+        for allocation in self.allocations.live.values().filter(|a| a.tenant == q.scope.tenant && a.state.is_placed()) {
+            quota.count_allocation(allocation, true, stamp);
+        }
+        for node in self.nodes.iter().flatten() {
+            if let Some(claim) = node.custody.claim().filter(|claim| claim.by.tenant == q.scope.tenant) {
+                quota.tally_claim(claim.project, (node.pool, node.number), true);
+            }
+        }
+        quota.settle_episode(stamp);
+        put(&mut self.quotas, number.0, quota)?;
+        self.line_up_anew(q.scope.tenant);
+        Ok(())
+    }
+
+    pub(super) fn fold_token(&mut self, issued: &TokenIssued, stamp: Instant) -> Folded {
+        if issued.scope.tenant.is_some_and(|tenant| self.tenant(tenant).is_none()) {
+            return Err("a token of no tenant");
+        }
+        self.tokens.sweep(stamp);
+        self.tokens.insert(Token {
+            number: issued.token,
+            name: issued.name.clone(),
+            hash: issued.hash,
+            role: issued.role,
+            scope: issued.scope.clone(),
+            expires_at: issued.expires_at,
+        })
+    }
+}
