@@ -1,0 +1,52 @@
+//! Schemas of query parameters.
+
+use crate::limits::{INTEGER_MAX, PAGE_MAX};
+use crate::*;
+use schemars::{Schema, SchemaGenerator, json_schema};
+
+pub(super) fn text(_: &mut SchemaGenerator) -> Schema {
+    json_schema!({ "type": "string", "minLength": 1, "maxLength": 128 })
+}
+pub(super) fn page_limit(_: &mut SchemaGenerator) -> Schema {
+    json_schema!({ "type": "integer", "minimum": 1, "maximum": PAGE_MAX, "default": crate::limits::PAGE_DEFAULT })
+}
+pub(super) fn sequence(_: &mut SchemaGenerator) -> Schema {
+    json_schema!({ "type": "integer", "minimum": 0, "maximum": INTEGER_MAX })
+}
+pub(super) fn lease_state(generator: &mut SchemaGenerator) -> Schema {
+    generator.subschema_for::<LeaseState>()
+}
+pub(super) fn allocation_state(generator: &mut SchemaGenerator) -> Schema {
+    generator.subschema_for::<AllocationState>()
+}
+pub(super) fn days(_: &mut SchemaGenerator) -> Schema {
+    json_schema!({ "type": "integer", "minimum": 1, "maximum": crate::limits::USAGE_DAYS_MAX, "default": 90 })
+}
+pub(super) fn priority(generator: &mut SchemaGenerator) -> Schema {
+    generator.subschema_for::<Priority>()
+}
+
+pub(super) fn kind(generator: &mut SchemaGenerator) -> Schema {
+    generator.subschema_for::<Kind>()
+}
+pub(super) fn instant(generator: &mut SchemaGenerator) -> Schema {
+    generator.subschema_for::<When>()
+}
+pub(super) fn bucket(_: &mut SchemaGenerator) -> Schema {
+    json_schema!({ "type": "string", "enum": ["minute", "hour", "day", "month"] })
+}
+pub(super) fn grouping(_: &mut SchemaGenerator) -> Schema {
+    json_schema!({ "type": "string", "minLength": 1, "maxLength": 128, "examples": ["tenant,class"] })
+}
+pub(super) fn waste_grouping(_: &mut SchemaGenerator) -> Schema {
+    json_schema!({ "type": "string", "enum": ["tenant", "project", "node", "class"] })
+}
+pub(super) fn capacity_grouping(_: &mut SchemaGenerator) -> Schema {
+    json_schema!({ "type": "string", "enum": ["pool", "node"] })
+}
+pub(super) fn waste_class(generator: &mut SchemaGenerator) -> Schema {
+    generator.subschema_for::<WasteClass>()
+}
+pub(super) fn flag(_: &mut SchemaGenerator) -> Schema {
+    json_schema!({ "type": "string", "enum": ["true", "false"] })
+}
