@@ -220,6 +220,7 @@ pub fn endpoints() -> Vec<Endpoint> {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::token::Role::Auditor;
     use std::collections::BTreeSet;
 
     #[test]
