@@ -6,6 +6,7 @@ use crate::access::{Caller, visible_lease};
 use crate::answer;
 use crate::app::{App, Sealed, hex_id};
 use crate::context::{Answer, Context, cursor_after, json, json_bytes};
+use crate::endings;
 use crate::history::{Closed, find_grant};
 use crate::{names, show};
 use leasehold_api::{
@@ -326,11 +327,23 @@ pub(super) async fn list_leases(context: Context) -> Answer {
 
 pub(super) async fn show_lease(context: Context) -> Answer {
     let (app, number) = (context.app.clone(), subject(&context)?);
-    let live = app
-        .now
-        .read(|state| visible_lease(state, context.caller(), number).map(|lease| show::lease(&app, state, lease)));
-    if let Some(lease) = live {
-        return json(200, &lease);
+    let live = app.now.read(|state| {
+        let lease = visible_lease(state, context.caller(), number)?;
+        Some((show::lease(&app, state, lease), endings::began_after(lease)))
+    });
+    match live {
+        Some((lease, None)) => return json(200, &lease),
+        // Why it was revoked stands in its record only, and whose app instance it was in that of its grant.
+        Some((lease, Some(after))) => {
+            let (ended, grant) = crate::history::scan(&app, move |app| {
+                Ok((endings::of_live(app, number, after)?, find_grant(app, number)?))
+            })
+            .await?;
+            let revocation = ended.and_then(|ended| ended.revocation(lease.expires_at.0));
+            let app_instance = grant.and_then(|grant| grant.granted().app_instance).map(|app| app.0);
+            return json(200, &leasehold_api::Lease { revocation, app_instance, ..lease });
+        }
+        None => {}
     }
     let caller = context.caller().clone();
     let closed = crate::history::scan(&app, move |app| Closed::find(app, &caller, number)).await?;

@@ -154,7 +154,7 @@ async fn an_app_instance_is_held_to_its_own_ceiling() {
     assert_eq!(world.get(&lease).await.expect(200)["app_instance"], 7);
     let usage = world.get("/api/v1/usage?by=app_instance,class&app_instance=7").await.expect(200);
     assert_eq!(usage["lines"][0]["app_instance"], "7", "{usage}");
-    let bad = world.post("/api/v1/leases", of(Some(1 << 53), "10m")).await.expect(400);
+    let bad = world.post("/api/v1/leases", of(Some(1 << 53), "10m")).await.expect(422);
     assert_eq!((&bad["code"], &bad["field"]), (&json!("bad_body"), &json!("app_instance")));
     world.stop().await;
 }
