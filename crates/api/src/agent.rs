@@ -1,6 +1,7 @@
 //! What a node's agent says and hears.
 
 use crate::lease::LeaseState;
+use crate::once;
 use crate::quantity::Quantity;
 use crate::time::{Ttl, When};
 use schemars::JsonSchema;
@@ -14,9 +15,9 @@ pub struct RegisterAgent {
     /// 32 hexadecimal digits the agent made up once and keeps: they tell it from another agent.
     pub instance: String,
     /// By class: how much the node has. Absent: as it is.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[serde(default, deserialize_with = "once::optional_map", skip_serializing_if = "Option::is_none")]
     pub capacity: Option<BTreeMap<String, Quantity>>,
-    #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[serde(default, deserialize_with = "once::optional_map", skip_serializing_if = "Option::is_none")]
     pub labels: Option<BTreeMap<String, String>>,
 }
 
@@ -93,7 +94,7 @@ pub struct HeartbeatAnswer {
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct ConfirmTeardowns {
-    /// The agent's own; an operator needs none.
+    /// The agent's own, which an agent always names; an operator needs none.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub generation: Option<u64>,
     pub leases: Vec<String>,

@@ -1,6 +1,7 @@
 //! Allocations: gangs of leases for one workload, granted all or none, and the queue they wait in.
 
 use crate::lease::{Ask, GrantedLease, Priority, Revocation};
+use crate::once;
 use crate::time::{Ttl, When};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
@@ -99,7 +100,7 @@ pub struct SubmitAllocation {
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub requeue: bool,
     /// Labels that its nodes must carry.
-    #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
+    #[serde(default, deserialize_with = "once::map", skip_serializing_if = "BTreeMap::is_empty")]
     pub labels: BTreeMap<String, String>,
     /// All replicas within one of these.
     #[serde(default, skip_serializing_if = "Option::is_none")]

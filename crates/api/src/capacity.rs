@@ -2,6 +2,7 @@
 
 use crate::agent::Condition;
 use crate::claim::Custody;
+use crate::once;
 use crate::patch::Patch;
 use crate::quantity::Quantity;
 use crate::time::{Ttl, When};
@@ -221,13 +222,13 @@ pub struct NewNode {
     pub rack: Option<String>,
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub zone: Option<String>,
-    #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
+    #[serde(default, deserialize_with = "once::map", skip_serializing_if = "BTreeMap::is_empty")]
     pub labels: BTreeMap<String, String>,
     /// `confirmed` unless given.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub teardown: Option<Teardown>,
     /// By class: how much the node has. May be left out where an agent will say it.
-    #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
+    #[serde(default, deserialize_with = "once::map", skip_serializing_if = "BTreeMap::is_empty")]
     pub capacity: BTreeMap<String, Quantity>,
 }
 
@@ -243,11 +244,11 @@ pub struct NodeChange {
     pub rack: Patch<String>,
     #[serde(default, skip_serializing_if = "Patch::is_keep")]
     pub zone: Patch<String>,
-    #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[serde(default, deserialize_with = "once::optional_map", skip_serializing_if = "Option::is_none")]
     pub labels: Option<BTreeMap<String, String>>,
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub teardown: Option<Teardown>,
-    #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[serde(default, deserialize_with = "once::optional_map", skip_serializing_if = "Option::is_none")]
     pub capacity: Option<BTreeMap<String, Quantity>>,
 }
 

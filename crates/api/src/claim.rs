@@ -34,7 +34,7 @@ pub struct ReleaseNodes {
 pub struct ReportWipe {
     /// If not, the node is quarantined.
     pub clean: bool,
-    /// The agent's own; an operator needs none.
+    /// The agent's own, which an agent always names; an operator needs none.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub generation: Option<u64>,
 }

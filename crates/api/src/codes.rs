@@ -28,7 +28,7 @@ impl Code {
 codes! {
     BAD_REQUEST 400 "bad_request" "The request line, a header or the query cannot be read.";
     BAD_JSON 400 "bad_json" "The body is not JSON.";
-    BAD_BODY 422 "bad_body" "The body is JSON but not what this endpoint takes; the detail names the field.";
+    BAD_BODY 422 "bad_body" "The body is JSON but not what this endpoint takes, or a key stands twice in it; `field` names what is wrong where that is known.";
     BAD_QUERY 400 "bad_query" "A query parameter is unknown, given twice or cannot be read.";
     BAD_CURSOR 400 "bad_cursor" "The cursor is not one this daemon handed out.";
     UNAUTHENTICATED 401 "unauthenticated" "No token was sent, or one that is unknown, expired or revoked.";
@@ -36,10 +36,10 @@ codes! {
     NOT_FOUND 404 "not_found" "There is no such thing, or it is not yours; the detail may name the nearest one.";
     METHOD_NOT_ALLOWED 405 "method_not_allowed" "The path exists, but not with this method.";
     REQUEST_TIMEOUT 408 "request_timeout" "The request did not arrive, or was not answered, in time.";
-    QUOTA_EXCEEDED 409 "quota_exceeded" "A quota would be exceeded; `used`, `requested` and `limit` say by how much. Sealed.";
+    QUOTA_EXCEEDED 409 "quota_exceeded" "A quota would be exceeded; `used`, `requested` and `limit` say by how much, in quanta where it counts those. Sealed.";
     BURST_EXHAUSTED 409 "burst_exhausted" "The burst episode is over or the lease could not end before it is. Sealed.";
-    CEILING_EXCEEDED 409 "ceiling_exceeded" "A hard cost ceiling would be passed; `spent`, `reserved`, `requested` and `amount` say by how much. Sealed where a request was denied.";
-    NO_CAPACITY 409 "no_capacity" "No node has room; `class`, `requested` and `most_free` say for what. Sealed.";
+    CEILING_EXCEEDED 409 "ceiling_exceeded" "A hard cost ceiling would be passed, of the `project` or of its `app_instance`; `spent`, `reserved`, `requested` and `amount` say by how much. Sealed where a request was denied.";
+    NO_CAPACITY 409 "no_capacity" "No node has room; `class`, `requested` and `most_free` say for what. Where the request named a node that is claimed, being wiped, quarantined, drained or lost, `node` and `node_state` say so. Sealed.";
     BODY_TOO_LARGE 413 "body_too_large" "The body is larger than the limit.";
     NOT_JSON 415 "unsupported_media_type" "The body's Content-Type is not application/json.";
     BAD_NAME 422 "bad_name" "A name is empty, too long or has characters that cannot be seen.";

@@ -1,5 +1,6 @@
 //! Leases: what is asked, what is answered, what is shown.
 
+use crate::once;
 use crate::problem::Problem;
 use crate::quantity::Quantity;
 use crate::time::{Ttl, When};
@@ -50,7 +51,7 @@ pub struct RequestLease {
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub node: Option<String>,
     /// Labels that the node must have, all of them.
-    #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
+    #[serde(default, deserialize_with = "once::map", skip_serializing_if = "BTreeMap::is_empty")]
     pub labels: BTreeMap<String, String>,
     /// The app instance of the project that it is for; a ceiling may be over it.
     #[serde(default, skip_serializing_if = "Option::is_none")]
@@ -111,7 +112,7 @@ pub struct Activity {
     /// Use in quantum-nanoseconds, as a string of digits: one quantum busy for a second is `1000000000`.
     pub busy_quantum_ns: String,
     /// Time spent waiting, by kind of resource.
-    #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
+    #[serde(default, deserialize_with = "once::map", skip_serializing_if = "BTreeMap::is_empty")]
     pub waiting: BTreeMap<String, Ttl>,
 }
 
@@ -215,7 +216,7 @@ pub struct Reported {
     pub id: String,
 }
 
-/// The generation of the agent that confirms; an operator needs none.
+/// The generation of the agent that confirms, which an agent always names; an operator needs none.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct Fences {
@@ -260,7 +261,7 @@ pub struct Lease {
     /// The allocation whose gang it belongs to, if it does.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub allocation_id: Option<u64>,
-    /// The app instance that it was granted for; while it is held, and once it is closed.
+    /// The app instance that it was granted for.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub app_instance: Option<u64>,
     pub state: LeaseState,

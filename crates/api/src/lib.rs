@@ -18,6 +18,7 @@ pub mod endpoint;
 mod explain;
 mod lease;
 pub mod limits;
+mod once;
 mod openapi;
 mod page;
 mod patch;

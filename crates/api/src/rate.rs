@@ -1,5 +1,6 @@
 //! What capacity costs: rate cards, and what is charged for leases that end badly.
 
+use crate::once;
 use crate::patch::Patch;
 use crate::time::{Ttl, When};
 use schemars::{JsonSchema, Schema, SchemaGenerator, json_schema};
@@ -131,9 +132,9 @@ pub struct PriceChange {
     pub currency: Option<String>,
     #[serde(default)]
     pub kinds: KindPriceChange,
-    #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
+    #[serde(default, deserialize_with = "once::map", skip_serializing_if = "BTreeMap::is_empty")]
     pub classes: BTreeMap<String, Option<Decimal>>,
-    #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
+    #[serde(default, deserialize_with = "once::map", skip_serializing_if = "BTreeMap::is_empty")]
     pub tiers: BTreeMap<String, Option<Decimal>>,
     #[serde(default)]
     pub priorities: PriorityFactorChange,

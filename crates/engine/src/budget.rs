@@ -5,6 +5,7 @@
 //! standing depends on the journal and the minute, not on when in the minute it was asked for.
 
 use crate::lease::Lease;
+use crate::on_nodes::OnNodes;
 use crate::queue::Standing;
 use crate::state::{State, entry, entry_mut};
 use leasehold_model::codec::{DecodeError, Field, Reader, put_varint};
@@ -147,23 +148,17 @@ impl Field for Meter {
 pub(crate) struct Spent {
     gpus: Meter,
     nodes: Meter,
-    /// On which nodes it holds something: how many leases there, and the last end of those that were there meanwhile.
-    on: BTreeMap<NodeNo, (u32, Instant)>,
+    on: OnNodes,
 }
 
 impl Field for Spent {
     fn put(&self, out: &mut Vec<u8>) {
         self.gpus.put(out);
         self.nodes.put(out);
-        self.on.iter().map(|(node, leases)| (*node, *leases)).collect::<Vec<_>>().put(out);
+        self.on.put(out);
     }
     fn get(r: &mut Reader<'_>) -> Result<Self, DecodeError> {
-        let (gpus, nodes) = (Field::get(r)?, Field::get(r)?);
-        let on: Vec<(NodeNo, (u32, Instant))> = Field::get(r)?;
-        if !on.is_sorted_by(|a, b| a.0 < b.0) {
-            return Err(DecodeError::Forbidden("nodes out of order"));
-        }
-        Ok(Self { gpus, nodes, on: on.into_iter().collect() })
+        Ok(Self { gpus: Field::get(r)?, nodes: Field::get(r)?, on: Field::get(r)? })
     }
 }
 
@@ -211,9 +206,7 @@ impl State {
             spent.gpus.rise(at, level);
             self.gpu_time.rise(at, level);
         }
-        let (here, _) = spent.on.entry(lease.node).or_insert((0, Instant(0)));
-        *here += 1;
-        if *here == 1 {
+        if spent.on.add(lease.node) {
             spent.nodes.rise(at, 1 << ONE);
         }
     }
@@ -228,11 +221,7 @@ impl State {
                 meter.take_back(level, ended);
             }
         }
-        let (here, last) = spent.on.get_mut(&lease.node).expect("it was counted");
-        *here -= 1;
-        *last = ended.max(*last);
-        if let (0, last) = (*here, *last) {
-            spent.on.remove(&lease.node);
+        if let Some(last) = spent.on.remove(lease.node, ended) {
             spent.nodes.fall(stamp, 1 << ONE);
             spent.nodes.take_back(1 << ONE, last);
         }
@@ -240,6 +229,11 @@ impl State {
         if ended.0 < stamp.0 / MINUTE * MINUTE {
             self.queue.forget_standings();
         }
+    }
+
+    /// How many leases a tenant holds on a node.
+    pub(crate) fn leases_seen_on(&self, tenant: TenantNo, node: NodeNo) -> u32 {
+        self.tenant(tenant).map_or(0, |tenant| tenant.spent.on.leases(node))
     }
 
     /// Whether what a snapshot says was used goes with the leases that it says are held.
@@ -258,11 +252,11 @@ impl State {
             && self.tenants().all(|tenant| {
                 let (gpus, on) = held.remove(&tenant.number).unwrap_or_default();
                 let nodes = (on.len() as u64) << ONE;
-                let said = tenant.spent.on.iter().map(|(node, (count, _))| (*node, *count));
+                let said = tenant.spent.on.in_order();
                 tenant.spent.gpus.is_sound(gpus, stamp)
                     && tenant.spent.nodes.is_sound(nodes, stamp)
-                    && said.eq(on)
-                    && tenant.spent.on.values().all(|(_, last)| *last <= stamp)
+                    && said.iter().all(|(_, (_, last))| *last <= stamp)
+                    && said.into_iter().map(|(node, (count, _))| (node, count)).eq(on)
             })
     }
 

@@ -89,7 +89,7 @@ impl Ceiling {
     }
 }
 
-/// All ceilings, and the app instances of the leases that are held for one.
+/// All ceilings, and the app instances of the leases that are for one, until they are closed.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Ceilings {
     by_scope: BTreeMap<CeilingScope, Ceiling>,
@@ -159,7 +159,7 @@ impl State {
     pub fn ceilings_of(&self, tenant: TenantNo) -> impl Iterator<Item = &Ceiling> {
         self.ceilings().filter(move |ceiling| self.project(ceiling.scope.project).is_some_and(|p| p.tenant == tenant))
     }
-    /// The app instance that a held lease was granted to.
+    /// The app instance that a lease was granted to, until it is closed.
     pub fn app_instance_of(&self, lease: LeaseNo) -> Option<AppInstanceNo> {
         self.ceilings.apps().get(&lease).copied()
     }
@@ -293,7 +293,11 @@ impl State {
                 self.quota_headroom(lease.tenant);
             }
         }
-        self.ceilings.apps.remove(&lease.number);
+    }
+
+    /// A lease is closed: nobody asks whose it was any more.
+    pub(crate) fn forget_app(&mut self, lease: LeaseNo) {
+        self.ceilings.apps.remove(&lease);
     }
 
     pub(crate) fn fold_ceiling(&mut self, put: &CeilingPut, stamp: Instant) -> Result<(), &'static str> {

@@ -9,8 +9,8 @@ use crate::quota::Facts;
 use crate::state::{Pool, State, entry};
 use leasehold_model::body::Members;
 use leasehold_model::{
-    AllocationSpec, ClassNo, DenyCause, Domain, Instant, Name, NodeNo, Priority, ProjectNo, Quanta, QuotaNo, Span,
-    TenantNo,
+    AllocationSpec, ClassNo, DenyCause, Domain, Instant, Measure, Name, NodeNo, NodeScope, Priority, ProjectNo, Quanta,
+    QuotaNo, Span, TenantNo,
 };
 use smallvec::SmallVec;
 use std::collections::{BTreeMap, BTreeSet};
@@ -47,6 +47,13 @@ pub(crate) struct Gang {
 pub(crate) enum NoGang {
     Quota(DenyCause),
     Room,
+}
+
+/// Replicas that have their place: their nodes, and the domains that others must keep away from.
+#[derive(Default)]
+struct Laid {
+    peers: Vec<NodeNo>,
+    spots: BTreeSet<Spot>,
 }
 
 /// Quotas whose answer depends on the node, with what one replica asks of each.
@@ -170,19 +177,17 @@ impl State {
         within: &dyn Fn(&Node) -> bool,
     ) -> Result<Gang, NoGang> {
         let mut places: Vec<Placed> = Vec::new();
-        let mut peers: Vec<NodeNo> = Vec::new();
-        let mut spots: BTreeSet<Spot> = BTreeSet::new();
+        let mut laid = Laid::default();
         for _ in 0..ask.spec.replicas {
-            let apart = |node: &Node| match ask.spec.apart {
-                None => true,
-                Some(domain) => spot(node, domain).is_some_and(|spot| !spots.contains(&spot)),
+            let placed = match self.lay(ask, of_nodes, tentative, &mut laid, within) {
+                Ok(placed) => placed,
+                Err(NoGang::Quota(cause)) => {
+                    let cause = self.asked_by_all(cause, ask, of_nodes, (tentative.clone(), laid), within);
+                    return Err(NoGang::Quota(cause));
+                }
+                Err(NoGang::Room) => return Err(NoGang::Room),
             };
-            let placed = self.best_place(ask, of_nodes, tentative, &peers, &|node| within(node) && apart(node))?;
             tentative.take(self, &placed, of_nodes);
-            peers.push(placed.node);
-            if let Some(domain) = ask.spec.apart {
-                spots.extend(spot(self.node(placed.node).expect("it was just found"), domain));
-            }
             for (quota, verdict) in &placed.verdicts {
                 terms.add(*quota, *verdict).map_err(NoGang::Quota)?;
             }
@@ -190,6 +195,53 @@ impl State {
         }
         terms.settle();
         Ok(Gang { places, terms })
+    }
+
+    /// The best place for one more replica beside those that have theirs.
+    fn lay(
+        &self,
+        ask: &GangAsk<'_>,
+        of_nodes: &NodeQuotas,
+        tentative: &Tentative,
+        laid: &mut Laid,
+        within: &dyn Fn(&Node) -> bool,
+    ) -> Result<Placed, NoGang> {
+        let apart = |node: &Node| match ask.spec.apart {
+            None => true,
+            Some(domain) => spot(node, domain).is_some_and(|spot| !laid.spots.contains(&spot)),
+        };
+        let placed = self.best_place(ask, of_nodes, tentative, &laid.peers, &|node| within(node) && apart(node))?;
+        laid.peers.push(placed.node);
+        if let Some(domain) = ask.spec.apart {
+            laid.spots.extend(spot(self.node(placed.node).expect("it was just found"), domain));
+        }
+        Ok(placed)
+    }
+
+    /// What a quota over several nodes says of the whole gang, where it was found at one of the replicas: the others
+    /// are laid as if it were not there, as far as there is room.
+    fn asked_by_all(
+        &self,
+        cause: DenyCause,
+        ask: &GangAsk<'_>,
+        of_nodes: &NodeQuotas,
+        (mut tentative, mut laid): (Tentative, Laid),
+        within: &dyn Fn(&Node) -> bool,
+    ) -> DenyCause {
+        let DenyCause::Quota { quota, used, requested, limit } = cause else { return cause };
+        let found = self.quota(quota).expect("a quota that stands in the way exists");
+        if found.scope.node == NodeScope::Each && found.measure != Measure::Nodes {
+            return cause;
+        }
+        while laid.peers.len() < ask.spec.replicas as usize {
+            match self.lay(ask, &NodeQuotas::new(), &tentative, &mut laid, within) {
+                Ok(placed) => tentative.take(self, &placed, of_nodes),
+                Err(_) => break,
+            }
+        }
+        let counted = tentative.counted(found, NodeNo(u32::MAX));
+        let all = if found.measure == Measure::Nodes { counted.new_nodes } else { counted.amount };
+        DenyCause::Quota { quota, used, requested: requested.max(all), limit }
     }
 
     /// Whether the spec allows this node at all.

@@ -70,6 +70,18 @@ impl NodeClass {
         self.capacity - self.used()
     }
 
+    /// The most that a request for about `quanta` could have of it: a part of one device lies in that device, and
+    /// what is more is whole devices.
+    pub(crate) fn room_for(&self, quanta: Quanta) -> u64 {
+        if self.per_device == 0 {
+            return self.free();
+        }
+        if quanta.0 <= self.per_device {
+            return self.devices.iter().map(|used| self.per_device - used).max().unwrap_or(0);
+        }
+        self.devices.iter().filter(|used| **used == 0).count() as u64 * self.per_device
+    }
+
     /// What those below a priority hold that may be evicted.
     pub fn evictable_below(&self, priority: Priority) -> u64 {
         self.evictable.iter().map(|on| on.below(priority)).sum()

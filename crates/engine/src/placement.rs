@@ -162,18 +162,15 @@ impl State {
     /// The class that stands in the way most, for the refusal: the first of which no node has
     /// enough, or else the first that was asked for.
     pub(crate) fn scarcest(&self, wanted: &Wanted<'_>) -> DenyCause {
-        let all = wanted.asks.iter().map(|(class, quanta)| (*class, *quanta, self.most_free(*class, wanted)));
+        let all = wanted.asks.iter().map(|(class, quanta)| (*class, *quanta, self.most_free(*class, *quanta, wanted)));
         let short = all.clone().find(|(_, quanta, free)| quanta.0 > *free);
         let (class, requested, free) = short.or_else(|| all.clone().next()).expect("a request asks for something");
         DenyCause::Capacity { class, requested, most_free: Quanta(free) }
     }
 
-    /// The most that is free of a class on a node the request may go to.
-    fn most_free(&self, class: ClassNo, wanted: &Wanted<'_>) -> u64 {
-        let on = |node: &Node| {
-            let class = wanted.tentative.classes(node).iter().find(|c| c.class == class);
-            class.map_or(0, |class| class.free())
-        };
+    /// The most that such a request could have of a class on a node that it may go to.
+    fn most_free(&self, class: ClassNo, quanta: Quanta, wanted: &Wanted<'_>) -> u64 {
+        let on = |node: &Node| wanted.tentative.class(node, class).map_or(0, |class| class.room_for(quanta));
         let suits =
             |node: &&Node| node.is_open_to(wanted.claimer) && self.pool_suits(node.pool, wanted) && wanted.suits(node);
         if let Some(number) = wanted.node {
@@ -188,6 +185,8 @@ impl State {
         let rows = self.pools().filter(|(number, _)| self.pool_suits(*number, wanted));
         let rows = rows.flat_map(|(number, _)| self.shelves.rows_of(number)).filter(|row| row.class == class);
         let in_rows = rows.filter_map(|row| row.ranking.last_below(None)).map(|(free, _)| free);
-        shelves.filter_map(|shelf| shelf.most_free(class)).chain(in_rows).max().unwrap_or(0)
+        let spec = self.class(class).filter(|spec| spec.has_devices());
+        let per_device = spec.map_or(0, |spec| spec.quanta_per_unit);
+        shelves.filter_map(|shelf| shelf.most_room(class, quanta, per_device)).chain(in_rows).max().unwrap_or(0)
     }
 }

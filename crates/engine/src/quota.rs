@@ -184,17 +184,18 @@ impl Quota {
         if asked == 0 {
             return Verdict::Within;
         }
+        // What was taken already is asked for by the same, so it counts as that.
         let (used, asked) = match on {
-            None => (self.used + taken.amount, asked),
+            None => (self.used, asked + taken.amount),
             Some((pool, node)) if !self.covers(pool, node) => return Verdict::Within,
             Some((_, node)) => match (self.measure, self.scope.node) {
                 // A node that is held already adds nothing; but a limit below use stops new grants.
                 (Measure::Nodes, _) => {
                     let held = self.by_node.contains_key(&node) || taken.here > 0;
-                    (self.used + taken.new_nodes, u64::from(!held))
+                    (self.used, taken.new_nodes + u64::from(!held))
                 }
-                (_, NodeScope::Each) => (self.by_node.get(&node).copied().unwrap_or(0) + taken.here, asked),
-                _ => (self.used + taken.amount, asked),
+                (_, NodeScope::Each) => (self.by_node.get(&node).copied().unwrap_or(0), asked + taken.here),
+                _ => (self.used, asked + taken.amount),
             },
         };
         let after = used.saturating_add(asked);

@@ -2,6 +2,8 @@
 //!
 //! Each has a stable code for programs (`docs/reference/codes.md`) and a sentence for people.
 
+use crate::ceiling::CeilingScope;
+use crate::naming::{ByNumber, Naming, Told as _};
 use leasehold_model::activity::BadActivity;
 use leasehold_model::placement::BadWeights;
 use leasehold_model::rate::{BadPrices, Currency};
@@ -38,9 +40,15 @@ macro_rules! refusals {
             }
         }
 
-        impl fmt::Display for Refusal {
-            fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-                match self { $(Self::$variant $({ $($field),* })? => write!(f, $text),)* }
+        impl Refusal {
+            /// The sentence, in which things are called as `naming` calls them.
+            pub fn told(&self, naming: &dyn Naming) -> String {
+                match self {$(
+                    Self::$variant $({ $($field),* })? => {
+                        $($(let $field = $field.told(naming);)*)?
+                        format!($text)
+                    }
+                )*}
             }
         }
     };
@@ -96,7 +104,7 @@ refusals! {
     LeaseNotFenced { lease: LeaseNo } "lease_not_fenced" "{lease} is not fenced",
     LeaseElsewhere { lease: LeaseNo, node: NodeNo } "lease_elsewhere" "{lease} is not on {node}",
     LifetimeReached { lease: LeaseNo, at: Instant } "lifetime_reached" "{lease} may not live past {at}; ask for a new lease",
-    CeilingExceeded { lease: LeaseNo, requested: Amount, used: Amount, amount: Amount, currency: Currency } "ceiling_exceeded" "{lease} would cost {requested} {currency} more by then; of the ceiling of {amount} {currency}, {used} are spent or reserved",
+    CeilingExceeded { lease: LeaseNo, of: CeilingScope, requested: Amount, used: Amount, amount: Amount, currency: Currency } "ceiling_exceeded" "{lease} would cost {requested} {currency} more by then; of the cost ceiling of {of}, {amount} {currency}, {used} are spent or reserved",
     BurstOver { lease: LeaseNo, quota: QuotaNo, at: Instant } "burst_over" "{lease} cannot be renewed past {at} while {quota} is over its base limit",
     NoLeases "no_leases" "the command names no lease",
     TooManyLeases { named: usize, limit: usize } "too_many_leases" "the command names {named} leases; at most {limit} fit one command",
@@ -105,7 +113,7 @@ refusals! {
     BadActivityReport { lease: LeaseNo, why: BadActivity } "bad_activity" "the report on {lease} {why}",
 
     AllocationNotFound { allocation: AllocationNo } "allocation_not_found" "there is no {allocation} here",
-    AllocationOver { allocation: AllocationNo, state: AllocationState, at: Instant } "allocation_over" "{allocation} is over: it was {state} at {at}",
+    AllocationOver { allocation: AllocationNo, state: AllocationState, at: Instant } "allocation_over" "{allocation} is over: {state} at {at}",
     AllocationNotRunning { allocation: AllocationNo, state: AllocationState } "allocation_not_running" "{allocation} is {state}; that can be said only of what runs",
     AllocationNotStaging { allocation: AllocationNo, state: AllocationState } "allocation_not_staging" "{allocation} is {state}, not staging, so it cannot begin to run",
     CheckpointTooLong { allocation: AllocationNo, ran: Span } "checkpoint_too_long" "{allocation} has run for {ran}; a checkpoint cannot have taken longer",
@@ -113,10 +121,10 @@ refusals! {
     LeaseOfAllocation { lease: LeaseNo, allocation: AllocationNo } "lease_of_allocation" "{lease} belongs to the gang of {allocation}; complete or cancel that",
     NoReplicas "no_replicas" "an allocation has at least one replica",
     GangTooManyLeases { leases: u64, limit: usize } "gang_too_many_leases" "the gang would take {leases} leases; at most {limit} make one allocation",
-    GangTooLarge { replicas: u32, most: u64 } "gang_too_large" "the nodes that it may use could hold {most} of its {replicas} replicas even if they were empty",
+    GangTooLarge { replicas: u32, most: u64 } "gang_too_large" "of its replicas, {replicas} in all, the nodes that it may use could hold {most} even if they were empty",
     ContradictoryAffinity "contradictory_affinity" "replicas cannot lie together and apart in this way; drop one of the two, or widen `together`",
     WalltimeTooLong "walltime_too_long" "no pool that it may use lets anything live that long",
-    TooManyPending { limit: u64 } "too_many_pending" "a tenant has at most {limit} allocations waiting; wait until some have started, or cancel some",
+    TooManyPending { limit: u64 } "too_many_pending" "the tenant has as many allocations waiting as it may ({limit}); wait until some have started, or cancel some",
     TenantHasAllocations { tenant: TenantNo } "tenant_has_allocations" "{tenant} still has allocations; complete or cancel them first",
     ProjectHasAllocations { project: ProjectNo } "project_has_allocations" "{project} still has allocations; complete or cancel them first",
     AllocationsScope "allocations_scope" "a quota on allocations counts those of a tenant, a project or a priority; it cannot name a class, a pool or a node",
@@ -149,7 +157,7 @@ refusals! {
     NodeNotClaimed { node: NodeNo } "node_not_claimed" "{node} is not claimed by the one who asks",
     ClaimsDiffer "claims_differ" "the nodes are claimed by different users or projects; release them one holder at a time",
     SensitivePoolFull { used: u64, requested: u64, limit: u64 } "sensitive_pool_full" "the system would exceed sensitive_pool_size (used {used}, requested {requested}, limit {limit})",
-    ClaimOverQuota { tenant: TenantNo, quota: QuotaNo, used: u64, requested: u64, limit: u64 } "claim_over_quota" "{tenant} would exceed max_nodes, {quota} (used {used}, requested {requested}, limit {limit})",
+    ClaimOverQuota { tenant: TenantNo, quota: QuotaNo, used: u64, requested: u64, limit: u64 } "claim_over_quota" "{tenant} would exceed {quota} (used {used}, requested {requested}, limit {limit})",
     NodeNotWiping { node: NodeNo } "node_not_wiping" "{node} is not being wiped",
     NodeNotQuarantined { node: NodeNo } "node_not_quarantined" "{node} is not quarantined",
     NodeInCustody { node: NodeNo, state: &'static str } "node_in_custody" "{node} is {state}; its pool and capacity cannot change and it cannot be deleted until that is over",
@@ -187,4 +195,9 @@ refusals! {
     TooManyCardsWaiting { limit: usize } "too_many_cards_waiting" "{limit} of these wait for their day already; replace one of them",
 }
 
+impl fmt::Display for Refusal {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(&self.told(&ByNumber))
+    }
+}
 impl std::error::Error for Refusal {}

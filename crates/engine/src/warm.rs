@@ -6,18 +6,20 @@
 use crate::command::{Command, Request};
 use crate::lease::NONE;
 use crate::state::State;
-use leasehold_model::{Body, LeaseNo, Record};
+use leasehold_model::{Body, LeaseNo, NodeNo, Record, TenantNo};
 use smallvec::SmallVec;
 
 struct Warmth<'s> {
     state: &'s State,
     neighbours: SmallVec<[u32; 64]>,
+    /// Whose leases end, and where.
+    held: SmallVec<[(TenantNo, NodeNo); 32]>,
     seen: u64,
 }
 
 impl<'s> Warmth<'s> {
     fn of(state: &'s State) -> Self {
-        Self { state, neighbours: SmallVec::new(), seen: 0 }
+        Self { state, neighbours: SmallVec::new(), held: SmallVec::new(), seen: 0 }
     }
 
     /// Keeps the compiler from leaving the look-up out.
@@ -38,6 +40,7 @@ impl<'s> Warmth<'s> {
         );
         if ends {
             self.neighbours.extend([lease.node_next, lease.node_prev].into_iter().filter(|slot| *slot != NONE));
+            self.held.push((lease.tenant, lease.node));
         }
     }
 }
@@ -46,6 +49,9 @@ impl Drop for Warmth<'_> {
     fn drop(&mut self) {
         for slot in &self.neighbours {
             self.seen ^= u64::from(self.state.leases.at(*slot).node_next);
+        }
+        for (tenant, node) in &self.held {
+            self.seen ^= u64::from(self.state.leases_seen_on(*tenant, *node));
         }
         std::hint::black_box(self.seen);
     }
@@ -79,6 +85,7 @@ impl State {
         for (record, scope) in records {
             scope.iter().for_each(|scope| warmth.claim(*scope));
             match &record.body {
+                Body::Granted(granted) => warmth.held.extend(record.identity.tenant.map(|tenant| (tenant, granted.node))),
                 Body::Renewed(renewed) => warmth.lease(renewed.renewals.first().map(|one| one.lease), false),
                 Body::Released(released) => warmth.lease(released.leases.leases().next(), true),
                 Body::Expired(expired) => warmth.lease(expired.leases.0.first().copied(), true),

@@ -26,6 +26,7 @@ use clap::error::ErrorKind;
 use clap::{Args, Parser, Subcommand};
 use leasehold_model::{Body, Span};
 use leasehold_verify::cli::VerifyArgs;
+use std::ffi::OsString;
 use std::path::PathBuf;
 
 const AFTER_HELP: &str = "\
@@ -343,6 +344,29 @@ pub(crate) fn completions(args: &CompletionsArgs) -> Result<(), crate::problem::
     crate::output::print(&String::from_utf8_lossy(&script))
 }
 
+/// What was typed, with `--gpu -1` as `--gpu=-1`: no option is a digit, so it is meant as the value, and whoever takes
+/// the value says what is wrong with it. What comes after `--` is somebody else's.
+pub(crate) fn typed(words: impl Iterator<Item = OsString>) -> Vec<OsString> {
+    let mut all: Vec<OsString> = Vec::new();
+    let mut ours = true;
+    for word in words {
+        let negative =
+            |word: &str| word.strip_prefix('-').is_some_and(|rest| rest.starts_with(|c: char| c.is_ascii_digit()));
+        let option = |word: &str| word.strip_prefix("--").is_some_and(|name| !name.is_empty() && !name.contains('='));
+        match all.last_mut() {
+            Some(last) if ours && word.to_str().is_some_and(negative) && last.to_str().is_some_and(option) => {
+                last.push("=");
+                last.push(word);
+            }
+            _ => {
+                ours &= word != "--";
+                all.push(word);
+            }
+        }
+    }
+    all
+}
+
 /// Prints help where it was asked for, and otherwise what was wrong; returns the exit code.
 pub(crate) fn report_usage(error: &clap::Error) -> u8 {
     if matches!(error.kind(), ErrorKind::DisplayHelp | ErrorKind::DisplayVersion) {
@@ -370,6 +394,17 @@ mod tests {
     #[test]
     fn the_command_line_is_consistent() {
         Cli::command().debug_assert();
+    }
+
+    #[test]
+    fn a_negative_number_is_the_value_of_the_option_before_it() {
+        let typed = |line: &str| {
+            let words = typed(line.split(' ').map(OsString::from));
+            words.into_iter().map(|word| word.into_string().expect("UTF-8")).collect::<Vec<_>>().join(" ")
+        };
+        assert_eq!(typed("x --gpu -0 --ttl -5m --json"), "x --gpu=-0 --ttl=-5m --json");
+        assert_eq!(typed("x --gpu=1 -5 --wait -h"), "x --gpu=1 -5 --wait -h");
+        assert_eq!(typed("x --gpu 1 -- prog --x -5"), "x --gpu 1 -- prog --x -5");
     }
 
     #[test]

@@ -31,7 +31,7 @@ use problem::{EXIT_OK, Problem};
 use std::process::ExitCode;
 
 fn main() -> ExitCode {
-    let Cli { daemon, command } = match Cli::try_parse() {
+    let Cli { daemon, command } = match Cli::try_parse_from(cli::typed(std::env::args_os())) {
         Ok(cli) => cli,
         Err(error) => return ExitCode::from(cli::report_usage(&error)),
     };
@@ -48,5 +48,5 @@ fn main() -> ExitCode {
         Command::Bench(args) => bench::run(&args),
         Command::Drill(args) => drill::run(&args).map(|()| EXIT_OK),
     };
-    ExitCode::from(done.unwrap_or_else(|problem: Problem| problem.report()))
+    ExitCode::from(done.unwrap_or_else(|problem: Problem| problem.report(daemon.json)))
 }

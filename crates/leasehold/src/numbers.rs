@@ -15,6 +15,11 @@ pub(crate) fn thousands(number: u64) -> String {
     text
 }
 
+/// `1 lease`, `2 leases`.
+pub(crate) fn counted(number: u64, noun: &str) -> String {
+    format!("{} {noun}{}", thousands(number), if number == 1 { "" } else { "s" })
+}
+
 /// `numerator / denominator` with so many decimals, rounded down.
 pub(crate) fn decimal(numerator: u128, denominator: u128, places: u32) -> String {
     let scale = 10u128.pow(places);
@@ -81,6 +86,7 @@ mod tests {
         assert_eq!(thousands(0), "0");
         assert_eq!(thousands(999), "999");
         assert_eq!(thousands(1_234_567), "1,234,567");
+        assert_eq!([0, 1, 2, 1000].map(|n| counted(n, "lease")), ["0 leases", "1 lease", "2 leases", "1,000 leases"]);
         assert_eq!(decimal(22, 7, 3), "3.142");
         assert_eq!(decimal(7_000, 2, 0), "3,500");
         assert_eq!(bytes(1_999_999), "1.9 MiB");

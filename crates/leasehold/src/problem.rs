@@ -1,6 +1,7 @@
 //! Why a command did not do what was asked: a sentence, a stable code, and what to do.
 
 use crate::term;
+use serde_json::{Value, json};
 use std::borrow::Cow;
 use std::fmt;
 use std::path::Path;
@@ -19,11 +20,13 @@ pub(crate) struct Problem {
     what: String,
     advice: Option<String>,
     exit: u8,
+    /// What the daemon answered, where it is its problem.
+    answered: Option<Box<leasehold_api::Problem>>,
 }
 
 impl Problem {
     pub(crate) fn refused(code: &'static str, what: impl Into<String>) -> Self {
-        Self { code: code.into(), what: what.into(), advice: None, exit: EXIT_REFUSED }
+        Self { code: code.into(), what: what.into(), advice: None, exit: EXIT_REFUSED, answered: None }
     }
     pub(crate) fn usage(code: &'static str, what: impl Into<String>) -> Self {
         Self { exit: EXIT_USAGE, ..Self::refused(code, what) }
@@ -33,7 +36,7 @@ impl Problem {
     }
     /// A refusal whose code comes from elsewhere.
     pub(crate) fn coded(code: impl Into<Cow<'static, str>>, what: impl Into<String>) -> Self {
-        Self { code: code.into(), what: what.into(), advice: None, exit: EXIT_REFUSED }
+        Self { code: code.into(), what: what.into(), advice: None, exit: EXIT_REFUSED, answered: None }
     }
     /// An error of a library, whose sentences are of the form `what; advice`.
     pub(crate) fn told(code: &'static str, error: &impl fmt::Display) -> Self {
@@ -53,10 +56,26 @@ impl Problem {
         self
     }
 
-    /// Says it, and returns the exit code.
-    pub(crate) fn report(&self) -> u8 {
-        term::say(&format!("leasehold: {self}\n"));
+    /// The same, with what the daemon answered.
+    pub(crate) fn answered(mut self, problem: leasehold_api::Problem) -> Self {
+        self.answered = Some(Box::new(problem));
+        self
+    }
+
+    /// Says it, and returns the exit code: in words, or to a program as one object on a line of its own.
+    pub(crate) fn report(&self, json: bool) -> u8 {
+        let said = if json { self.object().to_string() } else { format!("leasehold: {self}") };
+        term::say(&(said + "\n"));
         self.exit
+    }
+
+    /// The daemon's problem as it came, or the same of what went wrong here.
+    fn object(&self) -> Value {
+        let answered = self.answered.as_ref().and_then(|problem| serde_json::to_value(problem).ok());
+        answered.unwrap_or_else(|| match &self.advice {
+            Some(advice) => json!({ "code": self.code, "detail": self.what, "advice": advice }),
+            None => json!({ "code": self.code, "detail": self.what }),
+        })
     }
 }
 
@@ -76,5 +95,15 @@ mod tests {
         let told = Problem::told("journal_in_use", &leasehold_journal::OpenError::InUse);
         assert_eq!(told.to_string(), "another process has the journal open (journal_in_use); stop it first");
         assert_eq!(Problem::usage("x", "no").to_string(), "no (x)");
+    }
+
+    #[test]
+    fn programs_are_given_the_daemons_own_object() {
+        let answered = leasehold_api::Problem::new(409, "node_claimed", "It is claimed.").with("holder", "ada");
+        let told = Problem::coded("node_claimed", "it is claimed").answered(answered);
+        let object = told.object();
+        assert_eq!((&object["status"], &object["holder"]), (&json!(409), &json!("ada")));
+        let here = Problem::usage("usage", "no").advice("give it once").object();
+        assert_eq!(here, json!({ "code": "usage", "detail": "no", "advice": "give it once" }));
     }
 }

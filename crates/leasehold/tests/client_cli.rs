@@ -11,6 +11,8 @@ mod claims;
 mod common;
 #[path = "client_cli/explain.rs"]
 mod explain;
+#[path = "client_cli/words.rs"]
+mod words;
 
 use common::{BINARY, Said, said};
 use rustix::process::{Pid, Signal, kill_process};
@@ -156,7 +158,13 @@ fn a_cluster_is_set_up_and_used() {
     let lease = granted(asked);
     let denied = daemon.by("ci.token", "lease request --gpu 2 --ttl 10m");
     refuses(&denied, 1, "quota_exceeded");
-    assert!(denied.err.contains("used 2, requested 2, limit 3"), "{denied:?}");
+    assert!(denied.err.contains("used 2, requested 2, limit 3 GPU"), "{denied:?}");
+    let sequence = daemon.by("ci.token", "lease request --gpu 2 --ttl 10m --json");
+    let problem: Value = serde_json::from_str(&sequence.err).expect("the problem, and nothing else");
+    assert_eq!((sequence.code, sequence.out.as_str(), &problem["code"]), (1, "", &json!("quota_exceeded")));
+    let hint =
+        format!("sealed as record {}; `leasehold audit replay --sequence", problem["sequence"].as_u64().unwrap() - 1);
+    assert!(denied.err.contains(&hint), "{denied:?}");
     tells(&daemon.run("quota list").ok(), &["physics", "gpu-h100", "hard"]);
     assert_eq!(daemon.json("quota list --tenant physics")["quotas"][0]["used"], 2);
 

@@ -179,20 +179,29 @@ impl Timeline {
 
     fn cut_if_long(&mut self, keep: &mut impl Keep) {
         let events = EVENTS_MIN.max(self.levels.len() * EVENTS_PER_SERIES);
-        while self.tail.len() >= 2 * events {
-            // An instant lies in one segment.
-            let cut = events + self.tail[events..].partition_point(|event| event.at == self.tail[events - 1].at);
-            let settled = self.tail.get(cut).zip(self.tail.last());
-            if settled.is_none_or(|(next, last)| last.at.since(next.at) < LATE) {
-                return;
-            }
-            let events = &self.tail[..cut];
-            let (first, last) = (events[0].at, events[cut - 1].at);
-            let segment = Segment::encode(&self.base, events);
-            self.heads.push(SegmentHead { first, last, place: keep.put(segment) });
-            events.iter().for_each(|event| self.base.apply(*event));
-            self.tail.drain(..cut);
+        let is_settled = |tail: &[Event], next: usize| {
+            let both = tail.get(next).zip(tail.last());
+            both.is_some_and(|(next, last)| last.at.since(next.at) >= LATE)
+        };
+        // Only where half of it can go: what stays is moved up, and where much happens that is long.
+        if self.tail.len() < 2 * events || !is_settled(&self.tail, self.tail.len() / 2) {
+            return;
         }
+        let mut done = 0;
+        while self.tail.len() - done >= 2 * events {
+            let rest = &self.tail[done..];
+            // An instant lies in one segment.
+            let cut = events + rest[events..].partition_point(|event| event.at == rest[events - 1].at);
+            if !is_settled(rest, cut) {
+                break;
+            }
+            let (first, last) = (rest[0].at, rest[cut - 1].at);
+            let segment = Segment::encode(&self.base, &rest[..cut]);
+            self.heads.push(SegmentHead { first, last, place: keep.put(segment) });
+            rest[..cut].iter().for_each(|event| self.base.apply(*event));
+            done += cut;
+        }
+        self.tail.drain(..done);
     }
 
     /// The segment that holds what happened up to an instant; none if that is the tail.

@@ -53,4 +53,4 @@ pub const FORMAT_VERSION: u32 = 1;
 
 /// The version of the rules by which the engine decides. A decision names the rules that made it
 /// (SEMANTICS 6), so that a replay under other rules can say so.
-pub const RULES_VERSION: u32 = 2;
+pub const RULES_VERSION: u32 = 3;

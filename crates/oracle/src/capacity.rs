@@ -114,6 +114,20 @@ impl Shelf {
         self.capacity.saturating_sub(self.used)
     }
 
+    /// The most that could be had here instead of `quanta`, in one device or in whole ones.
+    pub(crate) fn room_for(&self, quanta: u64) -> u64 {
+        match self.per_device {
+            0 => self.free(),
+            per if quanta <= per => (1..=per).rev().find(|less| self.choose(*less).is_some()).unwrap_or(0),
+            per => (1..=self.devices.len() as u64).rev().map(|n| n * per).find(|n| self.choose_whole(*n)).unwrap_or(0),
+        }
+    }
+
+    fn choose_whole(&self, quanta: u64) -> bool {
+        let free = self.devices.iter().filter(|used| **used == 0).count() as u64;
+        free * self.per_device >= quanta
+    }
+
     /// The devices that `quanta` would lie on, zero for kinds without; none if there is no room.
     pub(crate) fn choose(&self, quanta: u64) -> Option<u64> {
         if self.free() < quanta {

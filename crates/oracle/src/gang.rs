@@ -234,7 +234,12 @@ impl World {
         for _ in 0..spec.replicas {
             let (candidates, refusals) = self.candidates(demand, spec, &floor, now, allow, &apart_from);
             let Some(node) = self.preferred(&floor, spec, &candidates, now) else {
-                return Err(if refusals.is_empty() { NoGang::Room } else { NoGang::Quota(refusals) });
+                if refusals.is_empty() {
+                    return Err(NoGang::Room);
+                }
+                let places = self.places_without_quotas(demand, spec, floor, now, allow, apart_from);
+                let for_all = |cause| self.for_all(cause, demand, &places);
+                return Err(NoGang::Quota(refusals.into_iter().map(for_all).collect()));
             };
             let at = (self.nodes[&node].put.pool, node);
             let rulings = self.judge_place(demand, at, &floor.taken, now).expect("it was seen to pass");
@@ -245,6 +250,43 @@ impl World {
             places.push(Place { node, members });
         }
         Ok(Gang { places, terms })
+    }
+
+    /// Where all replicas would lie, as far as there is room, if the rest of them met no quota that looks at nodes.
+    fn places_without_quotas(
+        &self,
+        demand: &Demand,
+        spec: &AllocationSpec,
+        mut floor: Floor,
+        now: Instant,
+        allow: Allow<'_>,
+        mut apart_from: BTreeSet<Within>,
+    ) -> Vec<Spot> {
+        while floor.taken.len() < spec.replicas as usize {
+            let open: Vec<NodeNo> = self.with_room(demand, spec, &floor, allow, &apart_from).collect();
+            let Some(node) = self.preferred(&floor, spec, &open, now) else { break };
+            let members = floor.fit(node, spec).expect("it was seen to fit");
+            floor.occupy((self.nodes[&node].put.pool, node), &members);
+            apart_from.extend(spec.apart.and_then(|domain| within(&self.nodes[&node], domain)));
+        }
+        floor.taken
+    }
+
+    /// Nodes that have room for one more replica, whatever quotas say.
+    fn with_room<'a>(
+        &'a self,
+        demand: &'a Demand,
+        spec: &'a AllocationSpec,
+        floor: &'a Floor,
+        allow: Allow<'a>,
+        apart_from: &'a BTreeSet<Within>,
+    ) -> impl Iterator<Item = NodeNo> + 'a {
+        let is_open = move |(number, node): &(&NodeNo, &Node)| {
+            let apart =
+                spec.apart.is_none_or(|domain| within(node, domain).is_some_and(|at| !apart_from.contains(&at)));
+            self.suits(node, demand, spec) && allow(**number) && apart && floor.fit(**number, spec).is_some()
+        };
+        self.nodes.iter().filter(is_open).map(|(number, _)| *number)
     }
 
     /// Nodes that one more replica could go to; and what quotas say where there is room and they refuse.
@@ -258,14 +300,9 @@ impl World {
         apart_from: &BTreeSet<Within>,
     ) -> (Vec<NodeNo>, Vec<DenyCause>) {
         let (mut candidates, mut refusals) = (Vec::new(), Vec::new());
-        for (number, node) in &self.nodes {
-            let apart =
-                spec.apart.is_none_or(|domain| within(node, domain).is_some_and(|at| !apart_from.contains(&at)));
-            if !self.suits(node, demand, spec) || !allow(*number) || !apart || floor.fit(*number, spec).is_none() {
-                continue;
-            }
-            match self.judge_place(demand, (node.put.pool, *number), &floor.taken, now) {
-                Ok(_) => candidates.push(*number),
+        for number in self.with_room(demand, spec, floor, allow, apart_from) {
+            match self.judge_place(demand, (self.nodes[&number].put.pool, number), &floor.taken, now) {
+                Ok(_) => candidates.push(number),
                 Err(cause) => refusals.push(cause),
             }
         }

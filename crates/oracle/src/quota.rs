@@ -172,15 +172,25 @@ impl World {
         let before: Vec<NodeNo> = taken.iter().filter(|at| is_within(scope, **at)).map(|(_, node)| *node).collect();
         if quota.put.measure == Measure::Nodes {
             // A node that is held already is not one more.
-            let mut nodes = self.nodes_counted(quota);
-            nodes.extend(before);
-            return (nodes.len() as u64, u64::from(!nodes.contains(&node)));
+            let counted = self.nodes_counted(quota);
+            let new: BTreeSet<NodeNo> = before.into_iter().chain([node]).filter(|at| !counted.contains(at)).collect();
+            return (counted.len() as u64, new.len() as u64);
         }
         if scope.node == NodeScope::Each {
             let here = before.iter().filter(|other| **other == node).count() as u64;
-            return (self.used(quota, Some(node)) + each * here, each);
+            return (self.used(quota, Some(node)), each * (here + 1));
         }
-        (self.used(quota, None) + each * before.len() as u64, each)
+        (self.used(quota, None), each * (before.len() as u64 + 1))
+    }
+
+    /// A refusal that one replica met, in the figures of the whole gang, all of which would lie at `places`.
+    pub(crate) fn for_all(&self, cause: DenyCause, demand: &Demand, places: &[Spot]) -> DenyCause {
+        let DenyCause::Quota { quota: number, used, requested, limit } = cause else { return cause };
+        let quota = &self.quotas[&number];
+        let per_node = quota.put.scope.node == NodeScope::Each && quota.put.measure != Measure::Nodes;
+        let Some((last, others)) = places.split_last().filter(|_| !per_node) else { return cause };
+        let all = self.use_and_request(quota, demand, Some(*last), others).1;
+        DenyCause::Quota { quota: number, used, requested: requested.max(all), limit }
     }
 
     /// The burst quota that a lease may not be renewed past, and until when: those over their base.

@@ -283,12 +283,12 @@ impl World {
 
     /// The first ask that no node could hold alone, else the first.
     fn scarcest(&self, asks: &[(ClassNo, u64)], candidates: &[NodeNo]) -> DenyCause {
-        let most_free = |class: ClassNo| {
-            let free = candidates.iter().map(|number| self.free(*number, &self.nodes[number], class));
-            free.max().unwrap_or(0)
+        let most_free = |(class, quanta): &(ClassNo, u64)| {
+            let shelf = |number: &NodeNo| self.shelf(*number, &self.nodes[number], *class);
+            let room = candidates.iter().filter_map(shelf).map(|shelf| shelf.room_for(*quanta));
+            room.max().unwrap_or(0)
         };
-        let short = asks.iter().find(|(class, quanta)| most_free(*class) < *quanta);
-        let (class, quanta) = *short.unwrap_or(&asks[0]);
-        DenyCause::Capacity { class, requested: Quanta(quanta), most_free: Quanta(most_free(class)) }
+        let short = asks.iter().find(|ask| most_free(ask) < ask.1).unwrap_or(&asks[0]);
+        DenyCause::Capacity { class: short.0, requested: Quanta(short.1), most_free: Quanta(most_free(short)) }
     }
 }

@@ -93,7 +93,7 @@ impl World {
             (spec.replicas == 0, "no_replicas"),
             (spec.leases() > ALLOCATION_LEASES_MAX as u64, "gang_too_many_leases"),
             (walltime == Span::ZERO || spec.ttl == Some(Span::ZERO), "zero_ttl"),
-            (walltime > TTL_MAX, "ttl_too_long"),
+            (walltime > TTL_MAX, "walltime_too_long"),
             (spec.ttl.is_some_and(|ttl| ttl > self.longest(spec)), "ttl_too_long"),
             (spec.labels.len() > LABELS_PER_ALLOCATION_MAX, "too_many_labels"),
             ((0..spec.labels.len()).any(names_twice), "duplicate_label"),

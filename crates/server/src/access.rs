@@ -4,7 +4,7 @@ use crate::app::App;
 use axum::http::HeaderMap;
 use axum::http::header::AUTHORIZATION;
 use leasehold_api::{Problem, Role, codes};
-use leasehold_engine::State;
+use leasehold_engine::{State, Token};
 use leasehold_model::{Identity, LeaseNo, NodeNo, ProjectNo, TenantNo, TokenNo, UserNo};
 use sha2::{Digest, Sha256};
 
@@ -25,6 +25,17 @@ pub(crate) struct Caller {
 }
 
 impl Caller {
+    pub(crate) fn behind(token: &Token) -> Self {
+        Self {
+            token: token.number,
+            role: role(token.role),
+            tenant: token.scope.tenant,
+            project: token.scope.project,
+            user: token.scope.user,
+            node: token.scope.node,
+        }
+    }
+
     /// On whose behalf a command of this caller runs, unless it says more.
     pub(crate) fn identity(&self) -> Identity {
         Identity {
@@ -33,6 +44,17 @@ impl Caller {
             user: self.user,
             workload: None,
             token: Some(self.token),
+        }
+    }
+
+    /// The generation that a command about a node carries. A node's agent always names its own: one that was cut off
+    /// must not get past the check by keeping silent about it. An operator speaks for no generation.
+    pub(crate) fn speaks_as(&self, generation: Option<u64>) -> Result<Option<u64>, Problem> {
+        match (self.role, generation) {
+            (Role::NodeAgent, None) => Err(codes::BAD_BODY
+                .problem("The token is a node agent's: name the agent's own `generation`, as registering answered it.")
+                .with("field", "generation")),
+            (_, generation) => Ok(generation),
         }
     }
 
@@ -108,14 +130,7 @@ pub(crate) fn authenticate(app: &App, headers: &HeaderMap) -> Result<Caller, Pro
         let token = number.and_then(|number| state.token(number)).filter(|token| token.is_live(state, now));
         let token =
             token.ok_or_else(|| unauthenticated("The token is unknown, expired or revoked; ask for a new one."))?;
-        Ok(Caller {
-            token: token.number,
-            role: role(token.role),
-            tenant: token.scope.tenant,
-            project: token.scope.project,
-            user: token.scope.user,
-            node: token.scope.node,
-        })
+        Ok(Caller::behind(token))
     })
 }
 

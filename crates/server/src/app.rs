@@ -1,8 +1,9 @@
 //! What every request needs at hand.
 
+use crate::access::Caller;
 use crate::live::Live;
 use crate::metrics::CommandKind;
-use crate::problem::unanswered;
+use crate::problem::{told, unanswered};
 use crate::reply::ask;
 use leasehold_api::Problem;
 use leasehold_cell::{Cell, Clock, Now, Reply};
@@ -59,10 +60,12 @@ pub(crate) struct Sealed {
 }
 
 impl Sealed {
-    pub(crate) fn from_reply(reply: Reply) -> Result<Self, Problem> {
+    /// What was sealed, or why nothing was: `tell` knows to whom a refusal is told.
+    pub(crate) fn from_reply(reply: Reply, tell: impl FnOnce(&Refusal) -> Problem) -> Result<Self, Problem> {
         match reply {
             Reply::Sealed { records, refused } => Ok(Self { records, refused, repeated: false }),
             Reply::Repeated { records } => Ok(Self { records, refused: Vec::new(), repeated: true }),
+            Reply::Refused(refusal) => Err(tell(&refusal)),
             reply => Err(unanswered(&reply)),
         }
     }
@@ -83,11 +86,16 @@ impl App {
         command: Command,
         key: Option<&[u8]>,
     ) -> Result<Sealed, Problem> {
-        let kind = CommandKind::of(&command);
+        let (kind, token) = (CommandKind::of(&command), identity.token);
         let request = request(identity, command, key)?;
         let reply = ask(&self.cell, vec![request]).await.pop().expect("one request, one reply");
         self.metrics.replied(kind, &reply);
-        Sealed::from_reply(reply)
+        Sealed::from_reply(reply, |refusal| {
+            self.now.read(|state| {
+                let caller = token.and_then(|token| state.token(token)).map(Caller::behind);
+                told(state, caller.as_ref(), refusal)
+            })
+        })
     }
 
     /// A lease's id as outsiders see it.

@@ -2,6 +2,7 @@
 
 use crate::access::{Caller, authenticate};
 use crate::app::{App, Sealed};
+use crate::unfit::unfit;
 use axum::body::Body;
 use axum::extract::RawPathParams;
 use axum::http::header::{CONTENT_LENGTH, CONTENT_TYPE};
@@ -91,7 +92,7 @@ impl Context {
     /// The body, as what the endpoint takes. An empty one is `{}` where that is allowed.
     pub(crate) fn body<T: DeserializeOwned>(&self) -> Result<T, Problem> {
         let bytes: &[u8] = if self.body.is_empty() { b"{}" } else { &self.body };
-        serde_json::from_slice(bytes).map_err(|error| bad_json(&error))
+        serde_json::from_slice(bytes).map_err(|error| unfit(bytes, &error))
     }
 
     /// The idempotency key, if one was sent.
@@ -218,11 +219,6 @@ async fn body_bytes(app: &App, endpoint: &Endpoint, headers: &HeaderMap, body: B
 
 fn is_empty_object(bytes: &[u8]) -> bool {
     bytes.iter().filter(|b| !b.is_ascii_whitespace()).eq(b"{}")
-}
-
-pub(crate) fn bad_json(error: &serde_json::Error) -> Problem {
-    let code = if error.is_data() { codes::BAD_BODY } else { codes::BAD_JSON };
-    code.problem(format!("The body is not what the endpoint takes: {error}."))
 }
 
 /// An answer as JSON.

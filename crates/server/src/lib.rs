@@ -25,6 +25,7 @@ mod live;
 pub mod logging;
 pub mod metrics;
 mod names;
+mod naming;
 mod place;
 mod prices;
 mod problem;
@@ -38,8 +39,10 @@ mod show;
 mod show_allocations;
 mod show_custody;
 mod show_rates;
+mod shut;
 pub mod systemd;
 pub mod tls;
+mod unfit;
 
 pub use access::{SECRET_PREFIX, new_secret, secret_hash};
 pub use daemon::{Daemon, DaemonError, Start};

@@ -1,26 +1,92 @@
 //! Refusals and denials in the words of the wire.
 
+use crate::access::Caller;
+use crate::naming::Names;
+use crate::shut::shut;
 use leasehold_api::{Problem, When, codes};
 use leasehold_cell::Reply;
-use leasehold_engine::{Refusal, State};
+use leasehold_engine::{ByNumber, Naming, Refusal, State};
 use leasehold_model::body::Denied;
-use leasehold_model::{DenyCause, Measure, QuotaNo, Record, TenantNo, quantity};
+use leasehold_model::{
+    DenyCause, Identity, Measure, NodeScope, ProjectNo, Quanta, QuotaNo, Record, TenantNo, quantity,
+};
 
-/// A refusal of the engine as a problem. Nothing was sealed.
+/// A refusal of the engine as a problem, where no name is at hand. Nothing was sealed.
 pub(crate) fn refused(refusal: &Refusal) -> Problem {
-    let problem = Problem::new(status_of(refusal), refusal.code(), sentence(&refusal.to_string()));
+    problem(refusal, &ByNumber)
+}
+
+/// The same in the names that the one who is told may know.
+pub(crate) fn told(state: &State, caller: Option<&Caller>, refusal: &Refusal) -> Problem {
+    // What does not exist for the caller is not named to it: it may be another's.
+    let unknown = matches!(
+        refusal,
+        Refusal::UnknownTenant { .. }
+            | Refusal::UnknownProject { .. }
+            | Refusal::UnknownUser { .. }
+            | Refusal::UnknownQuota { .. }
+            | Refusal::UnknownToken { .. }
+    );
+    let names = Names { state, caller: caller.filter(|_| !unknown) };
+    let told = problem(refusal, &names);
     match refusal {
+        Refusal::NodeClaimed { node } => {
+            let claim = state.node(*node).and_then(|node| node.custody.claim());
+            // Operators, and the holder's own tenant, are told who it is.
+            let knows = |caller: &Caller, of: TenantNo| caller.sees_all() || caller.tenant == Some(of);
+            let claim = claim.filter(|claim| caller.is_some_and(|caller| knows(caller, claim.by.tenant)));
+            let Some(claim) = claim else { return told };
+            let holder = crate::show_custody::holder(state, claim);
+            let detail = format!(
+                "{} is claimed already, by user \"{}\" of tenant \"{}\" for project \"{}\", and there is no waiting \
+                 list; claim another",
+                sentence(&names.node(*node)),
+                holder.user,
+                holder.tenant,
+                holder.project
+            );
+            let holder = serde_json::to_value(holder).expect("a holder can be written");
+            Problem { detail, ..told.with("holder", holder) }
+        }
+        Refusal::ClaimOverQuota { tenant, .. } => match state.tenant(*tenant) {
+            Some(tenant) => told.with("tenant", tenant.name.as_str()),
+            None => told,
+        },
+        Refusal::CeilingExceeded { of, .. } => match state.project(of.project) {
+            Some(project) => told.with("project", project.name.as_str()),
+            None => told,
+        },
+        _ => told,
+    }
+}
+
+fn problem(refusal: &Refusal, naming: &dyn Naming) -> Problem {
+    let problem = Problem::new(status_of(refusal), refusal.code(), sentence(&refusal.told(naming)));
+    let three = |problem: Problem, used: u64, requested: u64, limit: u64| {
+        problem.with("used", used).with("requested", requested).with("limit", limit)
+    };
+    match refusal {
+        Refusal::SensitivePoolFull { used, requested, limit } => three(problem, *used, *requested, *limit),
+        Refusal::ClaimOverQuota { quota, used, requested, limit, .. } => {
+            three(problem, *used, *requested, *limit).with("quota_id", quota.0)
+        }
         Refusal::BadPrices { why } => problem.with("field", format!("prices.{}", why.field())),
         Refusal::StartInPast { .. } | Refusal::SameStart { .. } => problem.with("field", "from"),
         Refusal::SettingOutOfRange { setting, .. } => problem.with("field", *setting),
         Refusal::BadBudget { field, .. } => problem.with("field", *field),
         Refusal::BadCeiling { .. } => problem.with("field", "amount"),
         Refusal::CurrencyFixed { .. } => problem.with("field", "currency"),
-        Refusal::CeilingExceeded { requested, used, amount, currency, .. } => problem
-            .with("requested", requested.to_string())
-            .with("used", used.to_string())
-            .with("amount", amount.to_string())
-            .with("currency", currency.as_str()),
+        Refusal::CeilingExceeded { of, requested, used, amount, currency, .. } => {
+            let problem = problem
+                .with("requested", requested.to_string())
+                .with("used", used.to_string())
+                .with("amount", amount.to_string())
+                .with("currency", currency.as_str());
+            match of.app_instance {
+                Some(app) => problem.with("app_instance", app.0),
+                None => problem,
+            }
+        }
         _ => problem,
     }
 }
@@ -133,18 +199,59 @@ pub(crate) fn unanswered(reply: &Reply) -> Problem {
 
 /// A denial: sealed, and answered again under its key. Says who, what, and the three numbers.
 pub(crate) fn denied(state: &State, record: &Record, denied: &Denied) -> Problem {
-    denial(state, record.identity.tenant, &denied.cause).with("sequence", record.sequence)
+    let (who, asked) = (&record.identity, &denied.particulars);
+    let problem = denial(state, who, &denied.cause).with("sequence", record.sequence);
+    match denied.cause {
+        DenyCause::Capacity { .. } => shut(state, who, asked.sensitive, asked.node, problem),
+        _ => problem,
+    }
+}
+
+/// Whose request a denial is of.
+pub(crate) struct Whose {
+    tenant: Option<TenantNo>,
+    project: Option<ProjectNo>,
+}
+
+impl From<&Identity> for Whose {
+    fn from(who: &Identity) -> Self {
+        Self { tenant: who.tenant, project: who.project }
+    }
+}
+impl From<(TenantNo, ProjectNo)> for Whose {
+    fn from((tenant, project): (TenantNo, ProjectNo)) -> Self {
+        Self { tenant: Some(tenant), project: Some(project) }
+    }
+}
+impl From<Option<TenantNo>> for Whose {
+    fn from(tenant: Option<TenantNo>) -> Self {
+        Self { tenant, project: None }
+    }
+}
+
+/// The three numbers of a quota: in units where all of it is of one class, as people asked for it.
+fn three_numbers(state: &State, quota: QuotaNo, used: u64, requested: u64, limit: u64) -> String {
+    let quota = state.quota(quota).filter(|quota| quota.measure == Measure::Quanta);
+    match quota.and_then(|quota| state.class(quota.scope.class?)) {
+        Some(class) => {
+            let [used, requested, limit] = [used, requested, limit].map(|n| quantity::display(Quanta(n), class));
+            format!("used {used}, requested {requested}, limit {limit} {}", class.kind.unit())
+        }
+        None => format!("used {used}, requested {requested}, limit {limit}"),
+    }
 }
 
 /// Why a request is, or would be, denied.
-pub(crate) fn denial(state: &State, tenant: Option<TenantNo>, cause: &DenyCause) -> Problem {
+pub(crate) fn denial(state: &State, whose: impl Into<Whose>, cause: &DenyCause) -> Problem {
+    let Whose { tenant, project } = whose.into();
     let tenant = tenant.and_then(|tenant| state.tenant(tenant));
     let tenant = tenant.map_or("?", |tenant| tenant.name.as_str());
     match *cause {
         DenyCause::Quota { quota, used, requested, limit } => codes::QUOTA_EXCEEDED
             .problem(format!(
-                "Tenant \"{tenant}\" would exceed {} (used {used}, requested {requested}, limit {limit}).",
-                quota_words(state, quota)
+                "Tenant \"{tenant}\" would exceed {} ({}).",
+                quota_words(state, quota),
+                three_numbers(state, quota, used, requested, limit)
             ))
             .with("tenant", tenant)
             .with("quota_id", quota.0)
@@ -175,7 +282,10 @@ pub(crate) fn denial(state: &State, tenant: Option<TenantNo>, cause: &DenyCause)
                 .with("most_free", most_free.0)
         }
         DenyCause::Ceiling { app_instance, spent, reserved, requested, amount } => {
-            let of = app_instance.map_or_else(String::new, |app| format!(" of app instance {}", app.0));
+            let app = app_instance.map(|app| format!(" of app instance {}", app.0));
+            let project = project.and_then(|project| state.project(project)).map(|project| project.name.as_str());
+            let of_project = project.map(|project| format!(" of project \"{project}\""));
+            let of: String = [app, of_project].into_iter().flatten().collect();
             let problem = codes::CEILING_EXCEEDED.problem(format!(
                 "Tenant \"{tenant}\" would exceed the cost ceiling{of} (spent {spent}, reserved {reserved}, requested \
                  {requested}, ceiling {amount})."
@@ -186,6 +296,10 @@ pub(crate) fn denial(state: &State, tenant: Option<TenantNo>, cause: &DenyCause)
                 .with("reserved", reserved.to_string())
                 .with("requested", requested.to_string())
                 .with("amount", amount.to_string());
+            let problem = match project {
+                Some(project) => problem.with("project", project),
+                None => problem,
+            };
             match app_instance {
                 Some(app) => problem.with("app_instance", app.0),
                 None => problem,
@@ -210,6 +324,11 @@ pub(crate) fn quota_words(state: &State, number: QuotaNo) -> String {
     let project =
         scope.project.and_then(|project| state.project(project)).map(|p| format!(" for project \"{}\"", p.name));
     let pool = scope.pool.and_then(|pool| state.pool(pool)).map(|p| format!(" in pool \"{}\"", p.name));
+    let node = match scope.node {
+        NodeScope::All => None,
+        NodeScope::One(node) => state.node(node).map(|node| format!(" on node \"{}\"", node.name)),
+        NodeScope::Each => Some(" on each node".to_owned()),
+    };
     let priority = scope.priority.map(|priority| format!(" at {} priority", priority.word()));
-    [Some(what), project, pool, priority].into_iter().flatten().collect()
+    [Some(what), project, pool, node, priority].into_iter().flatten().collect()
 }

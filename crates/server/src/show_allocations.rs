@@ -141,7 +141,7 @@ pub(crate) fn submitted(app: &App, state: &State, sealed: &Sealed) -> Result<api
     let spec = match &record.body {
         Body::AllocationSubmitted(submitted) => &submitted.spec,
         Body::AllocationDenied(denied) => {
-            return Err(denial(state, record.identity.tenant, &denied.cause).with("sequence", record.sequence));
+            return Err(denial(state, &record.identity, &denied.cause).with("sequence", record.sequence));
         }
         _ => return Err(codes::INTERNAL.problem("A submission was sealed as something else.")),
     };
@@ -209,7 +209,7 @@ pub(crate) fn waiting(state: &State, caller: &Caller, found: &Allocation, now: I
                 DenyCause::Ceiling { .. } => shown.reason = api::WaitReason::Cost,
                 DenyCause::Capacity { .. } => {}
             }
-            let why = denial(state, Some(found.tenant), &cause).detail;
+            let why = denial(state, (found.tenant, found.project), &cause).detail;
             let headroom = if shown.reason == api::WaitReason::Cost { "cost" } else { "quota" };
             format!("waiting for {headroom} headroom: {}", why.trim_end_matches('.').replacen("Tenant", "tenant", 1))
         }

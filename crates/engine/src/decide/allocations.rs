@@ -87,7 +87,7 @@ impl Draft<'_> {
             return Err(Refusal::ZeroTtl);
         }
         if spec.walltime.is_some_and(|walltime| walltime > TTL_MAX) {
-            return Err(Refusal::TtlTooLong { limit: TTL_MAX });
+            return Err(Refusal::WalltimeTooLong);
         }
         let longest = self.state().longest_ttl(&spec, spec.priority);
         if spec.ttl.is_some_and(|ttl| ttl > longest) {

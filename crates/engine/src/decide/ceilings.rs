@@ -64,7 +64,8 @@ impl Draft<'_> {
             let extends = until > lease.expires_at && requested > Amount::ZERO;
             if extends && used.saturating_add(requested) > ceiling.amount {
                 let (amount, currency) = (ceiling.amount, ceiling.currency);
-                return Err(Refusal::CeilingExceeded { lease: lease.number, requested, used, amount, currency });
+                let (lease, of) = (lease.number, ceiling.scope);
+                return Err(Refusal::CeilingExceeded { lease, of, requested, used, amount, currency });
             }
             extras.insert(ceiling.scope, others.saturating_add(requested));
         }

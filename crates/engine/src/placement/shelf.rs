@@ -7,7 +7,7 @@
 
 use super::stock::{Range, Stock};
 use crate::heat::Heat;
-use leasehold_model::{ClassNo, NodeNo, PoolNo};
+use leasehold_model::{ClassNo, NodeNo, PoolNo, Quanta};
 
 /// Where a node was put: nodes with much the same free have much the same `curve` (see `curve.rs`).
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
@@ -143,10 +143,14 @@ impl Shelf {
         all
     }
 
-    /// The most that is free of a class, if the nodes have it.
-    pub(crate) fn most_free(&self, class: ClassNo) -> Option<u64> {
+    /// The most that a node has room for of a class, if the nodes have it. See [`NodeClass::room_for`].
+    ///
+    /// [`NodeClass::room_for`]: crate::node::NodeClass::room_for
+    pub(crate) fn most_room(&self, class: ClassNo, quanta: Quanta, per_device: u64) -> Option<u64> {
         let column = self.classes.iter().position(|known| *known == class)?;
-        Some(self.whole_range(column).free_hi)
+        let range = self.whole_range(column);
+        let of_devices = per_device > 0 && quanta.0 > per_device;
+        Some(if of_devices { u64::from(range.whole_hi) * per_device } else { range.room_hi })
     }
 
     fn leaf_of(&self, key: Key) -> usize {

@@ -212,7 +212,8 @@ impl State {
                 pool && node.is_open_to(waits.claimer())
                     && waits.spec.labels.iter().all(|label| node.labels.contains(label))
             };
-            let free = self.nodes().filter(suits).filter_map(|node| with_all.class(node, *class).map(|c| c.free()));
+            let room = |node: &Node| with_all.class(node, *class).map(|class| class.room_for(*quanta));
+            let free = self.nodes().filter(suits).filter_map(room);
             let left = free.max().unwrap_or(0).min(quanta.0);
             (left < quanta.0, *class, Quanta(quanta.0.saturating_mul(missing).saturating_sub(left)))
         };

@@ -38,8 +38,7 @@ pub(super) fn get(state: &mut State, r: &mut Reader<'_>) -> Result<(), BadSnapsh
     let mut last = None;
     for _ in 0..r.count(usize::MAX)? {
         let lease = LeaseNo::get(r)?;
-        let is_held = state.lease(lease).is_some_and(|found| found.phase.is_held());
-        if !is_held || last.replace(lease).is_some_and(|last| last >= lease) {
+        if state.lease(lease).is_none() || last.replace(lease).is_some_and(|last| last >= lease) {
             return Err(wrong("an app instance of no lease"));
         }
         state.ceilings.set_app(lease, Field::get(r)?);

@@ -134,6 +134,7 @@ impl State {
         entry_mut(&mut self.tenants, lease.tenant.0).expect("a lease's tenant exists").leases -= 1;
         entry_mut(&mut self.projects, lease.project.0).expect("a lease's project exists").leases -= 1;
         self.unchain_from_node(lease);
+        self.forget_app(lease.number);
         self.leases.remove(slot);
         if let Some(roll) = &mut self.roll {
             roll.strike(&self.leases);

@@ -385,3 +385,34 @@ fn allocations_are_counted_by_quotas_of_their_own() {
         "#]],
     );
 }
+
+/// A limit over several nodes is told what the whole gang asks, not what was left when it was met.
+#[test]
+fn a_gang_is_refused_in_its_own_figures() {
+    check_on(
+        RACKS,
+        "
+        0 op update a nodes=2
+        0 op quota in_pool a gpu pool=main hard=13
+        0 a submit gpu 4 x=3
+        0 a submit gpu 4 x=4
+        0 a submit gpu 1 x=4
+        0 a submit gpu 2 x=4
+        0 a submit gpu 2 x=8
+        ",
+        expect![[r#"
+            0 a quota quota-0: hard 2
+            0 a quota in_pool: hard 13
+            0 a denied: quota-0 used 0, requested 3, limit 2
+            0 a denied: quota-0 used 0, requested 4, limit 2
+            0 a @1 submitted, 4 replicas
+            0 a @1 placed, attempt 1
+            0 a granted #0 gpu 1[0] on n1 to 86400
+            0 a granted #1 gpu 1[1] on n1 to 86400
+            0 a granted #2 gpu 1[2] on n1 to 86400
+            0 a granted #3 gpu 1[3] on n1 to 86400
+            0 a denied: quota-0 used 1, requested 2, limit 2
+            0 a denied: quota-0 used 1, requested 3, limit 2
+        "#]],
+    );
+}

@@ -206,6 +206,7 @@ fn cases() -> Vec<(&'static str, String, String)> {
         plain("together on a node and apart by rack", "10 a submit core 1 x=2 together=node apart=rack"),
         after("a walltime that no pool allows", "1 op pool main lifetime=50s", "10 a submit gpu 2 pool=main wall=1h"),
         plain("a walltime of zero", "10 a submit core 1 wall=0s"),
+        plain("a walltime longer than anything may be", "10 a submit core 1 wall=367d"),
         after(
             "one too many that wait",
             "1 op update a pending=1\n 2 a submit core 200 x=2",
@@ -553,7 +554,7 @@ fn each_has_its_code_and_its_sentence() {
         an allocation of another project
             allocation_not_found: there is no alloc-16 here
         an allocation that is over
-            allocation_over: alloc-16 is over: it was completed at 1970-01-01T00:00:02Z
+            allocation_over: alloc-16 is over: completed at 1970-01-01T00:00:02Z
         a checkpoint of what waits
             allocation_not_running: alloc-16 is pending; that can be said only of what runs
         the start of what runs
@@ -569,7 +570,7 @@ fn each_has_its_code_and_its_sentence() {
         1025 replicas
             gang_too_many_leases: the gang would take 1025 leases; at most 1024 make one allocation
         a gang larger than the cluster
-            gang_too_large: the nodes that it may use could hold 2 of its 3 replicas even if they were empty
+            gang_too_large: of its replicas, 3 in all, the nodes that it may use could hold 2 even if they were empty
         labels that no node has
             impossible_labels: no node that the request may go to has all of these labels; leave some out, or label a node
         17 labels
@@ -580,8 +581,10 @@ fn each_has_its_code_and_its_sentence() {
             walltime_too_long: no pool that it may use lets anything live that long
         a walltime of zero
             zero_ttl: a TTL of zero would end before it began; give a length of time
+        a walltime longer than anything may be
+            walltime_too_long: no pool that it may use lets anything live that long
         one too many that wait
-            too_many_pending: a tenant has at most 1 allocations waiting; wait until some have started, or cancel some
+            too_many_pending: the tenant has as many allocations waiting as it may (1); wait until some have started, or cancel some
         a tenant whose work waits
             tenant_has_allocations: tenant-2 still has allocations; complete or cancel them first
         a project whose work waits
@@ -623,7 +626,7 @@ fn each_has_its_code_and_its_sentence() {
         1001 ceilings
             too_many_ceilings: a tenant has at most 1000 cost ceilings
         a renewal beyond the ceiling
-            ceiling_exceeded: lease-0 would cost 39.1 EUR more by then; of the ceiling of 0.5 EUR, 0.99 are spent or reserved
+            ceiling_exceeded: lease-0 would cost 39.1 EUR more by then; of the cost ceiling of project-0, 0.5 EUR, 0.99 are spent or reserved
         a user in another tenant
             unknown_tenant: there is no tenant-1
         a quota for another tenant
@@ -647,7 +650,7 @@ fn each_has_its_code_and_its_sentence() {
         a claim beyond the sensitive pool
             sensitive_pool_full: the system would exceed sensitive_pool_size (used 0, requested 1, limit 0)
         a claim beyond max_nodes
-            claim_over_quota: tenant-0 would exceed max_nodes, quota-0 (used 1, requested 1, limit 1)
+            claim_over_quota: tenant-0 would exceed quota-0 (used 1, requested 1, limit 1)
         the wipe of a node that was not released
             node_not_wiping: node-1 is not being wiped
         clearing a node that is not quarantined

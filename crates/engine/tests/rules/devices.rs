@@ -28,7 +28,7 @@ fn two_gpus_each_three_sevenths_in_use_cannot_grant_a_whole_one() {
               n1 cpu: idle 8000
               n1 core: idle 200
               n2 core: idle 200
-            1 a denied: gpu requested 7, most free 8
+            1 a denied: gpu requested 7, most free 4
             1 a granted #3 gpu 4[0] on n1 to 3601
             1 a granted #4 gpu 4[1] on n1 to 3601
               n1 gpu: held 14 devices [7, 7]
@@ -51,7 +51,7 @@ fn a_slice_lies_inside_one_device() {
         expect![[r#"
             0 a granted #0 gpu 4[0] on n1 to 3600
             0 a granted #1 gpu 4[1] on n1 to 3600
-            0 a denied: gpu requested 4, most free 6
+            0 a denied: gpu requested 4, most free 3
               n1 gpu: held 8, idle 6 devices [4, 4]
               n1 cpu: idle 8000
               n1 core: idle 200

@@ -49,7 +49,7 @@ fn enough_of_each_but_on_different_nodes_is_not_enough() {
         ",
         expect![[r#"
             0 a granted #0 core 150 on n1 to 3600
-            1 a denied: gpu requested 7, most free 14
+            1 a denied: gpu requested 7, most free 7
         "#]],
     );
 }

@@ -27,6 +27,7 @@ mod usage;
 
 use crate::cli::DemoArgs;
 use crate::dice::fresh_seed;
+use crate::numbers::counted;
 use crate::place::Place;
 use crate::problem::Problem;
 use crate::term::{self, Paint};
@@ -60,7 +61,7 @@ pub(crate) fn run(args: &DemoArgs) -> Result<(), Problem> {
     let keeper = scene::play("agents", &scene, move |scene| agents.run(scene));
     let absent = roll_call.wait(&scene);
     if absent > 0 {
-        scene.note("node", format!("{absent} agents have not come; their logs say why"));
+        scene.note("node", format!("{} did not come; the logs say why", counted(absent as u64, "agent")));
     }
     scene.begin();
     let players = [

@@ -5,7 +5,7 @@ use super::scene::Tally;
 use super::usage::{Counts, Parted, QuantaNs, Usage};
 use crate::audit::trust_of;
 use crate::folder::{Folder, Scanned};
-use crate::numbers::{bytes, decimal, hex, latency, thousands};
+use crate::numbers::{bytes, counted, decimal, hex, latency, thousands};
 use crate::output::{print, print_json};
 use crate::place::Place;
 use crate::problem::Problem;
@@ -281,7 +281,7 @@ fn refusals(tally: &Tally) -> String {
         text.push_str(&format!("  not sealed, because nothing changed: {}\n", codes.join(", ")));
     }
     if tally.repeated > 0 {
-        text.push_str(&format!("  {} requests came twice and got their first answer again\n", tally.repeated));
+        text.push_str(&format!("  {} came twice and got the first answer again\n", counted(tally.repeated, "request")));
     }
     if text.is_empty() { "  nothing\n".to_owned() } else { text }
 }

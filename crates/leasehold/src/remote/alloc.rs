@@ -4,6 +4,7 @@ use super::asks;
 use super::explain;
 use super::facts::{Facts, or_dash, word};
 use super::lease::{devices, revocation, short};
+use super::pairs::by_key;
 use super::session::{Session, keyed, whose};
 use super::told::Failed;
 use super::units::Classes;
@@ -79,7 +80,7 @@ async fn submit(session: &Session, args: SubmitArgs) -> Result<(), Failed> {
         pool: who.pool,
         staged: args.staged,
         requeue: args.requeue,
-        labels: args.labels.into_iter().collect(),
+        labels: by_key("--label", &args.labels, String::clone)?,
         together: args.together.map(Into::into),
         apart: args.apart.map(Into::into),
         app_instance: who.app_instance,

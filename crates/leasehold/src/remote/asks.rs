@@ -1,6 +1,6 @@
 //! What is asked for: `--gpu 2` finds its class where there is one.
 
-use super::node::map;
+use super::pairs::by_key;
 use super::told::Failed;
 use super::units::Classes;
 use crate::cli::lease::{AskArgs, HolderArgs};
@@ -27,7 +27,7 @@ pub(super) async fn request(
         priority: who.priority.map(Into::into),
         pool: who.pool,
         node,
-        labels: map(&labels, str::to_owned)?,
+        labels: by_key("--label", &labels, String::clone)?,
         app_instance: who.app_instance,
         sensitive: who.sensitive,
         correlation_id: who.correlation_id,
@@ -40,6 +40,7 @@ pub(super) async fn request(
 /// How much of what, and the classes there are.
 pub(super) async fn wanted(client: &Client, asks: &AskArgs) -> Result<(Vec<Ask>, Classes), Failed> {
     let by_kind = [(&asks.gpu, Kind::Gpu, "gpu"), (&asks.cpu, Kind::Cpu, "cpu"), (&asks.mem, Kind::Mem, "mem")];
+    by_key("--class", &asks.classes, |_| ())?;
     let classes = Classes::load(client).await?;
     let mut wanted = Vec::new();
     for (quantity, kind, word) in by_kind {

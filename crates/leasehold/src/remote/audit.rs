@@ -5,7 +5,7 @@ use super::session::{Session, settings};
 use super::told::Failed;
 use crate::cli::remote::DaemonArgs;
 use crate::cli::{Audit, CheckpointArgs, ExportArgs, ProveArgs, RecordsArgs, TrustArgs};
-use crate::numbers::parse_hash;
+use crate::numbers::{counted, parse_hash};
 use crate::output::{failed, print, print_json, print_on};
 use crate::problem::{EXIT_NOT_VERIFIED, EXIT_OK, Problem};
 use crate::term;
@@ -95,8 +95,10 @@ async fn prove(session: &Session, args: &ProveArgs) -> Result<(), Failed> {
             let object = call.clone().json().await?;
             let proof = call.await?;
             let story = format!(
-                "Record {sequence} of {} is in the checkpoint of {} records.\nhash {}\n",
-                proof.checkpoint.origin, proof.checkpoint.size, proof.record_hash
+                "Record {sequence} of {} is in the checkpoint of {}.\nhash {}\n",
+                proof.checkpoint.origin,
+                counted(proof.checkpoint.size, "record"),
+                proof.record_hash
             );
             (proof.proof, story, object)
         }
@@ -105,8 +107,10 @@ async fn prove(session: &Session, args: &ProveArgs) -> Result<(), Failed> {
             let object = call.clone().json().await?;
             let proof = call.await?;
             let story = format!(
-                "The first {from} records of {} are the beginning of its {} records.\n",
-                proof.checkpoint.origin, proof.to
+                "The first {} of {} are the beginning of its {}.\n",
+                counted(from, "record"),
+                proof.checkpoint.origin,
+                counted(proof.to, "record")
             );
             (growth_file(client, &proof)?, story, object)
         }

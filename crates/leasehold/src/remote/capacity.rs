@@ -1,12 +1,14 @@
 //! Classes and pools.
 
 use super::facts::{Facts, or_dash, typed, word};
+use super::pairs::by_key;
 use super::patch::{patch, something};
 use super::session::Session;
 use super::tenancy::{gone, made};
 use super::told::Failed;
 use crate::cli::capacity::{ClassCommand, ClassField, PoolCommand, PoolField};
 use crate::numbers::thousands;
+use crate::problem::Problem;
 use crate::table::{Align, Table};
 use leasehold_api::{Class, ClassChange, NewClass, NewPool, Pool, PoolChange, SpansByPriority, Ttl, Weights};
 
@@ -92,8 +94,8 @@ pub(super) async fn pool(session: &Session, command: PoolCommand) -> Result<(), 
             let new = NewPool {
                 name: args.name,
                 strategy: limits.strategy.map(Into::into),
-                ttl_max: spans(&limits.ttl_max),
-                lifetime_max: spans(&limits.lifetime_max),
+                ttl_max: spans("--ttl-max", &limits.ttl_max)?,
+                lifetime_max: spans("--lifetime-max", &limits.lifetime_max)?,
                 grace: limits.grace,
                 weights: limits.weights,
             };
@@ -105,8 +107,12 @@ pub(super) async fn pool(session: &Session, command: PoolCommand) -> Result<(), 
             let change = something(PoolChange {
                 name: args.name,
                 strategy: limits.strategy.map(Into::into),
-                ttl_max: patch(spans(&limits.ttl_max), &args.clear, PoolField::TtlMax)?,
-                lifetime_max: patch(spans(&limits.lifetime_max), &args.clear, PoolField::LifetimeMax)?,
+                ttl_max: patch(spans("--ttl-max", &limits.ttl_max)?, &args.clear, PoolField::TtlMax)?,
+                lifetime_max: patch(
+                    spans("--lifetime-max", &limits.lifetime_max)?,
+                    &args.clear,
+                    PoolField::LifetimeMax,
+                )?,
                 grace: patch(limits.grace, &args.clear, PoolField::Grace)?,
                 weights: patch(limits.weights, &args.clear, PoolField::Weights)?,
             })?;
@@ -120,14 +126,15 @@ pub(super) async fn pool(session: &Session, command: PoolCommand) -> Result<(), 
     }
 }
 
-/// None where none was given; the last one of a priority counts.
-fn spans(given: &[(String, Ttl)]) -> Option<SpansByPriority> {
-    let of = |priority: &str| given.iter().rev().find(|(name, _)| name == priority).map(|(_, span)| *span);
-    (!given.is_empty()).then(|| SpansByPriority {
+/// None where none was given.
+fn spans(option: &str, given: &[(String, Ttl)]) -> Result<Option<SpansByPriority>, Problem> {
+    let given = by_key(option, given, |span| *span)?;
+    let of = |priority: &str| given.get(priority).copied();
+    Ok((!given.is_empty()).then(|| SpansByPriority {
         scavenger: of("scavenger"),
         standard: of("standard"),
         guaranteed: of("guaranteed"),
-    })
+    }))
 }
 
 /// `standard 8h, scavenger 1h`, or a dash.
@@ -140,6 +147,11 @@ fn by_priority(spans: &SpansByPriority) -> String {
 fn weights(weights: &Weights) -> String {
     let Weights { pressure, fit, locality, fragmentation } = weights;
     format!("pressure {pressure}, fit {fit}, locality {locality}, fragmentation {fragmentation}")
+}
+
+/// By what it places: weights of its own count instead of the strategy's.
+fn strategy(pool: &Pool) -> String {
+    if pool.weights.is_some() { "custom".to_owned() } else { typed(pool.strategy) }
 }
 
 fn pools(pools: &[Pool]) -> Table {
@@ -158,7 +170,7 @@ fn pools(pools: &[Pool]) -> Table {
             pool.name.clone(),
             pool.id.to_string(),
             thousands(pool.nodes.into()),
-            typed(pool.strategy),
+            strategy(pool),
             or_dash(pool.grace),
             by_priority(&pool.ttl_max),
             by_priority(&pool.lifetime_max),
@@ -172,7 +184,7 @@ fn one_pool(session: &Session, pool: &Pool) -> String {
         .add("pool", &pool.name)
         .add("number", pool.id)
         .add("nodes", thousands(pool.nodes.into()))
-        .add("strategy", typed(pool.strategy))
+        .add("strategy", strategy(pool))
         .maybe("weights", pool.weights.as_ref().map(weights))
         .add("grace", or_dash(pool.grace))
         .add("TTL up to", by_priority(&pool.ttl_max))

@@ -5,6 +5,7 @@ use super::session::Session;
 use super::told::Failed;
 use crate::cli::ceiling::{CeilingArgs, CeilingCommand, CeilingSetArgs};
 use crate::humane;
+use crate::numbers::counted;
 use crate::problem::Problem;
 use crate::table::{Align, Table};
 use crate::term::Style;
@@ -96,7 +97,7 @@ fn one(session: &Session, ceiling: &Ceiling) -> String {
         .add("ceiling", format!("{}, {}", money(&ceiling.amount), word(ceiling.mode)))
         .add("since", humane::to_the_second(ceiling.since))
         .add("spent", money(&ceiling.spent))
-        .add("reserved", format!("{} for {} leases", money(&ceiling.reserved), ceiling.leases))
+        .add("reserved", format!("{} for {}", money(&ceiling.reserved), counted(ceiling.leases, "lease")))
         .add("left", left)
         .text(session.paint)
 }

@@ -16,6 +16,7 @@ mod figures;
 mod foreground;
 mod lease;
 mod node;
+mod pairs;
 mod patch;
 mod quota;
 mod quote;

@@ -1,6 +1,7 @@
 //! Nodes: what they have, where it is, and taking them out and in.
 
 use super::facts::{Facts, or_dash, word};
+use super::pairs::by_key;
 use super::patch::{patch, something};
 use super::session::Session;
 use super::tenancy::{gone, made};
@@ -16,7 +17,6 @@ use leasehold_api::{
     CustodyState, Level, LoseNode, NewNode, Node, NodeCapacity, NodeChange, NodeList, NodePut, Quantity, ReportWipe,
 };
 use leasehold_client::{Call, Json};
-use std::collections::BTreeMap;
 
 pub(super) async fn run(session: &Session, command: NodeCommand) -> Result<(), Failed> {
     let client = &session.client;
@@ -73,33 +73,22 @@ fn is(what: &str, put: &NodePut) -> String {
     format!("node {} is {what}\n", put.node.name)
 }
 
-/// By key; one that is given twice is a mistake.
-pub(super) fn map<T>(pairs: &[(String, String)], value: impl Fn(&str) -> T) -> Result<BTreeMap<String, T>, Problem> {
-    let mut map = BTreeMap::new();
-    for (key, text) in pairs {
-        if map.insert(key.clone(), value(text)).is_some() {
-            return Err(Problem::usage("usage", format!("{key:?} is given twice")).advice("give it once"));
-        }
-    }
-    Ok(map)
-}
-
 fn new(args: &NodeCreateArgs) -> Result<NewNode, Problem> {
     Ok(NewNode {
         name: args.name.clone(),
         pool: args.pool.clone(),
         rack: args.rack.clone(),
         zone: args.zone.clone(),
-        labels: map(&args.labels, str::to_owned)?,
+        labels: by_key("--label", &args.labels, String::clone)?,
         teardown: args.teardown.map(Into::into),
-        capacity: map(&args.capacity, |text| Quantity(text.to_owned()))?,
+        capacity: by_key("--class", &args.capacity, |text| Quantity(text.clone()))?,
     })
 }
 
 fn changed(args: &NodeSetArgs) -> Result<NodeChange, Problem> {
-    let labels = map(&args.labels, str::to_owned)?;
+    let labels = by_key("--label", &args.labels, String::clone)?;
     let labels = patch((!labels.is_empty()).then_some(labels), &args.clear, NodeField::Labels)?;
-    let capacity = map(&args.capacity, |text| Quantity(text.to_owned()))?;
+    let capacity = by_key("--class", &args.capacity, |text| Quantity(text.clone()))?;
     something(NodeChange {
         name: args.name.clone(),
         pool: args.pool.clone(),

@@ -4,6 +4,7 @@ use super::facts::Facts;
 use super::figures::amounts;
 use super::session::Session;
 use crate::humane;
+use crate::numbers::counted;
 use crate::table::{Align, Table};
 use crate::term::Style;
 use leasehold_api::Quote;
@@ -26,7 +27,7 @@ pub(super) fn text(session: &Session, quote: &Quote) -> String {
     let facts = Facts::new()
         .add("request", session.paint.paint(style, verdict))
         .maybe("why", why)
-        .maybe("evicts", quote.evicts.map(|leases| format!("{leases} lease{}", if leases == 1 { "" } else { "s" })))
+        .maybe("evicts", quote.evicts.map(|leases| counted(leases, "lease")))
         .maybe("pool", quote.pool.as_ref())
         .maybe("node", quote.node.as_ref())
         .add("for", humane::span(quote.ttl.0))

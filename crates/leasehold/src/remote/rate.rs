@@ -1,6 +1,7 @@
 //! Prices: rate cards, and what is charged for leases that end badly.
 
 use super::facts::{Facts, or_dash, typed};
+use super::pairs::{by_key, twice};
 use super::patch::something;
 use super::session::Session;
 use super::told::Failed;
@@ -56,9 +57,8 @@ async fn set(session: &Session, args: RateSetArgs) -> Result<(), Failed> {
 
 fn prices(args: &RateSetArgs) -> Result<PriceChange, Problem> {
     let decimal = |text: &Option<String>| text.clone().map(Decimal);
-    let factor = |word: &str| {
-        args.priorities.iter().rfind(|(priority, _)| priority == word).map(|(_, factor)| Decimal(factor.clone()))
-    };
+    let factors = by_key("--priority", &args.priorities, |factor| Decimal(factor.clone()))?;
+    let factor = |word: &str| factors.get(word).cloned();
     Ok(PriceChange {
         currency: args.currency.clone(),
         kinds: KindPriceChange {
@@ -68,8 +68,8 @@ fn prices(args: &RateSetArgs) -> Result<PriceChange, Problem> {
             block: decimal(&args.block),
             net: decimal(&args.net),
         },
-        classes: lines("class", &args.classes, &args.no_classes)?,
-        tiers: lines("tier", &args.tiers, &args.no_tiers)?,
+        classes: lines("--class", &args.classes, &args.no_classes)?,
+        tiers: lines("--tier", &args.tiers, &args.no_tiers)?,
         priorities: PriorityFactorChange {
             scavenger: factor("scavenger"),
             standard: factor("standard"),
@@ -79,13 +79,17 @@ fn prices(args: &RateSetArgs) -> Result<PriceChange, Problem> {
 }
 
 /// Lines that are set and lines that go, each named once.
-fn lines(what: &str, set: &[(String, String)], gone: &[String]) -> Result<BTreeMap<String, Option<Decimal>>, Problem> {
+fn lines(
+    option: &str,
+    set: &[(String, String)],
+    gone: &[String],
+) -> Result<BTreeMap<String, Option<Decimal>>, Problem> {
     let set = set.iter().map(|(name, value)| (name.clone(), Some(Decimal(value.clone()))));
     let all = set.chain(gone.iter().map(|name| (name.clone(), None)));
     let mut lines = BTreeMap::new();
     for (name, value) in all {
         if lines.insert(name.clone(), value).is_some() {
-            return Err(Problem::usage("usage", format!("the {what} {name:?} is given twice")).advice("choose one"));
+            return Err(twice(option, &name));
         }
     }
     Ok(lines)

@@ -60,7 +60,7 @@ impl Session {
             match command(&self).await {
                 Ok(done) => Ok(done),
                 Err(Failed::Here(problem)) => Err(problem),
-                Err(Failed::Daemon(error)) => Err(explain(&self.client, *error).await),
+                Err(Failed::Daemon(error)) => Err(explain(&self.client, self.json, *error).await),
             }
         });
         // Names are looked up on a thread of their own, which nobody waits for.

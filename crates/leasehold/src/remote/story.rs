@@ -34,7 +34,7 @@ pub(super) fn line(record: &Value, paint: Paint, now: Instant) -> String {
 fn style(kind: &str) -> Style {
     match kind {
         "lease.granted" => Style::Green,
-        "lease.denied" | "lease.fenced" | "node.lost" => Style::Red,
+        "lease.denied" | "allocation.denied" | "lease.fenced" | "node.lost" | "node.quarantined" => Style::Red,
         "lease.revoked" | "lease.preempted" => Style::Yellow,
         _ if kind.starts_with("lease.") => Style::Cyan,
         _ => Style::Plain,
@@ -53,10 +53,14 @@ fn summary(record: &Value) -> String {
             let leases = each.collect::<Vec<_>>().join(", ");
             format!("{leases} on {} for {}", word(&body["node"]), word(&body["ttl"]))
         }
-        "lease.denied" => {
+        "lease.denied" | "allocation.denied" => {
             let asks = body["asks"].as_array().into_iter().flatten();
             let asks = asks.map(|ask| format!("{} {}", word(&ask["units"]), word(&ask["class"]))).collect::<Vec<_>>();
-            format!("{}: {}", asks.join(", "), cause(&body["cause"]))
+            let times = match body["replicas"].as_u64() {
+                Some(replicas) if replicas > 1 => format!("{replicas} x "),
+                _ => String::new(),
+            };
+            format!("{times}{}: {}", asks.join(", "), cause(&body["cause"]))
         }
         "lease.renewed" => {
             let each = body["renewals"].as_array().into_iter().flatten();
@@ -66,6 +70,7 @@ fn summary(record: &Value) -> String {
         "lease.revoked" => {
             format!("{} by {}, grace {}", list(&body["leases"]), word(&record["reason"]), word(&body["grace"]))
         }
+        "node.quarantined" => format!("{}: {}", word(&body["node"]), word(&body["cause"]).replace('_', " ")),
         "quota.updated" => {
             let scope = &body["scope"];
             let parts = ["tenant", "project", "class", "pool", "node", "priority"];
@@ -113,9 +118,10 @@ fn plain(body: &Value) -> String {
     parts.join(", ")
 }
 
-/// The words in a list, and the leases; what is more than a word is left out.
+/// The words in a list, and the leases and nodes; what is more than a word is left out.
 fn list(value: &Value) -> String {
-    let words = value.as_array().into_iter().flatten().map(|item| item.get("lease").unwrap_or(item));
+    let words =
+        value.as_array().into_iter().flatten().map(|item| item.get("lease").or(item.get("node")).unwrap_or(item));
     words.filter(|item| item.is_string() || item.is_number()).map(word).collect::<Vec<_>>().join(", ")
 }
 
@@ -169,6 +175,22 @@ pub(super) async fn tell_some<P: Page<Item = Value>>(
 #[cfg(test)]
 mod tests {
     use super::*;
+    use serde_json::json;
+
+    #[test]
+    fn what_happens_to_a_node_says_to_which() {
+        let told = |kind: &str, body: Value| summary(&json!({ "kind": kind, "body": body }));
+        let two = json!({ "nodes": [{ "node": "n3", "node_id": 2 }, { "node": "n4", "node_id": 3 }] });
+        assert_eq!(told("node.claimed", two.clone()), "n3, n4");
+        assert_eq!(told("node.released", two), "n3, n4");
+        assert_eq!(told("node.wiped", json!({ "node": "n3", "node_id": 2 })), "n3");
+        let quarantined = json!({ "node": "n3", "node_id": 2, "cause": "wipe_failed", "severity": "critical" });
+        assert_eq!(told("node.quarantined", quarantined), "n3: wipe failed");
+        let asks = json!([{ "class": "h100", "units": "2 GPU" }]);
+        let cause = json!({ "type": "quota", "quota_id": 1, "used": 0, "requested": 8, "limit": 4 });
+        let denied = json!({ "asks": asks, "replicas": 4, "cause": cause });
+        assert_eq!(told("allocation.denied", denied), "4 x 2 GPU h100: quota 1, used 0, requested 8, limit 4");
+    }
 
     /// The records of the reference page, as one line each.
     #[test]
@@ -188,6 +210,7 @@ mod tests {
             "00:02:10       13  lease.teardown_started  physics/lattice  lease-42, lease-43, cause ready",
             "00:04:21       17  lease.expired           physics  lease-44, closed",
             "00:00:00        8  quota.updated           quota 5 of physics gpu-h100: burst 28",
+            "00:06:02       43  allocation.denied       physics/lattice  2 GPU gpu-h100: ceiling, spent 20.3, reserved 0, requested 72, amount 50",
         ] {
             assert!(lines.iter().any(|line| line == told), "no {told:?} in {lines:#?}");
         }

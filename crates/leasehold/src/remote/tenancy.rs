@@ -5,7 +5,7 @@ use super::patch::{patch, something};
 use super::session::Session;
 use super::told::Failed;
 use crate::cli::tenancy::{MemberChangeArgs, ProjectCommand, TenantCommand, TenantField, TenantSetArgs, UserCommand};
-use crate::numbers::thousands;
+use crate::numbers::{counted, thousands};
 use crate::problem::Problem;
 use crate::table::{Align, Table};
 use leasehold_api::{
@@ -113,7 +113,7 @@ fn one_tenant(session: &Session, tenant: &Tenant) -> String {
 }
 
 fn of_days(hours: u64, tenant: &Tenant) -> String {
-    format!("{} in {} days", thousands(hours), tenant.budget_period_days)
+    format!("{} in {}", thousands(hours), counted(tenant.budget_period_days.into(), "day"))
 }
 
 fn budgets(session: &Session, usage: &TenantUsage) -> String {
@@ -124,7 +124,7 @@ fn budgets(session: &Session, usage: &TenantUsage) -> String {
         let used = of.used.get(..of.used.len().saturating_sub(6)).unwrap_or(&of.used).to_owned();
         table.row([what.to_owned(), used, or_dash(of.budget.map(thousands)), or_dash(of.fraction.as_ref())]);
     }
-    let days = format!("{} days, up to {}", usage.days, crate::humane::to_the_second(usage.to));
+    let days = format!("{}, up to {}", counted(usage.days.into(), "day"), crate::humane::to_the_second(usage.to));
     let facts = Facts::new()
         .add("tenant", &usage.tenant)
         .add("over", days)

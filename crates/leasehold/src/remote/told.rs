@@ -21,8 +21,9 @@ impl From<Problem> for Failed {
 }
 
 /// The error as a problem; a name that is unknown comes with those that are not.
-pub(super) async fn explain(client: &Client, error: Error) -> Problem {
-    let Some(problem) = error.problem() else { return plain(&error) };
+pub(super) async fn explain(client: &Client, json: bool, error: Error) -> Problem {
+    // A program has no use for names to choose from.
+    let Some(problem) = error.problem().filter(|_| !json) else { return plain(&error) };
     let unknown = problem.members.get("nearest").is_none();
     let names = match problem.code.as_str() {
         "unknown_tenant" if unknown => names(client.list_tenants(), |tenant| tenant.name).await,
@@ -45,7 +46,13 @@ pub(crate) fn plain(error: &Error) -> Problem {
         let (what, advice) = text.split_once("; ").unwrap_or((&text, ""));
         return Problem::coded(error.code().to_owned(), what).advice(advice);
     };
-    let told = Problem::coded(problem.code.clone(), problem.detail.trim_end_matches('.'));
+    let told = Problem::coded(problem.code.clone(), problem.detail.trim_end_matches('.')).answered(problem.clone());
+    // A denial has no id by which it could be asked for, but for its record.
+    if let Some(sequence) = problem.members.get("sequence").and_then(serde_json::Value::as_u64) {
+        return told.advice(format!(
+            "sealed as record {sequence}; `leasehold audit replay --sequence {sequence}` shows how it was decided"
+        ));
+    }
     match (problem.code.as_str(), problem.members.get("nearest").and_then(|near| near.as_str())) {
         ("unauthenticated", _) => {
             told.advice("give a token with --token-file, LEASEHOLD_TOKEN or LEASEHOLD_TOKEN_FILE")

@@ -190,6 +190,7 @@ fn the_page_says_how_things_stand() {
         leasehold_nodes{state="quarantined"} 0
         leasehold_nodes{state="wiping"} 0
         leasehold_nodes_without_agent 2
+        leasehold_nodes_hot 1
         leasehold_capacity_quanta{class="cpu",pool="ma\"in",state="held"} 3000
         leasehold_capacity_quanta{class="cpu",pool="ma\"in",state="tearing_down"} 0
         leasehold_capacity_quanta{class="cpu",pool="ma\"in",state="reserved"} 0

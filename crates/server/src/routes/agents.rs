@@ -3,7 +3,7 @@
 use super::capacity::{as_it_stands, capacity, find_node, labels};
 use crate::app::hex_id;
 use crate::context::{Answer, Context, json};
-use crate::problem::refused;
+use crate::problem::told;
 use crate::show;
 use leasehold_api::{
     AgentRegistered, Condition, DetachedAgent, Heartbeat, HeartbeatAnswer, Level, NodeWork, Problem, RegisterAgent,
@@ -81,7 +81,8 @@ pub(super) async fn heartbeat(context: Context) -> Answer {
     let (agent, condition) = known.ok_or_else(|| show::gone_already("node"))?;
     let registered = RegisteredGeneration(agent.map(|agent| agent.generation));
     if registered.0 != Some(beat.generation) {
-        return Err(refused(&Refusal::StaleGeneration { node, generation: beat.generation, registered }));
+        let stale = Refusal::StaleGeneration { node, generation: beat.generation, registered };
+        return Err(app.now.read(|state| told(state, Some(context.caller()), &stale)));
     }
     let now = app.clock.wall();
     app.agents.heard_of(node, now);

@@ -6,6 +6,7 @@ use crate::answer;
 use crate::app::{App, Sealed, request};
 use crate::context::{Answer, Context, json_bytes, rate};
 use crate::metrics::CommandKind;
+use crate::problem::told;
 use crate::reply::ask;
 use leasehold_api::{Batch, Operation, Problem, Role, codes, limits};
 use leasehold_engine::command::ReleaseOne;
@@ -81,7 +82,7 @@ pub(super) async fn batch(context: Context) -> Answer {
                     Ok((doing, lease, kind)) => {
                         let reply = replies.next().expect("a reply for each request");
                         app.metrics.replied(*kind, &reply);
-                        Sealed::from_reply(reply)
+                        Sealed::from_reply(reply, |refusal| told(state, Some(caller), refusal))
                             .and_then(|sealed| write(app, state, *doing, *lease, &sealed, &mut out))
                     }
                 };

@@ -7,7 +7,7 @@ use crate::access::Caller;
 use crate::app::Sealed;
 use crate::context::{Answer, Context, json};
 use crate::names;
-use crate::show_custody::{claimed_node, holder};
+use crate::show_custody::claimed_node;
 use leasehold_api::{ClaimList, ClaimPut, NewClaim, Problem, ReleaseNodes, ReportWipe};
 use leasehold_engine::{Claim, Command, Custody, State, command};
 use leasehold_model::NodeNo;
@@ -19,23 +19,6 @@ fn nodes(state: &State, written: &[String]) -> Result<Vec<NodeNo>, Problem> {
 
 fn sees(caller: &Caller, claim: Claim) -> bool {
     caller.sees_project(claim.by.tenant, claim.project)
-}
-
-/// Operators, and the holder's own tenant, are told who it is.
-fn name_holder(context: &Context, claimed: &[NodeNo], problem: Problem) -> Problem {
-    if problem.code != "node_claimed" {
-        return problem;
-    }
-    let caller = context.caller();
-    let told = context.app.now.read(|state| {
-        let mut claims = claimed.iter().filter_map(|node| state.node(*node)?.custody.claim());
-        let claim = claims.find(|claim| caller.sees_all() || caller.tenant == Some(claim.by.tenant))?;
-        serde_json::to_value(holder(state, claim)).ok()
-    });
-    match told {
-        Some(holder) => problem.with("holder", holder),
-        None => problem,
-    }
 }
 
 fn put(context: &Context, status: u16, sealed: &Sealed, nodes: &[NodeNo]) -> Answer {
@@ -58,8 +41,8 @@ pub(super) async fn claim_nodes(context: Context) -> Answer {
         };
         Ok::<_, Problem>((holder.identity(state, caller)?, nodes(state, &new.nodes)?))
     })?;
-    let sealed = context.app.seal(identity, Command::ClaimNodes(nodes.clone()), context.key()?).await;
-    put(&context, 201, &sealed.map_err(|problem| name_holder(&context, &nodes, problem))?, &nodes)
+    let sealed = context.app.seal(identity, Command::ClaimNodes(nodes.clone()), context.key()?).await?;
+    put(&context, 201, &sealed, &nodes)
 }
 
 pub(super) async fn release_nodes(context: Context) -> Answer {
@@ -86,7 +69,8 @@ pub(super) async fn list_claims(context: Context) -> Answer {
 pub(super) async fn report_wipe(context: Context) -> Answer {
     let report: ReportWipe = context.body()?;
     let node = find_node(&context)?;
-    let command = command::ReportWipe { node, generation: report.generation, clean: report.clean };
+    let command =
+        command::ReportWipe { node, generation: context.caller().speaks_as(report.generation)?, clean: report.clean };
     let sealed = context.seal(Command::ReportWipe(command)).await?;
     node_put(&context, 200, sealed.sequence(), node)
 }

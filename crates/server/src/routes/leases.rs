@@ -240,10 +240,11 @@ pub(super) fn confirmation(
     lease: LeaseNo,
     fences: &Fences,
 ) -> Result<Command, Problem> {
+    let generation = caller.speaks_as(fences.generation)?;
     let node = visible_lease(state, caller, lease).map(|lease| lease.node);
     let node = node.ok_or_else(|| no_lease(&lease.to_string()))?;
     let leases = smallvec![lease];
-    Ok(Command::ConfirmTeardown(command::ConfirmTeardown { node, leases, generation: fences.generation }))
+    Ok(Command::ConfirmTeardown(command::ConfirmTeardown { node, leases, generation }))
 }
 
 pub(super) async fn confirm_teardown(context: Context) -> Answer {
@@ -256,6 +257,7 @@ pub(super) async fn confirm_teardown(context: Context) -> Answer {
 pub(super) async fn confirm_teardowns(context: Context) -> Answer {
     let confirm: ConfirmTeardowns = context.body()?;
     let node = find_node(&context)?;
+    let generation = context.caller().speaks_as(confirm.generation)?;
     let mut refused = std::collections::BTreeMap::new();
     let mut leases = command::LeaseList::new();
     for text in &confirm.leases {
@@ -269,10 +271,13 @@ pub(super) async fn confirm_teardowns(context: Context) -> Answer {
     if leases.is_empty() && !refused.is_empty() {
         return Err(no_lease(&confirm.leases[0]));
     }
-    let command = command::ConfirmTeardown { node, leases, generation: confirm.generation };
+    let command = command::ConfirmTeardown { node, leases, generation };
     let sealed = context.seal(Command::ConfirmTeardown(command)).await?;
     let app = &context.app;
-    refused.extend(sealed.refused.iter().map(|(lease, why)| (app.lease_id(*lease), crate::problem::refused(why))));
+    app.now.read(|state| {
+        let why = |why| crate::problem::told(state, Some(context.caller()), why);
+        refused.extend(sealed.refused.iter().map(|(lease, refusal)| (app.lease_id(*lease), why(refusal))));
+    });
     let confirmed = answer::torn_down(&sealed).map(|lease| app.lease_id(lease)).collect();
     json(200, &TeardownsConfirmed { sequence: sealed.sequence(), confirmed, refused })
 }
@@ -333,15 +338,11 @@ pub(super) async fn show_lease(context: Context) -> Answer {
     });
     match live {
         Some((lease, None)) => return json(200, &lease),
-        // Why it was revoked stands in its record only, and whose app instance it was in that of its grant.
+        // Why it was revoked stands in its record only.
         Some((lease, Some(after))) => {
-            let (ended, grant) = crate::history::scan(&app, move |app| {
-                Ok((endings::of_live(app, number, after)?, find_grant(app, number)?))
-            })
-            .await?;
+            let ended = crate::history::scan(&app, move |app| endings::of_live(app, number, after)).await?;
             let revocation = ended.and_then(|ended| ended.revocation(lease.expires_at.0));
-            let app_instance = grant.and_then(|grant| grant.granted().app_instance).map(|app| app.0);
-            return json(200, &leasehold_api::Lease { revocation, app_instance, ..lease });
+            return json(200, &leasehold_api::Lease { revocation, ..lease });
         }
         None => {}
     }

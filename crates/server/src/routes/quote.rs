@@ -4,12 +4,13 @@ use super::books::{Naming, amounts};
 use super::leases::to_known_request;
 use crate::books::{ask, problem};
 use crate::context::{Answer, Context, json};
-use crate::problem::{denial, refused};
+use crate::problem::{denial, told};
+use crate::shut::shut;
 use leasehold_api::{Problem, Quote, QuoteLine, RequestLease, Ttl, When};
 use leasehold_engine::{Command, Quoted};
 use leasehold_meter::{Money, Window};
 use leasehold_model::rate::Currency;
-use leasehold_model::{PoolNo, quantity};
+use leasehold_model::{DenyCause, PoolNo, quantity};
 
 pub(super) async fn quote_lease(context: Context) -> Answer {
     let asked: RequestLease = context.body()?;
@@ -21,7 +22,8 @@ pub(super) async fn quote_lease(context: Context) -> Answer {
     let quote = ask(&app, move |books, known| {
         now.read(|state| {
             let at = known.as_of.max(state.last_stamp());
-            let judged = state.quote(at, &identity, &request).map_err(|refusal| refused(&refusal))?;
+            let judged =
+                state.quote(at, &identity, &request).map_err(|refusal| told(state, Some(&caller), &refusal))?;
             let naming = Naming { state, books, workloads: &[], caller: &caller };
             // Where it would not go anywhere, it is priced where it wanted to go.
             let (place, ttl) = match &judged {
@@ -47,7 +49,11 @@ pub(super) async fn quote_lease(context: Context) -> Answer {
             }
             let total = amounts(all.iter().map(|(currency, money)| (*currency, money)))?;
             let why: Option<Problem> = match &judged {
-                Quoted::Denied(cause) => Some(denial(state, identity.tenant, cause)),
+                Quoted::Denied(cause @ DenyCause::Capacity { .. }) => {
+                    let denied = denial(state, &identity, cause);
+                    Some(shut(state, &identity, request.sensitive, request.node, denied))
+                }
+                Quoted::Denied(cause) => Some(denial(state, &identity, cause)),
                 Quoted::Granted(_) | Quoted::Evicts(_) => None,
             };
             Ok(Quote {

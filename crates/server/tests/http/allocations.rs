@@ -138,7 +138,7 @@ async fn who_waits_is_told_what_for() {
     let waiting = show(&world, behind.id).await.waiting.expect("it waits");
     assert_eq!(
         waiting.detail,
-        "2nd, waiting for quota headroom: tenant \"chemistry\" would exceed its quota of h100 (used 4, requested 4, limit 6)"
+        "2nd, waiting for quota headroom: tenant \"chemistry\" would exceed its quota of h100 (used 4, requested 4, limit 6 GPU)"
     );
     assert_eq!((waiting.used, waiting.requested, waiting.limit), (Some(4), Some(4), Some(6)));
     // Both pages of the list, and its filters.

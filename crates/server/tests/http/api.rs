@@ -72,7 +72,7 @@ async fn a_denial_says_who_what_and_the_three_numbers_and_says_it_again() {
     let first = crate::world::read(send("k", ask(8)).await.expect("an answer")).await;
     let problem: Problem = serde_json::from_value(first.json()).expect("a problem");
     assert_eq!((first.status, problem.code.as_str()), (409, "quota_exceeded"));
-    assert_eq!(problem.detail, "Tenant \"physics\" would exceed its quota of h100 (used 1, requested 8, limit 6).");
+    assert_eq!(problem.detail, "Tenant \"physics\" would exceed its quota of h100 (used 1, requested 8, limit 6 GPU).");
     assert_eq!(
         (&problem.members["used"], &problem.members["requested"], &problem.members["limit"]),
         (&json!(1), &json!(8), &json!(6))

@@ -104,7 +104,10 @@ async fn a_gang_waits_for_cost_headroom() {
     let found = world.get(&format!("/api/v1/allocations/{id}")).await.expect(200);
     assert_eq!(found["waiting"]["reason"], "cost", "{found}");
     let detail = found["waiting"]["detail"].as_str().expect("words");
-    assert!(detail.contains("waiting for cost headroom: tenant \"physics\" would exceed the cost ceiling"), "{detail}");
+    assert!(
+        detail.contains("waiting for cost headroom: tenant \"physics\" would exceed the cost ceiling of project"),
+        "{detail}"
+    );
     let told = world.get(&format!("/api/v1/allocations/{id}/explain")).await.expect(200);
     assert_eq!((&told["outcome"], &told["ceilings"][0]["said"]), (&json!("waits"), &json!("refused")), "{told}");
     // What could never be paid for does not wait.

@@ -58,7 +58,10 @@ async fn a_claim_lives_from_the_users_word_to_the_wipe() {
     // Nobody else's work, and no ordinary work of hers, goes there.
     let ordinary = json!({ "tenant": "clinic", "project": "clinic", "user": "ada", "node": "n1", "ttl": "10m",
         "asks": [{ "class": "h100", "quantity": 1 }] });
-    assert_eq!(world.post("/api/v1/leases", ordinary).await.expect(409)["code"], "no_capacity");
+    let told = world.post("/api/v1/leases", ordinary.clone()).await.expect(409);
+    assert_eq!((&told["code"], &told["node_state"]), (&json!("no_capacity"), &json!("claimed")));
+    let told = told["detail"].as_str().expect("words");
+    assert!(told.starts_with("Node \"n1\" is claimed for sensitive work, which this is not"), "{told}");
 
     let release = json!({ "nodes": ["n1"] });
     let held = world.send(Some(&ada), Method::Post, "/api/v1/claims/release", Some(release.clone())).await.expect(409);
@@ -93,6 +96,13 @@ async fn a_conflict_names_the_holder_to_operators_and_to_its_own_tenant_only() {
     let (clinic, lab) = (token(&world, admin("clinic")).await, token(&world, admin("lab")).await);
     let told = world.post("/api/v1/claims", claim(&["n1"], "lab", "cyd")).await.expect(409);
     assert_eq!((&told["code"], &told["holder"]["user"]), (&json!("node_claimed"), &json!("ada")));
+    let said = told["detail"].as_str().expect("words");
+    assert!(
+        said.starts_with(
+            "Node \"n1\" is claimed already, by user \"ada\" of tenant \"clinic\" for project \"clinic\","
+        ),
+        "{said}"
+    );
     let own = claim(&["n1"], "clinic", "bob");
     let told = world.send(Some(&clinic), Method::Post, "/api/v1/claims", Some(own)).await.expect(409);
     assert_eq!(told["holder"]["user"], "ada");
@@ -100,6 +110,7 @@ async fn a_conflict_names_the_holder_to_operators_and_to_its_own_tenant_only() {
     let told = world.send(Some(&lab), Method::Post, "/api/v1/claims", Some(other)).await.expect(409);
     assert_eq!(told["code"], "node_claimed");
     assert!(told.get("holder").is_none() && !told.to_string().contains("ada"), "{told}");
+    assert_eq!(told["detail"], "Node \"n1\" is claimed already, and there is no waiting list; claim another");
 
     let list = async |token: &str| -> ClaimList {
         let listed = world.send(Some(token), Method::Get, "/api/v1/claims", None).await.expect(200);
@@ -124,6 +135,8 @@ async fn limits_on_claims_say_their_three_numbers() {
     let told = world.post("/api/v1/claims", claim(&["n1", "n2"], "clinic", "ada")).await.expect(409);
     assert_eq!(told["code"], "sensitive_pool_full");
     assert!(told["detail"].as_str().is_some_and(|text| text.contains("(used 0, requested 2, limit 1)")), "{told}");
+    let numbers = |told: &Value| (told["used"].clone(), told["requested"].clone(), told["limit"].clone());
+    assert_eq!(numbers(&told), (json!(0), json!(2), json!(1)), "{told}");
     world
         .send(Some(&world.operator), Method::Put, "/api/v1/settings", Some(json!({ "sensitive_pool_size": null })))
         .await
@@ -133,7 +146,9 @@ async fn limits_on_claims_say_their_three_numbers() {
         .await
         .expect(200);
     let told = world.post("/api/v1/claims", claim(&["n1", "n2"], "clinic", "ada")).await.expect(409);
-    assert_eq!(told["code"], "claim_over_quota");
+    assert_eq!((&told["code"], &told["tenant"]), (&json!("claim_over_quota"), &json!("clinic")));
+    assert_eq!(told["detail"], "Tenant \"clinic\" would exceed max_nodes (used 0, requested 2, limit 1)");
+    assert_eq!(numbers(&told), (json!(0), json!(2), json!(1)), "{told}");
     for (wrong, code) in [
         (claim(&[], "clinic", "ada"), "no_nodes"),
         (claim(&["n1", "n1"], "clinic", "ada"), "duplicate_node"),

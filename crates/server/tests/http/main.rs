@@ -1,6 +1,7 @@
 //! The daemon over HTTP, as its callers meet it. One program of tests, so that it is linked once.
 
 mod access;
+mod agents;
 mod allocations;
 mod api;
 mod audit;
@@ -13,4 +14,5 @@ mod explain;
 mod placement;
 mod rates;
 mod streams;
+mod words;
 mod world;

@@ -112,8 +112,10 @@ async fn an_agent_cannot_report_heat() {
     for wrong in
         [json!({ "heat": -100 }), json!({ "load": -1 }), json!({ "errors": "cool" }), json!({ "throttled": -1 })]
     {
-        let code = beat(wrong.clone()).await.code();
-        assert!(["bad_body", "bad_json"].contains(&code.as_str()), "{wrong}: {code}");
+        let told = beat(wrong.clone()).await.expect(422);
+        assert_eq!(told["code"], "bad_body", "{wrong}: {told}");
+        let field = wrong.as_object().and_then(|said| said.keys().next()).expect("one field");
+        assert_eq!(told["field"], format!("condition.{field}"), "{told}");
     }
     assert_eq!(heat().await, 0);
     beat(json!({ "load": "high", "errors": "high" })).await.expect(200);

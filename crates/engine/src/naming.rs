@@ -1,0 +1,96 @@
+//! How a sentence calls the things it speaks of: by number, unless it is told by somebody who knows their names.
+//!
+//! Deciding knows numbers; people know names, and not all may know all names. So a refusal is written through a
+//! [`Naming`], and whoever tells it to somebody brings theirs.
+
+use crate::ceiling::CeilingScope;
+use crate::refusal::RegisteredGeneration;
+use leasehold_model::activity::BadActivity;
+use leasehold_model::placement::BadWeights;
+use leasehold_model::rate::{BadPrices, Currency};
+use leasehold_model::{
+    AllocationNo, AllocationState, Amount, ClassNo, Instant, LeaseNo, NodeNo, PoolNo, Priority, ProjectNo, QuotaNo,
+    Role, Span, TenantNo, TokenNo, UserNo,
+};
+
+/// What things are called.
+pub trait Naming {
+    fn tenant(&self, tenant: TenantNo) -> String {
+        tenant.to_string()
+    }
+    fn project(&self, project: ProjectNo) -> String {
+        project.to_string()
+    }
+    fn user(&self, user: UserNo) -> String {
+        user.to_string()
+    }
+    fn pool(&self, pool: PoolNo) -> String {
+        pool.to_string()
+    }
+    fn node(&self, node: NodeNo) -> String {
+        node.to_string()
+    }
+    fn class(&self, class: ClassNo) -> String {
+        class.to_string()
+    }
+    fn quota(&self, quota: QuotaNo) -> String {
+        quota.to_string()
+    }
+    fn token(&self, token: TokenNo) -> String {
+        token.to_string()
+    }
+}
+
+/// Everything by its number, as logs and tests have it.
+pub struct ByNumber;
+impl Naming for ByNumber {}
+
+/// A part of a sentence.
+pub(crate) trait Told {
+    fn told(&self, naming: &dyn Naming) -> String;
+}
+
+macro_rules! by_name {
+    ($($number:ident $what:ident,)*) => {$(
+        impl Told for $number {
+            fn told(&self, naming: &dyn Naming) -> String {
+                naming.$what(*self)
+            }
+        }
+    )*};
+}
+
+by_name! {
+    TenantNo tenant,
+    ProjectNo project,
+    UserNo user,
+    PoolNo pool,
+    NodeNo node,
+    ClassNo class,
+    QuotaNo quota,
+    TokenNo token,
+}
+
+macro_rules! as_it_is {
+    ($($part:ty),* $(,)?) => {$(
+        impl Told for $part {
+            fn told(&self, _: &dyn Naming) -> String {
+                self.to_string()
+            }
+        }
+    )*};
+}
+
+// Leases and allocations have no names: their numbers are what people see of them, too.
+as_it_is!(LeaseNo, AllocationNo, AllocationState, Amount, Currency, Instant, Span, Priority, Role);
+as_it_is!(usize, u64, u32, &'static str, BadActivity, BadPrices, BadWeights, RegisteredGeneration);
+
+impl Told for CeilingScope {
+    fn told(&self, naming: &dyn Naming) -> String {
+        let project = naming.project(self.project);
+        match self.app_instance {
+            Some(app) => format!("app instance {} of {project}", app.0),
+            None => project,
+        }
+    }
+}

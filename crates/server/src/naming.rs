@@ -1,0 +1,76 @@
+//! What the one who is told a refusal may call things: by their names, where those are not somebody else's.
+
+use crate::access::Caller;
+use crate::names::{sees_quota, sees_token};
+use crate::problem::quota_words;
+use leasehold_engine::{Naming, State};
+use leasehold_model::{ClassNo, Name, NodeNo, PoolNo, ProjectNo, QuotaNo, TenantNo, TokenNo, UserNo};
+
+/// Classes, pools and nodes are called by name to everybody. What belongs to a tenant is so only to those for whom it
+/// exists: without a caller it goes by number.
+pub(crate) struct Names<'a> {
+    pub(crate) state: &'a State,
+    pub(crate) caller: Option<&'a Caller>,
+}
+
+fn named(what: &str, name: &Name) -> String {
+    format!("{what} \"{name}\"")
+}
+
+impl Names<'_> {
+    fn open(what: &str, name: Option<&Name>, number: u32) -> String {
+        name.map_or_else(|| format!("{what} {number}"), |name| named(what, name))
+    }
+
+    /// Of what belongs to others only its sort is said.
+    fn owned(&self, what: &str, name: Option<&Name>, number: u32, sees: impl FnOnce(&Caller) -> bool) -> String {
+        match (name, self.caller) {
+            (Some(name), Some(caller)) if sees(caller) => named(what, name),
+            (Some(_), Some(_)) => format!("another {what}"),
+            _ => format!("{what} {number}"),
+        }
+    }
+}
+
+impl Naming for Names<'_> {
+    fn tenant(&self, tenant: TenantNo) -> String {
+        let found = self.state.tenant(tenant);
+        self.owned("tenant", found.map(|found| &found.name), tenant.0, |caller| caller.sees_tenant(tenant))
+    }
+
+    fn project(&self, project: ProjectNo) -> String {
+        let found = self.state.project(project);
+        let sees = |caller: &Caller| found.is_some_and(|found| caller.sees_project(found.tenant, project));
+        self.owned("project", found.map(|found| &found.name), project.0, sees)
+    }
+
+    fn user(&self, user: UserNo) -> String {
+        let found = self.state.user(user);
+        let sees = |caller: &Caller| found.is_some_and(|found| caller.sees_tenant(found.tenant));
+        self.owned("user", found.map(|found| &found.name), user.0, sees)
+    }
+
+    fn token(&self, token: TokenNo) -> String {
+        let found = self.state.token(token);
+        let sees = |caller: &Caller| found.is_some_and(|found| sees_token(caller, found));
+        self.owned("token", found.map(|found| &found.name), token.0, sees)
+    }
+
+    fn pool(&self, pool: PoolNo) -> String {
+        Self::open("pool", self.state.pool(pool).map(|pool| &pool.name), pool.0)
+    }
+
+    fn node(&self, node: NodeNo) -> String {
+        Self::open("node", self.state.node(node).map(|node| &node.name), node.0)
+    }
+
+    fn class(&self, class: ClassNo) -> String {
+        Self::open("class", self.state.class(class).map(|class| &class.name), class.0.into())
+    }
+
+    fn quota(&self, quota: QuotaNo) -> String {
+        let found = self.state.quota(quota);
+        let seen = found.is_some_and(|found| self.caller.is_some_and(|caller| sees_quota(caller, found)));
+        if seen { quota_words(self.state, quota) } else { format!("quota {}", quota.0) }
+    }
+}
