@@ -1,6 +1,6 @@
 //! Allocations: gangs of leases for one workload, granted all or none, and the queue they wait in.
 
-use crate::lease::{Ask, GrantedLease, Priority};
+use crate::lease::{Ask, GrantedLease, Priority, Revocation};
 use crate::once;
 use crate::time::{Ttl, When};
 use schemars::JsonSchema;
@@ -127,6 +127,9 @@ pub struct Replica {
     pub leases: Vec<GrantedLease>,
     /// When its leases end unless they are renewed; of an attempt that is over, what they were granted until.
     pub expires_at: When,
+    /// While they are revoked and still held: when they must be given back.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub grace_ends_at: Option<When>,
 }
 
 /// A gang that was submitted: it runs, is staged, or waits.
@@ -213,6 +216,9 @@ pub struct Attempt {
     pub ended_at: Option<When>,
     /// Why it ended, where its work was not done and it was not cancelled.
     pub end: Option<AttemptEnd>,
+    /// Why its leases were taken back, if they were.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub revocation: Option<Revocation>,
     pub replicas: Vec<Replica>,
     pub checkpoints: Vec<WrittenCheckpoint>,
 }

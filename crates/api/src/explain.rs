@@ -1,7 +1,8 @@
 //! Why something was decided as it was: every check with its numbers, every candidate with its terms.
 
-use crate::When;
 use crate::ceiling::Money;
+use crate::weights::Weights;
+use crate::{Ttl, When};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use std::collections::BTreeMap;
@@ -54,6 +55,23 @@ pub struct CandidateScore {
     pub heat: String,
     /// Whose weights they were weighed by: `spread`, `bin_pack` or `custom`.
     pub weights: String,
+    /// What each term weighs by them.
+    pub weighed: Weights,
+}
+
+/// Where one replica of a gang goes, and by what it goes there.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+pub struct ReplicaScore {
+    /// Counted from one.
+    pub replica: u32,
+    /// For those who see it.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub node: Option<String>,
+    pub pool: String,
+    pub score: String,
+    /// As in the explanation itself.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub deciding: Option<String>,
 }
 
 /// One who falls, or would.
@@ -67,7 +85,64 @@ pub struct Victim {
     pub priority: String,
     pub class: String,
     pub quanta: u64,
+    /// Where it lies, for those who see that.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub node: Option<String>,
+    /// When it would have ended.
     pub expires_at: When,
+    /// Its capacity is back.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub gone: bool,
+}
+
+/// An eviction as it was sealed: who asked, where it will lie, who falls. Victims see themselves only.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+pub struct DecidedEviction {
+    /// The record that sealed it; `audit/decisions` explains it.
+    pub sequence: u64,
+    pub decided_at: When,
+    /// The tenant that asked: its name, or `another tenant`.
+    pub requester: String,
+    /// The allocation that asked, for those who see it.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub allocation_id: Option<u64>,
+    pub priority: String,
+    /// Where its replicas lie, in order, for those who see it.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub nodes: Vec<String>,
+    pub victims: Vec<Victim>,
+}
+
+/// How something came to its end, or is coming to it.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+pub struct Ending {
+    /// `preempted`, `quota`, `budget`, `operator`, `node_lost`, `policy`, `duplicate_holder`, `expired`, `walltime`,
+    /// `released`; of an allocation also `completed`, `failed` or `cancelled`.
+    pub how: String,
+    /// In words.
+    pub why: String,
+    /// The record that says so.
+    pub sequence: u64,
+    /// When that was sealed.
+    pub at: When,
+    /// How long its holder had, or has, to get ready.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub grace: Option<Ttl>,
+    /// When it must be given back, while it is still held.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub grace_ends_at: Option<When>,
+    /// The decision to evict it; `audit/decisions` explains it.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub preempted_by: Option<u64>,
+    /// What it was when it was chosen to fall.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub priority: Option<String>,
+    /// How long it would have had, when it was chosen to fall: the longest of its gang.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub remaining: Option<Ttl>,
+    /// Where its billing stopped, once it has.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub ended_at: Option<When>,
 }
 
 /// What one node would have to give up for one replica: the first line hurts least.
@@ -104,28 +179,52 @@ pub struct Explanation {
     /// The record that sealed the decision; absent where nothing is decided yet.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub sequence: Option<u64>,
-    /// `granted`, `denied`, `waits`, `evicts`, `submitted` or `could_start`.
+    /// The record that was asked about, where it is a later part of that decision.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub part: Option<u64>,
+    /// `granted`, `denied`, `waits`, `submitted`, `evicts`; `evicted` to a victim; of an attempt that ended `suspended`,
+    /// `requeued` or `failed`; `dropped` where what was kept for one is given up.
     pub outcome: String,
     /// In one sentence.
     pub why: String,
     /// Whether deciding it again from the journal came to the same: `same`, `differs` or `other_rules`.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub replayed: Option<String>,
+    /// How much each kind of resource mattered to the workload, where that was known.
+    #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
+    pub profile: BTreeMap<String, String>,
+    /// Of the whole gang.
     pub quotas: Vec<QuotaChecked>,
     /// Cost ceilings over it.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub ceilings: Vec<CeilingChecked>,
+    /// For which replica of a gang the candidates are told, counted from one; each finds what those before it leave.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub replica: Option<u32>,
+    /// How many replicas the gang has.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub replica_count: Option<u32>,
+    /// Where they go, the first ones of many.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub replicas: Vec<ReplicaScore>,
     /// The best candidates, the winner first.
     pub candidates: Vec<CandidateScore>,
     /// How many there were in all.
     pub candidate_count: u64,
     /// How many nodes were no candidates, by why.
     pub unfit: BTreeMap<String, u64>,
-    /// What made the winner win: a term, `heat`, `number` where they are worth the same, or `alone`.
+    /// What made the winner win: a term, `heat`, `number` where they are worth the same, or `alone`. Absent where nothing
+    /// was placed, or where victims made room.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub deciding: Option<String>,
-    /// What would have to fall, or fell.
+    /// What would have to fall.
     pub evictions: Vec<Eviction>,
+    /// What was decided to fall, where it started, or waits to start, on what its victims give back.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub decided: Option<DecidedEviction>,
+    /// How what was granted came to its end, or is coming to it.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub ending: Option<Ending>,
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub queue: Option<QueuePlace>,
 }
@@ -154,8 +253,8 @@ pub struct NodeExplanation {
     /// Whether new work may come, and if not, why.
     pub available: bool,
     pub why: String,
-    /// Between 0 and 1; scores are multiplied by what is left.
-    pub heat: String,
+    /// From 0 to 1000; scores are multiplied by what is left.
+    pub heat: u16,
     pub classes: Vec<NodeClassExplained>,
     pub leases: u64,
     /// Allocations that something is kept for here, while their victims are torn down.

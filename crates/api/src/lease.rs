@@ -236,6 +236,21 @@ pub struct Unfenced {
     pub id: String,
 }
 
+/// That something was taken back before its time, and why.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+pub struct Revocation {
+    /// `preempted`, `quota`, `budget`, `operator`, `node_lost`, `policy` or `duplicate_holder`.
+    pub reason: String,
+    /// The record that says so.
+    pub sequence: u64,
+    pub at: When,
+    /// When its holder must be ready at the latest.
+    pub grace_ends_at: When,
+    /// The decision to evict it; `audit/decisions` explains it.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub preempted_by: Option<u64>,
+}
+
 /// A lease as it stands.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct Lease {
@@ -266,8 +281,14 @@ pub struct Lease {
     pub over_soft: bool,
     pub granted_at: When,
     pub expires_at: When,
+    /// While it is revoked and still held: when it must be given back.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub grace_ends_at: Option<When>,
     /// Where billing stopped, once it has.
     pub ended_at: Option<When>,
+    /// Why it was taken back, if it was. Not in lists.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub revocation: Option<Revocation>,
 }
 
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]

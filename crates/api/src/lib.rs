@@ -60,12 +60,13 @@ pub use claim::{
 };
 pub use endpoint::{Endpoint, Method};
 pub use explain::{
-    CandidateScore, CeilingChecked, Eviction, Explanation, NodeClassExplained, NodeExplanation, NodePromise,
-    QueuePlace, QuotaChecked, Victim,
+    CandidateScore, CeilingChecked, DecidedEviction, Ending, Eviction, Explanation, NodeClassExplained,
+    NodeExplanation, NodePromise, QueuePlace, QuotaChecked, ReplicaScore, Victim,
 };
 pub use lease::{
     Activity, Ask, Confirmed, Fences, Granted, GrantedLease, History, Lease, LeaseList, LeaseState, Outcome, Priority,
-    ReadyAnswer, Release, Released, Renew, Renewed, Reported, RequestLease, Revoke, RevokeReason, Revoked, Unfenced,
+    ReadyAnswer, Release, Released, Renew, Renewed, Reported, RequestLease, Revocation, Revoke, RevokeReason, Revoked,
+    Unfenced,
 };
 pub use openapi::openapi;
 pub use page::Changed;

@@ -98,6 +98,11 @@ impl Allocation {
         self.state.is_placed() && self.ends.is_some()
     }
 
+    /// The decision whose victims make room for it, while it waits for them.
+    pub fn kept_by(&self) -> Option<u64> {
+        self.reservation.as_deref().map(|reservation| reservation.sequence)
+    }
+
     /// What the queue waits to tear down for it, or has already.
     pub fn reserved_on(&self) -> impl Iterator<Item = leasehold_model::NodeNo> + '_ {
         self.reservation.iter().flat_map(|reservation| reservation.places.iter().map(|place| place.node))

@@ -1,14 +1,15 @@
 //! Why something was granted, denied, made to wait or evicted: every check with its numbers, every node with its score
 //! (SEMANTICS 5). For people who ask, not for the way of a request: it scores every node, one by one.
 
+mod placing;
+
+pub use placing::ReplicaPlace;
+
 use crate::allocation::Allocation;
 use crate::ceiling::{Ceiling, CeilingScope};
 use crate::command::RequestLease;
-use crate::custody::Claimer;
 use crate::decide::admission::Look;
-use crate::gang::{GangAsk, NoGang, NodeQuotas};
-use crate::node::Node;
-use crate::placement::{Candidate, Explained, Tentative};
+use crate::placement::{Candidate, Explained};
 use crate::preempt::Sacrifice;
 use crate::queue::{Standing, Waits};
 use crate::quota::Verdict;
@@ -17,8 +18,10 @@ use crate::state::State;
 use leasehold_model::body::Asks;
 use leasehold_model::rate::Currency;
 use leasehold_model::{
-    AllocationSpec, Amount, CeilingMode, DenyCause, Identity, Instant, LimitKind, ProjectNo, QuotaNo, TenantNo,
+    AllocationNo, AllocationSpec, Amount, CeilingMode, DenyCause, Identity, Instant, LimitKind, Profile, ProjectNo,
+    QuotaNo,
 };
+use placing::Placing;
 
 /// What one quota said.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -94,11 +97,20 @@ impl Deciding {
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Explanation {
     pub asks: Asks,
+    /// What the workload was known to depend on, if anything was.
+    pub profile: Option<Profile>,
     pub quotas: Vec<QuotaCheck>,
     pub ceilings: Vec<CeilingCheck>,
-    /// The nodes, for one replica.
+    /// How many replicas are asked for.
+    pub replica_count: u32,
+    /// For which of them the nodes are told, counted from one: each finds what those before it leave.
+    pub replica: u32,
+    /// The nodes, for that replica.
     pub placement: Explained,
+    /// What made the winner win; nothing where nothing is placed.
     pub deciding: Option<Deciding>,
+    /// Where the replicas of a gang go, the first ones of many; none of one that cannot start.
+    pub replicas: Vec<ReplicaPlace>,
     /// What would stand in the way of one that finds no place.
     pub denied: Option<DenyCause>,
     /// What would have to fall on the nodes where that hurts least, the best first.
@@ -140,16 +152,11 @@ fn deciding(best: &[Candidate]) -> Option<Deciding> {
 }
 
 impl State {
-    fn quota_checks(
-        &self,
-        tenant: TenantNo,
-        project: ProjectNo,
-        spec: &AllocationSpec,
-        now: Instant,
-    ) -> Vec<QuotaCheck> {
+    fn quota_checks(&self, waits: &Allocation, is_gang: bool, now: Instant) -> Vec<QuotaCheck> {
+        let (project, spec) = (waits.project, &waits.spec);
         let facts = Self::facts(spec, project);
         let check = |quota: &crate::quota::Quota| {
-            let counts = quota.counts_allocation(project, spec.priority);
+            let counts = is_gang && quota.counts_allocation(project, spec.priority);
             let each = if counts { 1 } else { quota.asked(&facts) };
             if each == 0 {
                 return None;
@@ -165,7 +172,7 @@ impl State {
             };
             Some(QuotaCheck { quota: quota.number, used: quota.used, requested, limit: quota.limit, said })
         };
-        self.quotas_of(tenant).filter_map(check).collect()
+        self.quotas_of(waits.tenant).filter_map(check).collect()
     }
 
     fn ceiling_checks(&self, project: ProjectNo, spec: &AllocationSpec, now: Instant) -> Vec<CeilingCheck> {
@@ -191,58 +198,85 @@ impl State {
     ) -> Result<Explanation, Refusal> {
         let look = Look::new(self, now, identity);
         let asks = look.check(request)?;
-        let (tenant, project) = look.check_holder(request.source_project)?;
-        let spec = request.as_allocation(&asks);
-        let guard = self.guard(&self.queue.heads, tenant, now, request.priority, None);
-        let allow = |node: &Node| {
-            request.node.is_none_or(|named| named == node.number) && guard.as_ref().is_none_or(|guard| guard(node))
-        };
-        Ok(self.explain_spec(tenant, project, Claimer::of(identity, spec.sensitive), &spec, now, &allow, top))
+        look.check_holder(request.source_project)?;
+        let last = Allocation::new(AllocationNo(u64::MAX), identity, request.as_allocation(&asks), now);
+        let last = last.expect("a request that was checked has a holder");
+        let placing = Placing::new(self, &last, request.node, now);
+        Ok(self.explain_placing(&placing, None, false, top))
+    }
+
+    /// Explains a gang as it would be decided if it were submitted at `now`: one of its replicas, the first unless
+    /// another is named. `None` if it would be nobody's.
+    pub fn explain_gang(
+        &self,
+        now: Instant,
+        identity: &Identity,
+        spec: &AllocationSpec,
+        replica: Option<u32>,
+        top: usize,
+    ) -> Option<Explanation> {
+        let last = Allocation::new(AllocationNo(u64::MAX), identity, spec.clone(), now)?;
+        Some(self.explain_placing(&Placing::new(self, &last, None, now), replica, true, top))
     }
 
     /// Explains an allocation as it stands: what it waits for, or where a replica of it would go.
-    pub fn explain_allocation(&self, found: &Allocation, now: Instant, top: usize) -> Explanation {
-        let allow = |_: &Node| true;
-        let mut explanation =
-            self.explain_spec(found.tenant, found.project, found.claimer(), &found.spec, now, &allow, top);
-        let waits = self.waiting_for(found, now);
-        explanation.queue = waits.map(|waits| Place { standing: self.standing(found.tenant, now), waits });
+    pub fn explain_allocation(
+        &self,
+        found: &Allocation,
+        now: Instant,
+        replica: Option<u32>,
+        top: usize,
+    ) -> Explanation {
+        let mut explanation = self.explain_placing(&Placing::new(self, found, None, now), replica, true, top);
+        explanation.queue = self.place_in_queue(found, now);
         explanation
     }
 
-    #[expect(clippy::too_many_arguments, reason = "the question in full")]
-    fn explain_spec(
-        &self,
-        tenant: TenantNo,
-        project: ProjectNo,
-        claimer: Option<Claimer>,
-        spec: &AllocationSpec,
-        now: Instant,
-        allow: &dyn Fn(&Node) -> bool,
-        top: usize,
-    ) -> Explanation {
-        let ask = GangAsk { tenant, project, claimer, spec, now, allow };
-        let of_nodes = self.gang_quotas(tenant, project, spec, now).map_or_else(|_| NodeQuotas::new(), |(_, of)| of);
-        let suits = |node: &Node| self.suits(node, &ask);
-        let wanted = Self::wanted(&ask, &of_nodes, Tentative::NOTHING, &[], &suits);
-        let placement = self.explain(&wanted, top);
-        let denied = match self.place_gang(&ask, &mut Tentative::default()) {
-            Ok(_) => None,
-            Err(NoGang::Quota(cause)) => Some(cause),
-            Err(NoGang::Room) => Some(self.scarcest(&wanted)),
-        };
-        let evictions = if matches!(denied, Some(DenyCause::Capacity { .. })) {
-            self.sacrifices(&ask, &of_nodes, top)
-        } else {
-            Vec::new()
+    /// Explains one that starts, or waits to start, where its victims make room: nothing is chosen for it any more, but
+    /// its quotas and ceilings are asked again.
+    pub fn explain_kept(&self, found: &Allocation, now: Instant) -> Explanation {
+        Explanation {
+            asks: found.spec.asks.clone(),
+            profile: found.spec.profile,
+            quotas: self.quota_checks(found, true, now),
+            ceilings: self.ceiling_checks(found.project, &found.spec, now),
+            replica_count: found.spec.replicas,
+            replica: 1,
+            placement: Explained::default(),
+            deciding: None,
+            replicas: Vec::new(),
+            denied: None,
+            evictions: Vec::new(),
+            queue: self.place_in_queue(found, now),
+        }
+    }
+
+    /// Where an allocation stands that waits.
+    pub fn place_in_queue(&self, found: &Allocation, now: Instant) -> Option<Place> {
+        let waits = self.waiting_for(found, now)?;
+        Some(Place { standing: self.standing(found.tenant, now), waits })
+    }
+
+    fn explain_placing(&self, placing: &Placing<'_>, replica: Option<u32>, is_gang: bool, top: usize) -> Explanation {
+        let (waits, now) = (placing.waits, placing.now);
+        let spec = &waits.spec;
+        let found = placing.place();
+        let (placement, number) = placing.nodes_for(&found, replica, top);
+        let evictions = match found.denied {
+            Some(DenyCause::Capacity { .. }) => placing.sacrifices(top),
+            _ => Vec::new(),
         };
         Explanation {
             asks: spec.asks.clone(),
-            quotas: self.quota_checks(tenant, project, spec, now),
-            ceilings: self.ceiling_checks(project, spec, now),
-            deciding: deciding(&placement.best),
+            profile: spec.profile,
+            quotas: self.quota_checks(waits, is_gang, now),
+            ceilings: self.ceiling_checks(waits.project, spec, now),
+            replica_count: spec.replicas,
+            replica: number,
+            deciding: deciding(&placement.best).filter(|_| found.denied.is_none()),
             placement,
-            denied,
+            replicas: if spec.replicas > 1 { placing.replicas(&found) } else { Vec::new() },
+            denied: found.denied,
             evictions,
             queue: None,
         }

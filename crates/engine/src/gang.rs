@@ -285,7 +285,7 @@ impl State {
     }
 
     /// The best place for one more replica.
-    fn best_place(
+    pub(crate) fn best_place(
         &self,
         ask: &GangAsk<'_>,
         of_nodes: &NodeQuotas,

@@ -45,7 +45,7 @@ pub use command::{Command, Request};
 pub use custody::{Claim, Claimer, Custody};
 pub use decide::quote::{Evicts, Quote, Quoted};
 pub use decide::{Decided, Engine};
-pub use explain::{CeilingCheck, Deciding, Explanation, Place, QuotaCheck, QuotaSaid};
+pub use explain::{CeilingCheck, Deciding, Explanation, Place, QuotaCheck, QuotaSaid, ReplicaPlace};
 pub use heat::{HEAT_MAX, Heat};
 pub use lease::{Lease, Phase};
 pub use naming::{ByNumber, Naming};

@@ -113,7 +113,7 @@ refusals! {
     BadActivityReport { lease: LeaseNo, why: BadActivity } "bad_activity" "the report on {lease} {why}",
 
     AllocationNotFound { allocation: AllocationNo } "allocation_not_found" "there is no {allocation} here",
-    AllocationOver { allocation: AllocationNo, state: AllocationState, at: Instant } "allocation_over" "{allocation} is over: it was {state} at {at}",
+    AllocationOver { allocation: AllocationNo, state: AllocationState, at: Instant } "allocation_over" "{allocation} is over: {state} at {at}",
     AllocationNotRunning { allocation: AllocationNo, state: AllocationState } "allocation_not_running" "{allocation} is {state}; that can be said only of what runs",
     AllocationNotStaging { allocation: AllocationNo, state: AllocationState } "allocation_not_staging" "{allocation} is {state}, not staging, so it cannot begin to run",
     CheckpointTooLong { allocation: AllocationNo, ran: Span } "checkpoint_too_long" "{allocation} has run for {ran}; a checkpoint cannot have taken longer",

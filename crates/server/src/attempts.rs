@@ -3,13 +3,14 @@
 
 use crate::access::Caller;
 use crate::app::App;
+use crate::endings::Ended;
 use crate::history::unreadable;
 use crate::show_allocations::{as_submitted, end_word, replica};
 use leasehold_api as api;
 use leasehold_api::{AllocationDetail, AllocationState, Problem, Ttl, When, codes};
 use leasehold_model::body::Body;
 use leasehold_model::{AllocationNo, Instant, Record};
-use std::ops::ControlFlow;
+use std::ops::{ControlFlow, Range};
 
 /// The allocation with its attempts, if there is one of that number and it exists for the caller. While it is not
 /// over, its state is what the journal's end says.
@@ -44,6 +45,9 @@ struct Story<'a> {
     number: AllocationNo,
     staged: bool,
     walltime: Option<leasehold_model::Span>,
+    /// The leases of the last attempt, and until when they are held: of several, as of the last one heard of.
+    leases: Range<u64>,
+    expires_at: Instant,
     told: AllocationDetail,
 }
 
@@ -63,7 +67,15 @@ impl<'a> Story<'a> {
             storage_written: None,
             attempts: Vec::new(),
         };
-        Some(Self { app, number, staged: spec.staged, walltime: spec.walltime, told })
+        Some(Self {
+            app,
+            number,
+            staged: spec.staged,
+            walltime: spec.walltime,
+            leases: 0..0,
+            expires_at: Instant(0),
+            told,
+        })
     }
 
     fn follow(&mut self, record: &Record) -> ControlFlow<()> {
@@ -77,20 +89,32 @@ impl<'a> Story<'a> {
                 self.told.allocation.placed_at = Some(When(record.stamp));
                 self.told.allocation.ends_by =
                     self.walltime.map(|walltime| When(record.stamp.saturating_add(walltime)));
+                self.leases = placed.first_lease.0..placed.first_lease.0 + u64::from(placed.leases);
                 self.told.attempts.push(api::Attempt {
                     number: placed.attempt,
                     placed_at: When(record.stamp),
                     ended_at: None,
                     end: None,
+                    revocation: None,
                     replicas: Vec::new(),
                     checkpoints: Vec::new(),
                 });
             }
             Body::Granted(granted) if granted.allocation == Some(own) => {
                 let shown = self.app.now.read(|state| replica(self.app, state, record, granted));
+                self.expires_at = shown.expires_at.0;
                 if let Some(attempt) = self.told.attempts.last_mut() {
                     attempt.replicas.push(shown);
                 }
+            }
+            Body::Revoked(revoked) if revoked.leases.0.iter().any(|lease| self.leases.contains(&lease.0)) => {
+                if let Some(attempt) = self.told.attempts.last_mut().filter(|attempt| attempt.revocation.is_none()) {
+                    attempt.revocation = Ended::begin(record).and_then(|ended| ended.revocation(self.expires_at));
+                }
+            }
+            Body::Renewed(renewed) => {
+                let own = renewed.renewals.iter().find(|one| self.leases.contains(&one.lease.0));
+                self.expires_at = own.map_or(self.expires_at, |one| one.expires_at);
             }
             Body::AllocationStarted(started) if started.allocation == own => {
                 self.told.allocation.state = AllocationState::Running;

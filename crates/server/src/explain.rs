@@ -1,16 +1,27 @@
-//! Explanations as JSON. To a tenant other tenants are "another tenant", and nodes have no names.
+//! Explanations as JSON. To a tenant other tenants are "another tenant", and nodes have no names but for those that its
+//! own leases lie on.
+
+pub(crate) mod decision;
+mod ending;
+mod eviction;
+mod node;
 
 use crate::access::Caller;
 use crate::app::App;
 use crate::problem::{denial, quota_words};
+use crate::show;
 use leasehold_api as api;
 use leasehold_api::When;
 use leasehold_engine::{
-    Candidate, CeilingCheck, Explanation, Lease, Place, Promise, QuotaCheck, QuotaSaid, Sacrifice, State,
+    Candidate, CeilingCheck, Explanation, Lease, Place, QuotaCheck, QuotaSaid, ReplicaPlace, Sacrifice, State,
 };
 use leasehold_model::{
-    Amount, CeilingMode, DenyCause, Instant, LeaseNo, LimitKind, NodeNo, PoolNo, Priority, TenantNo,
+    Amount, CeilingMode, DenyCause, Instant, LeaseNo, LimitKind, NodeNo, PoolNo, Profile, ResourceKind, TenantNo,
 };
+use std::collections::BTreeMap;
+
+/// Candidates and evictions that are told one by one.
+pub(crate) const TOP: usize = 8;
 
 /// A number of 2^-20ths as a decimal.
 fn fraction(value: u64) -> String {
@@ -28,11 +39,17 @@ pub(crate) struct Teller<'a> {
     pub(crate) app: &'a App,
     pub(crate) state: &'a State,
     pub(crate) caller: &'a Caller,
+    /// Nodes that what is explained lies on, or will: whoever may ask about it knows them.
+    pub(crate) own: &'a [NodeNo],
 }
 
 impl Teller<'_> {
     fn node(&self, node: NodeNo) -> Option<String> {
-        let seen = self.caller.sees_node(node);
+        let holds_there = || {
+            let mut there = self.state.leases_on(node).into_iter();
+            there.any(|lease| self.caller.sees_lease(lease.tenant, Some(lease.project), lease.node))
+        };
+        let seen = self.caller.sees_node(node) || self.own.contains(&node) || holds_there();
         self.state.node(node).filter(|_| seen).map(|node| node.name.to_string())
     }
 
@@ -101,6 +118,17 @@ impl Teller<'_> {
             fragmentation: fraction(one.fragmentation),
             heat: decimal(i128::from(one.heat), 1000),
             weights: one.weighing.word().to_owned(),
+            weighed: show::weights(one.weighing.weights()),
+        }
+    }
+
+    fn replica(&self, (replica, one): (u32, &ReplicaPlace)) -> api::ReplicaScore {
+        api::ReplicaScore {
+            replica,
+            node: self.node(one.node),
+            pool: self.pool(one.pool),
+            score: fraction(one.score),
+            deciding: one.deciding.map(|term| term.word().to_owned()),
         }
     }
 
@@ -112,11 +140,13 @@ impl Teller<'_> {
             priority: lease.priority.to_string(),
             class: self.state.class(lease.class).map_or_else(String::new, |class| class.name.to_string()),
             quanta: lease.quanta.0,
+            node: self.node(lease.node),
             expires_at: When(lease.expires_at),
+            gone: false,
         }
     }
 
-    pub(crate) fn victims(&self, leases: &[LeaseNo]) -> Vec<api::Victim> {
+    fn victims(&self, leases: &[LeaseNo]) -> Vec<api::Victim> {
         leases.iter().filter_map(|lease| self.state.lease(*lease)).map(|lease| self.victim(lease)).collect()
     }
 
@@ -144,77 +174,60 @@ impl Teller<'_> {
         }
     }
 
-    /// The explanation, under an outcome and a sentence.
-    pub(crate) fn tell(&self, at: Instant, outcome: &str, why: String, explained: &Explanation) -> api::Explanation {
-        let unfit = explained.placement.unfit.iter().map(|(unfit, count)| (unfit.word().to_owned(), *count));
+    /// An outcome and a sentence, without any checks.
+    pub(crate) fn bare(at: Instant, outcome: &str, why: String) -> api::Explanation {
         api::Explanation {
             as_of: When(at),
             sequence: None,
+            part: None,
             outcome: outcome.to_owned(),
             why,
             replayed: None,
+            profile: BTreeMap::new(),
+            quotas: Vec::new(),
+            ceilings: Vec::new(),
+            replica: None,
+            replica_count: None,
+            replicas: Vec::new(),
+            candidates: Vec::new(),
+            candidate_count: 0,
+            unfit: BTreeMap::new(),
+            deciding: None,
+            evictions: Vec::new(),
+            decided: None,
+            ending: None,
+            queue: None,
+        }
+    }
+
+    /// The explanation, under an outcome and a sentence.
+    pub(crate) fn tell(&self, at: Instant, outcome: &str, why: String, explained: &Explanation) -> api::Explanation {
+        let placement = &explained.placement;
+        let unfit = placement.unfit.iter().map(|(unfit, count)| (unfit.word().to_owned(), *count));
+        let is_gang = explained.replica_count > 1;
+        // Nothing was scored for one whose victims made room.
+        let is_scored = placement.candidates > 0 || !placement.unfit.is_empty();
+        api::Explanation {
+            profile: explained.profile.map_or_else(BTreeMap::new, profile),
             quotas: explained.quotas.iter().map(|check| self.quota(check)).collect(),
             ceilings: explained.ceilings.iter().map(Self::ceiling).collect(),
-            candidates: explained.placement.best.iter().map(|one| self.candidate(one)).collect(),
-            candidate_count: explained.placement.candidates,
+            replica: (is_gang && is_scored).then_some(explained.replica),
+            replica_count: is_gang.then_some(explained.replica_count),
+            replicas: (1..).zip(&explained.replicas).map(|one| self.replica(one)).collect(),
+            candidates: placement.best.iter().map(|one| self.candidate(one)).collect(),
+            candidate_count: placement.candidates,
             unfit: unfit.collect(),
             deciding: explained.deciding.map(|term| term.word().to_owned()),
             evictions: explained.evictions.iter().map(|one| self.eviction(one)).collect(),
             queue: explained.queue.as_ref().map(Self::queue),
+            ..Self::bare(at, outcome, why)
         }
     }
+}
 
-    pub(crate) fn node_explained(&self, number: NodeNo, at: Instant) -> Option<api::NodeExplanation> {
-        let node = self.state.node(number)?;
-        let why = match (node.lost, node.drained) {
-            (true, _) => "It is lost: its agent fell silent. It takes work again when it returns.",
-            (false, true) => "It is drained: an operator took it out of service. Resume it to give it work.",
-            (false, false) if node.custody.claim().is_some() => {
-                "It is claimed: one user's sensitive work runs there, and nothing else. What lies idle is the claimer's to pay."
-            }
-            (false, false) if node.custody.word() == "wiping" => {
-                "It was released and is being wiped: it takes work again when its agent, or an operator, says it is clean."
-            }
-            (false, false) if node.custody.word() == "quarantined" => {
-                "It is quarantined: its wipe failed or took too long. It takes work again when an operator clears it."
-            }
-            (false, false) => {
-                "It takes work; what it is worth to a request depends on what is free, its place and its heat."
-            }
-        };
-        let classes = node.classes.iter().map(|class| {
-            let split = node.split(class.class);
-            let name = self.state.class(class.class).map_or_else(String::new, |spec| spec.name.to_string());
-            api::NodeClassExplained {
-                class: name,
-                capacity: class.capacity,
-                held: split.held,
-                tearing_down: split.tearing_down,
-                reserved: split.reserved,
-                fenced: split.fenced,
-                offline: split.offline,
-                idle: split.idle,
-                evictable: class.evictable_below(Priority::Guaranteed),
-            }
-        });
-        let waiting = || self.state.allocations_after(None).filter(|found| found.state.is_queued());
-        let kept = waiting().filter(|found| found.reserved_on().any(|on| on == number));
-        let promised = self.state.promises(at).into_iter().filter(|(_, promise)| promise.nodes.contains(&number));
-        let promised = promised.map(|(allocation, Promise { start, .. })| api::NodePromise {
-            allocation_id: allocation.0,
-            starts_by: When(start),
-        });
-        Some(api::NodeExplanation {
-            as_of: When(at),
-            node: node.name.to_string(),
-            pool: self.pool(node.pool),
-            available: node.is_available(),
-            why: why.to_owned(),
-            heat: decimal(i128::from(node.heat.at(at, self.state.settings().heat_half_life)), 1000),
-            classes: classes.collect(),
-            leases: self.state.leases_on(number).len() as u64,
-            reserved_for: kept.map(|found| found.number.0).collect(),
-            promised_to: promised.collect(),
-        })
-    }
+/// How much each kind mattered, by name; what was not used at all is left out.
+fn profile(profile: Profile) -> BTreeMap<String, String> {
+    let kinds = ResourceKind::ALL.iter().map(|kind| (kind, profile.of(*kind)));
+    let known = kinds.filter(|(_, level)| *level != leasehold_model::Sensitivity::Unused);
+    known.map(|(kind, level)| (kind.word().to_owned(), level.word().to_owned())).collect()
 }

@@ -5,6 +5,7 @@
 
 use crate::access::Caller;
 use crate::app::App;
+use crate::endings::Ended;
 use crate::show;
 use leasehold_api::{LeaseState, Problem, When, codes, limits};
 use leasehold_journal::ReadError;
@@ -48,7 +49,7 @@ pub(crate) struct Grant {
 }
 
 impl Grant {
-    fn granted(&self) -> &Granted {
+    pub(crate) fn granted(&self) -> &Granted {
         match &self.record.body {
             Body::Granted(granted) => granted,
             _ => unreachable!("a grant was looked for"),
@@ -123,14 +124,14 @@ pub(crate) fn touched(body: &Body, mut visit: impl FnMut(LeaseNo)) {
     }
 }
 
-fn names(body: &Body, lease: LeaseNo) -> bool {
+pub(crate) fn names(body: &Body, lease: LeaseNo) -> bool {
     let mut named = false;
     touched(body, |one| named |= one == lease);
     named
 }
 
 /// Whether a record closes the leases it names.
-fn closes(body: &Body) -> bool {
+pub(crate) fn closes(body: &Body) -> bool {
     match body {
         Body::Released(released) => released.closed,
         Body::Expired(expired) => expired.closed,
@@ -229,6 +230,7 @@ impl Closed {
         let (record, granted) = (&grant.record, grant.granted());
         let mut expires_at = record.stamp.saturating_add(granted.ttl);
         let mut ended_at: Option<Instant> = None;
+        let mut ended: Option<Ended> = None;
         let mut unreadable_record = false;
         let scanned = app.journal.scan(record.sequence + 1, &mut |_, raw| {
             let Ok(later) = raw.decode() else {
@@ -238,6 +240,7 @@ impl Closed {
             if !names(&later.body, number) {
                 return ControlFlow::Continue(());
             }
+            ended = ended.take().or_else(|| Ended::begin(&later));
             match &later.body {
                 Body::Renewed(renewed) => {
                     let own = renewed.renewals.iter().find(|one| one.lease == number);
@@ -283,7 +286,9 @@ impl Closed {
                 over_soft: !granted.over_soft.is_empty(),
                 granted_at: When(record.stamp),
                 expires_at: When(expires_at),
+                grace_ends_at: None,
                 ended_at: ended_at.map(When),
+                revocation: ended.as_ref().and_then(|ended| ended.revocation(expires_at)),
             }
         })))
     }

@@ -17,6 +17,7 @@ pub mod config;
 mod context;
 mod daemon;
 mod docs_page;
+mod endings;
 mod explain;
 mod history;
 pub mod listen;

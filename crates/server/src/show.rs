@@ -133,7 +133,7 @@ fn spans(spans: &PerPriority) -> api::SpansByPriority {
     }
 }
 
-fn weights(weights: leasehold_model::Weights) -> api::Weights {
+pub(crate) fn weights(weights: leasehold_model::Weights) -> api::Weights {
     api::Weights {
         pressure: api::Weight(weights.pressure),
         fit: api::Weight(weights.fit),
@@ -302,7 +302,9 @@ pub(crate) fn lease(app: &App, state: &State, lease: &Lease) -> api::Lease {
         over_soft: lease.over_soft,
         granted_at: When(lease.granted_at),
         expires_at: When(lease.expires_at),
+        grace_ends_at: (lease.phase == Phase::Revoking).then_some(When(lease.limit_at)),
         ended_at: (!lease.phase.is_held()).then_some(When(lease.ended_at)),
+        revocation: None,
     }
 }
 

@@ -131,6 +131,7 @@ pub(crate) fn replica(app: &App, state: &State, record: &Record, granted: &Grant
         pool: state.pool(granted.pool).map_or_else(String::new, |pool| pool.name.to_string()),
         leases: (0..).zip(&granted.members).map(lease).collect(),
         expires_at: When(record.stamp.saturating_add(granted.ttl)),
+        grace_ends_at: None,
     }
 }
 

@@ -23,7 +23,7 @@ impl State {
     ) -> Result<Explained, Refusal> {
         let asks = Look::new(self, now, identity).check(request)?;
         let node_quotas = self.node_quotas(identity, request, &asks);
-        Ok(self.explain(&wanted(identity, request, now, &asks, &node_quotas), top))
+        Ok(self.explain(&wanted(identity, request, now, &asks, &node_quotas), &|_| None, top))
     }
 
     /// Where so many of the same request would go together, each near those before it; all or none.

@@ -26,12 +26,16 @@ pub enum Unfit {
     /// Its pool does not allow so long a TTL.
     Ttl,
     Labels,
-    /// Another filter: an affinity or a reservation.
-    Filtered,
+    /// It is outside of the rack, zone or node that all replicas lie in.
+    Together,
+    /// It shares a rack, zone or node with another replica, or has none.
+    Apart,
     /// It has none of a class that is asked for.
     Class,
     /// It has too little free, in all or in one piece.
     Capacity,
+    /// It has room, which is promised to one that goes first.
+    Promised,
     /// A quota that depends on the node.
     Quota,
 }
@@ -58,9 +62,11 @@ impl Unfit {
             Self::Elsewhere => "elsewhere",
             Self::Ttl => "ttl",
             Self::Labels => "labels",
-            Self::Filtered => "filtered",
+            Self::Together => "together",
+            Self::Apart => "apart",
             Self::Class => "class",
             Self::Capacity => "capacity",
+            Self::Promised => "promised",
             Self::Quota => "quota",
         }
     }
@@ -92,13 +98,19 @@ pub struct Explained {
 }
 
 impl State {
-    /// Scores every node, one by one: for people, not for the way of a request.
-    pub(crate) fn explain(&self, wanted: &Wanted<'_>, top: usize) -> Explained {
+    /// Scores every node, one by one: for people, not for the way of a request. `elsewhere` says why a node is none
+    /// that the request may go to, and the further filter is what is promised to others.
+    pub(crate) fn explain(
+        &self,
+        wanted: &Wanted<'_>,
+        elsewhere: &dyn Fn(&Node) -> Option<Unfit>,
+        top: usize,
+    ) -> Explained {
         let search = Search::new(self, wanted);
         let mut explained = Explained::default();
         let mut kept_out: Option<(u64, Reverse<NodeNo>, DenyCause)> = None;
         for node in self.nodes() {
-            let unfit = match self.candidate(&search, node, wanted) {
+            let unfit = match self.candidate(&search, node, wanted, elsewhere) {
                 Ok(candidate) => match self.judge(node, wanted) {
                     Ok(_) => {
                         explained.best.push(candidate);
@@ -123,7 +135,13 @@ impl State {
         explained
     }
 
-    fn candidate(&self, search: &Search<'_>, node: &Node, wanted: &Wanted<'_>) -> Result<Candidate, Unfit> {
+    fn candidate(
+        &self,
+        search: &Search<'_>,
+        node: &Node,
+        wanted: &Wanted<'_>,
+        elsewhere: &dyn Fn(&Node) -> Option<Unfit>,
+    ) -> Result<Candidate, Unfit> {
         let there = wanted.node.is_none_or(|named| named == node.number);
         let in_pool = wanted.pool.is_none_or(|named| named == node.pool);
         let reasons = [
@@ -133,14 +151,17 @@ impl State {
             (!there || !in_pool, Unfit::Elsewhere),
             (!self.pool_suits(node.pool, wanted), Unfit::Ttl),
             (!wanted.labels_suit(node), Unfit::Labels),
-            (!wanted.suits(node), Unfit::Filtered),
         ];
-        if let Some((_, unfit)) = reasons.into_iter().find(|(unfit, _)| *unfit) {
+        let reasons = reasons.into_iter().find(|(unfit, _)| *unfit).map(|(_, unfit)| unfit);
+        if let Some(unfit) = reasons.or_else(|| elsewhere(node)) {
             return Err(unfit);
         }
         let stocks = search.stocks(node).ok_or(Unfit::Class)?;
         let scale = search.scale(node.pool);
         let terms = scale.terms_of(&search.asks, |ask| &stocks[ask], search.locality(node)).ok_or(Unfit::Capacity)?;
+        if !wanted.suits(node) {
+            return Err(Unfit::Promised);
+        }
         let heat = search.heat(node);
         let Terms { pressure, fit, locality, fragmentation } = terms;
         let score = scale.total(&terms, heat);

@@ -74,14 +74,16 @@ impl State {
         let (reason, promise) = match self.hindrance(waits, &promises, now) {
             Hindrance::Nothing => (WaitReason::Due, None),
             Hindrance::Quota(cause) => (WaitReason::Quota(cause), None),
-            found => match self.too_much_evicted(waits, now) {
-                Some(reason) => (reason, None),
-                None => {
-                    let is_first = promises.heads.is_empty();
-                    let promise = is_first.then(|| self.promise(waits, now)).flatten();
-                    (self.no_room(waits, &found, &promises, now), promise)
+            found => {
+                // One that has had enough evicted for now is the head like any other that finds no room.
+                let is_first = promises.heads.is_empty();
+                let promise = || is_first.then(|| self.promise(waits, now)).flatten();
+                match self.too_much_evicted(waits, now) {
+                    Some(WaitReason::Due) => (WaitReason::Due, None),
+                    Some(reason) => (reason, promise()),
+                    None => (self.no_room(waits, &found, &promises, now), promise()),
                 }
-            },
+            }
         };
         Some(Waits { position, reason, promise })
     }

@@ -554,7 +554,7 @@ fn each_has_its_code_and_its_sentence() {
         an allocation of another project
             allocation_not_found: there is no alloc-16 here
         an allocation that is over
-            allocation_over: alloc-16 is over: it was completed at 1970-01-01T00:00:02Z
+            allocation_over: alloc-16 is over: completed at 1970-01-01T00:00:02Z
         a checkpoint of what waits
             allocation_not_running: alloc-16 is pending; that can be said only of what runs
         the start of what runs

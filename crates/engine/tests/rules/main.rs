@@ -15,6 +15,7 @@ mod commands;
 mod custody;
 mod deadlines;
 mod devices;
+mod explain;
 mod gangs;
 mod idempotency;
 mod laws;

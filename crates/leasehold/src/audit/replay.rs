@@ -2,6 +2,7 @@
 
 use super::open;
 use crate::cli::ReplayArgs;
+use crate::folder::{Folder, Scanned};
 use crate::output::{print, print_json};
 use crate::problem::{EXIT_NOT_VERIFIED, EXIT_OK, Problem};
 use leasehold_engine::{Replayed, State, replay};
@@ -11,56 +12,76 @@ use serde_json::{Value, json};
 use std::fmt::Write;
 use std::ops::ControlFlow;
 
-/// The decision as it was sealed, each record with how it is shown.
-type Sealed = Vec<(Record, Value)>;
+/// A decision as it was sealed, each record with how it is shown, and the state it was made on.
+struct Reading {
+    state: State,
+    sealed: Vec<(Record, Value)>,
+    /// Where the command begins that the first of them belongs to.
+    first: u64,
+    scanned: Scanned,
+}
 
-pub(super) fn run(args: &ReplayArgs) -> Result<u8, Problem> {
-    let folder = open(&args.folder)?;
+/// Reads the journal up to a record, and the records that continue it.
+fn read(folder: &Folder, sequence: u64) -> Result<Reading, Problem> {
     let mut state = State::new().for_readers();
     let mut directory = Directory::new();
-    let mut sealed: Sealed = Vec::new();
+    let mut sealed = Vec::new();
+    let mut first = 0;
     let scanned = folder.scan(&mut |entry| {
         let unreadable = |error: &dyn std::fmt::Display| {
             Problem::not_verified("record_undecodable", format!("record {} cannot be read: {error}", entry.sequence))
                 .advice("run leasehold audit verify")
         };
         let record = entry.raw.decode().map_err(|error| unreadable(&error))?;
-        if entry.sequence < args.sequence {
+        if entry.sequence <= sequence && !record.continues {
+            first = entry.sequence;
+        }
+        if entry.sequence < sequence {
             let hash: &Hash = &entry.hash;
             directory.pass(&entry.raw, hash).map_err(|error| unreadable(&error))?;
             state.apply(&record).map_err(|error| unreadable(&error))?;
             return Ok(ControlFlow::Continue(()));
         }
-        if entry.sequence > args.sequence && !record.continues {
+        if entry.sequence > sequence && !record.continues {
             return Ok(ControlFlow::Break(()));
         }
         let shown = directory.show(&entry.raw, &entry.hash).map_err(|error| unreadable(&error))?;
         sealed.push((record, shown));
         Ok(ControlFlow::Continue(()))
     })?;
-    if scanned.first > 0 {
+    Ok(Reading { state, sealed, first, scanned })
+}
+
+pub(super) fn run(args: &ReplayArgs) -> Result<u8, Problem> {
+    let folder = open(&args.folder)?;
+    let mut reading = read(&folder, args.sequence)?;
+    if reading.scanned.first > 0 {
         return Err(Problem::refused("record_not_found", "the journal's beginning was moved away")
             .advice("name its folder with --archive: a decision is made again from the first record on"));
     }
-    let Some((first, _)) = sealed.first() else {
-        let what = format!("there is no record {}: the journal has {} records", args.sequence, scanned.size);
+    if reading.sealed.is_empty() {
+        let what = format!("there is no record {}: the journal has {} records", args.sequence, reading.scanned.size);
         return Err(Problem::refused("record_not_found", what).advice("the first one is 0"));
-    };
-    let first = first.clone();
+    }
+    // A later part of a decision says nothing without the rest.
+    if reading.first < args.sequence {
+        reading = read(&folder, reading.first)?;
+    }
+    let Reading { state, sealed, .. } = reading;
+    let (first, _) = sealed.first().expect("the decision that a record is part of was read before it").clone();
+    let part = (first.sequence < args.sequence).then_some(args.sequence);
     let records: Vec<Record> = sealed.iter().map(|(record, _)| record.clone()).collect();
     let verdict = replay(state.clone(), &records);
-    match &verdict {
-        Replayed::NotADecision => {
-            let what = format!("record {} ({}) seals no decision", args.sequence, first.body.word());
-            return Err(Problem::refused("not_a_decision", what)
-                .advice("grants, denials, placements and evictions can be made again; see --help"));
-        }
-        Replayed::PartOf(_) => {
-            let what = format!("record {} belongs to the decision that begins before it", args.sequence);
-            return Err(Problem::refused("part_of_a_decision", what)
-                .advice(format!("replay record {} or an earlier one", args.sequence - 1)));
-        }
-        _ => {}
+    if matches!(verdict, Replayed::NotADecision | Replayed::PartOf(_)) {
+        let word = first.body.word();
+        let what = match part {
+            Some(part) => {
+                format!("record {part} follows from record {} ({word}), which seals no decision", first.sequence)
+            }
+            None => format!("record {} ({word}) seals no decision", first.sequence),
+        };
+        return Err(Problem::refused("not_a_decision", what)
+            .advice("grants, denials, placements and evictions can be made again; see --help"));
     }
     if args.json {
         let word = match &verdict {
@@ -69,9 +90,12 @@ pub(super) fn run(args: &ReplayArgs) -> Result<u8, Problem> {
             _ => "other_rules",
         };
         let shown: Vec<&Value> = sealed.iter().map(|(_, shown)| shown).collect();
-        print_json(&json!({ "sequence": args.sequence, "replayed": word, "sealed": shown }))?;
+        print_json(&json!({ "sequence": first.sequence, "part": part, "replayed": word, "sealed": shown }))?;
     } else {
-        print(&text(&state, &first, sealed.len(), &verdict))?;
+        let part = part.map_or_else(String::new, |part| {
+            format!("record {part} is part of the decision in record {}\n", first.sequence)
+        });
+        print(&(part + &text(&state, &first, sealed.len(), &verdict)))?;
     }
     match verdict {
         Replayed::Differs(_) => Ok(EXIT_NOT_VERIFIED),

@@ -3,7 +3,7 @@
 use super::asks;
 use super::explain;
 use super::facts::{Facts, or_dash, word};
-use super::lease::{devices, short};
+use super::lease::{devices, revocation, short};
 use super::pairs::by_key;
 use super::session::{Session, keyed, whose};
 use super::told::Failed;
@@ -17,8 +17,8 @@ use crate::problem::{EXIT_OK, Problem};
 use crate::table::{Align, Table};
 use crate::term::{self, Style};
 use leasehold_api::{
-    Allocation, AllocationChanged, AllocationDetail, AllocationState, Attempt, CheckpointReport, CompleteAllocation,
-    Replica, SubmitAllocation, Submitted, When,
+    Allocation, AllocationChanged, AllocationDetail, AllocationState, Attempt, AttemptEnd, CheckpointReport,
+    CompleteAllocation, Replica, SubmitAllocation, Submitted, When,
 };
 use leasehold_model::AllocationNo;
 
@@ -150,7 +150,11 @@ fn places(session: &Session, replicas: &[Replica], classes: &Classes, over: bool
                 lease.class.clone(),
                 classes.with_unit(&lease.class, &lease.quantity),
                 devices(&lease.devices),
-                first(if over { "-".to_owned() } else { humane::distance(replica.expires_at, now) }),
+                first(match (over, replica.grace_ends_at) {
+                    (true, _) => "-".to_owned(),
+                    (false, Some(grace)) => format!("{} (grace)", humane::distance(grace, now)),
+                    (false, None) => humane::distance(replica.expires_at, now),
+                }),
             ]);
         }
     }
@@ -243,6 +247,8 @@ fn facts(session: &Session, detail: &AllocationDetail, classes: &Classes) -> Fac
     let labels: Vec<String> = allocation.labels.iter().map(|(key, value)| format!("{key}={value}")).collect();
     let waiting = detail.waiting.as_ref();
     let lie = |domain| format!("one {}", word(domain));
+    let running = detail.attempts.last().filter(|attempt| attempt.ended_at.is_none());
+    let revoked = running.and_then(|attempt| attempt.revocation.as_ref());
     Facts::new()
         .add("alloc", name(allocation.id))
         .add("state", session.paint.paint(style(allocation.state), &word(allocation.state)))
@@ -267,6 +273,8 @@ fn facts(session: &Session, detail: &AllocationDetail, classes: &Classes) -> Fac
         .add("submitted", deadline(allocation.submitted_at))
         .maybe("runs since", allocation.placed_at.map(deadline))
         .maybe("ends by", allocation.ends_by.map(deadline))
+        .maybe("revoked", revoked.map(revocation))
+        .maybe("grace ends", revoked.map(|revoked| deadline(revoked.grace_ends_at)))
         .maybe("ended", allocation.ended_at.map(deadline))
         .maybe("exit status", detail.exit_status)
         .maybe("storage written", detail.storage_written.filter(|bytes| *bytes > 0).map(numbers::bytes))
@@ -287,7 +295,11 @@ fn told(attempt: &Attempt) -> String {
     let mut parts = vec![format!("since {}", humane::to_the_second(attempt.placed_at))];
     if let Some(ended) = attempt.ended_at {
         let length = humane::span(ended.0.since(attempt.placed_at.0));
-        let why = attempt.end.map_or_else(String::new, |end| format!(", {}", word(end).replace('_', " ")));
+        let why = match (&attempt.revocation, attempt.end) {
+            // Which reason it was says more than that it was revoked.
+            (Some(revoked), Some(AttemptEnd::Preempted | AttemptEnd::Revoked)) => format!(", {}", revocation(revoked)),
+            (_, end) => end.map_or_else(String::new, |end| format!(", {}", word(end).replace('_', " "))),
+        };
         parts.push(format!("for {length}{why}"));
     }
     if let Some(last) = attempt.checkpoints.last() {

@@ -7,7 +7,7 @@ use crate::cli::remote::DaemonArgs;
 use crate::cli::{Audit, CheckpointArgs, ExportArgs, ProveArgs, RecordsArgs, TrustArgs};
 use crate::numbers::{counted, parse_hash};
 use crate::output::{failed, print, print_json, print_on};
-use crate::problem::{EXIT_OK, Problem};
+use crate::problem::{EXIT_NOT_VERIFIED, EXIT_OK, Problem};
 use crate::term;
 use leasehold_client::{Client, Error};
 use leasehold_tlog::{ConsistencyFile, VerifierKey};
@@ -41,16 +41,24 @@ fn ask(daemon: &DaemonArgs, audit: Audit) -> Result<u8, Problem> {
                 session.show(session.client.checkpoint(), |checkpoint| checkpoint.note.clone()).await?;
             }
             Audit::Export(args) => export(session, &args).await?,
-            Audit::Replay(args) => {
-                let call = session.client.explain_decision(args.sequence);
-                session.show(call, |told| super::explain::text(session, told)).await?;
-            }
+            Audit::Replay(args) => return replay(session, args.sequence).await,
             Audit::Prove(args) => prove(session, &args).await?,
             Audit::Trust(TrustArgs { .. }) => trust(session).await?,
             Audit::Verify(_) | Audit::Collect(_) => unreachable!("not asked of a daemon here"),
         }
         Ok(EXIT_OK)
     })
+}
+
+/// What the daemon decides again. One that comes to something else is as bad here as from the files.
+async fn replay(session: &Session, sequence: u64) -> Result<u8, Failed> {
+    let told = session.client.explain_decision(sequence).await?;
+    if session.json {
+        print_json(&serde_json::to_value(&told).unwrap_or_default())?;
+    } else {
+        print(&super::explain::text(session, &told))?;
+    }
+    Ok(if told.replayed.as_deref() == Some("differs") { EXIT_NOT_VERIFIED } else { EXIT_OK })
 }
 
 /// All records as JSON lines. With a filter they come in pages, which anyone may read who may see them.

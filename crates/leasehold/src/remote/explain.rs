@@ -1,29 +1,28 @@
 //! Why: the checks, the scores and the deciding term of a decision.
 
 use super::facts::Facts;
+use super::lease::short;
 use super::session::Session;
+use super::units::Classes;
 use crate::humane;
 use crate::table::{Align, Table};
 use crate::term::Style;
-use leasehold_api::{Explanation, NodeExplanation};
+use leasehold_api::{DecidedEviction, Ending, Explanation, NodeExplanation};
 
 pub(super) fn text(session: &Session, told: &Explanation) -> String {
-    let replayed = told.replayed.as_deref().map(|word| match word {
-        "same" => "decided again from the journal: the same",
-        "differs" => "decided again from the journal: NOT the same",
-        _ => "decided under other rules than this daemon's",
-    });
     let style = match told.outcome.as_str() {
         "granted" => Style::Green,
-        "denied" => Style::Red,
+        "denied" | "evicted" | "failed" => Style::Red,
         _ => Style::Plain,
     };
+    let profile = told.profile.iter().map(|(kind, level)| format!("{kind} {level}")).collect::<Vec<_>>().join(", ");
     let mut facts = Facts::new()
         .add("outcome", session.paint.paint(style, &told.outcome))
         .add("why", &told.why)
         .add("as of", humane::to_the_second(told.as_of))
         .maybe("record", told.sequence)
-        .maybe("replay", replayed);
+        .maybe("replay", replay(told))
+        .maybe("profile", Some(profile).filter(|profile| !profile.is_empty()));
     if let Some(place) = &told.queue {
         facts = facts
             .add("place in the queue", place.position)
@@ -31,21 +30,152 @@ pub(super) fn text(session: &Session, told: &Explanation) -> String {
             .add("fair-share deficit", &place.fair_share_deficit)
             .maybe("starts by", place.starts_by.map(humane::to_the_second));
     }
-    let mut out = facts.text(session.paint);
+    let mut out = match &told.ending {
+        Some(ending) => ended(facts, ending),
+        None => facts,
+    }
+    .text(session.paint);
     section(&mut out, session, "quotas", quotas(told));
     section(&mut out, session, "cost ceilings", ceilings(told));
+    if let Some(decided) = &told.decided {
+        let what = if told.outcome == "evicted" { "what falls" } else { "what made room, or does" };
+        section(&mut out, session, &format!("{what}, decided in record {}", decided.sequence), Some(victims(decided)));
+    }
+    section(&mut out, session, &format!("replicas{}", more(told)), replicas(told));
     let winner = told.deciding.as_deref().map_or_else(String::new, |term| match term {
         "alone" => "; there was no other".to_owned(),
         "number" => "; the first two are worth the same, the lower number wins".to_owned(),
         term => format!("; decided by {term}"),
     });
-    section(&mut out, session, &format!("candidates ({} in all{winner})", told.candidate_count), candidates(told));
+    let replica = told.replica.map_or_else(String::new, |replica| format!(" for replica {replica}"));
+    let heading = format!("candidates{replica} ({} in all{winner})", told.candidate_count);
+    section(&mut out, session, &heading, candidates(told));
+    for line in weights(told) {
+        out += &format!("{line}\n");
+    }
     if !told.unfit.is_empty() {
-        let unfit: Vec<String> = told.unfit.iter().map(|(why, count)| format!("{count} {why}")).collect();
-        out += &format!("no candidates: {}\n", unfit.join(", "));
+        let unfit: Vec<String> = told.unfit.iter().map(|(why, count)| format!("{count} {}", because(why))).collect();
+        out += &format!("not considered: {}\n", unfit.join(", "));
     }
     section(&mut out, session, "evictions, what hurts least first", evictions(told));
     out
+}
+
+/// What deciding it again came to.
+fn replay(told: &Explanation) -> Option<String> {
+    let verdict = match told.replayed.as_deref()? {
+        "same" => "the same",
+        "differs" => "NOT the same",
+        _ => return Some("decided under other rules than this daemon's".to_owned()),
+    };
+    let again = format!("decided again from the journal: {verdict}");
+    Some(match (told.part, told.sequence) {
+        (Some(part), Some(first)) => format!("record {part} is part of the decision in record {first}: {again}"),
+        _ => again,
+    })
+}
+
+fn ended(facts: Facts, ending: &Ending) -> Facts {
+    let grace = ending
+        .grace_ends_at
+        .filter(|_| ending.ended_at.is_none())
+        .map(|at| format!("until {} ({})", humane::to_the_second(at), humane::distance(at, humane::now())));
+    facts
+        .add(
+            "its end",
+            format!(
+                "{} (record {}, {})",
+                ending.how.replace('_', " "),
+                ending.sequence,
+                humane::to_the_second(ending.at)
+            ),
+        )
+        .add("why it ended", &ending.why)
+        .maybe("grace", grace)
+        .maybe("ended", ending.ended_at.map(humane::to_the_second))
+}
+
+/// Why a node is no candidate.
+fn because(word: &str) -> String {
+    match word {
+        "capacity" | "quota" => format!("for {word}"),
+        "class" => "without the class".to_owned(),
+        "labels" => "without the labels".to_owned(),
+        "ttl" => "for so long a time".to_owned(),
+        "promised" => "promised to one that goes first".to_owned(),
+        "together" => "away from the other replicas".to_owned(),
+        "apart" => "too near to other replicas".to_owned(),
+        word => word.to_owned(),
+    }
+}
+
+/// The weights behind the scores, once for each pool.
+fn weights(told: &Explanation) -> Vec<String> {
+    let mut said: Vec<(String, String)> = Vec::new();
+    for one in &told.candidates {
+        let w = &one.weighed;
+        let text = format!(
+            "{}: pressure {}, fit {}, locality {}, packed {}",
+            one.weights, w.pressure, w.fit, w.locality, w.fragmentation
+        );
+        if !said.iter().any(|(pool, _)| *pool == one.pool) {
+            said.push((one.pool.clone(), text));
+        }
+    }
+    said.into_iter().map(|(pool, text)| format!("weights of {pool}, {text}")).collect()
+}
+
+/// How many replicas are not told one by one.
+fn more(told: &Explanation) -> String {
+    let all = told.replica_count.unwrap_or_default() as usize;
+    match all.saturating_sub(told.replicas.len()) {
+        0 => String::new(),
+        rest => format!(" (and {rest} more)"),
+    }
+}
+
+fn replicas(told: &Explanation) -> Option<Table> {
+    let headings = [
+        ("replica", Align::Right),
+        ("node", Align::Left),
+        ("pool", Align::Left),
+        ("score", Align::Right),
+        ("decided by", Align::Left),
+    ];
+    let mut table = Table::new(&headings).yielding(&["pool", "node"]);
+    for one in &told.replicas {
+        let node = one.node.clone().unwrap_or_else(|| "a node".to_owned());
+        let deciding = one.deciding.clone().unwrap_or_default();
+        table.row([one.replica.to_string(), node, one.pool.clone(), one.score.clone(), deciding]);
+    }
+    (!told.replicas.is_empty()).then_some(table)
+}
+
+fn victims(decided: &DecidedEviction) -> Table {
+    let headings = [
+        ("lease", Align::Left),
+        ("tenant", Align::Left),
+        ("priority", Align::Left),
+        ("class", Align::Left),
+        ("quanta", Align::Right),
+        ("node", Align::Left),
+        ("would have ended", Align::Left),
+        ("", Align::Left),
+    ];
+    let mut table = Table::new(&headings).yielding(&["class", "node", "tenant"]);
+    for one in &decided.victims {
+        table.row([
+            one.lease_id.as_deref().map_or_else(|| "-".to_owned(), short),
+            one.tenant.clone(),
+            one.priority.clone(),
+            one.class.clone(),
+            one.quanta.to_string(),
+            one.node.clone().unwrap_or_else(|| "a node".to_owned()),
+            humane::to_the_second(one.expires_at),
+            if one.gone { "gone".to_owned() } else { String::new() },
+        ]);
+    }
+    table
 }
 
 fn section(out: &mut String, session: &Session, heading: &str, table: Option<Table>) {
@@ -138,7 +268,7 @@ fn evictions(told: &Explanation) -> Option<Table> {
     (!told.evictions.is_empty()).then_some(table)
 }
 
-pub(super) fn node(session: &Session, told: &NodeExplanation) -> String {
+pub(super) fn node(session: &Session, told: &NodeExplanation, classes: &Classes) -> String {
     let style = if told.available { Style::Green } else { Style::Red };
     let promised = told
         .promised_to
@@ -151,17 +281,18 @@ pub(super) fn node(session: &Session, told: &NodeExplanation) -> String {
         .add("pool", &told.pool)
         .add("takes work", session.paint.paint(style, if told.available { "yes" } else { "no" }))
         .add("why", &told.why)
-        .add("heat", &told.heat)
+        .add("heat", told.heat)
         .add("leases", told.leases)
         .maybe("kept for", Some(kept).filter(|kept| !kept.is_empty()))
         .maybe("promised to", Some(promised).filter(|promised| !promised.is_empty()));
-    let names = ["capacity", "held", "tearing down", "reserved", "fenced", "offline", "idle", "evictable"];
+    let names = ["has", "held", "tearing down", "reserved", "fenced", "offline", "idle", "evictable"];
     let headings: Vec<(&str, Align)> =
         [("class", Align::Left)].into_iter().chain(names.map(|name| (name, Align::Right))).collect();
     let mut table = Table::new(&headings).yielding(&["class"]);
     for c in &told.classes {
-        let numbers = [c.capacity, c.held, c.tearing_down, c.reserved, c.fenced, c.offline, c.idle, c.evictable];
-        let cells = [c.class.clone()].into_iter().chain(numbers.map(|n| n.to_string()));
+        let has = classes.with_unit(&c.class, &classes.display(&c.class, c.capacity));
+        let numbers = [c.held, c.tearing_down, c.reserved, c.fenced, c.offline, c.idle, c.evictable];
+        let cells = [c.class.clone(), has].into_iter().chain(numbers.map(|n| classes.display(&c.class, n)));
         table.row(cells.collect::<Vec<_>>());
     }
     format!("{}\n{}\n", facts.text(session.paint), session.lines(&table).join("\n"))

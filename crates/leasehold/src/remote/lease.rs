@@ -15,7 +15,7 @@ use crate::output::{print, print_json};
 use crate::problem::EXIT_OK;
 use crate::table::{Align, Table};
 use crate::term::Style;
-use leasehold_api::{Granted, Lease, LeaseState, Release, Renew, Requested, Revoke, Revoked, Ttl, When};
+use leasehold_api::{Granted, Lease, LeaseState, Release, Renew, Requested, Revocation, Revoke, Revoked, Ttl, When};
 use leasehold_model::LeaseNo;
 
 pub(super) async fn run(session: &Session, command: LeaseCommand) -> Result<u8, Failed> {
@@ -126,6 +126,12 @@ fn grant(session: &Session, granted: &Granted, classes: &Classes) -> String {
     format!("{}\n{}", session.lines(&table).join("\n") + "\n", facts.text(session.paint))
 }
 
+/// `preempted (decided in record 45)`.
+pub(super) fn revocation(revoked: &Revocation) -> String {
+    let by = revoked.preempted_by.map_or_else(String::new, |by| format!(" (decided in record {by})"));
+    format!("{}{by}", revoked.reason.replace('_', " "))
+}
+
 fn revoked(revoked: &Revoked) -> String {
     let leases: Vec<String> = revoked.ids.iter().map(|id| short(id)).collect();
     let (are, is) = if leases.len() == 1 { ("is", "its holder has") } else { ("are", "their holder has") };
@@ -190,7 +196,7 @@ fn leases(leases: &[Lease], classes: &Classes) -> Table {
             plain(lease.node.clone()),
             plain(devices(&lease.devices)),
             plain(word(lease.priority)),
-            plain(humane::distance(lease.ended_at.unwrap_or(lease.expires_at), now)),
+            plain(humane::distance(lease.ended_at.or(lease.grace_ends_at).unwrap_or(lease.expires_at), now)),
         ]);
     }
     table
@@ -219,6 +225,8 @@ fn one(session: &Session, lease: &Lease, classes: &Classes) -> String {
         .maybe("over soft quota", lease.over_soft.then_some("yes"))
         .add("granted", deadline(lease.granted_at))
         .add("expires", deadline(lease.expires_at))
+        .maybe("revoked", lease.revocation.as_ref().map(revocation))
+        .maybe("grace ends", lease.grace_ends_at.map(deadline))
         .maybe("ended", lease.ended_at.map(deadline))
         .text(session.paint)
 }

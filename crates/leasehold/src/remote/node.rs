@@ -24,7 +24,8 @@ pub(super) async fn run(session: &Session, command: NodeCommand) -> Result<(), F
         NodeCommand::List(args) => list(session, &args).await,
         NodeCommand::Show(one) => show(session, client.show_node(&one.name)).await,
         NodeCommand::Explain(one) => {
-            session.show(client.explain_node(&one.name), |told| super::explain::node(session, told)).await
+            let classes = if session.json { Classes::none() } else { Classes::load(client).await? };
+            session.show(client.explain_node(&one.name), |told| super::explain::node(session, told, &classes)).await
         }
         NodeCommand::Create(args) => {
             let call = client.create_node(&new(&args)?);

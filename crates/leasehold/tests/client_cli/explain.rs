@@ -1,8 +1,18 @@
 //! `lease explain`, `alloc explain`, `node explain` and `audit replay`, against a real daemon and its files.
 
 use super::{Daemon, refuses, tells};
+use serde_json::Value;
+use std::time::{Duration, Instant};
 
 const MINE: &str = "--tenant physics --project lattice";
+
+/// Asks again until the answer is as wanted: the queue moves by itself, some time after the command that lets it.
+fn until(daemon: &Daemon, line: &str, is_so: impl Fn(&Value) -> bool) {
+    let begun = Instant::now();
+    while !is_so(&daemon.json(line)) {
+        assert!(begun.elapsed() < Duration::from_secs(30), "{line} never shows it: {:?}", daemon.run(line));
+    }
+}
 
 #[test]
 fn decisions_are_explained_and_decided_again() {
@@ -33,6 +43,95 @@ fn decisions_are_explained_and_decided_again() {
             tells(&told, &["same"]);
         }
     }
-    refuses(&daemon.run("audit replay --sequence 0"), 1, "bad_query");
-    refuses(&daemon.run("audit replay --sequence 99999"), 1, "not_found");
+    for folder in ["", " --data {}/data"] {
+        refuses(&daemon.run(&format!("audit replay --sequence 0{folder}")), 1, "not_a_decision");
+        refuses(&daemon.run(&format!("audit replay --sequence 99999{folder}")), 1, "record_not_found");
+    }
+}
+
+#[test]
+fn every_record_of_a_decision_is_replayed_with_it() {
+    let daemon = Daemon::with_cluster();
+    let submitted = daemon.json(&format!("alloc submit --gpu 1 --replicas 2 --walltime 1h {MINE}"));
+    let first = submitted["sequence"].as_u64().expect("a sequence");
+    // Submitted, placed, granted twice: one decision.
+    for sequence in first + 1..=first + 3 {
+        for folder in ["", " --data {}/data"] {
+            let told = daemon.run(&format!("audit replay --sequence {sequence}{folder}")).ok();
+            tells(&told, &[&format!("record {sequence} is part of the decision in record {first}"), "the same"]);
+            let told = daemon.run(&format!("audit replay --sequence {sequence}{folder} --json")).ok().json();
+            assert_eq!((&told["sequence"], &told["part"]), (&first.into(), &sequence.into()), "{told}");
+            assert_eq!(told["replayed"], "same", "{told}");
+        }
+    }
+    // A command that decides nothing is told as that, whichever of its records is named.
+    let done = daemon.json(&format!("alloc cancel alloc-{first}"));
+    let cancelled = done["sequence"].as_u64().expect("a sequence");
+    for sequence in cancelled..=cancelled + 1 {
+        for folder in ["", " --data {}/data"] {
+            refuses(&daemon.run(&format!("audit replay --sequence {sequence}{folder}")), 1, "not_a_decision");
+        }
+    }
+}
+
+#[test]
+fn a_victim_is_told_why_it_falls_and_how_long_it_has() {
+    let daemon = Daemon::with_cluster();
+    daemon.run("pool set training --grace 1h").ok();
+    daemon.run("tenant set physics --max-priority guaranteed").ok();
+    daemon.run("tenant create chemistry --max-priority guaranteed").ok();
+    daemon.run("project create bonds --tenant chemistry").ok();
+    let victim = daemon.json(&format!("alloc submit --gpu 4 --walltime 2h --priority scavenger {MINE}"));
+    let victim = victim["id"].as_u64().expect("a number");
+    let guaranteed = "--priority guaranteed --walltime 1h --tenant chemistry --project bonds";
+    let waits = daemon.json(&format!("alloc submit --gpu 4 {guaranteed}"));
+    let waits = waits["id"].as_u64().expect("a number");
+    until(&daemon, &format!("alloc show alloc-{waits}"), |shown| shown["waiting"]["reason"] == "victims");
+    let records = daemon.run("audit export --kind preemption.decided").ok().lines();
+    let by = records.first().expect("an eviction")["sequence"].as_u64().expect("a sequence");
+    let decided = format!("decided in record {by}");
+
+    tells(
+        &daemon.by("ci.token", &format!("alloc explain alloc-{victim}")).ok(),
+        &["preempted", "a guaranteed request of another tenant", &decided, "it was scavenger", "grace", "gpu-1"],
+    );
+    tells(
+        &daemon.by("ci.token", &format!("alloc show alloc-{victim}")).ok(),
+        &[&format!("preempted ({decided})"), "grace ends", "(grace)"],
+    );
+    let lease = daemon.json(&format!("alloc show alloc-{victim}"));
+    let lease = lease["attempts"][0]["replicas"][0]["leases"][0]["id"].as_str().expect("an id").to_owned();
+    tells(&daemon.by("ci.token", &format!("lease show {lease}")).ok(), &["revoking", &decided, "grace ends", "in 59m"]);
+    tells(&daemon.by("ci.token", &format!("lease explain {lease}")).ok(), &["another tenant", &decided, "grace"]);
+    let told = daemon.by("ci.token", &format!("audit replay --sequence {by}")).ok();
+    tells(&told, &["evicted", "One of your leases falls", "the same"]);
+    assert!(!told.out.contains("chemistry") && !told.out.contains("bonds"), "{told:?}");
+
+    // The one that waits is told who makes room, and later that it lies where they did.
+    tells(&daemon.run(&format!("alloc explain alloc-{waits}")).ok(), &["waits", &decided, "physics", "scavenger"]);
+    daemon.run(&format!("lease ready {lease}")).ok();
+    until(&daemon, &format!("alloc show alloc-{waits}"), |shown| shown["state"] == "running");
+    let told = daemon.run(&format!("alloc explain alloc-{waits}")).ok();
+    tells(&told, &["granted", "where its victims made room", &decided, "gpu-1", "the same"]);
+}
+
+#[test]
+fn what_was_chosen_is_told_with_its_weights_and_units() {
+    let daemon = Daemon::with_cluster();
+    let granted = daemon.json(&format!("lease request --gpu 1 --ttl 10m {MINE}"));
+    let lease = granted["leases"][0]["id"].as_str().expect("an id");
+    tells(
+        &daemon.by("ci.token", &format!("lease explain {lease}")).ok(),
+        &["granted on gpu-1", "weights of training, bin_pack: pressure 0.100, fit 0.200", "there was no other"],
+    );
+    tells(&daemon.run("node explain gpu-1").ok(), &["4 GPU", "64 GiB"]);
+    refuses(&daemon.run(&format!("lease request --gpu 5 --ttl 10m {MINE}")), 1, "no_capacity");
+    let records = daemon.run("audit export --kind lease.denied").ok().lines();
+    let sequence = records.first().expect("a denial")["sequence"].as_u64().expect("a sequence");
+    tells(&daemon.run(&format!("audit replay --sequence {sequence}")).ok(), &["not considered: 1 for capacity"]);
+    // A gang shows where each replica goes.
+    let gang = daemon.json(&format!("alloc submit --gpu 1 --replicas 3 --walltime 1h {MINE}"));
+    let gang = gang["id"].as_u64().expect("a number");
+    let told = daemon.run(&format!("alloc explain alloc-{gang}")).ok();
+    tells(&told, &["replicas", "candidates for replica 1", "gpu-1"]);
 }

@@ -192,9 +192,9 @@ pub(super) async fn show_allocation(context: Context) -> Answer {
     }
 }
 
-/// Whether the journal knows more of it than the state: attempts before this one, or checkpoints.
+/// Whether the journal knows more of it than the state: attempts before this one, checkpoints, why it is revoked.
 fn has_more_to_tell(found: &Allocation) -> bool {
-    found.attempt > 1 || found.attempt == 1 && (found.checkpointed || !found.state.is_placed())
+    found.attempt > 1 || found.attempt == 1 && (found.checkpointed || found.ends.is_some() || !found.state.is_placed())
 }
 
 /// The attempt that runs, from what it holds.
@@ -208,8 +208,9 @@ fn show_running(app: &crate::app::App, state: &State, found: &Allocation) -> Opt
         let shown = show::lease(app, state, lease);
         if gang != Some(lease.gang) {
             gang = Some(lease.gang);
-            let (node, pool, expires_at) = (shown.node, shown.pool, shown.expires_at);
-            replicas.push(leasehold_api::Replica { node, pool, leases: Vec::new(), expires_at });
+            let (node, pool, expires_at, grace_ends_at) =
+                (shown.node, shown.pool, shown.expires_at, shown.grace_ends_at);
+            replicas.push(leasehold_api::Replica { node, pool, leases: Vec::new(), expires_at, grace_ends_at });
         }
         let last = replicas.last_mut().expect("one was just made");
         last.leases.push(leasehold_api::GrantedLease {
@@ -225,6 +226,7 @@ fn show_running(app: &crate::app::App, state: &State, found: &Allocation) -> Opt
         placed_at: When(found.placed_at),
         ended_at: None,
         end: None,
+        revocation: None,
         replicas,
         checkpoints: Vec::new(),
     })

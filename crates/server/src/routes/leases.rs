@@ -6,6 +6,7 @@ use crate::access::{Caller, visible_lease};
 use crate::answer;
 use crate::app::{App, Sealed, hex_id};
 use crate::context::{Answer, Context, cursor_after, json, json_bytes};
+use crate::endings;
 use crate::history::{Closed, find_grant};
 use crate::{names, show};
 use leasehold_api::{
@@ -331,11 +332,19 @@ pub(super) async fn list_leases(context: Context) -> Answer {
 
 pub(super) async fn show_lease(context: Context) -> Answer {
     let (app, number) = (context.app.clone(), subject(&context)?);
-    let live = app
-        .now
-        .read(|state| visible_lease(state, context.caller(), number).map(|lease| show::lease(&app, state, lease)));
-    if let Some(lease) = live {
-        return json(200, &lease);
+    let live = app.now.read(|state| {
+        let lease = visible_lease(state, context.caller(), number)?;
+        Some((show::lease(&app, state, lease), endings::began_after(lease)))
+    });
+    match live {
+        Some((lease, None)) => return json(200, &lease),
+        // Why it was revoked stands in its record only.
+        Some((lease, Some(after))) => {
+            let ended = crate::history::scan(&app, move |app| endings::of_live(app, number, after)).await?;
+            let revocation = ended.and_then(|ended| ended.revocation(lease.expires_at.0));
+            return json(200, &leasehold_api::Lease { revocation, ..lease });
+        }
+        None => {}
     }
     let caller = context.caller().clone();
     let closed = crate::history::scan(&app, move |app| Closed::find(app, &caller, number)).await?;

@@ -9,6 +9,7 @@ mod bad_input;
 mod books;
 mod ceilings;
 mod claims;
+mod evictions;
 mod explain;
 mod placement;
 mod rates;

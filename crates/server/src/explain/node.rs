@@ -1,0 +1,68 @@
+//! Why a node gets work, or gets none.
+
+use super::Teller;
+use leasehold_api as api;
+use leasehold_api::When;
+use leasehold_engine::Promise;
+use leasehold_model::{Instant, NodeNo, Priority};
+
+impl Teller<'_> {
+    pub(crate) fn node_explained(&self, number: NodeNo, at: Instant) -> Option<api::NodeExplanation> {
+        let node = self.state.node(number)?;
+        let why = match (node.lost, node.drained) {
+            (true, _) if node.agent.is_none() => {
+                "It is lost: an operator declared it so. It takes work again when it returns."
+            }
+            (true, _) => {
+                "It is lost: its agent fell silent, or an operator declared it so. It takes work again when it returns."
+            }
+            (false, true) => "It is drained: an operator took it out of service. Resume it to give it work.",
+            (false, false) if node.custody.claim().is_some() => {
+                "It is claimed: one user's sensitive work runs there, and nothing else. What lies idle is the claimer's to pay."
+            }
+            (false, false) if node.custody.word() == "wiping" => {
+                "It was released and is being wiped: it takes work again when its agent, or an operator, says it is clean."
+            }
+            (false, false) if node.custody.word() == "quarantined" => {
+                "It is quarantined: its wipe failed or took too long. It takes work again when an operator clears it."
+            }
+            (false, false) => {
+                "It takes work; what it is worth to a request depends on what is free, its place and its heat."
+            }
+        };
+        let classes = node.classes.iter().map(|class| {
+            let split = node.split(class.class);
+            let name = self.state.class(class.class).map_or_else(String::new, |spec| spec.name.to_string());
+            api::NodeClassExplained {
+                class: name,
+                capacity: class.capacity,
+                held: split.held,
+                tearing_down: split.tearing_down,
+                reserved: split.reserved,
+                fenced: split.fenced,
+                offline: split.offline,
+                idle: split.idle,
+                evictable: class.evictable_below(Priority::Guaranteed),
+            }
+        });
+        let waiting = || self.state.allocations_after(None).filter(|found| found.state.is_queued());
+        let kept = waiting().filter(|found| found.reserved_on().any(|on| on == number));
+        let promised = self.state.promises(at).into_iter().filter(|(_, promise)| promise.nodes.contains(&number));
+        let promised = promised.map(|(allocation, Promise { start, .. })| api::NodePromise {
+            allocation_id: allocation.0,
+            starts_by: When(start),
+        });
+        Some(api::NodeExplanation {
+            as_of: When(at),
+            node: node.name.to_string(),
+            pool: self.pool(node.pool),
+            available: node.is_available(),
+            why: why.to_owned(),
+            heat: node.heat.at(at, self.state.settings().heat_half_life),
+            classes: classes.collect(),
+            leases: self.state.leases_on(number).len() as u64,
+            reserved_for: kept.map(|found| found.number.0).collect(),
+            promised_to: promised.collect(),
+        })
+    }
+}
