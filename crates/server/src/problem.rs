@@ -7,7 +7,9 @@ use leasehold_api::{Problem, When, codes};
 use leasehold_cell::Reply;
 use leasehold_engine::{ByNumber, Naming, Refusal, State};
 use leasehold_model::body::Denied;
-use leasehold_model::{DenyCause, Identity, Measure, NodeScope, ProjectNo, Quanta, QuotaNo, Record, TenantNo, quantity};
+use leasehold_model::{
+    DenyCause, Identity, Measure, NodeScope, ProjectNo, Quanta, QuotaNo, Record, TenantNo, quantity,
+};
 
 /// A refusal of the engine as a problem, where no name is at hand. Nothing was sealed.
 pub(crate) fn refused(refusal: &Refusal) -> Problem {
