@@ -38,7 +38,7 @@ fn main() -> ExitCode {
     // A collector prints an object of its own about what it found, and says it to people besides.
     let as_object = daemon.json && !matches!(command, Command::Audit(cli::Audit::Collect(_)));
     let done = match command {
-        Command::Remote(command) => remote::run(&daemon, command),
+        Command::Remote(command) => remote::run(&daemon, *command),
         Command::Audit(cli::Audit::Collect(args)) => audit::collect(&daemon, &args),
         Command::Audit(audit) => remote::audit(&daemon, audit),
         Command::Completions(args) => cli::completions(&args).map(|()| EXIT_OK),
