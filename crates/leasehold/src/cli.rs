@@ -59,7 +59,7 @@ pub(crate) enum Command {
     /// Speak for a node: end what ran under its leases, wipe what is left, confirm it
     Agent(agent::AgentArgs),
     #[command(flatten)]
-    Remote(remote::RemoteCommand),
+    Remote(Box<remote::RemoteCommand>),
     /// Read, prove and verify a journal: from its files, or over its daemon
     #[command(subcommand)]
     Audit(Audit),

@@ -35,8 +35,10 @@ fn main() -> ExitCode {
         Ok(cli) => cli,
         Err(error) => return ExitCode::from(cli::report_usage(&error)),
     };
+    // A collector prints an object of its own about what it found, and says it to people besides.
+    let as_object = daemon.json && !matches!(command, Command::Audit(cli::Audit::Collect(_)));
     let done = match command {
-        Command::Remote(command) => remote::run(&daemon, command),
+        Command::Remote(command) => remote::run(&daemon, *command),
         Command::Audit(cli::Audit::Collect(args)) => audit::collect(&daemon, &args),
         Command::Audit(audit) => remote::audit(&daemon, audit),
         Command::Completions(args) => cli::completions(&args).map(|()| EXIT_OK),
@@ -48,5 +50,5 @@ fn main() -> ExitCode {
         Command::Bench(args) => bench::run(&args),
         Command::Drill(args) => drill::run(&args).map(|()| EXIT_OK),
     };
-    ExitCode::from(done.unwrap_or_else(|problem: Problem| problem.report(daemon.json)))
+    ExitCode::from(done.unwrap_or_else(|problem: Problem| problem.report(as_object)))
 }
