@@ -10,8 +10,8 @@ use leasehold_engine::{Allocation, State, WaitReason};
 use leasehold_model::body::{Body, Granted};
 use leasehold_model::id::IdKind;
 use leasehold_model::{
-    AllocationNo, AllocationSpec, AllocationState, AttemptEnd, DenyCause, Domain, Identity, Instant, LeaseNo, PublicId,
-    Quanta, Record, quantity,
+    AllocationNo, AllocationSpec, AllocationState, AttemptEnd, DenyCause, Domain, Identity, Instant, LeaseNo, NodeNo,
+    PublicId, Quanta, Record, quantity,
 };
 
 pub(crate) fn state_word(state: AllocationState) -> api::AllocationState {
@@ -230,12 +230,14 @@ pub(crate) fn waiting(state: &State, caller: &Caller, found: &Allocation, now: I
         }
         WaitReason::Victims { nodes } => {
             shown.reason = api::WaitReason::Victims;
-            let names = nodes.iter().filter_map(|node| state.node(*node)).map(|node| node.name.to_string());
-            shown.nodes = names.collect();
-            if shown.nodes.is_empty() {
-                "its victims are gone; it starts when the queue is looked at next".to_owned()
-            } else {
-                format!("victims are being torn down on {}", shown.nodes.join(", "))
+            // Gangs fall whole: where else others lie is theirs to know.
+            let may_know = |node: &&NodeNo| caller.sees_node(**node) || found.reserved_on().any(|own| own == **node);
+            let known = nodes.iter().filter(may_know).filter_map(|node| state.node(*node));
+            shown.nodes = known.map(|node| node.name.to_string()).collect();
+            match (nodes.is_empty(), shown.nodes.is_empty()) {
+                (true, _) => "its victims are gone; it starts when the queue is looked at next".to_owned(),
+                (false, true) => "victims are being torn down".to_owned(),
+                (false, false) => format!("victims are being torn down on {}", shown.nodes.join(", ")),
             }
         }
         WaitReason::Evictions { used, limit } => {

@@ -269,7 +269,7 @@ fn who_waits_is_told_what_for() {
               @3 place 2: 10 gpu short, 0 would fit
               @4 place 3: quota used 6, requested 2, limit 6
               @6 place 4: behind @7, which starts by 1322
-              @7 place 1: evicted 0 of 1
+              @7 place 1: evicted 0 of 1, starts by 1322
             6 a tenant.put
             60 - evicts #3 for @7 on n4
             60 b revoked #3, grace 1m (preempted)

@@ -38,7 +38,11 @@ pub(super) fn text(session: &Session, told: &Explanation) -> String {
     section(&mut out, session, "quotas", quotas(told));
     section(&mut out, session, "cost ceilings", ceilings(told));
     if let Some(decided) = &told.decided {
-        let what = if told.outcome == "evicted" { "what falls" } else { "what made room, or does" };
+        let what = match told.outcome.as_str() {
+            "evicted" | "evicts" => "who falls",
+            "waits" => "who makes room",
+            _ => "who made room",
+        };
         section(&mut out, session, &format!("{what}, decided in record {}", decided.sequence), Some(victims(decided)));
     }
     section(&mut out, session, &format!("replicas{}", more(told)), replicas(told));

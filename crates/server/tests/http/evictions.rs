@@ -167,6 +167,27 @@ async fn a_gang_is_told_how_its_attempts_ended() {
     world.stop().await;
 }
 
+/// Gangs fall whole: the one that waits learns where it will lie itself, not where the rest of its victims lie.
+#[tokio::test(flavor = "multi_thread")]
+async fn who_waits_for_a_gang_to_fall_learns_its_own_place_only() {
+    let world = cluster().await;
+    let gang = json!({ "tenant": "physics", "project": "physics", "replicas": 2, "walltime": "1h",
+        "priority": "scavenger", "asks": [{ "class": "h100", "quantity": 4 }] });
+    world.post("/api/v1/allocations", gang).await.expect(201);
+    let request = json!({ "tenant": "chemistry", "project": "chemistry", "ttl": "10m", "priority": "guaranteed",
+        "asks": [{ "class": "h100", "quantity": 1 }] });
+    let waits = world.post("/api/v1/leases", request).await.expect(202)["id"].as_u64().expect("a number");
+    let path = format!("/api/v1/allocations/{waits}");
+    let shown = world.until(&path, |found| found["waiting"]["reason"] == "victims").await;
+    assert_eq!(shown["waiting"]["nodes"], json!(["n1", "n2"]), "{shown}");
+    let own = token(&world, "chemistry").await;
+    for path in [path.clone(), format!("{path}/explain")] {
+        let shown = see(&world, &own, &path).await.to_string();
+        assert!(shown.contains("n1") && !shown.contains("n2"), "{shown}");
+    }
+    world.stop().await;
+}
+
 #[tokio::test(flavor = "multi_thread")]
 async fn every_other_end_has_its_reason() {
     let world = cluster().await;
