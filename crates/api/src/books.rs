@@ -28,6 +28,9 @@ pub struct Of {
     pub app_instance: Option<String>,
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub workload: Option<String>,
+    /// `lease`, or `idle_claim`: nobody's lease, on a node that the payer has claimed.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub held_as: Option<String>,
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub class: Option<String>,
     #[serde(default, skip_serializing_if = "Option::is_none")]

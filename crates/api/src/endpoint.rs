@@ -154,7 +154,7 @@ impl Endpoint {
     fn grouped(self) -> Self {
         self.query(
             "by",
-            "Told apart by these, with commas between: tenant, project, user, pool, node, class, kind, tier, priority, tag, allocation, app_instance, workload. Unlike units are never added: without class or kind, class is taken as well.",
+            "Told apart by these, with commas between: tenant, project, user, pool, node, class, kind, tier, priority, tag, allocation, app_instance, workload, held_as (lease or idle_claim). Unlike units are never added: without class or kind, class is taken as well.",
             grouping,
         )
     }

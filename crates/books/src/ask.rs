@@ -2,7 +2,7 @@
 
 use crate::chunk::Brief;
 use crate::facts::{BillingKey, Books, BooksError};
-use crate::row::Row;
+use crate::row::{End, Row};
 use leasehold_meter::Window;
 use leasehold_model::{
     AllocationNo, AppInstanceNo, ClassNo, Instant, Name, NodeNo, PoolNo, Priority, ProjectNo, TenantNo, UserNo, words,
@@ -23,6 +23,17 @@ words! {
         Allocation = 8 "allocation",
         AppInstance = 9 "app_instance",
         Workload = 10 "workload",
+        /// Held by a lease, or idle on a claimed node.
+        HeldAs = 11 "held_as",
+    }
+}
+
+words! {
+    /// How something came to be paid for.
+    pub enum HeldAs {
+        Lease = 1 "lease",
+        /// Nobody's lease, on a node that the payer has claimed.
+        IdleClaim = 2 "idle_claim",
     }
 }
 
@@ -86,7 +97,10 @@ impl Question {
             || priority.is_some()
             || tag.is_some()
             || asks(&[Dim::Tenant, Dim::Project, Dim::Pool, Dim::Priority, Dim::Tag]);
-        if of_rows || asks(&[Dim::User, Dim::Allocation, Dim::AppInstance, Dim::Workload]) || of_nodes && of_payers {
+        if of_rows
+            || asks(&[Dim::User, Dim::Allocation, Dim::AppInstance, Dim::Workload, Dim::HeldAs])
+            || of_nodes && of_payers
+        {
             Source::Rows
         } else if of_nodes {
             Source::Nodes
@@ -246,6 +260,7 @@ pub(crate) fn row_key(dims: &[Dim], row: &Row, workloads: &mut Workloads) -> Key
         Dim::Allocation => row.allocation.map_or(NONE, |no| no.0),
         Dim::AppInstance => row.app_instance.map_or(NONE, |no| no.0),
         Dim::Workload => row.workload.as_ref().map_or(NONE, |name| workloads.place(name)),
+        Dim::HeldAs => (if row.end == End::Idle { HeldAs::IdleClaim } else { HeldAs::Lease }) as u64,
         dim => brief_value(dim, &brief(row)),
     })
 }

@@ -29,7 +29,7 @@ mod usage;
 mod usage_lines;
 mod waste;
 
-pub use ask::{DIMS_MAX, Dim, Filter, Key, LINES_MAX, NONE, Question};
+pub use ask::{DIMS_MAX, Dim, Filter, HeldAs, Key, LINES_MAX, NONE, Question};
 pub use buckets::{BUCKETS_MAX, BadBuckets, Bucket, Buckets, month_of};
 pub use cost::{CostLine, LiveRate};
 pub use facts::{Books, BooksError};

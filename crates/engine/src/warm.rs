@@ -85,7 +85,9 @@ impl State {
         for (record, scope) in records {
             scope.iter().for_each(|scope| warmth.claim(*scope));
             match &record.body {
-                Body::Granted(granted) => warmth.held.extend(record.identity.tenant.map(|tenant| (tenant, granted.node))),
+                Body::Granted(granted) => {
+                    warmth.held.extend(record.identity.tenant.map(|tenant| (tenant, granted.node)))
+                }
                 Body::Renewed(renewed) => warmth.lease(renewed.renewals.first().map(|one| one.lease), false),
                 Body::Released(released) => warmth.lease(released.leases.leases().next(), true),
                 Body::Expired(expired) => warmth.lease(expired.leases.0.first().copied(), true),

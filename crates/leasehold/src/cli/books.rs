@@ -7,7 +7,7 @@ use clap::{Args, Subcommand};
 use leasehold_api::When;
 use leasehold_model::{Instant, Span};
 
-const GROUPS: [&str; 13] = [
+const GROUPS: [&str; 14] = [
     "tenant",
     "project",
     "user",
@@ -21,6 +21,7 @@ const GROUPS: [&str; 13] = [
     "allocation",
     "app-instance",
     "workload",
+    "held-as",
 ];
 
 /// Over which time. Words name their first instant, in UTC.

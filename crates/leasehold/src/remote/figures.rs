@@ -110,7 +110,7 @@ pub(super) fn amounts(all: &[Amount]) -> String {
 }
 
 /// What lines are told apart by, in words that are typed.
-pub(super) const FIELDS: [&str; 13] = [
+pub(super) const FIELDS: [&str; 14] = [
     "tenant",
     "project",
     "user",
@@ -121,6 +121,7 @@ pub(super) const FIELDS: [&str; 13] = [
     "allocation",
     "app-instance",
     "workload",
+    "held-as",
     "class",
     "kind",
     "tier",
@@ -139,6 +140,7 @@ pub(super) fn field(of: &Of, name: &str) -> Option<String> {
         "allocation" => of.allocation.clone(),
         "app-instance" => of.app_instance.clone(),
         "workload" => of.workload.clone(),
+        "held-as" => of.held_as.as_ref().map(|word| word.replace('_', " ")),
         "class" => of.class.clone(),
         "kind" => of.kind.clone(),
         "tier" => of.tier.clone(),

@@ -2,8 +2,9 @@
 //! neighbouring instants at which something happened on the node, counted afresh.
 
 use super::capacity::NodeEvent;
+use super::tenure::NO_LEASE;
 use super::{Accounts, Tenure};
-use leasehold_model::{ClassNo, Instant, LeaseNo, Name, NodeNo, Priority, ProjectNo, Record, TenantNo, UserNo};
+use leasehold_model::{ClassNo, Instant, Name, NodeNo, Priority, ProjectNo, Record, TenantNo, UserNo};
 
 /// A node from its claim to its release.
 #[derive(Clone, Debug)]
@@ -92,7 +93,7 @@ impl Accounts {
         quanta: u64,
         (from, to): (Instant, Instant),
     ) -> Tenure {
-        let held = Tenure::new(LeaseNo(u64::MAX), (claim.tenant, claim.project), (pool, claim.node, class), (from, to));
+        let held = Tenure::new(NO_LEASE, (claim.tenant, claim.project), (pool, claim.node, class), (from, to));
         Tenure { user: claim.user, tag: claim.tag.clone(), priority: Priority::Guaranteed, quanta, ..held }
     }
 

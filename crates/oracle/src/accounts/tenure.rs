@@ -8,6 +8,9 @@ use leasehold_model::{
     TenantNo, UserNo,
 };
 
+/// What lay idle was held by no lease.
+pub(super) const NO_LEASE: LeaseNo = LeaseNo(u64::MAX);
+
 /// What leases may be told apart by.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum By {
@@ -21,6 +24,7 @@ pub enum By {
     Allocation,
     AppInstance,
     Workload,
+    HeldAs,
 }
 
 /// How it stopped being held.
@@ -113,6 +117,7 @@ impl Tenure {
             By::Allocation => self.allocation.map(|no| no.0.to_string()),
             By::AppInstance => self.app_instance.map(|no| no.0.to_string()),
             By::Workload => self.workload.as_ref().map(Name::to_string),
+            By::HeldAs => Some(if self.lease == NO_LEASE { "idle_claim" } else { "lease" }.to_owned()),
         }
     }
     pub fn was_fenced(&self) -> bool {

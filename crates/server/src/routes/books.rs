@@ -8,7 +8,7 @@ use leasehold_api::{
     Amount, CapacityReport, CapacityUse, CostLine, CostRate, CostRateLine, CostReport, Forecast, KindSensitivity, Of,
     Problem, Sensitivity, SensitivityReport, Stretch, UsageLine, UsageReport, When, WorkloadSensitivity, codes, limits,
 };
-use leasehold_books::{Books, Dim, Key, NONE, Question, month_of};
+use leasehold_books::{Books, Dim, HeldAs, Key, NONE, Question, month_of};
 use leasehold_engine::State;
 use leasehold_meter::exact::SCALE;
 use leasehold_meter::{Money, Overflow, Units, Window};
@@ -56,6 +56,9 @@ impl Naming<'_> {
             Dim::Tag => of.accounting_tag = named(self.books.tag(no).map(ToString::to_string), "tag"),
             Dim::Allocation => of.allocation = Some(value.to_string()),
             Dim::AppInstance => of.app_instance = Some(value.to_string()),
+            Dim::HeldAs => {
+                of.held_as = HeldAs::ALL.iter().find(|one| **one as u64 == value).map(|one| one.word().to_owned())
+            }
             Dim::Workload => {
                 let place = usize::try_from(value).unwrap_or(usize::MAX);
                 of.workload = self.workloads.get(place).map(ToString::to_string);

@@ -71,6 +71,10 @@ async fn a_claim_lives_from_the_users_word_to_the_wipe() {
     let released = world.send(Some(&ada), Method::Post, "/api/v1/claims/release", Some(release)).await.expect(200);
     assert_eq!(released["nodes"][0]["custody"]["state"], "wiping");
     assert!(released["nodes"][0]["custody"]["wipe_by"].is_string(), "{released}");
+    // What nobody leased meanwhile is told apart from what she did.
+    let usage = world.get("/api/v1/usage?by=held_as&tenant=clinic").await.expect(200);
+    let lines = usage["lines"].as_array().expect("lines").iter().map(|line| line["held_as"].clone());
+    assert_eq!(lines.collect::<Vec<_>>(), [json!("lease"), json!("idle_claim")], "{usage}");
     let early = world.post("/api/v1/claims", claim(&["n1"], "lab", "cyd")).await.expect(409);
     assert_eq!(early["code"], "node_not_ready");
 

@@ -1,14 +1,14 @@
 //! The same question to the books and to the oracle, and any difference between their answers.
 
 use ethnum::U256;
-use leasehold_books::{Books, Bucket, Buckets, Dim, Filter, NONE, Question};
+use leasehold_books::{Books, Bucket, Buckets, Dim, Filter, HeldAs, NONE, Question};
 use leasehold_meter::Window;
 use leasehold_model::{Instant, Name, Priority, Record};
 use leasehold_oracle::accounts::{Accounts, Ask, By, Line, Tenure};
 use leasehold_sim::Dice;
 use std::collections::BTreeMap;
 
-const DIMS: [(Dim, By); 10] = [
+const DIMS: [(Dim, By); 11] = [
     (Dim::Tenant, By::Tenant),
     (Dim::Project, By::Project),
     (Dim::User, By::User),
@@ -19,6 +19,7 @@ const DIMS: [(Dim, By); 10] = [
     (Dim::Allocation, By::Allocation),
     (Dim::AppInstance, By::AppInstance),
     (Dim::Workload, By::Workload),
+    (Dim::HeldAs, By::HeldAs),
 ];
 
 /// Everything of note in a history, and what the oracle makes of it.
@@ -192,6 +193,8 @@ fn set(filter: &mut Filter, by: By, tenure: &Tenure, books: &Books) -> bool {
         By::Allocation => filter.allocation = tenure.allocation,
         By::AppInstance => filter.app_instance = tenure.app_instance,
         By::Workload => filter.workload.clone_from(&tenure.workload),
+        // It tells apart; nobody asks for one alone.
+        By::HeldAs => return false,
     }
     tenure.value(by).is_some()
 }
@@ -209,6 +212,7 @@ fn line(
         _ if value == NONE => None,
         Dim::Tag => books.tag(u32::try_from(value).expect("a tag")).map(Name::to_string),
         Dim::Workload => Some(names[usize::try_from(value).expect("a place")].to_string()),
+        Dim::HeldAs => HeldAs::ALL.iter().find(|one| **one as u64 == value).map(HeldAs::to_string),
         Dim::Priority => Priority::ALL.iter().find(|one| **one as u64 == value).map(Priority::to_string),
         _ => Some(value.to_string()),
     };
