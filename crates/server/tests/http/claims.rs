@@ -80,6 +80,8 @@ async fn a_claim_lives_from_the_users_word_to_the_wipe() {
 
     let failed = world.post("/api/v1/nodes/n1/wipe", json!({ "clean": false })).await.expect(200);
     assert_eq!(failed["node"]["custody"]["cause"], "wipe_failed");
+    let sealed = world.get("/api/v1/audit/records?kind=node.quarantined").await.expect(200);
+    assert_eq!(sealed["records"][0]["body"]["severity"], "critical", "{sealed}");
     let again = world.post("/api/v1/nodes/n1/wipe", json!({ "clean": true })).await.expect(409);
     assert_eq!(again["code"], "node_not_wiping");
     let agent = token(&world, json!({ "name": "agent", "role": "node-agent", "node": "n1" })).await;
