@@ -108,9 +108,10 @@ fn a_denial_for_want_of_room_states_the_most_free() {
     check(&format!("{used} 11 deny 1:21 because=capacity:1:21:14"), "ok");
     check(&format!("{used} 11 deny 1:21 because=capacity:1:21:15"), "denial");
     check(&format!("{used} 11 deny 1:14 because=capacity:1:14:14"), "denial");
-    // Enough in sum, but in pieces.
+    // Enough in sum, but in pieces: what one device has left is told.
     let pieces = "5 drain 1\n10 grant 1 node=2 1:4:1\n10 grant 2 node=2 1:4:10\n";
-    check(&format!("{pieces} 11 deny 1:4 because=capacity:1:4:6"), "ok");
+    check(&format!("{pieces} 11 deny 1:4 because=capacity:1:4:3"), "ok");
+    check(&format!("{pieces} 11 deny 1:4 because=capacity:1:4:6"), "denial");
     check("5 drain 1\n5 drain 2\n11 deny 1:4 because=capacity:1:4:0", "ok");
     // Devices come first; the ask that no node could hold alone is named.
     check("10 deny 2:999999 1:7 because=capacity:2:999999:102400", "ok");
