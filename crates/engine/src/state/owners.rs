@@ -40,6 +40,8 @@ impl State {
             match self.tenants.get_mut(t.tenant.0 as usize).and_then(Option::take) {
                 Some(old) => {
                     self.names.tenants.remove(&old.name);
+                    // Those that had enough evicted may go on, or may not any more.
+                    self.queue.anew |= old.max_evicted_quanta_per_hour != t.max_evicted_quanta_per_hour;
                     (old.quotas, old.leases, old.evictions, old.budgets, old.spent)
                 }
                 None => (Vec::new(), 0, Vec::new(), Budgets::NONE, Box::default()),

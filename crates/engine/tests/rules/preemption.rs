@@ -289,6 +289,46 @@ fn a_requester_that_gives_up_gives_back_what_is_kept() {
 }
 
 #[test]
+fn a_limit_on_evictions_that_is_raised_wakes_who_waited_for_it() {
+    check_on(
+        TWO,
+        "
+        0 op update a evicted=5
+        0 b grant gpu 4 prio=scavenger ttl=23h
+        0 b grant gpu 4 prio=scavenger ttl=23h
+        1 a submit gpu 4 wall=10h
+        2 a submit gpu 4 wall=10h
+        3 show allocs
+        3 op update a evicted=9
+        4
+        4 show allocs
+        ",
+        expect![[r#"
+            0 a tenant.put
+            0 b granted #0 gpu 4[0,1,2,3] on n1 to 82800 scavenger
+            0 b granted #1 gpu 4[0,1,2,3] on n2 to 82800 scavenger
+            1 a @1 submitted
+            2 - evicts #0 for @1 on n1
+            2 b revoked #0, grace 0s (preempted)
+            2 b teardown of #0, grace_ended, closed
+            2 a @1 placed, attempt 1
+            2 a granted #2 gpu 4[0,1,2,3] on n1 to 36002
+            2 a @2 submitted
+              @1 running attempt 1, holds 1
+              @2 pending
+            3 a tenant.put
+            4 - evicts #1 for @2 on n2
+            4 b revoked #1, grace 0s (preempted)
+            4 b teardown of #1, grace_ended, closed
+            4 a @2 placed, attempt 1
+            4 a granted #3 gpu 4[0,1,2,3] on n2 to 36004
+              @1 running attempt 1, holds 1
+              @2 running attempt 1, holds 1
+        "#]],
+    );
+}
+
+#[test]
 fn a_tenant_can_evict_only_so_much_in_an_hour() {
     check_on(
         TWO,
