@@ -114,6 +114,7 @@ impl Allocation {
 pub struct Over {
     pub allocation: AllocationNo,
     pub tenant: TenantNo,
+    pub project: ProjectNo,
     pub state: AllocationState,
     pub at: Instant,
 }
@@ -141,7 +142,7 @@ impl Allocations {
     /// It is over.
     pub(crate) fn close(&mut self, number: AllocationNo, state: AllocationState, at: Instant) -> Option<Allocation> {
         let closed = self.live.remove(&number)?;
-        let over = Over { allocation: number, tenant: closed.tenant, state, at };
+        let over = Over { allocation: number, tenant: closed.tenant, project: closed.project, state, at };
         if self.over.len() < OVER_KEPT {
             self.over.push(over);
         } else {

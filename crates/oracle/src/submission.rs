@@ -212,11 +212,10 @@ impl World {
     pub(crate) fn foretell_word(&self, caller: &Caller, number: AllocationNo, word: Word, now: Instant) -> Told {
         let visible = |found: &&Allocation| caller.tenant.is_none_or(|tenant| tenant == found.tenant);
         let own = |found: &&Allocation| caller.project.is_none_or(|project| project == found.project);
-        let found = self.allocations.get(&number).filter(visible).ok_or("allocation_not_found")?;
+        let found = self.allocations.get(&number).filter(visible).filter(own).ok_or("allocation_not_found")?;
         if found.state.is_over() {
             return Err("allocation_over");
         }
-        let found = Some(found).filter(own).ok_or("allocation_not_found")?;
         if word == Word::Cancel {
             return Ok(Foretold::Stands);
         }

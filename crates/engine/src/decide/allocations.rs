@@ -125,16 +125,17 @@ impl Draft<'_> {
     /// The allocation, if the one who asks may act for its holder.
     fn own_allocation(&self, number: AllocationNo) -> Result<&Allocation, Refusal> {
         let identity = self.identity;
-        let is_theirs = |tenant| identity.tenant.is_none_or(|own| own == tenant);
+        let is_theirs = |tenant, project| {
+            identity.tenant.is_none_or(|own| own == tenant) && identity.project.is_none_or(|own| own == project)
+        };
         let Some(found) = self.state().allocation(number) else {
-            let over = self.state().allocation_over(number).filter(|over| is_theirs(over.tenant));
+            let over = self.state().allocation_over(number).filter(|over| is_theirs(over.tenant, over.project));
             return Err(match over {
                 Some(over) => Refusal::AllocationOver { allocation: number, state: over.state, at: over.at },
                 None => Refusal::AllocationNotFound { allocation: number },
             });
         };
-        let project = identity.project.is_none_or(|project| project == found.project);
-        if !is_theirs(found.tenant) || !project {
+        if !is_theirs(found.tenant, found.project) {
             return Err(Refusal::AllocationNotFound { allocation: number });
         }
         Ok(found)

@@ -19,6 +19,7 @@ pub(super) fn put(allocations: &Allocations, out: &mut Vec<u8>) {
     for over in earlier.iter().chain(later) {
         over.allocation.put(out);
         over.tenant.put(out);
+        over.project.put(out);
         over.state.put(out);
         over.at.put(out);
     }
@@ -80,9 +81,8 @@ pub(super) fn get(state: &mut State, r: &mut Reader<'_>) -> Result<(), BadSnapsh
         state.restore_allocation(found)?;
     }
     for _ in 0..r.count(OVER_KEPT)? {
-        let over =
-            Over { allocation: Field::get(r)?, tenant: Field::get(r)?, state: Field::get(r)?, at: Field::get(r)? };
-        state.allocations.over.push(over);
+        let (allocation, tenant, project) = (Field::get(r)?, Field::get(r)?, Field::get(r)?);
+        state.allocations.over.push(Over { allocation, tenant, project, state: Field::get(r)?, at: Field::get(r)? });
     }
     state.allocations.next_over = state.allocations.over.len() % OVER_KEPT;
     Ok(())

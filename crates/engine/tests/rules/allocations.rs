@@ -416,3 +416,30 @@ fn a_gang_is_refused_in_its_own_figures() {
         "#]],
     );
 }
+
+/// What another project's was, and how it ended, is its own business.
+#[test]
+fn one_that_is_over_is_known_to_its_own_project_only() {
+    check_on(
+        RACKS,
+        "
+        0 op project a/q
+        0 a submit gpu 1
+        1 a complete @1
+        2 a/q cancel @1
+        2 b cancel @1
+        2 a cancel @1
+        ",
+        expect![[r#"
+            0 a project.put
+            0 a @1 submitted
+            0 a @1 placed, attempt 1
+            0 a granted #0 gpu 1[0] on n1 to 86400
+            1 a @1 completed
+            1 a released #0, closed
+            2 refused: allocation_not_found
+            2 refused: allocation_not_found
+            2 refused: allocation_over
+        "#]],
+    );
+}
