@@ -4,11 +4,11 @@
 use crate::commands::{Step, history, small_cluster};
 use crate::support::World;
 use leasehold_engine::{Command, Request};
-use leasehold_model::{Body, Identity, Instant, Record};
+use leasehold_model::{Body, Identity, Instant, LeaseNo, Priority, Record};
 use proptest::prelude::*;
 use proptest::strategy::ValueTree;
 use proptest::test_runner::TestRunner;
-use std::collections::BTreeSet;
+use std::collections::{BTreeMap, BTreeSet};
 
 /// Takes one step and answers what was decided and sealed.
 fn take(world: &mut World, now: Instant, step: &Step, at_once: u32) -> (String, Vec<Record>) {
@@ -68,6 +68,37 @@ proptest! {
             now = step.at(now, one.state());
             prop_assert_eq!(take(&mut one, now, step, u32::MAX), take(&mut two, now, step, at_once));
             prop_assert_eq!(one.state().digest(), two.state().digest());
+        }
+    }
+
+    /// Evictions do not chase each other: while nobody asks for anything and no time passes, nobody is placed twice or
+    /// evicts twice, and who falls is of lower priority than the one it falls for. So a chain of evictions is no longer
+    /// than there are priorities.
+    #[test]
+    fn evictions_come_to_an_end(steps in history(100)) {
+        let mut world = small_cluster();
+        let mut now = Instant(0);
+        for step in &steps {
+            now = step.at(now, world.state());
+            take(&mut world, now, step, u32::MAX);
+            let mut priorities: BTreeMap<LeaseNo, Priority> =
+                world.state().leases().iter().map(|lease| (lease.number, lease.priority)).collect();
+            let (mut placed, mut evictors) = (BTreeSet::new(), BTreeSet::new());
+            for record in world.advance(now, u32::MAX) {
+                match &record.body {
+                    Body::AllocationPlaced(one) => prop_assert!(placed.insert(one.allocation), "{record:?}"),
+                    Body::Granted(granted) => {
+                        let numbers = (granted.first_lease.0..).take(granted.members.len());
+                        priorities.extend(numbers.map(|number| (LeaseNo(number), granted.priority)));
+                    }
+                    Body::PreemptionDecided(decided) => {
+                        prop_assert!(evictors.insert(decided.allocation), "{record:?}");
+                        prop_assert!(decided.victims.0.iter().all(|lease| priorities[lease] < decided.priority));
+                    }
+                    _ => {}
+                }
+            }
+            prop_assert_eq!(world.advance(now, u32::MAX), vec![], "it has come to rest");
         }
     }
 
