@@ -48,7 +48,7 @@ codes! {
     TENANT_NEEDED 422 "tenant_needed" "The token belongs to no tenant, so the request must name one.";
     NO_SUCH_RECORD 404 "no_such_record" "The journal has no such record, or no checkpoint covers it yet.";
     RECORD_NOT_FOUND 404 "record_not_found" "There is no record of that sequence, or it is not yours.";
-    NOT_A_DECISION 422 "not_a_decision" "The record says what somebody did or what happened; it seals no decision that could be made again.";
+    NOT_A_DECISION 404 "not_a_decision" "The record says what somebody did or what happened; it seals no decision that could be made again.";
     ARCHIVED 410 "archived" "The answer lies in a segment that was moved away.";
     TOO_MANY_OPERATIONS 422 "too_many_operations" "The batch has more operations than the limit.";
     BAD_OPERATION 422 "bad_operation" "An operation of a batch names none or more than one thing to do.";

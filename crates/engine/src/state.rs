@@ -238,6 +238,9 @@ pub struct State {
     pub(crate) claims: Claims,
     /// A state for readers: idempotency keys matter only to deciding.
     pub(crate) for_readers: bool,
+    /// A state that is folded and written down, and never decided on or asked about places: `shelves` and `glances` are
+    /// left empty.
+    pub(crate) only_folds: bool,
     /// Only in a state for readers: they go through leases in order, deciding does not.
     pub(crate) roll: Option<Roll>,
     pub(crate) timers: Timers,
@@ -269,6 +272,14 @@ impl State {
         copy.for_readers = true;
         copy.roll.get_or_insert_with(|| Roll::of(&self.leases));
         copy
+    }
+
+    /// The same state without what only deciding and readers look through: for whoever folds records to take a
+    /// snapshot of what they come to.
+    pub fn only_to_fold(mut self) -> Self {
+        self.only_folds = true;
+        (self.shelves, self.glances) = (Shelves::default(), Glances::default());
+        self
     }
 
     /// Records folded so far.
@@ -532,6 +543,7 @@ impl State {
             gone: self.gone.clone(),
             claims: Claims::default(),
             for_readers: self.for_readers,
+            only_folds: self.only_folds,
             roll: self.roll.clone(),
             timers: self.timers.clone(),
             names: self.names.clone(),

@@ -77,11 +77,17 @@ impl State {
 
     /// Takes a node out of what placement looks at.
     pub(super) fn unlist_node(&mut self, number: NodeNo) {
+        if self.only_folds {
+            return;
+        }
         self.shelves.unlist(number);
         self.glances.forget(number);
     }
 
     pub(crate) fn list_node(&mut self, number: NodeNo) {
+        if self.only_folds {
+            return;
+        }
         let node = entry(&self.nodes, number.0).expect("a node that is listed exists");
         self.glances.look_at(node);
         if node.is_available() {
@@ -94,6 +100,9 @@ impl State {
 
     /// What is free of a node has changed, or its heat: placement is told.
     pub(crate) fn reshelve(&mut self, number: NodeNo) {
+        if self.only_folds {
+            return;
+        }
         let node = entry(&self.nodes, number.0).expect("a node that is listed exists");
         self.shelves.change(node, self.heat_left(node));
         self.glances.look_at(node);
@@ -101,6 +110,9 @@ impl State {
 
     /// Who may fall on a node has changed, what is free there has not.
     pub(super) fn reglance(&mut self, number: NodeNo) {
+        if self.only_folds {
+            return;
+        }
         self.glances.look_at(entry(&self.nodes, number.0).expect("a lease's node exists"));
     }
 

@@ -66,7 +66,7 @@ async fn each_decision_is_explained_and_decided_again() {
     let node = world.get("/api/v1/nodes/n1/explain").await.expect(200);
     assert_eq!(node["classes"][0]["capacity"], 4, "{node}");
     let no_decision = world.get("/api/v1/audit/decisions/0").await;
-    assert_eq!((no_decision.status, no_decision.code().as_str()), (422, "not_a_decision"));
+    assert_eq!((no_decision.status, no_decision.code().as_str()), (404, "not_a_decision"));
     let nothing = world.get("/api/v1/audit/decisions/99999").await;
     assert_eq!((nothing.status, nothing.code().as_str()), (404, "record_not_found"));
     let issued =
@@ -185,7 +185,7 @@ async fn every_record_of_a_decision_leads_to_it() {
     let cancelled = cancelled["sequence"].as_u64().expect("a sequence");
     for part in cancelled..=cancelled + 1 {
         let answer = world.get(&format!("/api/v1/audit/decisions/{part}")).await;
-        assert_eq!((answer.status, answer.code().as_str()), (422, "not_a_decision"), "{}", answer.text);
+        assert_eq!((answer.status, answer.code().as_str()), (404, "not_a_decision"), "{}", answer.text);
     }
     world.stop().await;
 }
