@@ -5,7 +5,9 @@ use crate::allocation::{Allocation, Allocations, OVER_KEPT, Over};
 use crate::reservation::{Kept, KeptPlace, Reservation};
 use crate::state::{State, entry_mut};
 use leasehold_model::codec::{Field, Reader, put_varint};
-use leasehold_model::limits::{ALLOCATION_LEASES_MAX, CLASSES_PER_REQUEST_MAX, DEVICES_PER_CLASS_MAX};
+use leasehold_model::limits::{
+    ALLOCATION_LEASES_MAX, CLASSES_PER_REQUEST_MAX, DEVICES_PER_CLASS_MAX, QUANTA_PER_NODE_MAX,
+};
 use leasehold_model::{AllocationNo, AllocationSpec, LeaseNo};
 
 pub(super) fn put(allocations: &Allocations, out: &mut Vec<u8>) {
@@ -142,8 +144,14 @@ fn check(state: &State, found: &Allocation) -> Result<(), BadSnapshot> {
     if !asks || spec.replicas == 0 || spec.leases() > ALLOCATION_LEASES_MAX as u64 {
         return bad("an allocation of nothing, or of too much");
     }
-    if spec.asks.iter().any(|(class, quanta)| state.class(*class).is_none() || quanta.0 == 0) {
-        return bad("an allocation of no class");
+    for (place, (class, quanta)) in spec.asks.iter().enumerate() {
+        let Some(known) = state.class(*class) else { return bad("an allocation of no class") };
+        let per_device = known.quanta_per_unit;
+        let is_whole = !known.has_devices() || quanta.0 <= per_device || quanta.0.is_multiple_of(per_device);
+        let is_new = spec.asks[..place].iter().all(|(other, _)| other != class);
+        if !(1..=QUANTA_PER_NODE_MAX).contains(&quanta.0) || !is_whole || !is_new {
+            return bad("an allocation that nobody could have asked for");
+        }
     }
     let placed = found.state.is_placed();
     if placed && (u64::from(found.leases) != spec.leases() || found.attempt == 0 || found.reservation.is_some()) {

@@ -132,6 +132,7 @@ fn every_single_byte() {
         4 a submit gpu 1 prio=scavenger wall=1h x=2 staged labels=ssd apart=node
         4 a submit core 2 prio=scavenger wall=1h requeue
         4 a submit core 8 x=9 wall=1h
+        4 a submit gpu 2 wall=1h
         4 a submit core 30 prio=guaranteed
         5 a cancel @1
         ",
