@@ -132,9 +132,28 @@ fn every_single_byte() {
         4 a submit gpu 1 prio=scavenger wall=1h x=2 staged labels=ssd apart=node
         4 a submit core 2 prio=scavenger wall=1h requeue
         4 a submit core 8 x=9 wall=1h
-        4 a submit gpu 2 wall=1h
         4 a submit core 30 prio=guaranteed
         5 a cancel @1
+        ",
+    );
+    let bytes = story.world.state().to_snapshot();
+    for at in 0..bytes.len() {
+        for byte in 0..=255u8 {
+            let mut changed = bytes.clone();
+            changed[at] = byte;
+            read(&changed);
+        }
+    }
+}
+
+/// A gang waits for two whole devices where one is free: one byte makes it ask for a device and a part of another.
+#[test]
+fn every_single_byte_of_a_gang_that_waits_for_devices() {
+    let mut story = crate::support::Story::on(crate::support::STAGE);
+    story.play(
+        "
+        0 a grant gpu 1 node=n1
+        1 a submit gpu 2 wall=1h
         ",
     );
     let bytes = story.world.state().to_snapshot();
