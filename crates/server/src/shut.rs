@@ -17,7 +17,7 @@ pub(crate) fn shut(state: &State, who: &Identity, sensitive: bool, node: Option<
 /// The state in a word, and what to say of it. Who has claimed it is nobody's business here.
 fn why(node: &Node, who: &Identity, sensitive: bool) -> Option<(&'static str, &'static str)> {
     if node.lost {
-        return Some(("lost", "is lost: its agent has not been heard of"));
+        return Some(("lost", "is lost and takes nothing until it returns"));
     }
     let words = match node.custody {
         Custody::Open => None,
