@@ -18,8 +18,7 @@ use crate::state::State;
 use leasehold_model::body::Asks;
 use leasehold_model::rate::Currency;
 use leasehold_model::{
-    AllocationNo, AllocationSpec, Amount, CeilingMode, DenyCause, Identity, Instant, LimitKind, Profile, ProjectNo,
-    QuotaNo,
+    AllocationSpec, Amount, CeilingMode, DenyCause, Identity, Instant, LimitKind, Profile, ProjectNo, QuotaNo,
 };
 use placing::Placing;
 
@@ -199,7 +198,7 @@ impl State {
         let look = Look::new(self, now, identity);
         let asks = look.check(request)?;
         look.check_holder(request.source_project)?;
-        let last = Allocation::new(AllocationNo(u64::MAX), identity, request.as_allocation(&asks), now);
+        let last = Allocation::to_come(identity, request.as_allocation(&asks), now);
         let last = last.expect("a request that was checked has a holder");
         let placing = Placing::new(self, &last, request.node, now);
         Ok(self.explain_placing(&placing, None, false, top))
@@ -215,7 +214,7 @@ impl State {
         replica: Option<u32>,
         top: usize,
     ) -> Option<Explanation> {
-        let last = Allocation::new(AllocationNo(u64::MAX), identity, spec.clone(), now)?;
+        let last = Allocation::to_come(identity, spec.clone(), now)?;
         Some(self.explain_placing(&Placing::new(self, &last, None, now), replica, true, top))
     }
 

@@ -6,7 +6,7 @@ use crate::command::RequestLease;
 use crate::queue::{Line, Rank};
 use crate::refusal::Refusal;
 use crate::state::State;
-use leasehold_model::{AllocationNo, DenyCause, Identity, Instant, NodeNo, PoolNo, QuotaNo, Span};
+use leasehold_model::{DenyCause, Identity, Instant, NodeNo, PoolNo, QuotaNo, Span};
 use smallvec::SmallVec;
 use std::collections::BTreeMap;
 
@@ -75,7 +75,7 @@ impl State {
             return Ok(BTreeMap::new());
         }
         let asks = Look::new(self, now, identity).check(request)?;
-        let last = Allocation::new(AllocationNo(u64::MAX), identity, request.as_allocation(&asks), now);
+        let last = Allocation::to_come(identity, request.as_allocation(&asks), now);
         Ok(last.map_or_else(BTreeMap::new, |last| self.heads_before(&last, now)))
     }
 }
