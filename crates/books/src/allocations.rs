@@ -106,31 +106,34 @@ impl Books {
         takes: impl Fn(&Outline) -> bool,
     ) -> Result<(), BooksError> {
         let Range { start, end } = numbers;
-        for (_, story) in self.stories.open.range(AllocationNo(start)..AllocationNo(end)) {
+        for (number, story) in self.stories.open.range(AllocationNo(start)..AllocationNo(end)) {
+            if found.is_full_before(number.0) {
+                break;
+            }
             if found.look(&story.outline, &takes) {
                 found.take(story.clone());
             }
         }
         let mut sound = true;
-        let mut look = |bytes: &[u8]| {
-            let Ok(outline) = Outline::get(&mut Reader::new(bytes)) else { return false };
-            if found.look(&outline, &takes) {
-                let mut r = Reader::new(bytes);
-                match Story::get(&mut r) {
-                    Ok(story) if r.finish().is_ok() => found.take(story),
-                    _ => return false,
-                }
-            }
-            true
-        };
-        self.stories.fresh.range(start..end).for_each(|(_, bytes)| sound &= look(bytes));
-        self.store.entries(STORIES, start, |number, bytes| {
-            if number >= end {
+        let mut look = |number: u64, bytes: &[u8]| {
+            if number >= end || found.is_full_before(number) {
                 return ControlFlow::Break(());
             }
-            sound &= look(bytes);
-            ControlFlow::Continue(())
-        })?;
+            match Outline::get(&mut Reader::new(bytes)) {
+                Ok(outline) if found.look(&outline, &takes) => {
+                    let mut r = Reader::new(bytes);
+                    match Story::get(&mut r) {
+                        Ok(story) if r.finish().is_ok() => found.take(story),
+                        _ => sound = false,
+                    }
+                }
+                Ok(_) => {}
+                Err(_) => sound = false,
+            }
+            if sound { ControlFlow::Continue(()) } else { ControlFlow::Break(()) }
+        };
+        let _ = self.stories.fresh.range(start..end).try_for_each(|(number, bytes)| look(*number, bytes));
+        self.store.entries(STORIES, start, look)?;
         if sound { Ok(()) } else { Err(self.store.damage()) }
     }
 }
@@ -151,6 +154,14 @@ impl InBlock {
         self.looked += 1;
         self.latest = self.latest.max(outline.submitted_at);
         takes(outline)
+    }
+
+    /// Whether a number, and all that are higher, would find no place.
+    fn is_full_before(&mut self, number: u64) -> bool {
+        let is_full = self.stories.len() >= self.most;
+        let full = is_full && self.stories.last_key_value().is_none_or(|(last, _)| *last < number);
+        self.left_some |= full;
+        full
     }
 
     fn take(&mut self, story: Story) {

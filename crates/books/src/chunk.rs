@@ -168,6 +168,8 @@ struct Lives {
     ending_at: Column,
     closed: Column,
     rare: Vec<Rare>,
+    /// How many of the rows before each have activity, and how many something rare.
+    before: Vec<(u16, u16)>,
 }
 
 impl Chunk {
@@ -209,6 +211,7 @@ impl Chunk {
                 ending_at: column()?,
                 closed: column()?,
                 rare: Vec::new(),
+                before: chunk.ranks(),
             };
             lives.rare = (0..chunk.marked(RARE, rows)).map(|_| Rare::get(&mut r)).collect::<Result<_, _>>()?;
             chunk.lives = Some(lives);
@@ -217,9 +220,20 @@ impl Chunk {
         Ok(chunk)
     }
 
-    /// How many of the rows before this one have a mark.
-    fn marked(&self, mark: u64, before: usize) -> usize {
-        (0..before).filter(|row| self.marks.at(*row) & mark != 0).count()
+    /// How many of so many rows have a mark.
+    fn marked(&self, mark: u64, rows: usize) -> usize {
+        (0..rows).filter(|row| self.marks.at(*row) & mark != 0).count()
+    }
+
+    /// How many of the rows before each have activity, and how many something rare.
+    fn ranks(&self) -> Vec<(u16, u16)> {
+        let counted = |before: &mut (u16, u16), row: usize| {
+            let (marks, here) = (self.marks.at(row), *before);
+            before.0 += u16::from(marks & ACTIVE != 0);
+            before.1 += u16::from(marks & RARE != 0);
+            Some(here)
+        };
+        (0..self.rows).scan((0, 0), counted).collect()
     }
 
     /// The number of the lease in a row; of nobody's in one that is none.
@@ -260,9 +274,10 @@ impl Chunk {
         })
     }
 
-    /// One row, as far as it was read.
+    /// One row of a chunk of which everything was read.
     pub(crate) fn row(&self, row: usize) -> Row {
-        self.build(row, self.marked(ACTIVE, row), self.marked(RARE, row))
+        let (activities, rare) = self.lives.as_ref().expect("read that far").before[row];
+        self.build(row, activities.into(), rare.into())
     }
 
     /// A row, with its place among those that have activity and among those that have something rare.

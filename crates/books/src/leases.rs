@@ -37,7 +37,7 @@ pub struct LeasePage {
 /// Chunks that one page reads before it ends early; the batch that is being looked at is finished.
 const CHUNKS_READ_MAX: usize = 256;
 /// Of so few chunks all are read, whatever the numbers of their leases.
-const FEW_CHUNKS: usize = 32;
+const FEW_CHUNKS: usize = 8;
 /// Open leases that one page looks at before it ends early.
 const OPEN_LOOKED_MAX: usize = 200_000;
 /// Closed leases of a node that are considered for one page.
@@ -187,7 +187,8 @@ impl Books {
         };
         for number in chunks() {
             let chunk = self.chunk(number, Depth::Lives)?;
-            (0..chunk.rows).filter(|row| filter.takes_brief(&chunk.brief(*row))).for_each(|row| take(chunk.row(row)));
+            let wanted = |row: &usize| chunk.lease(*row).0 >= from && filter.takes_brief(&chunk.brief(*row));
+            (0..chunk.rows).filter(wanted).for_each(|row| take(chunk.row(row)));
         }
         self.tail.iter().cloned().for_each(take);
         Ok(())

@@ -145,7 +145,7 @@ impl Field for Story {
 }
 
 /// So many numbers, as a power of two, share what is known of those that are over.
-pub(crate) const BLOCK_BITS: u32 = 16;
+pub(crate) const BLOCK_BITS: u32 = 14;
 
 fields! {
     pub struct BlockHead { pub latest: Instant, pub owners: Owners }

@@ -8,7 +8,7 @@ use leasehold_model::{
 };
 use leasehold_sim::Dice;
 
-fn line_of(books: &Books, row: &Row, standing: Standing) -> String {
+fn as_naive(books: &Books, row: &Row, standing: Standing) -> (u64, Lease) {
     let rare = row.rare.as_deref();
     let ended = !matches!(standing, Standing::Active | Standing::Revoking);
     let lease = Lease {
@@ -39,10 +39,10 @@ fn line_of(books: &Books, row: &Row, standing: Standing) -> String {
         ending: row.life.ending.map(|ending| (ending.sequence, ending.at)),
         revoked: row.revocation().map(|revoked| (revoked.reason, revoked.grace.0)),
     };
-    lease.line(row.lease.0)
+    (row.lease.0, lease)
 }
 
-fn line_of_story(story: &Story) -> String {
+fn story_as_naive(story: &Story) -> (u64, Allocation) {
     let outline = &story.outline;
     assert_eq!((outline.pool, outline.priority), (story.spec.pool, story.spec.priority));
     let attempt = |one: &leasehold_books::Attempt| Attempt {
@@ -66,12 +66,15 @@ fn line_of_story(story: &Story) -> String {
         attempts: story.attempts.iter().map(attempt).collect(),
         over: story.over.map(|over| (over.sequence, over.at, over.exit_status, over.storage_written)),
     };
-    allocation.line(outline.number.0)
+    (outline.number.0, allocation)
 }
 
+/// What is asked for may be long; of that, the first pages.
+const PAGES_MAX: usize = 40;
+
 /// One in so many questions asks for this.
-fn some<T>(dice: &mut Dice, one_in: u64, value: T) -> Option<T> {
-    dice.one_in(one_in).then_some(value)
+fn some<T>(dice: &mut Dice, one_in: u64, value: impl FnOnce(&mut Dice) -> T) -> Option<T> {
+    dice.one_in(one_in).then(|| value(dice))
 }
 
 /// From beside one instant of the history to beside another, or one instant alone.
@@ -97,22 +100,23 @@ pub(crate) fn compare_leases(books: &Books, naive: &Naive, dice: &mut Dice) {
     let like = naive.leases.values().nth(dice.index(naive.leases.len())).expect("there are leases").clone();
     let mut question = LeaseQuestion { limit: *dice.pick(&[1, 3, 20, 1000]), ..LeaseQuestion::default() };
     let filter = &mut question.filter;
-    filter.tenant = some(dice, 3, TenantNo(like.tenant));
-    filter.project = some(dice, 5, ProjectNo(like.project));
+    filter.tenant = some(dice, 3, |_| TenantNo(like.tenant));
+    filter.project = some(dice, 5, |_| ProjectNo(like.project));
     filter.user = like.user.filter(|_| dice.one_in(4)).map(UserNo);
-    filter.node = some(dice, 3, NodeNo(like.node));
-    filter.pool = some(dice, 6, PoolNo(like.pool));
-    filter.classes = some(dice, 6, [ClassNo(like.class)].into_iter().collect());
-    filter.priority = some(dice, 6, Priority::ALL[dice.index(3)]);
+    filter.node = some(dice, 3, |_| NodeNo(like.node));
+    filter.pool = some(dice, 6, |_| PoolNo(like.pool));
+    filter.classes = some(dice, 6, |_| [ClassNo(like.class)].into_iter().collect());
+    filter.priority = some(dice, 6, |dice| *dice.pick(Priority::ALL));
     filter.allocation = like.allocation.filter(|_| dice.one_in(4)).map(AllocationNo);
     question.window = dice.one_in(2).then(|| window(naive, dice));
-    question.standing = some(dice, 4, *dice.pick(Standing::ALL));
-    question.after = some(dice, 3, LeaseNo(dice.below(naive.leases.len() as u64 + 2)));
+    question.standing = some(dice, 4, |dice| *dice.pick(Standing::ALL));
+    question.after = some(dice, 3, |dice| LeaseNo(dice.below(naive.leases.len() as u64 + 2)));
     let even = dice.one_in(5);
 
-    let filter = &question.filter;
+    let asked = question.clone();
+    let filter = &asked.filter;
     let expected = naive.leases.iter().filter(|(number, lease)| {
-        question.after.is_none_or(|after| **number > after.0)
+        asked.after.is_none_or(|after| **number > after.0)
             && filter.tenant.is_none_or(|no| no.0 == lease.tenant)
             && filter.project.is_none_or(|no| no.0 == lease.project)
             && filter.user.is_none_or(|no| Some(no.0) == lease.user)
@@ -121,18 +125,15 @@ pub(crate) fn compare_leases(books: &Books, naive: &Naive, dice: &mut Dice) {
             && filter.classes.as_ref().is_none_or(|all| all.iter().any(|no| no.0 == lease.class))
             && filter.priority.is_none_or(|priority| priority as u8 == lease.priority)
             && filter.allocation.is_none_or(|no| Some(no.0) == lease.allocation)
-            && question.window.is_none_or(|window| lease.is_held_within((window.from, window.to)))
-            && question.standing.is_none_or(|standing| standing.word() == lease.state)
+            && asked.window.is_none_or(|window| lease.is_held_within((window.from, window.to)))
+            && asked.standing.is_none_or(|standing| standing.word() == lease.state)
             && !(even && lease.tenant % 2 == 1)
     });
-    // What is asked for may be long; of that, the first pages.
-    let pages_max = 40;
-    let asked = question.clone();
     let (mut found, mut complete) = (Vec::new(), false);
-    for _ in 0..pages_max {
+    for _ in 0..PAGES_MAX {
         let page = books.leases(&question, |row| !(even && row.tenant.0 % 2 == 1)).expect("an answer");
         assert!(page.leases.len() <= question.limit);
-        found.extend(page.leases.iter().map(|(row, standing)| line_of(books, row, *standing)));
+        found.extend(page.leases.iter().map(|(row, standing)| as_naive(books, row, *standing)));
         match page.next {
             Some(next) => question.after = Some(next),
             None => {
@@ -142,8 +143,8 @@ pub(crate) fn compare_leases(books: &Books, naive: &Naive, dice: &mut Dice) {
         }
     }
     let last = question.after.map_or(u64::MAX, |after| if complete { u64::MAX } else { after.0 });
-    let expected: Vec<String> =
-        expected.filter(|(number, _)| **number <= last).map(|(no, lease)| lease.line(*no)).collect();
+    let expected: Vec<_> =
+        expected.filter(|(number, _)| **number <= last).map(|(no, lease)| (*no, lease.clone())).collect();
     if let Some(place) = (0..expected.len().max(found.len())).find(|place| expected.get(*place) != found.get(*place)) {
         panic!("{asked:?}\n  at {place}\n  expected {:?}\n  found    {:?}", expected.get(place), found.get(place));
     }
@@ -151,41 +152,49 @@ pub(crate) fn compare_leases(books: &Books, naive: &Naive, dice: &mut Dice) {
 
 /// The same of allocations.
 pub(crate) fn compare_allocations(books: &Books, naive: &Naive, dice: &mut Dice) {
-    if naive.allocations.is_empty() {
+    if naive.allocations.is_empty() || naive.leases.is_empty() {
         return;
     }
     let like = naive.allocations.values().nth(dice.index(naive.allocations.len())).expect("there are some").clone();
+    let last = *naive.allocations.keys().last().expect("there are some");
     let mut question = AllocationQuestion {
-        tenant: some(dice, 3, TenantNo(like.tenant)),
-        project: some(dice, 5, ProjectNo(like.project)),
+        tenant: some(dice, 3, |_| TenantNo(like.tenant)),
+        project: some(dice, 5, |_| ProjectNo(like.project)),
         user: like.user.filter(|_| dice.one_in(4)).map(UserNo),
         pool: like.spec.pool.filter(|_| dice.one_in(4)),
-        priority: some(dice, 6, like.spec.priority),
-        state: some(dice, 3, *dice.pick(AllocationState::ALL)),
+        priority: some(dice, 6, |_| like.spec.priority),
+        state: some(dice, 3, |dice| *dice.pick(AllocationState::ALL)),
         window: dice.one_in(2).then(|| window(naive, dice)),
-        after: some(dice, 3, AllocationNo(dice.below(naive.allocations.keys().last().expect("some") + 2))),
+        after: some(dice, 3, |dice| AllocationNo(dice.below(last + 2))),
         limit: *dice.pick(&[1, 3, 20, 1000]),
     };
-    let expected = naive.allocations.iter().filter(|(number, one)| {
-        question.after.is_none_or(|after| **number > after.0)
-            && question.tenant.is_none_or(|no| no.0 == one.tenant)
-            && question.project.is_none_or(|no| no.0 == one.project)
-            && question.user.is_none_or(|no| Some(no.0) == one.user)
-            && question.pool.is_none_or(|no| Some(no) == one.spec.pool)
-            && question.priority.is_none_or(|priority| priority == one.spec.priority)
-            && question.state.is_none_or(|state| state == one.state)
-            && question.window.is_none_or(|window| one.exists_within((window.from, window.to)))
-    });
-    let expected: Vec<String> = expected.map(|(number, one)| one.line(*number)).collect();
     let asked = question.clone();
-    let mut found = Vec::new();
-    loop {
+    let expected = naive.allocations.iter().filter(|(number, one)| {
+        asked.after.is_none_or(|after| **number > after.0)
+            && asked.tenant.is_none_or(|no| no.0 == one.tenant)
+            && asked.project.is_none_or(|no| no.0 == one.project)
+            && asked.user.is_none_or(|no| Some(no.0) == one.user)
+            && asked.pool.is_none_or(|no| Some(no) == one.spec.pool)
+            && asked.priority.is_none_or(|priority| priority == one.spec.priority)
+            && asked.state.is_none_or(|state| state == one.state)
+            && asked.window.is_none_or(|window| one.exists_within((window.from, window.to)))
+    });
+    let (mut found, mut complete) = (Vec::new(), false);
+    for _ in 0..PAGES_MAX {
         let page = books.allocations(&question, |_| true).expect("an answer");
         assert!(page.allocations.len() <= question.limit);
-        found.extend(page.allocations.iter().map(line_of_story));
-        let Some(next) = page.next else { break };
-        question.after = Some(next);
+        found.extend(page.allocations.iter().map(story_as_naive));
+        match page.next {
+            Some(next) => question.after = Some(next),
+            None => {
+                complete = true;
+                break;
+            }
+        }
     }
+    let last = question.after.map_or(u64::MAX, |after| if complete { u64::MAX } else { after.0 });
+    let expected: Vec<_> =
+        expected.filter(|(number, _)| **number <= last).map(|(number, one)| (*number, one.clone())).collect();
     if let Some(place) = (0..expected.len().max(found.len())).find(|place| expected.get(*place) != found.get(*place)) {
         panic!("{asked:?}\n  at {place}\n  expected {:?}\n  found    {:?}", expected.get(place), found.get(place));
     }
@@ -194,13 +203,13 @@ pub(crate) fn compare_allocations(books: &Books, naive: &Naive, dice: &mut Dice)
 /// Single ones, by number.
 pub(crate) fn compare_one(books: &Books, naive: &Naive, dice: &mut Dice) {
     let number = dice.below(naive.leases.len() as u64 + 2);
-    let found = books.lease(LeaseNo(number)).expect("an answer").map(|(row, standing)| line_of(books, &row, standing));
-    assert_eq!(found, naive.leases.get(&number).map(|lease| lease.line(number)));
+    let found = books.lease(LeaseNo(number)).expect("an answer").map(|(row, standing)| as_naive(books, &row, standing));
+    assert_eq!(found, naive.leases.get(&number).map(|lease| (number, lease.clone())));
     let last = naive.allocations.keys().last().copied().unwrap_or(0);
     let number = match naive.allocations.keys().nth(dice.index(naive.allocations.len().max(1))) {
         Some(number) if dice.percent(80) => *number,
         _ => dice.below(last + 2),
     };
-    let found = books.allocation(AllocationNo(number)).expect("an answer").map(|story| line_of_story(&story));
-    assert_eq!(found, naive.allocations.get(&number).map(|one| one.line(number)));
+    let found = books.allocation(AllocationNo(number)).expect("an answer").map(|story| story_as_naive(&story));
+    assert_eq!(found, naive.allocations.get(&number).map(|one| (number, one.clone())));
 }

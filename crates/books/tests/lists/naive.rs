@@ -5,7 +5,7 @@ use leasehold_model::body::Body;
 use leasehold_model::{AllocationNo, AllocationSpec, AllocationState, Instant, Reason, Record};
 use std::collections::BTreeMap;
 
-#[derive(Clone, Debug)]
+#[derive(Clone, Debug, PartialEq)]
 pub(crate) struct Lease {
     pub(crate) tenant: u32,
     pub(crate) project: u32,
@@ -41,14 +41,9 @@ impl Lease {
         let end = self.ended.unwrap_or(self.expires);
         self.granted < to && (end > from || end == self.granted && self.granted >= from)
     }
-
-    /// Everything about it, in one line.
-    pub(crate) fn line(&self, number: u64) -> String {
-        format!("{number} {self:?}")
-    }
 }
 
-#[derive(Clone, Debug)]
+#[derive(Clone, Debug, PartialEq)]
 pub(crate) struct Attempt {
     pub(crate) number: u32,
     pub(crate) sequence: u64,
@@ -59,7 +54,7 @@ pub(crate) struct Attempt {
     pub(crate) checkpoints: Vec<(Instant, u64, u64)>,
 }
 
-#[derive(Clone, Debug)]
+#[derive(Clone, Debug, PartialEq)]
 pub(crate) struct Allocation {
     pub(crate) tenant: u32,
     pub(crate) project: u32,
@@ -78,10 +73,6 @@ impl Allocation {
     pub(crate) fn exists_within(&self, (from, to): (Instant, Instant)) -> bool {
         let over_by = |end: Instant| end <= from && !(end == self.submitted && end >= from);
         self.submitted < to && !self.ended.is_some_and(over_by)
-    }
-
-    pub(crate) fn line(&self, number: u64) -> String {
-        format!("{number} {self:?}")
     }
 }
 

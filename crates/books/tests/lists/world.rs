@@ -3,13 +3,13 @@
 
 use leasehold_model::body::{
     AllocationCancelled, AllocationCheckpointed, AllocationCompleted, AllocationFailed, AllocationPlaced,
-    AllocationRequeued, AllocationSubmitted, Body, ClassPut, Expired, Fenced, Granted, Member, NodePut, Released,
-    Reported, ReportedLeases, Revoked, TeardownStarted, TenantPut, TornDown, Unfenced,
+    AllocationRequeued, AllocationSubmitted, Body, ClassPut, Expired, Fenced, Genesis, Granted, Member, NodePut,
+    Released, Reported, ReportedLeases, Revoked, TeardownStarted, TenantPut, TornDown, Unfenced,
 };
 use leasehold_model::policy::TeardownCause;
 use leasehold_model::{
-    AllocationNo, AllocationSpec, AttemptEnd, ClassNo, ClassSpec, Identity, Instant, LeaseNo, Name, NodeNo, PoolNo,
-    Priority, ProjectNo, Quanta, Reason, Record, ResourceKind, Span, TeardownMode, TenantNo, UserNo,
+    AllocationNo, AllocationSpec, AttemptEnd, ClassNo, ClassSpec, FORMAT_VERSION, Identity, Instant, LeaseNo, Name,
+    NodeNo, PoolNo, Priority, ProjectNo, Quanta, Reason, Record, ResourceKind, Span, TeardownMode, TenantNo, UserNo,
 };
 use leasehold_sim::Dice;
 use smallvec::smallvec;
@@ -54,7 +54,9 @@ impl World {
         self.due.insert((at, order), (lease, next));
     }
 
-    fn cluster(&mut self) {
+    fn cluster(&mut self, public_key: [u8; 32]) {
+        let (origin, software) = (name("sim.example"), name("written by hand"));
+        self.push(Genesis { format_version: FORMAT_VERSION, origin, public_key, software });
         let spec =
             ClassSpec { name: name("gpu"), kind: ResourceKind::Gpu, tier: None, quanta_per_unit: 1, premium: false };
         self.push(ClassPut { class: ClassNo(0), spec });
@@ -222,7 +224,7 @@ impl World {
 }
 
 /// So many leases and what became of them; the last ones live on.
-pub(crate) fn long_history(leases: u64, seed: u64) -> Vec<Record> {
+pub(crate) fn long_history(leases: u64, seed: u64, public_key: [u8; 32]) -> Vec<Record> {
     let mut world = World {
         dice: Dice::new(seed),
         now: Instant::from_secs(1_800_000_000),
@@ -231,7 +233,7 @@ pub(crate) fn long_history(leases: u64, seed: u64) -> Vec<Record> {
         due: BTreeMap::new(),
         holders: BTreeMap::new(),
     };
-    world.cluster();
+    world.cluster(public_key);
     while world.next_lease < leases {
         let next = Instant(world.now.0 + 1 + world.dice.below(40_000_000_000));
         while let Some(((at, _), (lease, what))) = world.due.first_key_value().map(|(key, due)| (*key, *due))
