@@ -251,7 +251,24 @@ pub struct Revocation {
     pub preempted_by: Option<u64>,
 }
 
-/// A lease as it stands.
+/// How billing of a lease stopped.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "snake_case")]
+pub enum LeaseEnd {
+    /// Its holder released it.
+    Released,
+    /// Its deadline passed.
+    Expired,
+    /// It was revoked by an operator, a quota, a budget or a policy.
+    Revoked,
+    /// It was evicted for a request of higher priority.
+    Preempted,
+    /// Its node was lost.
+    NodeLost,
+}
+
+/// A lease as it stands. `workload`, `labels`, `correlation_id`, `sequence`, `end`, `revocation`, `fenced_at` and
+/// `closed_at` are left out of lists of leases that are not closed.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct Lease {
     /// 128 bits, as 32 hexadecimal digits.
@@ -268,6 +285,10 @@ pub struct Lease {
     pub tenant: String,
     pub project: String,
     pub user: Option<String>,
+    /// Which work it is for, in the words of whoever requested it.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub workload: Option<String>,
+    /// The accounting tag of its tenant when it was granted.
     pub accounting_tag: Option<String>,
     pub class: String,
     /// In billing units.
@@ -277,8 +298,17 @@ pub struct Lease {
     pub node: String,
     pub pool: String,
     pub priority: Priority,
+    /// Labels that its node had to have. Those of a gang are shown with its allocation.
+    #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
+    pub labels: BTreeMap<String, String>,
     pub sensitive: bool,
     pub over_soft: bool,
+    /// Correlation ID of the request, as 32 hexadecimal digits.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub correlation_id: Option<String>,
+    /// The sequence of the record that granted it.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub sequence: Option<u64>,
     pub granted_at: When,
     pub expires_at: When,
     /// While it is revoked and still held: when it must be given back.
@@ -286,9 +316,19 @@ pub struct Lease {
     pub grace_ends_at: Option<When>,
     /// Where billing stopped, once it has.
     pub ended_at: Option<When>,
-    /// Why it was taken back, if it was. Not in lists.
+    /// How billing stopped, once it has.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub end: Option<LeaseEnd>,
+    /// Why it was revoked, if it was.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub revocation: Option<Revocation>,
+    /// When its capacity was fenced, because its teardown was not confirmed in time.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub fenced_at: Option<When>,
+    /// When its capacity was free again: at once, when its node confirmed its teardown, or when an operator cleared the
+    /// fence.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub closed_at: Option<When>,
 }
 
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]

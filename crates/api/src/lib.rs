@@ -64,9 +64,9 @@ pub use explain::{
     NodeExplanation, NodePromise, QueuePlace, QuotaChecked, ReplicaScore, Victim,
 };
 pub use lease::{
-    Activity, Ask, Confirmed, Fences, Granted, GrantedLease, History, Lease, LeaseList, LeaseState, Outcome, Priority,
-    ReadyAnswer, Release, Released, Renew, Renewed, Reported, RequestLease, Revocation, Revoke, RevokeReason, Revoked,
-    Unfenced,
+    Activity, Ask, Confirmed, Fences, Granted, GrantedLease, History, Lease, LeaseEnd, LeaseList, LeaseState, Outcome,
+    Priority, ReadyAnswer, Release, Released, Renew, Renewed, Reported, RequestLease, Revocation, Revoke, RevokeReason,
+    Revoked, Unfenced,
 };
 pub use openapi::openapi;
 pub use page::Changed;

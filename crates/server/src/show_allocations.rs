@@ -27,6 +27,20 @@ pub(crate) fn state_word(state: AllocationState) -> api::AllocationState {
     }
 }
 
+/// The other way round.
+pub(crate) fn sealed_state(state: api::AllocationState) -> AllocationState {
+    match state {
+        api::AllocationState::Pending => AllocationState::Pending,
+        api::AllocationState::Staging => AllocationState::Staging,
+        api::AllocationState::Running => AllocationState::Running,
+        api::AllocationState::Checkpointing => AllocationState::Checkpointing,
+        api::AllocationState::Suspended => AllocationState::Suspended,
+        api::AllocationState::Completed => AllocationState::Completed,
+        api::AllocationState::Failed => AllocationState::Failed,
+        api::AllocationState::Cancelled => AllocationState::Cancelled,
+    }
+}
+
 pub(crate) fn end_word(end: AttemptEnd) -> api::AttemptEnd {
     match end {
         AttemptEnd::Preempted => api::AttemptEnd::Preempted,

@@ -13,7 +13,7 @@ pub(super) fn endpoints() -> Vec<Endpoint> {
             "list_allocations",
             Get,
             "/api/v1/allocations",
-            "Allocations that are not over, by number",
+            "Allocations by number: those that are not over, unless a time or a state in which they are is asked for",
             ALLOCATION_READERS,
         )
         .query("tenant", tenant, text)
@@ -22,6 +22,9 @@ pub(super) fn endpoints() -> Vec<Endpoint> {
         .query("pool", "Only those that must lie in this pool: its name or number.", text)
         .query("state", "Only in this state.", allocation_state)
         .query("priority", "Only of this priority.", priority)
+        .query("at", "Only those that had been submitted and were not over at this instant.", instant)
+        .query("from", "Only those that were not over before this instant.", instant)
+        .query("to", "Only those that were submitted before this instant.", instant)
         .page(),
         endpoint::<Submitted>(
             "submit_allocation",

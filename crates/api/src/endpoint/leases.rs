@@ -13,7 +13,7 @@ pub(super) fn endpoints() -> Vec<Endpoint> {
             "list_leases",
             Get,
             "/api/v1/leases",
-            "Leases that are not closed, by number",
+            "Leases by number: those that are not closed, unless a time, an allocation or the state `closed` is asked for",
             LEASE_READERS,
         )
         .query("tenant", tenant, text)
@@ -22,8 +22,12 @@ pub(super) fn endpoints() -> Vec<Endpoint> {
         .query("node", "Only on this node: its name or number.", text)
         .query("pool", "Only in this pool: its name or number.", text)
         .query("class", "Only of this class: its name or number.", text)
+        .query("allocation", "Only of this allocation, closed or not: its number, or `alloc-` and the number.", text)
         .query("state", "Only in this state.", lease_state)
         .query("priority", "Only of this priority.", priority)
+        .query("at", "Only those that were held at this instant, closed or not.", instant)
+        .query("from", "Only those that were held at this instant or later, closed or not.", instant)
+        .query("to", "Only those that were held before this instant, closed or not.", instant)
         .page(),
         endpoint::<Granted>("request_lease", Post, "/api/v1/leases", "Ask for capacity", HOLDERS)
             .body::<RequestLease>()
