@@ -11,6 +11,8 @@ pub(crate) struct World {
     replica: State,
     /// Folded from the same records, as readers see it.
     pub(crate) readers: State,
+    /// All of them, for the frozen journals.
+    pub(crate) told: Vec<Record>,
 }
 
 pub(crate) fn name(text: &str) -> Name {
@@ -34,7 +36,7 @@ impl World {
             software: name("tests"),
         };
         engine.genesis(Instant(0), genesis, &mut batch);
-        let mut world = Self { engine, replica: State::new(), readers: State::new().for_readers() };
+        let mut world = Self { engine, replica: State::new(), readers: State::new().for_readers(), told: Vec::new() };
         world.follow(&batch);
         world
     }
@@ -44,7 +46,7 @@ impl World {
         let bytes = self.state().to_snapshot();
         let state = State::from_snapshot(&bytes).expect("what the engine wrote");
         assert_eq!(state.to_snapshot(), bytes, "a snapshot reads back as itself");
-        Self { engine: Engine::new(state.clone()), readers: state.for_readers(), replica: state }
+        Self { engine: Engine::new(state.clone()), readers: state.for_readers(), replica: state, told: Vec::new() }
     }
 
     pub(crate) fn state(&self) -> &State {
@@ -68,6 +70,7 @@ impl World {
             invariants::readers_see(&self.readers, &self.replica);
         }
         assert_eq!(self.replica.to_snapshot(), self.state().to_snapshot(), "fold(records) is the deciding state");
+        self.told.extend(records.iter().cloned());
         records
     }
 
