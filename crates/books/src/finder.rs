@@ -14,7 +14,13 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::ops::Range;
 
 /// Leases of one page.
-pub(crate) const PAGE_LEASES: u64 = 4096;
+const PAGE_PLACES: usize = 4096;
+const PAGE_LEASES: u64 = PAGE_PLACES as u64;
+
+/// Where in its page a lease stands.
+fn in_page(lease: u64) -> usize {
+    usize::try_from(lease % PAGE_LEASES).expect("below a small constant")
+}
 
 leasehold_model::fields! {
     /// What is known of a page without reading it.
@@ -65,11 +71,11 @@ impl Finder {
     fn page(&self, page: u64, store: &Store) -> Result<Vec<Option<u64>>, BooksError> {
         let mut places = match store.entry(FINDER, page)? {
             Some(bytes) => decode(&bytes).map_err(|_| store.damage())?,
-            None => vec![None; PAGE_LEASES as usize],
+            None => vec![None; PAGE_PLACES],
         };
         let first = page * PAGE_LEASES;
         for (lease, place) in self.fresh.range(first..first + PAGE_LEASES) {
-            places[(lease - first) as usize] = Some(*place);
+            places[in_page(*lease)] = Some(*place);
         }
         Ok(places)
     }
@@ -83,9 +89,9 @@ fn encode(places: &[Option<u64>]) -> Vec<u8> {
 
 fn decode(bytes: &[u8]) -> Result<Vec<Option<u64>>, DecodeError> {
     let mut r = Reader::new(bytes);
-    let column = Column::get(PAGE_LEASES as usize, &mut r)?;
+    let column = Column::get(PAGE_PLACES, &mut r)?;
     r.finish()?;
-    Ok((0..PAGE_LEASES as usize).map(|lease| present(column.at(lease))).collect())
+    Ok((0..PAGE_PLACES).map(|lease| present(column.at(lease))).collect())
 }
 
 /// A closed lease, and where its row lies.
@@ -109,7 +115,7 @@ impl Books {
                 open = Some((page, self.finder.page(page, &self.store)?));
             }
             let places = &open.as_ref().expect("just read").1;
-            let place = places[(lease % PAGE_LEASES) as usize];
+            let place = places[in_page(lease)];
             found.extend(place.map(|place| Found { place, lease }));
         }
         Ok(found)

@@ -267,6 +267,7 @@ impl Books {
             self.deadlines.add(deadline, row.lease);
             self.open.insert(row.lease, Open { row, phase: Phase::Held, billing, revoked: None });
         }
+        self.forget_deadlines();
         Ok(())
     }
 

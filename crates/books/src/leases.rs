@@ -42,6 +42,8 @@ const FEW_CHUNKS: usize = 8;
 const OPEN_LOOKED_MAX: usize = 200_000;
 /// Closed leases of a node that are considered for one page.
 const STAYS_MAX: usize = 50_000;
+/// Leases that are found one by one in one go, at most.
+const IN_ORDER_MAX: usize = 1024;
 /// Numbers that are looked at in one go, at first and at most.
 const BATCH_FIRST: u64 = 1024;
 const BATCH_MAX: u64 = 1 << 18;
@@ -203,7 +205,7 @@ impl Books {
         takes: &impl Fn(&Row) -> bool,
     ) -> Result<(), BooksError> {
         let mut read = 0;
-        for some in numbers.chunks(question.limit.clamp(1, BATCH_FIRST as usize)) {
+        for some in numbers.chunks(question.limit.clamp(1, IN_ORDER_MAX)) {
             if read > CHUNKS_READ_MAX || part.is_full_before(some[0], question.limit) {
                 part.stop_before(some[0]);
                 return Ok(());
@@ -279,5 +281,5 @@ fn chunk_of(place: u64) -> usize {
     usize::try_from(place / CHUNK_ROWS as u64).unwrap_or(usize::MAX)
 }
 fn row_of(place: u64) -> usize {
-    (place % CHUNK_ROWS as u64) as usize
+    usize::try_from(place % CHUNK_ROWS as u64).expect("below a small constant")
 }

@@ -16,12 +16,13 @@ impl Default for Owners {
     }
 }
 
-fn places(sort: u64, number: u32) -> [u64; 2] {
+/// The two bits of a key: which word, and which bit of it.
+fn bits(sort: u64, number: u32) -> [(usize, u64); 2] {
     let mut mixed = (u64::from(number) << 2 | sort).wrapping_add(0x9e37_79b9_7f4a_7c15);
     mixed = (mixed ^ mixed >> 30).wrapping_mul(0xbf58_476d_1ce4_e5b9);
     mixed = (mixed ^ mixed >> 27).wrapping_mul(0x94d0_49bb_1331_11eb);
     mixed ^= mixed >> 31;
-    [mixed % BITS, (mixed >> 32) % BITS]
+    [mixed, mixed >> 32].map(|bit| (usize::try_from(bit % BITS / 64).expect("below 64"), 1 << (bit % 64)))
 }
 
 const TENANT: u64 = 0;
@@ -30,13 +31,13 @@ const USER: u64 = 2;
 
 impl Owners {
     fn put(&mut self, sort: u64, number: u32) {
-        for bit in places(sort, number) {
-            self.0[(bit / 64) as usize] |= 1 << (bit % 64);
+        for (word, bit) in bits(sort, number) {
+            self.0[word] |= bit;
         }
     }
 
     fn may_have(&self, sort: u64, number: u32) -> bool {
-        places(sort, number).iter().all(|bit| self.0[(bit / 64) as usize] >> (bit % 64) & 1 == 1)
+        bits(sort, number).iter().all(|(word, bit)| self.0[*word] & bit != 0)
     }
 
     pub(crate) fn add(&mut self, tenant: TenantNo, project: ProjectNo, user: Option<UserNo>) {

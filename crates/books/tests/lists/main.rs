@@ -5,12 +5,14 @@ mod naive;
 mod world;
 
 use asked::{compare_allocations, compare_leases, compare_one};
-use leasehold_books::{Books, Filter, Keeper, LeaseQuestion, Opened};
+use leasehold_books::{AllocationQuestion, Books, BooksError, Filter, Keeper, LeaseQuestion, Opened};
 use leasehold_journal::{Journal, Keys, MemoryJournal};
 use leasehold_meter::Window;
-use leasehold_model::{Batch, Instant, NodeNo, Record};
+use leasehold_model::{Batch, Instant, LeaseNo, NodeNo, Record};
 use leasehold_sim::{Dice, tell_seed};
 use naive::Naive;
+use redb::{ReadableTable, TableDefinition};
+use std::path::Path;
 use std::sync::Arc;
 use world::{NODES, long_history};
 
@@ -67,7 +69,6 @@ fn lists_of_a_long_history_are_the_same_after_any_restart_and_read_little() {
     assert_eq!(opened, Opened::New);
     while keeper.books.size() < records.len() as u64 {
         keeper.follow(&journal, 1 + dice.below(150_000)).expect("followed");
-
         if dice.percent(70) {
             keeper.commit(&journal).expect("committed");
         }
@@ -75,8 +76,7 @@ fn lists_of_a_long_history_are_the_same_after_any_restart_and_read_little() {
             // What was not committed is followed again; in mid-history the answers are those of mid-history.
             drop(keeper);
             keeper = Keeper::open(&path, &journal).expect("opened").0;
-            let naive = Naive::of(&records[..keeper.books.size() as usize]);
-
+            let naive = Naive::of(&records[..usize::try_from(keeper.books.size()).expect("in memory")]);
             (0..3).for_each(|_| compare_leases(&keeper.books, &naive, &mut dice));
         }
     }
@@ -120,4 +120,49 @@ fn reads_little(books: &Books, records: &[Record], dice: &mut Dice) {
     let page = books.leases(&LeaseQuestion { limit: 100, ..LeaseQuestion::default() }, |_| true).expect("an answer");
     assert_eq!(page.leases.len(), 100);
     assert!(books.reads() - before <= 60, "{} entries for a page", books.reads() - before);
+}
+
+/// Two entries of the file that have changed places: sound bytes, but not theirs.
+#[test]
+fn an_entry_at_another_place_is_noticed() {
+    let records = long_history(12_000, 3, keys().public_keys()[0]);
+    let journal = journal_of(&records);
+    for table in ["finder", "rows", "stories"] {
+        let folder = tempfile::tempdir().expect("a folder");
+        let path = folder.path().join("books");
+        let (mut keeper, _) = Keeper::open(&path, &journal).expect("opened");
+        keeper.follow(&journal, u64::MAX / 2).expect("followed");
+        keeper.commit(&journal).expect("committed");
+        drop(keeper);
+        swap_first_two(&path, table);
+        let (keeper, opened) = Keeper::open(&path, &journal).expect("opened");
+        assert_eq!(opened, Opened::Continued);
+        let answer = match table {
+            "stories" => {
+                let question = AllocationQuestion { limit: 1000, ..AllocationQuestion::default() };
+                keeper.books.allocations(&question, |_| true).map(drop)
+            }
+            "finder" => keeper.books.lease(LeaseNo(0)).map(drop),
+            _ => keeper.books.leases(&LeaseQuestion { limit: 10, ..LeaseQuestion::default() }, |_| true).map(drop),
+        };
+        assert_eq!(answer, Err(BooksError::Damaged), "{table}");
+        assert!(keeper.books.check().is_err(), "{table}: nothing more is answered");
+    }
+}
+
+fn swap_first_two(path: &Path, table: &str) {
+    let file = redb::Database::create(path).expect("a file");
+    let writing = file.begin_write().expect("a transaction");
+    {
+        let mut entries = writing.open_table(TableDefinition::<u64, &[u8]>::new(table)).expect("a table");
+        let first_two = entries.iter().expect("entries").take(2).map(|entry| {
+            let (key, value) = entry.expect("an entry");
+            (key.value(), value.value().to_vec())
+        });
+        let first_two: Vec<(u64, Vec<u8>)> = first_two.collect();
+        let [(a, of_a), (b, of_b)] = &first_two[..] else { panic!("two entries in {table}") };
+        entries.insert(a, of_b.as_slice()).expect("written");
+        entries.insert(b, of_a.as_slice()).expect("written");
+    }
+    writing.commit().expect("written");
 }
