@@ -5,7 +5,6 @@ mod wrong;
 
 use leasehold_client::api::Quantity;
 use leasehold_model::Span;
-use leasehold_server::config::duration;
 use serde::Deserialize;
 use serde::de::{Deserializer, Error};
 use std::borrow::Cow;
@@ -123,13 +122,13 @@ impl Hooks {
         let all = [("teardown", &self.teardown, TEARDOWN_TIMEOUT), ("wipe", &self.wipe, WIPE_TIMEOUT)];
         all.into_iter().filter_map(|(name, hook, default)| {
             let hook = hook.as_ref()?;
-            Some((name, hook, duration(hook.timeout.unwrap_or(default))))
+            Some((name, hook, hook.timeout.unwrap_or(default).into()))
         })
     }
 
     /// The longest that all steps together may take.
     pub(crate) fn longest(&self) -> Duration {
-        let ending = if self.builtin() == Builtin::None { Duration::ZERO } else { duration(self.term_wait) };
+        let ending = if self.builtin() == Builtin::None { Duration::ZERO } else { self.term_wait.into() };
         self.commands().map(|(_, _, limit)| limit).sum::<Duration>() + ending
     }
 }
@@ -155,7 +154,7 @@ pub(crate) struct Hook {
 impl Hook {
     /// How long the wipe of the whole node may take.
     pub(crate) fn node_limit(&self) -> Duration {
-        duration(self.timeout.unwrap_or(WIPE_NODE_TIMEOUT))
+        self.timeout.unwrap_or(WIPE_NODE_TIMEOUT).into()
     }
 }
 

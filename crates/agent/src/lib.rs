@@ -1,10 +1,11 @@
-//! `leasehold agent`: speaks for one node. Ends what ran under a lease, wipes what it left, and only then says so.
+//! `leasehold agent` and `leasehold-agent`: speaks for one node. Ends what ran under a lease, wipes what it left, and only then says so.
 //!
 //! In: the daemon's answers to heartbeats, a configuration, what an earlier run left on disk. Out: heartbeats, hooks,
 //! confirmations, lines on stderr.
 //! [`plan`] decides and does no I/O; [`rounds`] does what it says; [`teardown`] is one lease from beginning to end.
 //! Never: a confirmation of what was not done, a word under a generation that is not the agent's own any more.
 
+mod args;
 mod beat;
 mod cgroup;
 mod condition;
@@ -27,16 +28,16 @@ mod watch;
 mod wipe;
 mod work;
 
-use crate::cli::agent::AgentArgs;
-use crate::cli::remote::DaemonArgs;
-use crate::problem::Problem;
+pub use args::AgentArgs;
+
 use condition::Gauge;
 use config::{Builtin, Config};
 use hook::Runner;
 use leasehold_client::api::AgentRegistered;
 use leasehold_client::{Client, Named, Settings};
-use leasehold_server::config::{Format, Log, duration};
-use leasehold_server::{logging, systemd};
+use leasehold_service::log::{self, Format, Level};
+use leasehold_service::systemd;
+use leasehold_terminal::{DaemonArgs, Problem};
 use plan::{Limits, Plan};
 use rounds::Rounds;
 use state::State;
@@ -47,14 +48,14 @@ use teardown::Tools;
 use tokio::signal::unix::{SignalKind, signal};
 use wipe::Wipes;
 
-pub(crate) fn run(daemon: &DaemonArgs, args: &AgentArgs) -> Result<(), Problem> {
+/// Runs until it is told to stop.
+pub fn run(daemon: &DaemonArgs, args: &AgentArgs) -> Result<(), Problem> {
     if args.end_with_parent.is_some_and(|parent| !parent::end_with(parent)) {
         return Ok(());
     }
     let (config, node) = configuration(args)?;
     let format = if daemon.json { Format::Json } else { Format::Text };
-    let log = Log { format, ..Log::default() };
-    logging::start(&log).map_err(|error| Problem::usage("log_wrong", error.to_string()))?;
+    log::start(Level::default(), format).map_err(|error| Problem::usage("log_wrong", error.to_string()))?;
     let client = client(daemon, &config)?;
     prepare(&config)?;
     let state = State::open(&config.state)?;
@@ -141,14 +142,14 @@ async fn serve(client: Client, node: String, config: Config, tools: Tools) -> Re
     };
     tell(&registered, &config, &client);
     systemd::ready();
-    let node_timeout = duration(registered.node_timeout.0);
-    let beat_every = config.heartbeat.map_or(node_timeout / 3, duration).max(Duration::from_millis(10));
+    let node_timeout = Duration::from(registered.node_timeout.0);
+    let beat_every = config.heartbeat.map_or(node_timeout / 3, Duration::from).max(Duration::from_millis(10));
     let limits = Limits {
         parallel: usize::try_from(config.parallel).expect("at most 256"),
         answer_age_max: node_timeout.max(2 * beat_every),
     };
     let (plan, gauge) = (Plan::new(limits, found), Gauge::new(config.throttled_file.clone()));
-    let times = (beat_every, duration(config.stop_timeout));
+    let times = (beat_every, config.stop_timeout.into());
     let wipes = Wipes::new(config.wipe_node.clone().map(|hook| (hook.clone(), hook.node_limit())));
     let rounds = Rounds::new(client, &registered, Arc::new(tools), plan, gauge, wipes, times);
     rounds.run(registered.sequence, told_to_stop).await?;
@@ -160,7 +161,7 @@ async fn serve(client: Client, node: String, config: Config, tools: Tools) -> Re
 fn tell(registered: &AgentRegistered, config: &Config, client: &Client) {
     let (node, generation) = (&registered.node, registered.generation);
     tracing::info!(node, generation, url = client.url(), "the agent speaks for the node");
-    let deadline = duration(registered.teardown_deadline.0);
+    let deadline = Duration::from(registered.teardown_deadline.0);
     for (class, hooks) in config.hooks.iter().filter(|(_, hooks)| hooks.longest() > deadline) {
         tracing::warn!(
             class,

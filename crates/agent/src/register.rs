@@ -2,9 +2,9 @@
 
 use super::config::{Amount, Config};
 use super::machine;
-use crate::problem::Problem;
 use leasehold_client::api::{AgentRegistered, Class, Kind, Quantity, RegisterAgent};
 use leasehold_client::{Client, Error};
+use leasehold_terminal::Problem;
 use std::collections::BTreeMap;
 use std::time::Duration;
 

@@ -11,9 +11,9 @@ use super::teardown::Tools;
 use super::watch::watch;
 use super::wipe::Wipes;
 use super::work::{LeaseId, Work};
-use crate::problem::Problem;
 use leasehold_client::api::{AgentRegistered, Heartbeat, HeartbeatAnswer, NodeWork};
 use leasehold_client::{Client, Error};
+use leasehold_terminal::Problem;
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 use std::time::{Duration, Instant};
@@ -136,7 +136,7 @@ impl Rounds {
     fn stop(&mut self) {
         self.stop_by = Some(Instant::now() + self.stop_timeout);
         self.plan.stop();
-        leasehold_server::systemd::stopping();
+        leasehold_service::systemd::stopping();
         let running = self.plan.running();
         tracing::info!(running, "stopping: what runs has {:?} to finish; leases stay as they are", self.stop_timeout);
     }

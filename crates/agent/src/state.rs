@@ -5,7 +5,7 @@
 
 use super::plan::Found;
 use super::work::{LeaseId, Work};
-use crate::problem::Problem;
+use leasehold_terminal::Problem;
 use std::fs::{self, DirBuilder, File, OpenOptions, TryLockError};
 use std::io::{self, Write};
 use std::os::unix::fs::{DirBuilderExt, OpenOptionsExt};

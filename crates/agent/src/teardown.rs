@@ -6,7 +6,6 @@ use super::hook::{self, Runner};
 use super::state::State;
 use super::work::Work;
 use super::{cgroup, group};
-use leasehold_server::config::duration;
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
@@ -32,7 +31,7 @@ impl Tools {
         let unwritten = |error| Failure(format!("the state folder cannot be written: {error}"));
         let (tools, begun) = (Arc::clone(&self), work.clone());
         apart(move || tools.state.begin(&begun)).await.map_err(unwritten)?;
-        let term_wait = duration(hooks.term_wait);
+        let term_wait = hooks.term_wait.into();
         match hooks.builtin() {
             Builtin::None => {}
             Builtin::Cgroup => cgroup::end(&hooks.cgroup_root, &work.lease, term_wait).await?,

@@ -1,6 +1,5 @@
 //! What can be typed, and how a mistake in it is told.
 
-pub(crate) mod agent;
 pub(crate) mod alloc;
 pub(crate) mod books;
 pub(crate) mod capacity;
@@ -20,9 +19,6 @@ mod words;
 
 pub(crate) use events::RecordsArgs;
 
-use crate::problem::{EXIT_OK, EXIT_USAGE};
-use crate::term;
-use clap::error::ErrorKind;
 use clap::{Args, Parser, Subcommand};
 use leasehold_model::{Body, Span};
 use leasehold_verify::cli::VerifyArgs;
@@ -57,7 +53,7 @@ pub(crate) enum Command {
     #[command(subcommand)]
     Config(config::ConfigCommand),
     /// Speak for a node: end what ran under its leases, wipe what is left, confirm it
-    Agent(agent::AgentArgs),
+    Agent(leasehold_agent::AgentArgs),
     #[command(flatten)]
     Remote(Box<remote::RemoteCommand>),
     /// Read, prove and verify a journal: from its files, or over its daemon
@@ -365,25 +361,6 @@ pub(crate) fn typed(words: impl Iterator<Item = OsString>) -> Vec<OsString> {
         }
     }
     all
-}
-
-/// Prints help where it was asked for, and otherwise what was wrong; returns the exit code.
-pub(crate) fn report_usage(error: &clap::Error) -> u8 {
-    if matches!(error.kind(), ErrorKind::DisplayHelp | ErrorKind::DisplayVersion) {
-        // A reader that went away has seen enough.
-        let _ = error.print();
-        return EXIT_OK;
-    }
-    let text = error.render().to_string();
-    match text.strip_prefix("error: ") {
-        Some(rest) => {
-            let (what, rest) = rest.split_once('\n').unwrap_or((rest, ""));
-            let (what, colon) = what.strip_suffix(':').map_or((what, ""), |what| (what, ":"));
-            term::say(&format!("leasehold: {what} (usage){colon}\n{rest}"));
-        }
-        None => term::say(&text),
-    }
-    EXIT_USAGE
 }
 
 #[cfg(test)]

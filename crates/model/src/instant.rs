@@ -58,6 +58,12 @@ impl Field for Instant {
     }
 }
 
+impl From<Span> for std::time::Duration {
+    fn from(span: Span) -> Self {
+        Self::from_nanos(span.0)
+    }
+}
+
 impl Field for Span {
     fn put(&self, out: &mut Vec<u8>) {
         put_scaled(u128::from(self.0), out);

@@ -7,6 +7,7 @@ mod text;
 mod wrong;
 
 pub use check::{Problem, Problems};
+pub use leasehold_service::log::{Format, Level};
 pub use wrong::LoadError;
 
 use leasehold_api::limits::{BATCH_BODY_BYTES_MAX, BODY_BYTES_MAX};
@@ -258,25 +259,6 @@ pub struct Log {
     pub requests: Requests,
 }
 
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Deserialize)]
-#[serde(rename_all = "snake_case")]
-pub enum Level {
-    Error,
-    Warn,
-    #[default]
-    Info,
-    Debug,
-    Trace,
-}
-
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Deserialize)]
-#[serde(rename_all = "snake_case")]
-pub enum Format {
-    #[default]
-    Text,
-    Json,
-}
-
 /// Which requests are logged.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Deserialize)]
 #[serde(rename_all = "snake_case")]
@@ -328,16 +310,11 @@ impl Config {
         };
         CellOptions {
             requests_max: self.limits.queued_requests as usize,
-            checkpoint_every: duration(self.journal.checkpoint_every),
+            checkpoint_every: self.journal.checkpoint_every.into(),
             snapshot_every: self.journal.snapshot_every,
             ..CellOptions::new(start)
         }
     }
-}
-
-/// A length of time as timers take it.
-pub fn duration(span: Span) -> std::time::Duration {
-    std::time::Duration::from_nanos(span.0)
 }
 
 /// A journal is named after the machine that begins it: `host/leasehold`.

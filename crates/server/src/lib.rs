@@ -40,7 +40,6 @@ mod show_allocations;
 mod show_custody;
 mod show_rates;
 mod shut;
-pub mod systemd;
 pub mod tls;
 mod unfit;
 

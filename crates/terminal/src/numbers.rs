@@ -3,7 +3,7 @@
 use std::fmt::Write;
 
 /// `12,345`.
-pub(crate) fn thousands(number: u64) -> String {
+pub fn thousands(number: u64) -> String {
     let digits = number.to_string();
     let mut text = String::with_capacity(digits.len() + digits.len() / 3);
     for (i, digit) in digits.chars().enumerate() {
@@ -16,12 +16,12 @@ pub(crate) fn thousands(number: u64) -> String {
 }
 
 /// `1 lease`, `2 leases`.
-pub(crate) fn counted(number: u64, noun: &str) -> String {
+pub fn counted(number: u64, noun: &str) -> String {
     format!("{} {noun}{}", thousands(number), if number == 1 { "" } else { "s" })
 }
 
 /// `numerator / denominator` with so many decimals, rounded down.
-pub(crate) fn decimal(numerator: u128, denominator: u128, places: u32) -> String {
+pub fn decimal(numerator: u128, denominator: u128, places: u32) -> String {
     let scale = 10u128.pow(places);
     let (whole, rest) = (numerator / denominator, numerator % denominator);
     let whole = thousands(u64::try_from(whole).unwrap_or(u64::MAX));
@@ -34,7 +34,7 @@ pub(crate) fn decimal(numerator: u128, denominator: u128, places: u32) -> String
 }
 
 /// `1.9 MiB`.
-pub(crate) fn bytes(bytes: u64) -> String {
+pub fn bytes(bytes: u64) -> String {
     const UNITS: [(u64, &str); 3] = [(1 << 30, "GiB"), (1 << 20, "MiB"), (1 << 10, "KiB")];
     match UNITS.iter().find(|(size, _)| bytes >= *size) {
         Some((size, unit)) => format!("{} {unit}", decimal(bytes.into(), (*size).into(), 1)),
@@ -43,7 +43,7 @@ pub(crate) fn bytes(bytes: u64) -> String {
 }
 
 /// `1.94 ms`, from nanoseconds.
-pub(crate) fn latency(ns: u64) -> String {
+pub fn latency(ns: u64) -> String {
     match ns {
         0..1_000_000 => format!("{} µs", ns / 1000),
         1_000_000..1_000_000_000 => format!("{} ms", decimal(ns.into(), 1_000_000, 2)),
@@ -52,7 +52,7 @@ pub(crate) fn latency(ns: u64) -> String {
 }
 
 /// Lower-case hex.
-pub(crate) fn hex(bytes: &[u8]) -> String {
+pub fn hex(bytes: &[u8]) -> String {
     bytes.iter().fold(String::with_capacity(bytes.len() * 2), |mut text, byte| {
         // Writing to a string cannot fail.
         let _ = write!(text, "{byte:02x}");
@@ -61,7 +61,7 @@ pub(crate) fn hex(bytes: &[u8]) -> String {
 }
 
 /// Exactly 64 lower-case hex digits.
-pub(crate) fn parse_hash(text: &str) -> Option<[u8; 32]> {
+pub fn parse_hash(text: &str) -> Option<[u8; 32]> {
     let digit = |byte: u8| match byte {
         b'0'..=b'9' => Some(byte - b'0'),
         b'a'..=b'f' => Some(byte - b'a' + 10),

@@ -6,7 +6,7 @@ use std::io::{self, ErrorKind, Write};
 use std::ops::ControlFlow;
 
 /// Prints data.
-pub(crate) fn print(text: &str) -> Result<(), Problem> {
+pub fn print(text: &str) -> Result<(), Problem> {
     let mut stdout = io::stdout().lock();
     match stdout.write_all(text.as_bytes()).and_then(|()| stdout.flush()) {
         Err(error) if error.kind() != ErrorKind::BrokenPipe => Err(failed(&error)),
@@ -14,12 +14,12 @@ pub(crate) fn print(text: &str) -> Result<(), Problem> {
     }
 }
 
-pub(crate) fn print_json(value: &Value) -> Result<(), Problem> {
+pub fn print_json(value: &Value) -> Result<(), Problem> {
     print(&format!("{value:#}\n"))
 }
 
 /// Prints a piece of what goes on for long; breaks off when nobody reads any more.
-pub(crate) fn print_on(text: &str) -> Result<ControlFlow<()>, Problem> {
+pub fn print_on(text: &str) -> Result<ControlFlow<()>, Problem> {
     let mut stdout = io::stdout().lock();
     match stdout.write_all(text.as_bytes()).and_then(|()| stdout.flush()) {
         Ok(()) => Ok(ControlFlow::Continue(())),
@@ -28,6 +28,6 @@ pub(crate) fn print_on(text: &str) -> Result<ControlFlow<()>, Problem> {
     }
 }
 
-pub(crate) fn failed(error: &io::Error) -> Problem {
+pub fn failed(error: &io::Error) -> Problem {
     Problem::refused("output_failed", format!("the output could not be written: {error}"))
 }

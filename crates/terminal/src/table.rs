@@ -3,13 +3,13 @@
 use crate::term::{Paint, Style, columns, fit};
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Align {
+pub enum Align {
     Left,
     Right,
 }
 
 /// A table that grows row by row.
-pub(crate) struct Table {
+pub struct Table {
     headings: Vec<(String, Align)>,
     rows: Vec<Vec<(String, Style)>>,
     /// Headings of columns that matter less, the least first: they make room where there is too little.
@@ -20,39 +20,39 @@ pub(crate) struct Table {
 const CUT_COLUMNS_MIN: usize = 5;
 
 impl Table {
-    pub(crate) fn new(headings: &[(&str, Align)]) -> Self {
+    pub fn new(headings: &[(&str, Align)]) -> Self {
         let headings = headings.iter().map(|(text, align)| ((*text).to_owned(), *align)).collect();
         Self { headings, rows: Vec::new(), yielding: &[] }
     }
 
     /// Columns that are cut, and then left out, where the terminal is too narrow: the least important first.
-    pub(crate) fn yielding(mut self, headings: &'static [&'static str]) -> Self {
+    pub fn yielding(mut self, headings: &'static [&'static str]) -> Self {
         self.yielding = headings;
         self
     }
 
-    pub(crate) fn is_empty(&self) -> bool {
+    pub fn is_empty(&self) -> bool {
         self.rows.is_empty()
     }
 
     /// One cell for each heading.
-    pub(crate) fn row<S: Into<String>>(&mut self, cells: impl IntoIterator<Item = S>) {
+    pub fn row<S: Into<String>>(&mut self, cells: impl IntoIterator<Item = S>) {
         self.styled(cells.into_iter().map(|cell| (cell, Style::Plain)));
     }
 
-    pub(crate) fn styled<S: Into<String>>(&mut self, cells: impl IntoIterator<Item = (S, Style)>) {
+    pub fn styled<S: Into<String>>(&mut self, cells: impl IntoIterator<Item = (S, Style)>) {
         let row: Vec<_> = cells.into_iter().map(|(text, style)| (text.into(), style)).collect();
         assert_eq!(row.len(), self.headings.len(), "a row has a cell for each heading");
         self.rows.push(row);
     }
 
     /// The lines, each indented by two, without trailing spaces.
-    pub(crate) fn lines(&self, paint: Paint) -> Vec<String> {
+    pub fn lines(&self, paint: Paint) -> Vec<String> {
         self.lines_within(paint, None)
     }
 
     /// The same in a terminal of so many columns: what yields is cut, then left out, so that no row wraps.
-    pub(crate) fn lines_within(&self, paint: Paint, terminal: Option<usize>) -> Vec<String> {
+    pub fn lines_within(&self, paint: Paint, terminal: Option<usize>) -> Vec<String> {
         let width = |at: usize| {
             let cells = self.rows.iter().map(|row| columns(&row[at].0));
             cells.chain([columns(&self.headings[at].0)]).max().unwrap_or(0)
@@ -100,7 +100,7 @@ impl Table {
         }
     }
 
-    pub(crate) fn text(&self, paint: Paint) -> String {
+    pub fn text(&self, paint: Paint) -> String {
         self.lines(paint).iter().fold(String::new(), |text, line| text + line + "\n")
     }
 }

@@ -3,13 +3,13 @@
 use std::io::{self, IsTerminal, Write};
 
 /// Says something to the person, on stderr.
-pub(crate) fn say(text: &str) {
+pub fn say(text: &str) {
     // Nothing can be done where stderr is gone.
     let _ = io::stderr().lock().write_all(text.as_bytes());
 }
 
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub(crate) enum Style {
+pub enum Style {
     #[default]
     Plain,
     Bold,
@@ -24,19 +24,19 @@ pub(crate) enum Style {
 
 /// Whether to use colours.
 #[derive(Clone, Copy, Debug)]
-pub(crate) struct Paint(bool);
+pub struct Paint(bool);
 
 impl Paint {
-    #[cfg(test)]
-    pub(crate) const PLAIN: Self = Self(false);
+    /// Never, as where nobody looks.
+    pub const PLAIN: Self = Self(false);
 
-    pub(crate) fn stdout() -> Self {
+    pub fn stdout() -> Self {
         Self(io::stdout().is_terminal() && wanted())
     }
-    pub(crate) fn stderr() -> Self {
+    pub fn stderr() -> Self {
         Self(io::stderr().is_terminal() && wanted())
     }
-    pub(crate) fn paint(self, style: Style, text: &str) -> String {
+    pub fn paint(self, style: Style, text: &str) -> String {
         let code = match style {
             _ if !self.0 || text.is_empty() => return text.to_owned(),
             Style::Plain => return text.to_owned(),
@@ -51,10 +51,10 @@ impl Paint {
         };
         format!("\x1b[{code}m{text}\x1b[0m")
     }
-    pub(crate) fn bold(self, text: &str) -> String {
+    pub fn bold(self, text: &str) -> String {
         self.paint(Style::Bold, text)
     }
-    pub(crate) fn dim(self, text: &str) -> String {
+    pub fn dim(self, text: &str) -> String {
         self.paint(Style::Dim, text)
     }
 }
@@ -66,7 +66,7 @@ fn wanted() -> bool {
 }
 
 /// Columns and rows of the terminal on stderr, if it is one that can be drawn on.
-pub(crate) fn drawable() -> Option<(usize, usize)> {
+pub fn drawable() -> Option<(usize, usize)> {
     if !io::stderr().is_terminal() || std::env::var_os("TERM").is_some_and(|term| term == "dumb") {
         return None;
     }
@@ -75,7 +75,7 @@ pub(crate) fn drawable() -> Option<(usize, usize)> {
 }
 
 /// Columns and rows of the terminal on stdout, if it is one.
-pub(crate) fn screen() -> Option<(usize, usize)> {
+pub fn screen() -> Option<(usize, usize)> {
     let stdout = io::stdout();
     if !stdout.is_terminal() {
         return None;
@@ -85,14 +85,14 @@ pub(crate) fn screen() -> Option<(usize, usize)> {
 }
 
 /// One part of a bar.
-pub(crate) struct Part {
-    pub(crate) amount: u64,
-    pub(crate) glyph: char,
-    pub(crate) style: Style,
+pub struct Part {
+    pub amount: u64,
+    pub glyph: char,
+    pub style: Style,
 }
 
 /// A bar of `width` characters over `total`; what no part covers is `·`. A part that is not zero shows.
-pub(crate) fn bar(parts: &[Part], total: u64, width: usize, paint: Paint) -> String {
+pub fn bar(parts: &[Part], total: u64, width: usize, paint: Paint) -> String {
     let mut text = String::new();
     let mut left = width;
     let cells = |amount: u64| {
@@ -109,7 +109,7 @@ pub(crate) fn bar(parts: &[Part], total: u64, width: usize, paint: Paint) -> Str
 }
 
 /// A bar with eighths of a character at its end.
-pub(crate) fn fine_bar(amount: u64, total: u64, width: usize) -> String {
+pub fn fine_bar(amount: u64, total: u64, width: usize) -> String {
     const EIGHTHS: [&str; 8] = ["", "▏", "▎", "▍", "▌", "▋", "▊", "▉"];
     let eighths = u128::from(amount.min(total)) * (width as u128 * 8) / u128::from(total.max(1));
     let eighths = usize::try_from(eighths).expect("at most eight widths").max(usize::from(amount > 0));
@@ -117,7 +117,7 @@ pub(crate) fn fine_bar(amount: u64, total: u64, width: usize) -> String {
 }
 
 /// How many columns a text takes, colours left out. All our glyphs are one column wide.
-pub(crate) fn columns(text: &str) -> usize {
+pub fn columns(text: &str) -> usize {
     let mut count = 0;
     let mut in_escape = false;
     for c in text.chars() {
@@ -132,7 +132,7 @@ pub(crate) fn columns(text: &str) -> usize {
 }
 
 /// The text cut to so many columns, with its colours closed.
-pub(crate) fn fit(text: &str, width: usize) -> String {
+pub fn fit(text: &str, width: usize) -> String {
     if columns(text) <= width {
         return text.to_owned();
     }
@@ -154,13 +154,13 @@ pub(crate) fn fit(text: &str, width: usize) -> String {
 }
 
 /// The program as it was called, for commands that are printed to be typed again.
-pub(crate) fn program() -> String {
+pub fn program() -> String {
     let name = std::env::args_os().next().unwrap_or_else(|| "leasehold".into());
     shell_word(&name.to_string_lossy())
 }
 
 /// A word as a shell takes it.
-pub(crate) fn shell_word(word: &str) -> String {
+pub fn shell_word(word: &str) -> String {
     let plain = |c: char| c.is_ascii_alphanumeric() || "/._-+=:@%,".contains(c);
     if !word.is_empty() && word.chars().all(plain) {
         return word.to_owned();

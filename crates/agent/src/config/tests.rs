@@ -1,6 +1,6 @@
 use super::*;
 
-const EXAMPLE: &str = include_str!("../../../../../packaging/agent.example.yaml");
+const EXAMPLE: &str = include_str!("../../../../packaging/agent.example.yaml");
 
 fn read(text: &str) -> Result<Config, String> {
     Config::parse(text, Path::new("agent.yaml")).map_err(|wrong| wrong.to_string())

@@ -1,5 +1,6 @@
 //! The agent as a process, against a real daemon: what it ends, what it confirms, and what it never does.
 
+mod small;
 mod stage;
 
 use leasehold_client::api::{CustodyState, LeaseState, Level, NewClaim, NewUser, RegisterAgent, ReleaseNodes};
@@ -239,8 +240,8 @@ fn what_is_wrong_with_the_command_line_or_the_file_is_told() {
     let file = folder.path().join("agent.yaml");
     let told = |text: &str, more: &[&str]| {
         fs::write(&file, text).unwrap();
-        let mut command = Command::new(env!("CARGO_BIN_EXE_leasehold"));
-        let output = command.arg("agent").arg("--config").arg(&file).args(more).output().expect("it runs");
+        let mut command = Command::new(env!("CARGO_BIN_EXE_leasehold-agent"));
+        let output = command.arg("--config").arg(&file).args(more).output().expect("it runs");
         (output.status.code(), String::from_utf8_lossy(&output.stderr).into_owned())
     };
     let (code, said) = told("", &[]);

@@ -221,8 +221,8 @@ impl Stage {
         let hooks = hooks.replace("PIDS", pids.to_str().expect("a path in UTF-8"));
         let config = self.path(&format!("{state}.yaml"));
         fs::write(&config, format!("hooks:\n  {hooks}\n")).expect("a configuration");
-        let mut command = Command::new(env!("CARGO_BIN_EXE_leasehold"));
-        command.args(["agent", "--node", "n1", "--url", &self.url]).arg("--config").arg(config);
+        let mut command = Command::new(env!("CARGO_BIN_EXE_leasehold-agent"));
+        command.args(["--node", "n1", "--url", &self.url]).arg("--config").arg(config);
         command.arg("--state").arg(self.path(state)).arg("--token-file").arg(self.path("token"));
         for name in ["LEASEHOLD_URL", "LEASEHOLD_TOKEN", "LEASEHOLD_TOKEN_FILE", "LEASEHOLD_LOG"] {
             command.env_remove(name);
