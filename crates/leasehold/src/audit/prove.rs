@@ -50,8 +50,8 @@ fn deliver(args: &ProveArgs, proof: &str, story: &str, mut object: Value) -> Res
 }
 
 fn prove_record(args: &ProveArgs, folder: &Folder, sequence: u64) -> Result<(), Problem> {
-    let anchor = folder.anchor();
-    let size = anchor.size;
+    let signed = folder.signed();
+    let size = signed.head.size;
     let mut builder = InclusionBuilder::new(sequence, size).map_err(|_| beyond(sequence, size))?;
     let mut directory = Directory::new();
     let mut found: Option<(Vec<u8>, Hash, Value)> = None;
@@ -67,19 +67,19 @@ fn prove_record(args: &ProveArgs, folder: &Folder, sequence: u64) -> Result<(), 
     })?;
     let (bytes, hash, shown) = found.ok_or_else(|| beyond(sequence, size))?;
     let (proof, root) = builder.finish().map_err(not_proved)?;
-    same_root(&root, &anchor.checkpoint)?;
+    same_root(&root, &signed.checkpoint)?;
     let extra = Some(bytes).filter(|bytes| bytes.len() <= PROOF_EXTRA_BYTES_MAX);
     let carried = extra.is_some();
-    let file = InclusionFile::new(&proof, anchor.note.clone(), extra).map_err(|error| no_proof(&error))?;
+    let file = InclusionFile::new(&proof, signed.note.clone(), extra).map_err(|error| no_proof(&error))?;
     let story = format!(
         "Record {sequence} of {} is in the checkpoint of {size} records.\nhash {}\n{}",
-        anchor.origin,
+        signed.origin,
         hex(&hash),
         for_people(&shown),
     );
     let object = json!({
         "proves": "inclusion",
-        "origin": anchor.origin,
+        "origin": signed.origin,
         "sequence": sequence,
         "record_hash": hex(&hash),
         "record": shown,
@@ -90,25 +90,25 @@ fn prove_record(args: &ProveArgs, folder: &Folder, sequence: u64) -> Result<(), 
 }
 
 fn prove_growth(args: &ProveArgs, folder: &Folder, old_size: u64) -> Result<(), Problem> {
-    let anchor = folder.anchor();
-    let size = anchor.size;
+    let signed = folder.signed();
+    let size = signed.head.size;
     let mut builder = ConsistencyBuilder::new(old_size, size).map_err(|_| beyond_size(old_size, size))?;
     leaves(folder, &mut |_, _, hash| {
         builder.push(leaf_hash(hash));
         Ok(())
     })?;
     let (proof, old_root, root) = builder.finish().map_err(not_proved)?;
-    same_root(&root, &anchor.checkpoint)?;
-    let file = ConsistencyFile::new(&proof, anchor.note.clone()).map_err(|error| no_proof(&error))?;
+    same_root(&root, &signed.checkpoint)?;
+    let file = ConsistencyFile::new(&proof, signed.note.clone()).map_err(|error| no_proof(&error))?;
     let story = format!(
         "The first {old_size} records of {} are the beginning of its {size} records.\nold root {}\nnew root {}\n",
-        anchor.origin,
+        signed.origin,
         hex(&old_root),
         hex(&root),
     );
     let object = json!({
         "proves": "consistency",
-        "origin": anchor.origin,
+        "origin": signed.origin,
         "old": { "size": old_size, "root": hex(&old_root) },
         "checkpoint": { "size": size, "root": hex(&root) },
     });
@@ -129,7 +129,7 @@ fn leaves(
     folder: &Folder,
     visit: &mut dyn FnMut(u64, &RawRecord<'_>, &Hash) -> Result<(), Problem>,
 ) -> Result<(), Problem> {
-    let size = folder.anchor().size;
+    let size = folder.signed().head.size;
     folder.scan_from_genesis(&mut |entry| {
         if entry.sequence >= size {
             return Ok(ControlFlow::Break(()));

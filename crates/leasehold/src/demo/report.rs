@@ -4,7 +4,7 @@ use super::cluster::{CPU, H100, L40S, MEM};
 use super::scene::Tally;
 use super::usage::{Counts, Parted, QuantaNs, Usage};
 use crate::audit::trust_of;
-use crate::folder::{Folder, Scanned};
+use crate::folder::Folder;
 use crate::numbers::{bytes, counted, decimal, hex, latency, thousands};
 use crate::output::{print, print_json};
 use crate::place::Place;
@@ -29,7 +29,7 @@ pub(crate) struct Run<'a> {
 struct Found {
     folder: Folder,
     usage: Usage,
-    scanned: Scanned,
+    scanned: leasehold_journal::Scanned,
 }
 
 /// Writes what an auditor would keep, as the folder stands now.
@@ -177,7 +177,7 @@ impl Found {
     }
 
     fn checkpoint(&self) -> String {
-        self.folder.anchor().note.to_string().lines().fold(String::new(), |text, line| match line {
+        self.folder.signed().note.to_string().lines().fold(String::new(), |text, line| match line {
             "" => text + "\n",
             line => text + "  " + line + "\n",
         })
@@ -206,7 +206,7 @@ impl Found {
             })
             .collect();
         let latencies = &run.tally.latencies;
-        let anchor = self.folder.anchor();
+        let signed = self.folder.signed();
         let of_kind = |n: &Parted<u64>| json!({ "all": n.before + n.run, "this_run": n.run });
         let kinds = self.usage.kinds.iter().map(|(word, n)| (*word, of_kind(n)));
         json!({
@@ -227,7 +227,11 @@ impl Found {
                 "p99": latencies.permille(990),
                 "max": latencies.max(),
             },
-            "checkpoint": { "size": anchor.size, "root": hex(anchor.checkpoint.root()), "note": anchor.note.to_string() },
+            "checkpoint": {
+                "size": signed.head.size,
+                "root": hex(signed.checkpoint.root()),
+                "note": signed.note.to_string(),
+            },
         })
     }
 }

@@ -3,8 +3,9 @@
 //! A lease is billed over [granted, end) (SEMANTICS 2); what is still held counts up to the last stamp. What lies before
 //! this run and what lies in it are told apart at the last stamp before it.
 
-use crate::folder::{Folder, Scanned};
+use crate::folder::Folder;
 use crate::problem::Problem;
+use leasehold_journal::Scanned;
 use leasehold_model::{Body, ClassNo, ClassSpec, Instant, LeaseNo, Name, NodeNo, Quanta, Record, TenantNo};
 use std::collections::BTreeMap;
 use std::ops::ControlFlow;
