@@ -102,7 +102,7 @@ impl Progress {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::folder::Folder;
+    use leasehold_journal::{ReadOnly, RealDisk};
     use leasehold_model::Body;
     use std::ops::ControlFlow;
 
@@ -114,12 +114,13 @@ mod tests {
         let (from, to) = (Instant::from_secs(1_767_225_600), Instant::from_secs(1_767_225_600 + 2 * 86_400));
         let count = write_between(&place, keys, from, to, seed, &AtomicBool::new(false)).unwrap();
         let mut records = Vec::new();
-        let scanned = Folder::open(place.data(), &[]).unwrap().scan_from_genesis(&mut |entry| {
-            let record = entry.raw.decode().expect("a record");
-            assert!((from..=to).contains(&record.stamp), "{} lies outside", record.stamp);
-            records.push((record.stamp, record.body));
-            Ok(ControlFlow::Continue(()))
-        });
+        let scanned =
+            ReadOnly::open(Arc::new(RealDisk::new(place.data())), vec![]).unwrap().scan_from_genesis(&mut |entry| {
+                let record = entry.raw.decode().expect("a record");
+                assert!((from..=to).contains(&record.stamp), "{} lies outside", record.stamp);
+                records.push((record.stamp, record.body));
+                ControlFlow::Continue(())
+            });
         assert_eq!(scanned.unwrap().size, count);
         assert_eq!(records.last().map(|(stamp, _)| *stamp), Some(to), "it ends now");
         records.split_off(1)

@@ -7,8 +7,10 @@
 
 mod activity;
 mod agents;
+mod args;
 mod cluster;
 mod denial;
+mod dice;
 mod ending;
 mod gangs;
 mod guide;
@@ -16,6 +18,7 @@ mod habits;
 mod history;
 mod latency;
 mod operator;
+mod place;
 mod report;
 mod scene;
 mod sensitive;
@@ -25,21 +28,23 @@ mod tokens;
 mod traffic;
 mod usage;
 
-use crate::cli::DemoArgs;
-use crate::dice::fresh_seed;
-use crate::numbers::counted;
-use crate::place::Place;
-use crate::problem::Problem;
-use crate::term::{self, Paint};
+pub use args::DemoArgs;
+
 use agents::{Agents, RollCall};
 use cluster::{SANDBOX_TENANT, TENANTS, tenant_no};
+use dice::fresh_seed;
 use guide::Guide;
 use leasehold_model::{Role, TokenScope};
+use leasehold_terminal::numbers::counted;
+use leasehold_terminal::term::{self, Paint};
+use leasehold_terminal::{Problem, numbers, output, problem, table};
+use place::Place;
 use scene::{Pace, Scene};
 use std::sync::Arc;
 use std::sync::atomic::Ordering;
 
-pub(crate) fn run(args: &DemoArgs) -> Result<(), Problem> {
+/// Runs until it is told to stop, or for as long as was asked.
+pub fn run(args: &DemoArgs) -> Result<(), Problem> {
     let stop = ending::on_signals()?;
     let seed = args.seed.unwrap_or_else(fresh_seed);
     let pace = Pace::for_length(args.exit_after);

@@ -1,4 +1,4 @@
-//! The folder of a demo or a drill: the daemon's own sort of folder, or a temporary one.
+//! The folder of a demo: the daemon's own sort of folder, or a temporary one.
 
 use crate::problem::Problem;
 use leasehold_cell::Clock;

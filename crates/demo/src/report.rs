@@ -3,16 +3,18 @@
 use super::cluster::{CPU, H100, L40S, MEM};
 use super::scene::Tally;
 use super::usage::{Counts, Parted, QuantaNs, Usage};
-use crate::audit::trust_of;
-use crate::folder::Folder;
 use crate::numbers::{bytes, counted, decimal, hex, latency, thousands};
 use crate::output::{print, print_json};
 use crate::place::Place;
 use crate::problem::Problem;
 use crate::table::{Align, Table};
 use crate::term::{Paint, Style, fine_bar, program, shell_word};
+use leasehold_journal::{ReadOnly, RealDisk, Scanned};
 use leasehold_model::{ClassNo, Instant};
+use leasehold_tlog::VerifierKey;
+use leasehold_verify::Trust;
 use serde_json::{Value, json};
+use std::sync::Arc;
 use std::time::Duration;
 
 /// One run of the demo, after its cell has stopped.
@@ -27,26 +29,45 @@ pub(crate) struct Run<'a> {
 
 /// What was read back.
 struct Found {
-    folder: Folder,
+    journal: ReadOnly,
     usage: Usage,
-    scanned: leasehold_journal::Scanned,
+    scanned: Scanned,
 }
 
 /// Writes what an auditor would keep, as the folder stands now.
-pub(crate) fn write_trust(place: &Place) -> Result<Folder, Problem> {
-    let folder = Folder::open(place.data(), &[])?;
-    let trust = trust_of(&folder)?;
+pub(crate) fn write_trust(place: &Place) -> Result<ReadOnly, Problem> {
+    let journal = ReadOnly::open(Arc::new(RealDisk::new(place.data())), vec![])
+        .map_err(|error| Problem::told(error.code(), &error).at(place.data()))?;
+    let keys = place.keys(&journal.signed().origin)?;
+    let trust = trust_in(&keys.public_keys(), &journal)
+        .map_err(|why| Problem::refused("trust_not_derivable", why).at(place.data()))?;
     let path = place.trust();
     std::fs::write(&path, trust.to_text()).map_err(|error| {
         Problem::refused("trust_not_written", format!("the trust file could not be written: {error}")).at(&path)
     })?;
-    Ok(folder)
+    Ok(journal)
+}
+
+/// The demo's own keys, oldest first, and the newest checkpoint.
+fn trust_in(keys: &[[u8; 32]], journal: &ReadOnly) -> Result<Trust, String> {
+    let signed = journal.signed();
+    let keys = keys.iter().map(|key| VerifierKey::new(&signed.origin, key)).collect::<Result<Vec<_>, _>>();
+    let keys = keys.map_err(|error| error.to_string())?;
+    let mut trust = Trust::new(keys[0].clone());
+    for key in &keys[1..] {
+        trust.add_key(key.clone()).map_err(|error| error.to_string())?;
+    }
+    // A checkpoint of nothing says nothing.
+    if signed.head.size > 0 {
+        trust.pin(&signed.note.to_string()).map_err(|error| error.to_string())?;
+    }
+    Ok(trust)
 }
 
 pub(crate) fn give(run: &Run<'_>, as_json: bool) -> Result<(), Problem> {
-    let folder = write_trust(run.place)?;
-    let (usage, scanned) = Usage::of(&folder, run.first_sequence)?;
-    let found = Found { folder, usage, scanned };
+    let journal = write_trust(run.place)?;
+    let (usage, scanned) = Usage::of(&journal, run.first_sequence).map_err(|problem| problem.at(run.place.data()))?;
+    let found = Found { journal, usage, scanned };
     if as_json { print_json(&found.json(run)) } else { print(&found.text(run, Paint::stdout())) }
 }
 
@@ -177,7 +198,7 @@ impl Found {
     }
 
     fn checkpoint(&self) -> String {
-        self.folder.signed().note.to_string().lines().fold(String::new(), |text, line| match line {
+        self.journal.signed().note.to_string().lines().fold(String::new(), |text, line| match line {
             "" => text + "\n",
             line => text + "  " + line + "\n",
         })
@@ -206,7 +227,7 @@ impl Found {
             })
             .collect();
         let latencies = &run.tally.latencies;
-        let signed = self.folder.signed();
+        let signed = self.journal.signed();
         let of_kind = |n: &Parted<u64>| json!({ "all": n.before + n.run, "this_run": n.run });
         let kinds = self.usage.kinds.iter().map(|(word, n)| (*word, of_kind(n)));
         json!({

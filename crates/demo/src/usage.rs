@@ -3,9 +3,8 @@
 //! A lease is billed over [granted, end) (SEMANTICS 2); what is still held counts up to the last stamp. What lies before
 //! this run and what lies in it are told apart at the last stamp before it.
 
-use crate::folder::Folder;
 use crate::problem::Problem;
-use leasehold_journal::Scanned;
+use leasehold_journal::{ReadOnly, Scanned};
 use leasehold_model::{Body, ClassNo, ClassSpec, Instant, LeaseNo, Name, NodeNo, Quanta, Record, TenantNo};
 use std::collections::BTreeMap;
 use std::ops::ControlFlow;
@@ -78,15 +77,23 @@ pub(crate) struct Usage {
 
 impl Usage {
     /// Reads the whole journal; the run began with record `first`.
-    pub(crate) fn of(folder: &Folder, first: u64) -> Result<(Self, Scanned), Problem> {
+    pub(crate) fn of(journal: &ReadOnly, first: u64) -> Result<(Self, Scanned), Problem> {
         let mut usage = Self::default();
-        let scanned = folder.scan_from_genesis(&mut |entry| {
-            let record = entry.raw.decode().map_err(|error| {
-                Problem::not_verified("record_undecodable", format!("record {}: {error}", entry.sequence))
-            })?;
-            usage.add(&record, record.sequence >= first);
-            Ok(ControlFlow::Continue(()))
-        })?;
+        let mut undecodable = None;
+        let scanned = journal.scan_from_genesis(&mut |entry| match entry.raw.decode() {
+            Ok(record) => {
+                usage.add(&record, record.sequence >= first);
+                ControlFlow::Continue(())
+            }
+            Err(error) => {
+                undecodable = Some(format!("record {}: {error}", entry.sequence));
+                ControlFlow::Break(())
+            }
+        });
+        let scanned = scanned.map_err(|error| Problem::told(error.code(), &error))?;
+        if let Some(what) = undecodable {
+            return Err(Problem::not_verified("record_undecodable", what));
+        }
         let now = usage.last_stamp;
         let open: Vec<LeaseNo> = usage.held.keys().copied().collect();
         usage.end(open.into_iter(), now);

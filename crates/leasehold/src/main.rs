@@ -9,15 +9,10 @@ mod audit;
 mod bench;
 mod cli;
 mod config;
-mod demo;
-mod dice;
-mod drill;
 mod folder;
 mod humane;
-mod place;
 mod remote;
 mod serve;
-mod sim;
 
 use clap::Parser;
 use cli::{Cli, Command};
@@ -40,13 +35,11 @@ fn main() -> ExitCode {
         Command::Audit(cli::Audit::Collect(args)) => audit::collect(&daemon, &args),
         Command::Audit(audit) => remote::audit(&daemon, audit),
         Command::Completions(args) => cli::completions(&args).map(|()| EXIT_OK),
-        Command::Demo(args) => demo::run(&args).map(|()| EXIT_OK),
+        Command::Demo(args) => leasehold_demo::run(&args).map(|()| EXIT_OK),
         Command::Agent(args) => leasehold_agent::run(&daemon, &args).map(|()| EXIT_OK),
         Command::Config(command) => config::run(&command),
         Command::Serve(args) => serve::run(&args).map(|()| EXIT_OK),
-        Command::Sim(args) => sim::run(&args),
         Command::Bench(args) => bench::run(&args),
-        Command::Drill(args) => drill::run(&args).map(|()| EXIT_OK),
     };
     ExitCode::from(done.unwrap_or_else(|problem: Problem| problem.report(NAME, as_object)))
 }

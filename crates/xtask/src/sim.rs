@@ -1,12 +1,31 @@
-//! `leasehold sim`: a seed, told again; or many, in search of one that goes wrong.
+//! `cargo xtask sim`: a seed, told again; or many, in search of one that goes wrong.
 
-use crate::cli::SimArgs;
-use crate::numbers::thousands;
-use crate::output;
-use crate::problem::{EXIT_OK, Problem};
-use crate::term;
+use clap::Args;
 use leasehold_sim::{Tally, run_seeds};
+use leasehold_terminal::numbers::thousands;
+use leasehold_terminal::problem::{EXIT_OK, Problem};
+use leasehold_terminal::{output, term};
 use serde_json::json;
+
+#[derive(Debug, Args)]
+#[command(after_help = "\
+Examples:
+  cargo xtask sim --seed 4711                 one seed, the same story every time
+  cargo xtask sim --seed 0 --seeds 10000      many, up to the first that goes wrong")]
+pub(crate) struct SimArgs {
+    /// The first seed
+    #[arg(long, value_name = "N", default_value_t = 0)]
+    pub(crate) seed: u64,
+    /// How many seeds, counting up
+    #[arg(long, value_name = "COUNT", default_value_t = 1, value_parser = clap::value_parser!(u64).range(1..))]
+    pub(crate) seeds: u64,
+    /// Steps in each
+    #[arg(long, value_name = "N", default_value_t = 300, value_parser = clap::value_parser!(u32).range(1..=1_000_000))]
+    pub(crate) steps: u32,
+    /// Print one JSON object
+    #[arg(long)]
+    pub(crate) json: bool,
+}
 
 pub(crate) fn run(args: &SimArgs) -> Result<u8, Problem> {
     let show = term::drawable().is_some() && args.seeds > 1;
@@ -30,7 +49,8 @@ pub(crate) fn run(args: &SimArgs) -> Result<u8, Problem> {
             Ok(EXIT_OK)
         }
         Err(failure) => {
-            let again = format!("tell it again with: leasehold sim --seed {} --steps {}", failure.seed, failure.steps);
+            let again =
+                format!("tell it again with: cargo xtask sim --seed {} --steps {}", failure.seed, failure.steps);
             Err(Problem::not_verified("seed_failed", failure.to_string()).advice(again))
         }
     }

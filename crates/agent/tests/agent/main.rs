@@ -1,6 +1,5 @@
 //! The agent as a process, against a real daemon: what it ends, what it confirms, and what it never does.
 
-mod small;
 mod stage;
 
 use leasehold_client::api::{CustodyState, LeaseState, Level, NewClaim, NewUser, RegisterAgent, ReleaseNodes};

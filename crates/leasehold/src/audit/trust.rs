@@ -38,7 +38,7 @@ pub(super) fn run(args: &TrustArgs) -> Result<(), Problem> {
 
 /// Origin and first key from the genesis record, the keys that followed by rotation, and the anchor's checkpoint, which
 /// must be signed by the key in force at its size.
-pub(crate) fn trust_of(folder: &Folder) -> Result<Trust, Problem> {
+fn trust_of(folder: &Folder) -> Result<Trust, Problem> {
     let signed = folder.signed();
     let mut keys: Vec<VerifierKey> = Vec::new();
     folder.scan_from_genesis(&mut |entry| {

@@ -1,26 +1,26 @@
-//! `leasehold drill`, hidden: writes under load and prints each record once it is acknowledged, so that a test can
-//! kill it at any moment and look for what it was promised.
+//! The program that `kill.rs` kills: writes under load and prints each record once it is acknowledged, so that the test
+//! can kill it at any moment and look for what it was promised. Takes a folder, how many threads write, and a seed.
 //!
 //! A line is `sequence digest`: the digest is SHA-256 over the record's own bytes, the link to the record before it
 //! left out, because a reply does not carry the link.
 
-use crate::cli::DrillArgs;
-use crate::dice::Dice;
-use crate::numbers::hex;
-use crate::place::{Place, software};
-use crate::problem::Problem;
+use fastrand::Rng;
 use leasehold_cell::{Cell, CellOptions, Reply, StartOptions, SystemClock};
 use leasehold_engine::command::{
     PutClass, PutNode, PutPool, PutProject, PutTenant, ReleaseOne, RenewOne, RequestLease,
 };
 use leasehold_engine::{Command, Request};
+use leasehold_journal::Options;
 use leasehold_model::body::PerPriority;
 use leasehold_model::{
     Batch, Body, ClassNo, ClassSpec, Identity, LeaseNo, Name, PoolNo, Priority, ProjectNo, Quanta, Record,
     ResourceKind, Span, Strategy, TeardownMode, TenantNo,
 };
+use leasehold_server::{Place, software};
+use leasehold_terminal::numbers::hex;
 use sha2::{Digest, Sha256};
 use std::io::{self, Write};
+use std::path::Path;
 use std::sync::Arc;
 
 const ORIGIN: &str = "drill.leasehold.local";
@@ -29,18 +29,28 @@ const SEGMENT_BYTES: u64 = 256 << 10;
 /// More than any of the drill's commands needs.
 const HEADROOM_BYTES: u64 = 64 << 10;
 
-pub(crate) fn run(args: &DrillArgs) -> Result<(), Problem> {
-    let place = Place::prepare(Some(&args.data))?;
+fn main() {
+    let mut args = std::env::args().skip(1);
+    let mut next = || args.next().expect("a folder, how many threads, a seed");
+    let (data, submitters, seed) = (next(), next(), next());
+    let [submitters, seed]: [u64; 2] = [submitters, seed].map(|text| text.parse().expect("a number"));
+    drill(Path::new(&data), submitters, seed);
+}
+
+fn drill(data: &Path, submitters: u64, seed: u64) {
+    let place = Place::prepare(data).expect("a folder");
     let clock = SystemClock::new();
-    let keys = place.keys(ORIGIN)?;
+    let keys = place.keys(Some(ORIGIN), ORIGIN).expect("keys");
     let public_key = keys.public_keys()[0];
-    let (journal, _) = place.open_journal(keys, SEGMENT_BYTES, &clock)?;
+    let options = Options { segment_bytes: SEGMENT_BYTES, ..Options::default() };
+    let (journal, _) =
+        place.open_journal(Arc::new(keys), options, &clock).unwrap_or_else(|error| panic!("it opens: {error}"));
     let mut start = StartOptions::new(software(), public_key);
     start.headroom_bytes = HEADROOM_BYTES;
     let mut options = CellOptions::new(start);
     options.snapshot_every = 2000;
-    let (cell, _) = Cell::start(Arc::new(journal), Arc::new(clock), options)
-        .map_err(|error| Problem::told(error.code(), &error).at(place.data()))?;
+    let (cell, _) =
+        Cell::start(Arc::new(journal), Arc::new(clock), options).unwrap_or_else(|error| panic!("it starts: {error}"));
     if cell.now().read(|state| state.project(ProjectNo(0)).is_none()) {
         for command in cluster() {
             // After a crash half of it may be there already, and is refused.
@@ -48,36 +58,31 @@ pub(crate) fn run(args: &DrillArgs) -> Result<(), Problem> {
         }
     }
     std::thread::scope(|scope| {
-        for submitter in 0..u64::from(args.submitters) {
+        for submitter in 0..submitters {
             let cell = &cell;
-            scope.spawn(move || submit(cell, Dice::new(args.seed.wrapping_add(submitter << 32))));
+            scope.spawn(move || submit(cell, Rng::with_seed(seed.wrapping_add(submitter << 32))));
         }
     });
-    match cell.failure() {
-        Some(why) => Err(Problem::refused("cell_failed", why)),
-        None => Ok(()),
-    }
+    assert_eq!(cell.failure(), None);
 }
 
 /// One submitter: asks, renews, gives back, and waits for each answer; until it is killed or nobody reads.
-fn submit(cell: &Cell, mut dice: Dice) {
+fn submit(cell: &Cell, mut dice: Rng) {
     let identity = Identity { tenant: Some(TenantNo(0)), project: Some(ProjectNo(0)), ..Identity::default() };
     let mut held: Vec<LeaseNo> = Vec::new();
     loop {
-        let pick =
-            |held: &[LeaseNo], dice: &mut Dice| usize::try_from(dice.below(held.len() as u64)).expect("an index");
-        let command = match dice.below(3) {
+        let command = match dice.u8(..3) {
             0 if !held.is_empty() => {
-                let lease = held[pick(&held, &mut dice)];
+                let lease = held[dice.usize(..held.len())];
                 Command::Renew([RenewOne { lease, ttl: Span::from_secs(60), activity: None }].into_iter().collect())
             }
             1 if held.len() > 20 => {
-                let lease = held.swap_remove(pick(&held, &mut dice));
+                let lease = held.swap_remove(dice.usize(..held.len()));
                 Command::Release([ReleaseOne { lease, activity: None }].into_iter().collect())
             }
-            _ => Command::Request(RequestLease::of(ClassNo(0), Quanta(dice.between(1, 9)), Span::from_secs(60))),
+            _ => Command::Request(RequestLease::of(ClassNo(0), Quanta(dice.u64(1..9)), Span::from_secs(60))),
         };
-        let key = dice.draw().to_le_bytes();
+        let key = dice.u64(..).to_le_bytes();
         let request = Request::once(identity.clone(), command, &key).expect("the key is short");
         let reply = cell.call(request);
         if let Reply::Sealed { records, .. } = &reply
