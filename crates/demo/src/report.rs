@@ -3,13 +3,14 @@
 use super::cluster::{CPU, H100, L40S, MEM};
 use super::scene::Tally;
 use super::usage::{Counts, Parted, QuantaNs, Usage};
-use crate::numbers::{bytes, counted, decimal, hex, latency, thousands};
+use crate::numbers::{bytes, counted, decimal, latency, thousands};
 use crate::output::{print, print_json};
 use crate::place::Place;
 use crate::problem::Problem;
 use crate::table::{Align, Table};
 use crate::term::{Paint, Style, fine_bar, program, shell_word};
 use leasehold_journal::{ReadOnly, RealDisk, Scanned};
+use leasehold_model::hex;
 use leasehold_model::{ClassNo, Instant};
 use leasehold_tlog::VerifierKey;
 use leasehold_verify::Trust;
@@ -250,7 +251,7 @@ impl Found {
             },
             "checkpoint": {
                 "size": signed.head.size,
-                "root": hex(signed.checkpoint.root()),
+                "root": hex::encode(signed.checkpoint.root()),
                 "note": signed.note.to_string(),
             },
         })

@@ -71,7 +71,7 @@ fn reopened(data: &Path) -> BTreeMap<u64, String> {
     let end = journal
         .scan_verified(Head::EMPTY, &mut |sequence, raw, _| {
             raw.decode().expect("no half record");
-            let digest: String = Sha256::digest(&raw.bytes[32..]).iter().map(|b| format!("{b:02x}")).collect();
+            let digest = leasehold_model::hex::encode(&Sha256::digest(&raw.bytes[32..]));
             records.insert(sequence, digest);
             ControlFlow::Continue(())
         })

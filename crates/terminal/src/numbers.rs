@@ -1,7 +1,5 @@
 //! Numbers as people read them. Integers all the way: what is rounded is rounded down, once, here.
 
-use std::fmt::Write;
-
 /// `12,345`.
 pub fn thousands(number: u64) -> String {
     let digits = number.to_string();
@@ -51,32 +49,6 @@ pub fn latency(ns: u64) -> String {
     }
 }
 
-/// Lower-case hex.
-pub fn hex(bytes: &[u8]) -> String {
-    bytes.iter().fold(String::with_capacity(bytes.len() * 2), |mut text, byte| {
-        // Writing to a string cannot fail.
-        let _ = write!(text, "{byte:02x}");
-        text
-    })
-}
-
-/// Exactly 64 lower-case hex digits.
-pub fn parse_hash(text: &str) -> Option<[u8; 32]> {
-    let digit = |byte: u8| match byte {
-        b'0'..=b'9' => Some(byte - b'0'),
-        b'a'..=b'f' => Some(byte - b'a' + 10),
-        _ => None,
-    };
-    let mut hash = [0; 32];
-    if text.len() != 64 {
-        return None;
-    }
-    for (byte, pair) in hash.iter_mut().zip(text.as_bytes().chunks_exact(2)) {
-        *byte = digit(pair[0])? << 4 | digit(pair[1])?;
-    }
-    Some(hash)
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -93,7 +65,5 @@ mod tests {
         assert_eq!(bytes(12), "12 B");
         assert_eq!(latency(1_940_000), "1.94 ms");
         assert_eq!(latency(940_000), "940 µs");
-        assert_eq!(parse_hash(&hex(&[0xab; 32])), Some([0xab; 32]));
-        assert_eq!(parse_hash("AB"), None);
     }
 }

@@ -3,14 +3,15 @@
 use super::body::{amount, denial_cause, labels};
 use super::object::{Object, count, devices};
 use super::{Directory, placement};
-use crate::allocation::{AllocationSpec, Domain};
-use crate::body::{AllocationDenied, Asks, Body, Place};
-use crate::id::PublicId;
-use crate::record::Record;
+use leasehold_model::allocation::{AllocationSpec, Domain};
+use leasehold_model::body::{AllocationDenied, Asks, Body, Place};
+use leasehold_model::id::PublicId;
+use leasehold_model::record::Record;
 use serde_json::Value;
 
 pub(super) fn show<'a>(shown: Object<'a>, directory: &'a Directory, record: &Record) -> Object<'a> {
-    let of = |shown: Object<'a>, number: crate::id::AllocationNo| shown.field("allocation_id", count(number.0));
+    let of =
+        |shown: Object<'a>, number: leasehold_model::id::AllocationNo| shown.field("allocation_id", count(number.0));
     match &record.body {
         // Its number is the sequence of the record that it begins with.
         Body::AllocationSubmitted(submitted) => {

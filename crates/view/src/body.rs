@@ -1,21 +1,22 @@
 //! What is particular to each kind of record.
 
 use super::Directory;
-use super::object::{Object, count, devices, hex, text, units};
+use super::object::{Object, count, devices, text, units};
 use super::record::public_id;
 use super::{allocations, placement, rates};
-use crate::access::TokenScope;
-use crate::activity::Activity;
-use crate::body::{
+use leasehold_model::access::TokenScope;
+use leasehold_model::activity::Activity;
+use leasehold_model::body::{
     Body, Denied, Granted, NodePut, Nodes, PerPriority, QuotaPut, Renewal, Renewed, Reported, ReportedLeases,
     TokenIssued,
 };
-use crate::class::ResourceKind;
-use crate::id::{ClassNo, IdKind, PublicId, QuotaNo};
-use crate::name::Name;
-use crate::policy::{DenyCause, LimitKind, NodeScope, Priority, QuotaScope};
-use crate::quantity::Quanta;
-use crate::record::Record;
+use leasehold_model::class::ResourceKind;
+use leasehold_model::hex;
+use leasehold_model::id::{ClassNo, IdKind, PublicId, QuotaNo};
+use leasehold_model::name::Name;
+use leasehold_model::policy::{DenyCause, LimitKind, NodeScope, Priority, QuotaScope};
+use leasehold_model::quantity::Quanta;
+use leasehold_model::record::Record;
 use serde_json::{Map, Value};
 
 pub(super) fn show(directory: &Directory, record: &Record) -> Value {
@@ -24,7 +25,7 @@ pub(super) fn show(directory: &Directory, record: &Record) -> Value {
         Body::Genesis(genesis) => new()
             .field("format_version", genesis.format_version)
             .field("origin", genesis.origin.as_str())
-            .field("public_key", hex(&genesis.public_key))
+            .field("public_key", hex::encode(&genesis.public_key))
             .field("software", genesis.software.as_str()),
         Body::Started(started) => {
             let clock = started.clock_accepted.as_ref();
@@ -39,7 +40,7 @@ pub(super) fn show(directory: &Directory, record: &Record) -> Value {
         }
         Body::Heartbeat(_) => new(),
         Body::KeyRotated(rotated) => {
-            new().field("old_key", hex(&rotated.old_key)).field("new_key", hex(&rotated.new_key))
+            new().field("old_key", hex::encode(&rotated.old_key)).field("new_key", hex::encode(&rotated.new_key))
         }
         Body::ClockJumped(jumped) => new().instant("wall_clock", jumped.wall_clock),
         Body::SettingsChanged(settings) => new()
@@ -161,7 +162,7 @@ pub(super) fn show(directory: &Directory, record: &Record) -> Value {
         Body::QuarantineCleared(cleared) => new().named("node", cleared.node),
         Body::TokenIssued(issued) => token(new(), directory, issued),
         Body::TokenRevoked(revoked) => new().named("token", revoked.token),
-        Body::Unknown { kind, bytes } => new().field("kind_code", *kind).field("bytes", hex(bytes)),
+        Body::Unknown { kind, bytes } => new().field("kind_code", *kind).field("bytes", hex::encode(bytes)),
     }
     .done()
 }
@@ -239,7 +240,7 @@ fn node<'a>(shown: Object<'a>, directory: &'a Directory, put: &NodePut) -> Objec
 fn token<'a>(shown: Object<'a>, directory: &'a Directory, issued: &TokenIssued) -> Object<'a> {
     shown
         .named("token", issued.token)
-        .field("fingerprint", hex(&issued.hash[..4]))
+        .field("fingerprint", hex::encode(&issued.hash[..4]))
         .field("role", issued.role.word())
         .field("scope", token_scope(directory, &issued.scope))
         .instant("expires_at", issued.expires_at)

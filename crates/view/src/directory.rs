@@ -3,13 +3,13 @@
 //! A far lighter fold than the engine's: it checks nothing and counts nothing. Its memory grows
 //! with what exists, not with the length of the journal.
 
-use crate::body::{Body, Granted};
-use crate::class::ClassSpec;
-use crate::id::{ClassNo, LeaseNo, NodeNo, PoolNo, ProjectNo, TenantNo, TokenNo, UserNo};
-use crate::instant::Instant;
-use crate::name::Name;
-use crate::quantity::Quanta;
-use crate::record::{Hash, Record};
+use leasehold_model::body::{Body, Granted};
+use leasehold_model::class::ClassSpec;
+use leasehold_model::id::{ClassNo, LeaseNo, NodeNo, PoolNo, ProjectNo, TenantNo, TokenNo, UserNo};
+use leasehold_model::instant::Instant;
+use leasehold_model::name::Name;
+use leasehold_model::quantity::Quanta;
+use leasehold_model::record::{Hash, Record};
 use std::collections::BTreeMap;
 use std::sync::Arc;
 

@@ -6,11 +6,11 @@ use super::Directory;
 use super::directory::granted_leases;
 use super::object::{Object, count, devices, text, units};
 use super::record::public_id;
-use crate::body::{Body, Leases, Renewal};
-use crate::class::ResourceKind;
-use crate::id::{IdKind, LeaseNo};
-use crate::policy::Reason;
-use crate::record::Record;
+use leasehold_model::body::{Body, Leases, Renewal};
+use leasehold_model::class::ResourceKind;
+use leasehold_model::id::{IdKind, LeaseNo};
+use leasehold_model::policy::Reason;
+use leasehold_model::record::Record;
 use serde_json::{Value, json};
 
 /// The events of a record, one per lease in the order the record names them; nothing for records

@@ -4,7 +4,9 @@
 //! field of the audit record and, where leases are touched, one lease event for each of them.
 //!
 //! Records speak in numbers, so whoever shows them must have read what the numbers mean: that is
-//! the [`Directory`]. The view is never hashed, signed or read back; the bytes are the journal.
+//! the [`Directory`].
+//!
+//! Never: hashed, signed or read back; the bytes are the journal.
 
 mod allocations;
 mod body;
@@ -17,9 +19,9 @@ mod record;
 
 pub use directory::{Directory, KnownLease};
 
-use crate::codec::DecodeError;
-use crate::frame::RawRecord;
-use crate::record::Hash;
+use leasehold_model::codec::DecodeError;
+use leasehold_model::frame::RawRecord;
+use leasehold_model::record::Hash;
 use serde_json::Value;
 
 impl Directory {

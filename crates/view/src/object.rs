@@ -1,11 +1,11 @@
 //! One JSON object under construction, and the few rules by which values become JSON.
 
 use super::Directory;
-use crate::class::ClassSpec;
-use crate::id::{ClassNo, LeaseNo, NodeNo, PoolNo, ProjectNo, TenantNo, TokenNo, UserNo};
-use crate::instant::{Instant, Span};
-use crate::name::Name;
-use crate::quantity::{self, Quanta};
+use leasehold_model::class::ClassSpec;
+use leasehold_model::id::{ClassNo, LeaseNo, NodeNo, PoolNo, ProjectNo, TenantNo, TokenNo, UserNo};
+use leasehold_model::instant::{Instant, Span};
+use leasehold_model::name::Name;
+use leasehold_model::quantity::{self, Quanta};
 use serde_json::{Map, Value};
 
 /// The largest integer that every JSON reader keeps exact.
@@ -14,10 +14,6 @@ const EXACT_MAX: u64 = (1 << 53) - 1;
 /// A count: a number, or a string where a number would not survive.
 pub(super) fn count(n: u64) -> Value {
     if n <= EXACT_MAX { n.into() } else { n.to_string().into() }
-}
-
-pub(super) fn hex(bytes: &[u8]) -> String {
-    bytes.iter().map(|byte| format!("{byte:02x}")).collect()
 }
 
 pub(super) fn text(name: Option<&Name>) -> Value {

@@ -2,8 +2,8 @@
 
 use super::Directory;
 use super::object::Object;
-use crate::class::ResourceKind;
-use crate::placement::{Profile, Weighing, Weights};
+use leasehold_model::class::ResourceKind;
+use leasehold_model::placement::{Profile, Weighing, Weights};
 use serde_json::{Map, Value};
 
 /// Weights are texts, as all decimals are.

@@ -2,9 +2,9 @@
 
 use super::Directory;
 use super::object::Object;
-use crate::class::ResourceKind;
-use crate::policy::Priority;
-use crate::rate::{Charge, ChargePolicyPut, Decimal, RateCardPut};
+use leasehold_model::class::ResourceKind;
+use leasehold_model::policy::Priority;
+use leasehold_model::rate::{Charge, ChargePolicyPut, Decimal, RateCardPut};
 use serde_json::{Map, Value};
 
 pub(super) fn card<'d>(object: Object<'d>, directory: &Directory, put: &RateCardPut) -> Object<'d> {

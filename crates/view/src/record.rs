@@ -1,12 +1,13 @@
 //! The object of one record: every field of the audit record, under its name.
 
-use super::object::{Object, hex, text};
+use super::object::{Object, text};
 use super::{Directory, body, lease_event};
-use crate::frame::RawRecord;
-use crate::id::{IdKind, PublicId};
-use crate::name::is_invisible;
-use crate::policy::Reason;
-use crate::record::{Hash, Idempotency, Identity, Record};
+use leasehold_model::frame::RawRecord;
+use leasehold_model::hex;
+use leasehold_model::id::{IdKind, PublicId};
+use leasehold_model::name::is_invisible;
+use leasehold_model::policy::Reason;
+use leasehold_model::record::{Hash, Idempotency, Identity, Record};
 use serde_json::Value;
 
 pub(super) fn show(directory: &Directory, record: &Record, raw: &RawRecord<'_>, hash: &Hash) -> Value {
@@ -35,9 +36,9 @@ pub(super) fn show(directory: &Directory, record: &Record, raw: &RawRecord<'_>, 
         shown = shown.field("lease_events", events);
     }
     shown = shown
-        .field("prev_event_hash", hex(&raw.prev_hash()))
-        .field("current_event_hash", hex(hash))
-        .field("signature", raw.signature(0).map(|signature| hex(&signature)));
+        .field("prev_event_hash", hex::encode(&raw.prev_hash()))
+        .field("current_event_hash", hex::encode(hash))
+        .field("signature", raw.signature(0).map(|signature| hex::encode(&signature)));
     if !record.signers.is_empty() {
         shown = shown.field("signatures", signatures(directory, record, raw));
     }
@@ -65,15 +66,15 @@ fn idempotency(directory: &Directory, claim: &Idempotency) -> Value {
     let readable = std::str::from_utf8(&claim.key).ok().filter(|key| !key.chars().any(is_invisible));
     let shown = match readable {
         Some(key) => Object::new(directory).field("key", key),
-        None => Object::new(directory).field("key_hex", hex(&claim.key)),
+        None => Object::new(directory).field("key_hex", hex::encode(&claim.key)),
     };
-    shown.named("owner", claim.owner).field("payload_hash", hex(&claim.payload)).done()
+    shown.named("owner", claim.owner).field("payload_hash", hex::encode(&claim.payload)).done()
 }
 
 fn signatures(directory: &Directory, record: &Record, raw: &RawRecord<'_>) -> Value {
     let signed_by = |(i, key): (usize, &[u8; 32])| {
-        let signature = raw.signature(i).map(|signature| hex(&signature));
-        Object::new(directory).field("public_key", hex(key)).field("signature", signature).done()
+        let signature = raw.signature(i).map(|signature| hex::encode(&signature));
+        Object::new(directory).field("public_key", hex::encode(key)).field("signature", signature).done()
     };
     record.signers.iter().enumerate().map(signed_by).collect()
 }

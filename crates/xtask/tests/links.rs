@@ -42,4 +42,7 @@ fn the_binary_links_neither_the_simulator_nor_the_oracle() {
 #[test]
 fn the_verifier_is_the_format_and_the_tree() {
     assert_eq!(ours("leasehold-verify"), set(&["model", "tlog", "verify"]));
+    // JSON is a view, made at the edges.
+    let model = linked("leasehold-model");
+    assert!(model.contains("sha2") && model.is_disjoint(&set(&["serde", "serde_core", "serde_json"])), "{model:?}");
 }

@@ -6,8 +6,9 @@ use crate::disk::{Access, Disk, DiskFile, read_full};
 use crate::error::OpenError;
 use crate::keyring::Keys;
 use crate::provider::Head;
-use crate::text::{self, Lines, hex};
+use crate::text::{self, Lines};
 use leasehold_model::Instant;
+use leasehold_model::hex;
 use leasehold_model::record::Hash;
 use leasehold_tlog::{Checkpoint, KeyId};
 use std::io;
@@ -40,8 +41,8 @@ impl Anchor {
             self.origin,
             self.epoch,
             self.head.size,
-            hex(&self.head.hash),
-            hex(&self.root),
+            hex::encode(&self.head.hash),
+            hex::encode(&self.root),
             self.key,
             self.time.0,
             self.note,

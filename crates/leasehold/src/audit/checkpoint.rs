@@ -2,10 +2,10 @@
 
 use super::{open, signers};
 use crate::cli::CheckpointArgs;
-use crate::numbers::hex;
 use crate::output::{print, print_json};
 use crate::problem::Problem;
 use leasehold_journal::SignedHead;
+use leasehold_model::hex;
 use serde_json::{Value, json};
 
 pub(super) fn run(args: &CheckpointArgs) -> Result<(), Problem> {
@@ -18,8 +18,8 @@ fn checkpoint_json(signed: &SignedHead) -> Value {
     json!({
         "origin": signed.origin,
         "size": signed.head.size,
-        "root": hex(signed.checkpoint.root()),
-        "head": hex(&signed.head.hash),
+        "root": hex::encode(signed.checkpoint.root()),
+        "head": hex::encode(&signed.head.hash),
         "epoch": signed.epoch,
         "key": signed.key.to_string(),
         "time": signed.time.to_string(),

@@ -3,18 +3,18 @@
 use super::{read_text, read_trust};
 use crate::cli::ProveArgs;
 use crate::folder::Folder;
-use crate::numbers::{hex, parse_hash};
 use crate::output::{failed, print, print_json};
 use crate::problem::Problem;
 use crate::term;
 use leasehold_model::frame::record_hash;
-use leasehold_model::view::Directory;
+use leasehold_model::hex;
 use leasehold_model::{Hash, RawRecord};
 use leasehold_tlog::limits::PROOF_EXTRA_BYTES_MAX;
 use leasehold_tlog::{
     Checkpoint, ConsistencyBuilder, ConsistencyFile, InclusionBuilder, InclusionFile, ProofFileError, leaf_hash,
 };
 use leasehold_verify::Trust;
+use leasehold_view::Directory;
 use serde_json::{Value, json};
 use std::ops::ControlFlow;
 use std::path::Path;
@@ -74,17 +74,17 @@ fn prove_record(args: &ProveArgs, folder: &Folder, sequence: u64) -> Result<(), 
     let story = format!(
         "Record {sequence} of {} is in the checkpoint of {size} records.\nhash {}\n{}",
         signed.origin,
-        hex(&hash),
+        hex::encode(&hash),
         for_people(&shown),
     );
     let object = json!({
         "proves": "inclusion",
         "origin": signed.origin,
         "sequence": sequence,
-        "record_hash": hex(&hash),
+        "record_hash": hex::encode(&hash),
         "record": shown,
         "record_in_proof": carried,
-        "checkpoint": { "size": size, "root": hex(&root) },
+        "checkpoint": { "size": size, "root": hex::encode(&root) },
     });
     deliver(args, &file.to_string(), &story, object)
 }
@@ -103,14 +103,14 @@ fn prove_growth(args: &ProveArgs, folder: &Folder, old_size: u64) -> Result<(), 
     let story = format!(
         "The first {old_size} records of {} are the beginning of its {size} records.\nold root {}\nnew root {}\n",
         signed.origin,
-        hex(&old_root),
-        hex(&root),
+        hex::encode(&old_root),
+        hex::encode(&root),
     );
     let object = json!({
         "proves": "consistency",
         "origin": signed.origin,
-        "old": { "size": old_size, "root": hex(&old_root) },
-        "checkpoint": { "size": size, "root": hex(&root) },
+        "old": { "size": old_size, "root": hex::encode(&old_root) },
+        "checkpoint": { "size": size, "root": hex::encode(&root) },
     });
     deliver(args, &file.to_string(), &story, object)
 }
@@ -162,14 +162,14 @@ fn check_record(args: &ProveArgs, text: &str, trust: &Trust) -> Result<(String, 
     let named = match &args.record_hash {
         None => None,
         Some(hash) => Some(
-            parse_hash(hash)
+            hex::decode_hash(hash)
                 .ok_or_else(|| Problem::usage("bad_hash", "--record-hash takes 64 lower-case hex digits"))?,
         ),
     };
     let carried = proof.unauthenticated_extra();
     let hash = match (carried.map(record_hash), named) {
         (Some(carried), Some(named)) if carried != named => {
-            let what = format!("the proof is about the record with the hash {}", hex(&carried));
+            let what = format!("the proof is about the record with the hash {}", hex::encode(&carried));
             return Err(
                 Problem::not_verified("record_mismatch", what).advice("it proves nothing about the one you named")
             );
@@ -195,7 +195,7 @@ fn check_record(args: &ProveArgs, text: &str, trust: &Trust) -> Result<(String, 
         "Proved: record {index} of {} is in the checkpoint of {} records.\nhash {}\n",
         trust.origin(),
         checkpoint.size(),
-        hex(&hash)
+        hex::encode(&hash)
     );
     if let Some(shown) = &shown {
         story.push_str(&for_people(shown));
@@ -205,9 +205,9 @@ fn check_record(args: &ProveArgs, text: &str, trust: &Trust) -> Result<(String, 
         "proves": "inclusion",
         "origin": trust.origin(),
         "sequence": index,
-        "record_hash": hex(&hash),
+        "record_hash": hex::encode(&hash),
         "record": shown,
-        "checkpoint": { "size": checkpoint.size(), "root": hex(checkpoint.root()) },
+        "checkpoint": { "size": checkpoint.size(), "root": hex::encode(checkpoint.root()) },
     });
     Ok((story, object))
 }
@@ -237,8 +237,8 @@ fn check_growth(text: &str, trust: &Trust) -> Result<(String, Value), Problem> {
         "verdict": "proved",
         "proves": "consistency",
         "origin": trust.origin(),
-        "old": { "size": old.size(), "root": hex(old.root()) },
-        "checkpoint": { "size": new.size(), "root": hex(new.root()) },
+        "old": { "size": old.size(), "root": hex::encode(old.root()) },
+        "checkpoint": { "size": new.size(), "root": hex::encode(new.root()) },
     });
     Ok((story, object))
 }

@@ -5,10 +5,10 @@
 use super::open;
 use crate::cli::TrustArgs;
 use crate::folder::Folder;
-use crate::numbers::hex;
 use crate::output::{print, print_json};
 use crate::problem::Problem;
 use leasehold_model::Body;
+use leasehold_model::hex;
 use leasehold_tlog::{Checkpoint, VerifierKey};
 use leasehold_verify::Trust;
 use serde_json::json;
@@ -29,7 +29,7 @@ pub(super) fn run(args: &TrustArgs) -> Result<(), Problem> {
         "keys": trust.keys().iter().map(ToString::to_string).collect::<Vec<_>>(),
         "checkpoint": {
             "size": signed.head.size,
-            "root": hex(signed.checkpoint.root()),
+            "root": hex::encode(signed.checkpoint.root()),
             "note": signed.note.to_string(),
         },
         "trust_file": trust.to_text(),

@@ -12,12 +12,12 @@ use leasehold_engine::command::{
 use leasehold_engine::{Command, Request};
 use leasehold_journal::Options;
 use leasehold_model::body::PerPriority;
+use leasehold_model::hex;
 use leasehold_model::{
     Batch, Body, ClassNo, ClassSpec, Identity, LeaseNo, Name, PoolNo, Priority, ProjectNo, Quanta, Record,
     ResourceKind, Span, Strategy, TeardownMode, TenantNo,
 };
 use leasehold_server::{Place, software};
-use leasehold_terminal::numbers::hex;
 use sha2::{Digest, Sha256};
 use std::io::{self, Write};
 use std::path::Path;
@@ -109,7 +109,7 @@ fn digest(record: &Record) -> String {
     let mut batch = Batch::new(record.sequence);
     batch.push(record);
     let frame = batch.frames().next().and_then(Result::ok).expect("a record was just put in");
-    hex(&Sha256::digest(&frame.bytes[32..]))
+    hex::encode(&Sha256::digest(&frame.bytes[32..]))
 }
 
 fn cluster() -> Vec<Command> {
