@@ -12,9 +12,10 @@ use std::sync::atomic::Ordering;
 use std::time::Duration;
 
 const SHOWN: [(ClassNo, &str); 4] = [(H100, "h100"), (L40S, "l40s"), (CPU, "cpu"), (MEM, "mem")];
+/// As many of the newest events as the terminal has lines for, and no more than this.
 const EVENTS_SHOWN: usize = 6;
-/// Lines of the panel; a terminal that has fewer gets plain lines.
-const PANEL_ROWS: usize = 26;
+/// A terminal that is smaller gets plain lines.
+const PANEL_ROWS: usize = 24;
 const PANEL_COLUMNS: usize = 72;
 
 /// Shows the scene until it is over.
@@ -30,7 +31,7 @@ pub(crate) fn watch(scene: &Scene, length: Option<Span>) {
         }
         let look = pulse.look(scene, length);
         match term::drawable().filter(|(columns, rows)| *columns >= PANEL_COLUMNS && *rows >= PANEL_ROWS) {
-            Some((columns, _)) => screen.draw(scene, &look, columns),
+            Some(size) => screen.draw(scene, &look, size),
             None => screen.say(scene, &look),
         }
         next += Duration::from_secs(1);
@@ -129,11 +130,7 @@ impl Screen {
         ));
     }
 
-    fn draw(&mut self, scene: &Scene, look: &Look, columns: usize) {
-        self.events.extend(scene.take_events());
-        while self.events.len() > EVENTS_SHOWN {
-            self.events.pop_front();
-        }
+    fn draw(&mut self, scene: &Scene, look: &Look, (columns, rows): (usize, usize)) {
         let paint = self.paint;
         let mut lines = Vec::new();
         {
@@ -145,8 +142,12 @@ impl Screen {
             lines.extend(scene.cell.now().read(|state| tenant_lines(state, &tally, paint)));
         }
         lines.push(String::new());
+        // The last row is the cursor's.
+        let shown = rows.saturating_sub(lines.len() + 1).min(EVENTS_SHOWN);
+        self.events.extend(scene.take_events());
+        self.events.drain(..self.events.len().saturating_sub(shown));
         lines.extend(self.events.iter().map(|event| event_line(event, paint)));
-        lines.resize(lines.len() + EVENTS_SHOWN - self.events.len(), String::new());
+        lines.resize(lines.len() + shown - self.events.len(), String::new());
         // Up over what was drawn before; each line clears what was to its right.
         let mut text = if self.drawn > 0 { format!("\x1b[{}A", self.drawn) } else { String::new() };
         for line in &lines {
