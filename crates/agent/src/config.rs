@@ -1,17 +1,16 @@
 //! The agent's configuration: YAML, unknown keys refused. `packaging/agent.example.yaml` shows every key.
 
 mod check;
-mod wrong;
 
 use leasehold_client::api::Quantity;
 use leasehold_model::Span;
+use leasehold_yaml::{LoadError, Reader};
 use serde::Deserialize;
 use serde::de::{Deserializer, Error};
 use std::borrow::Cow;
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 use std::time::Duration;
-use wrong::Wrong;
 
 const TEARDOWN_TIMEOUT: Span = Span::from_secs(60);
 const WIPE_TIMEOUT: Span = Span::from_secs(600);
@@ -167,21 +166,16 @@ fn maybe_span<'de, D: Deserializer<'de>>(from: D) -> Result<Option<Span>, D::Err
     text.map(|text| text.parse().map_err(D::Error::custom)).transpose()
 }
 
+const YAML: Reader = Reader { see: "docs/how-to/agent.md shows every key", section_of: |_| None };
+
 impl Config {
-    pub(crate) fn load(path: &Path) -> Result<Self, Wrong> {
-        let text = std::fs::read_to_string(path).map_err(|error| Wrong::unreadable(path, &error))?;
-        Self::parse(&text, path)
+    pub(crate) fn load(path: &Path) -> Result<Self, LoadError> {
+        YAML.load(path)
     }
 
-    /// Reads the text of a file; `file` is what errors call it.
-    fn parse(text: &str, file: &Path) -> Result<Self, Wrong> {
-        let options = serde_saphyr::options! {
-            strict_booleans: true,
-            merge_keys: serde_saphyr::MergeKeyPolicy::Error,
-            with_snippet: false,
-        };
-        let read = serde_saphyr::from_str_with_options::<Option<Self>>(text, options);
-        read.map(Option::unwrap_or_default).map_err(|error| Wrong::new(file, &error))
+    #[cfg(test)]
+    fn parse(text: &str, file: &Path) -> Result<Self, LoadError> {
+        YAML.parse(text, file)
     }
 }
 

@@ -74,7 +74,7 @@ pub fn run(daemon: &DaemonArgs, args: &AgentArgs) -> Result<(), Problem> {
 fn configuration(args: &AgentArgs) -> Result<(Config, String), Problem> {
     let mut config = match &args.config {
         None => Config::default(),
-        Some(file) => Config::load(file).map_err(|wrong| Problem::told(wrong.code, &wrong))?,
+        Some(file) => Config::load(file).map_err(|error| Problem::told(error.code(), &error))?,
     };
     if let Some(state) = &args.state {
         config.state.clone_from(state);

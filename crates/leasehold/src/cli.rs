@@ -275,7 +275,8 @@ pub(crate) fn completions(args: &CompletionsArgs) -> Result<(), crate::problem::
 }
 
 /// What was typed, with `--gpu -1` as `--gpu=-1`: no option is a digit, so it is meant as the value, and whoever takes
-/// the value says what is wrong with it. What comes after `--` is somebody else's.
+/// the value says what is wrong with it. What comes after `--` is somebody else's. By hand, because clap's
+/// `allow_negative_numbers` takes `-1` and not `-8GiB` or `-5m`, and its `allow_hyphen_values` takes the next option.
 pub(crate) fn typed(words: impl Iterator<Item = OsString>) -> Vec<OsString> {
     let mut all: Vec<OsString> = Vec::new();
     let mut ours = true;

@@ -1,10 +1,20 @@
-//! What is wrong with a body: that it is not JSON, or where in it something stands that does not fit.
+//! Reading a body: the value, or that it is not JSON, or where in it something stands that does not fit.
 
 use leasehold_api::{Problem, codes};
-use serde::de::IgnoredAny;
+use serde::de::{DeserializeOwned, IgnoredAny};
+use serde_path_to_error::{Path, Segment};
 
-/// The problem of a body that could not be read as what the endpoint takes.
-pub(crate) fn unfit(bytes: &[u8], error: &serde_json::Error) -> Problem {
+/// The body as what the endpoint takes.
+pub(crate) fn read<T: DeserializeOwned>(bytes: &[u8]) -> Result<T, Problem> {
+    serde_json::from_slice(bytes).map_err(|error| {
+        // Read once more for the path; what fits does not pay for it.
+        let again = serde_path_to_error::deserialize::<_, T>(&mut serde_json::Deserializer::from_slice(bytes));
+        let field = again.err().map(|again| field(again.path(), &error.to_string())).unwrap_or_default();
+        problem(bytes, &error, &field)
+    })
+}
+
+fn problem(bytes: &[u8], error: &serde_json::Error, field: &str) -> Problem {
     // A number where a word belongs is called a syntax error, too: what is well formed is not one.
     let well_formed =
         error.is_data() || std::str::from_utf8(bytes).is_ok() && serde_json::from_slice::<IgnoredAny>(bytes).is_ok();
@@ -13,7 +23,6 @@ pub(crate) fn unfit(bytes: &[u8], error: &serde_json::Error) -> Problem {
     }
     let text = error.to_string();
     let what = if error.is_data() { text.as_str() } else { "it cannot have that value" };
-    let field = field(bytes, error, &text);
     if field.is_empty() {
         return codes::BAD_BODY.problem(format!("The body is not what the endpoint takes: {what}."));
     }
@@ -21,17 +30,21 @@ pub(crate) fn unfit(bytes: &[u8], error: &serde_json::Error) -> Problem {
     codes::BAD_BODY.problem(detail).with("field", field)
 }
 
-/// The field that the error is about, as far as it tells: where it was noticed, and the name that it says itself.
-fn field(bytes: &[u8], error: &serde_json::Error, text: &str) -> String {
-    let before: usize =
-        bytes.split_inclusive(|b| *b == b'\n').take(error.line().saturating_sub(1)).map(<[u8]>::len).sum();
-    let mut path = path_at(bytes, before + error.column());
-    let said = ["missing field `", "unknown field `", "duplicate field `"];
-    let name = said.iter().find_map(|said| text.strip_prefix(said)?.split('`').next());
-    if let Some(name) = name {
-        step(&mut path, name);
+/// The field that the error is about: where it was noticed, and the name that it says itself.
+fn field(path: &Path, text: &str) -> String {
+    let mut field = String::new();
+    for segment in path {
+        match segment {
+            Segment::Seq { index } => field.push_str(&format!("[{index}]")),
+            Segment::Map { key: name } | Segment::Enum { variant: name } => step(&mut field, name),
+            Segment::Unknown => break,
+        }
     }
-    path
+    let said = ["missing field `", "duplicate field `"];
+    if let Some(name) = said.iter().find_map(|said| text.strip_prefix(said)?.split('`').next()) {
+        step(&mut field, name);
+    }
+    field
 }
 
 fn step(path: &mut String, name: &str) {
@@ -41,62 +54,6 @@ fn step(path: &mut String, name: &str) {
     path.extend(name.chars().take(64).flat_map(char::escape_debug));
 }
 
-/// An object or an array that is open, and which of its members is being read.
-enum Open {
-    Object { key: Option<String>, reading: bool },
-    Array { place: usize },
-}
-
-/// The path to the value of well-formed JSON that holds the byte before `end`, such as `asks[0].class`.
-fn path_at(bytes: &[u8], end: usize) -> String {
-    let mut open: Vec<Open> = Vec::new();
-    let mut at = 0;
-    while at < end.min(bytes.len()) {
-        let begin = at;
-        at += 1;
-        match (bytes[begin], open.last_mut()) {
-            (b'{', _) => open.push(Open::Object { key: None, reading: false }),
-            (b'[', _) => open.push(Open::Array { place: 0 }),
-            (b'}' | b']', _) => {
-                open.pop();
-            }
-            (b'"', last) => {
-                at = end_of_string(bytes, at);
-                if let Some(Open::Object { key, reading: false }) = last {
-                    *key = serde_json::from_slice(&bytes[begin..at]).ok();
-                }
-            }
-            (b':', Some(Open::Object { reading, .. })) => *reading = true,
-            // What is noticed at a comma is about what stands before it.
-            (b',', _) if at == end => {}
-            (b',', Some(Open::Object { reading, .. })) => *reading = false,
-            (b',', Some(Open::Array { place })) => *place += 1,
-            _ => {}
-        }
-    }
-    let mut path = String::new();
-    for one in &open {
-        match one {
-            Open::Object { key: Some(key), reading: true } => step(&mut path, key),
-            Open::Object { .. } => break,
-            Open::Array { place } => path.push_str(&format!("[{place}]")),
-        }
-    }
-    path
-}
-
-/// Where a string ends whose first character stands at `at`.
-fn end_of_string(bytes: &[u8], mut at: usize) -> usize {
-    while at < bytes.len() {
-        match bytes[at] {
-            b'\\' => at += 2,
-            b'"' => return at + 1,
-            _ => at += 1,
-        }
-    }
-    bytes.len()
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -104,8 +61,7 @@ mod tests {
     use serde::de::DeserializeOwned;
 
     fn told<T: DeserializeOwned>(body: &str) -> (String, String) {
-        let error = serde_json::from_slice::<T>(body.as_bytes()).err().expect("a body that does not fit");
-        let problem = unfit(body.as_bytes(), &error);
+        let problem = read::<T>(body.as_bytes()).err().expect("a body that does not fit");
         (problem.code, problem.members.get("field").and_then(|field| field.as_str()).unwrap_or("").to_owned())
     }
 

@@ -119,6 +119,20 @@ mod tests {
     }
 
     #[test]
+    fn columns_line_up_in_any_script() {
+        let mut table = Table::new(&[("tenant", Align::Left), ("leases", Align::Right)]).yielding(&["tenant"]);
+        table.row(["物理学研究室", "12"]);
+        table.row(["한국어", "7"]);
+        table.row(["physics", "3"]);
+        let text = "  tenant        leases\n  物理学研究室      12\n  한국어             7\n  physics            3\n";
+        assert_eq!(table.text(Paint::PLAIN), text);
+        for width in 1..30 {
+            let lines = table.lines_within(Paint::PLAIN, Some(width));
+            assert!(lines.iter().all(|line| columns(line) <= width), "{width}: {lines:?}");
+        }
+    }
+
+    #[test]
     fn what_matters_less_makes_room() {
         let headings =
             [("lease", Align::Left), ("workload", Align::Left), ("user", Align::Left), ("left", Align::Right)];

@@ -1,6 +1,7 @@
 //! The terminal: colours, bars, how wide it is. Nothing of it reaches a pipe or a file.
 
 use std::io::{self, IsTerminal, Write};
+use unicode_width::UnicodeWidthChar;
 
 /// Says something to the person, on stderr.
 pub fn say(text: &str) {
@@ -116,7 +117,7 @@ pub fn fine_bar(amount: u64, total: u64, width: usize) -> String {
     format!("{}{}", "█".repeat(eighths / 8), EIGHTHS[eighths % 8])
 }
 
-/// How many columns a text takes, colours left out. All our glyphs are one column wide.
+/// How many columns a text takes, colours left out.
 pub fn columns(text: &str) -> usize {
     let mut count = 0;
     let mut in_escape = false;
@@ -125,7 +126,7 @@ pub fn columns(text: &str) -> usize {
             '\x1b' => in_escape = true,
             'm' if in_escape => in_escape = false,
             _ if in_escape => {}
-            _ => count += 1,
+            _ => count += c.width().unwrap_or(0),
         }
     }
     count
@@ -142,8 +143,8 @@ pub fn fit(text: &str, width: usize) -> String {
             '\x1b' => (in_escape, coloured) = (true, true),
             'm' if in_escape => in_escape = false,
             _ if in_escape => {}
-            _ if count == width => break,
-            _ => count += 1,
+            _ if count + c.width().unwrap_or(0) > width => break,
+            _ => count += c.width().unwrap_or(0),
         }
         out.push(c);
     }
@@ -187,6 +188,9 @@ mod tests {
         let painted = Paint(true).paint(Style::Red, "abcdef");
         assert_eq!(fit(&painted, 3), "\x1b[31mabc\x1b[0m");
         assert_eq!(fit("abc", 3), "abc");
+        // A character of two columns is not cut in half.
+        assert_eq!([columns("物理学"), columns("e\u{301}")], [6, 1]);
+        assert_eq!([fit("物理学", 5), fit("物理学", 6)], ["物理", "物理学"]);
         assert_eq!(shell_word("/tmp/a b"), "'/tmp/a b'");
         assert_eq!(shell_word("./leasehold"), "./leasehold");
     }

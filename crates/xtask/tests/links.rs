@@ -25,7 +25,7 @@ fn set(names: &[&str]) -> BTreeSet<String> {
 
 #[test]
 fn the_agent_links_the_client_and_nothing_of_the_server() {
-    assert_eq!(ours("leasehold-agent"), set(&["agent", "api", "client", "model", "service", "terminal"]));
+    assert_eq!(ours("leasehold-agent"), set(&["agent", "api", "client", "model", "service", "terminal", "yaml"]));
 }
 
 #[test]

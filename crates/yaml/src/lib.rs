@@ -1,7 +1,76 @@
-//! A file that cannot be read as configuration: which file, which line, and what was probably meant.
+//! Configuration files: YAML, read strictly.
+//!
+//! In: a file, and the type it is read as. Out: the value, or which line is wrong and what was probably meant.
+//! Never: what a value means; that is for those whose configuration it is.
 
+use serde::de::DeserializeOwned;
 use std::fmt;
 use std::path::{Path, PathBuf};
+
+/// How a file is read, apart from its type.
+#[derive(Clone, Copy, Debug)]
+pub struct Reader {
+    /// Where every key is shown, said where nothing better can be.
+    pub see: &'static str,
+    /// The section that a key belongs under, for one that stands elsewhere.
+    pub section_of: fn(&str) -> Option<&'static str>,
+}
+
+impl Reader {
+    pub fn load<T: DeserializeOwned + Default>(&self, file: &Path) -> Result<T, LoadError> {
+        let text = std::fs::read_to_string(file)
+            .map_err(|error| LoadError::Unreadable { file: file.to_owned(), why: error.to_string() })?;
+        self.parse(&text, file)
+    }
+
+    /// Reads the text of a file; `file` is what errors call it.
+    pub fn parse<T: DeserializeOwned + Default>(&self, text: &str, file: &Path) -> Result<T, LoadError> {
+        let options = serde_saphyr::options! {
+            strict_booleans: true,
+            merge_keys: serde_saphyr::MergeKeyPolicy::Error,
+            with_snippet: false,
+        };
+        // A file with nothing but comments is one that changes nothing.
+        let read = serde_saphyr::from_str_with_options::<Option<T>>(text, options);
+        read.map(Option::unwrap_or_default).map_err(|error| self.wrong(file, &error))
+    }
+
+    fn wrong(&self, file: &Path, error: &serde_saphyr::Error) -> LoadError {
+        use serde_saphyr::Error;
+        let error = error.without_snippet();
+        let see = self.see.to_owned();
+        let (what, advice) = match error {
+            Error::SerdeUnknownField { field, expected, .. } => {
+                let section = (self.section_of)(field).filter(|_| !expected.contains(&field.as_str()));
+                let advice = section.map(|section| format!("it belongs under `{section}`"));
+                (
+                    format!("unknown key `{field}`"),
+                    advice.unwrap_or_else(|| meant(field, expected, "the keys here are")),
+                )
+            }
+            Error::SerdeUnknownVariant { variant, expected, .. } => {
+                (format!("unknown value `{variant}`"), meant(variant, expected, "it is one of"))
+            }
+            Error::DuplicateMappingKey { key: Some(key), .. } => {
+                (format!("the key `{key}` stands twice"), "keep one of the two".to_owned())
+            }
+            // What our own types say of a value ends with how to write it.
+            Error::Message { msg, .. } => match msg.split_once("; ") {
+                Some((what, advice)) => (what.to_owned(), advice.to_owned()),
+                None => (msg.clone(), see),
+            },
+            Error::SerdeInvalidType { unexpected, expected, .. }
+            | Error::SerdeInvalidValue { unexpected, expected, .. } => {
+                (format!("{unexpected} stands where {expected} belongs"), see)
+            }
+            Error::InvalidScalar { ty, .. } => (format!("the value is not {}", in_words(ty)), see),
+            Error::InvalidBooleanStrict { .. } => ("the value is not true or false".to_owned(), see),
+            other => (plain(other), see),
+        };
+        let line = error.location().map(|at| at.line()).filter(|line| *line > 0);
+        LoadError::Wrong { file: file.to_owned(), line, what, advice }
+    }
+}
 
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum LoadError {
@@ -25,39 +94,7 @@ impl LoadError {
             Self::Wrong { .. } => "config_wrong",
         }
     }
-
-    pub(super) fn wrong(file: &Path, error: &serde_saphyr::Error) -> Self {
-        use serde_saphyr::Error;
-        let error = error.without_snippet();
-        let (what, advice) = match error {
-            Error::SerdeUnknownField { field, expected, .. } => {
-                (format!("unknown key `{field}`"), meant(field, expected, "the keys here are"))
-            }
-            Error::SerdeUnknownVariant { variant, expected, .. } => {
-                (format!("unknown value `{variant}`"), meant(variant, expected, "it is one of"))
-            }
-            Error::DuplicateMappingKey { key: Some(key), .. } => {
-                (format!("the key `{key}` stands twice"), "keep one of the two".to_owned())
-            }
-            // What our own types say of a value ends with how to write it.
-            Error::Message { msg, .. } => match msg.split_once("; ") {
-                Some((what, advice)) => (what.to_owned(), advice.to_owned()),
-                None => (msg.clone(), SEE.to_owned()),
-            },
-            Error::SerdeInvalidType { unexpected, expected, .. }
-            | Error::SerdeInvalidValue { unexpected, expected, .. } => {
-                (format!("{unexpected} stands where {expected} belongs"), SEE.to_owned())
-            }
-            Error::InvalidScalar { ty, .. } => (format!("the value is not {}", in_words(ty)), SEE.to_owned()),
-            Error::InvalidBooleanStrict { .. } => ("the value is not true or false".to_owned(), SEE.to_owned()),
-            other => (plain(other), SEE.to_owned()),
-        };
-        let line = error.location().map(|at| at.line()).filter(|line| *line > 0);
-        Self::Wrong { file: file.to_owned(), line, what, advice }
-    }
 }
-
-const SEE: &str = "`leasehold config example` shows every key";
 
 fn in_words(kind: &str) -> &str {
     match kind {
@@ -78,21 +115,11 @@ fn plain(error: &serde_saphyr::Error) -> String {
 const NEAR: usize = 3;
 
 fn meant(word: &str, known: &[&str], all: &str) -> String {
-    if let Some(section) = section_of(word).filter(|_| !known.contains(&word)) {
-        return format!("it belongs under `{section}`");
-    }
     let near = known.iter().map(|known| (strsim::damerau_levenshtein(word, known), known)).min();
     match near {
         Some((distance, known)) if distance <= NEAR.min(known.len() / 2) => format!("did you mean `{known}`?"),
         _ => format!("{all} {}", known.join(", ")),
     }
-}
-
-/// The section that has a key of this name, if it is the only one.
-fn section_of(key: &str) -> Option<&'static str> {
-    let mut sections = super::KEYS.iter().filter_map(|path| path.split_once('.')).filter(|(_, last)| *last == key);
-    let (section, _) = sections.next()?;
-    sections.next().is_none().then_some(section)
 }
 
 impl fmt::Display for LoadError {
