@@ -9,6 +9,7 @@ use axum::http::header::{CONTENT_LENGTH, CONTENT_TYPE};
 use axum::http::{HeaderMap, HeaderValue, Request, Response, StatusCode};
 use bytes::Bytes;
 use http_body_util::{BodyExt, LengthLimitError, Limited};
+use leasehold_api::endpoint::by_id;
 use leasehold_api::{Endpoint, PROBLEM_JSON, Problem, codes, limits};
 use leasehold_engine::Command;
 use serde::Serialize;
@@ -36,7 +37,7 @@ impl Context {
         request: Request<Body>,
     ) -> Result<Self, Problem> {
         let (parts, body) = request.into_parts();
-        let open = endpoint.roles.is_empty() || (app.metrics_open && endpoint.id == "metrics");
+        let open = endpoint.roles.is_empty() || (app.metrics_open && endpoint.id == by_id::metrics.id);
         let caller = if open { None } else { Some(let_in(&app, endpoint, &parts.headers)?) };
         let query = query(parts.uri.query().unwrap_or(""), endpoint)?;
         let body =
@@ -114,7 +115,7 @@ impl Context {
 fn let_in(app: &App, endpoint: &Endpoint, headers: &HeaderMap) -> Result<Caller, Problem> {
     let caller = authenticate(app, headers)?;
     // A batch counts by its operations.
-    if endpoint.id != "batch" {
+    if endpoint.id != by_id::batch.id {
         rate(app, &caller, 1)?;
     }
     if endpoint.roles.contains(&caller.role) {
@@ -150,8 +151,8 @@ fn query(text: &str, endpoint: &Endpoint) -> Result<Vec<(String, String)>, Probl
         let (Some(name), Some(value)) = (decode(name), decode(value)) else {
             return Err(codes::BAD_QUERY.problem("The query is not percent-encoded UTF-8."));
         };
-        if !endpoint.query.iter().any(|known| known.name == name) {
-            let names: Vec<&str> = endpoint.query.iter().map(|known| known.name).collect();
+        if !endpoint.query().any(|known| known.name == name) {
+            let names: Vec<&str> = endpoint.query().map(|known| known.name).collect();
             let takes = if names.is_empty() { "takes none".to_owned() } else { format!("takes {}", names.join(", ")) };
             return Err(codes::BAD_QUERY.problem(format!(
                 "There is no query parameter `{}` here; the endpoint {takes}.",
@@ -187,7 +188,7 @@ fn decode(text: &str) -> Option<String> {
 }
 
 async fn body_bytes(app: &App, endpoint: &Endpoint, headers: &HeaderMap, body: Body) -> Result<Bytes, Problem> {
-    let most = if endpoint.id == "batch" { app.limits.batch_body_bytes } else { app.limits.body_bytes };
+    let most = if endpoint.id == by_id::batch.id { app.limits.batch_body_bytes } else { app.limits.body_bytes };
     let too_large =
         || codes::BODY_TOO_LARGE.problem(format!("The body is larger than {most} bytes.")).with("limit", most);
     let announced = headers.get(CONTENT_LENGTH).and_then(|length| length.to_str().ok()?.parse::<usize>().ok());

@@ -12,7 +12,7 @@ pub use command::CommandKind;
 
 use crate::listen::Counters;
 use crate::rate::Limiter;
-use leasehold_api::endpoint::endpoints;
+use leasehold_api::endpoint::ENDPOINTS;
 use leasehold_cell::{Cell, Histogram, LATENCY_BOUNDS_NS, Reply};
 use leasehold_engine::Refusal;
 use leasehold_model::{Body, FORMAT_VERSION, RULES_VERSION};
@@ -76,7 +76,7 @@ impl Default for Metrics {
 
 impl Metrics {
     pub fn new() -> Self {
-        let mut ids: Vec<&'static str> = endpoints().into_iter().map(|endpoint| endpoint.id).collect();
+        let mut ids: Vec<&'static str> = ENDPOINTS.iter().map(|endpoint| endpoint.id).collect();
         ids.push("none");
         let zero = |_| AtomicU64::new(0);
         let served = ids

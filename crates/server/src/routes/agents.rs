@@ -1,6 +1,6 @@
 //! What node agents say and hear.
 
-use super::capacity::{as_it_stands, capacity, find_node, labels};
+use super::capacity::{as_it_stands, find_node, labels, node_capacity};
 use crate::app::hex_id;
 use crate::context::{Answer, Context, json};
 use crate::problem::told;
@@ -28,7 +28,7 @@ pub(super) async fn register_agent(context: Context) -> Answer {
         let old = as_it_stands(state, node)?;
         let mut put = old.clone();
         if let Some(written) = &register.capacity {
-            put.capacity = capacity(state, written)?;
+            put.capacity = node_capacity(state, written)?;
         }
         if let Some(written) = &register.labels {
             put.labels = labels(written)?;

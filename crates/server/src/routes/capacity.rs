@@ -201,7 +201,10 @@ pub(super) async fn show_node(context: Context) -> Answer {
 }
 
 /// How much of each class a node has, as it was written.
-pub(super) fn capacity(state: &State, written: &BTreeMap<String, Quantity>) -> Result<Vec<(ClassNo, Quanta)>, Problem> {
+pub(super) fn node_capacity(
+    state: &State,
+    written: &BTreeMap<String, Quantity>,
+) -> Result<Vec<(ClassNo, Quanta)>, Problem> {
     let mut capacity = Vec::with_capacity(written.len());
     for (class, text) in written {
         let number = names::class(state, class)?;
@@ -245,7 +248,7 @@ pub(super) async fn create_node(context: Context) -> Answer {
             zone: names::optional_name("zone", new.zone.as_deref())?,
             labels: labels(&new.labels)?,
             teardown: sealed_teardown(new.teardown.unwrap_or(Teardown::Confirmed)),
-            capacity: capacity(state, &new.capacity)?,
+            capacity: node_capacity(state, &new.capacity)?,
         })
     })?;
     let sealed = context.seal(Command::PutNode(put)).await?;
@@ -286,7 +289,7 @@ pub(super) async fn change_node(context: Context) -> Answer {
         }
         put.teardown = change.teardown.map_or(put.teardown, sealed_teardown);
         if let Some(written) = &change.capacity {
-            put.capacity = capacity(state, written)?;
+            put.capacity = node_capacity(state, written)?;
         }
         Ok::<_, Problem>(put)
     })?;
