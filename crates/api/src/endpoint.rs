@@ -7,7 +7,7 @@ mod schemas;
 #[macro_use]
 mod table;
 
-use crate::token::Role;
+use leasehold_model::Role;
 use schemars::{Schema, SchemaGenerator};
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -180,7 +180,7 @@ for_each_endpoint!(endpoints);
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::token::Role::Auditor;
+    use leasehold_model::Role::Auditor;
     use std::collections::BTreeSet;
 
     #[test]

@@ -4,7 +4,8 @@
 //! Out: the canonical bytes of a record (what is hashed is what is stored), typed records decoded
 //! strictly from them, and a JSON view for people.
 //!
-//! Never: I/O, clocks, randomness, floating point. Serde appears only in the JSON view.
+//! Never: I/O, clocks, randomness, floating point. Serde appears only in the JSON view and, behind
+//! features, for closed lists of words.
 //! The byte format is specified in `docs/reference/journal-format.md`.
 
 pub mod access;
@@ -24,7 +25,9 @@ pub mod policy;
 pub mod quantity;
 pub mod rate;
 pub mod record;
+pub mod state;
 pub mod view;
+pub mod word;
 
 pub use access::{Role, TokenScope};
 pub use activity::Activity;
@@ -47,6 +50,8 @@ pub use policy::{
 };
 pub use quantity::Quanta;
 pub use record::{Hash, Idempotency, Identity, Key, Record};
+pub use state::{CustodyState, Group, LeaseState, RevokeReason, WasteClass};
+pub use word::Words;
 
 /// The version of the byte format this crate writes and reads.
 pub const FORMAT_VERSION: u32 = 1;

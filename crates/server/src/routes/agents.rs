@@ -6,8 +6,8 @@ use crate::context::{Answer, Context, json};
 use crate::problem::told;
 use crate::show;
 use leasehold_api::{
-    AgentRegistered, Condition, DetachedAgent, Heartbeat, HeartbeatAnswer, Level, NodeWork, Problem, RegisterAgent,
-    Ttl, When, codes,
+    AgentRegistered, Condition, DetachedAgent, Heartbeat, HeartbeatAnswer, NodeWork, Problem, RegisterAgent, Ttl, When,
+    codes,
 };
 use leasehold_engine::command::{self, ReportCondition};
 use leasehold_engine::{Command, Custody, Lease, Refusal, RegisteredGeneration, State};
@@ -65,14 +65,6 @@ pub(super) async fn detach_agent(context: Context) -> Answer {
     json(200, &DetachedAgent { sequence: sealed.sequence(), node })
 }
 
-fn sealed_level(level: Level) -> leasehold_model::Level {
-    match level {
-        Level::Normal => leasehold_model::Level::Normal,
-        Level::High => leasehold_model::Level::High,
-        Level::Critical => leasehold_model::Level::Critical,
-    }
-}
-
 pub(super) async fn heartbeat(context: Context) -> Answer {
     let beat: Heartbeat = context.body()?;
     let app = &context.app;
@@ -88,18 +80,13 @@ pub(super) async fn heartbeat(context: Context) -> Answer {
     app.agents.heard_of(node, now);
     app.cell.node_seen(node);
     if let Some(said) = beat.condition
-        && said
-            != (Condition {
-                load: show::level(condition.load),
-                errors: show::level(condition.errors),
-                throttled: condition.throttled,
-            })
+        && said != (Condition { load: condition.load, errors: condition.errors, throttled: condition.throttled })
     {
         let report = ReportCondition {
             node,
             generation: beat.generation,
-            load: sealed_level(said.load),
-            errors: sealed_level(said.errors),
+            load: said.load,
+            errors: said.errors,
             throttled: said.throttled,
         };
         match app.seal(context.caller().identity(), Command::ReportCondition(report), context.key()?).await {

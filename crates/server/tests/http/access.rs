@@ -214,8 +214,13 @@ async fn tokens_end_when_they_are_revoked_or_expire_and_their_secrets_are_nowher
     // A tenant's admin issues tokens of its own tenant, and no others.
     let own = json!({ "name": "ci", "role": "project-member", "project": "physics-main" });
     let issued = world.send(Some(&admin), Method::Post, "/api/v1/tokens", Some(own)).await.expect(201);
+    assert_eq!(issued["token"]["role"], "project_member", "written with an underscore, read with a hyphen");
+    for word in ["tearing_down", "tearing-down"] {
+        world.get(&format!("/api/v1/leases?state={word}")).await.expect(200);
+    }
+    assert_eq!(world.get("/api/v1/leases?state=torn_down").await.code(), "bad_query");
     for (role, extra) in
-        [("operator", json!({})), ("auditor", json!({})), ("tenant-admin", json!({ "tenant": "chemistry" }))]
+        [("operator", json!({})), ("auditor", json!({})), ("tenant_admin", json!({ "tenant": "chemistry" }))]
     {
         let mut new = json!({ "name": "more", "role": role });
         new.as_object_mut().expect("an object").extend(extra.as_object().expect("an object").clone());
