@@ -2,7 +2,6 @@
 
 use crate::access::Caller;
 use crate::live::Live;
-use crate::metrics::CommandKind;
 use crate::problem::{told, unanswered};
 use crate::reply::ask;
 use leasehold_api::Problem;
@@ -86,7 +85,7 @@ impl App {
         command: Command,
         key: Option<&[u8]>,
     ) -> Result<Sealed, Problem> {
-        let (kind, token) = (CommandKind::of(&command), identity.token);
+        let (kind, token) = (command.kind(), identity.token);
         let request = request(identity, command, key)?;
         let reply = ask(&self.cell, vec![request]).await.pop().expect("one request, one reply");
         self.metrics.replied(kind, &reply);

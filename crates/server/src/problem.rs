@@ -5,7 +5,7 @@ use crate::naming::Names;
 use crate::shut::shut;
 use leasehold_api::{Problem, When, codes};
 use leasehold_cell::Reply;
-use leasehold_engine::{ByNumber, Naming, Refusal, State};
+use leasehold_engine::{ByNumber, Naming, Refusal, RefusalClass, State};
 use leasehold_model::body::Denied;
 use leasehold_model::{
     DenyCause, Identity, Measure, NodeScope, ProjectNo, Quanta, QuotaNo, Record, TenantNo, quantity,
@@ -101,82 +101,13 @@ pub(crate) fn sentence(text: &str) -> String {
 }
 
 fn status_of(refusal: &Refusal) -> u16 {
-    match refusal {
-        Refusal::UnknownTenant { .. }
-        | Refusal::UnknownProject { .. }
-        | Refusal::UnknownUser { .. }
-        | Refusal::UnknownPool { .. }
-        | Refusal::UnknownNode { .. }
-        | Refusal::UnknownClass { .. }
-        | Refusal::UnknownQuota { .. }
-        | Refusal::UnknownToken { .. }
-        | Refusal::UnknownRateCard { .. }
-        | Refusal::UnknownChargePolicy { .. }
-        | Refusal::UnknownCeiling { .. }
-        | Refusal::LeaseNotFound { .. }
-        | Refusal::AllocationNotFound { .. }
-        | Refusal::WrongHolder { .. }
-        | Refusal::NodeNotClaimed { .. }
-        | Refusal::LeaseElsewhere { .. } => 404,
-        Refusal::BadIdempotencyKey { .. } => 400,
-        Refusal::TokenNotLive { .. } => 401,
-        Refusal::TooManyIdempotencyKeys { .. } => 429,
-        Refusal::IdempotencyMismatch { .. }
-        | Refusal::LeaseExpired { .. }
-        | Refusal::LeaseReleased { .. }
-        | Refusal::LeaseRevoked { .. }
-        | Refusal::LeaseRevoking { .. }
-        | Refusal::LeaseFenced { .. }
-        | Refusal::LeaseClosed { .. }
-        | Refusal::LeaseNotRevoking { .. }
-        | Refusal::LeaseNotTearingDown { .. }
-        | Refusal::LeaseNotFenced { .. }
-        | Refusal::LifetimeReached { .. }
-        | Refusal::BurstOver { .. }
-        | Refusal::CeilingExceeded { .. }
-        | Refusal::CurrencyFixed { .. }
-        | Refusal::TooManyCeilings { .. }
-        | Refusal::AllocationOver { .. }
-        | Refusal::AllocationNotRunning { .. }
-        | Refusal::AllocationNotStaging { .. }
-        | Refusal::LeaseOfAllocation { .. }
-        | Refusal::TooManyPending { .. }
-        | Refusal::TenantHasAllocations { .. }
-        | Refusal::ProjectHasAllocations { .. }
-        | Refusal::NameTaken
-        | Refusal::TenantHasLeases { .. }
-        | Refusal::ProjectHasLeases { .. }
-        | Refusal::NodeHasLeases { .. }
-        | Refusal::PoolHasNodes { .. }
-        | Refusal::NodeTooSmall { .. }
-        | Refusal::ClassInUse { .. }
-        | Refusal::NodeAlready { .. }
-        | Refusal::ScopeFixed { .. }
-        | Refusal::TenantFixed
-        | Refusal::SameKey
-        | Refusal::TooManyQuotas { .. }
-        | Refusal::TooManyTokens { .. }
-        | Refusal::TokenExists
-        | Refusal::SameStart { .. }
-        | Refusal::RateCardInForce { .. }
-        | Refusal::ChargePolicyInForce { .. }
-        | Refusal::TooManyCardsWaiting { .. }
-        | Refusal::AgentAlreadyRunning { .. }
-        | Refusal::StaleGeneration { .. }
-        | Refusal::ConditionUnchanged { .. }
-        | Refusal::NodeClaimed { .. }
-        | Refusal::NodeNotReady { .. }
-        | Refusal::NodeInUse { .. }
-        | Refusal::ClaimsDiffer
-        | Refusal::SensitivePoolFull { .. }
-        | Refusal::ClaimOverQuota { .. }
-        | Refusal::NodeNotWiping { .. }
-        | Refusal::NodeNotQuarantined { .. }
-        | Refusal::NodeInCustody { .. }
-        | Refusal::TenantHasClaims { .. }
-        | Refusal::ProjectHasClaims { .. }
-        | Refusal::UserHasClaims { .. } => 409,
-        _ => 422,
+    match refusal.class() {
+        RefusalClass::Malformed => 400,
+        RefusalClass::Unauthenticated => 401,
+        RefusalClass::NotFound => 404,
+        RefusalClass::Conflict => 409,
+        RefusalClass::Invalid => 422,
+        RefusalClass::TooMany => 429,
     }
 }
 

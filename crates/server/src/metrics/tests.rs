@@ -40,7 +40,7 @@ impl Scene {
     }
 
     fn send(&self, identity: Identity, command: Command) -> Reply {
-        let kind = CommandKind::of(&command);
+        let kind = command.kind();
         let reply = self.cell.call(Request::new(identity, command));
         self.metrics.replied(kind, &reply);
         reply

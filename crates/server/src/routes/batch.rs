@@ -5,13 +5,12 @@ use crate::access::Caller;
 use crate::answer;
 use crate::app::{App, Sealed, request};
 use crate::context::{Answer, Context, json_bytes, rate};
-use crate::metrics::CommandKind;
 use crate::problem::told;
 use crate::reply::ask;
 use leasehold_api::endpoint::by_id;
 use leasehold_api::{Batch, Endpoint, Operation, Problem, codes, limits};
 use leasehold_engine::command::ReleaseOne;
-use leasehold_engine::{Command, Request, State};
+use leasehold_engine::{Command, CommandKind, Request, State};
 use leasehold_model::LeaseNo;
 use smallvec::smallvec;
 
@@ -63,7 +62,7 @@ pub(super) async fn batch(context: Context) -> Answer {
         app.now.read(|state| {
             for operation in some {
                 prepared.push(prepare(app, state, caller, operation).map(|(doing, lease, request)| {
-                    let kind = CommandKind::of(&request.command);
+                    let kind = request.command.kind();
                     requests.push(request);
                     (doing, lease, kind)
                 }));
