@@ -12,6 +12,7 @@ use http_body_util::{BodyExt, LengthLimitError, Limited};
 use leasehold_api::endpoint::by_id;
 use leasehold_api::{Endpoint, PROBLEM_JSON, Problem, codes, limits};
 use leasehold_engine::Command;
+use leasehold_model::Identity;
 use serde::Serialize;
 use serde::de::DeserializeOwned;
 use std::sync::Arc;
@@ -108,7 +109,12 @@ impl Context {
 
     /// Seals a command on the caller's own behalf.
     pub(crate) async fn seal(&self, command: Command) -> Result<Sealed, Problem> {
-        self.app.seal(self.caller().identity(), command, self.key()?).await
+        self.seal_for(self.caller().identity(), command).await
+    }
+
+    /// Seals a command on behalf of those whom the caller names.
+    pub(crate) async fn seal_for(&self, identity: Identity, command: Command) -> Result<Sealed, Problem> {
+        self.app.seal(self.caller(), identity, command, self.key()?).await
     }
 }
 
@@ -195,12 +201,10 @@ async fn body_bytes(app: &App, endpoint: &Endpoint, headers: &HeaderMap, body: B
     if announced.is_some_and(|length| length > most) {
         return Err(too_large());
     }
-    let collected = tokio::time::timeout(app.limits.body_timeout, Limited::new(body, most).collect()).await;
-    let bytes = match collected {
-        Err(_) => return Err(codes::REQUEST_TIMEOUT.problem("The body did not arrive in time.")),
-        Ok(Err(error)) if error.is::<LengthLimitError>() => return Err(too_large()),
-        Ok(Err(_)) => return Err(codes::BAD_REQUEST.problem("The body could not be read to its end.")),
-        Ok(Ok(collected)) => collected.to_bytes(),
+    let bytes = match Limited::new(body, most).collect().await {
+        Err(error) if error.is::<LengthLimitError>() => return Err(too_large()),
+        Err(_) => return Err(codes::BAD_REQUEST.problem("The body could not be read to its end.")),
+        Ok(collected) => collected.to_bytes(),
     };
     if endpoint.body.is_none() && !bytes.is_empty() && !is_empty_object(&bytes) {
         return Err(codes::BAD_BODY.problem("The endpoint takes no body."));

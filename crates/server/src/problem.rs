@@ -17,7 +17,7 @@ pub(crate) fn refused(refusal: &Refusal) -> Problem {
 }
 
 /// The same in the names that the one who is told may know.
-pub(crate) fn told(state: &State, caller: Option<&Caller>, refusal: &Refusal) -> Problem {
+pub(crate) fn told(state: &State, caller: &Caller, refusal: &Refusal) -> Problem {
     // What does not exist for the caller is not named to it: it may be another's.
     let unknown = matches!(
         refusal,
@@ -27,14 +27,14 @@ pub(crate) fn told(state: &State, caller: Option<&Caller>, refusal: &Refusal) ->
             | Refusal::UnknownQuota { .. }
             | Refusal::UnknownToken { .. }
     );
-    let names = Names { state, caller: caller.filter(|_| !unknown) };
+    let names = Names { state, caller: (!unknown).then_some(caller) };
     let told = problem(refusal, &names);
     match refusal {
         Refusal::NodeClaimed { node } => {
             let claim = state.node(*node).and_then(|node| node.custody.claim());
             // Operators, and the holder's own tenant, are told who it is.
-            let knows = |caller: &Caller, of: TenantNo| caller.sees_all() || caller.tenant == Some(of);
-            let claim = claim.filter(|claim| caller.is_some_and(|caller| knows(caller, claim.by.tenant)));
+            let knows = |of: TenantNo| caller.sees_all() || caller.tenant == Some(of);
+            let claim = claim.filter(|claim| knows(claim.by.tenant));
             let Some(claim) = claim else { return told };
             let holder = crate::show_custody::holder(state, claim);
             let detail = format!(

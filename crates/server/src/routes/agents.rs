@@ -40,7 +40,7 @@ pub(super) async fn register_agent(context: Context) -> Answer {
     let another = registered.is_some_and(|registered| registered != instance);
     // What the node has is put first, so that an agent that is registered has said it; but not by one that is refused.
     if put != old && (!another || takeover) {
-        app.seal(context.caller().identity(), Command::PutNode(put), None).await?;
+        app.seal(context.caller(), context.caller().identity(), Command::PutNode(put), None).await?;
     }
     let command = command::RegisterAgent { node, instance, takeover };
     let sealed = context.seal(Command::RegisterAgent(command)).await?;
@@ -74,7 +74,7 @@ pub(super) async fn heartbeat(context: Context) -> Answer {
     let registered = RegisteredGeneration(agent.map(|agent| agent.generation));
     if registered.0 != Some(beat.generation) {
         let stale = Refusal::StaleGeneration { node, generation: beat.generation, registered };
-        return Err(app.now.read(|state| told(state, Some(context.caller()), &stale)));
+        return Err(app.now.read(|state| told(state, context.caller(), &stale)));
     }
     let now = app.clock.wall();
     app.agents.heard_of(node, now);
@@ -89,7 +89,7 @@ pub(super) async fn heartbeat(context: Context) -> Answer {
             errors: said.errors,
             throttled: said.throttled,
         };
-        match app.seal(context.caller().identity(), Command::ReportCondition(report), context.key()?).await {
+        match context.seal(Command::ReportCondition(report)).await {
             Err(problem) if problem.code == "condition_unchanged" => {}
             sealed => drop(sealed?),
         }

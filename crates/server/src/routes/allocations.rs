@@ -61,7 +61,7 @@ pub(super) async fn submit_allocation(context: Context) -> Answer {
     if let (Some(tenant), Some(workload)) = (identity.tenant, &identity.workload) {
         spec.profile = context.app.books.profiles.of(tenant, workload);
     }
-    let sealed = context.app.seal(identity, Command::SubmitAllocation(spec), context.key()?).await?;
+    let sealed = context.seal_for(identity, Command::SubmitAllocation(spec)).await?;
     json(201, &context.app.now.read(|state| submitted(&context.app, state, &sealed))?)
 }
 

@@ -84,7 +84,7 @@ pub(super) async fn batch(context: Context) -> Answer {
                     Ok((doing, lease, kind)) => {
                         let reply = replies.next().expect("a reply for each request");
                         app.metrics.replied(*kind, &reply);
-                        Sealed::from_reply(reply, |refusal| told(state, Some(caller), refusal))
+                        Sealed::from_reply(reply, |refusal| told(state, caller, refusal))
                             .and_then(|sealed| write(app, state, *doing, *lease, &sealed, &mut out))
                     }
                 };

@@ -129,7 +129,7 @@ pub(super) async fn request_lease(context: Context) -> Answer {
     let asked: RequestLease = context.body()?;
     let (app, caller) = (&context.app, context.caller());
     let (identity, command) = app.now.read(|state| to_known_request(app, state, caller, &asked))?;
-    let sealed = context.app.seal(identity, command, context.key()?).await?;
+    let sealed = context.seal_for(identity, command).await?;
     let mut out = Vec::with_capacity(512);
     match context.app.now.read(|state| answer::granted(&context.app, state, &sealed, &mut out)) {
         Ok(status) => Ok(json_bytes(status, out)),
@@ -267,7 +267,7 @@ pub(super) async fn confirm_teardowns(context: Context) -> Answer {
     let sealed = context.seal(Command::ConfirmTeardown(command)).await?;
     let app = &context.app;
     app.now.read(|state| {
-        let why = |why| crate::problem::told(state, Some(context.caller()), why);
+        let why = |why| crate::problem::told(state, context.caller(), why);
         refused.extend(sealed.refused.iter().map(|(lease, refusal)| (app.lease_id(*lease), why(refusal))));
     });
     let confirmed = answer::torn_down(&sealed).map(|lease| app.lease_id(lease)).collect();

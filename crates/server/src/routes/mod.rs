@@ -113,20 +113,14 @@ struct Route {
 impl Route {
     async fn go(&self, app: Arc<App>, params: RawPathParams, request: Request) -> Response<Body> {
         let mut seen = Seen::of(&request);
-        let limit = app.limits.request_timeout + app.limits.body_timeout;
+        // The listener limits how long this takes, and answers 408 in its place (`listen/watch.rs`).
         let served = async {
             let context = Context::read(Arc::clone(&app), self.endpoint, &params, request).await?;
             context.token().into_iter().for_each(|token| seen.by(token));
             (self.serve)(context).await
         };
-        let answer = match tokio::time::timeout(limit, served).await {
-            Ok(answer) => answer,
-            Err(_) => Err(codes::BUSY.problem(
-                "The answer took too long; whether a change was sealed is not known. Send it again with its key.",
-            )),
-        };
         let mut code = None;
-        let mut response = answer.unwrap_or_else(|mut problem| {
+        let mut response = served.await.unwrap_or_else(|mut problem| {
             problem.instance = Some(seen.id().to_owned());
             let response = problem_response(&problem);
             code = Some(problem.code);
