@@ -232,16 +232,15 @@ impl Traffic<'_> {
             Reply::Archived { .. } | Reply::Stopped => return,
         }
         match (sent, reply) {
-            (Sent::Ask { job, request }, Reply::Sealed { records, .. }) => match &records[0].body {
-                Body::Granted(granted) => {
+            (Sent::Ask { job, request }, Reply::Sealed { records, .. }) => {
+                if let Body::Granted(granted) = &records[0].body {
                     tally.granted[job.tenant] += 1;
                     drop(tally);
                     self.begin(*job, granted, came);
                     if self.dice.percent(RETRIES) {
                         self.send(*request, Sent::Again);
                     }
-                }
-                Body::Denied(denied) => {
+                } else if let Body::Denied(denied) = &records[0].body {
                     tally.denied[job.tenant] += 1;
                     let latest = &mut tally.denials[job.tenant];
                     // A limit says more than a full house.
@@ -250,9 +249,8 @@ impl Traffic<'_> {
                         *latest = Some(scene.cell.now().read(|state| explain(state, who, &denied.cause)));
                     }
                 }
-                // Others make room for it first; from then on it is an allocation, which `gangs` speaks for.
-                _ => {}
-            },
+                // Otherwise others make room for it first; from then on it is an allocation, which `gangs` speaks for.
+            }
             (Sent::Again, Reply::Repeated { .. }) => tally.repeated += 1,
             (Sent::Renew { job }, Reply::Sealed { records, .. }) => {
                 drop(tally);

@@ -243,8 +243,6 @@ fn assemble(
     let limits = Limits {
         body_bytes: usize_of(config.limits.body_bytes),
         batch_body_bytes: usize_of(config.limits.batch_body_bytes),
-        body_timeout: config.limits.body_timeout.into(),
-        request_timeout: config.limits.request_timeout.into(),
     };
     let openapi = serde_json::to_vec_pretty(&leasehold_api::openapi()).expect("the document can be written");
     Ok(Arc::new(App {
