@@ -1,9 +1,9 @@
 //! What a node's agent says and hears.
 
-use crate::lease::LeaseState;
 use crate::once;
 use crate::quantity::Quantity;
 use crate::time::{Ttl, When};
+use leasehold_model::{LeaseState, Level};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use std::collections::BTreeMap;
@@ -32,15 +32,6 @@ pub struct AgentRegistered {
     pub node_timeout: Ttl,
     /// How long a teardown may take before the lease is fenced.
     pub teardown_deadline: Ttl,
-}
-
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
-#[serde(rename_all = "snake_case")]
-pub enum Level {
-    #[default]
-    Normal,
-    High,
-    Critical,
 }
 
 /// How a node fares. Sealed only when it changes.

@@ -1,65 +1,12 @@
 //! Allocations: gangs of leases for one workload, granted all or none, and the queue they wait in.
 
-use crate::lease::{Ask, GrantedLease, Priority, Revocation};
+use crate::lease::{Ask, GrantedLease, Revocation};
 use crate::once;
 use crate::time::{Ttl, When};
+use leasehold_model::{AllocationState, AttemptEnd, Domain, Priority};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use std::collections::BTreeMap;
-
-/// Where an allocation is in its life.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
-#[serde(rename_all = "snake_case")]
-pub enum AllocationState {
-    /// Waits in the queue.
-    Pending,
-    /// Has its capacity, and gets ready to run.
-    Staging,
-    Running,
-    /// Writes a checkpoint; it holds its capacity meanwhile.
-    Checkpointing,
-    /// Gave its capacity up against its will, has a checkpoint, and waits in the queue.
-    Suspended,
-    Completed,
-    Failed,
-    Cancelled,
-}
-
-impl AllocationState {
-    /// Nothing will happen to it any more.
-    pub const fn is_over(self) -> bool {
-        matches!(self, Self::Completed | Self::Failed | Self::Cancelled)
-    }
-    pub const fn is_queued(self) -> bool {
-        matches!(self, Self::Pending | Self::Suspended)
-    }
-}
-
-/// How wide the places of a gang are told apart.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
-#[serde(rename_all = "snake_case")]
-pub enum Domain {
-    Node,
-    Rack,
-    Zone,
-}
-
-/// Why an attempt ended before its work was done.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
-#[serde(rename_all = "snake_case")]
-pub enum AttemptEnd {
-    /// Evicted for one of higher priority.
-    Preempted,
-    NodeLost,
-    /// Revoked by an operator, a quota, a budget or a policy.
-    Revoked,
-    /// A lease was not renewed in time.
-    Expired,
-    /// It ran for as long as it may.
-    Walltime,
-    /// Its own work failed, as its holder reports.
-    Reported,
-}
 
 /// Asks for a gang: `replicas` times the asks, each replica on one node, all or none.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]

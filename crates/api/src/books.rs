@@ -1,7 +1,8 @@
 //! What can be asked of the books: usage, cost, waste, sensitivity, and what a lease would cost.
 
-use crate::lease::{Priority, RequestLease};
+use crate::lease::RequestLease;
 use crate::time::{Ttl, When};
+use leasehold_model::{Priority, Sensitivity, WasteClass};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
@@ -163,18 +164,6 @@ pub struct Forecast {
     pub to_month_end: Vec<Amount>,
 }
 
-/// What was made of a lease.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize, JsonSchema)]
-#[serde(rename_all = "snake_case")]
-pub enum WasteClass {
-    PremiumWaste,
-    Idle,
-    Overprovisioned,
-    Fragmented,
-    Healthy,
-    Unknown,
-}
-
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct WastedLease {
     pub lease: String,
@@ -253,16 +242,6 @@ pub struct WasteReport {
     pub stranded: Vec<Stranded>,
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub fragmented: Vec<FragmentedNode>,
-}
-
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize, JsonSchema)]
-#[serde(rename_all = "snake_case")]
-pub enum Sensitivity {
-    Unused,
-    Indifferent,
-    Low,
-    Moderate,
-    Critical,
 }
 
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]

@@ -7,19 +7,10 @@ use crate::patch::Patch;
 use crate::quantity::Quantity;
 use crate::time::{Ttl, When};
 use crate::weights::Weights;
+use leasehold_model::{ResourceKind as Kind, Strategy, TeardownMode as Teardown};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use std::collections::BTreeMap;
-
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
-#[serde(rename_all = "snake_case")]
-pub enum Kind {
-    Gpu,
-    Cpu,
-    Mem,
-    Block,
-    Net,
-}
 
 /// What can be leased, and in which pieces.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
@@ -78,13 +69,6 @@ pub struct ClassList {
     pub classes: Vec<Class>,
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub next_cursor: Option<String>,
-}
-
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
-#[serde(rename_all = "snake_case")]
-pub enum Strategy {
-    Spread,
-    BinPack,
 }
 
 /// A length of time for each priority; none where there is no limit of its own.
@@ -164,16 +148,6 @@ pub struct PoolList {
     pub pools: Vec<Pool>,
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub next_cursor: Option<String>,
-}
-
-/// How a node gives capacity back.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
-#[serde(rename_all = "snake_case")]
-pub enum Teardown {
-    /// An agent on the node confirms each teardown.
-    Confirmed,
-    /// The node has no agent; the end of a lease frees its capacity at once.
-    Immediate,
 }
 
 /// One class on one node, in quanta. The six parts add up to the capacity.

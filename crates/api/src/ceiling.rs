@@ -1,6 +1,7 @@
 //! What a project may cost.
 
 use crate::time::When;
+use leasehold_model::CeilingMode;
 use schemars::{JsonSchema, Schema, SchemaGenerator, json_schema};
 use serde::{Deserialize, Serialize};
 use std::borrow::Cow;
@@ -31,16 +32,6 @@ impl JsonSchema for Money {
             "examples": ["1500"],
         })
     }
-}
-
-/// How strictly a ceiling holds.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
-#[serde(rename_all = "snake_case")]
-pub enum CeilingMode {
-    /// What would pass it is refused.
-    Hard,
-    /// It is watched, and refuses nothing.
-    Soft,
 }
 
 /// A cost ceiling, with what counts against it.

@@ -1,6 +1,7 @@
 //! Claims on nodes for sensitive work, and whose a node is.
 
 use crate::time::When;
+use leasehold_model::{CustodyState, QuarantineCause};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
@@ -37,26 +38,6 @@ pub struct ReportWipe {
     /// The agent's own, which an agent always names; an operator needs none.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub generation: Option<u64>,
-}
-
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
-#[serde(rename_all = "snake_case")]
-pub enum CustodyState {
-    /// Anyone's work may run there, but for sensitive work.
-    Open,
-    /// One user's sensitive work, and nothing else.
-    Claimed,
-    /// Released, and not yet known to be clean.
-    Wiping,
-    /// Its wipe failed, or took too long: nothing runs there until an operator clears it.
-    Quarantined,
-}
-
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
-#[serde(rename_all = "snake_case")]
-pub enum QuarantineCause {
-    WipeFailed,
-    WipeTimedOut,
 }
 
 /// Who has claimed a node.

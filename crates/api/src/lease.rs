@@ -4,19 +4,10 @@ use crate::once;
 use crate::problem::Problem;
 use crate::quantity::Quantity;
 use crate::time::{Ttl, When};
+use leasehold_model::{LeaseState, Priority, RevokeReason};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use std::collections::BTreeMap;
-
-/// Lower yields to higher.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize, JsonSchema)]
-#[serde(rename_all = "snake_case")]
-pub enum Priority {
-    Scavenger,
-    #[default]
-    Standard,
-    Guaranteed,
-}
 
 /// How much of one class.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
@@ -142,24 +133,6 @@ pub struct Release {
     pub activity: Option<Activity>,
 }
 
-/// Where a lease is in its life.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
-#[serde(rename_all = "snake_case")]
-pub enum LeaseState {
-    Active,
-    /// Revoked, within grace: still held and billed.
-    Revoking,
-    /// Given back; teardown is not confirmed.
-    Releasing,
-    /// The deadline passed; teardown is not confirmed.
-    Expired,
-    /// Revoked and grace is over; teardown is not confirmed.
-    TearingDown,
-    /// Teardown was not confirmed in time.
-    Fenced,
-    Closed,
-}
-
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct Released {
     pub sequence: u64,
@@ -170,17 +143,6 @@ pub struct Released {
     pub ended_at: When,
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub activity_problem: Option<Problem>,
-}
-
-/// Why an operator takes a lease back.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
-#[serde(rename_all = "snake_case")]
-pub enum RevokeReason {
-    #[default]
-    Operator,
-    Policy,
-    Budget,
-    DuplicateHolder,
 }
 
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]

@@ -1,23 +1,9 @@
 //! Limits on what a tenant may hold.
 
-use crate::lease::Priority;
 use crate::time::{Ttl, When};
+use leasehold_model::{Measure, Priority};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
-
-/// What a quota counts.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
-#[serde(rename_all = "snake_case")]
-pub enum Measure {
-    /// Quanta of one class.
-    Quanta,
-    /// Leases, however large.
-    Leases,
-    /// Distinct nodes on which something is held.
-    Nodes,
-    /// Allocations that hold capacity, whole.
-    Allocations,
-}
 
 /// Which nodes a quota looks at: all of them together, each on its own, or one by its name.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]

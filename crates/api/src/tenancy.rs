@@ -1,9 +1,9 @@
 //! Tenants, projects and users.
 
-use crate::lease::Priority;
 use crate::patch::Patch;
 use crate::rate::Decimal;
 use crate::time::When;
+use leasehold_model::Priority;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 

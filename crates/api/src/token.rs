@@ -1,59 +1,10 @@
 //! Tokens: who may do what.
 
 use crate::time::When;
+use leasehold_model::Role;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use std::fmt;
-
-/// What a token may do.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize, JsonSchema)]
-#[serde(rename_all = "kebab-case")]
-pub enum Role {
-    /// Everything.
-    Operator,
-    /// Reads everything, changes nothing.
-    Auditor,
-    /// Everything of one tenant.
-    TenantAdmin,
-    /// The leases of one project.
-    ProjectMember,
-    /// One node.
-    NodeAgent,
-    /// The usage records of some app instances.
-    AppOperator,
-    /// Quotas.
-    BillingAuthority,
-}
-
-impl Role {
-    pub const ALL: [Self; 7] = [
-        Self::Operator,
-        Self::Auditor,
-        Self::TenantAdmin,
-        Self::ProjectMember,
-        Self::NodeAgent,
-        Self::AppOperator,
-        Self::BillingAuthority,
-    ];
-
-    pub const fn word(self) -> &'static str {
-        match self {
-            Self::Operator => "operator",
-            Self::Auditor => "auditor",
-            Self::TenantAdmin => "tenant-admin",
-            Self::ProjectMember => "project-member",
-            Self::NodeAgent => "node-agent",
-            Self::AppOperator => "app-operator",
-            Self::BillingAuthority => "billing-authority",
-        }
-    }
-}
-
-impl fmt::Display for Role {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.pad(self.word())
-    }
-}
 
 /// A token, without its secret: that is shown once, when it is issued.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]

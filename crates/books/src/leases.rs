@@ -7,9 +7,9 @@ use crate::ask::Filter;
 use crate::chunk::{CHUNK_ROWS, ChunkHead, Depth};
 use crate::facts::{Books, BooksError, Open, Phase};
 use crate::finder::Found;
-use crate::row::{End, Row, Standing};
+use crate::row::{End, Row};
 use leasehold_meter::Window;
-use leasehold_model::{Instant, LeaseNo};
+use leasehold_model::{Instant, LeaseNo, LeaseState};
 use std::collections::BTreeMap;
 
 /// Which leases a list is about. What is not set takes all.
@@ -18,7 +18,7 @@ pub struct LeaseQuestion {
     pub filter: Filter,
     /// Held at some instant of it.
     pub window: Option<Window>,
-    pub standing: Option<Standing>,
+    pub standing: Option<LeaseState>,
     /// The list begins after this number.
     pub after: Option<LeaseNo>,
     /// At most so many.
@@ -29,7 +29,7 @@ pub struct LeaseQuestion {
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct LeasePage {
     /// In order of number.
-    pub leases: Vec<(Row, Standing)>,
+    pub leases: Vec<(Row, LeaseState)>,
     /// The next page begins after this number; none if this is the last one. A page that took long to fill ends early.
     pub next: Option<LeaseNo>,
 }
@@ -52,7 +52,7 @@ const ALWAYS: Window = Window::new(Instant(0), Instant::MAX);
 
 /// What was found of a page, and up to which number that is all there is.
 struct Part {
-    found: BTreeMap<LeaseNo, (Row, Standing)>,
+    found: BTreeMap<LeaseNo, (Row, LeaseState)>,
     complete_to: u64,
 }
 
@@ -62,7 +62,7 @@ impl Part {
     }
 
     /// Takes a lease; of more than are asked for, those with the lowest numbers stay.
-    fn take(&mut self, row: Row, standing: Standing, limit: usize) {
+    fn take(&mut self, row: Row, standing: LeaseState, limit: usize) {
         self.found.insert(row.lease, (row, standing));
         if self.found.len() > limit {
             self.found.pop_last();
@@ -82,25 +82,25 @@ impl Part {
     }
 }
 
-fn standing(open: &Open) -> Standing {
+fn standing(open: &Open) -> LeaseState {
     match (open.phase, open.row.end) {
-        (Phase::Held, _) if open.revoked.is_some() => Standing::Revoking,
-        (Phase::Held, _) => Standing::Active,
-        (Phase::TearingDown, End::Released) => Standing::Releasing,
-        (Phase::TearingDown, End::Expired) => Standing::Expired,
-        (Phase::TearingDown, _) => Standing::TearingDown,
-        (Phase::Fenced, _) => Standing::Fenced,
+        (Phase::Held, _) if open.revoked.is_some() => LeaseState::Revoking,
+        (Phase::Held, _) => LeaseState::Active,
+        (Phase::TearingDown, End::Released) => LeaseState::Releasing,
+        (Phase::TearingDown, End::Expired) => LeaseState::Expired,
+        (Phase::TearingDown, _) => LeaseState::TearingDown,
+        (Phase::Fenced, _) => LeaseState::Fenced,
     }
 }
 
 impl Books {
     /// One lease, if it was ever granted.
-    pub fn lease(&self, lease: LeaseNo) -> Result<Option<(Row, Standing)>, BooksError> {
+    pub fn lease(&self, lease: LeaseNo) -> Result<Option<(Row, LeaseState)>, BooksError> {
         Ok(self.leases_of([lease])?.pop())
     }
 
     /// These leases, in order of number; `leases` in rising order.
-    pub fn leases_of(&self, leases: impl IntoIterator<Item = LeaseNo>) -> Result<Vec<(Row, Standing)>, BooksError> {
+    pub fn leases_of(&self, leases: impl IntoIterator<Item = LeaseNo>) -> Result<Vec<(Row, LeaseState)>, BooksError> {
         let mut all = BTreeMap::new();
         let mut closed = Vec::new();
         for lease in leases {
@@ -109,7 +109,9 @@ impl Books {
                 None => closed.push(lease.0),
             }
         }
-        self.visit(self.find(closed)?, &Filter::default(), |row| drop(all.insert(row.lease, (row, Standing::Closed))))?;
+        self.visit(self.find(closed)?, &Filter::default(), |row| {
+            drop(all.insert(row.lease, (row, LeaseState::Closed)))
+        })?;
         Ok(all.into_values().collect())
     }
 
@@ -120,10 +122,10 @@ impl Books {
             question.filter.takes_row(row) && question.window.is_none_or(|window| row.meets(window)) && sees(row)
         };
         let mut part = Part::new();
-        if question.standing != Some(Standing::Closed) {
+        if question.standing != Some(LeaseState::Closed) {
             self.open_leases(question, &mut part, |open| asks(standing(open)) && takes(&open.row));
         }
-        if asks(Standing::Closed) {
+        if asks(LeaseState::Closed) {
             self.closed_leases(question, &mut part, &takes)?;
         }
         let mut found: Vec<_> = part.found.into_iter().collect();
@@ -184,7 +186,7 @@ impl Books {
         }
         let mut take = |row: Row| {
             if row.is_lease() && row.lease.0 >= from && takes(&row) {
-                part.take(row, Standing::Closed, question.limit);
+                part.take(row, LeaseState::Closed, question.limit);
             }
         };
         for number in chunks() {
@@ -250,7 +252,7 @@ impl Books {
     ) -> Result<usize, BooksError> {
         self.visit(found, &question.filter, |row| {
             if takes(&row) {
-                part.take(row, Standing::Closed, question.limit);
+                part.take(row, LeaseState::Closed, question.limit);
             }
         })
     }

@@ -45,7 +45,7 @@ pub use keeper::{COMMIT_RECORDS, Keeper, Opened, Written};
 pub use leases::{LeasePage, LeaseQuestion};
 pub use nodes::{CapacityKey, CapacityLine, Place};
 pub use peak::PeakLine;
-pub use row::{End, Ending, Life, Rare, Revocation, Row, Standing};
+pub use row::{End, Ending, Life, Rare, Revocation, Row};
 pub use sensitivity::{KindProfile, Sensitivity, WorkloadProfile};
 pub use stories::{Attempt, Checkpoint, Outline, Over, Story};
 pub use usage_lines::{Usage, UsageLine};

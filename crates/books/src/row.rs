@@ -23,23 +23,6 @@ words! {
     }
 }
 
-words! {
-    /// Where a lease is in its life.
-    pub enum Standing {
-        Active = 1 "active",
-        /// Revoked, within its grace period.
-        Revoking = 2 "revoking",
-        /// Released; its teardown is not confirmed.
-        Releasing = 3 "releasing",
-        /// Its deadline passed; its teardown is not confirmed.
-        Expired = 4 "expired",
-        /// Revoked, and its grace period is over; its teardown is not confirmed.
-        TearingDown = 5 "tearing_down",
-        Fenced = 6 "fenced",
-        Closed = 7 "closed",
-    }
-}
-
 fields! {
     /// What only questions about single leases need.
     #[derive(Copy, Default)]

@@ -66,15 +66,15 @@ impl State {
             if let Some(claim) = &request.claim {
                 warmth.claim(claim.scope);
             }
-            match &request.command {
-                Command::Request(_) => {
-                    // Where the lease will be filed, if it is granted.
-                    warmth.see(u64::from(self.leases.slot(LeaseNo(next_lease)).is_some()));
-                    next_lease += 1;
-                }
-                Command::Renew(renewals) => warmth.lease(renewals.first().map(|one| one.lease), false),
-                Command::Release(releases) => warmth.lease(releases.first().map(|one| one.lease), true),
-                _ => {}
+            // The three that come by the thousand.
+            if let Command::Request(_) = &request.command {
+                // Where the lease will be filed, if it is granted.
+                warmth.see(u64::from(self.leases.slot(LeaseNo(next_lease)).is_some()));
+                next_lease += 1;
+            } else if let Command::Renew(renewals) = &request.command {
+                warmth.lease(renewals.first().map(|one| one.lease), false);
+            } else if let Command::Release(releases) = &request.command {
+                warmth.lease(releases.first().map(|one| one.lease), true);
             }
         }
     }
@@ -84,14 +84,14 @@ impl State {
         let mut warmth = Warmth::of(self);
         for (record, scope) in records {
             scope.iter().for_each(|scope| warmth.claim(*scope));
-            match &record.body {
-                Body::Granted(granted) => {
-                    warmth.held.extend(record.identity.tenant.map(|tenant| (tenant, granted.node)))
-                }
-                Body::Renewed(renewed) => warmth.lease(renewed.renewals.first().map(|one| one.lease), false),
-                Body::Released(released) => warmth.lease(released.leases.leases().next(), true),
-                Body::Expired(expired) => warmth.lease(expired.leases.0.first().copied(), true),
-                _ => {}
+            if let Body::Granted(granted) = &record.body {
+                warmth.held.extend(record.identity.tenant.map(|tenant| (tenant, granted.node)));
+            } else if let Body::Renewed(renewed) = &record.body {
+                warmth.lease(renewed.renewals.first().map(|one| one.lease), false);
+            } else if let Body::Released(released) = &record.body {
+                warmth.lease(released.leases.leases().next(), true);
+            } else if let Body::Expired(expired) = &record.body {
+                warmth.lease(expired.leases.0.first().copied(), true);
             }
         }
         // As many old keys will be forgotten as new ones come in.

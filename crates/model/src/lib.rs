@@ -1,10 +1,11 @@
 //! The nouns of Leasehold and the bytes they are sealed in.
 //!
 //! In: what a command decided, as typed [`Record`]s; or bytes read back from a journal.
-//! Out: the canonical bytes of a record (what is hashed is what is stored), typed records decoded
-//! strictly from them, and a JSON view for people.
+//! Out: the canonical bytes of a record (what is hashed is what is stored), and typed records decoded
+//! strictly from them.
 //!
-//! Never: I/O, clocks, randomness, floating point. Serde appears only in the JSON view.
+//! Never: I/O, clocks, randomness, floating point; the JSON view is the crate `view`. Serde appears only behind features,
+//! for closed lists of words.
 //! The byte format is specified in `docs/reference/journal-format.md`.
 
 pub mod access;
@@ -15,6 +16,7 @@ pub mod ceiling;
 pub mod class;
 pub mod codec;
 pub mod frame;
+pub mod hex;
 pub mod id;
 pub mod instant;
 pub mod limits;
@@ -24,7 +26,8 @@ pub mod policy;
 pub mod quantity;
 pub mod rate;
 pub mod record;
-pub mod view;
+pub mod state;
+pub mod word;
 
 pub use access::{Role, TokenScope};
 pub use activity::Activity;
@@ -47,6 +50,8 @@ pub use policy::{
 };
 pub use quantity::Quanta;
 pub use record::{Hash, Idempotency, Identity, Key, Record};
+pub use state::{CustodyState, Group, LeaseState, RevokeReason, WasteClass};
+pub use word::Words;
 
 /// The version of the byte format this crate writes and reads.
 pub const FORMAT_VERSION: u32 = 1;

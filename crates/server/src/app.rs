@@ -2,7 +2,6 @@
 
 use crate::access::Caller;
 use crate::live::Live;
-use crate::metrics::CommandKind;
 use crate::problem::{told, unanswered};
 use crate::reply::ask;
 use leasehold_api::Problem;
@@ -45,8 +44,6 @@ pub(crate) struct App {
 pub(crate) struct Limits {
     pub(crate) body_bytes: usize,
     pub(crate) batch_body_bytes: usize,
-    pub(crate) body_timeout: std::time::Duration,
-    pub(crate) request_timeout: std::time::Duration,
 }
 
 /// What a command was sealed as.
@@ -81,20 +78,16 @@ impl App {
     /// Has a command decided and sealed; done when it is durable and readers see it.
     pub(crate) async fn seal(
         &self,
+        caller: &Caller,
         identity: Identity,
         command: Command,
         key: Option<&[u8]>,
     ) -> Result<Sealed, Problem> {
-        let (kind, token) = (CommandKind::of(&command), identity.token);
+        let kind = command.kind();
         let request = request(identity, command, key)?;
         let reply = ask(&self.cell, vec![request]).await.pop().expect("one request, one reply");
         self.metrics.replied(kind, &reply);
-        Sealed::from_reply(reply, |refusal| {
-            self.now.read(|state| {
-                let caller = token.and_then(|token| state.token(token)).map(Caller::behind);
-                told(state, caller.as_ref(), refusal)
-            })
-        })
+        Sealed::from_reply(reply, |refusal| self.now.read(|state| told(state, caller, refusal)))
     }
 
     /// A lease's id as outsiders see it.

@@ -2,15 +2,17 @@
 
 use crate::access::{Caller, authenticate};
 use crate::app::{App, Sealed};
-use crate::unfit::unfit;
+use crate::body;
 use axum::body::Body;
 use axum::extract::RawPathParams;
 use axum::http::header::{CONTENT_LENGTH, CONTENT_TYPE};
 use axum::http::{HeaderMap, HeaderValue, Request, Response, StatusCode};
 use bytes::Bytes;
 use http_body_util::{BodyExt, LengthLimitError, Limited};
+use leasehold_api::endpoint::by_id;
 use leasehold_api::{Endpoint, PROBLEM_JSON, Problem, codes, limits};
 use leasehold_engine::Command;
+use leasehold_model::Identity;
 use serde::Serialize;
 use serde::de::DeserializeOwned;
 use std::sync::Arc;
@@ -36,7 +38,7 @@ impl Context {
         request: Request<Body>,
     ) -> Result<Self, Problem> {
         let (parts, body) = request.into_parts();
-        let open = endpoint.roles.is_empty() || (app.metrics_open && endpoint.id == "metrics");
+        let open = endpoint.roles.is_empty() || (app.metrics_open && endpoint.id == by_id::metrics.id);
         let caller = if open { None } else { Some(let_in(&app, endpoint, &parts.headers)?) };
         let query = query(parts.uri.query().unwrap_or(""), endpoint)?;
         let body =
@@ -92,7 +94,7 @@ impl Context {
     /// The body, as what the endpoint takes. An empty one is `{}` where that is allowed.
     pub(crate) fn body<T: DeserializeOwned>(&self) -> Result<T, Problem> {
         let bytes: &[u8] = if self.body.is_empty() { b"{}" } else { &self.body };
-        serde_json::from_slice(bytes).map_err(|error| unfit(bytes, &error))
+        body::read(bytes)
     }
 
     /// The idempotency key, if one was sent.
@@ -107,14 +109,19 @@ impl Context {
 
     /// Seals a command on the caller's own behalf.
     pub(crate) async fn seal(&self, command: Command) -> Result<Sealed, Problem> {
-        self.app.seal(self.caller().identity(), command, self.key()?).await
+        self.seal_for(self.caller().identity(), command).await
+    }
+
+    /// Seals a command on behalf of those whom the caller names.
+    pub(crate) async fn seal_for(&self, identity: Identity, command: Command) -> Result<Sealed, Problem> {
+        self.app.seal(self.caller(), identity, command, self.key()?).await
     }
 }
 
 fn let_in(app: &App, endpoint: &Endpoint, headers: &HeaderMap) -> Result<Caller, Problem> {
     let caller = authenticate(app, headers)?;
     // A batch counts by its operations.
-    if endpoint.id != "batch" {
+    if endpoint.id != by_id::batch.id {
         rate(app, &caller, 1)?;
     }
     if endpoint.roles.contains(&caller.role) {
@@ -150,8 +157,8 @@ fn query(text: &str, endpoint: &Endpoint) -> Result<Vec<(String, String)>, Probl
         let (Some(name), Some(value)) = (decode(name), decode(value)) else {
             return Err(codes::BAD_QUERY.problem("The query is not percent-encoded UTF-8."));
         };
-        if !endpoint.query.iter().any(|known| known.name == name) {
-            let names: Vec<&str> = endpoint.query.iter().map(|known| known.name).collect();
+        if !endpoint.query().any(|known| known.name == name) {
+            let names: Vec<&str> = endpoint.query().map(|known| known.name).collect();
             let takes = if names.is_empty() { "takes none".to_owned() } else { format!("takes {}", names.join(", ")) };
             return Err(codes::BAD_QUERY.problem(format!(
                 "There is no query parameter `{}` here; the endpoint {takes}.",
@@ -169,7 +176,8 @@ fn query(text: &str, endpoint: &Endpoint) -> Result<Vec<(String, String)>, Probl
     Ok(all)
 }
 
-/// Undoes percent-encoding.
+/// Undoes percent-encoding. By hand: `form_urlencoded` lets malformed escapes and bytes that are not UTF-8 pass, and a
+/// query that was mangled on its way must not be answered as if it were another one.
 fn decode(text: &str) -> Option<String> {
     let mut bytes = Vec::with_capacity(text.len());
     let mut rest = text.bytes();
@@ -187,19 +195,17 @@ fn decode(text: &str) -> Option<String> {
 }
 
 async fn body_bytes(app: &App, endpoint: &Endpoint, headers: &HeaderMap, body: Body) -> Result<Bytes, Problem> {
-    let most = if endpoint.id == "batch" { app.limits.batch_body_bytes } else { app.limits.body_bytes };
+    let most = if endpoint.id == by_id::batch.id { app.limits.batch_body_bytes } else { app.limits.body_bytes };
     let too_large =
         || codes::BODY_TOO_LARGE.problem(format!("The body is larger than {most} bytes.")).with("limit", most);
     let announced = headers.get(CONTENT_LENGTH).and_then(|length| length.to_str().ok()?.parse::<usize>().ok());
     if announced.is_some_and(|length| length > most) {
         return Err(too_large());
     }
-    let collected = tokio::time::timeout(app.limits.body_timeout, Limited::new(body, most).collect()).await;
-    let bytes = match collected {
-        Err(_) => return Err(codes::REQUEST_TIMEOUT.problem("The body did not arrive in time.")),
-        Ok(Err(error)) if error.is::<LengthLimitError>() => return Err(too_large()),
-        Ok(Err(_)) => return Err(codes::BAD_REQUEST.problem("The body could not be read to its end.")),
-        Ok(Ok(collected)) => collected.to_bytes(),
+    let bytes = match Limited::new(body, most).collect().await {
+        Err(error) if error.is::<LengthLimitError>() => return Err(too_large()),
+        Err(_) => return Err(codes::BAD_REQUEST.problem("The body could not be read to its end.")),
+        Ok(collected) => collected.to_bytes(),
     };
     if endpoint.body.is_none() && !bytes.is_empty() && !is_empty_object(&bytes) {
         return Err(codes::BAD_BODY.problem("The endpoint takes no body."));

@@ -4,8 +4,8 @@ use crate::app::App;
 use crate::scans::unreadable;
 use leasehold_api::{Problem, codes, limits};
 use leasehold_model::body::Body;
-use leasehold_model::view::{Directory, KnownLease};
 use leasehold_model::{Instant, LeaseNo, RawRecord, Record};
+use leasehold_view::{Directory, KnownLease};
 use serde_json::Value;
 use std::ops::ControlFlow;
 

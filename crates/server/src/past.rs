@@ -2,41 +2,17 @@
 
 use crate::app::App;
 use crate::show;
-use crate::show_allocations::{as_submitted, end_word, state_word};
+use crate::show_allocations::as_submitted;
 use leasehold_api as api;
-use leasehold_api::{Ttl, When};
-use leasehold_books::{Attempt, Books, BooksError, End, Row, Standing, Story};
+use leasehold_api::{LeaseState, Ttl, When};
+use leasehold_books::{Attempt, Books, BooksError, End, Row, Story};
 use leasehold_engine::State;
 use leasehold_model::id::IdKind;
 use leasehold_model::{Identity, Instant, LeaseNo, PublicId, Quanta, Reason, quantity};
 
-pub(crate) fn standing(state: api::LeaseState) -> Standing {
-    match state {
-        api::LeaseState::Active => Standing::Active,
-        api::LeaseState::Revoking => Standing::Revoking,
-        api::LeaseState::Releasing => Standing::Releasing,
-        api::LeaseState::Expired => Standing::Expired,
-        api::LeaseState::TearingDown => Standing::TearingDown,
-        api::LeaseState::Fenced => Standing::Fenced,
-        api::LeaseState::Closed => Standing::Closed,
-    }
-}
-
-fn lease_state(standing: Standing) -> api::LeaseState {
-    match standing {
-        Standing::Active => api::LeaseState::Active,
-        Standing::Revoking => api::LeaseState::Revoking,
-        Standing::Releasing => api::LeaseState::Releasing,
-        Standing::Expired => api::LeaseState::Expired,
-        Standing::TearingDown => api::LeaseState::TearingDown,
-        Standing::Fenced => api::LeaseState::Fenced,
-        Standing::Closed => api::LeaseState::Closed,
-    }
-}
-
 /// Whether billing goes on.
-pub(crate) fn is_held(standing: Standing) -> bool {
-    matches!(standing, Standing::Active | Standing::Revoking)
+pub(crate) fn is_held(standing: LeaseState) -> bool {
+    matches!(standing, LeaseState::Active | LeaseState::Revoking)
 }
 
 fn end(end: End) -> Option<api::LeaseEnd> {
@@ -75,7 +51,7 @@ fn named(name: Option<&leasehold_model::Name>, number: impl std::fmt::Display) -
     name.map_or_else(|| number.to_string(), ToString::to_string)
 }
 
-pub(crate) fn lease(app: &App, state: &State, books: &Books, row: &Row, standing: Standing) -> api::Lease {
+pub(crate) fn lease(app: &App, state: &State, books: &Books, row: &Row, standing: LeaseState) -> api::Lease {
     let class = books.class(row.class);
     let rare = row.rare.as_deref();
     let made = || PublicId::new(&app.genesis, IdKind::Correlation, 0, row.life.sequence);
@@ -85,7 +61,7 @@ pub(crate) fn lease(app: &App, state: &State, books: &Books, row: &Row, standing
         gang_id: app.lease_id(row.gang()),
         allocation_id: row.allocation.map(|allocation| allocation.0),
         app_instance: row.app_instance.map(|app| app.0),
-        state: lease_state(standing),
+        state: standing,
         tenant: named(state.tenant(row.tenant).map(|tenant| &tenant.name), row.tenant),
         project: named(state.project(row.project).map(|project| &project.name), row.project),
         user: row.user.map(|user| named(state.user(user).map(|user| &user.name), user)),
@@ -97,7 +73,7 @@ pub(crate) fn lease(app: &App, state: &State, books: &Books, row: &Row, standing
         devices: show::devices(row.life.devices),
         node: named(state.node(row.node).map(|node| &node.name), row.node),
         pool: named(state.pool(row.pool).map(|pool| &pool.name), row.pool),
-        priority: show::priority(row.priority),
+        priority: row.priority,
         labels: labels.map(|(key, value)| (key.to_string(), value.to_string())).collect(),
         sensitive: row.life.sensitive,
         over_soft: row.life.over_soft,
@@ -105,7 +81,7 @@ pub(crate) fn lease(app: &App, state: &State, books: &Books, row: &Row, standing
         sequence: Some(row.life.sequence),
         granted_at: When(row.held.from),
         expires_at: When(row.life.expires_at),
-        grace_ends_at: grace_ends_at(row).filter(|_| standing == Standing::Revoking).map(When),
+        grace_ends_at: grace_ends_at(row).filter(|_| standing == LeaseState::Revoking).map(When),
         ended_at: (!is_held(standing)).then_some(When(row.held.to)),
         end: end(row.end).filter(|_| !is_held(standing)),
         revocation: revocation(row),
@@ -128,7 +104,7 @@ pub(crate) fn allocation(app: &App, state: &State, story: &Story) -> api::Alloca
     let placed_at = running.map(|attempt| attempt.placed_at);
     let shown = as_submitted(app, state, outline.number, &identity, &story.spec, outline.submitted_at);
     api::Allocation {
-        state: state_word(outline.state),
+        state: outline.state,
         tenant: named(state.tenant(outline.tenant).map(|tenant| &tenant.name), outline.tenant),
         project: named(state.project(outline.project).map(|project| &project.name), outline.project),
         user: outline.user.map(|user| named(state.user(user).map(|user| &user.name), user)),
@@ -183,7 +159,7 @@ fn attempt(app: &App, state: &State, books: &Books, one: &Attempt) -> Result<api
         number: one.number,
         placed_at: When(one.placed_at),
         ended_at: one.ended_at.map(When),
-        end: one.end.map(end_word),
+        end: one.end,
         revocation: revoked.and_then(|(row, _)| revocation(row)),
         replicas: replicas.collect(),
         checkpoints: one.checkpoints.iter().map(checkpoint).collect(),

@@ -1,16 +1,17 @@
 //! Random questions, put to the books page by page and to the naive model at once.
 
 use crate::naive::{Allocation, Attempt, Lease, Naive};
-use leasehold_books::{AllocationQuestion, Books, LeaseQuestion, Row, Standing, Story};
+use leasehold_books::{AllocationQuestion, Books, LeaseQuestion, Row, Story};
 use leasehold_meter::Window;
 use leasehold_model::{
-    AllocationNo, AllocationState, ClassNo, Instant, LeaseNo, NodeNo, PoolNo, Priority, ProjectNo, TenantNo, UserNo,
+    AllocationNo, AllocationState, ClassNo, Instant, LeaseNo, LeaseState, NodeNo, PoolNo, Priority, ProjectNo,
+    TenantNo, UserNo,
 };
 use leasehold_sim::Dice;
 
-fn as_naive(books: &Books, row: &Row, standing: Standing) -> (u64, Lease) {
+fn as_naive(books: &Books, row: &Row, standing: LeaseState) -> (u64, Lease) {
     let rare = row.rare.as_deref();
-    let ended = !matches!(standing, Standing::Active | Standing::Revoking);
+    let ended = !matches!(standing, LeaseState::Active | LeaseState::Revoking);
     let lease = Lease {
         tenant: row.tenant.0,
         project: row.project.0,
@@ -109,7 +110,7 @@ pub(crate) fn compare_leases(books: &Books, naive: &Naive, dice: &mut Dice) {
     filter.priority = some(dice, 6, |dice| *dice.pick(Priority::ALL));
     filter.allocation = like.allocation.filter(|_| dice.one_in(4)).map(AllocationNo);
     question.window = dice.one_in(2).then(|| window(naive, dice));
-    question.standing = some(dice, 4, |dice| *dice.pick(Standing::ALL));
+    question.standing = some(dice, 4, |dice| *dice.pick(LeaseState::ALL));
     question.after = some(dice, 3, |dice| LeaseNo(dice.below(naive.leases.len() as u64 + 2)));
     let even = dice.one_in(5);
 

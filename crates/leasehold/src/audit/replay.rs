@@ -2,12 +2,13 @@
 
 use super::open;
 use crate::cli::ReplayArgs;
-use crate::folder::{Folder, Scanned};
+use crate::folder::Folder;
 use crate::output::{print, print_json};
 use crate::problem::{EXIT_NOT_VERIFIED, EXIT_OK, Problem};
 use leasehold_engine::{Replayed, State, replay};
-use leasehold_model::view::Directory;
+use leasehold_journal::Scanned;
 use leasehold_model::{Body, Hash, Record};
+use leasehold_view::Directory;
 use serde_json::{Value, json};
 use std::fmt::Write;
 use std::ops::ControlFlow;
@@ -129,33 +130,28 @@ fn text(state: &State, first: &Record, records: usize, verdict: &Replayed) -> St
 fn told(state: &State, record: &Record, out: &mut String) {
     let node = |node| state.node(node).map_or_else(String::new, |node| node.name.to_string());
     let tenant = |tenant| state.tenant(tenant).map_or_else(String::new, |tenant| tenant.name.to_string());
-    match &record.body {
-        Body::PreemptionDecided(decided) => {
-            let requester = state.allocation(decided.allocation);
-            let who = requester.map_or_else(String::new, |found| format!(" of {}", tenant(found.tenant)));
-            let places: Vec<String> = decided.places.iter().map(|place| node(place.node)).collect();
+    if let Body::PreemptionDecided(decided) = &record.body {
+        let requester = state.allocation(decided.allocation);
+        let who = requester.map_or_else(String::new, |found| format!(" of {}", tenant(found.tenant)));
+        let places: Vec<String> = decided.places.iter().map(|place| node(place.node)).collect();
+        let _ = writeln!(
+            out,
+            "  {}{who}, {}, finds no room and evicts on {}:",
+            decided.allocation,
+            decided.priority,
+            places.join(", ")
+        );
+        for lease in decided.victims.0.iter().filter_map(|lease| state.lease(*lease)) {
+            let (of, on) = (tenant(lease.tenant), node(lease.node));
             let _ = writeln!(
                 out,
-                "  {}{who}, {}, finds no room and evicts on {}:",
-                decided.allocation,
-                decided.priority,
-                places.join(", ")
+                "    {} of {of} on {on}: {}, {} quanta, would have ended {}",
+                lease.number, lease.priority, lease.quanta, lease.expires_at
             );
-            for lease in decided.victims.0.iter().filter_map(|lease| state.lease(*lease)) {
-                let (of, on) = (tenant(lease.tenant), node(lease.node));
-                let _ = writeln!(
-                    out,
-                    "    {} of {of} on {on}: {}, {} quanta, would have ended {}",
-                    lease.number, lease.priority, lease.quanta, lease.expires_at
-                );
-            }
         }
-        Body::AllocationPlaced(placed) => {
-            let _ = writeln!(out, "  {} begins attempt {}", placed.allocation, placed.attempt);
-        }
-        Body::Granted(granted) => {
-            let _ = writeln!(out, "  {} on {}", granted.first_lease, node(granted.node));
-        }
-        _ => {}
+    } else if let Body::AllocationPlaced(placed) = &record.body {
+        let _ = writeln!(out, "  {} begins attempt {}", placed.allocation, placed.attempt);
+    } else if let Body::Granted(granted) = &record.body {
+        let _ = writeln!(out, "  {} on {}", granted.first_lease, node(granted.node));
     }
 }

@@ -12,29 +12,11 @@ use super::rate::RateCommand;
 use super::settings::SettingsCommand;
 use super::tenancy::{ProjectCommand, TenantCommand, UserCommand};
 use super::token::TokenCommand;
-use super::words::Priority;
 use clap::{Args, Subcommand};
-use leasehold_api::When;
-use std::path::PathBuf;
+use leasehold_api::{Priority, When};
+use leasehold_model::Words;
 
-const HEADING: &str = "Which daemon";
-
-/// Which daemon, and as whom.
-#[derive(Clone, Debug, Default, Args)]
-pub(crate) struct DaemonArgs {
-    /// The daemon's address [default: LEASEHOLD_URL, then ~/.config/leasehold/config.yaml, then http://127.0.0.1:8420]
-    #[arg(long, global = true, value_name = "URL", help_heading = HEADING)]
-    pub(crate) url: Option<String>,
-    /// A file that holds the token [default: LEASEHOLD_TOKEN, LEASEHOLD_TOKEN_FILE, then the settings file]
-    #[arg(long, global = true, value_name = "FILE", help_heading = HEADING)]
-    pub(crate) token_file: Option<PathBuf>,
-    /// Trust the certificates in this PEM file and no others [default: those of the system]
-    #[arg(long = "ca", global = true, value_name = "FILE", help_heading = HEADING)]
-    pub(crate) ca_file: Option<PathBuf>,
-    /// Print JSON, as the daemon gives it
-    #[arg(long, global = true, help_heading = HEADING)]
-    pub(crate) json: bool,
-}
+pub(crate) use leasehold_terminal::DaemonArgs;
 
 #[derive(Debug, Subcommand)]
 pub(crate) enum RemoteCommand {
@@ -163,6 +145,11 @@ pub(crate) struct ChangeOneArgs {
     pub(crate) name: String,
     #[command(flatten)]
     pub(crate) change: ChangeArgs,
+}
+
+/// A priority, by its word.
+pub(super) fn priority(word: &str) -> Result<Priority, String> {
+    Priority::from_word(word).ok_or_else(|| format!("the priorities are {}", Priority::WORDS.join(", ")))
 }
 
 /// `NAME=VALUE`.

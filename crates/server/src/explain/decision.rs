@@ -9,11 +9,11 @@ use crate::problem::refused;
 use crate::scans::unreadable;
 use crate::show_allocations::waiting;
 use leasehold_api::{Explanation, Problem, codes};
-use leasehold_books::{Row, Standing};
+use leasehold_books::Row;
 use leasehold_cell::{StartError, state_before};
 use leasehold_engine::{Command, Replayed, State, asked_by, replay};
 use leasehold_model::body::{AllocationPlaced, Body};
-use leasehold_model::{AllocationNo, AttemptEnd, Instant, LeaseNo, NodeNo, Record, Span};
+use leasehold_model::{AllocationNo, AttemptEnd, Instant, LeaseNo, LeaseState, NodeNo, Record, Span};
 use std::ops::ControlFlow;
 
 pub(crate) fn no_record(sequence: u64) -> Problem {
@@ -293,7 +293,7 @@ fn settled(number: AllocationNo, end: AttemptEnd, so: &str) -> String {
 pub(crate) fn explain_lease(
     app: &App,
     caller: &Caller,
-    lease: &(Row, Standing),
+    lease: &(Row, LeaseState),
     walltime: Option<Span>,
 ) -> Result<Explanation, Problem> {
     let told = explain_record(app, caller, lease.0.life.sequence, Some(lease.0.lease))?;

@@ -7,9 +7,9 @@ use crate::app::App;
 use crate::past::is_held;
 use crate::problem::quota_words;
 use leasehold_api::{Ending, Problem, Ttl, When};
-use leasehold_books::{Books, BooksError, End, Row, Standing, Story};
+use leasehold_books::{Books, BooksError, End, Row, Story};
 use leasehold_engine::Phase;
-use leasehold_model::{AllocationState, AttemptEnd, Instant, LeaseNo, Reason, Span};
+use leasehold_model::{AllocationState, AttemptEnd, Instant, LeaseNo, LeaseState, Reason, Span};
 
 /// By what something ends.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -62,7 +62,7 @@ impl Ended {
 /// An allocation, with the leases of its last attempt.
 pub(crate) struct LastAttempt {
     pub(super) story: Story,
-    leases: Vec<(Row, Standing)>,
+    leases: Vec<(Row, LeaseState)>,
 }
 
 impl LastAttempt {
@@ -162,7 +162,7 @@ fn make_walltime(ending: &mut Ending, walltime: Option<Span>) {
 pub(super) fn of_lease(
     app: &App,
     caller: &Caller,
-    (row, standing): &(Row, Standing),
+    (row, standing): &(Row, LeaseState),
     walltime: Option<Span>,
 ) -> Result<Option<Ending>, Problem> {
     let Some(ended) = Ended::of(row) else { return Ok(None) };

@@ -40,7 +40,7 @@ impl Scene {
     }
 
     fn send(&self, identity: Identity, command: Command) -> Reply {
-        let kind = CommandKind::of(&command);
+        let kind = command.kind();
         let reply = self.cell.call(Request::new(identity, command));
         self.metrics.replied(kind, &reply);
         reply
@@ -216,7 +216,7 @@ fn the_page_says_how_things_stand() {
 #[test]
 fn requests_are_counted_by_endpoint_and_status_and_nothing_a_client_sends_makes_a_series() {
     let scene = Scene::new();
-    let about = endpoints().iter().position(|endpoint| endpoint.id == "about").expect("it is there");
+    let about = ENDPOINTS.iter().position(|endpoint| endpoint.id == "about").expect("it is there");
     scene.metrics.served(about, 200, Duration::from_micros(30));
     scene.metrics.served(about, 200, Duration::from_millis(30));
     scene.metrics.served(about, 299, Duration::from_secs(100));

@@ -1,28 +1,20 @@
 //! Allocations: submitted, looked at, and what their holders say of them.
 
 use super::capacity::{labels, optional_pool};
-use super::leases::{Holder, app_instance, asks, correlation, integer, priority};
+use super::leases::{Holder, app_instance, asks, correlation, integer};
 use super::listing::{Asked, Listed, Walk, page};
 use crate::access::Caller;
 use crate::context::{Answer, Context, cursor_after, json};
-use crate::show_allocations::{allocation, sealed_state, state_word, submitted, waiting};
+use crate::show_allocations::{allocation, submitted, waiting};
 use crate::{books, past, show};
 use leasehold_api::{
-    AllocationChanged, AllocationDetail, AllocationList, AllocationState, CheckpointReport, CompleteAllocation, Domain,
+    AllocationChanged, AllocationDetail, AllocationList, AllocationState, CheckpointReport, CompleteAllocation,
     Problem, SubmitAllocation, When, codes, limits,
 };
 use leasehold_books::AllocationQuestion;
 use leasehold_engine::command::{self, ReportCheckpoint};
 use leasehold_engine::{Allocation, Command, State};
 use leasehold_model::{AllocationNo, AllocationSpec, Body, Identity};
-
-fn domain(domain: Domain) -> leasehold_model::Domain {
-    match domain {
-        Domain::Node => leasehold_model::Domain::Node,
-        Domain::Rack => leasehold_model::Domain::Rack,
-        Domain::Zone => leasehold_model::Domain::Zone,
-    }
-}
 
 pub(super) fn no_allocation(text: &str) -> Problem {
     let shown: String = text.chars().take(64).collect();
@@ -51,14 +43,14 @@ fn to_spec(state: &State, caller: &Caller, asked: &SubmitAllocation) -> Result<(
     let spec = AllocationSpec {
         pool: optional_pool(state, asked.pool.as_deref())?,
         replicas: asked.replicas.unwrap_or(1),
-        priority: priority(asked.priority.unwrap_or_default()),
+        priority: asked.priority.unwrap_or_default(),
         walltime: asked.walltime.map(|walltime| walltime.0),
         ttl: asked.ttl.map(|ttl| ttl.0),
         staged: asked.staged,
         requeue: asked.requeue,
         labels: labels(&asked.labels)?,
-        together: asked.together.map(domain),
-        apart: asked.apart.map(domain),
+        together: asked.together,
+        apart: asked.apart,
         sensitive: asked.sensitive,
         app_instance: app_instance(asked.app_instance)?,
         correlation: correlation(asked.correlation_id.as_deref())?,
@@ -73,7 +65,7 @@ pub(super) async fn submit_allocation(context: Context) -> Answer {
     if let (Some(tenant), Some(workload)) = (identity.tenant, &identity.workload) {
         spec.profile = context.app.books.profiles.of(tenant, workload);
     }
-    let sealed = context.app.seal(identity, Command::SubmitAllocation(spec), context.key()?).await?;
+    let sealed = context.seal_for(identity, Command::SubmitAllocation(spec)).await?;
     json(201, &context.app.now.read(|state| submitted(&context.app, state, &sealed))?)
 }
 
@@ -130,7 +122,7 @@ fn takes(asked: &Asked<AllocationState>, caller: &Caller, found: &Allocation) ->
         project: found.project,
         user: found.user,
         pool: found.spec.pool,
-        state: state_word(found.state),
+        state: found.state,
         priority: found.spec.priority,
     };
     caller.sees_project(found.tenant, found.project) && asked.takes(&listed)
@@ -149,8 +141,8 @@ fn question(context: &Context, asked: &Asked<AllocationState>) -> Result<Allocat
         project,
         user: asked.user,
         pool: asked.pool,
-        priority: asked.priority.map(priority),
-        state: asked.state.map(sealed_state),
+        priority: asked.priority,
+        state: asked.state,
         window: asked.window,
         after: context.cursor()?.map(AllocationNo),
         limit: context.limit()?,

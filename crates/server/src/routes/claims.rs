@@ -41,7 +41,7 @@ pub(super) async fn claim_nodes(context: Context) -> Answer {
         };
         Ok::<_, Problem>((holder.identity(state, caller)?, nodes(state, &new.nodes)?))
     })?;
-    let sealed = context.app.seal(identity, Command::ClaimNodes(nodes.clone()), context.key()?).await?;
+    let sealed = context.seal_for(identity, Command::ClaimNodes(nodes.clone())).await?;
     put(&context, 201, &sealed, &nodes)
 }
 

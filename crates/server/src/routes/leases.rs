@@ -10,23 +10,15 @@ use crate::named::of_lease;
 use crate::scans::scan;
 use crate::{books, names, past, show};
 use leasehold_api::{
-    Activity, Ask, ConfirmTeardowns, Fences, History, LeaseList, LeaseState, Priority, Problem, Release, Renew,
-    RequestLease, Revoke, RevokeReason, TeardownsConfirmed, codes, limits,
+    Activity, Ask, ConfirmTeardowns, Fences, History, LeaseList, LeaseState, Problem, Release, Renew, RequestLease,
+    Revoke, RevokeReason, TeardownsConfirmed, codes, limits,
 };
-use leasehold_books::{LeaseQuestion, Row, Standing};
+use leasehold_books::{LeaseQuestion, Row};
 use leasehold_engine::command::{self, ReleaseOne, RenewOne};
 use leasehold_engine::{Command, Lease, State};
 use leasehold_model::body::Asks;
 use leasehold_model::{AllocationNo, AppInstanceNo, ClassNo, Identity, LeaseNo, NodeNo, Reason, ResourceKind, Span};
 use smallvec::smallvec;
-
-pub(crate) fn priority(priority: Priority) -> leasehold_model::Priority {
-    match priority {
-        Priority::Scavenger => leasehold_model::Priority::Scavenger,
-        Priority::Standard => leasehold_model::Priority::Standard,
-        Priority::Guaranteed => leasehold_model::Priority::Guaranteed,
-    }
-}
 
 pub(super) fn no_lease(text: &str) -> Problem {
     let shown: String = text.chars().take(64).collect();
@@ -102,7 +94,7 @@ pub(super) fn to_request(state: &State, caller: &Caller, asked: &RequestLease) -
         node: asked.node.as_deref().map(|text| names::node_for_request(state, text)).transpose()?,
         asks: asks(state, &asked.asks)?,
         ttl: asked.ttl.0,
-        priority: priority(asked.priority.unwrap_or_default()),
+        priority: asked.priority.unwrap_or_default(),
         sensitive: asked.sensitive,
         control_plane: false,
         correlation: correlation(asked.correlation_id.as_deref())?,
@@ -138,7 +130,7 @@ pub(super) async fn request_lease(context: Context) -> Answer {
     let asked: RequestLease = context.body()?;
     let (app, caller) = (&context.app, context.caller());
     let (identity, command) = app.now.read(|state| to_known_request(app, state, caller, &asked))?;
-    let sealed = context.app.seal(identity, command, context.key()?).await?;
+    let sealed = context.seal_for(identity, command).await?;
     let mut out = Vec::with_capacity(512);
     match context.app.now.read(|state| answer::granted(&context.app, state, &sealed, &mut out)) {
         Ok(status) => Ok(json_bytes(status, out)),
@@ -177,7 +169,7 @@ pub(super) fn release(lease: LeaseNo, release: &Release) -> Result<Command, Prob
 }
 
 pub(super) fn revocation(lease: LeaseNo, revoke: &Revoke) -> Command {
-    let reason = match revoke.reason.unwrap_or_default() {
+    let reason = match revoke.reason.unwrap_or(RevokeReason::Operator) {
         RevokeReason::Operator => Reason::Operator,
         RevokeReason::Policy => Reason::Policy,
         RevokeReason::Budget => Reason::Budget,
@@ -276,7 +268,7 @@ pub(super) async fn confirm_teardowns(context: Context) -> Answer {
     let sealed = context.seal(Command::ConfirmTeardown(command)).await?;
     let app = &context.app;
     app.now.read(|state| {
-        let why = |why| crate::problem::told(state, Some(context.caller()), why);
+        let why = |why| crate::problem::told(state, context.caller(), why);
         refused.extend(sealed.refused.iter().map(|(lease, refusal)| (app.lease_id(*lease), why(refusal))));
     });
     let confirmed = answer::torn_down(&sealed).map(|lease| app.lease_id(lease)).collect();
@@ -317,13 +309,13 @@ impl Filter {
                 user: self.asked.user,
                 pool: self.asked.pool,
                 node: self.node.or(caller.node),
-                priority: self.asked.priority.map(priority),
+                priority: self.asked.priority,
                 allocation: self.allocation,
                 classes: self.class.map(|class| [class].into_iter().collect()),
                 ..leasehold_books::Filter::default()
             },
             window: self.asked.window,
-            standing: self.asked.state.map(past::standing),
+            standing: self.asked.state,
             after: context.cursor()?.map(LeaseNo),
             limit: context.limit()?,
         })
@@ -373,7 +365,7 @@ pub(super) async fn list_leases(context: Context) -> Answer {
 }
 
 /// A lease in the books that exists for the caller, if there is one.
-pub(super) async fn find(context: &Context, number: LeaseNo) -> Result<Option<(Row, Standing)>, Problem> {
+pub(super) async fn find(context: &Context, number: LeaseNo) -> Result<Option<(Row, LeaseState)>, Problem> {
     let caller = context.caller().clone();
     let found = books::look(&context.app, move |_, books| books.lease(number)).await?;
     Ok(found.filter(|(row, _)| caller.sees_lease(row.tenant, Some(row.project), row.node)))

@@ -43,7 +43,7 @@ async fn all(world: &World, token: &str, query: &str, limit: usize) -> Vec<Strin
 async fn a_closed_lease_shows_what_a_live_one_shows() {
     let world = World::furnished().await;
     let physics = json!({ "name": "physics", "accounting_tag": "cc-4711" });
-    world.send(Some(&world.operator), Method::Patch, "/api/v1/tenants/physics", Some(physics)).await.expect(200);
+    world.send(Some(&world.operator), Method::Put, "/api/v1/tenants/physics", Some(physics)).await.expect(200);
     let id = lease(&world, "physics", "n1").await;
     let path = format!("/api/v1/leases/{id}");
     let live = world.get(&path).await.expect(200);
@@ -52,7 +52,7 @@ async fn a_closed_lease_shows_what_a_live_one_shows() {
     assert_eq!(live["user"], "physics-ada");
     // The tag is that of the grant, whatever becomes of the tenant.
     let other = json!({ "accounting_tag": "cc-1" });
-    world.send(Some(&world.operator), Method::Patch, "/api/v1/tenants/physics", Some(other)).await.expect(200);
+    world.send(Some(&world.operator), Method::Put, "/api/v1/tenants/physics", Some(other)).await.expect(200);
     world.post(&format!("{path}/revoke"), json!({ "grace": "0s" })).await.expect(200);
     let ended = world.until(&path, |lease| lease["state"] == "tearing_down").await;
     assert_eq!((&ended["end"], &ended["revocation"]["reason"]), (&json!("revoked"), &json!("operator")));

@@ -359,7 +359,7 @@ impl Story {
         }
     }
 
-    /// `issue ci role=project-member tenant=a project=a/p user=a/u node=n1 apps=1,2 expires=100`. The hash of
+    /// `issue ci role=project_member tenant=a project=a/p user=a/u node=n1 apps=1,2 expires=100`. The hash of
     /// its secret is its name, or `hash=`.
     fn issue(&mut self, label: &str, line: &Line<'_>) -> IssueToken {
         let mut hash = [0; 32];

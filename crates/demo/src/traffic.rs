@@ -1,0 +1,350 @@
+//! The holders: they ask, renew with a report of what they did, give back, crash, retry, and heed a revocation.
+//!
+//! One thread, many requests under way: what is sent is a submission with a tag, what comes back is looked up by it.
+
+use super::activity::report;
+use super::cluster::{SANDBOX, TENANTS, tenant_no};
+use super::denial::explain;
+use super::habits::{HABITS, wish_of};
+use super::scene::Scene;
+use crate::dice::Dice;
+use leasehold_cell::{Replies, Reply, Submission};
+use leasehold_engine::command::{ReleaseOne, RenewOne};
+use leasehold_engine::{Command, Lease, Phase, Refusal, Request, State};
+use leasehold_model::body::Granted;
+use leasehold_model::{Body, DenyCause, Identity, LeaseNo, Name, Quanta, Record, Span};
+use std::cmp::Reverse;
+use std::collections::{BTreeMap, BinaryHeap};
+use std::sync::Arc;
+use std::sync::mpsc::{Receiver, Sender, channel};
+use std::time::{Duration, Instant};
+
+/// Holders that die without a word, and requests that are sent twice, in a hundred.
+const CRASHES: u64 = 6;
+const RETRIES: u64 = 3;
+/// Leases of the past are long: they are renewed for so long, and stay for some minutes of the present.
+const TTL_OF_PAST: Span = Span::from_secs(1800);
+const PAST_STAYS_SECS: (u64, u64) = (30, 1800);
+
+/// Something that is due.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+enum Step {
+    Arrive { tenant: usize },
+    Renew { job: u64 },
+    Leave { job: u64 },
+    Ready { job: u64 },
+}
+
+/// What a reply will be about.
+enum Sent {
+    Ask {
+        job: Box<Job>,
+        request: Box<Request>,
+    },
+    /// The same request once more.
+    Again,
+    Renew {
+        job: u64,
+    },
+    Leave,
+}
+
+/// A workload that holds leases, or is about to.
+struct Job {
+    tenant: usize,
+    identity: Identity,
+    leases: Vec<(LeaseNo, Quanta)>,
+    ttl: Span,
+    stays: Duration,
+    /// When the last report was answered: the next one covers the time from there on.
+    heard_at: Instant,
+    /// How much of what it holds it uses, in a hundred.
+    busy: u64,
+    crashes: bool,
+}
+
+/// Where the replies go: to the traffic's own thread, with the time they came.
+struct Mail(Sender<(u64, Reply, Instant)>);
+
+impl Replies for Mail {
+    fn put(&self, tag: u64, reply: Reply) {
+        // If nobody listens any more, nobody wants it.
+        let _ = self.0.send((tag, reply, Instant::now()));
+    }
+    fn wake(&self) {}
+}
+
+struct Traffic<'a> {
+    scene: &'a Scene,
+    dice: Dice,
+    mail: Arc<Mail>,
+    due: BinaryHeap<Reverse<(Instant, Step)>>,
+    under_way: BTreeMap<u64, (Instant, Sent)>,
+    jobs: BTreeMap<u64, Job>,
+    outbox: Vec<Submission>,
+    next: u64,
+    /// Keys belong to a run: the process that wrote the last run's keys is not asked about them.
+    epoch: u64,
+}
+
+pub(crate) fn run(scene: &Scene, seed: u64) {
+    let (sender, replies) = channel();
+    let mut traffic = Traffic {
+        scene,
+        dice: Dice::new(seed),
+        mail: Arc::new(Mail(sender)),
+        due: BinaryHeap::new(),
+        under_way: BTreeMap::new(),
+        jobs: BTreeMap::new(),
+        outbox: Vec::new(),
+        next: 0,
+        epoch: scene.cell.journal().epoch(),
+    };
+    traffic.take_over();
+    for tenant in 0..TENANTS.len() {
+        traffic.next_arrival(tenant, Instant::now());
+    }
+    while !scene.is_over() {
+        traffic.listen(&replies);
+        traffic.step();
+    }
+}
+
+impl Traffic<'_> {
+    /// Waits for replies until something is due, and takes those that are there.
+    fn listen(&mut self, replies: &Receiver<(u64, Reply, Instant)>) {
+        let now = Instant::now();
+        let until_due = self.due.peek().map_or(Duration::from_millis(50), |due| due.0.0.saturating_duration_since(now));
+        let mut reply = replies.recv_timeout(until_due.min(Duration::from_millis(50))).ok();
+        while let Some((tag, answer, came)) = reply {
+            self.hear(tag, answer, came);
+            reply = replies.try_recv().ok();
+        }
+    }
+
+    /// Does what is due and sends what came of it.
+    fn step(&mut self) {
+        let now = Instant::now();
+        while let Some(Reverse((at, step))) = self.due.peek().copied().filter(|due| due.0.0 <= now) {
+            self.due.pop();
+            match step {
+                Step::Arrive { tenant } => {
+                    self.ask(tenant);
+                    self.next_arrival(tenant, at);
+                }
+                Step::Renew { job } => self.renew(job),
+                Step::Leave { job } => self.leave(job),
+                Step::Ready { job } => self.ready(job),
+            }
+        }
+        self.scene.cell.submit(self.outbox.drain(..));
+    }
+
+    fn next_arrival(&mut self, tenant: usize, after: Instant) {
+        let mean = HABITS[tenant].every_ms;
+        let wait = self.scene.pace.ms(self.dice.between(mean / 4, mean * 7 / 4));
+        self.due.push(Reverse((after + wait, Step::Arrive { tenant })));
+    }
+
+    fn send(&mut self, request: Request, sent: Sent) {
+        let tag = self.next;
+        self.next += 1;
+        self.under_way.insert(tag, (Instant::now(), sent));
+        self.outbox.push(Submission { request, to: self.mail.clone(), tag });
+    }
+
+    fn ask(&mut self, tenant: usize) {
+        let wish = wish_of(tenant, &mut self.dice);
+        let pace = self.scene.pace;
+        let identity = wish.identity(tenant, &mut self.dice);
+        let ttl = pace.span(self.dice.between(1500, 3000));
+        let key = format!("demo-{}-{}", self.epoch, self.next);
+        let request = Request::once(identity.clone(), Command::Request(wish.request(ttl)), key.as_bytes());
+        let request = request.expect("the key is short");
+        let job = Box::new(Job {
+            tenant,
+            identity,
+            leases: Vec::new(),
+            ttl,
+            stays: pace.ms(self.dice.between(wish.stays_ms.0, wish.stays_ms.1)),
+            heard_at: Instant::now(),
+            busy: self.dice.between(15, 98),
+            crashes: self.dice.percent(CRASHES),
+        });
+        self.send(request.clone(), Sent::Ask { job, request: Box::new(request) });
+    }
+
+    /// Speaks for the holders that the past left, as if they had never stopped.
+    fn take_over(&mut self) {
+        let found = self.scene.cell.now().read(gangs_held);
+        let now = Instant::now();
+        for Held { tenant, identity, leases, left } in found {
+            let (from, to) = PAST_STAYS_SECS;
+            let stays = Duration::from_millis(self.dice.between(from * 1000, to * 1000));
+            let busy = self.dice.between(15, 98);
+            let job = Job { tenant, identity, leases, ttl: TTL_OF_PAST, stays, heard_at: now, busy, crashes: false };
+            self.settle(job, left, now);
+        }
+    }
+
+    fn renew(&mut self, number: u64) {
+        let Some(job) = self.jobs.get(&number) else { return };
+        let covered = job.unreported();
+        let renewals = job.leases.iter().map(|(lease, quanta)| RenewOne {
+            lease: *lease,
+            ttl: job.ttl,
+            activity: Some(report(*quanta, covered, job.busy)),
+        });
+        let request = Request::new(job.identity.clone(), Command::Renew(renewals.collect()));
+        self.send(request, Sent::Renew { job: number });
+    }
+
+    fn leave(&mut self, number: u64) {
+        let Some(job) = self.jobs.remove(&number) else { return };
+        let covered = job.unreported();
+        let releases = job
+            .leases
+            .iter()
+            .map(|(lease, quanta)| ReleaseOne { lease: *lease, activity: Some(report(*quanta, covered, job.busy)) });
+        self.send(Request::new(job.identity.clone(), Command::Release(releases.collect())), Sent::Leave);
+    }
+
+    /// The holder has checkpointed and says so before grace ends.
+    fn ready(&mut self, number: u64) {
+        let Some(job) = self.jobs.remove(&number) else { return };
+        let leases = job.leases.iter().map(|(lease, _)| *lease).collect();
+        self.scene.note("holder", format!("{} has checkpointed and is ready before grace ends", job.title()));
+        self.send(Request::new(job.identity.clone(), Command::Ready(leases)), Sent::Leave);
+    }
+
+    fn hear(&mut self, tag: u64, reply: Reply, came: Instant) {
+        let Some((sent_at, sent)) = self.under_way.remove(&tag) else { return };
+        let scene = self.scene;
+        let mut tally = scene.tally.lock().expect("no one panics with the tally");
+        match &reply {
+            Reply::Sealed { .. } | Reply::Repeated { .. } => {
+                let took = came.saturating_duration_since(sent_at);
+                tally.latencies.add(u64::try_from(took.as_nanos()).unwrap_or(u64::MAX));
+            }
+            Reply::Refused(refusal) => *tally.refused.entry(refusal.code()).or_default() += 1,
+            Reply::JournalFull => *tally.refused.entry("journal_full").or_default() += 1,
+            Reply::Busy => *tally.refused.entry("busy").or_default() += 1,
+            Reply::Archived { .. } | Reply::Stopped => return,
+        }
+        match (sent, reply) {
+            (Sent::Ask { job, request }, Reply::Sealed { records, .. }) => {
+                if let Body::Granted(granted) = &records[0].body {
+                    tally.granted[job.tenant] += 1;
+                    drop(tally);
+                    self.begin(*job, granted, came);
+                    if self.dice.percent(RETRIES) {
+                        self.send(*request, Sent::Again);
+                    }
+                } else if let Body::Denied(denied) = &records[0].body {
+                    tally.denied[job.tenant] += 1;
+                    let latest = &mut tally.denials[job.tenant];
+                    // A limit says more than a full house.
+                    if latest.is_none() || !matches!(denied.cause, DenyCause::Capacity { .. }) {
+                        let who = TENANTS[job.tenant].name;
+                        *latest = Some(scene.cell.now().read(|state| explain(state, who, &denied.cause)));
+                    }
+                }
+                // Otherwise others make room for it first; from then on it is an allocation, which `gangs` speaks for.
+            }
+            (Sent::Again, Reply::Repeated { .. }) => tally.repeated += 1,
+            (Sent::Renew { job }, Reply::Sealed { records, .. }) => {
+                drop(tally);
+                if let Some(held) = self.jobs.get_mut(&job) {
+                    held.heard_at = came;
+                    self.due.push(Reverse((came + half(renewed_for(&records[0])), Step::Renew { job })));
+                }
+            }
+            (Sent::Renew { job }, Reply::Refused(Refusal::LeaseRevoking { .. })) => {
+                // Word of the revocation: checkpoint, then say that we are ready.
+                self.due.push(Reverse((came + scene.pace.ms(300), Step::Ready { job })));
+            }
+            (Sent::Renew { job }, Reply::Refused(Refusal::BurstOver { .. })) => {
+                // It cannot stay longer than it may already, so it goes while it can.
+                self.due.push(Reverse((came, Step::Leave { job })));
+            }
+            // Its lease is gone: so is the job.
+            (Sent::Renew { job }, _) => {
+                self.jobs.remove(&job);
+            }
+            _ => {}
+        }
+    }
+
+    fn begin(&mut self, mut job: Job, granted: &Granted, came: Instant) {
+        job.leases = (granted.first_lease.0..)
+            .zip(&granted.members)
+            .map(|(number, member)| (LeaseNo(number), member.quanta))
+            .collect();
+        job.heard_at = came;
+        if job.crashes {
+            // It never speaks again; its leases end at their deadline.
+            return;
+        }
+        // By what was granted, not by what was asked for: burst may have shortened it.
+        self.settle(job, granted.ttl, came);
+    }
+
+    /// A job that holds its leases for `left` unless it renews them.
+    fn settle(&mut self, job: Job, left: Span, now: Instant) {
+        let number = self.next;
+        self.next += 1;
+        self.due.push(Reverse((now + half(left), Step::Renew { job: number })));
+        self.due.push(Reverse((now + job.stays, Step::Leave { job: number })));
+        self.jobs.insert(number, job);
+    }
+}
+
+impl Job {
+    fn title(&self) -> String {
+        let workload = self.identity.workload.as_ref().map_or("work", Name::as_str);
+        format!("{}/{workload}", TENANTS[self.tenant].name)
+    }
+    fn unreported(&self) -> Span {
+        Span(u64::try_from(self.heard_at.elapsed().as_nanos()).unwrap_or(u64::MAX))
+    }
+}
+
+/// What one holder holds together.
+struct Held {
+    tenant: usize,
+    identity: Identity,
+    leases: Vec<(LeaseNo, Quanta)>,
+    left: Span,
+}
+
+/// All that is held, but for what the one who watches holds, and for what allocations hold.
+fn gangs_held(state: &State) -> Vec<Held> {
+    let mut gangs: BTreeMap<LeaseNo, Vec<&Lease>> = BTreeMap::new();
+    let is_theirs = |lease: &&Lease| lease.project != SANDBOX && lease.of.is_none();
+    for lease in state.leases().into_iter().filter(is_theirs).filter(|lease| lease.phase == Phase::Active) {
+        gangs.entry(lease.gang).or_default().push(lease);
+    }
+    let held = |gang: Vec<&Lease>| {
+        let first = gang[0];
+        let tenant = (0..TENANTS.len()).find(|tenant| tenant_no(*tenant) == first.tenant)?;
+        let (project, user) = (Some(first.project), first.user);
+        Some(Held {
+            tenant,
+            identity: Identity { tenant: Some(first.tenant), project, user, workload: None, token: None },
+            leases: gang.iter().map(|lease| (lease.number, lease.quanta)).collect(),
+            left: first.expires_at.since(state.last_stamp()),
+        })
+    };
+    gangs.into_values().filter_map(held).collect()
+}
+
+/// For how long a renewal holds.
+fn renewed_for(record: &Record) -> Span {
+    let Body::Renewed(renewed) = &record.body else { return Span::ZERO };
+    let deadlines = renewed.renewals.iter().map(|renewal| renewal.expires_at.since(record.stamp));
+    deadlines.min().unwrap_or(Span::ZERO)
+}
+
+fn half(ttl: Span) -> Duration {
+    Duration::from_nanos(ttl.0 / 2)
+}
