@@ -63,6 +63,7 @@ pub use lease::{
     Activity, Ask, Confirmed, Fences, Granted, GrantedLease, History, Lease, LeaseList, Outcome, ReadyAnswer, Release,
     Released, Renew, Renewed, Reported, RequestLease, Revocation, Revoke, Revoked, Unfenced,
 };
+pub use leasehold_model::instant::WRITTEN_MAX;
 pub use leasehold_model::{
     AllocationState, AttemptEnd, CeilingMode, CustodyState, Domain, LeaseState, Level, Measure, Priority,
     QuarantineCause, ResourceKind as Kind, RevokeReason, Role, Sensitivity, Strategy, TeardownMode as Teardown,
@@ -84,6 +85,6 @@ pub use tenancy::{
     BudgetUse, NewProject, NewTenant, NewUser, Project, ProjectChange, ProjectList, ProjectPut, Tenant, TenantChange,
     TenantList, TenantPut, TenantUsage, User, UserChange, UserList, UserPut,
 };
-pub use time::{Ttl, WRITTEN_MAX, When};
+pub use time::{Ttl, When};
 pub use token::{IssuedToken, NewToken, Token, TokenList};
 pub use weights::{BadWeight, Weight, Weights};

@@ -1,11 +1,11 @@
 //! The nouns of Leasehold and the bytes they are sealed in.
 //!
 //! In: what a command decided, as typed [`Record`]s; or bytes read back from a journal.
-//! Out: the canonical bytes of a record (what is hashed is what is stored), typed records decoded
-//! strictly from them, and a JSON view for people.
+//! Out: the canonical bytes of a record (what is hashed is what is stored), and typed records decoded
+//! strictly from them.
 //!
-//! Never: I/O, clocks, randomness, floating point. Serde appears only in the JSON view and, behind
-//! features, for closed lists of words.
+//! Never: I/O, clocks, randomness, floating point. Serde appears only behind features, for closed lists of words; the
+//! JSON view is the crate `view`.
 //! The byte format is specified in `docs/reference/journal-format.md`.
 
 pub mod access;
@@ -16,6 +16,7 @@ pub mod ceiling;
 pub mod class;
 pub mod codec;
 pub mod frame;
+pub mod hex;
 pub mod id;
 pub mod instant;
 pub mod limits;
@@ -26,7 +27,6 @@ pub mod quantity;
 pub mod rate;
 pub mod record;
 pub mod state;
-pub mod view;
 pub mod word;
 
 pub use access::{Role, TokenScope};
