@@ -93,9 +93,8 @@ impl Core {
     }
     /// When something may come due by itself: a timer, or the next heartbeat.
     pub fn next_due(&self) -> Instant {
-        let state = self.engine.state();
-        let heartbeat = state.last_stamp().saturating_add(HEARTBEAT);
-        state.next_due().map_or(heartbeat, |due| due.min(heartbeat))
+        let heartbeat = self.engine.state().last_stamp().saturating_add(HEARTBEAT);
+        self.engine.next_due().map_or(heartbeat, |due| due.min(heartbeat))
     }
     pub fn is_full<T>(&self, pending: &Pending<T>) -> bool {
         pending.batch.count() >= self.batch_records_max

@@ -34,9 +34,9 @@ pub fn take_snapshot(journal: &dyn Journal) -> Result<Option<u64>, SnapshotFailu
     let (mut state, from) = match loaded.snapshot {
         Some(previous) => {
             let state = State::from_snapshot(&previous.state).map_err(SnapshotFailure::Previous)?;
-            (state.only_to_fold(), previous.position.head)
+            (state, previous.position.head)
         }
-        None => (State::new().only_to_fold(), Head::EMPTY),
+        None => (State::new(), Head::EMPTY),
     };
     if target.size() == from.size {
         return Ok(None);

@@ -4,6 +4,7 @@
 //! deadline. What a lease does not use of that returns when it ends. All of it is the engine's own: from the leases, and
 //! from the rate cards that it knows.
 
+use crate::follow::Follower;
 use crate::lease::Lease;
 use crate::queue::minute;
 use crate::state::State;
@@ -261,15 +262,15 @@ impl State {
     }
 
     /// A lease is granted.
-    pub(crate) fn count_cost(&mut self, lease: &Lease, granted: &Granted) {
+    pub(crate) fn count_cost(&mut self, lease: &Lease, granted: &Granted, to: &mut impl Follower) {
         if let Some(app) = granted.app_instance {
             self.ceilings.set_app(lease.number, app);
         }
-        self.reserve_cost(lease);
+        self.reserve_cost(lease, to);
     }
 
     /// Keeps back what a held lease will have cost by its deadline.
-    pub(crate) fn reserve_cost(&mut self, lease: &Lease) {
+    pub(crate) fn reserve_cost(&mut self, lease: &Lease, to: &mut impl Follower) {
         if self.ceilings.is_empty() {
             return;
         }
@@ -278,19 +279,19 @@ impl State {
             let before = ceiling.reserved_for(lease.number);
             ceiling.hold(lease.number, cost);
             if cost < before {
-                self.quota_headroom(lease.tenant);
+                to.headroom(self, lease.tenant);
             } else {
-                self.queue.stir();
+                to.stirred(self);
             }
         }
     }
 
     /// A lease has ended: what it cost is spent, and what it did not use returns.
-    pub(crate) fn settle_cost(&mut self, lease: &Lease) {
+    pub(crate) fn settle_cost(&mut self, lease: &Lease, to: &mut impl Follower) {
         if !self.ceilings.is_empty() {
             for (scope, cost) in self.costs_of(lease, lease.ended_at).into_iter().flatten() {
                 self.ceilings.by_scope.get_mut(&scope).expect("it was just found").end(lease.number, cost);
-                self.quota_headroom(lease.tenant);
+                to.headroom(self, lease.tenant);
             }
         }
     }
@@ -300,7 +301,12 @@ impl State {
         self.ceilings.apps.remove(&lease);
     }
 
-    pub(crate) fn fold_ceiling(&mut self, put: &CeilingPut, stamp: Instant) -> Result<(), &'static str> {
+    pub(crate) fn fold_ceiling(
+        &mut self,
+        put: &CeilingPut,
+        stamp: Instant,
+        to: &mut impl Follower,
+    ) -> Result<(), &'static str> {
         let scope = CeilingScope { project: put.project, app_instance: put.app_instance };
         let tenant = self.project(put.project).ok_or("no such project")?.tenant;
         match self.ceilings.by_scope.get_mut(&scope) {
@@ -320,23 +326,18 @@ impl State {
                 self.ceilings.insert(ceiling);
             }
         }
-        self.quota_headroom(tenant);
+        to.headroom(self, tenant);
         Ok(())
     }
 
-    pub(crate) fn fold_ceiling_deleted(&mut self, scope: CeilingScope) -> Result<(), &'static str> {
+    pub(crate) fn fold_ceiling_deleted(
+        &mut self,
+        scope: CeilingScope,
+        to: &mut impl Follower,
+    ) -> Result<(), &'static str> {
         self.ceilings.by_scope.remove(&scope).ok_or("no such ceiling")?;
         let tenant = self.project(scope.project).ok_or("no such project")?.tenant;
-        self.quota_headroom(tenant);
+        to.headroom(self, tenant);
         Ok(())
-    }
-
-    /// Whether anyone waits for money because of what things cost: prices have changed, or a minute has passed.
-    pub(crate) fn line_up_for_cost(&mut self) {
-        if self.ceilings.is_empty() || self.queue.none_wait_for_quota() {
-            return;
-        }
-        let tenants: Vec<TenantNo> = self.tenants().map(|tenant| tenant.number).collect();
-        tenants.into_iter().for_each(|tenant| self.quota_headroom(tenant));
     }
 }

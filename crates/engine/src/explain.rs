@@ -15,6 +15,7 @@ use crate::queue::{Standing, Waits};
 use crate::quota::Verdict;
 use crate::refusal::Refusal;
 use crate::state::State;
+use crate::view::View;
 use leasehold_model::body::Asks;
 use leasehold_model::rate::Currency;
 use leasehold_model::{
@@ -186,7 +187,9 @@ impl State {
         };
         self.ceilings.of(project, spec.app_instance).map(check).collect()
     }
+}
 
+impl View<'_> {
     /// Explains a request as it would be decided at `now`.
     pub fn explain_lease(
         &self,
@@ -195,12 +198,12 @@ impl State {
         request: &RequestLease,
         top: usize,
     ) -> Result<Explanation, Refusal> {
-        let look = Look::new(self, now, identity);
+        let look = Look::new(*self, now, identity);
         let asks = look.check(request)?;
         look.check_holder(request.source_project)?;
         let last = Allocation::to_come(identity, request.as_allocation(&asks), now);
         let last = last.expect("a request that was checked has a holder");
-        let placing = Placing::new(self, &last, request.node, now);
+        let placing = Placing::new(*self, &last, request.node, now);
         Ok(self.explain_placing(&placing, None, false, top))
     }
 
@@ -215,7 +218,7 @@ impl State {
         top: usize,
     ) -> Option<Explanation> {
         let last = Allocation::to_come(identity, spec.clone(), now)?;
-        Some(self.explain_placing(&Placing::new(self, &last, None, now), replica, true, top))
+        Some(self.explain_placing(&Placing::new(*self, &last, None, now), replica, true, top))
     }
 
     /// Explains an allocation as it stands: what it waits for, or where a replica of it would go.
@@ -226,7 +229,7 @@ impl State {
         replica: Option<u32>,
         top: usize,
     ) -> Explanation {
-        let mut explanation = self.explain_placing(&Placing::new(self, found, None, now), replica, true, top);
+        let mut explanation = self.explain_placing(&Placing::new(*self, found, None, now), replica, true, top);
         explanation.queue = self.place_in_queue(found, now);
         explanation
     }

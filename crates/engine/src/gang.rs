@@ -7,6 +7,7 @@ use crate::node::Node;
 use crate::placement::{Placed, Tentative, Wanted};
 use crate::quota::Facts;
 use crate::state::{Pool, State, entry};
+use crate::view::View;
 use leasehold_model::body::Members;
 use leasehold_model::{
     AllocationSpec, ClassNo, DenyCause, Domain, Instant, Measure, Name, NodeNo, NodeScope, Priority, ProjectNo, Quanta,
@@ -129,7 +130,9 @@ impl State {
         self.judge_gang_cost(project, spec, now)?;
         Ok((terms, of_nodes))
     }
+}
 
+impl View<'_> {
     /// Places all replicas, or says why not. What they take is added to `tentative`.
     pub(crate) fn place_gang(&self, ask: &GangAsk<'_>, tentative: &mut Tentative) -> Result<Gang, NoGang> {
         let quotas = self.gang_quotas(ask.tenant, ask.project, ask.spec, ask.now);
@@ -244,6 +247,26 @@ impl State {
         DenyCause::Quota { quota, used, requested: requested.max(all), limit }
     }
 
+    /// The best place for one more replica.
+    pub(crate) fn best_place(
+        &self,
+        ask: &GangAsk<'_>,
+        of_nodes: &NodeQuotas,
+        tentative: &Tentative,
+        peers: &[NodeNo],
+        within: &dyn Fn(&Node) -> bool,
+    ) -> Result<Placed, NoGang> {
+        let allow = |node: &Node| within(node) && self.suits(node, ask);
+        let wanted = State::wanted(ask, of_nodes, tentative, peers, &allow);
+        match self.find(&wanted) {
+            Some(placed) => Ok(placed),
+            None if of_nodes.is_empty() => Err(NoGang::Room),
+            None => Err(self.denial_by_quota(&wanted).map_or(NoGang::Room, NoGang::Quota)),
+        }
+    }
+}
+
+impl State {
     /// Whether the spec allows this node at all.
     pub(crate) fn suits(&self, node: &Node, ask: &GangAsk<'_>) -> bool {
         node.is_open_to(ask.claimer)
@@ -282,24 +305,6 @@ impl State {
     /// One replica on one node, as it is with what was taken.
     pub(crate) fn fit(&self, node: &Node, ask: &GangAsk<'_>, tentative: &Tentative) -> Option<Members> {
         self.members(node, &Self::wanted(ask, &NodeQuotas::new(), tentative, &[], &|_| true))
-    }
-
-    /// The best place for one more replica.
-    pub(crate) fn best_place(
-        &self,
-        ask: &GangAsk<'_>,
-        of_nodes: &NodeQuotas,
-        tentative: &Tentative,
-        peers: &[NodeNo],
-        within: &dyn Fn(&Node) -> bool,
-    ) -> Result<Placed, NoGang> {
-        let allow = |node: &Node| within(node) && self.suits(node, ask);
-        let wanted = Self::wanted(ask, of_nodes, tentative, peers, &allow);
-        match self.find(&wanted) {
-            Some(placed) => Ok(placed),
-            None if of_nodes.is_empty() => Err(NoGang::Room),
-            None => Err(self.denial_by_quota(&wanted).map_or(NoGang::Room, NoGang::Quota)),
-        }
     }
 
     /// How many replicas an empty cluster could hold, counting no further than asked; and whether any node carries

@@ -5,6 +5,7 @@
 mod bound;
 mod curve;
 mod explain;
+mod index;
 mod peers;
 mod ranking;
 mod score;
@@ -15,13 +16,15 @@ mod stock;
 mod tentative;
 
 pub use explain::{Candidate, Explained, Unfit};
-pub(crate) use shelves::Shelves;
+pub use index::Placement;
+use shelves::Shelves;
 pub(crate) use tentative::{Counted, Tentative};
 
 use crate::custody::Claimer;
 use crate::node::Node;
 use crate::quota::Verdict;
 use crate::state::{Pool, State, entry};
+use crate::view::View;
 use leasehold_model::body::{Asks, Member, Members};
 use leasehold_model::{
     ClassNo, DenyCause, Instant, Name, NodeNo, PoolNo, Priority, Profile, Quanta, QuotaNo, Span, Weighing,
@@ -83,7 +86,7 @@ impl Wanted<'_> {
     }
 }
 
-impl State {
+impl View<'_> {
     pub(crate) fn place(&self, wanted: &Wanted<'_>) -> Result<Placed, DenyCause> {
         self.find(wanted).ok_or_else(|| self.denial(wanted))
     }
@@ -92,7 +95,7 @@ impl State {
     pub(crate) fn find(&self, wanted: &Wanted<'_>) -> Option<Placed> {
         let found = match wanted.node {
             Some(number) => self.named(number, wanted).filter(|node| self.judge(node, wanted).is_ok()),
-            None => Search::new(self, wanted).best(true).and_then(|number| self.node(number)),
+            None => Search::new(*self, wanted).best(true).and_then(|number| self.node(number)),
         };
         let node = found?;
         let weighing = match wanted.node {
@@ -104,6 +107,55 @@ impl State {
         Some(Placed { node: node.number, pool: node.pool, members, verdicts, weighing })
     }
 
+    /// Why there is no node: where quotas stand in the way, what they say of the node that would
+    /// have been chosen without them; else what is scarcest.
+    fn denial(&self, wanted: &Wanted<'_>) -> DenyCause {
+        self.denial_by_quota(wanted).unwrap_or_else(|| self.scarcest(wanted))
+    }
+
+    /// What quotas say of the node that would have been chosen without them, if they alone stand in the way.
+    pub(crate) fn denial_by_quota(&self, wanted: &Wanted<'_>) -> Option<DenyCause> {
+        let without_quotas = match wanted.node {
+            Some(number) => self.named(number, wanted),
+            None if wanted.node_quotas.is_empty() => None,
+            None => Search::new(*self, wanted).best(false).and_then(|number| self.node(number)),
+        };
+        without_quotas.and_then(|node| self.judge(node, wanted).err())
+    }
+
+    /// The class that stands in the way most, for the refusal: the first of which no node has
+    /// enough, or else the first that was asked for.
+    pub(crate) fn scarcest(&self, wanted: &Wanted<'_>) -> DenyCause {
+        let all = wanted.asks.iter().map(|(class, quanta)| (*class, *quanta, self.most_free(*class, *quanta, wanted)));
+        let short = all.clone().find(|(_, quanta, free)| quanta.0 > *free);
+        let (class, requested, free) = short.or_else(|| all.clone().next()).expect("a request asks for something");
+        DenyCause::Capacity { class, requested, most_free: Quanta(free) }
+    }
+
+    /// The most that such a request could have of a class on a node that it may go to.
+    fn most_free(&self, class: ClassNo, quanta: Quanta, wanted: &Wanted<'_>) -> u64 {
+        let on = |node: &Node| wanted.tentative.class(node, class).map_or(0, |class| class.room_for(quanta));
+        let suits =
+            |node: &&Node| node.is_open_to(wanted.claimer) && self.pool_suits(node.pool, wanted) && wanted.suits(node);
+        if let Some(number) = wanted.node {
+            return self.node(number).filter(suits).map_or(0, on);
+        }
+        let is_plain = wanted.labels.is_empty() && wanted.allow.is_none() && wanted.claimer.is_none();
+        if !is_plain || !wanted.tentative.is_empty() {
+            return self.nodes().filter(suits).map(on).max().unwrap_or(0);
+        }
+        let pools = self.pools().filter(|(number, _)| self.pool_suits(*number, wanted));
+        let shelves = pools.flat_map(|(number, _)| self.placement.shelves.of_pool(number));
+        let rows = self.pools().filter(|(number, _)| self.pool_suits(*number, wanted));
+        let rows = rows.flat_map(|(number, _)| self.placement.shelves.rows_of(number)).filter(|row| row.class == class);
+        let in_rows = rows.filter_map(|row| row.ranking.last_below(None)).map(|(free, _)| free);
+        let spec = self.class(class).filter(|spec| spec.has_devices());
+        let per_device = spec.map_or(0, |spec| spec.quanta_per_unit);
+        shelves.filter_map(|shelf| shelf.most_room(class, quanta, per_device)).chain(in_rows).max().unwrap_or(0)
+    }
+}
+
+impl State {
     /// Whether the request may go into this pool and the pool allows its TTL.
     fn pool_suits(&self, number: PoolNo, wanted: &Wanted<'_>) -> bool {
         let pool = entry(&self.pools, number.0).expect("a node's pool exists");
@@ -141,52 +193,5 @@ impl State {
             }
         }
         Ok(verdicts)
-    }
-
-    /// Why there is no node: where quotas stand in the way, what they say of the node that would
-    /// have been chosen without them; else what is scarcest.
-    fn denial(&self, wanted: &Wanted<'_>) -> DenyCause {
-        self.denial_by_quota(wanted).unwrap_or_else(|| self.scarcest(wanted))
-    }
-
-    /// What quotas say of the node that would have been chosen without them, if they alone stand in the way.
-    pub(crate) fn denial_by_quota(&self, wanted: &Wanted<'_>) -> Option<DenyCause> {
-        let without_quotas = match wanted.node {
-            Some(number) => self.named(number, wanted),
-            None if wanted.node_quotas.is_empty() => None,
-            None => Search::new(self, wanted).best(false).and_then(|number| self.node(number)),
-        };
-        without_quotas.and_then(|node| self.judge(node, wanted).err())
-    }
-
-    /// The class that stands in the way most, for the refusal: the first of which no node has
-    /// enough, or else the first that was asked for.
-    pub(crate) fn scarcest(&self, wanted: &Wanted<'_>) -> DenyCause {
-        let all = wanted.asks.iter().map(|(class, quanta)| (*class, *quanta, self.most_free(*class, *quanta, wanted)));
-        let short = all.clone().find(|(_, quanta, free)| quanta.0 > *free);
-        let (class, requested, free) = short.or_else(|| all.clone().next()).expect("a request asks for something");
-        DenyCause::Capacity { class, requested, most_free: Quanta(free) }
-    }
-
-    /// The most that such a request could have of a class on a node that it may go to.
-    fn most_free(&self, class: ClassNo, quanta: Quanta, wanted: &Wanted<'_>) -> u64 {
-        let on = |node: &Node| wanted.tentative.class(node, class).map_or(0, |class| class.room_for(quanta));
-        let suits =
-            |node: &&Node| node.is_open_to(wanted.claimer) && self.pool_suits(node.pool, wanted) && wanted.suits(node);
-        if let Some(number) = wanted.node {
-            return self.node(number).filter(suits).map_or(0, on);
-        }
-        let is_plain = wanted.labels.is_empty() && wanted.allow.is_none() && wanted.claimer.is_none();
-        if !is_plain || !wanted.tentative.is_empty() {
-            return self.nodes().filter(suits).map(on).max().unwrap_or(0);
-        }
-        let pools = self.pools().filter(|(number, _)| self.pool_suits(*number, wanted));
-        let shelves = pools.flat_map(|(number, _)| self.shelves.of_pool(number));
-        let rows = self.pools().filter(|(number, _)| self.pool_suits(*number, wanted));
-        let rows = rows.flat_map(|(number, _)| self.shelves.rows_of(number)).filter(|row| row.class == class);
-        let in_rows = rows.filter_map(|row| row.ranking.last_below(None)).map(|(free, _)| free);
-        let spec = self.class(class).filter(|spec| spec.has_devices());
-        let per_device = spec.map_or(0, |spec| spec.quanta_per_unit);
-        shelves.filter_map(|shelf| shelf.most_room(class, quanta, per_device)).chain(in_rows).max().unwrap_or(0)
     }
 }

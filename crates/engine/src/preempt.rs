@@ -16,6 +16,7 @@ use crate::gang::{GangAsk, NodeQuotas, Spot, spot};
 use crate::lease::Lease;
 use crate::node::Node;
 use crate::state::{State, entry};
+use crate::view::View;
 use glance::Glance;
 use leasehold_model::body::{Leases, Place};
 use leasehold_model::limits::LEASES_PER_RECORD_MAX;
@@ -68,7 +69,7 @@ fn least_pain<'g>(asked: impl Iterator<Item = (u64, &'g Glance)>, below: Priorit
     Some((highest, gangs, quanta, node))
 }
 
-impl State {
+impl View<'_> {
     /// What would have to fall for the gang to fit. `None` if nothing would do.
     pub(crate) fn plan_preemption(&self, ask: &GangAsk<'_>, of_nodes: &NodeQuotas) -> Option<Plan> {
         // On claimed nodes there is only sensitive work, which never falls.
@@ -85,16 +86,16 @@ impl State {
         }
         let bounds = self.least_pains(ask);
         let (places, fallen) = match ask.spec.together.filter(|_| ask.spec.replicas > 1) {
-            None => Planner::new(self, ask, of_nodes, &bounds, None).place_all()?,
+            None => Planner::new(self.state, ask, of_nodes, &bounds, None).place_all()?,
             Some(domain) => {
                 // The domain of the first place that hurts least, then the next that was not tried.
                 let mut tried: BTreeSet<Spot> = BTreeSet::new();
                 loop {
                     let untried = |node: &Node| spot(node, domain).is_some_and(|spot| !tried.contains(&spot));
-                    let first = Planner::new(self, ask, of_nodes, &bounds, Some(&untried)).place_one(&[])?;
+                    let first = Planner::new(self.state, ask, of_nodes, &bounds, Some(&untried)).place_one(&[])?;
                     let here = self.node(first.node).and_then(|node| spot(node, domain));
                     let within = |node: &Node| spot(node, domain) == here;
-                    if let Some(planned) = Planner::new(self, ask, of_nodes, &bounds, Some(&within)).place_all() {
+                    if let Some(planned) = Planner::new(self.state, ask, of_nodes, &bounds, Some(&within)).place_all() {
                         break planned;
                     }
                     tried.extend(here);
@@ -115,7 +116,7 @@ impl State {
         if ask.spec.priority == Priority::Scavenger || ask.claimer.is_some() {
             return Vec::new();
         }
-        let planner = Planner::new(self, ask, of_nodes, &[], None);
+        let planner = Planner::new(self.state, ask, of_nodes, &[], None);
         let mut all: Vec<Sacrifice> = (self.nodes())
             .filter(|node| planner.suits(node) && planner.is_allowed(node))
             .filter_map(|node| {
@@ -135,9 +136,12 @@ impl State {
     fn least_pains(&self, ask: &GangAsk<'_>) -> Vec<Pain> {
         let spec = ask.spec;
         let glances: SmallVec<[&[Glance]; 4]> =
-            spec.asks.iter().map(|(class, _)| self.glances.of_class(*class)).collect();
+            spec.asks.iter().map(|(class, _)| self.placement.glances.of_class(*class)).collect();
         let count = glances.iter().map(|of_class| of_class.len()).min().unwrap_or(0);
-        debug_assert!(self.nodes().all(|node| self.glances.are_true_of(node)), "a node changed behind the glances");
+        debug_assert!(
+            self.nodes().all(|node| self.placement.glances.are_true_of(node)),
+            "a node changed behind the glances"
+        );
         let mut pains = Vec::with_capacity(count);
         for number in (0u32..).map(NodeNo).take(count) {
             let asked = spec.asks.iter().zip(&glances);
@@ -153,7 +157,9 @@ impl State {
         }
         pains
     }
+}
 
+impl State {
     fn unit_of(lease: &Lease) -> Unit {
         lease.of.map_or(Unit::Request(lease.gang), Unit::Allocation)
     }

@@ -9,6 +9,7 @@ use crate::lease::Phase;
 use crate::node::Node;
 use crate::placement::Tentative;
 use crate::state::State;
+use crate::view::View;
 use leasehold_model::{AllocationNo, Instant, LeaseNo, NodeNo, Span, TeardownMode};
 use std::cmp::Reverse;
 use std::collections::{BTreeSet, BinaryHeap};
@@ -37,7 +38,9 @@ impl State {
     pub(crate) fn gone_by(&self, node: &Node, now: Instant, walltime: Option<Span>) -> Option<Instant> {
         Some(now.saturating_add(walltime?).saturating_add(self.clearing(node)))
     }
+}
 
+impl View<'_> {
     /// What the one that waits can count on: the first instant by which, of all that must end, enough has for it to
     /// fit. `None` if it needs what nobody must give back.
     pub fn promise(&self, waits: &Allocation, now: Instant) -> Option<Promise> {
@@ -90,7 +93,9 @@ impl State {
         let gang = self.place_gang(ask, &mut tentative.clone()).ok()?;
         Some(gang.places.into_iter().map(|place| place.node).collect())
     }
+}
 
+impl State {
     /// What is ending already, and by when it is gone; but for what was evicted for others.
     fn ending_by(&self, now: Instant) -> BinaryHeap<Reverse<(Instant, LeaseNo)>> {
         let reserved = self.queue.reserved.iter().filter_map(|number| self.allocation(*number)?.reservation.as_deref());

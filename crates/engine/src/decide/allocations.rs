@@ -27,11 +27,11 @@ impl Draft<'_> {
         let look = self.look();
         let (tenant, project) = look.check_holder(spec.source_project)?;
         let found = {
-            let guard = self.state().guard(look.heads, tenant, self.now, spec.priority, spec.walltime);
+            let guard = look.view.guard(look.heads, tenant, self.now, spec.priority, spec.walltime);
             let allow = |node: &Node| guard.as_ref().is_none_or(|guard| guard(node));
             let claimer = Claimer::of(self.identity, spec.sensitive);
             let ask = GangAsk { tenant, project, claimer, spec: &spec, now: self.now, allow: &allow };
-            let found = self.state().place_gang(&ask, &mut Tentative::default());
+            let found = look.view.place_gang(&ask, &mut Tentative::default());
             if let Err(NoGang::Room) = found {
                 self.check_possible(&ask)?;
             }

@@ -11,8 +11,10 @@ use crate::node::Node;
 use crate::placement::{Placed, Tentative};
 use crate::preempt::Plan;
 use crate::promise::Promise;
-use crate::queue::{Blocked, Line, Rank, Shape, ShapeKey};
+use crate::queue::{Line, Rank, ShapeKey};
+use crate::scheduler::{Blocked, Shape};
 use crate::state::State;
+use crate::view::View;
 use leasehold_model::body::{
     AllocationFailed, AllocationPlaced, AllocationRequeued, AllocationSuspended, Body, Granted, Leases, Members,
     PreemptionDecided, ReservationDropped, Revoked,
@@ -161,7 +163,7 @@ impl Engine {
     /// Says what follows from what ended, at most about `records_max` records of it. Answers whether all is said, or
     /// as much as can be before a timer that it made due.
     pub(super) fn dispatch(&mut self, now: Instant, out: &mut Batch, records_max: u32) -> bool {
-        if !self.state.queue.is_due_at(now) {
+        if !self.scheduler.is_due_at(&self.state, now) {
             return true;
         }
         let limit = self.state.size() + u64::from(records_max);
@@ -173,7 +175,7 @@ impl Engine {
 
     /// An eviction without grace makes a timer due: it comes before the next act, however much is said at once.
     fn a_timer_is_due(&self, now: Instant) -> bool {
-        self.state.timers.peek().is_some_and(|entry| entry.due() <= now)
+        self.timers.peek().is_some_and(|entry| entry.due() <= now)
     }
 
     /// One act of the engine's own: its first record begins a command, the others continue it.
@@ -184,11 +186,11 @@ impl Engine {
     }
 
     fn settle(&mut self, now: Instant, out: &mut Batch, limit: u64) -> bool {
-        while let Some(number) = self.state.queue.unsettled.first().copied() {
+        while let Some(number) = self.scheduler.unsettled.first().copied() {
             if self.state.size() >= limit {
                 return false;
             }
-            self.state.queue.unsettled.remove(&number);
+            self.scheduler.unsettled.remove(&number);
             let Some(found) = self.state.allocation(number).filter(|found| found.is_unsettled()).cloned() else {
                 continue;
             };
@@ -203,7 +205,7 @@ impl Engine {
                 }
             });
             // Revoking the rest says nothing new of it: only their ends do.
-            self.state.queue.unsettled.remove(&number);
+            self.scheduler.unsettled.remove(&number);
             if self.a_timer_is_due(now) {
                 return true;
             }
@@ -279,8 +281,8 @@ impl Engine {
     /// Starts what may start, in order; evicts for what may evict.
     fn move_queue(&mut self, now: Instant, out: &mut Batch, limit: u64) -> bool {
         // What things cost may have changed.
-        if self.state.queue.begin_minute(now) || self.state.queue.anew {
-            self.state.line_up_for_cost();
+        if self.scheduler.begin_minute(now) || self.scheduler.anew {
+            self.scheduler.line_up_for_cost(&self.state);
         }
         self.unblock(now);
         // What is promised to those that go first holds until something is taken or given back.
@@ -295,38 +297,35 @@ impl Engine {
                     return true;
                 }
                 // Those that held back for it, or for what it took, go before those that come after it.
-                let shapes = self.state.queue.shapes.values_mut();
+                let shapes = self.scheduler.shapes.values_mut();
                 let fickle = shapes.filter(|shape| shape.blocked.is_some_and(Blocked::is_fickle));
                 fickle.for_each(|shape| shape.blocked = None);
             }
         }
-        self.state.queue.heads = self.heads(now, None);
-        let queue = &mut self.state.queue;
-        (queue.anew, queue.moved) = (false, false);
-        queue.fickle = queue.shapes.values().any(|shape| shape.blocked.is_some_and(Blocked::is_fickle));
-        queue.freed.clear();
+        self.scheduler.heads = self.heads(now, None);
+        let scheduler = &mut self.scheduler;
+        (scheduler.anew, scheduler.moved) = (false, false);
+        scheduler.fickle = scheduler.shapes.values().any(|shape| shape.blocked.is_some_and(Blocked::is_fickle));
+        scheduler.freed.clear();
         true
     }
 
     /// The first that waits in shapes that `which` picks.
     fn first_in(&mut self, now: Instant, which: impl Fn(&ShapeKey, &Shape) -> bool) -> Option<(Rank, ShapeKey)> {
-        let mut queue = std::mem::take(&mut self.state.queue);
-        let first = queue.first(which, &|tenant| self.state.standing(tenant, now));
-        self.state.queue = queue;
-        first
+        self.scheduler.first(which, &|tenant| self.state.standing(tenant, now))
     }
 
     /// In each line the first that finds no room, if it goes before `rank`.
     fn heads(&mut self, now: Instant, before: Option<Rank>) -> BTreeMap<Line, Rank> {
         let mut heads = BTreeMap::new();
         let finds_none = |shape: &Shape| shape.blocked.is_some_and(Blocked::finds_no_room);
-        if !self.state.queue.shapes.values().any(finds_none) {
+        if !self.scheduler.shapes.values().any(finds_none) {
             return heads;
         }
         let lines: Vec<Line> = self.state.lines().collect();
         for line in lines {
             let stands = |key: &ShapeKey, shape: &Shape| finds_none(shape) && key.stands_in(line);
-            while let Some((head, _)) = self.first_in(now, stands) {
+            while let Some((head, key)) = self.first_in(now, stands) {
                 if before.is_some_and(|before| head >= before) {
                     break;
                 }
@@ -336,8 +335,7 @@ impl Engine {
                     heads.insert(line, head);
                     break;
                 }
-                let waits = waits.clone();
-                self.state.queue.wait_for_quota(&waits);
+                self.scheduler.wait_for_quota(&key, waits);
             }
         }
         heads
@@ -345,10 +343,10 @@ impl Engine {
 
     /// Shapes that may fit now are looked at again.
     fn unblock(&mut self, now: Instant) {
-        let mut queue = std::mem::take(&mut self.state.queue);
-        let freed: Vec<&Node> = queue.freed.iter().filter_map(|node| self.state.node(*node)).collect();
-        let (anew, moved) = (queue.anew, queue.moved);
-        for (key, shape) in &mut queue.shapes {
+        let scheduler = &mut self.scheduler;
+        let freed: Vec<&Node> = scheduler.freed.iter().filter_map(|node| self.state.node(*node)).collect();
+        let (anew, moved) = (scheduler.anew, scheduler.moved);
+        for (key, shape) in &mut scheduler.shapes {
             let Some(blocked) = shape.blocked else { continue };
             if anew || moved && (blocked.is_fickle() || key.of.is_some()) {
                 shape.blocked = None;
@@ -367,7 +365,6 @@ impl Engine {
                 shape.blocked = None;
             }
         }
-        self.state.queue = queue;
     }
 
     /// Whether the queue has moved by it.
@@ -382,17 +379,17 @@ impl Engine {
         let waits = self.state.allocation(rank.3).expect("what waits exists").clone();
         let heads = self.heads(now, Some(rank));
         let promises = Promises { heads, made: RefCell::new(std::mem::take(promised)) };
-        let allow = |node: &Node| promises.allow(&self.state, node, now, waits.spec.walltime);
+        let allow = |node: &Node| promises.allow(self.view(), node, now, waits.spec.walltime);
         let ask = GangAsk::of(&waits, now, &allow);
         let anywhere = GangAsk { allow: &|_| true, ..ask };
-        match self.state.place_gang(&ask, &mut Tentative::default()) {
+        match self.view().place_gang(&ask, &mut Tentative::default()) {
             Ok(gang) => {
                 self.act(now, out, |draft| draft.start_gang(waits.number, gang));
                 return true;
             }
             Err(NoGang::Quota(_)) => {
                 if self.state.gang_quotas(waits.tenant, waits.project, &waits.spec, now).is_err() {
-                    self.state.queue.wait_for_quota(&waits);
+                    self.scheduler.wait_for_quota(key, &waits);
                     return true;
                 }
                 // Elsewhere there may be room that its quotas allow.
@@ -402,8 +399,8 @@ impl Engine {
             Err(NoGang::Room) => {}
         }
         // Where another is to start, nothing is evicted for one that goes after it.
-        let spare = |node: &Node| promises.allow(&self.state, node, now, None);
-        let blocked = match self.state.plan_for(&GangAsk { allow: &spare, ..ask }) {
+        let spare = |node: &Node| promises.allow(self.view(), node, now, None);
+        let blocked = match self.view().plan_for(&GangAsk { allow: &spare, ..ask }) {
             Some(Ok(plan)) => {
                 self.act(now, out, |draft| draft.evict(&waits, plan));
                 return true;
@@ -412,8 +409,8 @@ impl Engine {
             None => Blocked::Room,
         };
         let held_back = !promises.heads.is_empty() && {
-            let placed = self.state.place_gang(&anywhere, &mut Tentative::default());
-            let evicts = || blocked == Blocked::Room && self.state.plan_for(&anywhere).is_some();
+            let placed = self.view().place_gang(&anywhere, &mut Tentative::default());
+            let evicts = || blocked == Blocked::Room && self.view().plan_for(&anywhere).is_some();
             !matches!(placed, Err(NoGang::Room)) || evicts()
         };
         let blocked = if held_back { Blocked::Behind } else { blocked };
@@ -423,7 +420,7 @@ impl Engine {
     }
 
     fn block(&mut self, key: &ShapeKey, blocked: Blocked) {
-        if let Some(shape) = self.state.queue.shapes.get_mut(key) {
+        if let Some(shape) = self.scheduler.shapes.get_mut(key) {
             shape.blocked = Some(blocked);
         }
     }
@@ -444,32 +441,32 @@ impl Promises {
     }
 
     /// When one of those that go first starts at the latest.
-    pub(crate) fn start_of(&self, state: &State, head: AllocationNo, now: Instant) -> Option<Instant> {
-        self.made_for(state, head, now).map(|promise| promise.start)
+    pub(crate) fn start_of(&self, view: View<'_>, head: AllocationNo, now: Instant) -> Option<Instant> {
+        self.made_for(view, head, now).map(|promise| promise.start)
     }
 
-    fn made_for(&self, state: &State, head: AllocationNo, now: Instant) -> Option<Promise> {
-        let make = || state.allocation(head).and_then(|waits| state.promise(waits, now));
+    fn made_for(&self, view: View<'_>, head: AllocationNo, now: Instant) -> Option<Promise> {
+        let make = || view.allocation(head).and_then(|waits| view.promise(waits, now));
         self.made.borrow_mut().entry(head).or_insert_with(make).clone()
     }
 
-    pub(crate) fn allow(&self, state: &State, node: &Node, now: Instant, walltime: Option<Span>) -> bool {
+    pub(crate) fn allow(&self, view: View<'_>, node: &Node, now: Instant, walltime: Option<Span>) -> bool {
         let Some((_, _, _, number)) = self.heads.get(&Line::at(node)) else { return true };
         let mut made = self.made.borrow_mut();
         let promise = made.entry(*number).or_insert_with(|| {
-            let waits = state.allocation(*number)?;
-            state.promise(waits, now)
+            let waits = view.allocation(*number)?;
+            view.promise(waits, now)
         });
         let Some(promise) = promise else { return true };
         !promise.nodes.contains(&node.number)
-            || state.gone_by(node, now, walltime).is_some_and(|gone| gone <= promise.start)
+            || view.gone_by(node, now, walltime).is_some_and(|gone| gone <= promise.start)
     }
 }
 
 /// Says which nodes may be used.
 pub(crate) type Guard<'s> = Box<dyn Fn(&Node) -> bool + 's>;
 
-impl State {
+impl<'a> View<'a> {
     /// What one that finds no room evicts, if it may.
     pub(crate) fn plan_for(&self, ask: &GangAsk<'_>) -> Option<Result<Plan, Blocked>> {
         let (_, of_nodes) = self.gang_quotas(ask.tenant, ask.project, ask.spec, ask.now).ok()?;
@@ -488,13 +485,14 @@ impl State {
         now: Instant,
         priority: Priority,
         walltime: Option<Span>,
-    ) -> Option<Guard<'_>> {
+    ) -> Option<Guard<'a>> {
         if heads.is_empty() {
             return None;
         }
         let rank: Rank = (Reverse(priority), Reverse(self.standing(tenant, now)), now, AllocationNo(u64::MAX));
         let before = heads.iter().filter(|(_, head)| **head < rank);
         let promises = Promises::new(before.map(|(line, head)| (*line, *head)).collect());
-        Some(Box::new(move |node| promises.allow(self, node, now, walltime)))
+        let view = *self;
+        Some(Box::new(move |node| promises.allow(view, node, now, walltime)))
     }
 }

@@ -6,12 +6,12 @@ use crate::custody::Claimer;
 use crate::placement::{Explained, Placed, Tentative, Wanted};
 use crate::quota::Facts;
 use crate::refusal::Refusal;
-use crate::state::State;
+use crate::view::View;
 use leasehold_model::body::Asks;
 use leasehold_model::{DenyCause, Identity, Instant, NodeNo, QuotaNo};
 use smallvec::SmallVec;
 
-impl State {
+impl View<'_> {
     /// Scores every node for a request: the best `top` with their terms, and how many are none of
     /// the candidates, by why.
     pub fn explain_request(
@@ -21,7 +21,7 @@ impl State {
         request: &RequestLease,
         top: usize,
     ) -> Result<Explained, Refusal> {
-        let asks = Look::new(self, now, identity).check(request)?;
+        let asks = Look::new(*self, now, identity).check(request)?;
         let node_quotas = self.node_quotas(identity, request, &asks);
         Ok(self.explain(&wanted(identity, request, now, &asks, &node_quotas), &|_| None, top))
     }
@@ -34,7 +34,7 @@ impl State {
         request: &RequestLease,
         members: usize,
     ) -> Result<Result<Vec<NodeNo>, DenyCause>, Refusal> {
-        let asks = Look::new(self, now, identity).check(request)?;
+        let asks = Look::new(*self, now, identity).check(request)?;
         let node_quotas = self.node_quotas(identity, request, &asks);
         let mut tentative = Tentative::default();
         let mut peers = Vec::with_capacity(members);

@@ -5,7 +5,7 @@ use crate::allocation::Allocation;
 use crate::command::RequestLease;
 use crate::queue::{Line, Rank};
 use crate::refusal::Refusal;
-use crate::state::State;
+use crate::view::View;
 use leasehold_model::{DenyCause, Identity, Instant, NodeNo, PoolNo, QuotaNo, Span};
 use smallvec::SmallVec;
 use std::collections::BTreeMap;
@@ -40,12 +40,12 @@ pub struct Evicts {
     pub leases: usize,
 }
 
-impl State {
-    /// Judges a request as it would be if it were made at `now`, and changes nothing. It may be asked of a state for
-    /// readers, which does not know who stands first in the queue.
+impl View<'_> {
+    /// Judges a request as it would be if it were made at `now`. Who stands first in the queue is found anew, since
+    /// only a scheduler remembers it.
     pub fn quote(&self, now: Instant, identity: &Identity, request: &RequestLease) -> Result<Quoted, Refusal> {
         let heads = self.heads_before_request(now, identity, request)?;
-        let look = Look { heads: &heads, ..Look::new(self, now, identity) };
+        let look = Look { view: *self, now, identity, heads: &heads };
         let (asks, admitted) = look.admit(request)?;
         Ok(match admitted {
             Ok((placed, terms)) => {
@@ -74,7 +74,7 @@ impl State {
         if self.queue.len() == 0 {
             return Ok(BTreeMap::new());
         }
-        let asks = Look::new(self, now, identity).check(request)?;
+        let asks = Look::new(*self, now, identity).check(request)?;
         let last = Allocation::to_come(identity, request.as_allocation(&asks), now);
         Ok(last.map_or_else(BTreeMap::new, |last| self.heads_before(&last, now)))
     }

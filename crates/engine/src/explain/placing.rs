@@ -8,6 +8,7 @@ use crate::node::Node;
 use crate::placement::{Explained, Placed, Tentative, Unfit};
 use crate::preempt::Sacrifice;
 use crate::state::State;
+use crate::view::View;
 use leasehold_model::{DenyCause, Instant, NodeNo, PoolNo};
 use std::collections::BTreeSet;
 
@@ -26,7 +27,7 @@ pub struct ReplicaPlace {
 
 /// The question: what is asked for, and what is promised to those that go before.
 pub(super) struct Placing<'a> {
-    state: &'a State,
+    view: View<'a>,
     pub(super) waits: &'a Allocation,
     /// The one node that it is meant for.
     named: Option<NodeNo>,
@@ -43,27 +44,27 @@ pub(super) struct Found {
 
 impl<'a> Placing<'a> {
     /// Who stands first is found anew: only deciding remembers it.
-    pub(super) fn new(state: &'a State, waits: &'a Allocation, named: Option<NodeNo>, now: Instant) -> Self {
-        let promises = Promises::new(state.heads_before(waits, now));
-        let quotas = state.gang_quotas(waits.tenant, waits.project, &waits.spec, now);
+    pub(super) fn new(view: View<'a>, waits: &'a Allocation, named: Option<NodeNo>, now: Instant) -> Self {
+        let promises = Promises::new(view.heads_before(waits, now));
+        let quotas = view.gang_quotas(waits.tenant, waits.project, &waits.spec, now);
         let of_nodes = quotas.map_or_else(|_| NodeQuotas::new(), |(_, of_nodes)| of_nodes);
-        Self { state, waits, named, now, promises, of_nodes }
+        Self { view, waits, named, now, promises, of_nodes }
     }
 
     fn may_use(&self, node: &Node) -> bool {
-        self.promises.allow(self.state, node, self.now, self.waits.spec.walltime)
+        self.promises.allow(self.view, node, self.now, self.waits.spec.walltime)
     }
 
     /// Places all replicas; where that cannot be, as many as find a place.
     pub(super) fn place(&self) -> Found {
         let allow = |node: &Node| self.named.is_none_or(|named| named == node.number) && self.may_use(node);
         let ask = GangAsk::of(self.waits, self.now, &allow);
-        let denied = match self.state.place_gang(&ask, &mut Tentative::default()) {
+        let denied = match self.view.place_gang(&ask, &mut Tentative::default()) {
             Ok(gang) => return Found { places: gang.places, denied: None },
             Err(NoGang::Quota(cause)) => cause,
             Err(NoGang::Room) => {
-                let suits = |node: &Node| self.state.suits(node, &ask);
-                self.state.scarcest(&State::wanted(&ask, &self.of_nodes, Tentative::NOTHING, &[], &suits))
+                let suits = |node: &Node| self.view.suits(node, &ask);
+                self.view.scarcest(&State::wanted(&ask, &self.of_nodes, Tentative::NOTHING, &[], &suits))
             }
         };
         let mut places: Vec<Placed> = Vec::new();
@@ -72,9 +73,9 @@ impl<'a> Placing<'a> {
             let peers: Vec<NodeNo> = places.iter().map(|placed| placed.node).collect();
             let room = Room::after(self, &peers, self.home(&peers));
             let within = |node: &Node| room.elsewhere(node).is_none();
-            match self.state.best_place(&ask, &self.of_nodes, &tentative, &peers, &within) {
+            match self.view.best_place(&ask, &self.of_nodes, &tentative, &peers, &within) {
                 Ok(placed) => {
-                    tentative.take(self.state, &placed, &self.of_nodes);
+                    tentative.take(&self.view, &placed, &self.of_nodes);
                     places.push(placed);
                 }
                 Err(_) => break,
@@ -86,7 +87,7 @@ impl<'a> Placing<'a> {
     /// In which rack, zone or node all lie, where they must lie together and one has its place.
     fn home(&self, peers: &[NodeNo]) -> Option<Spot> {
         let domain = self.waits.spec.together.filter(|_| self.waits.spec.replicas > 1)?;
-        spot(self.state.node(*peers.first()?)?, domain)
+        spot(self.view.node(*peers.first()?)?, domain)
     }
 
     /// The nodes as one replica finds them, and which one that is: the one that is asked for, or the first; of a gang
@@ -106,7 +107,7 @@ impl<'a> Placing<'a> {
         let (before, rest) = found.places.split_at(before.min(found.places.len()));
         let peers: Vec<NodeNo> = before.iter().map(|placed| placed.node).collect();
         let mut tentative = Tentative::default();
-        before.iter().for_each(|placed| tentative.take(self.state, placed, &self.of_nodes));
+        before.iter().for_each(|placed| tentative.take(&self.view, placed, &self.of_nodes));
         let told = |home| self.tell(&tentative, &peers, home, top);
         let explained = told(self.home(&peers));
         let winner = rest.first().map(|placed| placed.node).filter(|_| found.denied.is_none());
@@ -123,7 +124,7 @@ impl<'a> Placing<'a> {
         let ask = GangAsk::of(self.waits, self.now, &|_| true);
         let allow = |node: &Node| self.may_use(node);
         let wanted = State::wanted(&ask, &self.of_nodes, tentative, peers, &allow);
-        self.state.explain(&wanted, &|node| room.elsewhere(node), top)
+        self.view.explain(&wanted, &|node| room.elsewhere(node), top)
     }
 
     /// Where each goes, and by what.
@@ -146,8 +147,8 @@ impl<'a> Placing<'a> {
             return Vec::new();
         }
         // Where another is to start, nothing is evicted for one that goes after it.
-        let spare = |node: &Node| self.promises.allow(self.state, node, self.now, None);
-        self.state.sacrifices(&GangAsk::of(self.waits, self.now, &spare), &self.of_nodes, top)
+        let spare = |node: &Node| self.promises.allow(self.view, node, self.now, None);
+        self.view.sacrifices(&GangAsk::of(self.waits, self.now, &spare), &self.of_nodes, top)
     }
 }
 
@@ -161,14 +162,14 @@ struct Room<'a> {
 impl<'a> Room<'a> {
     fn after(placing: &'a Placing<'a>, peers: &[NodeNo], home: Option<Spot>) -> Self {
         let apart = placing.waits.spec.apart;
-        let spots = peers.iter().filter_map(|peer| spot(placing.state.node(*peer)?, apart?));
+        let spots = peers.iter().filter_map(|peer| spot(placing.view.node(*peer)?, apart?));
         Self { placing, home, taken: spots.collect() }
     }
 
     fn elsewhere(&self, node: &Node) -> Option<Unfit> {
-        let Placing { state, waits, named, .. } = self.placing;
+        let Placing { view, waits, named, .. } = self.placing;
         let spec = &waits.spec;
-        let pool_allows = || state.pool(node.pool).is_some_and(|pool| state.gang_ttl(pool, spec).is_some());
+        let pool_allows = || view.pool(node.pool).is_some_and(|pool| view.gang_ttl(pool, spec).is_some());
         if named.is_some_and(|named| named != node.number) {
             return Some(Unfit::Elsewhere);
         }

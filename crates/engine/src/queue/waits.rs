@@ -1,10 +1,10 @@
 //! Why one that waits does not run, and how many go before it.
 //!
-//! Told from the state and the minute alone, so that it can be asked of a state for readers, where the queue is
-//! never looked through: what deciding remembers about the queue (who is blocked, who stands first) is found anew.
+//! Told from the state and the minute alone, so that readers can ask: what the scheduler remembers (who is blocked, who
+//! stands first) is found anew.
 
 use super::positions::meet;
-use super::{Line, Queue, Rank, Shape, ShapeKey};
+use super::{Line, Queue, Rank, ShapeKey};
 use crate::allocation::Allocation;
 use crate::custody::Claimer;
 use crate::decide::dispatch::Promises;
@@ -13,7 +13,7 @@ use crate::lease::Phase;
 use crate::node::Node;
 use crate::placement::Tentative;
 use crate::promise::Promise;
-use crate::state::State;
+use crate::view::View;
 use leasehold_model::{AllocationNo, ClassNo, DenyCause, Instant, NodeNo, Quanta, TenantNo};
 use std::cell::Cell;
 use std::cmp::Reverse;
@@ -58,7 +58,7 @@ enum Hindrance {
     Behind(AllocationNo),
 }
 
-impl State {
+impl View<'_> {
     /// Why an allocation waits; `None` if it does not.
     pub fn waiting_for(&self, waits: &Allocation, now: Instant) -> Option<Waits> {
         if !waits.state.is_queued() {
@@ -94,8 +94,8 @@ impl State {
         let meets = |claimer: Option<Claimer>, pool| meet((claimer, pool), (waits.claimer(), waits.spec.pool));
         let mut standings = BTreeMap::new();
         let mut count = 0;
-        for (key, shape) in self.queue.shapes.iter().filter(|(key, _)| meets(key.claimer, key.pool)) {
-            for (tenant, line) in &shape.waiting {
+        for (key, waiting) in self.queue.shapes.iter().filter(|(key, _)| meets(key.claimer, key.pool)) {
+            for (tenant, line) in waiting {
                 let standing = *standings.entry(*tenant).or_insert_with(|| self.standing(*tenant, now));
                 let before = (Reverse(key.priority), Reverse(standing)).cmp(&(own.0, own.1));
                 count += match before {
@@ -105,7 +105,7 @@ impl State {
                 };
             }
         }
-        let apart = self.queue.out_of_line().filter_map(|number| self.allocation(number));
+        let apart = self.queue.reserved.iter().filter_map(|number| self.allocation(*number));
         let before = |other: &&Allocation| meets(other.claimer(), other.spec.pool) && self.rank_of(other, now) < own;
         count + apart.filter(before).count() as u64
     }
@@ -151,7 +151,7 @@ impl State {
     fn hindrance(&self, waits: &Allocation, promises: &Promises, now: Instant) -> Hindrance {
         let behind = Cell::new(None);
         let allow = |node: &Node| {
-            let free = promises.allow(self, node, now, waits.spec.walltime);
+            let free = promises.allow(*self, node, now, waits.spec.walltime);
             if !free {
                 behind.set(promises.heads.get(&Line::at(node)).map(|head| head.3).or(behind.get()));
             }
@@ -168,7 +168,7 @@ impl State {
     fn too_much_evicted(&self, waits: &Allocation, now: Instant) -> Option<WaitReason> {
         let promises = Promises::new(self.heads_before(waits, now));
         // Where another is to start, nothing is evicted for one that goes after it.
-        let spare = |node: &Node| promises.allow(self, node, now, None);
+        let spare = |node: &Node| promises.allow(*self, node, now, None);
         let ask = GangAsk::of(waits, now, &spare);
         let plan = self.plan_for(&ask)?;
         let tenant = self.tenant(waits.tenant)?;
@@ -201,7 +201,7 @@ impl State {
         }
         if fits == waits.spec.replicas
             && let Hindrance::Behind(ahead) = found
-            && let Some(start) = promises.start_of(self, *ahead, now)
+            && let Some(start) = promises.start_of(*self, *ahead, now)
         {
             return WaitReason::Behind { ahead: *ahead, start };
         }
@@ -228,16 +228,11 @@ impl State {
 type First<'a> = (Rank, &'a ShapeKey, TenantNo);
 
 impl Queue {
-    /// Those that wait and stand in no line: for quota headroom, or for their victims.
-    pub(super) fn out_of_line(&self) -> impl Iterator<Item = AllocationNo> + '_ {
-        self.for_quota.values().flatten().chain(&self.reserved).copied()
-    }
-
     /// The first of each tenant in each shape, the first of all on top.
     fn firsts(&self, standing: &dyn Fn(TenantNo) -> super::Standing) -> BinaryHeap<Reverse<First<'_>>> {
         let mut standings = BTreeMap::new();
         let mut heap = Vec::new();
-        for (key, Shape { waiting, .. }) in &self.shapes {
+        for (key, waiting) in &self.shapes {
             for (tenant, line) in waiting {
                 let Some((submitted, number)) = line.first() else { continue };
                 let standing = *standings.entry(*tenant).or_insert_with(|| standing(*tenant));
@@ -250,7 +245,7 @@ impl Queue {
 
     /// The next of the same tenant in the same shape.
     fn after<'a>(&'a self, key: &'a ShapeKey, tenant: TenantNo, rank: Rank) -> Option<First<'a>> {
-        let line = self.shapes.get(key)?.waiting.get(&tenant)?;
+        let line = self.shapes.get(key)?.get(&tenant)?;
         let after = (std::ops::Bound::Excluded((rank.2, rank.3)), std::ops::Bound::Unbounded);
         let (submitted, number) = line.range(after).next()?;
         Some(((rank.0, rank.1, *submitted, *number), key, tenant))

@@ -36,7 +36,7 @@ proptest! {
         let mut world = small_cluster();
         let mut now = Instant(0);
         for step in &steps {
-            now = step.at(now, world.state());
+            now = step.at(now, &world.engine);
             take(&mut world, now, step, u32::MAX);
         }
     }
@@ -52,7 +52,7 @@ proptest! {
             if i % restore == 0 {
                 two = two.restored();
             }
-            now = step.at(now, one.state());
+            now = step.at(now, &one.engine);
             let (first, second) = (take(&mut one, now, step, u32::MAX), take(&mut two, now, step, u32::MAX));
             prop_assert_eq!(first, second);
             prop_assert_eq!(one.state().digest(), two.state().digest());
@@ -65,7 +65,7 @@ proptest! {
         let (mut one, mut two) = (small_cluster(), small_cluster());
         let mut now = Instant(0);
         for step in &steps {
-            now = step.at(now, one.state());
+            now = step.at(now, &one.engine);
             prop_assert_eq!(take(&mut one, now, step, u32::MAX), take(&mut two, now, step, at_once));
             prop_assert_eq!(one.state().digest(), two.state().digest());
         }
@@ -79,7 +79,7 @@ proptest! {
         let mut world = small_cluster();
         let mut now = Instant(0);
         for step in &steps {
-            now = step.at(now, world.state());
+            now = step.at(now, &world.engine);
             take(&mut world, now, step, u32::MAX);
             let mut priorities: BTreeMap<LeaseNo, Priority> =
                 world.state().leases().iter().map(|lease| (lease.number, lease.priority)).collect();
@@ -108,7 +108,7 @@ proptest! {
         let mut world = small_cluster();
         let mut now = Instant(0);
         for step in &steps {
-            now = step.at(now, world.state());
+            now = step.at(now, &world.engine);
             take(&mut world, now, step, u32::MAX);
         }
         // One that is requeued whenever it ends asks for ever.
@@ -130,7 +130,7 @@ proptest! {
         world.advance(now, u32::MAX);
         prop_assert!(world.state().leases().iter().all(|lease| lease.phase == leasehold_engine::Phase::Fenced));
         prop_assert!(world.state().quotas().all(|quota| quota.used == 0 && quota.episode.is_none()));
-        prop_assert!(world.state().next_due().is_none());
+        prop_assert!(world.engine.next_due().is_none());
     }
 }
 
@@ -149,7 +149,7 @@ fn histories_go_everywhere() {
         let mut world = small_cluster();
         let mut now = Instant(0);
         for step in &steps {
-            now = step.at(now, world.state());
+            now = step.at(now, &world.engine);
             let (answer, records) = take(&mut world, now, step, u32::MAX);
             for record in &records {
                 missed.remove(record.body.word());

@@ -14,7 +14,7 @@ use leasehold_api::{
     RequestLease, Revoke, RevokeReason, TeardownsConfirmed, codes, limits,
 };
 use leasehold_engine::command::{self, ReleaseOne, RenewOne};
-use leasehold_engine::{Command, Lease, State};
+use leasehold_engine::{Command, Lease, Readers, State};
 use leasehold_model::body::Asks;
 use leasehold_model::{AppInstanceNo, ClassNo, Identity, LeaseNo, NodeNo, Reason, ResourceKind, Span};
 use smallvec::smallvec;
@@ -317,7 +317,7 @@ impl Filter {
 pub(super) async fn list_leases(context: Context) -> Answer {
     let (caller, app) = (context.caller(), &context.app);
     let filter = app.now.read(|state| Filter::read(&context, state))?;
-    let stretch = |state: &State, walk: &mut Walk<leasehold_api::Lease>| {
+    let stretch = |state: &Readers, walk: &mut Walk<leasehold_api::Lease>| {
         for lease in state.leases_after(walk.after.map(LeaseNo)) {
             if !walk.goes_on() {
                 return true;

@@ -142,7 +142,7 @@ impl Story {
         match words.as_slice() {
             [] => return None,
             ["show", what] => {
-                self.text.push_str(&self.names.show(self.world.state(), what));
+                self.text.push_str(&self.names.show(self.world.engine.view(), what));
                 return None;
             }
             _ => {}

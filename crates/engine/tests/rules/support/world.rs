@@ -2,7 +2,7 @@
 //! must be equal, the books must balance, and a refusal must have left no trace.
 
 use super::invariants;
-use leasehold_engine::{Decided, Engine, Refusal, Replayed, Request, State, replay};
+use leasehold_engine::{Decided, Engine, Readers, Refusal, Replayed, Request, State, replay};
 use leasehold_model::body::{Genesis, Started};
 use leasehold_model::{Batch, Body, FORMAT_VERSION, Instant, Name, RULES_VERSION, Record};
 
@@ -10,7 +10,7 @@ pub(crate) struct World {
     pub(crate) engine: Engine,
     replica: State,
     /// Folded from the same records, as readers see it.
-    pub(crate) readers: State,
+    pub(crate) readers: Readers,
 }
 
 pub(crate) fn name(text: &str) -> Name {
@@ -34,7 +34,7 @@ impl World {
             software: name("tests"),
         };
         engine.genesis(Instant(0), genesis, &mut batch);
-        let mut world = Self { engine, replica: State::new(), readers: State::new().for_readers() };
+        let mut world = Self { engine, replica: State::new(), readers: Readers::default() };
         world.follow(&batch);
         world
     }
@@ -42,9 +42,9 @@ impl World {
     /// A world whose engine is exchanged for one restored from its snapshot.
     pub(crate) fn restored(&self) -> Self {
         let bytes = self.state().to_snapshot();
-        let state = State::from_snapshot(&bytes).expect("what the engine wrote");
+        let mut state = State::from_snapshot(&bytes).expect("what the engine wrote");
         assert_eq!(state.to_snapshot(), bytes, "a snapshot reads back as itself");
-        Self { engine: Engine::new(state.clone()), readers: state.for_readers(), replica: state }
+        Self { engine: Engine::new(state.clone()), readers: Readers::beside(&mut state), replica: state }
     }
 
     pub(crate) fn state(&self) -> &State {
@@ -93,7 +93,7 @@ impl World {
             assert!(done || batch.count() > 0, "an advance that gets nowhere");
             all.extend(self.follow(&batch));
             if done {
-                invariants::nothing_overdue(self.state(), now);
+                invariants::nothing_overdue(&self.engine, now);
                 return all;
             }
         }
