@@ -25,6 +25,7 @@ pub(crate) use access::TOO_MANY_APPS;
 use crate::allocation::Allocation;
 use crate::command::{Claim, Command, Request};
 use crate::follow::Follower;
+use crate::lease::Lease;
 use crate::placement::Placement;
 use crate::queue::ShapeKey;
 use crate::refusal::Refusal;
@@ -212,6 +213,9 @@ impl Follower for Beside<'_> {
     }
     fn node_changed(&mut self, state: &State, node: NodeNo) {
         self.placement.change(state, node);
+    }
+    fn evictable(&mut self, lease: &Lease, added: bool) {
+        self.placement.count_evictable(lease, added);
     }
     fn evictable_changed(&mut self, state: &State, node: NodeNo) {
         self.placement.change_evictable(state, node);

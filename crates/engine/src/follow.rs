@@ -5,6 +5,7 @@
 //! that nobody follows is compiled without a trace of them.
 
 use crate::allocation::Allocation;
+use crate::lease::Lease;
 use crate::queue::ShapeKey;
 use crate::state::State;
 use crate::timer::Entry;
@@ -28,6 +29,8 @@ pub(crate) trait Follower {
     fn node_put(&mut self, state: &State, node: NodeNo) {}
     /// What is free on a node has changed, or its heat.
     fn node_changed(&mut self, state: &State, node: NodeNo) {}
+    /// A lease may be evicted from now on, or no longer.
+    fn evictable(&mut self, lease: &Lease, added: bool) {}
     /// Which leases on a node may be evicted has changed; what is free there has not.
     fn evictable_changed(&mut self, state: &State, node: NodeNo) {}
 

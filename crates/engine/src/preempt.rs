@@ -20,7 +20,7 @@ use crate::view::View;
 use glance::Glance;
 use leasehold_model::body::{Leases, Place};
 use leasehold_model::limits::LEASES_PER_RECORD_MAX;
-use leasehold_model::{AllocationNo, LeaseNo, NodeNo, Priority};
+use leasehold_model::{AllocationNo, ClassNo, LeaseNo, NodeNo, Priority};
 use planner::Planner;
 use smallvec::SmallVec;
 use std::collections::BTreeSet;
@@ -77,25 +77,23 @@ impl View<'_> {
             return None;
         }
         // The cheapest no: nothing is held that could fall.
-        let none_could_fall = ask.spec.asks.iter().all(|(class, _)| {
-            let held = self.evictable.get(class.0 as usize).copied().unwrap_or_default();
-            held[..ask.spec.priority.index()].iter().all(|quanta| *quanta == 0)
-        });
+        let could_fall = |(class, _): &(_, _)| self.placement.evictables.below(*class, ask.spec.priority) > 0;
+        let none_could_fall = !ask.spec.asks.iter().any(could_fall);
         if none_could_fall {
             return None;
         }
         let bounds = self.least_pains(ask);
         let (places, fallen) = match ask.spec.together.filter(|_| ask.spec.replicas > 1) {
-            None => Planner::new(self.state, ask, of_nodes, &bounds, None).place_all()?,
+            None => Planner::new(*self, ask, of_nodes, &bounds, None).place_all()?,
             Some(domain) => {
                 // The domain of the first place that hurts least, then the next that was not tried.
                 let mut tried: BTreeSet<Spot> = BTreeSet::new();
                 loop {
                     let untried = |node: &Node| spot(node, domain).is_some_and(|spot| !tried.contains(&spot));
-                    let first = Planner::new(self.state, ask, of_nodes, &bounds, Some(&untried)).place_one(&[])?;
+                    let first = Planner::new(*self, ask, of_nodes, &bounds, Some(&untried)).place_one(&[])?;
                     let here = self.node(first.node).and_then(|node| spot(node, domain));
                     let within = |node: &Node| spot(node, domain) == here;
-                    if let Some(planned) = Planner::new(self.state, ask, of_nodes, &bounds, Some(&within)).place_all() {
+                    if let Some(planned) = Planner::new(*self, ask, of_nodes, &bounds, Some(&within)).place_all() {
                         break planned;
                     }
                     tried.extend(here);
@@ -116,7 +114,7 @@ impl View<'_> {
         if ask.spec.priority == Priority::Scavenger || ask.claimer.is_some() {
             return Vec::new();
         }
-        let planner = Planner::new(self.state, ask, of_nodes, &[], None);
+        let planner = Planner::new(*self, ask, of_nodes, &[], None);
         let mut all: Vec<Sacrifice> = (self.nodes())
             .filter(|node| planner.suits(node) && planner.is_allowed(node))
             .filter_map(|node| {
@@ -132,16 +130,18 @@ impl View<'_> {
         all
     }
 
+    fn is_true_of(&self, node: &Node) -> bool {
+        let evictable = self.placement.evictables.on(node.number);
+        self.placement.evictables.are_true_of(self.state, node) && self.placement.glances.are_true_of(node, evictable)
+    }
+
     /// The least that eviction could hurt, on each node where it could make room for one replica.
     fn least_pains(&self, ask: &GangAsk<'_>) -> Vec<Pain> {
         let spec = ask.spec;
         let glances: SmallVec<[&[Glance]; 4]> =
             spec.asks.iter().map(|(class, _)| self.placement.glances.of_class(*class)).collect();
         let count = glances.iter().map(|of_class| of_class.len()).min().unwrap_or(0);
-        debug_assert!(
-            self.nodes().all(|node| self.placement.glances.are_true_of(node)),
-            "a node changed behind the glances"
-        );
+        debug_assert!(self.nodes().all(|node| self.is_true_of(node)), "a node changed behind the placement index");
         let mut pains = Vec::with_capacity(count);
         for number in (0u32..).map(NodeNo).take(count) {
             let asked = spec.asks.iter().zip(&glances);
@@ -160,6 +160,12 @@ impl View<'_> {
 }
 
 impl State {
+    /// Quanta of a class on a node that are held below a priority and may be evicted.
+    pub fn evictable_on(&self, node: NodeNo, class: ClassNo, below: Priority) -> u64 {
+        let falls = |lease: &&Lease| lease.class == class && lease.priority < below && lease.is_evictable();
+        self.chain_of(node).filter(falls).map(|lease| lease.quanta.0).sum()
+    }
+
     fn unit_of(lease: &Lease) -> Unit {
         lease.of.map_or(Unit::Request(lease.gang), Unit::Allocation)
     }

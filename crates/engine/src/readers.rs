@@ -100,7 +100,7 @@ impl Index {
         for node in self.stale.drain(..) {
             match std::mem::take(&mut self.marks[node.0 as usize]) {
                 Mark::Fresh => {}
-                Mark::Changed => self.placement.change(state, node),
+                Mark::Changed => self.placement.recount(state, node),
                 Mark::Put => self.placement.put(state, node),
             }
         }

@@ -260,9 +260,6 @@ impl State {
                 quota.tally(&lease, true);
             }
         }
-        if lease.is_evictable() {
-            self.count_evictable(&lease, true);
-        }
         if lease.phase == Phase::Revoking || lease.phase.is_tearing_down() {
             self.count_ending(lease.node, true);
         }

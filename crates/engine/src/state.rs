@@ -224,8 +224,6 @@ pub struct State {
     pub(crate) bounds: BTreeSet<(Instant, AllocationNo)>,
     /// Nodes on which leases are ending.
     pub(crate) ending: BTreeSet<NodeNo>,
-    /// Leases that may be evicted, by class and priority: quanta in all.
-    pub(crate) evictable: Vec<[u64; 3]>,
     /// GPU time of all tenants.
     pub(crate) gpu_time: Meter,
     pub(crate) gone: Vec<Option<Gone>>,

@@ -360,7 +360,8 @@ impl Engine {
             let ask = GangAsk { tenant, project, claimer, spec: &spec, now, allow: &|_| true };
             let fits =
                 |node: &&Node| self.state.suits(node, &ask) && self.state.fit(node, &ask, Tentative::NOTHING).is_some();
-            let could_evict = |node: &&Node| self.state.suits(node, &ask) && node.could_make_room(&spec);
+            let could_evict =
+                |node: &&Node| self.state.suits(node, &ask) && self.placement.could_make_room(node, &spec);
             if freed.iter().any(fits) || freed.iter().any(could_evict) {
                 shape.blocked = None;
             }

@@ -7,11 +7,13 @@
 use super::glance::Glance;
 use super::trial::Trial;
 use super::{Pain, Unit, least_pain};
+use crate::evictable::{EvictableNode, count};
 use crate::gang::{GangAsk, NodeQuotas, spot};
 use crate::lease::Lease;
 use crate::node::Node;
 use crate::placement::{Placed, Tentative};
 use crate::state::State;
+use crate::view::View;
 use leasehold_model::body::Place;
 use leasehold_model::{Instant, LeaseNo, NodeNo, Priority};
 use smallvec::{SmallVec, smallvec};
@@ -46,7 +48,7 @@ pub(super) type Fallen = BTreeMap<Unit, Vec<LeaseNo>>;
 type Within<'a> = Option<&'a dyn Fn(&Node) -> bool>;
 
 pub(super) struct Planner<'a> {
-    state: &'a State,
+    view: View<'a>,
     ask: &'a GangAsk<'a>,
     of_nodes: &'a NodeQuotas,
     /// Where replicas may lie, besides what the ask says.
@@ -58,22 +60,24 @@ pub(super) struct Planner<'a> {
     plans: BTreeMap<NodeNo, Vec<Unit>>,
     /// How often the plan has changed a node, where it has.
     changes: BTreeMap<NodeNo, u32>,
+    /// What may still be evicted where something falls.
+    evictable: BTreeMap<NodeNo, EvictableNode>,
 }
 
 impl<'a> Planner<'a> {
     /// Plans on the nodes of `bounds` that the ask allows and that lie `within`.
     pub(super) fn new(
-        state: &'a State,
+        view: View<'a>,
         ask: &'a GangAsk<'a>,
         of_nodes: &'a NodeQuotas,
         bounds: &[Pain],
         within: Within<'a>,
     ) -> Self {
-        let lies_within = |pain: &&Pain| within.is_none_or(|within| state.node(pain.3).is_some_and(within));
+        let lies_within = |pain: &&Pain| within.is_none_or(|within| view.node(pain.3).is_some_and(within));
         let candidate = |pain: &Pain| Reverse(Candidate { pain: *pain, is_planned: false, changes: 0 });
         let line: Vec<_> = bounds.iter().filter(lies_within).map(candidate).collect();
         Self {
-            state,
+            view,
             ask,
             of_nodes,
             within,
@@ -82,6 +86,7 @@ impl<'a> Planner<'a> {
             line: line.into(),
             plans: BTreeMap::new(),
             changes: BTreeMap::new(),
+            evictable: BTreeMap::new(),
         }
     }
 
@@ -96,14 +101,14 @@ impl<'a> Planner<'a> {
     /// The place of one more replica, with those that must fall for it.
     pub(super) fn place_one(&mut self, before: &[Place]) -> Option<Place> {
         let number = self.best_node(before)?;
-        let node = self.state.node(number).expect("a candidate exists");
+        let node = self.view.state.node(number).expect("a candidate exists");
         let mut changed = BTreeSet::from([number]);
         for unit in self.plans.remove(&number).expect("it was planned") {
             self.fall(unit, &mut changed);
         }
-        let members = self.state.fit(node, self.ask, &self.tentative).expect("it was planned so");
+        let members = self.view.state.fit(node, self.ask, &self.tentative).expect("it was planned so");
         let placed = Placed { node: number, pool: node.pool, members, verdicts: Vec::new(), weighing: None };
-        self.tentative.take(self.state, &placed, self.of_nodes);
+        self.tentative.take(self.view.state, &placed, self.of_nodes);
         for number in changed {
             self.line_up_again(number);
         }
@@ -117,7 +122,7 @@ impl<'a> Planner<'a> {
         let mut best = None;
         while let Some(Reverse(candidate)) = self.line.pop() {
             let number = candidate.pain.3;
-            let node = self.state.node(number).expect("a candidate exists");
+            let node = self.view.state.node(number).expect("a candidate exists");
             // One that the plan has changed stands in line a second time, as it is now. One that lies too close to
             // an earlier replica will not lie farther away.
             if candidate.changes != self.changes_of(number) || !lies_well(node) {
@@ -149,7 +154,7 @@ impl<'a> Planner<'a> {
 
     /// The plan has changed a node: it stands in line as it is now.
     fn line_up_again(&mut self, number: NodeNo) {
-        let node = self.state.node(number).expect("what the plan changes exists");
+        let node = self.view.state.node(number).expect("what the plan changes exists");
         let changes = self.changes_of(number) + 1;
         self.changes.insert(number, changes);
         if let Some(pain) = self.least(node)
@@ -160,21 +165,21 @@ impl<'a> Planner<'a> {
     }
 
     pub(super) fn suits(&self, node: &Node) -> bool {
-        self.state.suits(node, self.ask)
+        self.view.state.suits(node, self.ask)
     }
 
     /// Whether the quotas that look at nodes allow one more replica here.
     pub(super) fn is_allowed(&self, node: &Node) -> bool {
         self.of_nodes.is_empty() || {
             let wanted = State::wanted(self.ask, self.of_nodes, &self.tentative, &[], &|_| true);
-            self.state.judge(node, &wanted).is_ok()
+            self.view.state.judge(node, &wanted).is_ok()
         }
     }
 
     /// Whether a node lies apart from the replicas before, where the spec wants that.
     fn lies_well(&self, before: &[Place]) -> impl Fn(&Node) -> bool + use<> {
         let apart = self.ask.spec.apart;
-        let nodes = before.iter().filter_map(|place| self.state.node(place.node));
+        let nodes = before.iter().filter_map(|place| self.view.state.node(place.node));
         let spots: BTreeSet<_> = nodes.filter_map(|node| spot(node, apart?)).collect();
         move |node| match apart {
             Some(domain) => spot(node, domain).is_some_and(|spot| !spots.contains(&spot)),
@@ -184,7 +189,11 @@ impl<'a> Planner<'a> {
 
     /// The least that eviction could hurt on a node that the plan has changed.
     fn least(&self, node: &Node) -> Option<Pain> {
-        let glance = |(class, _): &(_, _)| self.tentative.class(node, *class).map(Glance::of);
+        let evictable = self.evictable.get(&node.number).unwrap_or(self.view.placement.evictables.on(node.number));
+        let classes = || self.tentative.classes(node).iter().zip(evictable);
+        let glance = |(class, _): &(_, _)| {
+            classes().find(|(found, _)| found.class == *class).map(|(found, evictable)| Glance::of(found, evictable))
+        };
         let glances: SmallVec<[Glance; 4]> = self.ask.spec.asks.iter().map(glance).collect::<Option<_>>()?;
         let asked = self.ask.spec.asks.iter().map(|(_, quanta)| quanta.0).zip(&glances);
         least_pain(asked, self.ask.spec.priority, node.number)
@@ -221,7 +230,7 @@ impl<'a> Planner<'a> {
     /// The gangs on a node that could fall, in the order in which they would.
     fn victims_on(&self, node: &Node) -> Vec<Victim<'a>> {
         let mut victims: Vec<Victim<'a>> = Vec::with_capacity(16);
-        for lease in self.state.chain_of(node.number) {
+        for lease in self.view.state.chain_of(node.number) {
             if !lease.is_evictable() || lease.priority >= self.ask.spec.priority {
                 continue;
             }
@@ -247,7 +256,7 @@ impl<'a> Planner<'a> {
                 here: smallvec![lease],
             };
             if lease.crowd {
-                let Some(members) = self.state.members_of(unit) else { continue };
+                let Some(members) = self.view.state.members_of(unit) else { continue };
                 let each = || members.iter();
                 victim.ends = each().map(|lease| lease.expires_at).max().unwrap_or(lease.expires_at);
                 victim.first = each().map(|lease| lease.number).min().unwrap_or(lease.number);
@@ -257,7 +266,7 @@ impl<'a> Planner<'a> {
         }
         // A gang of which one member is ending already cannot fall a second time.
         if node.ending > 0 {
-            victims.retain(|victim| self.state.members_of(victim.unit).is_some());
+            victims.retain(|victim| self.view.state.members_of(victim.unit).is_some());
         }
         if !self.fallen.is_empty() {
             victims.retain(|victim| !self.fallen.contains_key(&victim.unit));
@@ -268,9 +277,11 @@ impl<'a> Planner<'a> {
 
     /// The whole gang falls, wherever its leases are.
     fn fall(&mut self, unit: Unit, changed: &mut BTreeSet<NodeNo>) {
-        let members = self.state.members_of(unit).unwrap_or_default();
+        let members = self.view.state.members_of(unit).unwrap_or_default();
         for lease in &members {
-            self.tentative.vacate(self.state.node(lease.node).expect("a lease's node exists"), lease);
+            self.tentative.vacate(self.view.state.node(lease.node).expect("a lease's node exists"), lease);
+            let known = || self.view.placement.evictables.on(lease.node).clone();
+            count(self.evictable.entry(lease.node).or_insert_with(known), lease, false);
             changed.insert(lease.node);
         }
         self.fallen.insert(unit, members.iter().map(|lease| lease.number).collect());

@@ -34,7 +34,7 @@ impl State {
             lease.limit_at = limit_at;
             let lease = lease.clone();
             if was_evictable {
-                self.count_evictable(&lease, false);
+                to.evictable(&lease, false);
             }
             if was_ending == closed {
                 self.count_ending(lease.node, !closed);
@@ -147,7 +147,7 @@ impl State {
     }
 
     /// The caller tells placement, once for all leases of a grant.
-    pub(super) fn occupy(&mut self, lease: &Lease) -> Folded {
+    pub(super) fn occupy(&mut self, lease: &Lease, to: &mut impl Follower) -> Folded {
         let node = entry(&self.nodes, lease.node.0).ok_or("no such node")?;
         let class = node.class(lease.class).ok_or("a class that the node does not have")?;
         if class.free() < lease.quanta.0 {
@@ -155,7 +155,7 @@ impl State {
         }
         self.move_capacity(lease, |class, quanta| class.held += quanta);
         if lease.is_evictable() {
-            self.count_evictable(lease, true);
+            to.evictable(lease, true);
         }
         let node = entry_mut(&mut self.nodes, lease.node.0).expect("it was just there");
         node.class_mut(lease.class).occupy_devices(lease.devices, lease.quanta, true);
@@ -172,18 +172,6 @@ impl State {
     pub(super) fn change_class(&mut self, number: NodeNo, of: ClassNo, change: impl FnOnce(&mut NodeClass)) {
         let node = entry_mut(&mut self.nodes, number.0).expect("what changes is on a node that exists");
         change(node.class_mut(of));
-    }
-
-    /// Keeps count of what could be evicted on a node.
-    pub(crate) fn count_evictable(&mut self, lease: &Lease, added: bool) {
-        let node = entry_mut(&mut self.nodes, lease.node.0).expect("a lease's node exists");
-        node.class_mut(lease.class).count_evictable(lease, added);
-        let place = lease.class.0 as usize;
-        if self.evictable.len() <= place {
-            self.evictable.resize(place + 1, [0; 3]);
-        }
-        let sum = &mut self.evictable[place][lease.priority.index()];
-        *sum = if added { *sum + lease.quanta.0 } else { *sum - lease.quanta.0 };
     }
 
     /// Keeps count of the leases that are ending on a node.

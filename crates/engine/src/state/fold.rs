@@ -297,7 +297,7 @@ impl State {
         let slot = self.held_slot(lease)?;
         let lease = self.leases.at(slot).clone();
         if lease.is_evictable() {
-            self.count_evictable(&lease, false);
+            to.evictable(&lease, false);
             to.evictable_changed(self, lease.node);
         }
         to.stirred(self);
@@ -358,7 +358,7 @@ impl State {
                 node_prev: NONE,
             };
             self.join_allocation(granted.allocation, &mut lease);
-            self.occupy(&lease)?;
+            self.occupy(&lease, to)?;
             self.mark_leased(lease.class);
             self.meter_begin(&lease);
             self.count_cost(&lease, granted, to);

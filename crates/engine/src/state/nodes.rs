@@ -39,11 +39,6 @@ impl State {
                 now.tearing_down = old.tearing_down;
                 now.fenced = old.fenced;
                 now.reserved = old.reserved;
-                for (new, old) in now.evictable.iter_mut().zip(&old.evictable) {
-                    *new = *old;
-                }
-                now.evictable_in_crowds = old.evictable_in_crowds;
-                now.evictable_in_gangs = old.evictable_in_gangs;
                 for (new, old) in now.devices.iter_mut().zip(&old.devices) {
                     *new = *old;
                 }

@@ -42,7 +42,7 @@ impl Teller<'_> {
                 fenced: split.fenced,
                 offline: split.offline,
                 idle: split.idle,
-                evictable: class.evictable_below(Priority::Guaranteed),
+                evictable: self.state.evictable_on(number, class.class, Priority::Guaranteed),
             }
         });
         let waiting = || self.state.allocations_after(None).filter(|found| found.state.is_queued());
