@@ -4,18 +4,19 @@
 //! deadline. What a lease does not use of that returns when it ends. All of it is the engine's own: from the leases, and
 //! from the rate cards that it knows.
 
+use crate::ask::Ask;
 use crate::follow::Follower;
 use crate::lease::Lease;
 use crate::queue::minute;
 use crate::state::State;
 use ethnum::U256;
 use leasehold_meter::{billionths_up, factor};
-use leasehold_model::body::{Asks, CeilingPut, Granted};
+use leasehold_model::body::{CeilingPut, Granted};
 use leasehold_model::limits::LEASE_COST_MAX;
 use leasehold_model::rate::Currency;
 use leasehold_model::{
-    AllocationSpec, Amount, AppInstanceNo, CeilingMode, ClassNo, DenyCause, Instant, LeaseNo, PoolNo, Priority,
-    ProjectNo, Span, TenantNo,
+    Amount, AppInstanceNo, CeilingMode, ClassNo, DenyCause, Instant, LeaseNo, PoolNo, Priority, ProjectNo, Span,
+    TenantNo,
 };
 use std::collections::BTreeMap;
 
@@ -208,46 +209,22 @@ impl State {
         pools.filter_map(|(number, _)| cost(number)).max().unwrap_or_default()
     }
 
-    /// What a request would cost by its deadline, if it were granted now.
-    pub(crate) fn cost_of_request(
-        &self,
-        (pool, asks, priority): (Option<PoolNo>, &Asks, Priority),
-        ttl: Span,
-        now: Instant,
-        currency: Currency,
-    ) -> Amount {
-        self.dearest(pool, |number| {
-            let pool = self.pool(number).filter(|pool| ttl <= self.ttl_max(pool, priority));
+    /// What all that is asked for would cost by the deadline of its first leases, if it were granted now. One that waits is
+    /// asked once a minute, so that the dearest instant of the minute counts.
+    pub(crate) fn cost_of(&self, ask: &Ask<'_>, currency: Currency) -> Amount {
+        let pool = ask.pool.or_else(|| ask.node.and_then(|node| self.node(node)).map(|node| node.pool));
+        let one = self.dearest(pool, |number| {
+            let ttl = self.pool(number).and_then(|pool| self.ttl_in(pool, ask))?;
             let priced = |(class, quanta): &(ClassNo, leasehold_model::Quanta)| {
-                let what = Priced { class: *class, quanta: quanta.0, pool: number, priority };
-                self.cost(what, now, now.saturating_add(ttl), currency)
+                let what = Priced { class: *class, quanta: quanta.0, pool: number, priority: ask.priority };
+                match ask.is_allocation {
+                    true => self.cost_within_minute(what, ttl, ask.now, currency),
+                    false => self.cost(what, ask.now, ask.now.saturating_add(ttl), currency),
+                }
             };
-            pool.map(|_| asks.iter().map(priced).sum())
-        })
-    }
-
-    /// What all of a gang's first leases would cost by their deadline.
-    pub(crate) fn cost_of_gang(&self, spec: &AllocationSpec, now: Instant, currency: Currency) -> Amount {
-        let one = self.dearest(spec.pool, |number| {
-            let ttl = self.pool(number).and_then(|pool| self.gang_ttl(pool, spec))?;
-            let priced = |(class, quanta): &(ClassNo, leasehold_model::Quanta)| {
-                let what = Priced { class: *class, quanta: quanta.0, pool: number, priority: spec.priority };
-                self.cost_within_minute(what, ttl, now, currency)
-            };
-            Some(spec.asks.iter().map(priced).sum())
+            Some(ask.asks.iter().map(priced).sum())
         });
-        one.times(u64::from(spec.replicas))
-    }
-
-    /// What stands against a gang that would start now.
-    pub(crate) fn judge_gang_cost(
-        &self,
-        project: ProjectNo,
-        spec: &AllocationSpec,
-        now: Instant,
-    ) -> Result<(), DenyCause> {
-        let mut over = self.ceilings.of(project, spec.app_instance).filter(|c| c.mode == CeilingMode::Hard);
-        over.try_for_each(|ceiling| ceiling.judge(self.cost_of_gang(spec, now, ceiling.currency)))
+        one.times(u64::from(ask.replicas))
     }
 
     /// What a lease will have cost under a ceiling, if it is held to `until`.

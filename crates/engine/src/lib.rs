@@ -6,7 +6,9 @@
 //! State changes only by [`State::apply`], a fold over records: what deciding does to the state is
 //! exactly what a replay does. Never: a clock, I/O, randomness, floats, the order of a hash map.
 
+mod admission;
 mod allocation;
+mod ask;
 mod budget;
 mod ceiling;
 pub mod command;
@@ -42,6 +44,7 @@ mod token;
 mod view;
 mod warm;
 
+pub use admission::{CeilingCheck, QuotaCheck, QuotaSaid};
 pub use allocation::{Allocation, Over};
 pub use budget::Spending;
 pub use ceiling::{Ceiling, CeilingScope};
@@ -49,7 +52,7 @@ pub use command::{Command, Request};
 pub use custody::{Claim, Claimer, Custody};
 pub use decide::quote::{Evicts, Quote, Quoted};
 pub use decide::{Decided, Engine};
-pub use explain::{CeilingCheck, Deciding, Explanation, Place, QuotaCheck, QuotaSaid, ReplicaPlace};
+pub use explain::{Deciding, Explanation, Place, ReplicaPlace};
 pub use heat::{HEAT_MAX, Heat};
 pub use lease::{Lease, Phase};
 pub use naming::{ByNumber, Naming};

@@ -12,7 +12,9 @@ mod trial;
 
 pub(crate) use glance::Glances;
 
-use crate::gang::{GangAsk, NodeQuotas, Spot, spot};
+use crate::admission::NodeQuotas;
+use crate::ask::Ask;
+use crate::gang::{Spot, spot};
 use crate::lease::Lease;
 use crate::node::Node;
 use crate::state::{State, entry};
@@ -71,19 +73,19 @@ fn least_pain<'g>(asked: impl Iterator<Item = (u64, &'g Glance)>, below: Priorit
 
 impl View<'_> {
     /// What would have to fall for the gang to fit. `None` if nothing would do.
-    pub(crate) fn plan_preemption(&self, ask: &GangAsk<'_>, of_nodes: &NodeQuotas) -> Option<Plan> {
+    pub(crate) fn plan_preemption(&self, ask: &Ask<'_>, of_nodes: &NodeQuotas) -> Option<Plan> {
         // On claimed nodes there is only sensitive work, which never falls.
-        if ask.spec.priority == Priority::Scavenger || ask.claimer.is_some() {
+        if ask.priority == Priority::Scavenger || ask.claimer.is_some() {
             return None;
         }
         // The cheapest no: nothing is held that could fall.
-        let could_fall = |(class, _): &(_, _)| self.placement.evictables.below(*class, ask.spec.priority) > 0;
-        let none_could_fall = !ask.spec.asks.iter().any(could_fall);
+        let could_fall = |(class, _): &(_, _)| self.placement.evictables.below(*class, ask.priority) > 0;
+        let none_could_fall = !ask.asks.iter().any(could_fall);
         if none_could_fall {
             return None;
         }
         let bounds = self.least_pains(ask);
-        let (places, fallen) = match ask.spec.together.filter(|_| ask.spec.replicas > 1) {
+        let (places, fallen) = match ask.home() {
             None => Planner::new(*self, ask, of_nodes, &bounds, None).place_all()?,
             Some(domain) => {
                 // The domain of the first place that hurts least, then the next that was not tried.
@@ -110,8 +112,8 @@ impl View<'_> {
     }
 
     /// What one more replica would cost on the nodes where that hurts least, the best first.
-    pub(crate) fn sacrifices(&self, ask: &GangAsk<'_>, of_nodes: &NodeQuotas, top: usize) -> Vec<Sacrifice> {
-        if ask.spec.priority == Priority::Scavenger || ask.claimer.is_some() {
+    pub(crate) fn sacrifices(&self, ask: &Ask<'_>, of_nodes: &NodeQuotas, top: usize) -> Vec<Sacrifice> {
+        if ask.priority == Priority::Scavenger || ask.claimer.is_some() {
             return Vec::new();
         }
         let planner = Planner::new(*self, ask, of_nodes, &[], None);
@@ -136,20 +138,19 @@ impl View<'_> {
     }
 
     /// The least that eviction could hurt, on each node where it could make room for one replica.
-    fn least_pains(&self, ask: &GangAsk<'_>) -> Vec<Pain> {
-        let spec = ask.spec;
+    fn least_pains(&self, ask: &Ask<'_>) -> Vec<Pain> {
         let glances: SmallVec<[&[Glance]; 4]> =
-            spec.asks.iter().map(|(class, _)| self.placement.glances.of_class(*class)).collect();
+            ask.asks.iter().map(|(class, _)| self.placement.glances.of_class(*class)).collect();
         let count = glances.iter().map(|of_class| of_class.len()).min().unwrap_or(0);
         debug_assert!(self.nodes().all(|node| self.is_true_of(node)), "a node changed behind the placement index");
         let mut pains = Vec::with_capacity(count);
         for number in (0u32..).map(NodeNo).take(count) {
-            let asked = spec.asks.iter().zip(&glances);
+            let asked = ask.asks.iter().zip(&glances);
             let here = asked.map(|((_, quanta), of_class)| (quanta.0, &of_class[number.0 as usize]));
-            let Some(least) = least_pain(here, spec.priority, number) else { continue };
+            let Some(least) = least_pain(here, ask.priority, number) else { continue };
             // What the spec says besides is looked at where it matters, but for what leaves few nodes.
             let may_suit = |node: &Node| {
-                spec.pool.is_none_or(|pool| pool == node.pool) && (spec.labels.is_empty() || self.suits(node, ask))
+                ask.pool.is_none_or(|pool| pool == node.pool) && (ask.labels.is_empty() || self.suits(node, ask))
             };
             if entry(&self.nodes, number.0).is_some_and(|node| node.is_available() && may_suit(node)) {
                 pains.push(least);

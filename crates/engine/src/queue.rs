@@ -13,9 +13,7 @@ use crate::allocation::Allocation;
 use crate::custody::Claimer;
 use crate::node::Node;
 use leasehold_model::body::Asks;
-use leasehold_model::{
-    AllocationNo, AllocationSpec, Domain, Instant, Name, PoolNo, Priority, ProjectNo, Span, TenantNo,
-};
+use leasehold_model::{AllocationNo, Domain, Instant, Name, PoolNo, Priority, ProjectNo, Span, TenantNo};
 use std::cmp::Reverse;
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -30,6 +28,15 @@ impl Line {
     /// The line that waits for a node.
     pub(crate) fn at(node: &Node) -> Self {
         node.custody.claim().map_or(Self::Pool(node.pool), |claim| Self::Claimed(claim.by))
+    }
+
+    /// Whether one that goes to those claimed nodes, or to that pool, stands in it.
+    pub(crate) fn has(self, claimer: Option<Claimer>, pool: Option<PoolNo>) -> bool {
+        match (self, claimer) {
+            (Self::Pool(number), None) => pool.is_none_or(|of| of == number),
+            (Self::Claimed(by), Some(claimer)) => by == claimer,
+            _ => false,
+        }
     }
 }
 
@@ -52,29 +59,9 @@ pub(crate) struct ShapeKey {
 }
 
 impl ShapeKey {
-    /// One that waits for this.
-    pub(crate) fn spec(&self) -> AllocationSpec {
-        AllocationSpec {
-            pool: self.pool,
-            replicas: self.replicas,
-            priority: self.priority,
-            walltime: self.walltime,
-            ttl: self.ttl,
-            labels: self.labels.clone(),
-            together: self.together,
-            apart: self.apart,
-            sensitive: self.claimer.is_some(),
-            ..AllocationSpec::of(self.asks.clone())
-        }
-    }
-
     /// Whether it waits for nodes of that line.
     pub(crate) fn stands_in(&self, line: Line) -> bool {
-        match (line, self.claimer) {
-            (Line::Pool(pool), None) => self.pool.is_none_or(|of| of == pool),
-            (Line::Claimed(by), Some(claimer)) => by == claimer,
-            _ => false,
-        }
+        line.has(self.claimer, self.pool)
     }
 
     fn of(allocation: &Allocation, particular: bool) -> Self {

@@ -5,6 +5,7 @@
 //! touches, not what waits.
 
 use crate::allocation::Allocation;
+use crate::preempt::Plan;
 use crate::queue::{Line, Rank, ShapeKey, Standing, Waiting, line_up, minute, step_out};
 use crate::state::State;
 use leasehold_model::{AllocationNo, Instant, NodeNo, TenantNo};
@@ -63,6 +64,8 @@ pub(crate) struct Scheduler {
     pub(crate) heads: BTreeMap<Line, Rank>,
     minute: u64,
     standings: BTreeMap<TenantNo, Standing>,
+    /// Whom a request evicts that became an allocation, and the size of the state that this was planned on.
+    planned: Option<(AllocationNo, u64, Plan)>,
 }
 
 impl Scheduler {
@@ -88,6 +91,17 @@ impl Scheduler {
     /// The same, at `now`: standings are taken afresh each minute.
     pub(crate) fn is_due_at(&self, state: &State, now: Instant) -> bool {
         self.is_due(state) || state.waiting() > 0 && minute(now) != self.minute
+    }
+
+    /// Keeps the plan by which a request became the newest allocation: it is carried out on the next pass.
+    pub(crate) fn keep_plan(&mut self, state: &State, allocation: AllocationNo, plan: Plan) {
+        self.planned = Some((allocation, state.size(), plan));
+    }
+
+    /// The plan that was kept for an allocation, if nothing has changed since.
+    pub(crate) fn planned_for(&mut self, state: &State, allocation: AllocationNo) -> Option<Plan> {
+        let (_, size, plan) = self.planned.take_if(|(number, ..)| *number == allocation)?;
+        (size == state.size()).then_some(plan)
     }
 
     /// Something has changed that may matter to those that wait.

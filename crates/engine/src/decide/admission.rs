@@ -1,65 +1,24 @@
 //! Asking for a lease: validate, then quota, then capacity (SEMANTICS 4).
 
-use super::Draft;
 use super::places::check_labels;
+use super::{Draft, Engine};
+use crate::admission::Terms;
+use crate::ask::Ask;
 use crate::command::RequestLease;
 use crate::custody::Claimer;
-use crate::gang::GangAsk;
 use crate::node::Node;
-use crate::placement::{Placed, Tentative, Wanted};
+use crate::placement::Placed;
 use crate::preempt::Plan;
 use crate::queue::{Line, Rank};
-use crate::quota::{Facts, Verdict};
 use crate::refusal::Refusal;
 use crate::view::View;
 use leasehold_model::body::{AllocationSubmitted, Asks, Denied, Granted, Particulars};
 use leasehold_model::limits::{CLASSES_PER_REQUEST_MAX, QUANTA_PER_NODE_MAX};
 use leasehold_model::{
-    AllocationSpec, CeilingMode, DenyCause, Identity, Instant, LeaseNo, NodeNo, PoolNo, Priority, ProjectNo, QuotaNo,
+    AllocationNo, AllocationSpec, DenyCause, Identity, Instant, LeaseNo, NodeNo, PoolNo, Priority, ProjectNo,
     RULES_VERSION, Span, TenantNo,
 };
-use smallvec::SmallVec;
 use std::collections::BTreeMap;
-
-/// What the quotas say besides yes or no.
-#[derive(Clone, Default)]
-pub(crate) struct Terms {
-    pub(crate) over_soft: SmallVec<[QuotaNo; 1]>,
-    /// The earliest end that a burst quota allows, and which quota that is.
-    until: Option<(Instant, QuotaNo)>,
-}
-
-impl Terms {
-    pub(crate) fn add(&mut self, quota: QuotaNo, verdict: Verdict) -> Result<(), DenyCause> {
-        match verdict {
-            Verdict::Within => {}
-            Verdict::OverSoft => self.over_soft.push(quota),
-            Verdict::Until(end) => {
-                if self.until.is_none_or(|(found, _)| end < found) {
-                    self.until = Some((end, quota));
-                }
-            }
-            Verdict::Refused(cause) => return Err(cause),
-        }
-        Ok(())
-    }
-}
-
-impl Terms {
-    /// Each soft quota once, in order.
-    pub(crate) fn settle(&mut self) {
-        self.over_soft.sort_unstable();
-        self.over_soft.dedup();
-    }
-
-    /// What is left of a TTL, and which quota shortened it.
-    pub(crate) fn ttl(&self, asked: Span, now: Instant) -> (Span, Option<QuotaNo>) {
-        match self.until {
-            Some((end, quota)) if end.since(now) < asked => (end.since(now), Some(quota)),
-            _ => (asked, None),
-        }
-    }
-}
 
 impl Draft<'_> {
     pub(super) fn look(&self) -> Look<'_> {
@@ -68,16 +27,22 @@ impl Draft<'_> {
 
     pub(super) fn request_lease(&mut self, request: &RequestLease) -> Result<(), Refusal> {
         let look = self.look();
-        let (asks, admitted) = look.admit(request)?;
-        match admitted {
+        let asks = look.check(request)?;
+        match look.admit(request, &asks) {
             Ok((placed, terms)) => self.grant(request, placed, terms),
             Err(cause) => {
-                if let Some((spec, _)) = look.eviction(request, &asks, cause) {
+                if let Some((spec, plan)) = look.eviction(request, &asks, cause) {
+                    let is_first = look.heads.is_empty();
+                    let number = AllocationNo(self.state().size());
                     // The eviction is no part of this command: its answer is the requester's, the eviction is not.
                     self.emit(None, AllocationSubmitted { spec }, |record| {
                         record.hcl_entry = request.hcl_entry.clone();
                         record.dra_claim_id = request.dra_claim_id.clone();
                     });
+                    if is_first {
+                        let Engine { state, scheduler, .. } = &mut *self.engine;
+                        scheduler.keep_plan(state, number, plan);
+                    }
                     return Ok(());
                 }
                 let denied = Denied {
@@ -147,9 +112,6 @@ impl Draft<'_> {
     }
 }
 
-/// Where a request goes and on which terms, or why nowhere.
-type Admission = Result<(Placed, Terms), DenyCause>;
-
 /// What a request is judged by; judging changes nothing.
 pub(crate) struct Look<'a> {
     pub(super) view: View<'a>,
@@ -175,13 +137,16 @@ impl<'a> Look<'a> {
         Ok(asks)
     }
 
-    /// Validates, then asks quotas and capacity.
-    pub(super) fn admit(&self, request: &RequestLease) -> Result<(Asks, Admission), Refusal> {
-        let asks = self.check(request)?;
-        let tenant = self.identity.tenant.expect("it was checked");
-        let project = self.identity.project.expect("it was checked");
-        let admitted = self.admit_checked(tenant, project, request, &asks);
-        Ok((asks, admitted))
+    /// What is asked for, once it was checked.
+    pub(crate) fn ask<'r>(&self, request: &'r RequestLease, asks: &'r Asks) -> Ask<'r> {
+        Ask::of_request(self.identity, request, asks, self.now).expect("a request that was checked has a holder")
+    }
+
+    /// Asks quotas and capacity for a request that was checked.
+    pub(super) fn admit(&self, request: &RequestLease, asks: &Asks) -> Result<(Placed, Terms), DenyCause> {
+        let ask = self.ask(request, asks);
+        let guard = self.view.guard(self.heads, &ask);
+        self.view.place_lease(&Ask { allow: guard.as_deref(), ..ask })
     }
 
     fn check_identity(&self, request: &RequestLease) -> Result<(), Refusal> {
@@ -292,9 +257,7 @@ impl<'a> Look<'a> {
         }
         let view = self.view;
         let named = request.pool.or_else(|| request.node.and_then(|node| view.node(node)).map(|node| node.pool));
-        let pools = view.pools().filter(|(number, _)| named.is_none_or(|named| named == *number));
-        let limit = pools.map(|(_, pool)| view.ttl_max(pool, request.priority)).max();
-        let limit = limit.unwrap_or(view.settings.ttl_max);
+        let limit = view.longest_ttl(named, request.priority);
         if request.ttl > limit {
             return Err(Refusal::TtlTooLong { limit });
         }
@@ -314,53 +277,6 @@ impl<'a> Look<'a> {
         if nodes.any(has_all) { Ok(()) } else { Err(Refusal::ImpossibleLabels) }
     }
 
-    fn admit_checked(&self, tenant: TenantNo, project: ProjectNo, request: &RequestLease, asks: &Asks) -> Admission {
-        let view = self.view;
-        let facts: SmallVec<[Facts; 2]> = asks
-            .iter()
-            .map(|(class, quanta)| Facts { project, class: *class, priority: request.priority, quanta: quanta.0 })
-            .collect();
-        let mut terms = Terms::default();
-        let mut node_quotas: SmallVec<[(QuotaNo, u64); 4]> = SmallVec::new();
-        let tenant = view.tenant(tenant).expect("it was checked");
-        for number in &tenant.quotas {
-            let quota = view.quota(*number).expect("a listed quota exists");
-            let asked = quota.asked(&facts);
-            if quota.depends_on_node() {
-                if asked > 0 {
-                    node_quotas.push((*number, asked));
-                }
-            } else {
-                terms.add(*number, quota.judge(asked, None, self.now))?;
-            }
-        }
-        self.judge_cost(project, request, asks)?;
-        let guard = view.guard(self.heads, tenant.number, self.now, request.priority, None);
-        let wanted = Wanted {
-            pool: request.pool,
-            node: request.node,
-            asks,
-            node_quotas: &node_quotas,
-            ttl: request.ttl,
-            priority: request.priority,
-            now: self.now,
-            labels: &request.labels,
-            profile: request.profile,
-            peers: &[],
-            tentative: Tentative::NOTHING,
-            claimer: Claimer::of(self.identity, request.sensitive),
-            allow: guard.as_deref(),
-        };
-        let placed = view.place(&wanted)?;
-        for (quota, verdict) in &placed.verdicts {
-            terms.add(*quota, *verdict)?;
-        }
-        terms.settle();
-        Ok((placed, terms))
-    }
-}
-
-impl Look<'_> {
     /// What a request becomes that finds no room but may evict: an allocation that waits for its victims (SEMANTICS 5).
     pub(super) fn eviction(
         &self,
@@ -372,24 +288,10 @@ impl Look<'_> {
         if !matches!(cause, DenyCause::Capacity { .. }) || request.node.is_some() {
             return None;
         }
-        let (tenant, project) = (self.identity.tenant?, self.identity.project?);
         let spec = request.as_allocation(asks);
-        let claimer = Claimer::of(self.identity, spec.sensitive);
-        let guard = self.view.guard(self.heads, tenant, self.now, spec.priority, None);
-        let allow = |node: &Node| guard.as_ref().is_none_or(|guard| guard(node));
-        let ask = GangAsk { tenant, project, claimer, spec: &spec, now: self.now, allow: &allow };
-        let plan = self.view.plan_for(&ask)?.ok()?;
+        let ask = Ask::of_spec(self.identity, &spec, self.now)?;
+        let guard = self.view.guard(self.heads, &ask);
+        let plan = self.view.plan_for(&Ask { allow: guard.as_deref(), ..ask }, None)?.ok()?;
         Some((spec, plan))
-    }
-
-    /// Whether the ceilings over a request leave room for all that it may cost by its deadline.
-    fn judge_cost(&self, project: ProjectNo, request: &RequestLease, asks: &Asks) -> Result<(), DenyCause> {
-        let view = self.view;
-        let pool = request.pool.or_else(|| request.node.and_then(|node| view.node(node)).map(|node| node.pool));
-        let mut over = view.ceilings.of(project, request.app_instance).filter(|c| c.mode == CeilingMode::Hard);
-        over.try_for_each(|ceiling| {
-            let what = (pool, asks, request.priority);
-            ceiling.judge(view.cost_of_request(what, request.ttl, self.now, ceiling.currency))
-        })
     }
 }

@@ -5,26 +5,22 @@
 
 use super::{Draft, Engine};
 use crate::allocation::Allocation;
-use crate::gang::{Gang, GangAsk, NoGang};
+use crate::ask::{Allow, Ask};
+use crate::gang::{Gang, NoGang};
 use crate::lease::Phase;
 use crate::node::Node;
-use crate::placement::{Placed, Tentative};
+use crate::placement::{Placed, Tentative, Wanted};
 use crate::preempt::Plan;
 use crate::promise::Promise;
 use crate::queue::{Line, Rank, ShapeKey};
 use crate::scheduler::{Blocked, Shape};
-use crate::state::State;
 use crate::view::View;
 use leasehold_model::body::{
     AllocationFailed, AllocationPlaced, AllocationRequeued, AllocationSuspended, Body, Granted, Leases, Members,
     PreemptionDecided, ReservationDropped, Revoked,
 };
-use leasehold_model::{
-    AllocationNo, AttemptEnd, Batch, Identity, Instant, LeaseNo, Priority, ProjectNo, RULES_VERSION, Reason, Span,
-    TenantNo,
-};
+use leasehold_model::{AllocationNo, AttemptEnd, Batch, Identity, Instant, LeaseNo, RULES_VERSION, Reason, Span};
 use std::cell::RefCell;
-use std::cmp::Reverse;
 use std::collections::BTreeMap;
 
 impl Draft<'_> {
@@ -51,7 +47,10 @@ impl Draft<'_> {
         );
         for Placed { node, pool, members, weighing, .. } in gang.places {
             let in_pool = self.state().pool(pool).expect("a node's pool exists");
-            let ttl = self.state().gang_ttl(in_pool, spec).expect("only pools that allow it are looked at");
+            let ttl = self
+                .state()
+                .ttl_in(in_pool, &Ask::of(&waits, self.now))
+                .expect("only pools that allow it are looked at");
             let (ttl, capped_by) = gang.terms.ttl(ttl, self.now);
             let granted = Granted {
                 first_lease: LeaseNo(self.state().next_lease),
@@ -255,15 +254,15 @@ impl Engine {
     /// The gang on what is kept for it, if its quotas still allow it.
     fn kept_gang(&self, waits: &Allocation, now: Instant) -> Option<Gang> {
         let reservation = waits.reservation.as_deref()?;
-        let (mut terms, of_nodes) = self.state.gang_quotas(waits.tenant, waits.project, &waits.spec, now).ok()?;
+        let ask = Ask::of(waits, now);
+        let (mut terms, of_nodes) = self.state.admission(&ask).ok()?;
         let mut tentative = Tentative::default();
         let mut places = Vec::new();
-        let ask = GangAsk::of(waits, now, &|_| true);
         for place in &reservation.places {
             let node = self.state.node(place.node)?;
             // What its pool allows may have changed since the eviction.
-            self.state.gang_ttl(self.state.pool(node.pool)?, &waits.spec)?;
-            let wanted = State::wanted(&ask, &of_nodes, &tentative, &[], &|_| true);
+            self.state.ttl_in(self.state.pool(node.pool)?, &ask)?;
+            let wanted = Wanted { tentative: &tentative, ..Wanted::one(&ask, &of_nodes) };
             let verdicts = self.state.judge(node, &wanted).ok()?;
             for (quota, verdict) in &verdicts {
                 terms.add(*quota, *verdict).ok()?;
@@ -331,7 +330,7 @@ impl Engine {
                 }
                 // One that its quotas keep waiting holds up nobody.
                 let waits = self.state.allocation(head.3).expect("what waits exists");
-                if self.state.gang_quotas(waits.tenant, waits.project, &waits.spec, now).is_ok() {
+                if self.state.admission(&Ask::of(waits, now)).is_ok() {
                     heads.insert(line, head);
                     break;
                 }
@@ -355,13 +354,10 @@ impl Engine {
             if freed.is_empty() {
                 continue;
             }
-            let spec = key.spec();
-            let (tenant, project, claimer) = (TenantNo(0), ProjectNo(0), key.claimer);
-            let ask = GangAsk { tenant, project, claimer, spec: &spec, now, allow: &|_| true };
+            let ask = Ask::of_shape(key, now);
             let fits =
                 |node: &&Node| self.state.suits(node, &ask) && self.state.fit(node, &ask, Tentative::NOTHING).is_some();
-            let could_evict =
-                |node: &&Node| self.state.suits(node, &ask) && self.placement.could_make_room(node, &spec);
+            let could_evict = |node: &&Node| self.state.suits(node, &ask) && self.placement.could_make_room(node, &ask);
             if freed.iter().any(fits) || freed.iter().any(could_evict) {
                 shape.blocked = None;
             }
@@ -379,17 +375,19 @@ impl Engine {
     ) -> bool {
         let waits = self.state.allocation(rank.3).expect("what waits exists").clone();
         let heads = self.heads(now, Some(rank));
+        let is_first = heads.is_empty();
+        let known = self.scheduler.planned_for(&self.state, waits.number).filter(|_| is_first);
         let promises = Promises { heads, made: RefCell::new(std::mem::take(promised)) };
         let allow = |node: &Node| promises.allow(self.view(), node, now, waits.spec.walltime);
-        let ask = GangAsk::of(&waits, now, &allow);
-        let anywhere = GangAsk { allow: &|_| true, ..ask };
+        let anywhere = Ask::of(&waits, now);
+        let ask = Ask { allow: Some(&allow as Allow<'_>).filter(|_| !is_first), ..anywhere };
         match self.view().place_gang(&ask, &mut Tentative::default()) {
             Ok(gang) => {
                 self.act(now, out, |draft| draft.start_gang(waits.number, gang));
                 return true;
             }
             Err(NoGang::Quota(_)) => {
-                if self.state.gang_quotas(waits.tenant, waits.project, &waits.spec, now).is_err() {
+                if self.state.admission(&ask).is_err() {
                     self.scheduler.wait_for_quota(key, &waits);
                     return true;
                 }
@@ -401,7 +399,8 @@ impl Engine {
         }
         // Where another is to start, nothing is evicted for one that goes after it.
         let spare = |node: &Node| promises.allow(self.view(), node, now, None);
-        let blocked = match self.view().plan_for(&GangAsk { allow: &spare, ..ask }) {
+        let spared = Ask { allow: Some(&spare as Allow<'_>).filter(|_| !is_first), ..anywhere };
+        let blocked = match self.view().plan_for(&spared, known) {
             Some(Ok(plan)) => {
                 self.act(now, out, |draft| draft.evict(&waits, plan));
                 return true;
@@ -409,9 +408,9 @@ impl Engine {
             Some(Err(too_many)) => too_many,
             None => Blocked::Room,
         };
-        let held_back = !promises.heads.is_empty() && {
+        let held_back = !is_first && {
             let placed = self.view().place_gang(&anywhere, &mut Tentative::default());
-            let evicts = || blocked == Blocked::Room && self.view().plan_for(&anywhere).is_some();
+            let evicts = || blocked == Blocked::Room && self.view().plan_for(&anywhere, None).is_some();
             !matches!(placed, Err(NoGang::Room)) || evicts()
         };
         let blocked = if held_back { Blocked::Behind } else { blocked };
@@ -468,10 +467,14 @@ impl Promises {
 pub(crate) type Guard<'s> = Box<dyn Fn(&Node) -> bool + 's>;
 
 impl<'a> View<'a> {
-    /// What one that finds no room evicts, if it may.
-    pub(crate) fn plan_for(&self, ask: &GangAsk<'_>) -> Option<Result<Plan, Blocked>> {
-        let (_, of_nodes) = self.gang_quotas(ask.tenant, ask.project, ask.spec, ask.now).ok()?;
-        let plan = self.plan_preemption(ask, &of_nodes)?;
+    /// What one that finds no room evicts, if it may; `known` if that was planned on the same state for the same nodes.
+    pub(crate) fn plan_for(&self, ask: &Ask<'_>, known: Option<Plan>) -> Option<Result<Plan, Blocked>> {
+        let (_, of_nodes) = self.admission(ask).ok()?;
+        let plan = || self.plan_preemption(ask, &of_nodes);
+        // What quotas say of a node may change with time alone.
+        let known = known.filter(|_| of_nodes.is_empty());
+        debug_assert!(known.is_none() || known == plan(), "a plan for another state");
+        let plan = known.or_else(plan)?;
         let tenant = self.tenant(ask.tenant).expect("an allocation's tenant exists");
         let limit = tenant.max_evicted_quanta_per_hour;
         let after = tenant.evicted(ask.now).saturating_add(plan.quanta);
@@ -479,21 +482,14 @@ impl<'a> View<'a> {
     }
 
     /// Which nodes one that asks now may use, by what is promised to those of `heads` that go before it. `None`: all.
-    pub(crate) fn guard(
-        &self,
-        heads: &BTreeMap<Line, Rank>,
-        tenant: TenantNo,
-        now: Instant,
-        priority: Priority,
-        walltime: Option<Span>,
-    ) -> Option<Guard<'a>> {
+    pub(crate) fn guard(&self, heads: &BTreeMap<Line, Rank>, ask: &Ask<'_>) -> Option<Guard<'a>> {
         if heads.is_empty() {
             return None;
         }
-        let rank: Rank = (Reverse(priority), Reverse(self.standing(tenant, now)), now, AllocationNo(u64::MAX));
+        let rank = self.rank(ask);
         let before = heads.iter().filter(|(_, head)| **head < rank);
         let promises = Promises::new(before.map(|(line, head)| (*line, *head)).collect());
-        let view = *self;
+        let (view, now, walltime) = (*self, ask.now, ask.walltime);
         Some(Box::new(move |node| promises.allow(view, node, now, walltime)))
     }
 }

@@ -142,14 +142,14 @@ impl View<'_> {
         wanted: &Wanted<'_>,
         elsewhere: &dyn Fn(&Node) -> Option<Unfit>,
     ) -> Result<Candidate, Unfit> {
-        let there = wanted.node.is_none_or(|named| named == node.number);
-        let in_pool = wanted.pool.is_none_or(|named| named == node.pool);
+        let there = wanted.ask.node.is_none_or(|named| named == node.number);
+        let in_pool = wanted.ask.pool.is_none_or(|named| named == node.pool);
         let reasons = [
             (node.lost, Unfit::Lost),
             (node.drained, Unfit::Drained),
-            (!node.custody.is_open_to(wanted.claimer), Unfit::of(node.custody)),
+            (!node.custody.is_open_to(wanted.ask.claimer), Unfit::of(node.custody)),
             (!there || !in_pool, Unfit::Elsewhere),
-            (!self.pool_suits(node.pool, wanted), Unfit::Ttl),
+            (!self.pool_suits(node.pool, wanted.ask), Unfit::Ttl),
             (!wanted.labels_suit(node), Unfit::Labels),
         ];
         let reasons = reasons.into_iter().find(|(unfit, _)| *unfit).map(|(_, unfit)| unfit);

@@ -4,13 +4,14 @@
 //! to date record by record; readers bring it up to date when somebody asks.
 
 use super::Shelves;
+use crate::ask::Ask;
 use crate::evictable::Evictables;
 use crate::lease::Lease;
 use crate::node::Node;
 use crate::preempt::Glances;
 use crate::state::State;
 use crate::view::View;
-use leasehold_model::{AllocationSpec, NodeNo};
+use leasehold_model::NodeNo;
 
 #[derive(Clone, Debug, Default)]
 pub struct Placement {
@@ -72,9 +73,9 @@ impl Placement {
     }
 
     /// Whether enough would be free on a node if all of lower priority were evicted.
-    pub(crate) fn could_make_room(&self, node: &Node, spec: &AllocationSpec) -> bool {
-        spec.asks.iter().all(|(class, asked)| {
-            let evictable = || self.evictables.below_on(node.number, *class, spec.priority);
+    pub(crate) fn could_make_room(&self, node: &Node, ask: &Ask<'_>) -> bool {
+        ask.asks.iter().all(|(class, asked)| {
+            let evictable = || self.evictables.below_on(node.number, *class, ask.priority);
             node.class(*class).is_some_and(|found| found.free() + evictable() >= asked.0)
         })
     }

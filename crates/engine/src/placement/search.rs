@@ -78,7 +78,7 @@ impl<'a> Search<'a> {
             Ask {
                 class: *class,
                 quanta: quanta.0,
-                weight: class_weight(wanted.profile.map(|profile| profile.of(spec.kind))),
+                weight: class_weight(wanted.ask.profile.map(|profile| profile.of(spec.kind))),
                 devices: if quanta.0 > per_device {
                     u32::try_from(quanta.0 / per_device).unwrap_or(u32::MAX)
                 } else {
@@ -86,10 +86,10 @@ impl<'a> Search<'a> {
                 },
             }
         };
-        let asks: SmallVec<[Ask; 4]> = wanted.asks.iter().map(ask).collect();
+        let asks: SmallVec<[Ask; 4]> = wanted.ask.asks.iter().map(ask).collect();
         let weight_sum = asks.iter().map(|ask| ask.weight).sum();
         let peers = Peers::of(view, wanted.peers);
-        Self { view, wanted, asks, weight_sum, peers, step: step_at(wanted.now, view.settings.heat_half_life) }
+        Self { view, wanted, asks, weight_sum, peers, step: step_at(wanted.ask.now, view.settings.heat_half_life) }
     }
 
     pub(super) fn scale(&self, pool: PoolNo) -> Scale {
@@ -120,7 +120,7 @@ impl<'a> Search<'a> {
     pub(super) fn best(&self, heed_quotas: bool) -> Option<NodeNo> {
         let mut best = None;
         // What a user has claimed is little, and on no shelf.
-        if let Some(claimer) = self.wanted.claimer {
+        if let Some(claimer) = self.wanted.ask.claimer {
             for number in self.view.claimed.nodes_of(claimer) {
                 self.look_at(number, heed_quotas, &mut best);
             }
@@ -168,9 +168,9 @@ impl<'a> Search<'a> {
 
     /// The pools that a request may go to.
     fn pools(&self) -> impl Iterator<Item = PoolNo> {
-        let named = self.wanted.pool.into_iter().filter(|pool| self.view.pool(*pool).is_some());
-        let every = self.view.pools().map(|(pool, _)| pool).filter(|_| self.wanted.pool.is_none());
-        named.chain(every).filter(|pool| self.view.pool_suits(*pool, self.wanted))
+        let named = self.wanted.ask.pool.into_iter().filter(|pool| self.view.pool(*pool).is_some());
+        let every = self.view.pools().map(|(pool, _)| pool).filter(|_| self.wanted.ask.pool.is_none());
+        named.chain(every).filter(|pool| self.view.pool_suits(*pool, self.wanted.ask))
     }
 
     /// Adds what may hold a better one, of the `FAN` summaries of a level from `from` on.
@@ -250,7 +250,7 @@ impl<'a> Search<'a> {
         let stock = |ask: &Ask| Some(&card[shelf.classes.iter().position(|class| *class == ask.class)?]);
         let Some(stocks) = self.asks.iter().map(stock).collect::<Option<SmallVec<[&Stock; 4]>>>() else { return };
         if !self.asks.iter().zip(&stocks).all(|(ask, stock)| ask.fits(stock.room, stock.whole))
-            || !self.view.pool_suits(shelf.pool, self.wanted)
+            || !self.view.pool_suits(shelf.pool, self.wanted.ask)
         {
             return;
         }
@@ -275,7 +275,7 @@ impl<'a> Search<'a> {
 
     fn look_at(&self, number: NodeNo, heed_quotas: bool, best: &mut Option<Best>) {
         let node = self.view.node(number).expect("a listed node exists");
-        if !node.is_open_to(self.wanted.claimer) || !self.view.pool_suits(node.pool, self.wanted) {
+        if !node.is_open_to(self.wanted.ask.claimer) || !self.view.pool_suits(node.pool, self.wanted.ask) {
             return;
         }
         let Some(stocks) = self.stocks(node) else { return };
@@ -290,8 +290,7 @@ impl<'a> Search<'a> {
 
     /// The filters that are not a matter of capacity.
     fn admits(&self, number: NodeNo, heed_quotas: bool) -> bool {
-        let plain = self.wanted.labels.is_empty() && self.wanted.allow.is_none();
-        if plain && (!heed_quotas || self.wanted.node_quotas.is_empty()) {
+        if self.wanted.takes_any() && (!heed_quotas || self.wanted.node_quotas.is_empty()) {
             return true;
         }
         let node = self.view.node(number).expect("a listed node exists");

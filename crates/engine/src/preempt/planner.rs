@@ -7,11 +7,13 @@
 use super::glance::Glance;
 use super::trial::Trial;
 use super::{Pain, Unit, least_pain};
+use crate::admission::NodeQuotas;
+use crate::ask::Ask;
 use crate::evictable::{EvictableNode, count};
-use crate::gang::{GangAsk, NodeQuotas, spot};
+use crate::gang::spot;
 use crate::lease::Lease;
 use crate::node::Node;
-use crate::placement::{Placed, Tentative};
+use crate::placement::{Placed, Tentative, Wanted};
 use crate::state::State;
 use crate::view::View;
 use leasehold_model::body::Place;
@@ -49,7 +51,7 @@ type Within<'a> = Option<&'a dyn Fn(&Node) -> bool>;
 
 pub(super) struct Planner<'a> {
     view: View<'a>,
-    ask: &'a GangAsk<'a>,
+    ask: &'a Ask<'a>,
     of_nodes: &'a NodeQuotas,
     /// Where replicas may lie, besides what the ask says.
     within: Within<'a>,
@@ -68,7 +70,7 @@ impl<'a> Planner<'a> {
     /// Plans on the nodes of `bounds` that the ask allows and that lie `within`.
     pub(super) fn new(
         view: View<'a>,
-        ask: &'a GangAsk<'a>,
+        ask: &'a Ask<'a>,
         of_nodes: &'a NodeQuotas,
         bounds: &[Pain],
         within: Within<'a>,
@@ -92,7 +94,7 @@ impl<'a> Planner<'a> {
 
     pub(super) fn place_all(mut self) -> Option<(Vec<Place>, Fallen)> {
         let mut places = Vec::new();
-        for _ in 0..self.ask.spec.replicas {
+        for _ in 0..self.ask.replicas {
             places.push(self.place_one(&places)?);
         }
         Some((places, self.fallen))
@@ -171,14 +173,15 @@ impl<'a> Planner<'a> {
     /// Whether the quotas that look at nodes allow one more replica here.
     pub(super) fn is_allowed(&self, node: &Node) -> bool {
         self.of_nodes.is_empty() || {
-            let wanted = State::wanted(self.ask, self.of_nodes, &self.tentative, &[], &|_| true);
+            let first = Wanted::one(self.ask, self.of_nodes);
+            let wanted = Wanted { tentative: &self.tentative, ..first };
             self.view.state.judge(node, &wanted).is_ok()
         }
     }
 
     /// Whether a node lies apart from the replicas before, where the spec wants that.
     fn lies_well(&self, before: &[Place]) -> impl Fn(&Node) -> bool + use<> {
-        let apart = self.ask.spec.apart;
+        let apart = self.ask.apart;
         let nodes = before.iter().filter_map(|place| self.view.state.node(place.node));
         let spots: BTreeSet<_> = nodes.filter_map(|node| spot(node, apart?)).collect();
         move |node| match apart {
@@ -194,9 +197,9 @@ impl<'a> Planner<'a> {
         let glance = |(class, _): &(_, _)| {
             classes().find(|(found, _)| found.class == *class).map(|(found, evictable)| Glance::of(found, evictable))
         };
-        let glances: SmallVec<[Glance; 4]> = self.ask.spec.asks.iter().map(glance).collect::<Option<_>>()?;
-        let asked = self.ask.spec.asks.iter().map(|(_, quanta)| quanta.0).zip(&glances);
-        least_pain(asked, self.ask.spec.priority, node.number)
+        let glances: SmallVec<[Glance; 4]> = self.ask.asks.iter().map(glance).collect::<Option<_>>()?;
+        let asked = self.ask.asks.iter().map(|(_, quanta)| quanta.0).zip(&glances);
+        least_pain(asked, self.ask.priority, node.number)
     }
 
     /// Who must fall on this node for one replica to fit, and how much that hurts.
@@ -231,7 +234,7 @@ impl<'a> Planner<'a> {
     fn victims_on(&self, node: &Node) -> Vec<Victim<'a>> {
         let mut victims: Vec<Victim<'a>> = Vec::with_capacity(16);
         for lease in self.view.state.chain_of(node.number) {
-            if !lease.is_evictable() || lease.priority >= self.ask.spec.priority {
+            if !lease.is_evictable() || lease.priority >= self.ask.priority {
                 continue;
             }
             let unit = State::unit_of(lease);

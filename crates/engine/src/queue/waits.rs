@@ -6,9 +6,10 @@
 use super::positions::meet;
 use super::{Line, Queue, Rank, ShapeKey};
 use crate::allocation::Allocation;
+use crate::ask::Ask;
 use crate::custody::Claimer;
 use crate::decide::dispatch::Promises;
-use crate::gang::{GangAsk, NoGang};
+use crate::gang::NoGang;
 use crate::lease::Phase;
 use crate::node::Node;
 use crate::placement::Tentative;
@@ -70,18 +71,19 @@ impl View<'_> {
             let gone_from = live.filter(|lease| lease.phase != Phase::Fenced).map(|lease| lease.node).collect();
             return Some(Waits { position, reason: WaitReason::Victims { nodes: gone_from }, promise: None });
         }
-        let promises = Promises::new(self.heads_before(waits, now));
-        let (reason, promise) = match self.hindrance(waits, &promises, now) {
+        let ask = Ask::of(waits, now);
+        let promises = Promises::new(self.heads_before(&ask));
+        let (reason, promise) = match self.hindrance(&ask, &promises) {
             Hindrance::Nothing => (WaitReason::Due, None),
             Hindrance::Quota(cause) => (WaitReason::Quota(cause), None),
             found => {
                 // One that has had enough evicted for now is the head like any other that finds no room.
                 let is_first = promises.heads.is_empty();
                 let promise = || is_first.then(|| self.promise(waits, now)).flatten();
-                match self.too_much_evicted(waits, now) {
+                match self.too_much_evicted(&ask, &promises) {
                     Some(WaitReason::Due) => (WaitReason::Due, None),
                     Some(reason) => (reason, promise()),
-                    None => (self.no_room(waits, &found, &promises, now), promise()),
+                    None => (self.no_room(&ask, &found, &promises), promise()),
                 }
             }
         };
@@ -111,10 +113,12 @@ impl View<'_> {
     }
 
     /// In each line that it stands in, the first before it that finds no room.
-    pub(crate) fn heads_before(&self, waits: &Allocation, now: Instant) -> BTreeMap<Line, Rank> {
-        let own = self.rank_of(waits, now);
-        let own_key = ShapeKey::of(waits, false);
-        let lines: Vec<Line> = self.lines().filter(|line| own_key.stands_in(*line)).collect();
+    pub(crate) fn heads_before(&self, ask: &Ask<'_>) -> BTreeMap<Line, Rank> {
+        if self.queue.shapes.is_empty() {
+            return BTreeMap::new();
+        }
+        let (own, now) = (self.rank(ask), ask.now);
+        let lines: Vec<Line> = self.lines().filter(|line| line.has(ask.claimer, ask.pool)).collect();
         let mut promises = Promises::new(BTreeMap::new());
         let mut settled: BTreeSet<&ShapeKey> = BTreeSet::new();
         let mut left = self.queue.firsts(&|tenant| self.standing(tenant, now));
@@ -129,7 +133,7 @@ impl View<'_> {
             }
             looked_at += 1;
             let Some(before) = self.allocation(rank.3) else { continue };
-            match self.hindrance(before, &promises, now) {
+            match self.hindrance(&Ask::of(before, now), &promises) {
                 // Others of its shape may have the headroom that it lacks.
                 Hindrance::Quota(_) => left.extend(self.queue.after(key, tenant, rank).map(Reverse)),
                 Hindrance::Room => {
@@ -148,16 +152,16 @@ impl View<'_> {
         promises.heads
     }
 
-    fn hindrance(&self, waits: &Allocation, promises: &Promises, now: Instant) -> Hindrance {
+    fn hindrance(&self, ask: &Ask<'_>, promises: &Promises) -> Hindrance {
         let behind = Cell::new(None);
         let allow = |node: &Node| {
-            let free = promises.allow(*self, node, now, waits.spec.walltime);
+            let free = promises.allow(*self, node, ask.now, ask.walltime);
             if !free {
                 behind.set(promises.heads.get(&Line::at(node)).map(|head| head.3).or(behind.get()));
             }
             free
         };
-        let ask = GangAsk::of(waits, now, &allow);
+        let ask = Ask { allow: Some(&allow), ..*ask };
         match self.place_gang(&ask, &mut Tentative::default()) {
             Ok(_) => Hindrance::Nothing,
             Err(NoGang::Quota(cause)) => Hindrance::Quota(cause),
@@ -165,15 +169,13 @@ impl View<'_> {
         }
     }
 
-    fn too_much_evicted(&self, waits: &Allocation, now: Instant) -> Option<WaitReason> {
-        let promises = Promises::new(self.heads_before(waits, now));
+    fn too_much_evicted(&self, ask: &Ask<'_>, promises: &Promises) -> Option<WaitReason> {
         // Where another is to start, nothing is evicted for one that goes after it.
-        let spare = |node: &Node| promises.allow(*self, node, now, None);
-        let ask = GangAsk::of(waits, now, &spare);
-        let plan = self.plan_for(&ask)?;
-        let tenant = self.tenant(waits.tenant)?;
+        let spare = |node: &Node| promises.allow(*self, node, ask.now, None);
+        let plan = self.plan_for(&Ask { allow: Some(&spare), ..*ask }, None)?;
+        let tenant = self.tenant(ask.tenant)?;
         match (plan, tenant.max_evicted_quanta_per_hour) {
-            (Err(_), Some(limit)) => Some(WaitReason::Evictions { used: tenant.evicted(now), limit }),
+            (Err(_), Some(limit)) => Some(WaitReason::Evictions { used: tenant.evicted(ask.now), limit }),
             // The eviction is due.
             (Ok(_), _) => Some(WaitReason::Due),
             (Err(_), None) => None,
@@ -181,17 +183,14 @@ impl View<'_> {
     }
 
     /// No room at all, or none that it may take before others.
-    fn no_room(&self, waits: &Allocation, found: &Hindrance, promises: &Promises, now: Instant) -> WaitReason {
-        let everywhere = |_: &Node| true;
-        let mut spec = waits.spec.clone();
-        let mut place = |replicas: u32| {
-            spec.replicas = replicas;
-            let ask = GangAsk { spec: &spec, ..GangAsk::of(waits, now, &everywhere) };
+    fn no_room(&self, ask: &Ask<'_>, found: &Hindrance, promises: &Promises) -> WaitReason {
+        let place = |replicas: u32| {
+            let ask = Ask { replicas, ..*ask };
             let mut taken = Tentative::default();
             self.place_gang(&ask, &mut taken).is_ok().then_some(taken)
         };
         let mut with_all = Tentative::default();
-        let (mut fits, mut most) = (0, waits.spec.replicas);
+        let (mut fits, mut most) = (0, ask.replicas);
         while fits < most {
             let middle = fits + (most - fits).div_ceil(2);
             match place(middle) {
@@ -199,25 +198,24 @@ impl View<'_> {
                 None => most = middle - 1,
             }
         }
-        if fits == waits.spec.replicas
+        if fits == ask.replicas
             && let Hindrance::Behind(ahead) = found
-            && let Some(start) = promises.start_of(*self, *ahead, now)
+            && let Some(start) = promises.start_of(*self, *ahead, ask.now)
         {
             return WaitReason::Behind { ahead: *ahead, start };
         }
-        let missing = u64::from((waits.spec.replicas - fits).max(1));
+        let missing = u64::from((ask.replicas - fits).max(1));
         let short = |(class, quanta): &(ClassNo, Quanta)| {
             let suits = |node: &&Node| {
-                let pool = waits.spec.pool.is_none_or(|pool| pool == node.pool);
-                pool && node.is_open_to(waits.claimer())
-                    && waits.spec.labels.iter().all(|label| node.labels.contains(label))
+                let pool = ask.pool.is_none_or(|pool| pool == node.pool);
+                pool && node.is_open_to(ask.claimer) && ask.labels.iter().all(|label| node.labels.contains(label))
             };
             let room = |node: &Node| with_all.class(node, *class).map(|class| class.room_for(*quanta));
             let free = self.nodes().filter(suits).filter_map(room);
             let left = free.max().unwrap_or(0).min(quanta.0);
             (left < quanta.0, *class, Quanta(quanta.0.saturating_mul(missing).saturating_sub(left)))
         };
-        let shorts: Vec<_> = waits.spec.asks.iter().map(short).collect();
+        let shorts: Vec<_> = ask.asks.iter().map(short).collect();
         let (_, class, short) =
             *shorts.iter().find(|(is_short, ..)| *is_short).or(shorts.first()).expect("a request asks for something");
         WaitReason::Room { fits, class, short }
