@@ -30,6 +30,7 @@ use crate::placement::Placement;
 use crate::queue::ShapeKey;
 use crate::refusal::Refusal;
 use crate::scheduler::Scheduler;
+use crate::sealed::{Sealed, Sequences};
 use crate::state::State;
 use crate::timer::{Entry, Timers};
 use crate::view::View;
@@ -37,15 +38,6 @@ use leasehold_model::body::{self, Body, Genesis, Started};
 use leasehold_model::limits::{IDEMPOTENCY_KEYS_PER_TENANT_MAX, LEASES_PER_RECORD_MAX};
 use leasehold_model::{AllocationNo, Batch, Identity, Instant, LeaseNo, NodeNo, Record, TenantNo};
 use smallvec::SmallVec;
-
-/// What became of a request that was not refused.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub enum Decided {
-    /// Sealed as `count` records from `first` on. A command on many leases may have left some out.
-    Sealed { first: u64, count: u32, refused: Vec<(LeaseNo, Refusal)> },
-    /// The same request was sealed before, from this record on; nothing was written.
-    Repeated { first: u64 },
-}
 
 /// The engine: its state, and the rules by which records are made.
 #[derive(Clone, Debug, Default)]
@@ -145,7 +137,7 @@ impl Engine {
     }
 
     /// Decides one request at `now`. Every timer due by then must have been applied ([`Self::advance`]).
-    pub fn decide(&mut self, now: Instant, request: &Request, out: &mut Batch) -> Result<Decided, Refusal> {
+    pub fn decide(&mut self, now: Instant, request: &Request, out: &mut Batch) -> Result<Sealed<Sequences>, Refusal> {
         assert!(now >= self.state.last_stamp(), "stamps never go back");
         if let Some(token) = request.identity.token
             && !self.state.token(token).is_some_and(|found| found.is_live(&self.state, now))
@@ -160,11 +152,12 @@ impl Engine {
         let mut draft = Draft { engine: self, out, now, identity, claim, first, count: 0 };
         let refused = draft.command(&request.command)?;
         assert!(draft.count > 0, "a command that stands is sealed");
-        Ok(Decided::Sealed { first: draft.first, count: draft.count, refused })
+        let records = Sequences { first: draft.first, count: draft.count };
+        Ok(Sealed { records, refused, repeated: false })
     }
 
     /// Looks an idempotency key up: a repeat is answered again, a changed payload is refused.
-    fn check_claim(&self, now: Instant, request: &Request) -> Result<Option<Decided>, Refusal> {
+    fn check_claim(&self, now: Instant, request: &Request) -> Result<Option<Sealed<Sequences>>, Refusal> {
         let Some(claim) = &request.claim else { return Ok(None) };
         let owner = claim.sealed.owner;
         if let Some(tenant) = owner.filter(|tenant| self.state.tenant(*tenant).is_none()) {
@@ -174,7 +167,7 @@ impl Engine {
         let window = self.state.settings.idempotency_window;
         match claims.find(claim.scope, now, window) {
             Some(claimed) if claimed.payload == claim.sealed.payload => {
-                Ok(Some(Decided::Repeated { first: claimed.sequence }))
+                Ok(Some(Sealed::again(Sequences { first: claimed.sequence, count: 0 })))
             }
             Some(claimed) => Err(Refusal::IdempotencyMismatch { sequence: claimed.sequence }),
             None if claims.is_full(owner, IDEMPOTENCY_KEYS_PER_TENANT_MAX, now, window) => {

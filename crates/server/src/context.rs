@@ -1,7 +1,7 @@
 //! One request on its way through a route: who asks, for what, with which words.
 
 use crate::access::{Caller, authenticate};
-use crate::app::{App, Sealed};
+use crate::app::App;
 use crate::unfit::unfit;
 use axum::body::Body;
 use axum::extract::RawPathParams;
@@ -10,6 +10,7 @@ use axum::http::{HeaderMap, HeaderValue, Request, Response, StatusCode};
 use bytes::Bytes;
 use http_body_util::{BodyExt, LengthLimitError, Limited};
 use leasehold_api::{Endpoint, PROBLEM_JSON, Problem, codes, limits};
+use leasehold_cell::Sealed;
 use leasehold_engine::Command;
 use serde::Serialize;
 use serde::de::DeserializeOwned;

@@ -1,11 +1,12 @@
 //! Allocations as the API shows them: what they ask for, where they lie, and why they wait.
 
 use crate::access::Caller;
-use crate::app::{App, Sealed};
+use crate::app::App;
 use crate::problem::{denial, sentence};
 use crate::show;
 use leasehold_api as api;
 use leasehold_api::{Problem, Ttl, When, codes};
+use leasehold_cell::Sealed;
 use leasehold_engine::{Allocation, Readers, State, WaitReason};
 use leasehold_model::body::{Body, Granted};
 use leasehold_model::id::IdKind;

@@ -1,7 +1,7 @@
 //! What readers are told beforehand is what happens: quotes, and places in the queue.
 
 use crate::requests::lease_request;
-use leasehold_engine::{Command, Decided, Engine, Quoted, Readers, Refusal, Request, State};
+use leasehold_engine::{Command, Engine, Quoted, Readers, Refusal, Request, Sealed, Sequences, State};
 use leasehold_model::{Batch, Body, Record, Span};
 use leasehold_oracle::Dice;
 
@@ -45,7 +45,9 @@ fn follow(reader: &mut Readers, batch: &Batch) -> Result<Vec<Record>, String> {
 }
 
 /// Whether what was decided is what was quoted.
-fn is_kept(quoted: &Result<Quoted, Refusal>, decided: &Result<Decided, Refusal>, body: Option<&Body>) -> bool {
+type Decided = Result<Sealed<Sequences>, Refusal>;
+
+fn is_kept(quoted: &Result<Quoted, Refusal>, decided: &Decided, body: Option<&Body>) -> bool {
     match (quoted, decided, body) {
         (Err(quoted), Err(refusal), None) => quoted == refusal,
         (Ok(Quoted::Granted(quote)), Ok(_), Some(Body::Granted(granted))) => {

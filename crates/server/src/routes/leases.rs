@@ -4,7 +4,7 @@ use super::capacity::{find_node, labels, optional_pool, quanta};
 use super::listing::{Asked, Listed, Walk, page};
 use crate::access::{Caller, visible_lease};
 use crate::answer;
-use crate::app::{App, Sealed, hex_id};
+use crate::app::{App, hex_id};
 use crate::context::{Answer, Context, cursor_after, json, json_bytes};
 use crate::endings;
 use crate::history::{Closed, find_grant};
@@ -13,6 +13,7 @@ use leasehold_api::{
     Activity, Ask, ConfirmTeardowns, Fences, History, LeaseList, LeaseState, Priority, Problem, Release, Renew,
     RequestLease, Revoke, RevokeReason, TeardownsConfirmed, codes, limits,
 };
+use leasehold_cell::Sealed;
 use leasehold_engine::command::{self, ReleaseOne, RenewOne};
 use leasehold_engine::{Command, Lease, Readers, State};
 use leasehold_model::body::Asks;
