@@ -1,10 +1,9 @@
 //! Snapshots by a background fold: the previous snapshot and the records after it make the next
 //! one, from files alone. The lease path is not touched.
 
-use crate::open::StartError;
+use crate::open::{StartError, newest_state};
 use crate::replay::replay_to;
-use leasehold_engine::{BadSnapshot, State};
-use leasehold_journal::{Head, Journal, SnapshotError};
+use leasehold_journal::{Journal, SnapshotError};
 use std::fmt;
 
 /// Why no snapshot was taken. Nothing is lost by it but time at the next start.
@@ -12,7 +11,6 @@ use std::fmt;
 pub enum SnapshotFailure {
     Replay(StartError),
     Store(SnapshotError),
-    Previous(BadSnapshot),
 }
 
 impl fmt::Display for SnapshotFailure {
@@ -20,7 +18,6 @@ impl fmt::Display for SnapshotFailure {
         match self {
             Self::Replay(error) => error.fmt(f),
             Self::Store(error) => error.fmt(f),
-            Self::Previous(error) => error.fmt(f),
         }
     }
 }
@@ -30,14 +27,8 @@ impl std::error::Error for SnapshotFailure {}
 /// nothing new since the last one.
 pub fn take_snapshot(journal: &dyn Journal) -> Result<Option<u64>, SnapshotFailure> {
     let target = journal.checkpointed().position;
-    let loaded = journal.load_snapshot(target.size()).map_err(SnapshotFailure::Store)?;
-    let (mut state, from) = match loaded.snapshot {
-        Some(previous) => {
-            let state = State::from_snapshot(&previous.state).map_err(SnapshotFailure::Previous)?;
-            (state, previous.position.head)
-        }
-        None => (State::new(), Head::EMPTY),
-    };
+    // One of another version, or damaged, is passed over as at a start: the next one takes its place.
+    let (mut state, from) = newest_state(journal, target.size(), &mut Vec::new()).map_err(SnapshotFailure::Replay)?;
     if target.size() == from.size {
         return Ok(None);
     }

@@ -21,20 +21,19 @@ pub enum Replayed {
     PartOf(u64),
 }
 
-/// The rules that a decision names, if it is one.
-fn rules(body: &Body) -> Option<u32> {
+/// The rules that a decision was made under, if it is one: those it names, or those of the process that made it.
+fn rules(body: &Body, state: &State) -> Option<u32> {
+    let of_process = state.rules_version.unwrap_or(RULES_VERSION);
     match body {
         Body::Granted(granted) => Some(granted.rules_version),
         Body::Denied(denied) => Some(denied.rules_version),
         Body::AllocationDenied(denied) => Some(denied.rules_version),
         Body::AllocationPlaced(placed) => Some(placed.rules_version),
         Body::PreemptionDecided(decided) => Some(decided.rules_version),
-        Body::AllocationSubmitted(_) | Body::ReservationDropped(_) | Body::AllocationSuspended(_) => {
-            Some(RULES_VERSION)
-        }
+        Body::AllocationSubmitted(_) | Body::ReservationDropped(_) | Body::AllocationSuspended(_) => Some(of_process),
         // What its holder reports was not decided.
         Body::AllocationFailed(failed) if failed.end == AttemptEnd::Reported => None,
-        Body::AllocationRequeued(_) | Body::AllocationFailed(_) => Some(RULES_VERSION),
+        Body::AllocationRequeued(_) | Body::AllocationFailed(_) => Some(of_process),
         _ => None,
     }
 }
@@ -57,7 +56,7 @@ pub fn replay(state: State, sealed: &[Record]) -> Replayed {
     if first.continues {
         return Replayed::PartOf(first.sequence);
     }
-    match rules(&first.body) {
+    match rules(&first.body, &state) {
         None => return Replayed::NotADecision,
         Some(version) if version != RULES_VERSION => return Replayed::OtherRules(version),
         Some(_) => {}

@@ -24,7 +24,7 @@ use sha2::{Digest, Sha256};
 use std::fmt;
 
 /// The version of these bytes; a snapshot of another version is thrown away and rebuilt.
-const SNAPSHOT_VERSION: u32 = 8;
+const SNAPSHOT_VERSION: u32 = 9;
 
 /// The least that a lease takes in a snapshot: a forged count must not make a reader allocate.
 const LEASE_BYTES_MIN: usize = 60;
@@ -91,6 +91,7 @@ impl State {
         self.origin.put(&mut out);
         self.public_key.put(&mut out);
         self.epoch.put(&mut out);
+        self.rules_version.put(&mut out);
         self.settings.put(&mut out);
         put_varint(self.tags.len() as u64, &mut out);
         self.tags.iter().for_each(|tag| tag.put(&mut out));
@@ -142,6 +143,7 @@ impl State {
             origin: Field::get(&mut r)?,
             public_key: Field::get(&mut r)?,
             epoch: Field::get(&mut r)?,
+            rules_version: Field::get(&mut r)?,
             settings: Field::get(&mut r)?,
             ..Self::default()
         };

@@ -199,6 +199,8 @@ pub struct State {
     pub(crate) origin: Option<Name>,
     pub(crate) public_key: [u8; 32],
     pub(crate) epoch: u64,
+    /// The version of the rules that the process in charge decides by, as it said when it started.
+    pub(crate) rules_version: Option<u32>,
     pub(crate) settings: Settings,
     pub(crate) tenants: Table<Tenant>,
     pub(crate) projects: Table<Project>,

@@ -91,6 +91,7 @@ impl State {
             }
             Body::Started(started) => {
                 self.epoch = started.epoch;
+                self.rules_version = Some(started.rules_version);
                 self.restart_limits(stamp, to);
             }
             Body::Heartbeat(_) | Body::ClockJumped(_) | Body::Denied(_) | Body::AllocationDenied(_) => {}

@@ -16,7 +16,7 @@ use leasehold_engine::command::{
     PutQuota, PutTenant, PutUser, RegisterAgent, ReleaseOne, RenewOne, ReportCheckpoint, ReportCondition, ReportWipe,
     RequestLease, Revoke, UpdateTenant,
 };
-use leasehold_engine::{Request, Settings};
+use leasehold_engine::{Refusal, Request, Settings};
 use leasehold_model::body::PerPriority;
 use leasehold_model::{
     Activity, AllocationNo, AllocationSpec, AppInstanceNo, ClassNo, ClassSpec, Domain, Identity, Instant, LeaseNo,
