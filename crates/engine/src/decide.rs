@@ -213,8 +213,8 @@ impl Follower for Beside<'_> {
     fn evictable_changed(&mut self, state: &State, node: NodeNo) {
         self.placement.change_evictable(state, node);
     }
-    fn waits(&mut self, key: &ShapeKey, allocation: &Allocation) {
-        self.scheduler.line_up(key, allocation);
+    fn waits(&mut self, allocation: AllocationNo) {
+        self.scheduler.arrive(allocation);
     }
     fn waits_no_longer(&mut self, key: &ShapeKey, allocation: &Allocation) {
         self.scheduler.step_out(key, allocation);

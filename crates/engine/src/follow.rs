@@ -34,8 +34,8 @@ pub(crate) trait Follower {
     /// Which leases on a node may be evicted has changed; what is free there has not.
     fn evictable_changed(&mut self, state: &State, node: NodeNo) {}
 
-    /// An allocation waits for capacity of that shape, as the queue says already.
-    fn waits(&mut self, key: &ShapeKey, allocation: &Allocation) {}
+    /// An allocation waits for capacity from now on.
+    fn waits(&mut self, allocation: AllocationNo) {}
     /// An allocation waits no longer, or waits for its victims only.
     fn waits_no_longer(&mut self, key: &ShapeKey, allocation: &Allocation) {}
     /// An allocation that waits is grouped with others from now on.

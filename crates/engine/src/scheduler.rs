@@ -48,6 +48,8 @@ pub(crate) struct Shape {
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Scheduler {
     pub(crate) shapes: BTreeMap<ShapeKey, Shape>,
+    /// Waiting since the last pass, and in no shape yet: what starts at once is never in one.
+    arrived: Vec<AllocationNo>,
     /// Waiting for quota headroom: looked at again when the tenant's use or its limits change.
     for_quota: BTreeMap<TenantNo, BTreeSet<AllocationNo>>,
     /// Whose leases have ended, or begun to end, without a word on what becomes of them.
@@ -115,8 +117,22 @@ impl Scheduler {
         self.moved |= self.fickle || self.heads.values().any(|(.., number)| is_theirs(*number));
     }
 
+    /// One more waits.
+    pub(crate) fn arrive(&mut self, allocation: AllocationNo) {
+        self.arrived.push(allocation);
+        self.moved = true;
+    }
+
+    /// Puts those that have arrived among those that are looked at.
+    pub(crate) fn take_in(&mut self, state: &State) {
+        for number in std::mem::take(&mut self.arrived) {
+            let waits = state.allocation(number).expect("what waits exists");
+            self.line_up(&state.queue.key(waits), waits);
+        }
+    }
+
     /// Puts one that waits among those that are looked at.
-    pub(crate) fn line_up(&mut self, key: &ShapeKey, allocation: &Allocation) {
+    fn line_up(&mut self, key: &ShapeKey, allocation: &Allocation) {
         let shape = match self.shapes.get_mut(key) {
             Some(shape) => shape,
             None => self.shapes.entry(key.clone()).or_default(),
@@ -143,6 +159,11 @@ impl Scheduler {
 
     /// It is looked at no more. Those behind it may have more room now.
     pub(crate) fn step_out(&mut self, key: &ShapeKey, allocation: &Allocation) {
+        self.moved = true;
+        if let Some(place) = self.arrived.iter().rposition(|number| *number == allocation.number) {
+            self.arrived.remove(place);
+            return;
+        }
         self.leave_line(key, allocation);
         if let Some(some) = self.for_quota.get_mut(&allocation.tenant) {
             some.remove(&allocation.number);
@@ -150,7 +171,6 @@ impl Scheduler {
                 self.for_quota.remove(&allocation.tenant);
             }
         }
-        self.moved = true;
     }
 
     /// It is looked at with others from now on, unless it waits for headroom.

@@ -279,6 +279,7 @@ impl Engine {
 
     /// Starts what may start, in order; evicts for what may evict.
     fn move_queue(&mut self, now: Instant, out: &mut Batch, limit: u64) -> bool {
+        self.scheduler.take_in(&self.state);
         // What things cost may have changed.
         if self.scheduler.begin_minute(now) || self.scheduler.anew {
             self.scheduler.line_up_for_cost(&self.state);

@@ -35,7 +35,7 @@ impl State {
         self.project(made.project).ok_or("no such project")?;
         let key = self.queue.key(&made);
         self.queue.add(&key, &made);
-        to.waits(&key, &made);
+        to.waits(number);
         self.allocations.live.insert(number, Box::new(made));
         Ok(())
     }
@@ -93,7 +93,7 @@ impl State {
         let found = &*self.allocations.live[&number];
         let key = self.queue.key(found);
         self.queue.add(&key, found);
-        to.waits(&key, found);
+        to.waits(number);
         Ok(())
     }
 
@@ -180,7 +180,7 @@ impl State {
         let waits = &*self.allocations.live[&number];
         let key = self.queue.key(waits);
         self.queue.line_up(&key, waits);
-        to.waits(&key, waits);
+        to.waits(number);
         freed.into_iter().try_for_each(|node| self.fill_reservations(node, to))
     }
 
