@@ -102,31 +102,41 @@ impl CeilingCheck {
 }
 
 impl State {
-    /// Every quota that the ask counts in, by number.
-    fn checks<'s>(&'s self, ask: &'s Ask<'_>) -> impl Iterator<Item = Check<'s>> {
+    /// Shows every quota that the ask counts in, by number, as long as `show` agrees.
+    #[inline]
+    fn check_quotas<'s>(
+        &'s self,
+        ask: &Ask<'_>,
+        mut show: impl FnMut(Check<'s>) -> Result<(), DenyCause>,
+    ) -> Result<(), DenyCause> {
         let Ask { project, priority, .. } = *ask;
         let facts = |(class, quanta): &(ClassNo, Quanta)| Facts { project, class: *class, priority, quanta: quanta.0 };
         let facts: SmallVec<[Facts; 2]> = ask.asks.iter().map(facts).collect();
-        self.quotas_of(ask.tenant).filter_map(move |quota| {
+        for quota in self.quotas_of(ask.tenant) {
             let counts_gang = ask.is_allocation && quota.counts_allocation(project, priority);
-            let (each, times) = if counts_gang { (1, 1) } else { (quota.asked(&facts), u64::from(ask.replicas)) };
-            let requested = each.saturating_mul(times);
-            let judge = || quota.judge(requested, None, ask.now);
-            let verdict = (counts_gang || !quota.depends_on_node()).then(judge);
-            (each > 0).then_some(Check { quota, each, requested, verdict })
-        })
+            let each = if counts_gang { 1 } else { quota.asked(&facts) };
+            if each == 0 {
+                continue;
+            }
+            let requested = if counts_gang { 1 } else { each.saturating_mul(u64::from(ask.replicas)) };
+            let depends_on_node = !counts_gang && quota.depends_on_node();
+            let verdict = if depends_on_node { None } else { Some(quota.judge(requested, None, ask.now)) };
+            show(Check { quota, each, requested, verdict })?;
+        }
+        Ok(())
     }
 
     /// On which terms an ask may be met, as far as that does not depend on nodes, and which quotas do; or what refuses it.
     pub(crate) fn admission(&self, ask: &Ask<'_>) -> Result<(Terms, NodeQuotas), DenyCause> {
         let mut terms = Terms::default();
         let mut of_nodes = NodeQuotas::new();
-        for check in self.checks(ask) {
+        self.check_quotas(ask, |check| {
             match check.verdict {
                 Some(verdict) => terms.add(check.quota.number, verdict)?,
                 None => of_nodes.push((check.quota.number, check.each)),
             }
-        }
+            Ok(())
+        })?;
         let mut hard = self.ceilings.of(ask.project, ask.app_instance).filter(|c| c.mode == CeilingMode::Hard);
         hard.try_for_each(|ceiling| ceiling.judge(self.cost_of(ask, ceiling.currency)))?;
         Ok((terms, of_nodes))
@@ -134,11 +144,18 @@ impl State {
 
     /// All quotas that depend on the node, whatever the others say.
     pub(crate) fn node_quotas(&self, ask: &Ask<'_>) -> NodeQuotas {
-        self.checks(ask).filter(|check| check.verdict.is_none()).map(|check| (check.quota.number, check.each)).collect()
+        let mut of_nodes = NodeQuotas::new();
+        let all = self.check_quotas(ask, |check| {
+            of_nodes.extend(check.verdict.is_none().then_some((check.quota.number, check.each)));
+            Ok(())
+        });
+        all.expect("all are shown");
+        of_nodes
     }
 
     pub(crate) fn quota_checks(&self, ask: &Ask<'_>) -> Vec<QuotaCheck> {
-        let shown = |Check { quota, requested, verdict, .. }: Check<'_>| {
+        let mut checks = Vec::new();
+        let all = self.check_quotas(ask, |Check { quota, requested, verdict, .. }| {
             let said = match verdict {
                 None => QuotaSaid::ByNode,
                 Some(Verdict::Within) => QuotaSaid::Within,
@@ -146,9 +163,12 @@ impl State {
                 Some(Verdict::Until(until)) => QuotaSaid::Until(until),
                 Some(Verdict::Refused(cause)) => QuotaSaid::Refused(cause),
             };
-            QuotaCheck { quota: quota.number, used: quota.used, requested, limit: quota.limit, said }
-        };
-        self.checks(ask).map(shown).collect()
+            let (used, limit) = (quota.used, quota.limit);
+            checks.push(QuotaCheck { quota: quota.number, used, requested, limit, said });
+            Ok(())
+        });
+        all.expect("all are shown");
+        checks
     }
 
     pub(crate) fn ceiling_checks(&self, ask: &Ask<'_>) -> Vec<CeilingCheck> {

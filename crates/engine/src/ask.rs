@@ -156,18 +156,18 @@ impl<'a> Ask<'a> {
 }
 
 impl State {
+    /// Whether this pool allows the TTL and the walltime.
+    fn allows(&self, pool: &Pool, ask: &Ask<'_>) -> bool {
+        let too_long = |walltime| pool.lifetime_max.of(ask.priority).is_some_and(|lifetime| walltime > lifetime);
+        ask.ttl.is_none_or(|ttl| ttl <= self.ttl_max(pool, ask.priority)) && !ask.walltime.is_some_and(too_long)
+    }
+
     /// What leases in this pool are granted for, before quotas; `None` if the pool does not allow it.
     pub(crate) fn ttl_in(&self, pool: &Pool, ask: &Ask<'_>) -> Option<Span> {
+        if !self.allows(pool, ask) {
+            return None;
+        }
         let longest = self.ttl_max(pool, ask.priority);
-        if ask.ttl.is_some_and(|ttl| ttl > longest) {
-            return None;
-        }
-        let lifetime = pool.lifetime_max.of(ask.priority);
-        if let (Some(lifetime), Some(walltime)) = (lifetime, ask.walltime)
-            && walltime > lifetime
-        {
-            return None;
-        }
         let asked = ask.ttl.or(ask.walltime).unwrap_or(longest).min(longest);
         Some(ask.walltime.map_or(asked, |walltime| asked.min(walltime)))
     }
@@ -180,8 +180,8 @@ impl State {
 
     /// Whether a node in this pool may be used, as far as the pool goes.
     pub(crate) fn pool_suits(&self, number: PoolNo, ask: &Ask<'_>) -> bool {
-        let pool = entry(&self.pools, number.0).expect("a node's pool exists");
-        ask.pool.is_none_or(|asked| asked == number) && self.ttl_in(pool, ask).is_some()
+        ask.pool.is_none_or(|asked| asked == number)
+            && self.allows(entry(&self.pools, number.0).expect("a node's pool exists"), ask)
     }
 
     /// Whether a node may be used, whatever is free there.

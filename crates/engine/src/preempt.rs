@@ -72,18 +72,15 @@ fn least_pain<'g>(asked: impl Iterator<Item = (u64, &'g Glance)>, below: Priorit
 }
 
 impl View<'_> {
+    /// Whether anything is held that could be evicted for an ask, wherever it is: the cheapest no.
+    pub(crate) fn could_evict(&self, ask: &Ask<'_>) -> bool {
+        let could_fall = |(class, _): &(_, _)| self.placement.evictables.below(*class, ask.priority) > 0;
+        // On claimed nodes there is only sensitive work, which never falls.
+        ask.priority != Priority::Scavenger && ask.claimer.is_none() && ask.asks.iter().any(could_fall)
+    }
+
     /// What would have to fall for the gang to fit. `None` if nothing would do.
     pub(crate) fn plan_preemption(&self, ask: &Ask<'_>, of_nodes: &NodeQuotas) -> Option<Plan> {
-        // On claimed nodes there is only sensitive work, which never falls.
-        if ask.priority == Priority::Scavenger || ask.claimer.is_some() {
-            return None;
-        }
-        // The cheapest no: nothing is held that could fall.
-        let could_fall = |(class, _): &(_, _)| self.placement.evictables.below(*class, ask.priority) > 0;
-        let none_could_fall = !ask.asks.iter().any(could_fall);
-        if none_could_fall {
-            return None;
-        }
         let bounds = self.least_pains(ask);
         let (places, fallen) = match ask.home() {
             None => Planner::new(*self, ask, of_nodes, &bounds, None).place_all()?,

@@ -122,8 +122,9 @@ impl Timers {
     /// A new lease stands at `slot`.
     pub(crate) fn begin(&mut self, state: &State, slot: u32) {
         self.make_place(slot);
-        self.armed[slot as usize] = Entry::NEVER;
-        self.arm(state, slot);
+        let due = state.leases.at(slot).true_timer().unwrap_or(Entry::NEVER);
+        self.armed[slot as usize] = due;
+        self.push(due);
     }
 
     /// Makes sure that the lease at `slot` is woken at its true instant.

@@ -179,6 +179,9 @@ fn ordinal(n: u64) -> String {
 
 /// Why one waits, in words that somebody can act on. What belongs to others is not named.
 pub(crate) fn waiting(state: &Readers, caller: &Caller, found: &Allocation, now: Instant) -> Option<api::Waiting> {
+    if !found.state.is_queued() {
+        return None;
+    }
     let waits = state.view(|view| view.waiting_for(found, now))?;
     let mut shown = api::Waiting {
         position: waits.position,

@@ -285,7 +285,8 @@ impl<'a> Look<'a> {
         cause: DenyCause,
     ) -> Option<(AllocationSpec, Plan)> {
         // One that names its node is meant for that node or not at all.
-        if !matches!(cause, DenyCause::Capacity { .. }) || request.node.is_some() {
+        let finds_no_room = matches!(cause, DenyCause::Capacity { .. }) && request.node.is_none();
+        if !finds_no_room || !self.view.could_evict(&self.ask(request, asks)) {
             return None;
         }
         let spec = request.as_allocation(asks);

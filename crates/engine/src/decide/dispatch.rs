@@ -470,6 +470,9 @@ pub(crate) type Guard<'s> = Box<dyn Fn(&Node) -> bool + 's>;
 impl<'a> View<'a> {
     /// What one that finds no room evicts, if it may; `known` if that was planned on the same state for the same nodes.
     pub(crate) fn plan_for(&self, ask: &Ask<'_>, known: Option<Plan>) -> Option<Result<Plan, Blocked>> {
+        if !self.could_evict(ask) {
+            return None;
+        }
         let (_, of_nodes) = self.admission(ask).ok()?;
         let plan = || self.plan_preemption(ask, &of_nodes);
         // What quotas say of a node may change with time alone.
