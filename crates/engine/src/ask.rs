@@ -157,6 +157,7 @@ impl<'a> Ask<'a> {
 
 impl State {
     /// Whether this pool allows the TTL and the walltime.
+    #[inline]
     fn allows(&self, pool: &Pool, ask: &Ask<'_>) -> bool {
         let too_long = |walltime| pool.lifetime_max.of(ask.priority).is_some_and(|lifetime| walltime > lifetime);
         ask.ttl.is_none_or(|ttl| ttl <= self.ttl_max(pool, ask.priority)) && !ask.walltime.is_some_and(too_long)
@@ -179,6 +180,7 @@ impl State {
     }
 
     /// Whether a node in this pool may be used, as far as the pool goes.
+    #[inline]
     pub(crate) fn pool_suits(&self, number: PoolNo, ask: &Ask<'_>) -> bool {
         ask.pool.is_none_or(|asked| asked == number)
             && self.allows(entry(&self.pools, number.0).expect("a node's pool exists"), ask)

@@ -181,11 +181,10 @@ impl View<'_> {
     /// Where the one replica of a lease request goes and on which terms, or why nowhere.
     pub(crate) fn place_lease(&self, ask: &Ask<'_>) -> Result<(Placed, Terms), DenyCause> {
         let (mut terms, of_nodes) = self.admission(ask)?;
-        let placed = self.best_place(ask, &of_nodes, Tentative::NOTHING, &[], None);
-        let placed = placed.map_err(|none| match none {
-            NoGang::Quota(cause) => cause,
-            NoGang::Room => self.scarcest(&Wanted::one(ask, &of_nodes)),
-        })?;
+        let wanted = Wanted::one(ask, &of_nodes);
+        let Some(placed) = self.find(&wanted) else {
+            return Err(self.denial_by_quota(&wanted).unwrap_or_else(|| self.scarcest(&wanted)));
+        };
         for (quota, verdict) in &placed.verdicts {
             terms.add(*quota, *verdict)?;
         }

@@ -3,8 +3,9 @@
 //! In: a [`Request`] and the instant it is decided at; or records read back from a journal.
 //! Out: records, encoded into a batch; a [`Refusal`] where a request cannot stand, which changes nothing.
 //!
-//! State changes only by [`State::apply`], a fold over records: what deciding does to the state is
-//! exactly what a replay does. Never: a clock, I/O, randomness, floats, the order of a hash map.
+//! A [`State`] changes only by folding a record: what deciding does to it is exactly what a replay does. What an
+//! [`Engine`] and [`Readers`] keep beside it follows the fold (`follow.rs`). Never: a clock, I/O, randomness, floats, the
+//! order of a hash map.
 
 mod admission;
 mod allocation;

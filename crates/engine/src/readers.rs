@@ -40,7 +40,8 @@ impl Readers {
         self.roll.after(after, &self.state.leases)
     }
 
-    /// Looks at the state with the placement index, which costs as much as nodes have changed since the last look.
+    /// Looks at the state with the placement index, which costs as much as nodes have changed since the last look. Do not
+    /// look again inside: another look may wait to bring the index up to date.
     pub fn view<T>(&self, look: impl FnOnce(View<'_>) -> T) -> T {
         let is_stale = !self.index.read().expect(NO_PANIC).stale.is_empty();
         if is_stale {

@@ -144,9 +144,10 @@ impl<'a> Look<'a> {
 
     /// Asks quotas and capacity for a request that was checked.
     pub(super) fn admit(&self, request: &RequestLease, asks: &Asks) -> Result<(Placed, Terms), DenyCause> {
-        let ask = self.ask(request, asks);
+        let mut ask = self.ask(request, asks);
         let guard = self.view.guard(self.heads, &ask);
-        self.view.place_lease(&Ask { allow: guard.as_deref(), ..ask })
+        ask.allow = guard.as_deref();
+        self.view.place_lease(&ask)
     }
 
     fn check_identity(&self, request: &RequestLease) -> Result<(), Refusal> {
