@@ -11,7 +11,8 @@ LIMIT = timeout --verbose 40m
 # Builds, then runs a small cluster with a week behind it, until it is stopped. FOR ends it by itself (FOR=30s), DATA keeps
 # its folder.
 demo:
-	$(CARGO) run --quiet --bin leasehold -- demo $(if $(DATA),--data $(DATA)) $(if $(FOR),--exit-after $(FOR))
+	@echo "Building leasehold; the first time this takes a few minutes. The demo starts by itself after that."
+	$(CARGO) run --bin leasehold -- demo $(if $(DATA),--data $(DATA)) $(if $(FOR),--exit-after $(FOR))
 
 # Formatting, lints, every test, the second verifier in Python against files our own program wrote, and whatever
 # schemathesis can think of against the HTTP API of a real daemon.

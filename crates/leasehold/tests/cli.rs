@@ -333,3 +333,8 @@ fn a_running_demo_is_read_but_not_joined_and_ends_cleanly() {
     assert_eq!(report["checkpoint"]["size"], report["records"]["all"], "a clean stop signs for everything");
     on(data, "audit verify {} --trust {}/seen.trust").ok();
 }
+
+#[test]
+fn the_agent_is_a_command_too() {
+    refuses(&leasehold(["agent"]), 2, "node_needed");
+}
