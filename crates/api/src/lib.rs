@@ -63,12 +63,12 @@ pub use lease::{
     Activity, Ask, Confirmed, Fences, Granted, GrantedLease, History, Lease, LeaseList, Outcome, ReadyAnswer, Release,
     Released, Renew, Renewed, Reported, RequestLease, Revocation, Revoke, Revoked, Unfenced,
 };
+pub use leasehold_model::instant::WRITTEN_MAX;
 pub use leasehold_model::{
     AllocationState, AttemptEnd, CeilingMode, CustodyState, Domain, LeaseState, Level, Measure, Priority,
     QuarantineCause, ResourceKind as Kind, RevokeReason, Role, Sensitivity, Strategy, TeardownMode as Teardown,
     WasteClass,
 };
-pub use leasehold_model::instant::WRITTEN_MAX;
 pub use openapi::openapi;
 pub use page::Changed;
 pub use patch::Patch;
