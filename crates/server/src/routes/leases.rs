@@ -4,7 +4,7 @@ use super::capacity::{find_node, labels, optional_pool, quanta};
 use super::listing::{Asked, Listed, Walk, page};
 use crate::access::{Caller, visible_lease};
 use crate::answer;
-use crate::app::{App, Sealed, hex_id};
+use crate::app::{App, hex_id};
 use crate::context::{Answer, Context, cursor_after, json, json_bytes};
 use crate::endings;
 use crate::history::{Closed, find_grant};
@@ -13,8 +13,9 @@ use leasehold_api::{
     Activity, Ask, ConfirmTeardowns, Fences, History, LeaseList, LeaseState, Problem, Release, Renew, RequestLease,
     Revoke, RevokeReason, TeardownsConfirmed, codes, limits,
 };
+use leasehold_cell::Sealed;
 use leasehold_engine::command::{self, ReleaseOne, RenewOne};
-use leasehold_engine::{Command, Lease, State};
+use leasehold_engine::{Command, Lease, Readers, State};
 use leasehold_model::body::Asks;
 use leasehold_model::{AppInstanceNo, ClassNo, Identity, LeaseNo, NodeNo, Reason, ResourceKind, Span};
 use smallvec::smallvec;
@@ -309,7 +310,7 @@ impl Filter {
 pub(super) async fn list_leases(context: Context) -> Answer {
     let (caller, app) = (context.caller(), &context.app);
     let filter = app.now.read(|state| Filter::read(&context, state))?;
-    let stretch = |state: &State, walk: &mut Walk<leasehold_api::Lease>| {
+    let stretch = |state: &Readers, walk: &mut Walk<leasehold_api::Lease>| {
         for lease in state.leases_after(walk.after.map(LeaseNo)) {
             if !walk.goes_on() {
                 return true;
