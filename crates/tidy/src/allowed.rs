@@ -1,0 +1,81 @@
+//! Exceptions to a rule, counted by file in `allowed.txt`. The counts may only go down.
+
+use std::collections::BTreeMap;
+use std::fmt::Write;
+
+const LIST: &str = "crates/tidy/allowed.txt";
+
+/// The files that break a rule, with how often or by how much each does; files that keep it are left out.
+pub(crate) type Counts = BTreeMap<String, usize>;
+
+/// Counts something in each file.
+pub fn counts_of(files: &[String], count: impl Fn(&str, &str) -> usize) -> Counts {
+    let counted = files.iter().map(|path| (path.clone(), count(path, &crate::read(path))));
+    counted.filter(|(_, count)| *count > 0).collect()
+}
+
+/// The sections of the list, in order, with the comments that lead each.
+fn sections(text: &str) -> Vec<(String, Counts)> {
+    let mut sections: Vec<(String, Counts)> = Vec::new();
+    for line in text.lines().map(str::trim).filter(|line| !line.is_empty() && !line.starts_with('#')) {
+        if let Some(name) = line.strip_prefix('[').and_then(|line| line.strip_suffix(']')) {
+            sections.push((name.to_owned(), Counts::new()));
+            continue;
+        }
+        let (count, path) = line.split_once(' ').unwrap_or_else(|| panic!("{LIST}: `{line}` is no count and path"));
+        let (_, counts) = sections.last_mut().unwrap_or_else(|| panic!("{LIST}: `{line}` stands in no section"));
+        counts.insert(path.to_owned(), count.parse().unwrap_or_else(|_| panic!("{LIST}: `{count}` is no number")));
+    }
+    sections
+}
+
+/// Compares what was found with a section of the list. A file that breaks the rule and is not listed, one that breaks it
+/// more than listed, and a listed one that breaks it less or is gone are all told; `advice` says what to do about the
+/// first two. With `UPDATE_TIDY=1` the list is lowered to what was found, and never raised.
+pub fn check_allowed(section: &str, found: &Counts, advice: &str) {
+    let text = crate::read(LIST);
+    let all = sections(&text);
+    let listed = all.iter().find(|(name, _)| name == section).map(|(_, counts)| counts.clone()).unwrap_or_default();
+    let mut wrong = String::new();
+    for (path, count) in found {
+        let allowed = listed.get(path).copied().unwrap_or(0);
+        if *count > allowed {
+            writeln!(wrong, "{path}: {count}, and {allowed} are allowed; {advice}").expect("text grows");
+        }
+    }
+    let lowered: Counts = listed
+        .iter()
+        .map(|(path, allowed)| (path.clone(), found.get(path).copied().unwrap_or(0).min(*allowed)))
+        .filter(|(_, count)| *count > 0)
+        .collect();
+    if lowered != listed && std::env::var_os("UPDATE_TIDY").is_some() {
+        lower(&text, section, &lowered);
+    } else {
+        for (path, allowed) in listed.iter().filter(|(path, allowed)| lowered.get(*path) != Some(*allowed)) {
+            let count = lowered.get(path).copied().unwrap_or(0);
+            writeln!(wrong, "{path}: {count}, less than the {allowed} in [{section}] of {LIST}; lower it there")
+                .expect("text grows");
+        }
+    }
+    assert!(wrong.is_empty(), "[{section}]\n{wrong}(UPDATE_TIDY=1 lowers the list)");
+}
+
+/// Rewrites the lines of one section.
+fn lower(text: &str, section: &str, counts: &Counts) {
+    let mut out = String::new();
+    let mut inside = false;
+    for line in text.lines() {
+        if line.starts_with('[') {
+            inside = line == format!("[{section}]");
+        }
+        match line.split_once(' ').filter(|(count, _)| inside && count.parse::<usize>().is_ok()) {
+            None => writeln!(out, "{line}").expect("text grows"),
+            Some((_, path)) => {
+                if let Some(count) = counts.get(path) {
+                    writeln!(out, "{count} {path}").expect("text grows");
+                }
+            }
+        }
+    }
+    std::fs::write(crate::root().join(LIST), out).expect("the list can be written");
+}
