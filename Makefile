@@ -11,9 +11,8 @@ LIMIT = timeout --verbose 40m
 # Builds, then runs a small cluster with a week behind it, until it is stopped. FOR ends it by itself (FOR=30s), DATA keeps
 # its folder.
 demo:
-	@echo "building leasehold; the first time takes some minutes"
-	$(CARGO) build --bin leasehold
-	@$(CARGO) run --quiet --bin leasehold -- demo $(if $(DATA),--data $(DATA)) $(if $(FOR),--exit-after $(FOR))
+	@echo "Building leasehold; the first time this takes a few minutes. The demo starts by itself after that."
+	$(CARGO) run --bin leasehold -- demo $(if $(DATA),--data $(DATA)) $(if $(FOR),--exit-after $(FOR))
 
 # Formatting, lints, every test (the instruction budgets and the licences of dependencies among them), the second verifier
 # in Python against files our own program wrote, and whatever schemathesis can think of against the HTTP API of a real
@@ -31,7 +30,7 @@ BASE ?= $(shell git rev-parse --quiet --verify origin/main || git rev-parse --qu
 SINCE = $$(git merge-base HEAD $(BASE))
 CHANGED = $(shell { git diff --name-only $(SINCE); git ls-files --others --exclude-standard; } | \
   sed -n 's|^crates/\([^/]*\)/.*|\1|p' | sort -u | while read crate; do test -f crates/$$crate/Cargo.toml && echo $$crate; done)
-package = $(patsubst leasehold-leasehold,leasehold,leasehold-$(1))
+package = $(shell sed -n 's/^name = "\(.*\)"/\1/p' crates/$(1)/Cargo.toml | head -n 1)
 PACKAGES = $(foreach crate,$(CHANGED),--package $(call package,$(crate)))
 LIBRARIES = $(foreach crate,$(CHANGED),$(if $(wildcard crates/$(crate)/src/lib.rs),--package $(call package,$(crate))))
 PROGRAMS = $(foreach crate,$(CHANGED),$(if $(wildcard crates/$(crate)/src/main.rs),--package $(call package,$(crate))))

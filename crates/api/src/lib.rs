@@ -68,6 +68,7 @@ pub use lease::{
     ReadyAnswer, Release, Released, Renew, Renewed, Reported, RequestLease, Revocation, Revoke, RevokeReason, Revoked,
     Unfenced,
 };
+pub use leasehold_model::instant::WRITTEN_MAX;
 pub use openapi::openapi;
 pub use page::Changed;
 pub use patch::Patch;
@@ -84,6 +85,6 @@ pub use tenancy::{
     BudgetUse, NewProject, NewTenant, NewUser, Project, ProjectChange, ProjectList, ProjectPut, Tenant, TenantChange,
     TenantList, TenantPut, TenantUsage, User, UserChange, UserList, UserPut,
 };
-pub use time::{Ttl, WRITTEN_MAX, When};
+pub use time::{Ttl, When};
 pub use token::{IssuedToken, NewToken, Role, Token, TokenList};
 pub use weights::{BadWeight, Weight, Weights};

@@ -1,5 +1,6 @@
 //! Instants and lengths of time as they are written in JSON.
 
+use leasehold_model::instant::WRITTEN_MAX;
 use leasehold_model::{Instant, Span};
 use schemars::{JsonSchema, Schema, SchemaGenerator, json_schema};
 use serde::de::{self, Visitor};
@@ -27,47 +28,16 @@ impl fmt::Display for BadWhen {
 }
 impl std::error::Error for BadWhen {}
 
-/// The length of the longest instant: `2554-07-21T23:34:33.709551615Z`.
-pub const WRITTEN_MAX: usize = 30;
-
 impl When {
-    /// Writes the instant without allocating: every answer about a lease carries two of them.
+    /// Writes the instant without allocating; see [`Instant::write`].
     pub fn write(self, buffer: &mut [u8; WRITTEN_MAX]) -> &str {
-        let (seconds, nanos) = (self.0.0 / 1_000_000_000, self.0.0 % 1_000_000_000);
-        let (year, month, day) = civil_from_days(seconds / 86_400);
-        let of_day = seconds % 86_400;
-        let mut place = 0;
-        let mut put = |number: u64, digits: usize, after: u8| {
-            let mut rest = number;
-            for at in (place..place + digits).rev() {
-                buffer[at] = b'0' + u8::try_from(rest % 10).expect("a digit");
-                rest /= 10;
-            }
-            buffer[place + digits] = after;
-            place += digits + 1;
-        };
-        put(year, 4, b'-');
-        put(month, 2, b'-');
-        put(day, 2, b'T');
-        put(of_day / 3600, 2, b':');
-        put(of_day / 60 % 60, 2, b':');
-        if nanos == 0 {
-            put(of_day % 60, 2, b'Z');
-        } else {
-            put(of_day % 60, 2, b'.');
-            put(nanos, 9, b'Z');
-            while buffer[place - 2] == b'0' {
-                buffer[place - 2] = b'Z';
-                place -= 1;
-            }
-        }
-        std::str::from_utf8(&buffer[..place]).expect("digits and signs")
+        self.0.write(buffer)
     }
 }
 
 impl fmt::Display for When {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.pad(self.write(&mut [0; WRITTEN_MAX]))
+        self.0.fmt(f)
     }
 }
 
@@ -123,16 +93,6 @@ fn days_from_civil(year: u64, month: u64, day: u64) -> u64 {
     let from_march = (month + 9) % 12;
     let of_year = (153 * from_march + 2) / 5 + day - 1;
     era * 146_097 + of_era * 365 + of_era / 4 - of_era / 100 + of_year - 719_468
-}
-
-fn civil_from_days(days: u64) -> (u64, u64, u64) {
-    let shifted = days + 719_468;
-    let (era, of_era) = (shifted / 146_097, shifted % 146_097);
-    let year_of_era = (of_era - of_era / 1460 + of_era / 36_524 - of_era / 146_096) / 365;
-    let of_year = of_era - (365 * year_of_era + year_of_era / 4 - year_of_era / 100);
-    let from_march = (5 * of_year + 2) / 153;
-    let month = if from_march < 10 { from_march + 3 } else { from_march - 9 };
-    (year_of_era + era * 400 + u64::from(month <= 2), month, of_year - (153 * from_march + 2) / 5 + 1)
 }
 
 impl From<Instant> for When {

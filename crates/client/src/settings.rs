@@ -3,9 +3,9 @@
 use crate::client::is_loopback;
 use crate::config::{Config, ConfigError};
 use crate::secret::Secret;
+use leasehold_yaml::{LoadError, Reader};
 use reqwest::Url;
-use serde_saphyr::Spanned;
-use std::collections::BTreeMap;
+use serde::Deserialize;
 use std::ffi::OsString;
 use std::fs;
 use std::os::unix::fs::PermissionsExt;
@@ -13,7 +13,7 @@ use std::path::{Path, PathBuf};
 
 /// Where the daemon listens unless told otherwise.
 const URL_DEFAULT: &str = "http://127.0.0.1:8420";
-const KEYS: [&str; 4] = ["url", "token", "token_file", "ca_file"];
+const YAML: Reader = Reader { see: "write lines like `url: https://…`", section_of: |_| None };
 
 /// What the command line names; it comes before everything else.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
@@ -67,7 +67,7 @@ impl Settings {
             (None, None, None) if !of_file => None,
             (None, None, None) => match file.token_file {
                 Some(path) => Some(read_token(&path, &mut warnings)?),
-                None => file.token,
+                None => file.token.map(|token| Secret::new(token.trim())),
             },
         };
         if config.token.is_some()
@@ -88,69 +88,40 @@ fn same(one: &str, other: &str) -> bool {
     }
 }
 
-#[derive(Default)]
+#[derive(Default, Deserialize)]
+#[serde(deny_unknown_fields, default)]
 struct File {
     url: Option<String>,
-    token: Option<Secret>,
+    token: Option<String>,
     token_file: Option<PathBuf>,
     ca_file: Option<PathBuf>,
 }
 
 impl File {
-    /// The file, if there is one.
+    /// The file, if there is one. Paths in it are beside it.
     fn read(path: &Path, warnings: &mut Vec<String>) -> Result<Self, ConfigError> {
         let text = match fs::read_to_string(path) {
             Ok(text) => text,
             Err(error) if error.kind() == std::io::ErrorKind::NotFound => return Ok(Self::default()),
             Err(error) => return Err(unreadable("settings", path, &error)),
         };
-        let file = Self::parse(&text, path)?;
+        let mut file: Self = YAML.parse(&text, path).map_err(|error| match error {
+            LoadError::Wrong { line: Some(line), what, advice, .. } => {
+                ConfigError::new("bad_settings_file", format!("{}:{line}: {what}", path.display()), advice)
+            }
+            LoadError::Wrong { what, advice, .. } => {
+                ConfigError::new("bad_settings_file", format!("{}: {what}", path.display()), advice)
+            }
+            LoadError::Unreadable { why, .. } => ConfigError::new("file_unreadable", why, "check the path"),
+        })?;
+        for beside in [&mut file.token_file, &mut file.ca_file] {
+            *beside = beside.take().map(|named| path.parent().unwrap_or(path).join(named));
+        }
         if file.token.is_some() {
             warn_if_open(path, warnings);
         }
         Ok(file)
     }
-
-    fn parse(text: &str, path: &Path) -> Result<Self, ConfigError> {
-        let wrong = |line: u64, what: String, advice: &str| {
-            let place = if line > 0 { format!("{}:{line}", path.display()) } else { path.display().to_string() };
-            ConfigError::new("bad_settings_file", format!("{place}: {what}"), advice)
-        };
-        // Nothing but comments is a file that sets nothing.
-        let nothing = text.lines().all(|line| line.trim().is_empty() || line.trim_start().starts_with('#'));
-        if nothing {
-            return Ok(Self::default());
-        }
-        let entries: BTreeMap<String, Spanned<String>> = serde_saphyr::from_str(text).map_err(|error| {
-            let line = error.location().map_or(0, |location| location.line());
-            let what = error.without_snippet().to_string();
-            wrong(line, what.lines().next().unwrap_or_default().to_owned(), "write lines like `url: https://…`")
-        })?;
-        let mut file = Self::default();
-        for (key, value) in entries {
-            let line = value.referenced.line();
-            let value = value.value;
-            let beside = |value: String| path.parent().unwrap_or(path).join(value);
-            match key.as_str() {
-                "url" => file.url = Some(value),
-                "token" => file.token = Some(Secret::new(value.trim())),
-                "token_file" => file.token_file = Some(beside(value)),
-                "ca_file" => file.ca_file = Some(beside(value)),
-                _ => {
-                    let keys = KEYS.iter().max_by_key(|known| likeness(known, &key)).expect("there are keys");
-                    let advice = format!("the keys are {}", KEYS.join(", "));
-                    return Err(wrong(line, format!("there is no key `{key}`; did you mean `{keys}`?"), &advice));
-                }
-            }
-        }
-        Ok(file)
-    }
-}
-
-/// In thousandths, so that it can be compared.
-fn likeness(one: &str, other: &str) -> usize {
-    let distance = strsim::damerau_levenshtein(one, other);
-    1000 - 1000 * distance.min(one.len().max(other.len())) / one.len().max(other.len()).max(1)
 }
 
 fn read_token(path: &Path, warnings: &mut Vec<String>) -> Result<Secret, ConfigError> {
@@ -250,12 +221,12 @@ mod tests {
     fn mistakes_in_the_file_are_told_with_their_line() {
         let told = |text: &str| Home::with(text).load(&Named::default(), &[]).unwrap_err().to_string();
         let unknown = told("url: https://h\ntokn: x\n");
-        assert!(unknown.contains("config.yaml:2: there is no key `tokn`; did you mean `token`?"), "{unknown}");
+        assert!(unknown.contains("config.yaml:2: unknown key `tokn`; did you mean `token`?"), "{unknown}");
         assert!(told("url: [1, 2]\n").contains("config.yaml:1"), "{}", told("url: [1, 2]\n"));
         assert!(told("just text\n").contains("config.yaml"), "{}", told("just text\n"));
         assert!(Home::with("# nothing yet\n").load(&Named::default(), &[]).is_ok());
         let twice = told("url: a\nurl: b\n");
-        assert!(twice.contains("duplicate"), "{twice}");
+        assert!(twice.contains("config.yaml:2: the key `url` stands twice"), "{twice}");
     }
 
     #[test]

@@ -265,6 +265,29 @@ impl OpenError {
         Self::Corrupt { segment, offset, sequence: broken.sequence, why: broken.flaw.to_string() }
     }
 
+    /// Whether what is here contradicts what was written or signed for, rather than being absent or unreadable.
+    pub fn is_damage(&self) -> bool {
+        match self {
+            Self::MissingAnchor
+            | Self::BadAnchor { .. }
+            | Self::AnchorAhead { .. }
+            | Self::AnchorMismatch { .. }
+            | Self::Corrupt { .. }
+            | Self::WrongOrigin { .. }
+            | Self::BadCopy { .. } => true,
+            Self::InUse
+            | Self::NoJournal
+            | Self::JournalExists
+            | Self::BadOptions(_)
+            | Self::NewerFormat { .. }
+            | Self::ForeignFile { .. }
+            | Self::MissingSegment { .. }
+            | Self::MissingKey { .. }
+            | Self::NotACopy
+            | Self::Io { .. } => false,
+        }
+    }
+
     /// Stable, for programs.
     pub fn code(&self) -> &'static str {
         match self {

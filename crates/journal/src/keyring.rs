@@ -4,8 +4,9 @@
 //! is handed its keys, and a real one wants them in a file that nobody else may read.
 
 use crate::error::KeyringError;
-use crate::text::{Lines, hex, parse_hash};
+use crate::text::Lines;
 use leasehold_model::frame::Signer;
+use leasehold_model::hex;
 use leasehold_tlog::{KeyId, SigningKey};
 use std::fmt;
 use std::fs::{self, File, OpenOptions};
@@ -75,12 +76,12 @@ impl Keys {
         let mut lines = Lines(text);
         lines.exactly(HEADER)?;
         let origin = lines.value("origin")?;
-        let keys = match Self::new(origin, &parse_hash(lines.value("seed")?)?) {
+        let keys = match Self::new(origin, &hex::decode_hash(lines.value("seed")?)?) {
             Ok(keys) => keys,
             Err(error) => return Some(Err(error)),
         };
         while !lines.0.is_empty() {
-            if let Err(error) = keys.add(&parse_hash(lines.value("seed")?)?) {
+            if let Err(error) = keys.add(&hex::decode_hash(lines.value("seed")?)?) {
                 return Some(Err(error));
             }
         }
@@ -92,7 +93,7 @@ impl Keys {
         let mut text = format!("{HEADER}\norigin {}\n", self.origin);
         self.read(|keys| {
             for key in keys {
-                text.push_str(&format!("seed {}\n", hex(&key.secret_seed())));
+                text.push_str(&format!("seed {}\n", hex::encode(&key.secret_seed())));
             }
         });
         let temporary = path.with_extension("tmp");

@@ -5,7 +5,8 @@
 //! the tree over them; snapshots of folded state, kept for whoever folded it.
 //!
 //! One trait ([`Journal`]), two providers here ([`MemoryJournal`], [`FileJournal`]) and one suite that both must pass
-//! (`conformance`); and [`Mirror`], the copy that a collector keeps of a journal it cannot sign. Bytes: `docs/reference/journal-format.md`. Rules: SEMANTICS 6.
+//! (`conformance`); [`ReadOnly`], the folder read by somebody who never
+//! touches it; and [`Mirror`], the copy that a collector keeps of a journal it cannot sign. Bytes: `docs/reference/journal-format.md`. Rules: SEMANTICS 6.
 //! Never: what records mean (but for genesis and key rotation), a clock, randomness, a retry of a failed sync.
 
 mod admission;
@@ -23,7 +24,7 @@ mod retention;
 mod text;
 
 pub use error::{AppendError, Failure, KeyringError, Misfit, OpenError, PrepareError, ReadError, SnapshotError};
-pub use file::{FileJournal, Mirror, Options, Recovered, TornTail};
+pub use file::{Entry, FileJournal, Mirror, Options, ReadOnly, Recovered, Scanned, SignedHead, TornTail};
 pub use fold::{Broken, Flaw, Fold};
 pub use keyring::Keys;
 pub use memory::MemoryJournal;

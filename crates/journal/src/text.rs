@@ -1,35 +1,8 @@
 //! The small text files beside the segments: lines of `word value`, closed by a checksum line.
 
+use leasehold_model::hex;
 use leasehold_model::record::Hash;
 use sha2::{Digest, Sha256};
-use std::fmt::Write;
-
-/// Lower-case hex.
-pub(crate) fn hex(bytes: &[u8]) -> String {
-    bytes.iter().fold(String::with_capacity(bytes.len() * 2), |mut text, byte| {
-        // Writing to a string cannot fail.
-        let _ = write!(text, "{byte:02x}");
-        text
-    })
-}
-
-/// Exactly 64 lower-case hex digits.
-pub(crate) fn parse_hash(text: &str) -> Option<Hash> {
-    let digits = text.as_bytes();
-    let digit = |byte: u8| match byte {
-        b'0'..=b'9' => Some(byte - b'0'),
-        b'a'..=b'f' => Some(byte - b'a' + 10),
-        _ => None,
-    };
-    let mut hash = [0; 32];
-    if digits.len() != 64 {
-        return None;
-    }
-    for (byte, pair) in hash.iter_mut().zip(digits.chunks_exact(2)) {
-        *byte = digit(pair[0])? << 4 | digit(pair[1])?;
-    }
-    Some(hash)
-}
 
 /// Digits without a sign or a leading zero.
 pub(crate) fn parse_number(text: &str) -> Option<u64> {
@@ -39,7 +12,7 @@ pub(crate) fn parse_number(text: &str) -> Option<u64> {
 
 /// Adds the `end` line: the hash of all before it.
 pub(crate) fn close(mut text: String) -> String {
-    let end = hex(&Sha256::digest(text.as_bytes()));
+    let end = hex::encode(&Sha256::digest(text.as_bytes()));
     text.push_str("end ");
     text.push_str(&end);
     text.push('\n');
@@ -50,7 +23,7 @@ pub(crate) fn close(mut text: String) -> String {
 pub(crate) fn open(text: &str) -> Option<&str> {
     let body = text.strip_suffix('\n')?;
     let end_at = body.rfind('\n')? + 1;
-    let end = parse_hash(body[end_at..].strip_prefix("end ")?)?;
+    let end = hex::decode_hash(body[end_at..].strip_prefix("end ")?)?;
     let body = &text[..end_at];
     (Sha256::digest(body.as_bytes()).as_slice() == end).then_some(body)
 }
@@ -70,7 +43,7 @@ impl<'a> Lines<'a> {
         parse_number(self.value(word)?)
     }
     pub(crate) fn hash(&mut self, word: &str) -> Option<Hash> {
-        parse_hash(self.value(word)?)
+        hex::decode_hash(self.value(word)?)
     }
     /// A line that is exactly `line`.
     pub(crate) fn exactly(&mut self, line: &str) -> Option<()> {

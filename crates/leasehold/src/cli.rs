@@ -1,6 +1,5 @@
 //! What can be typed, and how a mistake in it is told.
 
-pub(crate) mod agent;
 pub(crate) mod alloc;
 pub(crate) mod books;
 pub(crate) mod capacity;
@@ -22,11 +21,8 @@ mod words;
 
 pub(crate) use events::RecordsArgs;
 
-use crate::problem::{EXIT_OK, EXIT_USAGE};
-use crate::term;
-use clap::error::ErrorKind;
 use clap::{Args, Parser, Subcommand};
-use leasehold_model::{Body, Span};
+use leasehold_model::Body;
 use leasehold_verify::cli::VerifyArgs;
 use std::ffi::OsString;
 use std::path::PathBuf;
@@ -52,28 +48,23 @@ pub(crate) struct Cli {
 #[derive(Debug, Subcommand)]
 pub(crate) enum Command {
     /// Run a believable cluster on a real journal, watch it, and verify what it wrote
-    Demo(DemoArgs),
+    Demo(leasehold_demo::DemoArgs),
     /// Run the daemon: the HTTP API over a sealed journal
     Serve(ServeArgs),
     /// Look at the daemon's configuration file without starting it
     #[command(subcommand)]
     Config(config::ConfigCommand),
     /// Speak for a node: end what ran under its leases, wipe what is left, confirm it
-    Agent(agent::AgentArgs),
+    Agent(leasehold_agent::AgentArgs),
     #[command(flatten)]
     Remote(Box<remote::RemoteCommand>),
     /// Read, prove and verify a journal: from its files, or over its daemon
     #[command(subcommand)]
     Audit(Audit),
-    /// Run seeds through the simulator: the real engine and journal on a disk that fails
-    Sim(SimArgs),
     /// Measure this machine against the budgets
     Bench(BenchArgs),
     /// Print what a shell needs to complete these commands
     Completions(CompletionsArgs),
-    /// Write under load and print what was acknowledged, to be killed by a test
-    #[command(hide = true)]
-    Drill(DrillArgs),
 }
 
 #[derive(Debug, Subcommand)]
@@ -132,26 +123,6 @@ pub(crate) struct ServeArgs {
     /// Issue one more operator token, for one whose file was lost
     #[arg(long)]
     pub(crate) new_operator_token: bool,
-}
-
-#[derive(Debug, Args)]
-#[command(after_help = "\
-Examples:
-  leasehold sim --seed 4711                 one seed, the same story every time
-  leasehold sim --seed 0 --seeds 10000      many, up to the first that goes wrong")]
-pub(crate) struct SimArgs {
-    /// The first seed
-    #[arg(long, value_name = "N", default_value_t = 0)]
-    pub(crate) seed: u64,
-    /// How many seeds, counting up
-    #[arg(long, value_name = "COUNT", default_value_t = 1, value_parser = clap::value_parser!(u64).range(1..))]
-    pub(crate) seeds: u64,
-    /// Steps in each
-    #[arg(long, value_name = "N", default_value_t = 300, value_parser = clap::value_parser!(u32).range(1..=1_000_000))]
-    pub(crate) steps: u32,
-    /// Print one JSON object
-    #[arg(long)]
-    pub(crate) json: bool,
 }
 
 #[derive(Debug, Args)]
@@ -289,36 +260,6 @@ pub(crate) struct ReplayArgs {
     pub(crate) json: bool,
 }
 
-#[derive(Debug, Args)]
-pub(crate) struct DemoArgs {
-    /// The folder to use; one made by an earlier demo is gone on with [default: a new temporary folder]
-    #[arg(long, value_name = "DIR")]
-    pub(crate) data: Option<PathBuf>,
-    /// Stop after this time, such as 20s or 5m [default: until Ctrl-C]
-    #[arg(long, value_name = "TIME", value_parser = demo_length)]
-    pub(crate) exit_after: Option<Span>,
-    /// How much of a past a new folder gets; 0s is none
-    #[arg(long, value_name = "TIME", default_value = "7d", value_parser = demo_history)]
-    pub(crate) history: Span,
-    /// Draw the same work again [default: a new seed, which is printed]
-    #[arg(long, value_name = "N")]
-    pub(crate) seed: Option<u64>,
-    /// Print the final report as one JSON object
-    #[arg(long)]
-    pub(crate) json: bool,
-}
-
-#[derive(Debug, Args)]
-pub(crate) struct DrillArgs {
-    #[arg(long, value_name = "DIR")]
-    pub(crate) data: PathBuf,
-    /// Threads that each wait for an acknowledgement before they go on
-    #[arg(long, value_name = "N", default_value_t = 4, value_parser = clap::value_parser!(u16).range(1..=256))]
-    pub(crate) submitters: u16,
-    #[arg(long, value_name = "N", default_value_t = 1)]
-    pub(crate) seed: u64,
-}
-
 /// Every kind, and every family of kinds.
 fn kind_words() -> clap::builder::PossibleValuesParser {
     let words = Body::KINDS.iter().map(|(_, word)| *word);
@@ -326,17 +267,6 @@ fn kind_words() -> clap::builder::PossibleValuesParser {
     all.sort_unstable();
     all.dedup();
     clap::builder::PossibleValuesParser::new(all)
-}
-
-fn demo_length(text: &str) -> Result<Span, String> {
-    let span: Span = text.parse().map_err(|error: leasehold_model::instant::BadSpan| error.to_string())?;
-    let range = Span::from_millis(500)..=Span::from_secs(30 * 86_400);
-    if range.contains(&span) { Ok(span) } else { Err("a demo runs for 500ms to 30d".into()) }
-}
-
-fn demo_history(text: &str) -> Result<Span, String> {
-    let span: Span = text.parse().map_err(|error: leasehold_model::instant::BadSpan| error.to_string())?;
-    if span <= Span::from_secs(7 * 86_400) { Ok(span) } else { Err("a demo looks back 7d at most".into()) }
 }
 
 /// Prints what a shell needs to complete the command line.
@@ -347,7 +277,8 @@ pub(crate) fn completions(args: &CompletionsArgs) -> Result<(), crate::problem::
 }
 
 /// What was typed, with `--gpu -1` as `--gpu=-1`: no option is a digit, so it is meant as the value, and whoever takes
-/// the value says what is wrong with it. What comes after `--` is somebody else's.
+/// the value says what is wrong with it. What comes after `--` is somebody else's. By hand, because clap's
+/// `allow_negative_numbers` takes `-1` and not `-8GiB` or `-5m`, and its `allow_hyphen_values` takes the next option.
 pub(crate) fn typed(words: impl Iterator<Item = OsString>) -> Vec<OsString> {
     let mut all: Vec<OsString> = Vec::new();
     let mut ours = true;
@@ -367,25 +298,6 @@ pub(crate) fn typed(words: impl Iterator<Item = OsString>) -> Vec<OsString> {
         }
     }
     all
-}
-
-/// Prints help where it was asked for, and otherwise what was wrong; returns the exit code.
-pub(crate) fn report_usage(error: &clap::Error) -> u8 {
-    if matches!(error.kind(), ErrorKind::DisplayHelp | ErrorKind::DisplayVersion) {
-        // A reader that went away has seen enough.
-        let _ = error.print();
-        return EXIT_OK;
-    }
-    let text = error.render().to_string();
-    match text.strip_prefix("error: ") {
-        Some(rest) => {
-            let (what, rest) = rest.split_once('\n').unwrap_or((rest, ""));
-            let (what, colon) = what.strip_suffix(':').map_or((what, ""), |what| (what, ":"));
-            term::say(&format!("leasehold: {what} (usage){colon}\n{rest}"));
-        }
-        None => term::say(&text),
-    }
-    EXIT_USAGE
 }
 
 #[cfg(test)]

@@ -5,7 +5,8 @@ use crate::problem::Problem;
 use crate::term;
 use leasehold_cell::SystemClock;
 use leasehold_server::config::Config;
-use leasehold_server::{Daemon, Start, listen, logging, systemd};
+use leasehold_server::{Daemon, Start, listen};
+use leasehold_service::{log, systemd};
 use std::io::IsTerminal;
 use std::sync::Arc;
 use tokio::signal::unix::{SignalKind, signal};
@@ -31,7 +32,7 @@ fn configuration(args: &ServeArgs) -> Result<Config, Problem> {
 
 pub(crate) fn run(args: &ServeArgs) -> Result<(), Problem> {
     let config = configuration(args)?;
-    logging::start(&config.log).map_err(|error| Problem::usage("log_wrong", error.to_string()))?;
+    log::start(config.log.level, config.log.format).map_err(|error| Problem::usage("log_wrong", error.to_string()))?;
     listen::raise_file_limit();
     let runtime = tokio::runtime::Builder::new_multi_thread().enable_all().build();
     let runtime =

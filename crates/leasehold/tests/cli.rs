@@ -356,3 +356,8 @@ fn decisions_of_earlier_rules_are_told_from_those_of_today() {
         }
     }
 }
+
+#[test]
+fn the_agent_is_a_command_too() {
+    refuses(&leasehold(["agent"]), 2, "node_needed");
+}

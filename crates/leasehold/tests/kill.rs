@@ -4,7 +4,7 @@
 
 mod common;
 
-use common::{BINARY, on};
+use common::on;
 use leasehold_journal::{FileJournal, Head, Journal, Keys, Options, RealDisk};
 use leasehold_model::Instant;
 use leasehold_verify::Trust;
@@ -17,6 +17,7 @@ use std::process::{Command, Stdio};
 use std::sync::Arc;
 
 const ROUNDS: u64 = 15;
+const DRILL: &str = env!("CARGO_BIN_EXE_leasehold-drill");
 const SUBMITTERS: &str = "4";
 
 fn setting(name: &str) -> Option<u64> {
@@ -33,9 +34,9 @@ fn draw(seed: u64, round: u64) -> u64 {
 
 /// Drills until so many records are acknowledged, kills the process with SIGKILL, and returns all it promised.
 fn drill(data: &Path, acknowledged: u64, seed: u64) -> BTreeMap<u64, String> {
-    let mut child = Command::new(BINARY)
-        .args(["drill", "--submitters", SUBMITTERS, "--seed", &seed.to_string(), "--data"])
+    let mut child = Command::new(DRILL)
         .arg(data)
+        .args([SUBMITTERS, &seed.to_string()])
         .stdin(Stdio::null())
         .stdout(Stdio::piped())
         .spawn()
@@ -70,7 +71,7 @@ fn reopened(data: &Path) -> BTreeMap<u64, String> {
     let end = journal
         .scan_verified(Head::EMPTY, &mut |sequence, raw, _| {
             raw.decode().expect("no half record");
-            let digest: String = Sha256::digest(&raw.bytes[32..]).iter().map(|b| format!("{b:02x}")).collect();
+            let digest = leasehold_model::hex::encode(&Sha256::digest(&raw.bytes[32..]));
             records.insert(sequence, digest);
             ControlFlow::Continue(())
         })
@@ -153,9 +154,9 @@ fn segments_are_read_in_order_and_may_lie_elsewhere() {
 fn a_journal_that_goes_over_segments_is_read_while_it_is_written() {
     let folder = tempfile::tempdir().unwrap();
     let data = folder.path().join("data");
-    let mut child = Command::new(BINARY)
-        .args(["drill", "--submitters", "32", "--data"])
+    let mut child = Command::new(DRILL)
         .arg(&data)
+        .args(["32", "1"])
         .stdin(Stdio::null())
         .stdout(Stdio::piped())
         .spawn()

@@ -58,6 +58,12 @@ impl Field for Instant {
     }
 }
 
+impl From<Span> for std::time::Duration {
+    fn from(span: Span) -> Self {
+        Self::from_nanos(span.0)
+    }
+}
+
 impl Field for Span {
     fn put(&self, out: &mut Vec<u8>) {
         put_scaled(u128::from(self.0), out);
@@ -67,20 +73,49 @@ impl Field for Span {
     }
 }
 
-/// RFC 3339 in UTC with as many decimals as the instant has.
+/// The length of the longest instant: `2554-07-21T23:34:33.709551615Z`.
+pub const WRITTEN_MAX: usize = 30;
+
+impl Instant {
+    /// RFC 3339 in UTC with as many decimals as the instant has, without allocating: every answer about a lease carries
+    /// two of them.
+    pub fn write(self, buffer: &mut [u8; WRITTEN_MAX]) -> &str {
+        let (seconds, nanos) = (self.0 / 1_000_000_000, self.0 % 1_000_000_000);
+        let (year, month, day) = civil_from_days(seconds / 86_400);
+        let of_day = seconds % 86_400;
+        let mut place = 0;
+        let mut put = |number: u64, digits: usize, after: u8| {
+            let mut rest = number;
+            for at in (place..place + digits).rev() {
+                buffer[at] = b'0' + u8::try_from(rest % 10).expect("a digit");
+                rest /= 10;
+            }
+            buffer[place + digits] = after;
+            place += digits + 1;
+        };
+        put(year, 4, b'-');
+        put(month, 2, b'-');
+        put(day, 2, b'T');
+        put(of_day / 3600, 2, b':');
+        put(of_day / 60 % 60, 2, b':');
+        if nanos == 0 {
+            put(of_day % 60, 2, b'Z');
+        } else {
+            put(of_day % 60, 2, b'.');
+            put(nanos, 9, b'Z');
+            while buffer[place - 2] == b'0' {
+                buffer[place - 2] = b'Z';
+                place -= 1;
+            }
+        }
+        std::str::from_utf8(&buffer[..place]).expect("digits and signs")
+    }
+}
+
+/// As [`Instant::write`].
 impl fmt::Display for Instant {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let secs = self.0 / 1_000_000_000;
-        let ns = self.0 % 1_000_000_000;
-        let (year, month, day) = civil_from_days(secs / 86_400);
-        let of_day = secs % 86_400;
-        let mut text =
-            format!("{year:04}-{month:02}-{day:02}T{:02}:{:02}:{:02}", of_day / 3600, of_day / 60 % 60, of_day % 60);
-        if ns > 0 {
-            text.push_str(format!(".{ns:09}").trim_end_matches('0'));
-        }
-        text.push('Z');
-        f.pad(&text)
+        f.pad(self.write(&mut [0; WRITTEN_MAX]))
     }
 }
 

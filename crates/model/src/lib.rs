@@ -1,10 +1,10 @@
 //! The nouns of Leasehold and the bytes they are sealed in.
 //!
 //! In: what a command decided, as typed [`Record`]s; or bytes read back from a journal.
-//! Out: the canonical bytes of a record (what is hashed is what is stored), typed records decoded
-//! strictly from them, and a JSON view for people.
+//! Out: the canonical bytes of a record (what is hashed is what is stored), and typed records decoded
+//! strictly from them.
 //!
-//! Never: I/O, clocks, randomness, floating point. Serde appears only in the JSON view.
+//! Never: I/O, clocks, randomness, floating point, serde; the JSON view is the crate `view`.
 //! The byte format is specified in `docs/reference/journal-format.md`.
 
 pub mod access;
@@ -15,6 +15,7 @@ pub mod ceiling;
 pub mod class;
 pub mod codec;
 pub mod frame;
+pub mod hex;
 pub mod id;
 pub mod instant;
 pub mod limits;
@@ -24,7 +25,6 @@ pub mod policy;
 pub mod quantity;
 pub mod rate;
 pub mod record;
-pub mod view;
 
 pub use access::{Role, TokenScope};
 pub use activity::Activity;

@@ -4,10 +4,10 @@
 
 mod check;
 mod text;
-mod wrong;
 
 pub use check::{Problem, Problems};
-pub use wrong::LoadError;
+pub use leasehold_service::log::{Format, Level};
+pub use leasehold_yaml::LoadError;
 
 use leasehold_api::limits::{BATCH_BODY_BYTES_MAX, BODY_BYTES_MAX};
 use leasehold_cell::{CellOptions, StartOptions};
@@ -258,25 +258,6 @@ pub struct Log {
     pub requests: Requests,
 }
 
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Deserialize)]
-#[serde(rename_all = "snake_case")]
-pub enum Level {
-    Error,
-    Warn,
-    #[default]
-    Info,
-    Debug,
-    Trace,
-}
-
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Deserialize)]
-#[serde(rename_all = "snake_case")]
-pub enum Format {
-    #[default]
-    Text,
-    Json,
-}
-
 /// Which requests are logged.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Deserialize)]
 #[serde(rename_all = "snake_case")]
@@ -288,24 +269,25 @@ pub enum Requests {
     None,
 }
 
+const YAML: leasehold_yaml::Reader =
+    leasehold_yaml::Reader { see: "`leasehold config example` shows every key", section_of };
+
+/// The section that has a key of this name, if it is the only one.
+fn section_of(key: &str) -> Option<&'static str> {
+    let mut sections = KEYS.iter().filter_map(|path| path.split_once('.')).filter(|(_, last)| *last == key);
+    let (section, _) = sections.next()?;
+    sections.next().is_none().then_some(section)
+}
+
 impl Config {
     /// Reads the file. Whether it makes sense is asked with [`check`](Self::check).
     pub fn load(path: &Path) -> Result<Self, LoadError> {
-        let text = std::fs::read_to_string(path)
-            .map_err(|error| LoadError::Unreadable { file: path.to_owned(), why: error.to_string() })?;
-        Self::parse(&text, path)
+        YAML.load(path)
     }
 
     /// Reads the text of a file; `file` is what errors call it.
     pub fn parse(text: &str, file: &Path) -> Result<Self, LoadError> {
-        let options = serde_saphyr::options! {
-            strict_booleans: true,
-            merge_keys: serde_saphyr::MergeKeyPolicy::Error,
-            with_snippet: false,
-        };
-        // A file with nothing but comments is one that changes nothing.
-        let read = serde_saphyr::from_str_with_options::<Option<Self>>(text, options);
-        read.map(Option::unwrap_or_default).map_err(|error| LoadError::wrong(file, &error))
+        YAML.parse(text, file)
     }
 
     /// The name of a new journal: the one that is set, or one after the machine.
@@ -328,16 +310,11 @@ impl Config {
         };
         CellOptions {
             requests_max: self.limits.queued_requests as usize,
-            checkpoint_every: duration(self.journal.checkpoint_every),
+            checkpoint_every: self.journal.checkpoint_every.into(),
             snapshot_every: self.journal.snapshot_every,
             ..CellOptions::new(start)
         }
     }
-}
-
-/// A length of time as timers take it.
-pub fn duration(span: Span) -> std::time::Duration {
-    std::time::Duration::from_nanos(span.0)
 }
 
 /// A journal is named after the machine that begins it: `host/leasehold`.

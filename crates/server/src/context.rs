@@ -2,7 +2,7 @@
 
 use crate::access::{Caller, authenticate};
 use crate::app::{App, Sealed};
-use crate::unfit::unfit;
+use crate::body;
 use axum::body::Body;
 use axum::extract::RawPathParams;
 use axum::http::header::{CONTENT_LENGTH, CONTENT_TYPE};
@@ -92,7 +92,7 @@ impl Context {
     /// The body, as what the endpoint takes. An empty one is `{}` where that is allowed.
     pub(crate) fn body<T: DeserializeOwned>(&self) -> Result<T, Problem> {
         let bytes: &[u8] = if self.body.is_empty() { b"{}" } else { &self.body };
-        serde_json::from_slice(bytes).map_err(|error| unfit(bytes, &error))
+        body::read(bytes)
     }
 
     /// The idempotency key, if one was sent.
@@ -169,7 +169,8 @@ fn query(text: &str, endpoint: &Endpoint) -> Result<Vec<(String, String)>, Probl
     Ok(all)
 }
 
-/// Undoes percent-encoding.
+/// Undoes percent-encoding. By hand: `form_urlencoded` lets malformed escapes and bytes that are not UTF-8 pass, and a
+/// query that was mangled on its way must not be answered as if it were another one.
 fn decode(text: &str) -> Option<String> {
     let mut bytes = Vec::with_capacity(text.len());
     let mut rest = text.bytes();

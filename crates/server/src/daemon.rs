@@ -4,7 +4,7 @@ use crate::access::{new_secret, secret_hash};
 use crate::agents::Agents;
 use crate::app::{App, Limits};
 use crate::books::Room;
-use crate::config::{Config, duration};
+use crate::config::Config;
 use crate::live::{Live, Noting};
 use crate::metrics::Metrics;
 use crate::place::{Place, PlaceError, software};
@@ -243,8 +243,8 @@ fn assemble(
     let limits = Limits {
         body_bytes: usize_of(config.limits.body_bytes),
         batch_body_bytes: usize_of(config.limits.batch_body_bytes),
-        body_timeout: duration(config.limits.body_timeout),
-        request_timeout: duration(config.limits.request_timeout),
+        body_timeout: config.limits.body_timeout.into(),
+        request_timeout: config.limits.request_timeout.into(),
     };
     let openapi = serde_json::to_vec_pretty(&leasehold_api::openapi()).expect("the document can be written");
     Ok(Arc::new(App {

@@ -12,6 +12,7 @@ mod agents;
 mod answer;
 mod app;
 mod attempts;
+mod body;
 mod books;
 pub mod config;
 mod context;
@@ -40,9 +41,7 @@ mod show_allocations;
 mod show_custody;
 mod show_rates;
 mod shut;
-pub mod systemd;
 pub mod tls;
-mod unfit;
 
 pub use access::{SECRET_PREFIX, new_secret, secret_hash};
 pub use daemon::{Daemon, DaemonError, Start};

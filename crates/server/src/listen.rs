@@ -7,7 +7,7 @@
 mod connection;
 mod watch;
 
-use crate::config::{Limits, duration};
+use crate::config::Limits;
 use crate::tls::Tls;
 use axum::body::Body;
 use connection::{Peered, Watched, serve_connection};
@@ -108,7 +108,7 @@ async fn serve_and_finish_within<S>(
         app,
         registry: Arc::clone(&registry),
         telling: Arc::new(Semaphore::new(TOLD_AT_ONCE)),
-        handshake: duration(limits.header_timeout),
+        handshake: limits.header_timeout.into(),
     };
     tokio::select! {
         () = shutdown => {}

@@ -1,4 +1,4 @@
-//! The log on stderr, and what of a request goes into it.
+//! What of a request goes into the log.
 //!
 //! Never in it: a token, an `Authorization` header, a query, a body.
 
@@ -9,67 +9,18 @@ pub use crate::config::Requests as RequestLog;
 pub use request_id::RequestId;
 pub use trace::Trace;
 
-use crate::config::{Format, Level, Log};
 use crate::listen::Peer;
 use axum::http::{HeaderMap, HeaderName, HeaderValue, Request};
 use leasehold_api::Endpoint;
 use leasehold_model::TokenNo;
-use std::fmt;
 use std::net::SocketAddr;
 use std::time::{Duration, Instant};
-use tracing::Subscriber;
-use tracing_subscriber::EnvFilter;
-use tracing_subscriber::fmt::MakeWriter;
 
 /// What took longer is logged even where it went well.
 pub const SLOW: Duration = Duration::from_secs(1);
 
-/// Overrides the configured level, and may name modules: `info,leasehold_server=debug`.
-pub const LEVEL_VARIABLE: &str = "LEASEHOLD_LOG";
-
 /// The header a request's id comes and goes in.
 pub const REQUEST_ID: HeaderName = HeaderName::from_static("x-request-id");
-
-/// Why there is no log.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub struct LogError(String);
-
-impl fmt::Display for LogError {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str(&self.0)
-    }
-}
-impl std::error::Error for LogError {}
-
-/// Starts the process's log. Once: a second start is an error.
-pub fn start(log: &Log) -> Result<(), LogError> {
-    let wanted = std::env::var(LEVEL_VARIABLE).ok().filter(|text| !text.is_empty());
-    let subscriber = subscriber(log, wanted.as_deref(), std::io::stderr)?;
-    tracing::subscriber::set_global_default(subscriber).map_err(|_| LogError("the log was started before".into()))
-}
-
-fn subscriber<W>(log: &Log, level: Option<&str>, writer: W) -> Result<Box<dyn Subscriber + Send + Sync>, LogError>
-where
-    W: for<'w> MakeWriter<'w> + Send + Sync + 'static,
-{
-    let level = level.unwrap_or(match log.level {
-        Level::Error => "error",
-        Level::Warn => "warn",
-        Level::Info => "info",
-        Level::Debug => "debug",
-        Level::Trace => "trace",
-    });
-    let filter = EnvFilter::try_new(level).map_err(|error| {
-        LogError(format!("{LEVEL_VARIABLE}: {error}; write it like info or warn,leasehold_server=debug"))
-    })?;
-    let lines = tracing_subscriber::fmt().with_env_filter(filter).with_writer(writer).with_target(false);
-    Ok(match log.format {
-        Format::Text => Box::new(lines.finish()),
-        Format::Json => {
-            Box::new(lines.json().flatten_event(true).with_current_span(false).with_span_list(false).finish())
-        }
-    })
-}
 
 /// A request from its head to its answer, as the log sees it.
 #[derive(Clone, Copy, Debug)]

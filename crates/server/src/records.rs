@@ -5,8 +5,8 @@ use crate::app::App;
 use crate::history::{learn_leases, touched};
 use leasehold_api::{Problem, Role, codes};
 use leasehold_model::body::Nodes;
-use leasehold_model::view::Directory;
 use leasehold_model::{Body, LeaseNo, NodeNo, RawRecord, Record, TenantNo};
+use leasehold_view::Directory;
 use serde_json::Value;
 
 /// What a reader wants to see, of what it may.

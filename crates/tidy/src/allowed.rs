@@ -32,14 +32,19 @@ fn sections(text: &str) -> Vec<(String, Counts)> {
 
 /// Compares what was found with a section of the list. A file that breaks the rule and is not listed, one that breaks it
 /// more than listed, and a listed one that breaks it less or is gone are all told; `advice` says what to do about the
-/// first two. With `UPDATE_TIDY=1` the list is lowered to what was found, and never raised.
+/// first two. With `UPDATE_TIDY=1` the list follows files that were moved and
+/// is lowered to what was found, and never raised.
 pub fn check_allowed(section: &str, found: &Counts, advice: &str) {
     // Tests run side by side, and each may rewrite its section.
     static ONE_AT_A_TIME: Mutex<()> = Mutex::new(());
     let _one = ONE_AT_A_TIME.lock().unwrap_or_else(PoisonError::into_inner);
     let text = crate::read(LIST);
     let all = sections(&text);
-    let listed = all.iter().find(|(name, _)| name == section).map(|(_, counts)| counts.clone()).unwrap_or_default();
+    let mut listed = all.iter().find(|(name, _)| name == section).map(|(_, counts)| counts.clone()).unwrap_or_default();
+    let update = std::env::var_os("UPDATE_TIDY").is_some();
+    if update {
+        follow_moves(&mut listed, found);
+    }
     let mut wrong = String::new();
     for (path, count) in found {
         let allowed = listed.get(path).copied().unwrap_or(0);
@@ -52,7 +57,7 @@ pub fn check_allowed(section: &str, found: &Counts, advice: &str) {
         .map(|(path, allowed)| (path.clone(), found.get(path).copied().unwrap_or(0).min(*allowed)))
         .filter(|(_, count)| *count > 0)
         .collect();
-    if lowered != listed && std::env::var_os("UPDATE_TIDY").is_some() {
+    if update {
         lower(&text, section, &lowered);
     } else {
         for (path, allowed) in listed.iter().filter(|(path, allowed)| lowered.get(*path) != Some(*allowed)) {
@@ -64,22 +69,37 @@ pub fn check_allowed(section: &str, found: &Counts, advice: &str) {
     assert!(wrong.is_empty(), "[{section}]\n{wrong}(UPDATE_TIDY=1 lowers the list)");
 }
 
+/// A listed file that is gone stands for one of the same name that is not listed.
+fn follow_moves(listed: &mut Counts, found: &Counts) {
+    let name = |path: &str| path.rsplit('/').next().map(str::to_owned);
+    for path in found.keys() {
+        let gone = |old: &&String| name(old) == name(path) && !crate::root().join(old).exists();
+        if !listed.contains_key(path)
+            && let Some(old) = listed.keys().find(gone).cloned()
+        {
+            let count = listed.remove(&old).expect("it was just listed");
+            listed.insert(path.clone(), count);
+        }
+    }
+}
+
 /// Rewrites the lines of one section.
 fn lower(text: &str, section: &str, counts: &Counts) {
     let mut out = String::new();
     let mut inside = false;
     for line in text.lines() {
+        let is_entry = line.split_once(' ').is_some_and(|(count, _)| count.parse::<usize>().is_ok());
+        if !inside || !is_entry {
+            writeln!(out, "{line}").expect("text grows");
+        }
         if line.starts_with('[') {
             inside = line == format!("[{section}]");
-        }
-        match line.split_once(' ').filter(|(count, _)| inside && count.parse::<usize>().is_ok()) {
-            None => writeln!(out, "{line}").expect("text grows"),
-            Some((_, path)) => {
-                if let Some(count) = counts.get(path) {
-                    writeln!(out, "{count} {path}").expect("text grows");
-                }
+            for (path, count) in counts.iter().filter(|_| inside) {
+                writeln!(out, "{count} {path}").expect("text grows");
             }
         }
     }
-    std::fs::write(crate::root().join(LIST), out).expect("the list can be written");
+    if out != text {
+        std::fs::write(crate::root().join(LIST), out).expect("the list can be written");
+    }
 }

@@ -3,7 +3,6 @@
 use crate::failure::Failure;
 use crate::progress::thousands;
 use crate::report::{ProvedBy, Report};
-use crate::text::hex;
 use serde_json::{Value, json};
 use std::fmt::Write;
 
@@ -35,8 +34,8 @@ pub(crate) fn receipt(report: &Report, colours: Colours) -> String {
     }
     let segments = report.segments.map_or("none".to_owned(), |(first, last)| format!("{first} to {last}"));
     line("segments", &format!("{segments}, {} bytes", thousands(report.bytes)));
-    line("head", &hex(&report.head));
-    line("root", &hex(&report.root));
+    line("head", &leasehold_model::hex::encode(&report.head));
+    line("root", &leasehold_model::hex::encode(&report.root));
     let key = report.key_in_force.as_ref().map_or(String::new(), |key| format!(", key {} is in force", key.id()));
     line("signed", &format!("up to size {}{key}", thousands(report.checkpoint_size)));
     line("complete", &completeness(report));
@@ -145,8 +144,8 @@ pub(crate) fn report_json(report: &Report) -> Value {
         "bytes": report.bytes,
         "first_segment": report.segments.map(|(first, _)| first),
         "last_segment": report.segments.map(|(_, last)| last),
-        "head": hex(&report.head),
-        "root": hex(&report.root),
+        "head": leasehold_model::hex::encode(&report.head),
+        "root": leasehold_model::hex::encode(&report.root),
         "checkpoint_size": report.checkpoint_size,
         "records_after_checkpoint": report.records_after_checkpoint(),
         "complete_up_to": report.complete_up_to,

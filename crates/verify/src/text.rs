@@ -1,31 +1,7 @@
 //! The lines that anchor, tree and trust files are made of (journal-format.md, "Anchor and tree files").
 
-use leasehold_model::Hash;
+use leasehold_model::{Hash, hex};
 use sha2::{Digest, Sha256};
-use std::fmt::Write;
-
-/// Lower-case hex.
-pub(crate) fn hex(bytes: &[u8]) -> String {
-    bytes.iter().fold(String::with_capacity(bytes.len() * 2), |mut text, byte| {
-        write!(text, "{byte:02x}").expect("writing to a string does not fail");
-        text
-    })
-}
-
-/// Exactly 64 lower-case hex digits.
-fn parse_hash(text: &str) -> Option<Hash> {
-    let digit = |byte: u8| match byte {
-        b'0'..=b'9' => Some(byte - b'0'),
-        b'a'..=b'f' => Some(byte - b'a' + 10),
-        _ => None,
-    };
-    let digits: &[u8; 64] = text.as_bytes().try_into().ok()?;
-    let mut hash = [0; 32];
-    for (byte, pair) in hash.iter_mut().zip(digits.chunks_exact(2)) {
-        *byte = digit(pair[0])? << 4 | digit(pair[1])?;
-    }
-    Some(hash)
-}
 
 /// Digits without a sign or a leading zero.
 fn parse_number(text: &str) -> Option<u64> {
@@ -37,7 +13,7 @@ fn parse_number(text: &str) -> Option<u64> {
 pub(crate) fn before_end(text: &str) -> Option<&str> {
     let lines = text.strip_suffix('\n')?;
     let end_at = lines.rfind('\n')? + 1;
-    let end = parse_hash(lines[end_at..].strip_prefix("end ")?)?;
+    let end = hex::decode_hash(lines[end_at..].strip_prefix("end ")?)?;
     let body = &text[..end_at];
     (Sha256::digest(body).as_slice() == end).then_some(body)
 }
@@ -62,7 +38,7 @@ impl<'a> Lines<'a> {
         parse_number(self.value(word)?)
     }
     pub(crate) fn hash(&mut self, word: &str) -> Option<Hash> {
-        parse_hash(self.value(word)?)
+        hex::decode_hash(self.value(word)?)
     }
     /// A line that is exactly `line`.
     pub(crate) fn exactly(&mut self, line: &str) -> Option<()> {

@@ -66,10 +66,6 @@ fn hash_lines(usage: &Usage, hash: &mut Sha256) {
     }
 }
 
-fn hex(hash: Sha256) -> String {
-    hash.finalize().iter().map(|byte| format!("{byte:02x}")).collect()
-}
-
 struct Asked {
     median_s: f64,
     sha256: String,
@@ -95,7 +91,7 @@ fn windows(keeper: &Keeper, count: u64, seed: u64, shape: impl Fn((u64, u64)) ->
             hash_lines(&usage, &mut hash);
         }
     }
-    Asked { median_s: median(times), sha256: hex(hash) }
+    Asked { median_s: median(times), sha256: leasehold_model::hex::encode(&hash.finalize()) }
 }
 
 fn answer(folder: &Path, count: u64, seed: u64) -> Value {
@@ -138,7 +134,7 @@ fn answer(folder: &Path, count: u64, seed: u64) -> Value {
             let row = [line.key[0], line.class.0.into(), line.bucket.into(), value];
             row.iter().for_each(|number| hash.update(number.to_le_bytes()));
         }
-        hashes[0] = hex(hash);
+        hashes[0] = leasehold_model::hex::encode(&hash.finalize());
         let began = Stopwatch::now();
         let (peaks, _) = keeper.books.peaks(&over(month, &[Dim::Tenant])).expect("an answer");
         best[1] = best[1].min(began.elapsed().as_secs_f64());
@@ -147,7 +143,7 @@ fn answer(folder: &Path, count: u64, seed: u64) -> Value {
             let row = [line.key[0], line.class.0.into(), line.peak];
             row.iter().for_each(|number| hash.update(number.to_le_bytes()));
         }
-        hashes[1] = hex(hash);
+        hashes[1] = leasehold_model::hex::encode(&hash.finalize());
     }
     // No series answers this one: it goes from lease to lease.
     let mut hash = Sha256::new();
@@ -159,7 +155,7 @@ fn answer(folder: &Path, count: u64, seed: u64) -> Value {
         times.push(began.elapsed().as_secs_f64());
         hash_lines(&usage, &mut hash);
     }
-    let node = Asked { median_s: median(times), sha256: hex(hash) };
+    let node = Asked { median_s: median(times), sha256: leasehold_model::hex::encode(&hash.finalize()) };
     let by_series = windows(&keeper, count, seed, |window| over(window, &[Dim::Node]));
     assert_eq!(by_series.sha256, node.sha256, "both ways to the same answer");
     let [hourly, peak] = hashes;

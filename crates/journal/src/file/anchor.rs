@@ -6,8 +6,9 @@ use crate::disk::{Access, Disk, DiskFile, read_full};
 use crate::error::OpenError;
 use crate::keyring::Keys;
 use crate::provider::Head;
-use crate::text::{self, Lines, hex};
+use crate::text::{self, Lines};
 use leasehold_model::Instant;
+use leasehold_model::hex;
 use leasehold_model::record::Hash;
 use leasehold_tlog::{Checkpoint, KeyId};
 use std::io;
@@ -40,8 +41,8 @@ impl Anchor {
             self.origin,
             self.epoch,
             self.head.size,
-            hex(&self.head.hash),
-            hex(&self.root),
+            hex::encode(&self.head.hash),
+            hex::encode(&self.root),
             self.key,
             self.time.0,
             self.note,
@@ -145,11 +146,17 @@ impl AnchorFile {
         Ok(Self { file, counter: 0, next_slot: 0 })
     }
 
-    /// Finds the slot that counts. `Ok(None)` if there is no file.
+    /// Finds the slot that counts, to write the next one later. `Ok(None)` if there is no file.
     pub(super) fn open(disk: &dyn Disk) -> Result<Option<FoundAnchor>, OpenError> {
-        let file = match disk.open(ANCHOR, Access::Update) {
+        Self::find(disk, Access::Update)
+    }
+
+    /// Finds the slot that counts. `Ok(None)` if there is no file.
+    pub(super) fn find(disk: &dyn Disk, access: Access) -> Result<Option<FoundAnchor>, OpenError> {
+        use io::ErrorKind::{NotADirectory, NotFound};
+        let file = match disk.open(ANCHOR, access) {
             Ok(file) => file,
-            Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(None),
+            Err(error) if matches!(error.kind(), NotFound | NotADirectory) => return Ok(None),
             Err(error) => return Err(OpenError::io("opening the anchor")(error)),
         };
         let mut bytes = vec![0; 2 * SLOT_BYTES];
@@ -177,6 +184,11 @@ impl AnchorFile {
         };
         let file = Self { file, counter: anchor.counter, next_slot: 1 - slot };
         Ok(Some(FoundAnchor { anchor, file, slot_damaged }))
+    }
+
+    /// Whether there is more in the file than its two slots.
+    pub(super) fn is_too_long(&self) -> io::Result<bool> {
+        Ok(self.file.len()? > 2 * SLOT_BYTES as u64)
     }
 
     /// Writes the slot whose turn it is; the other one counts until this one is whole.

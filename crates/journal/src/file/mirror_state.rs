@@ -9,8 +9,9 @@ use crate::disk::{Access, Disk, read_full};
 use crate::error::OpenError;
 use crate::fold::Fold;
 use crate::provider::{Head, Position};
-use crate::text::{self, Lines, hex};
+use crate::text::{self, Lines};
 use leasehold_model::Instant;
+use leasehold_model::hex;
 use leasehold_model::record::Hash;
 use leasehold_tlog::Frontier;
 use std::fmt::Write;
@@ -65,14 +66,14 @@ impl State {
         let mut text = format!(
             "{FIRST_LINE}\norigin {}\ntrust {}\nsegment {segment}\noffset {offset}\nsize {size}\nhead {}\nstamp {}\nkey {}\n",
             self.origin,
-            hex(&self.trust),
-            hex(&hash),
+            hex::encode(&self.trust),
+            hex::encode(&hash),
             self.stamp.0,
-            hex(&self.key.unwrap_or_default()),
+            hex::encode(&self.key.unwrap_or_default()),
         );
         for part in self.position.tree.parts() {
             // Writing to a string cannot fail.
-            let _ = writeln!(text, "part {}", hex(part));
+            let _ = writeln!(text, "part {}", hex::encode(part));
         }
         text.push_str("checkpoint\n");
         text.push_str(&self.note);

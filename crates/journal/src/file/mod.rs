@@ -9,6 +9,7 @@ mod layout;
 mod mirror;
 mod mirror_state;
 mod options;
+mod read_only;
 mod reader;
 mod recovery;
 mod replay;
@@ -22,6 +23,7 @@ mod writer;
 
 pub use mirror::Mirror;
 pub use options::Options;
+pub use read_only::{Entry, ReadOnly, Scanned, SignedHead};
 pub use recovery::{Recovered, TornTail};
 
 use crate::admission::Admission;

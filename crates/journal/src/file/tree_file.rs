@@ -4,7 +4,8 @@
 use super::layout::{JOURNAL, tree_path, write_whole};
 use crate::disk::{Access, Disk, read_full};
 use crate::provider::{Head, Position};
-use crate::text::{self, Lines, hex};
+use crate::text::{self, Lines};
+use leasehold_model::hex;
 use leasehold_tlog::{Checkpoint, Frontier, Note};
 use std::fmt::Write;
 use std::io;
@@ -24,10 +25,10 @@ pub(super) struct TreeFile {
 impl TreeFile {
     fn encode(&self) -> String {
         let mut text =
-            format!("{FIRST_LINE}\nsize {}\nhead {}\n", self.position.head.size, hex(&self.position.head.hash));
+            format!("{FIRST_LINE}\nsize {}\nhead {}\n", self.position.head.size, hex::encode(&self.position.head.hash));
         for part in self.position.tree.parts() {
             // Writing to a string cannot fail.
-            let _ = writeln!(text, "part {}", hex(part));
+            let _ = writeln!(text, "part {}", hex::encode(part));
         }
         text.push_str("checkpoint\n");
         text.push_str(&self.note);

@@ -1,29 +1,29 @@
-//! `leasehold audit checkpoint`: the newest signed head, as it lies in the anchor.
+//! `leasehold audit checkpoint`: the newest signed head, as it lies in the signed.
 
 use super::{open, signers};
 use crate::cli::CheckpointArgs;
-use crate::folder::Anchor;
-use crate::numbers::hex;
 use crate::output::{print, print_json};
 use crate::problem::Problem;
+use leasehold_journal::SignedHead;
+use leasehold_model::hex;
 use serde_json::{Value, json};
 
 pub(super) fn run(args: &CheckpointArgs) -> Result<(), Problem> {
     let folder = open(&args.folder)?;
-    let anchor = folder.anchor();
-    if args.json { print_json(&checkpoint_json(anchor)) } else { print(&anchor.note.to_string()) }
+    let signed = folder.signed();
+    if args.json { print_json(&checkpoint_json(signed)) } else { print(&signed.note.to_string()) }
 }
 
-fn checkpoint_json(anchor: &Anchor) -> Value {
+fn checkpoint_json(signed: &SignedHead) -> Value {
     json!({
-        "origin": anchor.origin,
-        "size": anchor.size,
-        "root": hex(anchor.checkpoint.root()),
-        "head": hex(&anchor.head),
-        "epoch": anchor.epoch,
-        "key": anchor.key,
-        "time": anchor.time.to_string(),
-        "signed_by": signers(&anchor.note),
-        "note": anchor.note.to_string(),
+        "origin": signed.origin,
+        "size": signed.head.size,
+        "root": hex::encode(signed.checkpoint.root()),
+        "head": hex::encode(&signed.head.hash),
+        "epoch": signed.epoch,
+        "key": signed.key.to_string(),
+        "time": signed.time.to_string(),
+        "signed_by": signers(&signed.note),
+        "note": signed.note.to_string(),
     })
 }

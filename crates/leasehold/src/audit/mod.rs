@@ -8,7 +8,7 @@ mod replay;
 mod trust;
 
 pub(crate) use collect::run as collect;
-pub(crate) use trust::{REMARK as TRUST_REMARK, trust_of};
+pub(crate) use trust::REMARK as TRUST_REMARK;
 
 use crate::cli::{Audit, FolderArgs};
 use crate::folder::Folder;

@@ -3,18 +3,18 @@
 use super::{read_text, read_trust};
 use crate::cli::ProveArgs;
 use crate::folder::Folder;
-use crate::numbers::{hex, parse_hash};
 use crate::output::{failed, print, print_json};
 use crate::problem::Problem;
 use crate::term;
 use leasehold_model::frame::record_hash;
-use leasehold_model::view::Directory;
+use leasehold_model::hex;
 use leasehold_model::{Hash, RawRecord};
 use leasehold_tlog::limits::PROOF_EXTRA_BYTES_MAX;
 use leasehold_tlog::{
     Checkpoint, ConsistencyBuilder, ConsistencyFile, InclusionBuilder, InclusionFile, ProofFileError, leaf_hash,
 };
 use leasehold_verify::Trust;
+use leasehold_view::Directory;
 use serde_json::{Value, json};
 use std::ops::ControlFlow;
 use std::path::Path;
@@ -50,8 +50,8 @@ fn deliver(args: &ProveArgs, proof: &str, story: &str, mut object: Value) -> Res
 }
 
 fn prove_record(args: &ProveArgs, folder: &Folder, sequence: u64) -> Result<(), Problem> {
-    let anchor = folder.anchor();
-    let size = anchor.size;
+    let signed = folder.signed();
+    let size = signed.head.size;
     let mut builder = InclusionBuilder::new(sequence, size).map_err(|_| beyond(sequence, size))?;
     let mut directory = Directory::new();
     let mut found: Option<(Vec<u8>, Hash, Value)> = None;
@@ -67,50 +67,50 @@ fn prove_record(args: &ProveArgs, folder: &Folder, sequence: u64) -> Result<(), 
     })?;
     let (bytes, hash, shown) = found.ok_or_else(|| beyond(sequence, size))?;
     let (proof, root) = builder.finish().map_err(not_proved)?;
-    same_root(&root, &anchor.checkpoint)?;
+    same_root(&root, &signed.checkpoint)?;
     let extra = Some(bytes).filter(|bytes| bytes.len() <= PROOF_EXTRA_BYTES_MAX);
     let carried = extra.is_some();
-    let file = InclusionFile::new(&proof, anchor.note.clone(), extra).map_err(|error| no_proof(&error))?;
+    let file = InclusionFile::new(&proof, signed.note.clone(), extra).map_err(|error| no_proof(&error))?;
     let story = format!(
         "Record {sequence} of {} is in the checkpoint of {size} records.\nhash {}\n{}",
-        anchor.origin,
-        hex(&hash),
+        signed.origin,
+        hex::encode(&hash),
         for_people(&shown),
     );
     let object = json!({
         "proves": "inclusion",
-        "origin": anchor.origin,
+        "origin": signed.origin,
         "sequence": sequence,
-        "record_hash": hex(&hash),
+        "record_hash": hex::encode(&hash),
         "record": shown,
         "record_in_proof": carried,
-        "checkpoint": { "size": size, "root": hex(&root) },
+        "checkpoint": { "size": size, "root": hex::encode(&root) },
     });
     deliver(args, &file.to_string(), &story, object)
 }
 
 fn prove_growth(args: &ProveArgs, folder: &Folder, old_size: u64) -> Result<(), Problem> {
-    let anchor = folder.anchor();
-    let size = anchor.size;
+    let signed = folder.signed();
+    let size = signed.head.size;
     let mut builder = ConsistencyBuilder::new(old_size, size).map_err(|_| beyond_size(old_size, size))?;
     leaves(folder, &mut |_, _, hash| {
         builder.push(leaf_hash(hash));
         Ok(())
     })?;
     let (proof, old_root, root) = builder.finish().map_err(not_proved)?;
-    same_root(&root, &anchor.checkpoint)?;
-    let file = ConsistencyFile::new(&proof, anchor.note.clone()).map_err(|error| no_proof(&error))?;
+    same_root(&root, &signed.checkpoint)?;
+    let file = ConsistencyFile::new(&proof, signed.note.clone()).map_err(|error| no_proof(&error))?;
     let story = format!(
         "The first {old_size} records of {} are the beginning of its {size} records.\nold root {}\nnew root {}\n",
-        anchor.origin,
-        hex(&old_root),
-        hex(&root),
+        signed.origin,
+        hex::encode(&old_root),
+        hex::encode(&root),
     );
     let object = json!({
         "proves": "consistency",
-        "origin": anchor.origin,
-        "old": { "size": old_size, "root": hex(&old_root) },
-        "checkpoint": { "size": size, "root": hex(&root) },
+        "origin": signed.origin,
+        "old": { "size": old_size, "root": hex::encode(&old_root) },
+        "checkpoint": { "size": size, "root": hex::encode(&root) },
     });
     deliver(args, &file.to_string(), &story, object)
 }
@@ -129,7 +129,7 @@ fn leaves(
     folder: &Folder,
     visit: &mut dyn FnMut(u64, &RawRecord<'_>, &Hash) -> Result<(), Problem>,
 ) -> Result<(), Problem> {
-    let size = folder.anchor().size;
+    let size = folder.signed().head.size;
     folder.scan_from_genesis(&mut |entry| {
         if entry.sequence >= size {
             return Ok(ControlFlow::Break(()));
@@ -162,14 +162,14 @@ fn check_record(args: &ProveArgs, text: &str, trust: &Trust) -> Result<(String, 
     let named = match &args.record_hash {
         None => None,
         Some(hash) => Some(
-            parse_hash(hash)
+            hex::decode_hash(hash)
                 .ok_or_else(|| Problem::usage("bad_hash", "--record-hash takes 64 lower-case hex digits"))?,
         ),
     };
     let carried = proof.unauthenticated_extra();
     let hash = match (carried.map(record_hash), named) {
         (Some(carried), Some(named)) if carried != named => {
-            let what = format!("the proof is about the record with the hash {}", hex(&carried));
+            let what = format!("the proof is about the record with the hash {}", hex::encode(&carried));
             return Err(
                 Problem::not_verified("record_mismatch", what).advice("it proves nothing about the one you named")
             );
@@ -195,7 +195,7 @@ fn check_record(args: &ProveArgs, text: &str, trust: &Trust) -> Result<(String, 
         "Proved: record {index} of {} is in the checkpoint of {} records.\nhash {}\n",
         trust.origin(),
         checkpoint.size(),
-        hex(&hash)
+        hex::encode(&hash)
     );
     if let Some(shown) = &shown {
         story.push_str(&for_people(shown));
@@ -205,9 +205,9 @@ fn check_record(args: &ProveArgs, text: &str, trust: &Trust) -> Result<(String, 
         "proves": "inclusion",
         "origin": trust.origin(),
         "sequence": index,
-        "record_hash": hex(&hash),
+        "record_hash": hex::encode(&hash),
         "record": shown,
-        "checkpoint": { "size": checkpoint.size(), "root": hex(checkpoint.root()) },
+        "checkpoint": { "size": checkpoint.size(), "root": hex::encode(checkpoint.root()) },
     });
     Ok((story, object))
 }
@@ -237,8 +237,8 @@ fn check_growth(text: &str, trust: &Trust) -> Result<(String, Value), Problem> {
         "verdict": "proved",
         "proves": "consistency",
         "origin": trust.origin(),
-        "old": { "size": old.size(), "root": hex(old.root()) },
-        "checkpoint": { "size": new.size(), "root": hex(new.root()) },
+        "old": { "size": old.size(), "root": hex::encode(old.root()) },
+        "checkpoint": { "size": new.size(), "root": hex::encode(new.root()) },
     });
     Ok((story, object))
 }

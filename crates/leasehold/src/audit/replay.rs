@@ -2,12 +2,13 @@
 
 use super::open;
 use crate::cli::ReplayArgs;
-use crate::folder::{Folder, Scanned};
+use crate::folder::Folder;
 use crate::output::{print, print_json};
 use crate::problem::{EXIT_NOT_VERIFIED, EXIT_OK, Problem};
 use leasehold_engine::{Replayed, State, replay};
-use leasehold_model::view::Directory;
+use leasehold_journal::Scanned;
 use leasehold_model::{Body, Hash, Record};
+use leasehold_view::Directory;
 use serde_json::{Value, json};
 use std::fmt::Write;
 use std::ops::ControlFlow;

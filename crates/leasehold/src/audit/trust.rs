@@ -5,10 +5,10 @@
 use super::open;
 use crate::cli::TrustArgs;
 use crate::folder::Folder;
-use crate::numbers::hex;
 use crate::output::{print, print_json};
 use crate::problem::Problem;
 use leasehold_model::Body;
+use leasehold_model::hex;
 use leasehold_tlog::{Checkpoint, VerifierKey};
 use leasehold_verify::Trust;
 use serde_json::json;
@@ -23,14 +23,14 @@ pub(super) fn run(args: &TrustArgs) -> Result<(), Problem> {
     if !args.json {
         return print(&format!("{REMARK}{}", trust.to_text()));
     }
-    let anchor = folder.anchor();
+    let signed = folder.signed();
     print_json(&json!({
         "origin": trust.origin(),
         "keys": trust.keys().iter().map(ToString::to_string).collect::<Vec<_>>(),
         "checkpoint": {
-            "size": anchor.size,
-            "root": hex(anchor.checkpoint.root()),
-            "note": anchor.note.to_string(),
+            "size": signed.head.size,
+            "root": hex::encode(signed.checkpoint.root()),
+            "note": signed.note.to_string(),
         },
         "trust_file": trust.to_text(),
     }))
@@ -38,12 +38,12 @@ pub(super) fn run(args: &TrustArgs) -> Result<(), Problem> {
 
 /// Origin and first key from the genesis record, the keys that followed by rotation, and the anchor's checkpoint, which
 /// must be signed by the key in force at its size.
-pub(crate) fn trust_of(folder: &Folder) -> Result<Trust, Problem> {
-    let anchor = folder.anchor();
+fn trust_of(folder: &Folder) -> Result<Trust, Problem> {
+    let signed = folder.signed();
     let mut keys: Vec<VerifierKey> = Vec::new();
     folder.scan_from_genesis(&mut |entry| {
         // Keys that come after the checkpoint have not signed anything yet; the first one signs from the beginning.
-        if entry.sequence >= anchor.size.max(1) {
+        if entry.sequence >= signed.head.size.max(1) {
             return Ok(ControlFlow::Break(()));
         }
         let undecodable = |error| {
@@ -51,12 +51,12 @@ pub(crate) fn trust_of(folder: &Folder) -> Result<Trust, Problem> {
             Problem::not_verified("record_undecodable", what).advice("run leasehold audit verify")
         };
         let key = match (entry.sequence, entry.raw.decode().map_err(undecodable)?.body) {
-            (0, Body::Genesis(genesis)) if genesis.origin.as_str() == anchor.origin => genesis.public_key,
+            (0, Body::Genesis(genesis)) if genesis.origin.as_str() == signed.origin => genesis.public_key,
             (0, _) => return Err(not_ours("the first record does not name the anchor's origin")),
             (_, Body::KeyRotated(rotated)) => rotated.new_key,
             _ => return Ok(ControlFlow::Continue(())),
         };
-        let key = VerifierKey::new(&anchor.origin, &key).map_err(|error| not_ours(&error.to_string()))?;
+        let key = VerifierKey::new(&signed.origin, &key).map_err(|error| not_ours(&error.to_string()))?;
         keys.push(key);
         Ok(ControlFlow::Continue(()))
     })?;
@@ -69,11 +69,11 @@ pub(crate) fn trust_of(folder: &Folder) -> Result<Trust, Problem> {
         trust.add_key(key).map_err(|error| not_ours(&error.to_string()))?;
     }
     let in_force = trust.keys().last().expect("there is a first key").clone();
-    Checkpoint::open_note(&anchor.note, &[in_force], &anchor.origin)
+    Checkpoint::open_note(&signed.note, &[in_force], &signed.origin)
         .map_err(|error| not_ours(&format!("the newest checkpoint is not signed by the key in force: {error}")))?;
     // A checkpoint of nothing says nothing.
-    if anchor.size > 0 {
-        trust.pin(&anchor.note.to_string()).map_err(|error| not_ours(&error.to_string()))?;
+    if signed.head.size > 0 {
+        trust.pin(&signed.note.to_string()).map_err(|error| not_ours(&error.to_string()))?;
     }
     Ok(trust)
 }

@@ -14,26 +14,8 @@ use super::tenancy::{ProjectCommand, TenantCommand, UserCommand};
 use super::token::TokenCommand;
 use super::words::Priority;
 use clap::{Args, Subcommand};
-use std::path::PathBuf;
 
-const HEADING: &str = "Which daemon";
-
-/// Which daemon, and as whom.
-#[derive(Clone, Debug, Default, Args)]
-pub(crate) struct DaemonArgs {
-    /// The daemon's address [default: LEASEHOLD_URL, then ~/.config/leasehold/config.yaml, then http://127.0.0.1:8420]
-    #[arg(long, global = true, value_name = "URL", help_heading = HEADING)]
-    pub(crate) url: Option<String>,
-    /// A file that holds the token [default: LEASEHOLD_TOKEN, LEASEHOLD_TOKEN_FILE, then the settings file]
-    #[arg(long, global = true, value_name = "FILE", help_heading = HEADING)]
-    pub(crate) token_file: Option<PathBuf>,
-    /// Trust the certificates in this PEM file and no others [default: those of the system]
-    #[arg(long = "ca", global = true, value_name = "FILE", help_heading = HEADING)]
-    pub(crate) ca_file: Option<PathBuf>,
-    /// Print JSON, as the daemon gives it
-    #[arg(long, global = true, help_heading = HEADING)]
-    pub(crate) json: bool,
-}
+pub(crate) use leasehold_terminal::DaemonArgs;
 
 #[derive(Debug, Subcommand)]
 pub(crate) enum RemoteCommand {

@@ -5,11 +5,12 @@ use super::session::{Session, settings};
 use super::told::Failed;
 use crate::cli::remote::DaemonArgs;
 use crate::cli::{Audit, CheckpointArgs, ExportArgs, ProveArgs, RecordsArgs, TrustArgs};
-use crate::numbers::{counted, parse_hash};
+use crate::numbers::counted;
 use crate::output::{failed, print, print_json, print_on};
 use crate::problem::{EXIT_NOT_VERIFIED, EXIT_OK, Problem};
 use crate::term;
 use leasehold_client::{Client, Error};
+use leasehold_model::hex;
 use leasehold_tlog::{ConsistencyFile, VerifierKey};
 use leasehold_verify::Trust;
 use serde_json::{Value, json};
@@ -162,7 +163,7 @@ async fn trust(session: &Session) -> Result<(), Failed> {
         if sequence.is_none_or(|sequence| sequence >= checkpoint.size.max(1)) {
             break;
         }
-        let key = record.pointer(field).and_then(Value::as_str).and_then(parse_hash);
+        let key = record.pointer(field).and_then(Value::as_str).and_then(hex::decode_hash);
         let key = key.ok_or_else(|| bad("a key of the journal cannot be read".into()))?;
         let key = VerifierKey::new(&checkpoint.origin, &key).map_err(|error| bad(error.to_string()))?;
         match &mut trust {

@@ -125,6 +125,7 @@ async fn take_down(mut child: Child, lease: Lease, lost: &Lost) -> Result<u8, Pr
         Why::Ended { .. } => "lease_ended",
         Why::Unreachable => "unreachable",
     };
-    Problem::refused(code, format!("the command was stopped because its lease was lost; {how}")).report(false);
+    Problem::refused(code, format!("the command was stopped because its lease was lost; {how}"))
+        .report(crate::NAME, false);
     Ok(EXIT_REFUSED)
 }

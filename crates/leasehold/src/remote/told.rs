@@ -46,7 +46,7 @@ pub(crate) fn plain(error: &Error) -> Problem {
         let (what, advice) = text.split_once("; ").unwrap_or((&text, ""));
         return Problem::coded(error.code().to_owned(), what).advice(advice);
     };
-    let told = Problem::coded(problem.code.clone(), problem.detail.trim_end_matches('.')).answered(problem.clone());
+    let told = Problem::coded(problem.code.clone(), problem.detail.trim_end_matches('.')).answered(problem);
     // A denial has no id by which it could be asked for, but for its record.
     if let Some(sequence) = problem.members.get("sequence").and_then(serde_json::Value::as_u64) {
         return told.advice(format!(

@@ -5,8 +5,8 @@ use crate::sealing::seal;
 use leasehold_model::body::*;
 use leasehold_model::policy::TeardownCause;
 use leasehold_model::rate::{Charge, Charges, Currency, Decimal, Prices};
-use leasehold_model::view::Directory;
 use leasehold_model::*;
+use leasehold_view::Directory;
 use serde_json::Value;
 use smallvec::smallvec;
 

@@ -3,8 +3,8 @@
 use crate::arbitrary::{journals, records};
 use crate::samples;
 use crate::sealing::{cases, decode, encode, forge_checksum, hex, seal};
-use leasehold_model::view::Directory;
 use leasehold_model::{RawBatch, RawRecord};
+use leasehold_view::Directory;
 use proptest::collection::vec;
 use proptest::prelude::*;
 

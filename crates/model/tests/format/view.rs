@@ -6,8 +6,8 @@ use crate::samples::{NEW_YEAR, granted, leases, name};
 use crate::sealing::{cases, seal};
 use crate::story::{self, show, show_to};
 use leasehold_model::body::{Body, Expired, Fenced, PerPriority, PoolPut, TenantDeleted, TenantPut, Unfenced};
-use leasehold_model::view::Directory;
 use leasehold_model::*;
+use leasehold_view::Directory;
 use proptest::prelude::{prop_assert_eq, proptest};
 use serde_json::{Value, json};
 

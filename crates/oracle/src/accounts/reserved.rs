@@ -33,16 +33,16 @@ fn share(node: NodeNo, member: &Member) -> Share {
 impl Accounts {
     /// After a record has been taken up.
     pub(super) fn take_reservations(&mut self, record: &Record) {
-        match &record.body {
-            Body::PreemptionDecided(decided) => {
-                let places = decided.places.iter();
-                let shares = places.flat_map(|place| place.members.iter().map(|member| share(place.node, member)));
-                self.waiting.insert(decided.allocation, shares.collect());
-            }
-            Body::ReservationDropped(dropped) => drop(self.waiting.remove(&dropped.allocation)),
-            Body::AllocationCancelled(gone) => drop(self.waiting.remove(&gone.allocation)),
-            Body::AllocationPlaced(placed) => drop(self.waiting.remove(&placed.allocation)),
-            _ => {}
+        if let Body::PreemptionDecided(decided) = &record.body {
+            let places = decided.places.iter();
+            let shares = places.flat_map(|place| place.members.iter().map(|member| share(place.node, member)));
+            self.waiting.insert(decided.allocation, shares.collect());
+        } else if let Body::ReservationDropped(dropped) = &record.body {
+            self.waiting.remove(&dropped.allocation);
+        } else if let Body::AllocationCancelled(gone) = &record.body {
+            self.waiting.remove(&gone.allocation);
+        } else if let Body::AllocationPlaced(placed) = &record.body {
+            self.waiting.remove(&placed.allocation);
         }
         // What was reserved for one that is placed goes to its leases, which are granted next.
         if !matches!(record.body, Body::AllocationPlaced(_) | Body::Granted(_)) {

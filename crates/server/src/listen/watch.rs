@@ -1,7 +1,7 @@
 //! What every connection waits for and since when, and the sweep that notices when that takes too long.
 
 use super::Counters;
-use crate::config::{Limits, duration};
+use crate::config::Limits;
 use futures_util::task::AtomicWaker;
 use leasehold_api::PROBLEM_JSON;
 use leasehold_api::codes::BUSY;
@@ -197,8 +197,8 @@ pub(super) struct Registry {
 
 impl Registry {
     pub(super) fn new(limits: &Limits, counters: Arc<Counters>) -> Arc<Self> {
-        let timeouts =
-            [limits.header_timeout, limits.body_timeout, limits.request_timeout, limits.idle_timeout].map(duration);
+        let timeouts = [limits.header_timeout, limits.body_timeout, limits.request_timeout, limits.idle_timeout]
+            .map(Duration::from);
         let shortest = timeouts.iter().min().expect("there are four");
         let tick_length = (*shortest / 8).clamp(Duration::from_millis(5), Duration::from_millis(250));
         let ticks = timeouts

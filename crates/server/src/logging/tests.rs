@@ -1,4 +1,5 @@
 use super::*;
+use crate::config::{Format, Level, Log};
 use axum::http::header::AUTHORIZATION;
 use expect_test::{Expect, expect};
 use std::io::Write;
@@ -26,7 +27,8 @@ impl Captured {
 fn logged(log: &Log, level: Option<&str>, work: impl FnOnce()) -> String {
     let captured = Captured::default();
     let writer = captured.clone();
-    let subscriber = subscriber(log, level, move || writer.clone()).expect("a level");
+    let writer = move || writer.clone();
+    let subscriber = leasehold_service::log::subscriber(log.level, log.format, level, writer).expect("a level");
     tracing::subscriber::with_default(subscriber, work);
     captured.text()
 }
@@ -99,20 +101,6 @@ fn what_is_slow_is_a_warning() {
     };
     let text = logged(&JSON, None, log);
     assert!(text.contains(r#""level":"WARN""#) && text.contains(r#""endpoint":"export""#), "{text}");
-}
-
-#[test]
-fn the_level_is_the_configured_one_unless_the_environment_says_otherwise() {
-    let log = || {
-        tracing::debug!("fine");
-        tracing::warn!("coarse");
-    };
-    let quiet = Log { level: Level::Error, ..Log::default() };
-    assert_eq!(logged(&quiet, None, log), "");
-    assert_eq!(logged(&quiet, Some("warn"), log).lines().count(), 1);
-    assert_eq!(logged(&quiet, Some("error,leasehold_server=debug"), log).lines().count(), 2);
-    let Err(error) = subscriber(&quiet, Some("warn=loud=er"), std::io::stderr) else { panic!("that is no level") };
-    assert!(error.to_string().starts_with("LEASEHOLD_LOG: "), "{error}");
 }
 
 #[test]

@@ -10,20 +10,17 @@ use axum::http::{HeaderValue, Response};
 use bytes::Bytes;
 use leasehold_api::{About, Health, Settings, SettingsChange, Ttl, When, codes};
 use leasehold_engine::Command;
-
-fn hex(bytes: &[u8]) -> String {
-    bytes.iter().map(|byte| format!("{byte:02x}")).collect()
-}
+use leasehold_model::hex;
 
 pub(super) async fn about(context: Context) -> Answer {
     let app = &context.app;
-    let (public_key, size) = app.now.read(|state| (hex(state.public_key()), state.size()));
+    let (public_key, size) = app.now.read(|state| (hex::encode(state.public_key()), state.size()));
     json(
         200,
         &About {
             origin: app.journal.origin().to_owned(),
             public_key,
-            genesis: hex(&app.genesis),
+            genesis: hex::encode(&app.genesis),
             version: env!("CARGO_PKG_VERSION").to_owned(),
             size,
             now: When(app.clock.wall()),

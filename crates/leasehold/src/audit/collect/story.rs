@@ -3,10 +3,11 @@
 use super::collector::{Collector, Progress};
 use super::refusal::Refusal;
 use crate::humane;
-use crate::numbers::{bytes, hex, thousands};
+use crate::numbers::{bytes, thousands};
 use crate::term;
 use leasehold_journal::Mirror;
 use leasehold_model::Span;
+use leasehold_model::hex;
 use serde_json::{Value, json};
 use std::path::{Path, PathBuf};
 use std::time::{Duration, Instant};
@@ -111,8 +112,8 @@ impl Came<'_> {
             "key": mirror.key().map(|key| key.id().to_string()),
             "checkpoint": {
                 "size": position.size(),
-                "root": hex(&position.tree.root()),
-                "head": hex(&position.head.hash),
+                "root": hex::encode(&position.tree.root()),
+                "head": hex::encode(&position.head.hash),
                 "note": mirror.note(),
             },
         })

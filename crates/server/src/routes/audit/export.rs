@@ -13,7 +13,7 @@ use bytes::Bytes;
 use futures_util::{StreamExt, stream};
 use leasehold_api::{Problem, codes, limits};
 use leasehold_model::TokenNo;
-use leasehold_model::view::Directory;
+use leasehold_view::Directory;
 use std::io::{self, Write};
 use std::ops::ControlFlow;
 use std::sync::Arc;

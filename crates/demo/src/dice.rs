@@ -1,0 +1,28 @@
+//! What the demo makes up follows from a seed.
+
+pub(crate) struct Dice(fastrand::Rng);
+
+impl Dice {
+    pub(crate) fn new(seed: u64) -> Self {
+        Self(fastrand::Rng::with_seed(seed))
+    }
+    pub(crate) fn draw(&mut self) -> u64 {
+        self.0.u64(..)
+    }
+    /// A number below `n`, which is not zero.
+    pub(crate) fn below(&mut self, n: u64) -> u64 {
+        self.0.u64(..n)
+    }
+    /// At least `from`, less than `to`; `from` where that leaves nothing.
+    pub(crate) fn between(&mut self, from: u64, to: u64) -> u64 {
+        from + self.below((to - from).max(1))
+    }
+    pub(crate) fn percent(&mut self, chance: u64) -> bool {
+        self.below(100) < chance
+    }
+}
+
+/// A seed nobody chose, short enough to be typed again.
+pub(crate) fn fresh_seed() -> u64 {
+    fastrand::u64(..1_000_000_000)
+}

@@ -1,0 +1,179 @@
+//! Who held what for how long: exact integers, from the sealed intervals and from nothing else.
+//!
+//! A lease is billed over [granted, end) (SEMANTICS 2); what is still held counts up to the last stamp. What lies before
+//! this run and what lies in it are told apart at the last stamp before it.
+
+use crate::problem::Problem;
+use leasehold_journal::{ReadOnly, Scanned};
+use leasehold_model::{Body, ClassNo, ClassSpec, Instant, LeaseNo, Name, NodeNo, Quanta, Record, TenantNo};
+use std::collections::BTreeMap;
+use std::ops::ControlFlow;
+
+/// Quanta × nanoseconds.
+pub(crate) type QuantaNs = u128;
+
+struct Held {
+    tenant: TenantNo,
+    node: NodeNo,
+    class: ClassNo,
+    quanta: Quanta,
+    granted_at: Instant,
+}
+
+/// Before this run, and in it.
+#[derive(Clone, Copy, Debug, Default)]
+pub(crate) struct Parted<T> {
+    pub(crate) before: T,
+    pub(crate) run: T,
+}
+
+impl<T> Parted<T> {
+    fn part(&mut self, in_this_run: bool) -> &mut T {
+        if in_this_run { &mut self.run } else { &mut self.before }
+    }
+}
+
+impl Parted<QuantaNs> {
+    pub(crate) fn all(self) -> QuantaNs {
+        self.before + self.run
+    }
+    fn add(&mut self, more: Self) {
+        self.before += more.before;
+        self.run += more.run;
+    }
+}
+
+/// Leases of one tenant: how many came to be, and how they ended.
+#[derive(Clone, Copy, Debug, Default)]
+pub(crate) struct Counts {
+    pub(crate) granted: u64,
+    pub(crate) denied: u64,
+    pub(crate) over_soft: u64,
+    pub(crate) expired: u64,
+    pub(crate) revoked: u64,
+    pub(crate) fenced: u64,
+}
+
+impl Counts {
+    pub(crate) fn of(self) -> [u64; 6] {
+        [self.granted, self.over_soft, self.denied, self.expired, self.revoked, self.fenced]
+    }
+}
+
+#[derive(Default)]
+pub(crate) struct Usage {
+    held: BTreeMap<LeaseNo, Held>,
+    by_tenant: BTreeMap<(TenantNo, ClassNo), Parted<QuantaNs>>,
+    by_node: BTreeMap<(NodeNo, ClassNo), Parted<QuantaNs>>,
+    pub(crate) tenants: BTreeMap<TenantNo, (Name, Parted<Counts>)>,
+    pub(crate) classes: BTreeMap<ClassNo, ClassSpec>,
+    /// Records by kind.
+    pub(crate) kinds: BTreeMap<&'static str, Parted<u64>>,
+    pub(crate) first_stamp: Option<Instant>,
+    /// The last stamp before this run.
+    parted_at: Instant,
+    last_stamp: Instant,
+}
+
+impl Usage {
+    /// Reads the whole journal; the run began with record `first`.
+    pub(crate) fn of(journal: &ReadOnly, first: u64) -> Result<(Self, Scanned), Problem> {
+        let mut usage = Self::default();
+        let mut undecodable = None;
+        let scanned = journal.scan_from_genesis(&mut |entry| match entry.raw.decode() {
+            Ok(record) => {
+                usage.add(&record, record.sequence >= first);
+                ControlFlow::Continue(())
+            }
+            Err(error) => {
+                undecodable = Some(format!("record {}: {error}", entry.sequence));
+                ControlFlow::Break(())
+            }
+        });
+        let scanned = scanned.map_err(|error| Problem::told(error.code(), &error))?;
+        if let Some(what) = undecodable {
+            return Err(Problem::not_verified("record_undecodable", what));
+        }
+        let now = usage.last_stamp;
+        let open: Vec<LeaseNo> = usage.held.keys().copied().collect();
+        usage.end(open.into_iter(), now);
+        Ok((usage, scanned))
+    }
+
+    fn add(&mut self, record: &Record, in_this_run: bool) {
+        self.first_stamp.get_or_insert(record.stamp);
+        self.last_stamp = record.stamp;
+        if !in_this_run {
+            self.parted_at = record.stamp;
+        }
+        *self.kinds.entry(record.body.word()).or_default().part(in_this_run) += 1;
+        let count = |usage: &mut Self, change: &dyn Fn(&mut Counts)| {
+            let tenant = record.identity.tenant.and_then(|tenant| usage.tenants.get_mut(&tenant));
+            if let Some((_, counts)) = tenant {
+                change(counts.part(in_this_run));
+            }
+        };
+        let tenant = record.identity.tenant;
+        match &record.body {
+            Body::ClassPut(put) => {
+                self.classes.insert(put.class, put.spec.clone());
+            }
+            Body::TenantPut(put) => {
+                let counts = self.tenants.get(&put.tenant).map(|(_, counts)| *counts).unwrap_or_default();
+                self.tenants.insert(put.tenant, (put.name.clone(), counts));
+            }
+            Body::Granted(granted) => {
+                let Some(tenant) = tenant else { return };
+                for (number, member) in (granted.first_lease.0..).zip(&granted.members) {
+                    let (class, quanta) = (member.class, member.quanta);
+                    let held = Held { tenant, node: granted.node, class, quanta, granted_at: record.stamp };
+                    self.held.insert(LeaseNo(number), held);
+                }
+                count(self, &|counts| {
+                    counts.granted += 1;
+                    counts.over_soft += u64::from(!granted.over_soft.is_empty());
+                });
+            }
+            Body::Denied(_) => count(self, &|counts| counts.denied += 1),
+            Body::Released(released) => self.end(released.leases.leases(), record.effective_at),
+            Body::Expired(expired) => {
+                count(self, &|counts| counts.expired += expired.leases.0.len() as u64);
+                self.end(expired.leases.0.iter().copied(), record.effective_at);
+            }
+            Body::Revoked(revoked) => count(self, &|counts| counts.revoked += revoked.leases.0.len() as u64),
+            Body::TeardownStarted(started) => self.end(started.leases.0.iter().copied(), record.effective_at),
+            Body::Fenced(fenced) => count(self, &|counts| counts.fenced += fenced.leases.0.len() as u64),
+            _ => {}
+        }
+    }
+
+    fn end(&mut self, leases: impl Iterator<Item = LeaseNo>, at: Instant) {
+        for lease in leases {
+            let Some(held) = self.held.remove(&lease) else { continue };
+            let until = |at: Instant| u128::from(held.quanta.0) * u128::from(at.since(held.granted_at).0);
+            let before = until(at.min(self.parted_at));
+            let amount = Parted { before, run: until(at) - before };
+            self.by_tenant.entry((held.tenant, held.class)).or_default().add(amount);
+            self.by_node.entry((held.node, held.class)).or_default().add(amount);
+        }
+    }
+
+    pub(crate) fn of_tenant(&self, tenant: TenantNo, class: ClassNo) -> Parted<QuantaNs> {
+        self.by_tenant.get(&(tenant, class)).copied().unwrap_or_default()
+    }
+
+    /// The same sum by tenants and by nodes: any partition adds up to the whole (DESIGN, invariant 4).
+    pub(crate) fn total(&self, class: ClassNo) -> Parted<QuantaNs> {
+        let by_tenant = sum(self.by_tenant.iter().filter(|((_, c), _)| *c == class).map(|(_, amount)| *amount));
+        let by_node = sum(self.by_node.iter().filter(|((_, c), _)| *c == class).map(|(_, amount)| *amount));
+        assert_eq!((by_tenant.before, by_tenant.run), (by_node.before, by_node.run), "usage adds up to the same whole");
+        by_tenant
+    }
+}
+
+fn sum(amounts: impl Iterator<Item = Parted<QuantaNs>>) -> Parted<QuantaNs> {
+    amounts.fold(Parted::default(), |mut sum, amount| {
+        sum.add(amount);
+        sum
+    })
+}

@@ -1,0 +1,113 @@
+//! Why a command did not do what was asked: a sentence, a stable code, and what to do.
+
+use crate::term;
+use serde::Serialize;
+use serde_json::{Value, json};
+use std::borrow::Cow;
+use std::fmt;
+use std::path::Path;
+
+pub const EXIT_OK: u8 = 0;
+/// Refused, or not found.
+pub const EXIT_REFUSED: u8 = 1;
+pub const EXIT_USAGE: u8 = 2;
+/// What was looked at is not what it should be.
+pub const EXIT_NOT_VERIFIED: u8 = 3;
+
+/// Prints as `what (code); advice`.
+#[derive(Debug)]
+pub struct Problem {
+    code: Cow<'static, str>,
+    what: String,
+    advice: Option<String>,
+    exit: u8,
+    /// What the daemon answered, where it is its problem.
+    answered: Option<Value>,
+}
+
+impl Problem {
+    pub fn refused(code: &'static str, what: impl Into<String>) -> Self {
+        Self { code: code.into(), what: what.into(), advice: None, exit: EXIT_REFUSED, answered: None }
+    }
+    pub fn usage(code: &'static str, what: impl Into<String>) -> Self {
+        Self { exit: EXIT_USAGE, ..Self::refused(code, what) }
+    }
+    pub fn not_verified(code: &'static str, what: impl Into<String>) -> Self {
+        Self { exit: EXIT_NOT_VERIFIED, ..Self::refused(code, what) }
+    }
+    /// A refusal whose code comes from elsewhere.
+    pub fn coded(code: impl Into<Cow<'static, str>>, what: impl Into<String>) -> Self {
+        Self { code: code.into(), what: what.into(), advice: None, exit: EXIT_REFUSED, answered: None }
+    }
+    /// An error of a library, whose sentences are of the form `what; advice`.
+    pub fn told(code: &'static str, error: &impl fmt::Display) -> Self {
+        let text = error.to_string();
+        match text.split_once("; ") {
+            Some((what, advice)) => Self::refused(code, what).advice(advice),
+            None => Self::refused(code, text),
+        }
+    }
+    /// The same, as one that the exit code tells as a failed verification.
+    pub fn is_not_verified(self) -> Self {
+        Self { exit: EXIT_NOT_VERIFIED, ..self }
+    }
+    pub fn advice(mut self, advice: impl Into<String>) -> Self {
+        self.advice = Some(advice.into());
+        self
+    }
+    /// The same, about one path.
+    pub fn at(mut self, path: &Path) -> Self {
+        self.what = format!("{}: {}", path.display(), self.what);
+        self
+    }
+
+    /// The same, with what the daemon answered.
+    pub fn answered(mut self, problem: &impl Serialize) -> Self {
+        self.answered = serde_json::to_value(problem).ok();
+        self
+    }
+
+    /// Says it, and returns the exit code: in words, or to a program as one object on a line of its own.
+    pub fn report(&self, program: &str, json: bool) -> u8 {
+        let said = if json { self.object().to_string() } else { format!("{program}: {self}") };
+        term::say(&(said + "\n"));
+        self.exit
+    }
+
+    /// The daemon's problem as it came, or the same of what went wrong here.
+    fn object(&self) -> Value {
+        self.answered.clone().unwrap_or_else(|| match &self.advice {
+            Some(advice) => json!({ "code": self.code, "detail": self.what, "advice": advice }),
+            None => json!({ "code": self.code, "detail": self.what }),
+        })
+    }
+}
+
+impl fmt::Display for Problem {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{} ({})", self.what, self.code)?;
+        self.advice.as_ref().map_or(Ok(()), |advice| write!(f, "; {advice}"))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_code_stands_between_what_is_wrong_and_what_to_do() {
+        let told = Problem::told("journal_in_use", &"another process has the journal open; stop it first");
+        assert_eq!(told.to_string(), "another process has the journal open (journal_in_use); stop it first");
+        assert_eq!(Problem::usage("x", "no").to_string(), "no (x)");
+    }
+
+    #[test]
+    fn programs_are_given_the_daemons_own_object() {
+        let answered = json!({ "status": 409, "code": "node_claimed", "detail": "It is claimed.", "holder": "ada" });
+        let told = Problem::coded("node_claimed", "it is claimed").answered(&answered);
+        let object = told.object();
+        assert_eq!((&object["status"], &object["holder"]), (&json!(409), &json!("ada")));
+        let here = Problem::usage("usage", "no").advice("give it once").object();
+        assert_eq!(here, json!({ "code": "usage", "detail": "no", "advice": "give it once" }));
+    }
+}

@@ -1,0 +1,89 @@
+//! Allocations, and what was evicted for them.
+
+use super::body::{amount, denial_cause, labels};
+use super::object::{Object, count, devices};
+use super::{Directory, placement};
+use leasehold_model::allocation::{AllocationSpec, Domain};
+use leasehold_model::body::{AllocationDenied, Asks, Body, Place};
+use leasehold_model::id::PublicId;
+use leasehold_model::record::Record;
+use serde_json::Value;
+
+pub(super) fn show<'a>(shown: Object<'a>, directory: &'a Directory, record: &Record) -> Object<'a> {
+    let of =
+        |shown: Object<'a>, number: leasehold_model::id::AllocationNo| shown.field("allocation_id", count(number.0));
+    match &record.body {
+        // Its number is the sequence of the record that it begins with.
+        Body::AllocationSubmitted(submitted) => {
+            spec(shown.field("allocation_id", count(record.sequence)), directory, &submitted.spec)
+        }
+        Body::AllocationDenied(body) => denied(shown, directory, body),
+        Body::AllocationPlaced(body) => of(shown, body.allocation)
+            .field("attempt", body.attempt)
+            .field("first_lease", body.first_lease.to_string())
+            .field("leases", body.leases)
+            .field("rules_version", body.rules_version),
+        Body::AllocationStarted(body) => of(shown, body.allocation),
+        Body::AllocationCheckpointing(body) => of(shown, body.allocation),
+        Body::AllocationCheckpointed(body) => {
+            of(shown, body.allocation).count("bytes", body.bytes).span("took", body.took)
+        }
+        Body::AllocationSuspended(body) => of(shown, body.allocation).field("end", body.end.word()),
+        Body::AllocationRequeued(body) => of(shown, body.allocation).field("end", body.end.word()),
+        Body::AllocationCompleted(body) => of(shown, body.allocation)
+            .field("exit_status", body.exit_status)
+            .count("storage_written", body.storage_written),
+        Body::AllocationFailed(body) => of(shown, body.allocation)
+            .field("end", body.end.word())
+            .field("exit_status", body.exit_status)
+            .count("storage_written", body.storage_written),
+        Body::AllocationCancelled(body) => of(shown, body.allocation),
+        Body::PreemptionDecided(body) => of(shown, body.allocation)
+            .field("priority", body.priority.word())
+            .field("rules_version", body.rules_version)
+            .field("places", body.places.iter().map(|place| kept(directory, place)).collect::<Value>())
+            .leases("victims", &body.victims.0),
+        Body::ReservationDropped(body) => of(shown, body.allocation),
+        _ => unreachable!("only kinds about allocations are shown here"),
+    }
+}
+
+fn kept(directory: &Directory, place: &Place) -> Value {
+    let members = place
+        .members
+        .iter()
+        .map(|member| amount(directory, member.class, member.quanta).field("devices", devices(member.devices)).done());
+    Object::new(directory).named("node", place.node).field("members", members.collect::<Value>()).done()
+}
+
+fn asks(directory: &Directory, asks: &Asks) -> Value {
+    asks.iter().map(|(class, quanta)| amount(directory, *class, *quanta).done()).collect()
+}
+
+fn spec<'a>(shown: Object<'a>, directory: &'a Directory, spec: &AllocationSpec) -> Object<'a> {
+    shown
+        .named("pool", spec.pool)
+        .field("asks", asks(directory, &spec.asks))
+        .field("replicas", spec.replicas)
+        .field("priority", spec.priority.word())
+        .span("walltime", spec.walltime)
+        .span("ttl", spec.ttl)
+        .field("staged", spec.staged)
+        .field("requeue", spec.requeue)
+        .field("labels", labels(directory, &spec.labels))
+        .field("together", spec.together.map(Domain::word))
+        .field("apart", spec.apart.map(Domain::word))
+        .field("profile", spec.profile.map(placement::profile))
+        .field("sensitive", spec.sensitive)
+        .field("control_plane", spec.control_plane)
+        .field("correlation_id", spec.correlation.map(|id| PublicId(id).to_string()))
+        .field("app_instance_id", spec.app_instance.map(|no| count(no.0)))
+        .field("attachment_id", spec.attachment.map(|no| count(no.0)))
+        .named("source_project", spec.source_project)
+}
+
+fn denied<'a>(shown: Object<'a>, directory: &'a Directory, denied: &AllocationDenied) -> Object<'a> {
+    spec(shown, directory, &denied.spec)
+        .field("rules_version", denied.rules_version)
+        .field("cause", denial_cause(directory, denied.cause))
+}

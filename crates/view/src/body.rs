@@ -1,0 +1,368 @@
+//! What is particular to each kind of record.
+
+use super::Directory;
+use super::object::{Object, count, devices, text, units};
+use super::record::public_id;
+use super::{allocations, placement, rates};
+use leasehold_model::access::TokenScope;
+use leasehold_model::activity::Activity;
+use leasehold_model::body::{
+    Body, Denied, Granted, NodePut, Nodes, PerPriority, QuotaPut, Renewal, Renewed, Reported, ReportedLeases,
+    TokenIssued,
+};
+use leasehold_model::class::ResourceKind;
+use leasehold_model::hex;
+use leasehold_model::id::{ClassNo, IdKind, PublicId, QuotaNo};
+use leasehold_model::name::Name;
+use leasehold_model::policy::{DenyCause, LimitKind, NodeScope, Priority, QuotaScope};
+use leasehold_model::quantity::Quanta;
+use leasehold_model::record::Record;
+use serde_json::{Map, Value};
+
+pub(super) fn show(directory: &Directory, record: &Record) -> Value {
+    let new = || Object::new(directory);
+    match &record.body {
+        Body::Genesis(genesis) => new()
+            .field("format_version", genesis.format_version)
+            .field("origin", genesis.origin.as_str())
+            .field("public_key", hex::encode(&genesis.public_key))
+            .field("software", genesis.software.as_str()),
+        Body::Started(started) => {
+            let clock = started.clock_accepted.as_ref();
+            let clock = clock.map(|clock| {
+                new().instant("last_stamp", clock.last_stamp).instant("wall_clock", clock.wall_clock).done()
+            });
+            new()
+                .count("epoch", started.epoch)
+                .field("software", started.software.as_str())
+                .field("rules_version", started.rules_version)
+                .field("clock_accepted", clock)
+        }
+        Body::Heartbeat(_) => new(),
+        Body::KeyRotated(rotated) => {
+            new().field("old_key", hex::encode(&rotated.old_key)).field("new_key", hex::encode(&rotated.new_key))
+        }
+        Body::ClockJumped(jumped) => new().instant("wall_clock", jumped.wall_clock),
+        Body::SettingsChanged(settings) => new()
+            .span("ttl_max", settings.ttl_max)
+            .span("grace_default", settings.grace_default)
+            .span("teardown_deadline", settings.teardown_deadline)
+            .span("node_timeout", settings.node_timeout)
+            .span("idempotency_window", settings.idempotency_window),
+        Body::ClassPut(put) => new()
+            .named("class", put.class)
+            .field("kind", put.spec.kind.word())
+            .field("tier", text(put.spec.tier.as_ref()))
+            .count("quanta_per_unit", put.spec.quanta_per_unit)
+            .field("unit", put.spec.kind.unit())
+            .field("premium", put.spec.premium),
+        Body::PoolPut(put) => new()
+            .named("pool", put.pool)
+            .field("strategy", put.strategy.word())
+            .field("ttl_max", per_priority(directory, &put.ttl_max))
+            .field("lifetime_max", per_priority(directory, &put.lifetime_max))
+            .span("grace", put.grace),
+        Body::PoolPlacementPut(put) => new()
+            .named("pool", put.pool)
+            .field("weights", put.weights.map(|weights| placement::weights(directory, weights))),
+        Body::PlacementChanged(settings) => new().span("heat_half_life", settings.heat_half_life),
+        Body::PoolDeleted(gone) => new().named("pool", gone.pool),
+        Body::TenantPut(put) => new()
+            .named("tenant", put.tenant)
+            .field("accounting_tag", text(put.accounting_tag.as_ref()))
+            .field("max_priority", put.max_priority.word())
+            .field("max_evicted_quanta_per_hour", put.max_evicted_quanta_per_hour.map(count)),
+        Body::TenantDeleted(gone) => new().named("tenant", gone.tenant),
+        Body::ProjectPut(put) => new().named("project", put.project).named("tenant", put.tenant),
+        Body::ProjectDeleted(gone) => new().named("project", gone.project),
+        Body::UserPut(put) => new().named("user", put.user).named("tenant", put.tenant),
+        Body::UserDeleted(gone) => new().named("user", gone.user),
+        Body::QuotaPut(put) => quota(new(), directory, put),
+        Body::BudgetsPut(put) => new()
+            .named("tenant", put.tenant)
+            .field("gpu_hours_budget", put.budgets.gpu_hours.map(count))
+            .field("node_hours_budget", put.budgets.node_hours.map(count))
+            .field("budget_period_days", put.budgets.period_days)
+            .field("fair_share_target_thousandths", put.budgets.fair_share)
+            .field("burst_allowance_gpu_hours", put.budgets.burst_allowance.map(count))
+            .field("max_pending", put.budgets.max_pending.map(count)),
+        Body::CeilingPut(put) => new()
+            .named("project", put.project)
+            .field("app_instance_id", put.app_instance.map(|no| count(no.0)))
+            .field("amount", put.amount.to_string())
+            .field("currency", put.currency.as_str())
+            .field("mode", put.mode.word()),
+        Body::CeilingDeleted(gone) => {
+            new().named("project", gone.project).field("app_instance_id", gone.app_instance.map(|no| count(no.0)))
+        }
+        Body::QuotaDeleted(gone) => new().field("quota_id", gone.quota.0),
+        Body::BurstEnded(ended) => new().field("quota_id", ended.quota.0),
+        Body::RateCardPut(put) => rates::card(new(), directory, put),
+        Body::RateCardDeleted(gone) => new().field("card_id", gone.card),
+        Body::ChargePolicyPut(put) => rates::policy(new(), directory, put),
+        Body::NodePut(put) => node(new(), directory, put),
+        Body::NodeDeleted(gone) => new().named("node", gone.node),
+        Body::NodeDrained(drained) => new().named("node", drained.node),
+        Body::NodeResumed(resumed) => new().named("node", resumed.node),
+        Body::NodeLost(lost) => new().named("node", lost.node).instant("last_seen", lost.last_seen),
+        Body::NodeReturned(returned) => new().named("node", returned.node),
+        Body::NodeCondition(condition) => new()
+            .named("node", condition.node)
+            .field("load", condition.load.word())
+            .field("errors", condition.errors.word())
+            .field("throttled", condition.throttled),
+        Body::AgentRegistered(agent) => new()
+            .named("node", agent.node)
+            .count("generation", agent.generation)
+            .field("instance", format!("{:032x}", agent.instance)),
+        Body::AgentDetached(agent) => new().named("node", agent.node),
+        Body::Granted(granted) => grant(new(), directory, record, granted),
+        Body::Denied(denied) => denial(new(), directory, denied),
+        Body::Renewed(renewed) => new().field("renewals", renewals(directory, renewed)),
+        Body::Released(released) => {
+            new().field("leases", reports(directory, &released.leases)).field("closed", released.closed)
+        }
+        Body::Expired(expired) => new().leases("leases", &expired.leases.0).field("closed", expired.closed),
+        Body::Revoked(revoked) => new().leases("leases", &revoked.leases.0).span("grace", revoked.grace),
+        Body::TeardownStarted(started) => new()
+            .leases("leases", &started.leases.0)
+            .field("cause", started.cause.word())
+            .field("closed", started.closed),
+        Body::TornDown(torn) => new().named("node", torn.node).leases("leases", &torn.leases.0),
+        Body::Fenced(fenced) => new().leases("leases", &fenced.leases.0),
+        Body::Unfenced(unfenced) => new().leases("leases", &unfenced.leases.0),
+        Body::ActivityReported(reported) => new().field("leases", reports(directory, &reported.leases)),
+        Body::Preempted(preempted) => new()
+            .named("node", preempted.node)
+            .field("priority", preempted.priority.word())
+            .field("rules_version", preempted.rules_version)
+            .leases("victims", &preempted.victims.0),
+        Body::PreemptionDecided(_)
+        | Body::ReservationDropped(_)
+        | Body::AllocationSubmitted(_)
+        | Body::AllocationDenied(_)
+        | Body::AllocationPlaced(_)
+        | Body::AllocationStarted(_)
+        | Body::AllocationCheckpointing(_)
+        | Body::AllocationCheckpointed(_)
+        | Body::AllocationSuspended(_)
+        | Body::AllocationRequeued(_)
+        | Body::AllocationCompleted(_)
+        | Body::AllocationFailed(_)
+        | Body::AllocationCancelled(_) => allocations::show(new(), directory, record),
+        Body::SensitiveChanged(settings) => new().field("sensitive_pool_size", settings.pool_size.map(count)),
+        Body::NodesClaimed(claimed) => new().field("nodes", nodes(directory, &claimed.nodes)),
+        Body::NodesReleased(released) => new().field("nodes", nodes(directory, &released.nodes)),
+        Body::NodeWiped(wiped) => new().named("node", wiped.node),
+        Body::NodeQuarantined(quarantined) => {
+            let shown = new().named("node", quarantined.node).field("cause", quarantined.cause.word());
+            // Somebody's data may still lie on it: an operator must act.
+            shown.field("severity", "critical")
+        }
+        Body::QuarantineCleared(cleared) => new().named("node", cleared.node),
+        Body::TokenIssued(issued) => token(new(), directory, issued),
+        Body::TokenRevoked(revoked) => new().named("token", revoked.token),
+        Body::Unknown { kind, bytes } => new().field("kind_code", *kind).field("bytes", hex::encode(bytes)),
+    }
+    .done()
+}
+
+fn nodes(directory: &Directory, nodes: &Nodes) -> Value {
+    nodes.0.iter().map(|node| Object::new(directory).named("node", *node).done()).collect()
+}
+
+fn per_priority(directory: &Directory, spans: &PerPriority) -> Value {
+    let shown = Object::new(directory);
+    Priority::ALL.iter().fold(shown, |shown, priority| shown.span(priority.word(), spans.of(*priority))).done()
+}
+
+/// An amount of a class: quanta, and the same in billing units.
+pub(super) fn amount(directory: &Directory, class: ClassNo, quanta: Quanta) -> Object<'_> {
+    Object::new(directory)
+        .named("class", class)
+        .count("quanta", quanta.0)
+        .field("units", units(quanta, directory.class(class)))
+}
+
+fn quota<'a>(shown: Object<'a>, directory: &'a Directory, put: &QuotaPut) -> Object<'a> {
+    let limit = Object::new(directory).field("type", put.limit.word()).count("limit", put.limit.limit());
+    let limit = match put.limit {
+        LimitKind::Hard { .. } | LimitKind::Soft { .. } => limit,
+        LimitKind::Burst { burst_limit, burst_ttl, .. } => {
+            limit.count("burst_limit", burst_limit).span("burst_ttl", burst_ttl)
+        }
+    };
+    shown
+        .field("quota_id", put.quota.0)
+        .field("scope", quota_scope(directory, &put.scope))
+        .field("measure", put.measure.word())
+        .field("limit", limit.done())
+}
+
+fn quota_scope(directory: &Directory, scope: &QuotaScope) -> Value {
+    let (nodes, node) = match scope.node {
+        NodeScope::All => ("all", None),
+        NodeScope::One(node) => ("one", Some(node)),
+        NodeScope::Each => ("each", None),
+    };
+    Object::new(directory)
+        .named("tenant", scope.tenant)
+        .named("project", scope.project)
+        .named("class", scope.class)
+        .named("pool", scope.pool)
+        .field("nodes", nodes)
+        .named("node", node)
+        .field("priority", scope.priority.map(Priority::word))
+        .done()
+}
+
+/// A journal may hold one key twice; a list shows both.
+pub(super) fn labels(directory: &Directory, labels: &[(Name, Name)]) -> Value {
+    let label = |(key, value): &(Name, Name)| {
+        Object::new(directory).field("key", key.as_str()).field("value", value.as_str()).done()
+    };
+    labels.iter().map(label).collect()
+}
+
+fn node<'a>(shown: Object<'a>, directory: &'a Directory, put: &NodePut) -> Object<'a> {
+    let capacity = put.capacity.iter().map(|(class, quanta)| amount(directory, *class, *quanta).done());
+    shown
+        .named("node", put.node)
+        .named("pool", put.pool)
+        .field("rack", text(put.rack.as_ref()))
+        .field("zone", text(put.zone.as_ref()))
+        .field("labels", labels(directory, &put.labels))
+        .field("teardown", put.teardown.word())
+        .field("capacity", capacity.collect::<Value>())
+}
+
+/// Of the secret's hash only the beginning: enough to tell tokens apart, useless to a thief.
+fn token<'a>(shown: Object<'a>, directory: &'a Directory, issued: &TokenIssued) -> Object<'a> {
+    shown
+        .named("token", issued.token)
+        .field("fingerprint", hex::encode(&issued.hash[..4]))
+        .field("role", issued.role.word())
+        .field("scope", token_scope(directory, &issued.scope))
+        .instant("expires_at", issued.expires_at)
+}
+
+fn token_scope(directory: &Directory, scope: &TokenScope) -> Value {
+    Object::new(directory)
+        .named("tenant", scope.tenant)
+        .named("project", scope.project)
+        .named("user", scope.user)
+        .named("node", scope.node)
+        .field("app_instance_ids", scope.app_instances.iter().map(|app| count(app.0)).collect::<Value>())
+        .done()
+}
+
+fn grant<'a>(shown: Object<'a>, directory: &'a Directory, record: &Record, granted: &Granted) -> Object<'a> {
+    let members = granted
+        .members
+        .iter()
+        .map(|member| amount(directory, member.class, member.quanta).field("devices", devices(member.devices)).done());
+    // A story that nobody named is named by the record it began with.
+    let correlation = match granted.correlation {
+        Some(id) => PublicId(id).to_string().into(),
+        None => public_id(directory, IdKind::Correlation, 0, record.sequence),
+    };
+    shown
+        .field("first_lease", granted.first_lease.to_string())
+        .named("node", granted.node)
+        .named("pool", granted.pool)
+        .span("ttl", granted.ttl)
+        .instant("expires_at", record.stamp.saturating_add(granted.ttl))
+        .field("priority", granted.priority.word())
+        .field("rules_version", granted.rules_version)
+        .field("members", members.collect::<Value>())
+        .field("sensitive", granted.sensitive)
+        .field("control_plane", granted.control_plane)
+        .field("correlation_id", correlation)
+        .field("correlation_given", granted.correlation.is_some())
+        .field("allocation_id", granted.allocation.map(|no| count(no.0)))
+        .field("app_instance_id", granted.app_instance.map(|no| count(no.0)))
+        .field("attachment_id", granted.attachment.map(|no| count(no.0)))
+        .named("source_project", granted.source_project)
+        .field("over_soft_quota_ids", granted.over_soft.iter().map(|quota| quota.0).collect::<Value>())
+        .field("capped_by_quota_id", granted.capped_by.map(|QuotaNo(quota)| quota))
+        .field("profile", granted.profile.map(placement::profile))
+        .field("weights", granted.weighing.map(|weighing| placement::weighing(directory, weighing)))
+        .field("labels", labels(directory, &granted.labels))
+}
+
+fn denial<'a>(shown: Object<'a>, directory: &'a Directory, denied: &Denied) -> Object<'a> {
+    let asks = denied.asks.iter().map(|(class, quanta)| amount(directory, *class, *quanta).done());
+    let asked = &denied.particulars;
+    shown
+        .named("pool", denied.pool)
+        .field("asks", asks.collect::<Value>())
+        .span("ttl", denied.ttl)
+        .field("priority", denied.priority.word())
+        .field("rules_version", denied.rules_version)
+        .field("cause", denial_cause(directory, denied.cause))
+        .field("sensitive", asked.sensitive)
+        .named("node", asked.node)
+        .field("labels", labels(directory, &asked.labels))
+        .field("profile", asked.profile.map(placement::profile))
+        .field("app_instance_id", asked.app_instance.map(|no| count(no.0)))
+}
+
+pub(super) fn denial_cause(directory: &Directory, cause: DenyCause) -> Value {
+    let new = |kind: &str| Object::new(directory).field("type", kind);
+    match cause {
+        DenyCause::Quota { quota, used, requested, limit } => new("quota")
+            .field("quota_id", quota.0)
+            .count("used", used)
+            .count("requested", requested)
+            .count("limit", limit),
+        DenyCause::BurstOver { quota, ends_at } => {
+            new("burst_over").field("quota_id", quota.0).instant("ends_at", ends_at)
+        }
+        DenyCause::Capacity { class, requested, most_free } => {
+            new("capacity").named("class", class).count("requested", requested.0).count("most_free", most_free.0)
+        }
+        DenyCause::Ceiling { app_instance, spent, reserved, requested, amount } => new("ceiling")
+            .field("app_instance_id", app_instance.map(|no| count(no.0)))
+            .field("spent", spent.to_string())
+            .field("reserved", reserved.to_string())
+            .field("requested", requested.to_string())
+            .field("amount", amount.to_string()),
+    }
+    .done()
+}
+
+fn renewals(directory: &Directory, renewed: &Renewed) -> Value {
+    let one = |renewal: &Renewal| {
+        Object::new(directory)
+            .field("lease", renewal.lease.to_string())
+            .instant("expires_at", renewal.expires_at)
+            .field("activity", renewal.activity.as_ref().map(|report| activity(directory, report)))
+            .done()
+    };
+    renewed.renewals.iter().map(one).collect()
+}
+
+fn reports(directory: &Directory, reported: &ReportedLeases) -> Value {
+    let one = |report: &Reported| {
+        Object::new(directory)
+            .field("lease", report.lease.to_string())
+            .field("activity", report.activity.as_ref().map(|report| activity(directory, report)))
+            .done()
+    };
+    reported.0.iter().map(one).collect()
+}
+
+fn activity(directory: &Directory, report: &Activity) -> Value {
+    let waiting: Map<String, Value> = ResourceKind::ALL
+        .iter()
+        .zip(report.waiting)
+        .filter(|(_, wait)| wait.0 > 0)
+        .map(|(kind, wait)| (kind.word().to_owned(), wait.0.to_string().into()))
+        .collect();
+    Object::new(directory)
+        .span("covered", report.covered)
+        .field("busy_quantum_ns", report.busy.to_string())
+        .span("active", report.active)
+        .field("waiting_ns", waiting)
+        .done()
+}

@@ -1,0 +1,291 @@
+//! What the numbers in records mean: names, classes, and the leases that are alive.
+//!
+//! A far lighter fold than the engine's: it checks nothing and counts nothing. Its memory grows
+//! with what exists, not with the length of the journal.
+
+use leasehold_model::body::{Body, Granted};
+use leasehold_model::class::ClassSpec;
+use leasehold_model::id::{ClassNo, LeaseNo, NodeNo, PoolNo, ProjectNo, TenantNo, TokenNo, UserNo};
+use leasehold_model::instant::Instant;
+use leasehold_model::name::Name;
+use leasehold_model::quantity::Quanta;
+use leasehold_model::record::{Hash, Record};
+use std::collections::BTreeMap;
+use std::sync::Arc;
+
+/// The names behind the numbers, up to the last record shown. A copy shares the names until one of
+/// the two learns a new one: a daemon makes a copy for every page it shows.
+#[derive(Clone, Debug, Default)]
+pub struct Directory {
+    genesis: Option<Hash>,
+    names: Arc<Names>,
+    leases: BTreeMap<LeaseNo, LiveLease>,
+}
+
+#[derive(Clone, Debug, Default)]
+struct Names {
+    tenants: BTreeMap<TenantNo, Tenant>,
+    projects: BTreeMap<ProjectNo, Owned>,
+    users: BTreeMap<UserNo, Owned>,
+    pools: BTreeMap<PoolNo, Name>,
+    nodes: BTreeMap<NodeNo, Name>,
+    classes: BTreeMap<ClassNo, ClassSpec>,
+    tokens: BTreeMap<TokenNo, Name>,
+}
+
+#[derive(Clone, Debug)]
+struct Tenant {
+    name: Name,
+    tag: Option<Arc<Name>>,
+}
+
+/// Something of a tenant's, which goes when the tenant goes.
+#[derive(Clone, Debug)]
+struct Owned {
+    tenant: TenantNo,
+    name: Name,
+}
+
+/// A lease that is not closed, as its grant sealed it.
+#[derive(Clone, Debug)]
+pub(super) struct LiveLease {
+    pub(super) tenant: Option<TenantNo>,
+    pub(super) project: Option<ProjectNo>,
+    /// The tenant's accounting tag at the grant: later changes of the tag do not touch the lease.
+    pub(super) tag: Option<Arc<Name>>,
+    pub(super) class: ClassNo,
+    pub(super) quanta: Quanta,
+    pub(super) node: NodeNo,
+    pub(super) devices: u64,
+    pub(super) granted_at: Instant,
+    pub(super) expires_at: Instant,
+}
+
+/// What a lease event tells of a live lease.
+#[derive(Clone, Debug)]
+pub struct KnownLease {
+    pub tenant: TenantNo,
+    pub project: ProjectNo,
+    pub tag: Option<Name>,
+    pub class: ClassNo,
+    pub quanta: Quanta,
+    pub node: NodeNo,
+    pub devices: u64,
+    pub granted_at: Instant,
+    pub expires_at: Instant,
+}
+
+impl Directory {
+    /// For a reader that begins with the genesis record, or does not need public ids.
+    pub fn new() -> Self {
+        Self::default()
+    }
+
+    /// For a reader that begins later: public ids are made from the hash of the genesis record.
+    pub fn with_genesis(genesis: Hash) -> Self {
+        Self { genesis: Some(genesis), ..Self::default() }
+    }
+
+    /// The hash of the genesis record, once it is known.
+    pub fn genesis(&self) -> Option<&Hash> {
+        self.genesis.as_ref()
+    }
+
+    /// Leases that are known and not closed.
+    pub fn live_leases(&self) -> usize {
+        self.leases.len()
+    }
+
+    fn names_mut(&mut self) -> &mut Names {
+        Arc::make_mut(&mut self.names)
+    }
+
+    pub(super) fn tenant(&self, tenant: TenantNo) -> Option<&Name> {
+        self.names.tenants.get(&tenant).map(|t| &t.name)
+    }
+    pub(super) fn project(&self, project: ProjectNo) -> Option<&Name> {
+        self.names.projects.get(&project).map(|p| &p.name)
+    }
+    pub(super) fn user(&self, user: UserNo) -> Option<&Name> {
+        self.names.users.get(&user).map(|u| &u.name)
+    }
+    pub(super) fn pool(&self, pool: PoolNo) -> Option<&Name> {
+        self.names.pools.get(&pool)
+    }
+    pub fn node(&self, node: NodeNo) -> Option<&Name> {
+        self.names.nodes.get(&node)
+    }
+    pub(super) fn class(&self, class: ClassNo) -> Option<&ClassSpec> {
+        self.names.classes.get(&class)
+    }
+    pub(super) fn token(&self, token: TokenNo) -> Option<&Name> {
+        self.names.tokens.get(&token)
+    }
+    pub(super) fn lease(&self, lease: LeaseNo) -> Option<&LiveLease> {
+        self.leases.get(&lease)
+    }
+
+    /// Follows a record for its names alone: the leases of a busy cluster are looked up when they are needed.
+    /// Names of what was deleted stay: older records speak of it.
+    pub fn follow_names(&mut self, record: &Record) {
+        let about_leases = matches!(&record.body, Body::Granted(_) | Body::Renewed(_));
+        if !about_leases {
+            // The genesis record is known to whoever follows from later on.
+            self.learn(record, &self.genesis.unwrap_or_default());
+        }
+    }
+
+    /// What a grant says of its leases, for a reader that looks them up one by one. `expires_at` is where the deadline
+    /// stood last, if it was moved since.
+    pub fn know_grant(&mut self, record: &Record, expires_at: Option<Instant>) {
+        if let Body::Granted(granted) = &record.body {
+            self.learn_grant(record, granted);
+            for lease in granted_leases(granted) {
+                if let (Some(lease), Some(expires_at)) = (self.leases.get_mut(&lease), expires_at) {
+                    lease.expires_at = expires_at;
+                }
+            }
+        }
+    }
+
+    /// As [`Self::know_grant`], from what is known of one live lease.
+    pub fn know_lease(&mut self, lease: LeaseNo, facts: KnownLease) {
+        let KnownLease { tenant, project, tag, class, quanta, node, devices, granted_at, expires_at } = facts;
+        let tag = tag.map(Arc::new);
+        let (tenant, project) = (Some(tenant), Some(project));
+        let live = LiveLease { tenant, project, tag, class, quanta, node, devices, granted_at, expires_at };
+        self.leases.insert(lease, live);
+    }
+
+    /// Forgets the leases that a record closes, for a reader that follows along.
+    pub fn forget_closed(&mut self, record: &Record) {
+        let about_leases = !matches!(
+            &record.body,
+            Body::PoolDeleted(_)
+                | Body::TenantDeleted(_)
+                | Body::ProjectDeleted(_)
+                | Body::UserDeleted(_)
+                | Body::NodeDeleted(_)
+                | Body::TokenRevoked(_)
+        );
+        if about_leases {
+            self.forget(record);
+        }
+    }
+
+    /// Who holds a known lease, and where it is.
+    pub fn holder(&self, lease: LeaseNo) -> Option<(Option<TenantNo>, Option<ProjectNo>, NodeNo)> {
+        self.leases.get(&lease).map(|lease| (lease.tenant, lease.project, lease.node))
+    }
+
+    /// Takes over the names another directory knows; the leases stay.
+    pub fn share_names(&mut self, other: &Self) {
+        self.names = Arc::clone(&other.names);
+    }
+
+    pub fn knows_lease(&self, lease: LeaseNo) -> bool {
+        self.leases.contains_key(&lease)
+    }
+
+    /// Before a record is shown: what it brings into being or changes.
+    pub(super) fn learn(&mut self, record: &Record, hash: &Hash) {
+        match &record.body {
+            Body::Genesis(_) if record.sequence == 0 => self.genesis = Some(*hash),
+            Body::ClassPut(put) => {
+                self.names_mut().classes.insert(put.class, put.spec.clone());
+            }
+            Body::PoolPut(put) => {
+                self.names_mut().pools.insert(put.pool, put.name.clone());
+            }
+            Body::TenantPut(put) => {
+                let tag = put.accounting_tag.clone().map(Arc::new);
+                self.names_mut().tenants.insert(put.tenant, Tenant { name: put.name.clone(), tag });
+            }
+            Body::ProjectPut(put) => {
+                self.names_mut().projects.insert(put.project, Owned { tenant: put.tenant, name: put.name.clone() });
+            }
+            Body::UserPut(put) => {
+                self.names_mut().users.insert(put.user, Owned { tenant: put.tenant, name: put.name.clone() });
+            }
+            Body::NodePut(put) => {
+                self.names_mut().nodes.insert(put.node, put.name.clone());
+            }
+            Body::TokenIssued(issued) => {
+                self.names_mut().tokens.insert(issued.token, issued.name.clone());
+            }
+            Body::Granted(granted) => self.learn_grant(record, granted),
+            Body::Renewed(renewed) => {
+                for renewal in &renewed.renewals {
+                    if let Some(lease) = self.leases.get_mut(&renewal.lease) {
+                        lease.expires_at = renewal.expires_at;
+                    }
+                }
+            }
+            _ => {}
+        }
+    }
+
+    fn learn_grant(&mut self, record: &Record, granted: &Granted) {
+        let tenant = record.identity.tenant;
+        let tag = tenant.and_then(|tenant| self.names.tenants.get(&tenant)?.tag.clone());
+        for (lease, member) in granted_leases(granted).zip(&granted.members) {
+            let live = LiveLease {
+                tenant,
+                project: record.identity.project,
+                tag: tag.clone(),
+                class: member.class,
+                quanta: member.quanta,
+                node: granted.node,
+                devices: member.devices,
+                granted_at: record.stamp,
+                expires_at: record.stamp.saturating_add(granted.ttl),
+            };
+            self.leases.insert(lease, live);
+        }
+    }
+
+    /// After a record was shown: what it ended. Its own view still had the names.
+    pub(super) fn forget(&mut self, record: &Record) {
+        match &record.body {
+            Body::PoolDeleted(gone) => {
+                self.names_mut().pools.remove(&gone.pool);
+            }
+            Body::TenantDeleted(gone) => {
+                self.names_mut().tenants.remove(&gone.tenant);
+                self.names_mut().projects.retain(|_, project| project.tenant != gone.tenant);
+                self.names_mut().users.retain(|_, user| user.tenant != gone.tenant);
+            }
+            Body::ProjectDeleted(gone) => {
+                self.names_mut().projects.remove(&gone.project);
+            }
+            Body::UserDeleted(gone) => {
+                self.names_mut().users.remove(&gone.user);
+            }
+            Body::NodeDeleted(gone) => {
+                self.names_mut().nodes.remove(&gone.node);
+            }
+            Body::TokenRevoked(revoked) => {
+                self.names_mut().tokens.remove(&revoked.token);
+            }
+            Body::Released(released) if released.closed => self.close(released.leases.leases()),
+            Body::Expired(expired) if expired.closed => self.close(expired.leases.0.iter().copied()),
+            Body::TeardownStarted(started) if started.closed => self.close(started.leases.0.iter().copied()),
+            Body::TornDown(torn) => self.close(torn.leases.0.iter().copied()),
+            Body::Unfenced(unfenced) => self.close(unfenced.leases.0.iter().copied()),
+            _ => {}
+        }
+    }
+
+    fn close(&mut self, leases: impl Iterator<Item = LeaseNo>) {
+        for lease in leases {
+            self.leases.remove(&lease);
+        }
+    }
+}
+
+/// The numbers of a grant's leases. A journal that was made by nobody's engine may run past the
+/// last number there is: those are left out.
+pub(super) fn granted_leases(granted: &Granted) -> impl Iterator<Item = LeaseNo> + '_ {
+    let first = granted.first_lease.0;
+    (0u64..).zip(&granted.members).map_while(move |(i, _)| first.checked_add(i).map(LeaseNo))
+}

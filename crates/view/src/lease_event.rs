@@ -1,0 +1,95 @@
+//! Lease events: what a record did to each lease it names, in the shape billing systems read.
+//!
+//! Every field of the event is there; what this reader cannot know is null.
+
+use super::Directory;
+use super::directory::granted_leases;
+use super::object::{Object, count, devices, text, units};
+use super::record::public_id;
+use leasehold_model::body::{Body, Leases, Renewal};
+use leasehold_model::class::ResourceKind;
+use leasehold_model::id::{IdKind, LeaseNo};
+use leasehold_model::policy::Reason;
+use leasehold_model::record::Record;
+use serde_json::{Value, json};
+
+/// The events of a record, one per lease in the order the record names them; nothing for records
+/// that are not about leases.
+pub(super) fn show_all(directory: &Directory, record: &Record) -> Option<Value> {
+    let event = |(position, (lease, event_type))| show(directory, record, position, lease, event_type);
+    Some((0u16..).zip(touched(record)?).map(event).collect())
+}
+
+/// The leases that a record touches, each with the type of its event.
+fn touched(record: &Record) -> Option<Vec<(LeaseNo, Value)>> {
+    fn all(leases: impl Iterator<Item = LeaseNo>, event_type: impl Into<Value>) -> Vec<(LeaseNo, Value)> {
+        let event_type = event_type.into();
+        leases.map(|lease| (lease, event_type.clone())).collect()
+    }
+    let each = |leases: &Leases, event_type: Value| all(leases.0.iter().copied(), event_type);
+    Some(match &record.body {
+        Body::Granted(granted) => {
+            let duration_secs = count(granted.ttl.as_secs());
+            all(granted_leases(granted), json!({ "Allocated": { "duration_secs": duration_secs } }))
+        }
+        Body::Renewed(renewed) => {
+            let new_expires_at = |renewal: &Renewal| renewal.expires_at.0.to_string();
+            let renewed_to = |r| json!({ "Renewed": { "new_expires_at": new_expires_at(r) } });
+            renewed.renewals.iter().map(|renewal| (renewal.lease, renewed_to(renewal))).collect()
+        }
+        Body::Released(released) => all(released.leases.leases(), "Released"),
+        Body::Expired(expired) => each(&expired.leases, "Expired".into()),
+        Body::Revoked(revoked) => {
+            each(&revoked.leases, json!({ "Revoked": { "reason": record.reason.map(Reason::word) } }))
+        }
+        Body::TeardownStarted(started) => each(&started.leases, "TeardownStarted".into()),
+        Body::TornDown(torn) => each(&torn.leases, "TornDown".into()),
+        Body::Fenced(fenced) => each(&fenced.leases, "Fenced".into()),
+        Body::Unfenced(unfenced) => each(&unfenced.leases, "Unfenced".into()),
+        Body::ActivityReported(reported) => all(reported.leases.leases(), "ActivityReported"),
+        // A denial has no lease; the victims of a decision are revoked by records of their own.
+        Body::Denied(_) | Body::Preempted(_) => Vec::new(),
+        _ => return None,
+    })
+}
+
+fn show(directory: &Directory, record: &Record, position: u16, number: LeaseNo, event_type: Value) -> Value {
+    let lease = directory.lease(number);
+    let class = lease.and_then(|lease| directory.class(lease.class));
+    let node = match &record.body {
+        Body::TornDown(torn) => Some(torn.node),
+        _ => lease.map(|lease| lease.node),
+    };
+    Object::new(directory)
+        .field("event_id", public_id(directory, IdKind::LeaseEvent, position, record.sequence))
+        // Bills follow the instant of effect: a sweep that ran late must not bill late (SEMANTICS 2).
+        .field("timestamp", record.effective_at.0.to_string())
+        .field("event_type", event_type)
+        .field("lease_id", public_id(directory, IdKind::Lease, 0, number.0))
+        .field("lease", number.to_string())
+        // No record carries two tenants' data, so the record's tenant is the lease's.
+        .named("tenant", lease.and_then(|lease| lease.tenant).or(record.identity.tenant))
+        .named("project", lease.and_then(|lease| lease.project))
+        .field("accounting_tag", text(lease.and_then(|lease| lease.tag.as_deref())))
+        .field("resource_type", class.map(|class| resource_type(class.kind)))
+        .field("tier_kind", text(class.and_then(|class| class.tier.as_ref())))
+        .named("class", lease.map(|lease| lease.class))
+        .field("capacity", lease.map(|lease| count(lease.quanta.0)))
+        .field("capacity_units", lease.map(|lease| units(lease.quanta, class)))
+        .named("node", node)
+        .field("devices", lease.map(|lease| devices(lease.devices)))
+        .instant("granted_at", lease.map(|lease| lease.granted_at))
+        .instant("expires_at", lease.map(|lease| lease.expires_at))
+        .done()
+}
+
+/// The kinds of capacity as lease events spell them.
+const fn resource_type(kind: ResourceKind) -> &'static str {
+    match kind {
+        ResourceKind::Gpu => "Gpu",
+        ResourceKind::Cpu => "Cpu",
+        ResourceKind::Mem => "Mem",
+        ResourceKind::Block => "Block",
+        ResourceKind::Net => "Net",
+    }
+}

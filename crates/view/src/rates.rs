@@ -1,0 +1,47 @@
+//! Prices and charge policies, as people read them.
+
+use super::Directory;
+use super::object::Object;
+use leasehold_model::class::ResourceKind;
+use leasehold_model::policy::Priority;
+use leasehold_model::rate::{Charge, ChargePolicyPut, Decimal, RateCardPut};
+use serde_json::{Map, Value};
+
+pub(super) fn card<'d>(object: Object<'d>, directory: &Directory, put: &RateCardPut) -> Object<'d> {
+    let kinds = ResourceKind::ALL.iter().map(|kind| kind.word().to_owned()).zip(put.prices.kinds.0);
+    let classes = put.prices.classes.iter().map(|(class, price)| {
+        let name = directory.class(*class).map_or_else(|| format!("class-{}", class.0), |spec| spec.name.to_string());
+        (name, *price)
+    });
+    let tiers = put.prices.tiers.iter().map(|(tier, factor)| (tier.to_string(), *factor));
+    let priorities = Priority::ALL.iter().map(|priority| priority.word().to_owned()).zip(put.prices.priorities.0);
+    object
+        .field("card_id", put.card)
+        .named("pool", put.pool)
+        .instant("from", put.from)
+        .field("currency", put.prices.currency.as_str())
+        .field("kinds", decimals(kinds))
+        .field("classes", decimals(classes))
+        .field("tiers", decimals(tiers))
+        .field("priorities", decimals(priorities))
+}
+
+/// Prices are texts: a reader that takes numbers for floating point would change them.
+fn decimals(lines: impl Iterator<Item = (String, Decimal)>) -> Value {
+    lines.map(|(name, value)| (name, Value::from(value.to_string()))).collect::<Map<_, _>>().into()
+}
+
+pub(super) fn policy<'d>(object: Object<'d>, directory: &'d Directory, put: &ChargePolicyPut) -> Object<'d> {
+    let charge = |charge: Charge| match charge {
+        Charge::Full => Value::from("full"),
+        Charge::None => Value::from("none"),
+        Charge::MinusLast(span) => Object::new(directory).span("minus_last", span).done(),
+    };
+    object
+        .field("policy_id", put.policy)
+        .instant("from", put.from)
+        .field("preempted", charge(put.charges.preempted))
+        .field("fenced", charge(put.charges.fenced))
+        .field("node_lost", charge(put.charges.node_lost))
+        .field("failed_start", charge(put.charges.failed_start))
+}

@@ -1,0 +1,136 @@
+//! Configuration files: YAML, read strictly.
+//!
+//! In: a file, and the type it is read as. Out: the value, or which line is wrong and what was probably meant.
+//! Never: what a value means; that is for those whose configuration it is.
+
+use serde::de::DeserializeOwned;
+use std::fmt;
+use std::path::{Path, PathBuf};
+
+/// How a file is read, apart from its type.
+#[derive(Clone, Copy, Debug)]
+pub struct Reader {
+    /// Where every key is shown, said where nothing better can be.
+    pub see: &'static str,
+    /// The section that a key belongs under, for one that stands elsewhere.
+    pub section_of: fn(&str) -> Option<&'static str>,
+}
+
+impl Reader {
+    pub fn load<T: DeserializeOwned + Default>(&self, file: &Path) -> Result<T, LoadError> {
+        let text = std::fs::read_to_string(file)
+            .map_err(|error| LoadError::Unreadable { file: file.to_owned(), why: error.to_string() })?;
+        self.parse(&text, file)
+    }
+
+    /// Reads the text of a file; `file` is what errors call it.
+    pub fn parse<T: DeserializeOwned + Default>(&self, text: &str, file: &Path) -> Result<T, LoadError> {
+        let options = serde_saphyr::options! {
+            strict_booleans: true,
+            merge_keys: serde_saphyr::MergeKeyPolicy::Error,
+            with_snippet: false,
+        };
+        // A file with nothing but comments is one that changes nothing.
+        let read = serde_saphyr::from_str_with_options::<Option<T>>(text, options);
+        read.map(Option::unwrap_or_default).map_err(|error| self.wrong(file, &error))
+    }
+
+    fn wrong(&self, file: &Path, error: &serde_saphyr::Error) -> LoadError {
+        use serde_saphyr::Error;
+        let error = error.without_snippet();
+        let see = self.see.to_owned();
+        let (what, advice) = match error {
+            Error::SerdeUnknownField { field, expected, .. } => {
+                let section = (self.section_of)(field).filter(|_| !expected.contains(&field.as_str()));
+                let advice = section.map(|section| format!("it belongs under `{section}`"));
+                (
+                    format!("unknown key `{field}`"),
+                    advice.unwrap_or_else(|| meant(field, expected, "the keys here are")),
+                )
+            }
+            Error::SerdeUnknownVariant { variant, expected, .. } => {
+                (format!("unknown value `{variant}`"), meant(variant, expected, "it is one of"))
+            }
+            Error::DuplicateMappingKey { key: Some(key), .. } => {
+                (format!("the key `{key}` stands twice"), "keep one of the two".to_owned())
+            }
+            // What our own types say of a value ends with how to write it.
+            Error::Message { msg, .. } => match msg.split_once("; ") {
+                Some((what, advice)) => (what.to_owned(), advice.to_owned()),
+                None => (msg.clone(), see),
+            },
+            Error::SerdeInvalidType { unexpected, expected, .. }
+            | Error::SerdeInvalidValue { unexpected, expected, .. } => {
+                (format!("{unexpected} stands where {expected} belongs"), see)
+            }
+            Error::InvalidScalar { ty, .. } => (format!("the value is not {}", in_words(ty)), see),
+            Error::InvalidBooleanStrict { .. } => ("the value is not true or false".to_owned(), see),
+            other => (plain(other), see),
+        };
+        let line = error.location().map(|at| at.line()).filter(|line| *line > 0);
+        LoadError::Wrong { file: file.to_owned(), line, what, advice }
+    }
+}
+
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum LoadError {
+    Unreadable {
+        file: PathBuf,
+        why: String,
+    },
+    Wrong {
+        file: PathBuf,
+        /// Counted from one.
+        line: Option<u64>,
+        what: String,
+        advice: String,
+    },
+}
+
+impl LoadError {
+    pub fn code(&self) -> &'static str {
+        match self {
+            Self::Unreadable { .. } => "config_unreadable",
+            Self::Wrong { .. } => "config_wrong",
+        }
+    }
+}
+
+fn in_words(kind: &str) -> &str {
+    match kind {
+        "u32" | "u64" => "a whole number that fits",
+        "bool" => "true or false",
+        other => other,
+    }
+}
+
+/// The message on one line and without its place, which we say ourselves.
+fn plain(error: &serde_saphyr::Error) -> String {
+    let text = error.render_with_formatter(&serde_saphyr::UserMessageFormatter);
+    let text = text.lines().next().unwrap_or("this is not YAML");
+    text.split(" at line ").next().unwrap_or(text).to_owned()
+}
+
+/// Farther than this from every word, nothing in particular was meant.
+const NEAR: usize = 3;
+
+fn meant(word: &str, known: &[&str], all: &str) -> String {
+    let near = known.iter().map(|known| (strsim::damerau_levenshtein(word, known), known)).min();
+    match near {
+        Some((distance, known)) if distance <= NEAR.min(known.len() / 2) => format!("did you mean `{known}`?"),
+        _ => format!("{all} {}", known.join(", ")),
+    }
+}
+
+impl fmt::Display for LoadError {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Unreadable { file, why } => write!(f, "{}: {why}; check the path and its rights", file.display()),
+            Self::Wrong { file, line: Some(line), what, advice } => {
+                write!(f, "{}: {what} at line {line}; {advice}", file.display())
+            }
+            Self::Wrong { file, line: None, what, advice } => write!(f, "{}: {what}; {advice}", file.display()),
+        }
+    }
+}
+impl std::error::Error for LoadError {}
