@@ -95,7 +95,7 @@ soak:
 	LEASEHOLD_SIM_SEEDS=$(or $(SEEDS),1000000) LEASEHOLD_SIM_FROM=$(or $(FROM),1000000) \
 	  $(CARGO) test --release --package leasehold-sim --test seeds -- --nocapture
 	LEASEHOLD_ACCOUNTS_SEEDS=$(or $(SEEDS),100000) LEASEHOLD_ACCOUNTS_FROM=$(or $(FROM),1000000) LEASEHOLD_ACCOUNTS_LONG=1000 \
-	  $(CARGO) test --release --package leasehold-sim --test accounts -- --nocapture
+	  $(CARGO) test --release --package leasehold-books --test accounts -- --nocapture
 	LEASEHOLD_FUZZ_CASES=$(or $(CASES),200000) $(CARGO) test --release --package leasehold-model --test format
 	LEASEHOLD_KILL_ROUNDS=$(or $(KILLS),1000) $(CARGO) test --release --package leasehold --test kill
 
