@@ -67,7 +67,7 @@ class Daemon:
             for _ in range(4):
                 asks = [{"class": "h100", "quantity": 1}]
                 self.post("/api/v1/leases", {"tenant": tenant, "project": "main", "asks": asks, "ttl": "1h"})
-        issued = self.post("/api/v1/tokens", {"name": "admin", "role": "tenant-admin", "tenant": "physics"})
+        issued = self.post("/api/v1/tokens", {"name": "admin", "role": "tenant_admin", "tenant": "physics"})
         return issued["secret"]
 
     def stop(self) -> int:

@@ -1,23 +1,14 @@
-//! The table of endpoints: what the server routes by, what the OpenAPI document is made from, and what the tests of
-//! access walk through.
+//! The endpoints: what the server routes by and checks access with, what the OpenAPI document and the client's methods
+//! are made from, and what the tests of access walk through. `table.rs` declares each of them once.
 
-mod about;
-mod access;
-mod allocations;
-mod books;
-mod capacity;
-mod journal;
-mod leases;
-mod operation;
-mod prices;
-mod quotas;
+mod parameter;
 mod roles;
 mod schemas;
-mod tenancy;
+#[macro_use]
+mod table;
 
-use crate::token::Role;
-use schemars::{JsonSchema, Schema, SchemaGenerator};
-use schemas::*;
+use leasehold_model::Role;
+use schemars::{Schema, SchemaGenerator};
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Method {
@@ -49,6 +40,8 @@ pub enum Answer {
     Text(&'static str),
     /// Bytes of this media type.
     Bytes(&'static str),
+    /// Text of this media type that goes on for as long as the caller listens.
+    Stream(&'static str),
 }
 
 /// A parameter in the query string.
@@ -57,9 +50,9 @@ pub struct Query {
     pub name: &'static str,
     pub about: &'static str,
     pub schema: MakeSchema,
+    pub required: bool,
 }
 
-#[derive(Clone)]
 pub struct Endpoint {
     /// Stable; the OpenAPI operation id.
     pub id: &'static str,
@@ -68,7 +61,8 @@ pub struct Endpoint {
     pub summary: &'static str,
     /// Who may call it at all; what of it they see is another matter. Empty: no token is asked for.
     pub roles: &'static [Role],
-    pub query: Vec<Query>,
+    /// In groups, as the row names them.
+    query: &'static [&'static [Query]],
     pub body: Option<MakeSchema>,
     /// A request without a body means the same as one with `{}`.
     pub body_optional: bool,
@@ -90,142 +84,108 @@ impl Endpoint {
         rest.split(['/', '.']).next().unwrap_or(rest)
     }
 
+    /// Its parameters in the query string.
+    pub fn query(&self) -> impl Iterator<Item = &'static Query> {
+        self.query.iter().copied().flatten()
+    }
+
     /// The names between braces in its path.
     pub fn path_parameters(&self) -> impl Iterator<Item = &'static str> {
         self.path.split('/').filter_map(|part| part.strip_prefix('{')?.strip_suffix('}'))
     }
+}
 
-    fn query(mut self, name: &'static str, about: &'static str, schema: MakeSchema) -> Self {
-        self.query.push(Query { name, about, schema });
-        self
-    }
-
-    fn body<T: JsonSchema>(mut self) -> Self {
-        self.body = Some(SchemaGenerator::subschema_for::<T>);
-        self
-    }
-
-    fn body_or_none<T: JsonSchema>(mut self) -> Self {
-        self.body_optional = true;
-        self.body::<T>()
-    }
-
-    fn status(mut self, status: u16) -> Self {
-        self.status = status;
-        self
-    }
-
-    /// What it answers where it must be waited for.
-    fn or_wait<T: JsonSchema>(mut self) -> Self {
-        self.or_wait = Some((202, SchemaGenerator::subschema_for::<T>));
-        self
-    }
-
-    fn text(mut self, media: &'static str) -> Self {
-        self.answer = Answer::Text(media);
-        self
-    }
-
-    fn bytes(mut self, media: &'static str) -> Self {
-        self.answer = Answer::Bytes(media);
-        self
-    }
-
-    /// Over which time, and of whom.
-    fn of_books(self) -> Self {
-        self.query("from", "The first instant; the month's first if absent.", instant)
-            .query("to", "The first instant after it; now if absent.", instant)
-            .query("tenant", "Only of this tenant: its name or number.", text)
-            .query("project", "Only of this project: its name or number.", text)
-            .query("user", "Only of this user: its name or number.", text)
-            .query("pool", "Only in this pool: its name or number.", text)
-            .query("node", "Only on this node: its name or number.", text)
-            .query("class", "Only of this class: its name or number.", text)
-            .query("kind", "Only of this kind.", kind)
-            .query("tier", "Only of this tier.", text)
-            .query("priority", "Only of this priority.", priority)
-            .query("tag", "Only under this accounting tag.", text)
-            .query("allocation", "Only of this allocation, by number.", sequence)
-            .query("app_instance", "Only of this app instance, by number.", sequence)
-            .query("workload", "Only of this workload.", text)
-    }
-
-    /// By what it is told apart.
-    fn grouped(self) -> Self {
-        self.query(
-            "by",
-            "Told apart by these, with commas between: tenant, project, user, pool, node, class, kind, tier, priority, tag, allocation, app_instance, workload, held_as (lease or idle_claim). Unlike units are never added: without class or kind, class is taken as well.",
-            grouping,
-        )
-    }
-
-    /// Cut into stretches.
-    fn bucketed(self) -> Self {
-        self.query("bucket", "Cut into minutes, hours, days or months.", bucket).query(
-            "zone",
-            "The IANA time zone in which days and months begin; UTC if absent.",
-            text,
-        )
-    }
-
-    /// Of a project, or of one of its app instances.
-    fn of_ceiling(self) -> Self {
-        self.query("tenant", "Whose project, where a name is given.", text).query(
-            "app_instance",
-            "Of this app instance, by number; of the whole project if absent.",
-            sequence,
-        )
-    }
-
-    fn page(self) -> Self {
-        self.query("cursor", "Where the page begins: `next_cursor` of the one before.", text).query(
-            "limit",
-            "How many items at most.",
-            page_limit,
-        )
+const fn first<T: Copy>(of: &[T]) -> Option<T> {
+    match of {
+        [first, ..] => Some(*first),
+        [] => None,
     }
 }
 
-fn endpoint<T: JsonSchema>(
-    id: &'static str,
-    method: Method,
-    path: &'static str,
-    summary: &'static str,
-    roles: &'static [Role],
-) -> Endpoint {
-    let status = 200;
-    let answer = Answer::Json(SchemaGenerator::subschema_for::<T>);
-    let (query, body, body_optional, or_wait) = (Vec::new(), None, false, None);
-    Endpoint { id, method, path, summary, roles, query, body, body_optional, status, answer, or_wait }
+macro_rules! schema {
+    ($of:ident) => {
+        SchemaGenerator::subschema_for::<$of> as MakeSchema
+    };
 }
 
-/// Every endpoint, in the order of the document.
-pub fn endpoints() -> Vec<Endpoint> {
-    [
-        about::endpoints(),
-        tenancy::endpoints(),
-        capacity::endpoints(),
-        quotas::endpoints(),
-        books::endpoints(),
-        prices::endpoints(),
-        leases::endpoints(),
-        allocations::endpoints(),
-        access::endpoints(),
-        journal::endpoints(),
-        operation::endpoints(),
-    ]
-    .concat()
+macro_rules! query {
+    (($name:ident $about:literal $schema:ident $($required:ident)?)) => {
+        &[Query {
+            name: stringify!($name),
+            about: $about,
+            schema: schemas::$schema,
+            required: <[&str]>::len(&[$(stringify!($required))?]) > 0,
+        }]
+    };
+    (($name:ident $constant:ident)) => {
+        parameter::$constant
+    };
+    ($constant:ident) => {
+        parameter::$constant
+    };
 }
+
+macro_rules! answer {
+    (Text $media:literal) => {
+        Answer::Text($media)
+    };
+    (Bytes $media:literal) => {
+        Answer::Bytes($media)
+    };
+    (Stream $media:literal) => {
+        Answer::Stream($media)
+    };
+    ($of:ident) => {
+        Answer::Json(schema!($of))
+    };
+}
+
+macro_rules! endpoints {
+    ($($id:ident {
+        $summary:literal $method:ident $path:literal $({$place:ident} $($tail:literal)?)? for $roles:ident
+        $(query[$($query:tt)*])? $(body $body:ident $(or $none:ident)?)?
+        => $status:literal $answer:ident $($media:literal)? $(or $wait_status:literal $wait:ident as $either:ident)?
+    })*) => {
+        /// Each endpoint under its id.
+        #[allow(non_upper_case_globals, reason = "an endpoint is named by its id, as its handler and its call are")]
+        pub mod by_id {
+            use super::*;
+            use crate::*;
+
+            $(
+                #[doc = $summary]
+                pub const $id: &Endpoint = &Endpoint {
+                    id: stringify!($id),
+                    method: Method::$method,
+                    path: concat!($path $(, "{", stringify!($place), "}" $(, $tail)?)?),
+                    summary: $summary,
+                    roles: roles::$roles,
+                    query: &[$($(query!($query)),*)?],
+                    body: first(&[$(schema!($body))?]),
+                    body_optional: <[&str]>::len(&[$($(stringify!($none))?)?]) > 0,
+                    status: $status,
+                    answer: answer!($answer $($media)?),
+                    or_wait: first(&[$(($wait_status, schema!($wait)))?]),
+                };
+            )*
+        }
+
+        /// Every endpoint, in the order of the document.
+        pub const ENDPOINTS: &[&Endpoint] = &[$(by_id::$id),*];
+    };
+}
+
+for_each_endpoint!(endpoints);
 
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::token::Role::Auditor;
+    use leasehold_model::Role::Auditor;
     use std::collections::BTreeSet;
 
     #[test]
     fn ids_and_routes_are_unique() {
-        let all = endpoints();
+        let all = ENDPOINTS;
         let ids: BTreeSet<_> = all.iter().map(|e| e.id).collect();
         let routes: BTreeSet<_> = all.iter().map(|e| (e.method.word(), e.path)).collect();
         assert_eq!((ids.len(), routes.len()), (all.len(), all.len()));
@@ -233,7 +193,7 @@ mod tests {
 
     #[test]
     fn auditors_change_nothing() {
-        for endpoint in endpoints().iter().filter(|e| e.is_mutation()) {
+        for endpoint in ENDPOINTS.iter().filter(|e| e.is_mutation()) {
             assert!(!endpoint.roles.contains(&Auditor), "{}", endpoint.id);
             assert!(!endpoint.roles.is_empty(), "{}: a change by nobody", endpoint.id);
         }

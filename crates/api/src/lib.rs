@@ -34,47 +34,47 @@ mod weights;
 
 pub use about::{About, Health, WhoAmI};
 pub use agent::{
-    AgentRegistered, Condition, ConfirmTeardowns, DetachedAgent, Heartbeat, HeartbeatAnswer, Level, NodeWork,
-    RegisterAgent, TeardownsConfirmed,
+    AgentRegistered, Condition, ConfirmTeardowns, DetachedAgent, Heartbeat, HeartbeatAnswer, NodeWork, RegisterAgent,
+    TeardownsConfirmed,
 };
 pub use allocation::{
-    Allocation, AllocationChanged, AllocationDetail, AllocationList, AllocationState, Asked, Attempt, AttemptEnd,
-    CheckpointReport, CompleteAllocation, Domain, Replica, Requested, SubmitAllocation, Submitted, WaitReason, Waiting,
-    WrittenCheckpoint,
+    Allocation, AllocationChanged, AllocationDetail, AllocationList, Asked, Attempt, CheckpointReport,
+    CompleteAllocation, Replica, Requested, SubmitAllocation, Submitted, WaitReason, Waiting, WrittenCheckpoint,
 };
 pub use audit::{CHECKPOINT_SIZE, Checkpoint, ConsistencyProof, FIRST_SEQUENCE, InclusionProof, NEXT_FROM, RecordPage};
 pub use batch::{Batch, BatchResult, BatchResults, LeaseRef, Operation};
 pub use books::{
     Amount, CapacityReport, CapacityUse, CostLine, CostRate, CostRateLine, CostReport, Forecast, FragmentedNode,
-    KindSensitivity, Of, Quote, QuoteLine, QuoteRequest, Sensitivity, SensitivityReport, Stranded, Stretch, UsageLine,
-    UsageReport, WasteClass, WasteReport, WasteSum, WastedCost, WastedLease, WorkloadSensitivity,
+    KindSensitivity, Of, Quote, QuoteLine, QuoteRequest, SensitivityReport, Stranded, Stretch, UsageLine, UsageReport,
+    WasteReport, WasteSum, WastedCost, WastedLease, WorkloadSensitivity,
 };
 pub use capacity::{
-    Class, ClassChange, ClassList, ClassPut, Kind, LoseNode, NewClass, NewNode, NewPool, Node, NodeCapacity,
-    NodeChange, NodeList, NodePut, Pool, PoolChange, PoolList, PoolPut, SpansByPriority, Strategy, Teardown,
+    Class, ClassChange, ClassList, ClassPut, LoseNode, NewClass, NewNode, NewPool, Node, NodeCapacity, NodeChange,
+    NodeList, NodePut, Pool, PoolChange, PoolList, PoolPut, SpansByPriority,
 };
-pub use ceiling::{Ceiling, CeilingChange, CeilingList, CeilingMode, CeilingPut, Money};
-pub use claim::{
-    ClaimHolder, ClaimList, ClaimPut, ClaimedNode, Custody, CustodyState, NewClaim, QuarantineCause, ReleaseNodes,
-    ReportWipe,
-};
+pub use ceiling::{Ceiling, CeilingChange, CeilingList, CeilingPut, Money};
+pub use claim::{ClaimHolder, ClaimList, ClaimPut, ClaimedNode, Custody, NewClaim, ReleaseNodes, ReportWipe};
 pub use endpoint::{Endpoint, Method};
 pub use explain::{
     CandidateScore, CeilingChecked, DecidedEviction, Ending, Eviction, Explanation, NodeClassExplained,
     NodeExplanation, NodePromise, QueuePlace, QuotaChecked, ReplicaScore, Victim,
 };
 pub use lease::{
-    Activity, Ask, Confirmed, Fences, Granted, GrantedLease, History, Lease, LeaseList, LeaseState, Outcome, Priority,
-    ReadyAnswer, Release, Released, Renew, Renewed, Reported, RequestLease, Revocation, Revoke, RevokeReason, Revoked,
-    Unfenced,
+    Activity, Ask, Confirmed, Fences, Granted, GrantedLease, History, Lease, LeaseList, Outcome, ReadyAnswer, Release,
+    Released, Renew, Renewed, Reported, RequestLease, Revocation, Revoke, Revoked, Unfenced,
 };
 pub use leasehold_model::instant::WRITTEN_MAX;
+pub use leasehold_model::{
+    AllocationState, AttemptEnd, CeilingMode, CustodyState, Domain, LeaseState, Level, Measure, Priority,
+    QuarantineCause, ResourceKind as Kind, RevokeReason, Role, Sensitivity, Strategy, TeardownMode as Teardown,
+    WasteClass,
+};
 pub use openapi::openapi;
 pub use page::Changed;
 pub use patch::Patch;
 pub use problem::{PROBLEM_JSON, Problem};
 pub use quantity::Quantity;
-pub use quota::{Limit, Measure, NewQuota, Nodes, Quota, QuotaChange, QuotaList, QuotaPut};
+pub use quota::{Limit, NewQuota, Nodes, Quota, QuotaChange, QuotaList, QuotaPut};
 pub use rate::{
     CardState, Charge, ChargePolicy, ChargePolicyList, ChargePolicyPut, Charges, ChargesChange, Decimal,
     FactorsByPriority, KindPriceChange, NewChargePolicy, NewRateCard, PriceChange, Prices, PricesByKind,
@@ -86,5 +86,5 @@ pub use tenancy::{
     TenantList, TenantPut, TenantUsage, User, UserChange, UserList, UserPut,
 };
 pub use time::{Ttl, When};
-pub use token::{IssuedToken, NewToken, Role, Token, TokenList};
+pub use token::{IssuedToken, NewToken, Token, TokenList};
 pub use weights::{BadWeight, Weight, Weights};

@@ -1,6 +1,6 @@
 //! The OpenAPI 3.1 document, made from the table of endpoints and the types' own schemas.
 
-use crate::endpoint::{Answer, Endpoint, endpoints};
+use crate::endpoint::{Answer, ENDPOINTS, Endpoint};
 use crate::problem::{PROBLEM_JSON, Problem};
 use schemars::SchemaGenerator;
 use schemars::generate::SchemaSettings;
@@ -17,8 +17,8 @@ pub fn openapi() -> Value {
     let mut generator =
         SchemaSettings::draft2020_12().with(|s| s.definitions_path = "/components/schemas".into()).into_generator();
     let mut paths: Map<String, Value> = Map::new();
-    for endpoint in endpoints() {
-        let operation = operation(&endpoint, &mut generator);
+    for endpoint in ENDPOINTS {
+        let operation = operation(endpoint, &mut generator);
         let path = paths.entry(endpoint.path).or_insert_with(|| json!({}));
         path[endpoint.method.word().to_lowercase()] = operation;
     }
@@ -74,11 +74,9 @@ fn parameters(endpoint: &Endpoint, generator: &mut SchemaGenerator) -> Vec<Value
         json!({ "name": name, "in": "path", "required": true, "schema": schema })
     });
     let mut all: Vec<Value> = in_path.collect();
-    for query in &endpoint.query {
+    for query in endpoint.query() {
         let schema = (query.schema)(generator);
-        let required =
-            matches!((endpoint.id, query.name), ("prove_inclusion", "sequence") | ("prove_consistency", "from"));
-        let description = query.about;
+        let (description, required) = (query.about, query.required);
         all.push(json!({ "name": query.name, "in": "query", "required": required, "description": description, "schema": schema }));
     }
     if endpoint.is_mutation() {
@@ -97,7 +95,7 @@ fn responses(endpoint: &Endpoint, generator: &mut SchemaGenerator) -> Value {
     let mut responses = Map::new();
     let content = match endpoint.answer {
         Answer::Json(schema) => json!({ "application/json": { "schema": schema(generator) } }),
-        Answer::Text(media) | Answer::Bytes(media) => json!({ media: {} }),
+        Answer::Text(media) | Answer::Bytes(media) | Answer::Stream(media) => json!({ media: {} }),
     };
     responses.insert(endpoint.status.to_string(), json!({ "description": "Done.", "content": content }));
     if let Some((status, schema)) = endpoint.or_wait {
@@ -120,14 +118,14 @@ pub(crate) fn problems(endpoint: &Endpoint) -> Vec<(u16, &'static str)> {
         all.push((403, "The token's role may not do this."));
         all.push((429, "Too much at once; try again after a while."));
     }
-    if endpoint.path.contains('{') || !endpoint.query.is_empty() || endpoint.body.is_some() {
+    if endpoint.path.contains('{') || endpoint.query().next().is_some() || endpoint.body.is_some() {
         all.push((404, "There is no such thing, or it is not yours."));
     }
     if endpoint.body.is_some() {
         all.push((413, "The body is too large."));
         all.push((415, "The body is not JSON."));
     }
-    if endpoint.is_mutation() || !endpoint.query.is_empty() {
+    if endpoint.is_mutation() || endpoint.query().next().is_some() {
         all.push((422, "What is asked cannot be."));
     }
     if endpoint.is_mutation() {

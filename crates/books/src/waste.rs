@@ -6,27 +6,11 @@ use crate::row::Row;
 use crate::scan::held_until;
 use ethnum::U256;
 use leasehold_meter::{Money, Overflow, QuantaNs, Window, factor};
+pub use leasehold_model::WasteClass;
 use leasehold_model::rate::Currency;
-use leasehold_model::{ClassNo, Instant, PoolNo, Priority, ProjectNo, TenantNo, UserNo, words};
+use leasehold_model::{ClassNo, Instant, PoolNo, Priority, ProjectNo, TenantNo, UserNo};
 use smallvec::SmallVec;
 use std::collections::BTreeMap;
-
-words! {
-    /// In the order in which the first that matches is the headline.
-    pub enum WasteClass {
-        /// Expensive hardware, less than a quarter of it used.
-        PremiumWaste = 1 "premium_waste",
-        /// Active for less than a tenth of the time.
-        Idle = 2 "idle",
-        /// Less than a quarter of what is held is used.
-        Overprovisioned = 3 "overprovisioned",
-        /// One of very many small leases of its holder.
-        Fragmented = 4 "fragmented",
-        Healthy = 5 "healthy",
-        /// Reports cover less than half of the time.
-        Unknown = 6 "unknown",
-    }
-}
 
 /// Live leases of one holder and class, each below a sixteenth of its node, that are not yet too many.
 pub const FRAGMENTED_LEASE_COUNT: usize = 32;

@@ -153,20 +153,17 @@ impl Published {
         if let Some(kind) = self.kinds.get(record.body.kind() as usize) {
             kind.fetch_add(1, Ordering::Relaxed);
         }
-        match &record.body {
-            Body::Granted(Granted { members, .. }) => {
-                self.leases_granted.fetch_add(members.len() as u64, Ordering::Relaxed);
-            }
-            Body::Denied(Denied { cause, .. }) => {
-                let by = match cause {
-                    DenyCause::Quota { .. } => &self.denied_by_quota,
-                    DenyCause::BurstOver { .. } => &self.denied_by_burst,
-                    DenyCause::Capacity { .. } => &self.denied_by_capacity,
-                    DenyCause::Ceiling { .. } => &self.denied_by_ceiling,
-                };
-                by.fetch_add(1, Ordering::Relaxed);
-            }
-            _ => {}
+        if let Body::Granted(Granted { members, .. }) = &record.body {
+            self.leases_granted.fetch_add(members.len() as u64, Ordering::Relaxed);
+        }
+        if let Body::Denied(Denied { cause, .. }) = &record.body {
+            let by = match cause {
+                DenyCause::Quota { .. } => &self.denied_by_quota,
+                DenyCause::BurstOver { .. } => &self.denied_by_burst,
+                DenyCause::Capacity { .. } => &self.denied_by_capacity,
+                DenyCause::Ceiling { .. } => &self.denied_by_ceiling,
+            };
+            by.fetch_add(1, Ordering::Relaxed);
         }
     }
 

@@ -3,7 +3,7 @@
 use crate::client::{Client, Failure, Request};
 use crate::dice;
 use crate::error::Error;
-use leasehold_api::Method;
+use leasehold_api::{Endpoint, Method};
 use serde::Serialize;
 use serde::de::DeserializeOwned;
 use serde_json::Value;
@@ -60,9 +60,9 @@ pub struct Call<A> {
 }
 
 impl<A: Answer> Call<A> {
-    pub(crate) fn new(client: &Client, method: Method, template: &str, places: &[String]) -> Self {
-        let request = client.endpoint(template, places).map(|url| {
-            let key = (method != Method::Get).then(dice::key);
+    pub(crate) fn new(client: &Client, endpoint: &Endpoint, places: &[String]) -> Self {
+        let request = client.endpoint(endpoint.path, places).map(|url| {
+            let (method, key) = (endpoint.method, endpoint.is_mutation().then(dice::key));
             Request { method, url, accept: A::MEDIA, key, last_event_id: None, body: None }
         });
         Self { client: client.clone(), request, total: client.timeouts().total, answer: PhantomData }

@@ -61,7 +61,7 @@ struct Open {
 impl Client {
     /// Records as they become durable.
     pub fn events(&self, filter: &EventFilter) -> Result<Events, Error> {
-        let mut url = self.endpoint("/api/v1/events", &[])?;
+        let mut url = self.endpoint(leasehold_api::endpoint::by_id::events.path, &[])?;
         let after = filter.after.map(|after| after.to_string());
         let parameters = [
             ("after", &after),

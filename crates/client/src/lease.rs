@@ -284,7 +284,7 @@ impl Shared {
 
     /// Ends what still is to be ended.
     async fn finish(&self, operations: Vec<Operation>, total: Duration) -> Result<(), Error> {
-        let answer = self.client.batch(operations).within(total).await?;
+        let answer = self.client.batch_of(operations).within(total).await?;
         for result in answer.results {
             match result.outcome {
                 Outcome::Problem(problem) if !has_ended(&problem) => return Err(problem.into()),

@@ -2,7 +2,6 @@
 
 use crate::call::{Answer, Call};
 use leasehold_api::{Kind, Priority, When};
-use serde::Serialize;
 
 /// Over which time, of whom, told apart by what. What is not set takes all; without `from` it is the month so far.
 ///
@@ -33,11 +32,6 @@ pub struct BookQuery {
     pub peak: bool,
 }
 
-/// The word that JSON has for it.
-fn word(value: impl Serialize) -> Option<String> {
-    serde_json::to_value(value).ok()?.as_str().map(str::to_owned)
-}
-
 impl<A: Answer> Call<A> {
     /// Sets the parameters of the query that ask for this.
     pub fn asking(self, asked: &BookQuery) -> Self {
@@ -49,9 +43,9 @@ impl<A: Answer> Call<A> {
             .maybe("pool", asked.pool.as_ref())
             .maybe("node", asked.node.as_ref())
             .maybe("class", asked.class.as_ref())
-            .maybe("kind", asked.kind.and_then(word))
+            .maybe("kind", asked.kind)
             .maybe("tier", asked.tier.as_ref())
-            .maybe("priority", asked.priority.and_then(word))
+            .maybe("priority", asked.priority)
             .maybe("tag", asked.tag.as_ref())
             .maybe("allocation", asked.allocation)
             .maybe("app_instance", asked.app_instance)

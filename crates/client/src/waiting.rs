@@ -34,7 +34,7 @@ impl Client {
             seen(&answer);
             let state = answer.allocation.state;
             if state.is_over() {
-                let why = format!("alloc-{allocation} is over before it could be held: it is {}", word(state));
+                let why = format!("alloc-{allocation} is over before it could be held: it is {state}");
                 return Err(Problem::new(409, "allocation_over", why).into());
             }
             if !state.is_queued() {
@@ -44,10 +44,6 @@ impl Client {
             tokio::time::sleep(backoff.pause()).await;
         }
     }
-}
-
-fn word(state: leasehold_api::AllocationState) -> String {
-    serde_json::to_value(state).ok().and_then(|word| word.as_str().map(str::to_owned)).unwrap_or_default()
 }
 
 impl Placed {

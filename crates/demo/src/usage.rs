@@ -143,7 +143,24 @@ impl Usage {
             Body::Revoked(revoked) => count(self, &|counts| counts.revoked += revoked.leases.0.len() as u64),
             Body::TeardownStarted(started) => self.end(started.leases.0.iter().copied(), record.effective_at),
             Body::Fenced(fenced) => count(self, &|counts| counts.fenced += fenced.leases.0.len() as u64),
-            _ => {}
+            // The report counts none of these.
+            #[rustfmt::skip]
+            Body::Genesis(_) | Body::Started(_) | Body::Heartbeat(_) | Body::KeyRotated(_) | Body::ClockJumped(_)
+            | Body::SettingsChanged(_) | Body::PoolPut(_) | Body::PoolDeleted(_) | Body::TenantDeleted(_)
+            | Body::ProjectPut(_) | Body::ProjectDeleted(_) | Body::UserPut(_) | Body::UserDeleted(_)
+            | Body::QuotaPut(_) | Body::QuotaDeleted(_) | Body::BurstEnded(_) | Body::RateCardPut(_)
+            | Body::RateCardDeleted(_) | Body::ChargePolicyPut(_) | Body::BudgetsPut(_) | Body::PoolPlacementPut(_)
+            | Body::PlacementChanged(_) | Body::SensitiveChanged(_) | Body::NodePut(_) | Body::NodeDeleted(_)
+            | Body::NodeDrained(_) | Body::NodeResumed(_) | Body::NodeLost(_) | Body::NodeReturned(_)
+            | Body::NodeCondition(_) | Body::AgentRegistered(_) | Body::AgentDetached(_) | Body::Renewed(_)
+            | Body::TornDown(_) | Body::Unfenced(_) | Body::ActivityReported(_) | Body::Preempted(_)
+            | Body::PreemptionDecided(_) | Body::ReservationDropped(_) | Body::TokenIssued(_) | Body::TokenRevoked(_)
+            | Body::AllocationSubmitted(_) | Body::AllocationDenied(_) | Body::AllocationPlaced(_)
+            | Body::AllocationStarted(_) | Body::AllocationCheckpointing(_) | Body::AllocationCheckpointed(_)
+            | Body::AllocationSuspended(_) | Body::AllocationRequeued(_) | Body::AllocationCompleted(_)
+            | Body::AllocationFailed(_) | Body::AllocationCancelled(_) | Body::NodesClaimed(_)
+            | Body::NodesReleased(_) | Body::NodeWiped(_) | Body::NodeQuarantined(_) | Body::QuarantineCleared(_)
+            | Body::CeilingPut(_) | Body::CeilingDeleted(_) | Body::Unknown { .. } => {}
         }
     }
 

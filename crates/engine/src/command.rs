@@ -220,10 +220,28 @@ fields! {
 fields! { pub struct DeleteCeiling { pub project: ProjectNo, pub app_instance: Option<AppInstanceNo> } }
 
 macro_rules! commands {
-    ($($(#[$meta:meta])* $code:literal $name:ident($t:ty),)*) => {
+    ($($(#[$meta:meta])* $code:literal $name:ident($t:ty) $word:literal,)*) => {
         /// One thing to do. Where a number is absent, the engine hands one out.
         #[derive(Clone, Debug, PartialEq, Eq)]
         pub enum Command { $($(#[$meta])* $name($t),)* }
+
+        /// What a command asks for, without the particulars: what the metrics count commands by.
+        #[derive(Clone, Copy, Debug, PartialEq, Eq)]
+        pub enum CommandKind { $($name),* }
+
+        impl CommandKind {
+            /// In the order of their discriminants.
+            pub const ALL: &'static [Self] = &[$(Self::$name),*];
+            pub const fn word(self) -> &'static str {
+                match self { $(Self::$name => $word),* }
+            }
+        }
+
+        impl Command {
+            pub const fn kind(&self) -> CommandKind {
+                match self { $(Self::$name(_) => CommandKind::$name),* }
+            }
+        }
 
         impl Field for Command {
             fn put(&self, out: &mut Vec<u8>) {
@@ -289,62 +307,62 @@ fields! { pub struct Nothing {} }
 fields! { pub struct NoticeClockJump { pub wall_clock: Instant } }
 
 commands! {
-    1 Request(RequestLease),
-    2 Renew(SmallVec<[RenewOne; 1]>),
-    3 Release(SmallVec<[ReleaseOne; 1]>),
-    4 Revoke(Revoke),
+    1 Request(RequestLease) "request",
+    2 Renew(SmallVec<[RenewOne; 1]>) "renew",
+    3 Release(SmallVec<[ReleaseOne; 1]>) "release",
+    4 Revoke(Revoke) "revoke",
     /// The holder of revoked leases is ready before grace ends.
-    5 Ready(LeaseList),
+    5 Ready(LeaseList) "ready",
     /// The node has torn these down.
-    6 ConfirmTeardown(ConfirmTeardown),
+    6 ConfirmTeardown(ConfirmTeardown) "confirm_teardown",
     /// An operator vouches for fenced capacity.
-    7 Unfence(LeaseList),
-    8 ReportActivity(SmallVec<[ReleaseOne; 1]>),
-    10 SubmitAllocation(AllocationSpec),
-    11 StartAllocation(AllocationNo),
-    12 BeginCheckpoint(AllocationNo),
-    13 ReportCheckpoint(ReportCheckpoint),
-    14 CompleteAllocation(CompleteAllocation),
-    15 CancelAllocation(AllocationNo),
-    20 PutTenant(PutTenant),
-    21 DeleteTenant(TenantNo),
-    22 PutProject(PutProject),
-    23 DeleteProject(ProjectNo),
-    24 PutUser(PutUser),
-    25 DeleteUser(UserNo),
-    26 PutPool(PutPool),
-    27 DeletePool(PoolNo),
-    28 PutClass(PutClass),
-    29 PutNode(PutNode),
-    30 DeleteNode(NodeNo),
-    31 DrainNode(NodeNo),
-    32 ResumeNode(NodeNo),
-    33 LoseNode(LoseNode),
-    34 ReturnNode(NodeNo),
-    35 PutQuota(PutQuota),
-    36 DeleteQuota(QuotaNo),
-    37 UpdateTenant(UpdateTenant),
-    40 ChangeSettings(Settings),
-    41 RotateKey(RotateKey),
-    42 Heartbeat(Nothing),
-    43 NoticeClockJump(NoticeClockJump),
-    44 PutRateCard(PutRateCard),
-    45 DeleteRateCard(u32),
-    46 PutChargePolicy(PutChargePolicy),
-    47 PutCeiling(PutCeiling),
-    48 DeleteCeiling(DeleteCeiling),
-    50 RegisterAgent(RegisterAgent),
-    51 ReportCondition(ReportCondition),
+    7 Unfence(LeaseList) "unfence",
+    8 ReportActivity(SmallVec<[ReleaseOne; 1]>) "report_activity",
+    10 SubmitAllocation(AllocationSpec) "submit_allocation",
+    11 StartAllocation(AllocationNo) "start_allocation",
+    12 BeginCheckpoint(AllocationNo) "begin_checkpoint",
+    13 ReportCheckpoint(ReportCheckpoint) "report_checkpoint",
+    14 CompleteAllocation(CompleteAllocation) "complete_allocation",
+    15 CancelAllocation(AllocationNo) "cancel_allocation",
+    20 PutTenant(PutTenant) "put_tenant",
+    21 DeleteTenant(TenantNo) "delete_tenant",
+    22 PutProject(PutProject) "put_project",
+    23 DeleteProject(ProjectNo) "delete_project",
+    24 PutUser(PutUser) "put_user",
+    25 DeleteUser(UserNo) "delete_user",
+    26 PutPool(PutPool) "put_pool",
+    27 DeletePool(PoolNo) "delete_pool",
+    28 PutClass(PutClass) "put_class",
+    29 PutNode(PutNode) "put_node",
+    30 DeleteNode(NodeNo) "delete_node",
+    31 DrainNode(NodeNo) "drain_node",
+    32 ResumeNode(NodeNo) "resume_node",
+    33 LoseNode(LoseNode) "lose_node",
+    34 ReturnNode(NodeNo) "return_node",
+    35 PutQuota(PutQuota) "put_quota",
+    36 DeleteQuota(QuotaNo) "delete_quota",
+    37 UpdateTenant(UpdateTenant) "update_tenant",
+    40 ChangeSettings(Settings) "change_settings",
+    41 RotateKey(RotateKey) "rotate_key",
+    42 Heartbeat(Nothing) "heartbeat",
+    43 NoticeClockJump(NoticeClockJump) "notice_clock_jump",
+    44 PutRateCard(PutRateCard) "put_rate_card",
+    45 DeleteRateCard(u32) "delete_rate_card",
+    46 PutChargePolicy(PutChargePolicy) "put_charge_policy",
+    47 PutCeiling(PutCeiling) "put_ceiling",
+    48 DeleteCeiling(DeleteCeiling) "delete_ceiling",
+    50 RegisterAgent(RegisterAgent) "register_agent",
+    51 ReportCondition(ReportCondition) "report_condition",
     /// An operator declares the node to be without an agent.
-    52 DetachAgent(NodeNo),
+    52 DetachAgent(NodeNo) "detach_agent",
     /// A user wants these for sensitive work.
-    53 ClaimNodes(Vec<NodeNo>),
-    54 ReleaseNodes(Vec<NodeNo>),
-    55 ReportWipe(ReportWipe),
+    53 ClaimNodes(Vec<NodeNo>) "claim_nodes",
+    54 ReleaseNodes(Vec<NodeNo>) "release_nodes",
+    55 ReportWipe(ReportWipe) "report_wipe",
     /// An operator vouches that a quarantined node is clean.
-    56 ClearQuarantine(NodeNo),
-    60 IssueToken(IssueToken),
-    61 RevokeToken(TokenNo),
+    56 ClearQuarantine(NodeNo) "clear_quarantine",
+    60 IssueToken(IssueToken) "issue_token",
+    61 RevokeToken(TokenNo) "revoke_token",
 }
 
 /// A command with who asks and, if it may be sent twice, its idempotency key.

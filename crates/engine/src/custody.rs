@@ -2,7 +2,7 @@
 //! (SEMANTICS 10).
 
 use leasehold_model::limits::WIPE_DEADLINE;
-use leasehold_model::{Identity, Instant, NodeNo, ProjectNo, QuarantineCause, TenantNo, UserNo};
+use leasehold_model::{CustodyState, Identity, Instant, NodeNo, ProjectNo, QuarantineCause, TenantNo, UserNo};
 use std::collections::{BTreeMap, BTreeSet};
 
 /// The one whose sensitive work may run on a claimed node.
@@ -51,13 +51,17 @@ impl Custody {
         Self::Wiping { since: stamp, limit_at: stamp.saturating_add(WIPE_DEADLINE) }
     }
 
-    pub const fn word(&self) -> &'static str {
+    pub const fn state(&self) -> CustodyState {
         match self {
-            Self::Open => "open",
-            Self::Claimed(_) => "claimed",
-            Self::Wiping { .. } => "wiping",
-            Self::Quarantined { .. } => "quarantined",
+            Self::Open => CustodyState::Open,
+            Self::Claimed(_) => CustodyState::Claimed,
+            Self::Wiping { .. } => CustodyState::Wiping,
+            Self::Quarantined { .. } => CustodyState::Quarantined,
         }
+    }
+
+    pub const fn word(&self) -> &'static str {
+        self.state().word()
     }
 
     pub const fn claim(&self) -> Option<Claim> {

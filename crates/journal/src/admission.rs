@@ -44,27 +44,25 @@ impl Admission {
         // Only these can touch the keys, and they are rare: the others are not decoded here.
         if sequence == 0 || !raw.signatures.is_empty() {
             let record = raw.decode().expect("a record that was just encoded");
-            match &record.body {
-                Body::Genesis(genesis) if sequence == 0 => {
-                    if genesis.origin.as_str() != keys.origin() {
-                        return Err(refused("the genesis record is of another origin"));
-                    }
-                    if genesis.format_version != FORMAT_VERSION {
-                        return Err(refused("the genesis record names another format version"));
-                    }
-                    self.key = Some(genesis.public_key);
-                    if keys.by_public_key(&genesis.public_key).is_none() {
-                        return Err(AppendError::MissingKey(MissingKey(genesis.public_key)));
-                    }
+            if sequence == 0 {
+                let Body::Genesis(genesis) = &record.body else {
+                    return Err(refused("the first record is a genesis record"));
+                };
+                if genesis.origin.as_str() != keys.origin() {
+                    return Err(refused("the genesis record is of another origin"));
                 }
-                _ if sequence == 0 => return Err(refused("the first record is a genesis record")),
-                Body::KeyRotated(rotation) => {
-                    check_rotation(rotation, &record, self.key).map_err(|_| {
-                        refused("a key rotation names the key in force and another one, and is signed by both")
-                    })?;
-                    self.key = Some(rotation.new_key);
+                if genesis.format_version != FORMAT_VERSION {
+                    return Err(refused("the genesis record names another format version"));
                 }
-                _ => {}
+                self.key = Some(genesis.public_key);
+                if keys.by_public_key(&genesis.public_key).is_none() {
+                    return Err(AppendError::MissingKey(MissingKey(genesis.public_key)));
+                }
+            } else if let Body::KeyRotated(rotation) = &record.body {
+                check_rotation(rotation, &record, self.key).map_err(|_| {
+                    refused("a key rotation names the key in force and another one, and is signed by both")
+                })?;
+                self.key = Some(rotation.new_key);
             }
         }
         Ok(())

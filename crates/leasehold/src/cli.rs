@@ -17,7 +17,6 @@ pub(crate) mod remote;
 pub(crate) mod settings;
 pub(crate) mod tenancy;
 pub(crate) mod token;
-mod words;
 
 pub(crate) use events::RecordsArgs;
 

@@ -139,13 +139,13 @@ fn a_cluster_is_set_up_and_used() {
     let daemon = Daemon::with_cluster();
     // What was made is there, for people and for programs.
     tells(&daemon.run("class list").ok(), &["gpu-h100", "mem-dram", "1/1,024 GiB"]);
-    tells(&daemon.run("pool show training").ok(), &["bin-pack", "standard 8h", "2s"]);
+    tells(&daemon.run("pool show training").ok(), &["bin_pack", "standard 8h", "2s"]);
     tells(&daemon.run("node list").ok(), &["gpu-1", "ready", "gpu-h100", "64"]);
     tells(&daemon.run("admin node show gpu-1").ok(), &["rack", "r7", "immediate"]);
     tells(&daemon.run("tenant show physics").ok(), &["cost-4711", "standard"]);
     assert_eq!(daemon.json("project list --tenant physics")["projects"][0]["name"], "lattice");
     assert_eq!(daemon.json("user show ada --tenant physics")["tenant"], "physics");
-    tells(&daemon.by("ci.token", "token whoami").ok(), &["project-member", "physics/lattice"]);
+    tells(&daemon.by("ci.token", "token whoami").ok(), &["project_member", "physics/lattice"]);
     let mode = fs::metadata(daemon.path("ci.token")).unwrap().permissions().mode();
     assert_eq!(mode & 0o777, 0o600);
 
@@ -242,7 +242,7 @@ fn changes_set_clear_and_keep() {
         tells(&daemon.run(&format!("node {line} gpu-1")).ok(), &[told]);
     }
     let token = daemon.json("token list")["tokens"].as_array().unwrap().last().unwrap()["id"].clone();
-    tells(&daemon.run(&format!("token show {token}")).ok(), &["project-member", "never"]);
+    tells(&daemon.run(&format!("token show {token}")).ok(), &["project_member", "never"]);
     tells(&daemon.run(&format!("token revoke {token}")).ok(), &["revoked"]);
     refuses(&daemon.by("ci.token", "token whoami"), 1, "unauthenticated");
     let shown = daemon.run("token issue aud --role auditor --expires-in 90d").ok();
@@ -485,14 +485,14 @@ fn prices_are_set_shown_and_withdrawn() {
     tells(&daemon.run("rate current").ok(), &["built-in", "0.01 EUR per GPU-second", "× 0.3"]);
     let set =
         "rate set --gpu 0.012 --cpu 0.001 --class gpu-h100=0.02 --tier h100=2 --priority scavenger=0.25 --currency CHF";
-    tells(&daemon.run(set).ok(), &["in-force", "0.012 CHF", "class gpu-h100", "× 2", "× 0.25"]);
+    tells(&daemon.run(set).ok(), &["in_force", "0.012 CHF", "class gpu-h100", "× 2", "× 0.25"]);
     // What is not given is as in the card in force.
     let set = "rate set --pool training --from 2100-12-01T00:00Z --gpu 0.013 --no-class gpu-h100 --json";
     let card = daemon.run(set).ok().json()["rate_card"].clone();
     assert_eq!((&card["state"], &card["from"]), (&json!("waiting"), &json!("2100-12-01T00:00:00Z")));
     assert_eq!((&card["prices"]["currency"], &card["prices"]["classes"]), (&json!("CHF"), &json!({})));
     assert_eq!(card["prices"]["kinds"]["cpu"], "0.001");
-    tells(&daemon.run("rate list").ok(), &["built-in", "past", "in-force", "waiting", "training", "0.013"]);
+    tells(&daemon.run("rate list").ok(), &["built-in", "past", "in_force", "waiting", "training", "0.013"]);
     assert_eq!(daemon.json("rate list --pool training")["rate_cards"].as_array().map(Vec::len), Some(1));
     tells(&daemon.run("rate set --card 1 --mem 0.5 --all-pools").ok(), &["all that have none", "0.5 CHF", "0.013 CHF"]);
     tells(&daemon.by("ci.token", "rate show 1").ok(), &["waiting", "0.5 CHF"]);
@@ -513,7 +513,7 @@ fn prices_are_set_shown_and_withdrawn() {
     assert_eq!(daemon.run("rate set --priority urgent=1").code, 2);
     refuses(&daemon.by("ci.token", "rate set --gpu 1"), 1, "role_forbids");
 
-    tells(&daemon.run("rate policy list").ok(), &["built-in", "in-force", "full"]);
+    tells(&daemon.run("rate policy list").ok(), &["built-in", "in_force", "full"]);
     let policy = "rate policy set --preempted 10m --failed-start none --from 2100-12-01";
     tells(&daemon.run(policy).ok(), &["waiting", "less the last 10m", "none"]);
     tells(&daemon.run("rate policy set --policy 0 --fenced none").ok(), &["less the last 10m", "none"]);

@@ -8,19 +8,22 @@ use crate::limits::APP_INSTANCES_PER_TOKEN_MAX;
 use crate::words;
 
 words! {
-    /// What the holder of a token may do.
+    /// What a token may do.
     pub enum Role {
         /// Everything.
         Operator = 1 "operator",
         /// Reads everything, changes nothing.
         Auditor = 2 "auditor",
-        TenantAdmin = 3 "tenant-admin",
-        ProjectMember = 4 "project-member",
-        /// Speaks for one node.
-        NodeAgent = 5 "node-agent",
-        /// Reports what its app instances used.
-        AppOperator = 6 "app-operator",
-        BillingAuthority = 7 "billing-authority",
+        /// Everything of one tenant.
+        TenantAdmin = 3 "tenant_admin",
+        /// The leases of one project.
+        ProjectMember = 4 "project_member",
+        /// One node.
+        NodeAgent = 5 "node_agent",
+        /// The usage records of some app instances.
+        AppOperator = 6 "app_operator",
+        /// Quotas.
+        BillingAuthority = 7 "billing_authority",
     }
 }
 

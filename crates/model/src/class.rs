@@ -7,7 +7,7 @@ use std::fmt;
 
 words! {
     /// The five kinds of capacity.
-    pub enum ResourceKind {
+    pub enum ResourceKind as "Kind" {
         Gpu = 1 "gpu",
         Cpu = 2 "cpu",
         Mem = 3 "mem",

@@ -4,7 +4,8 @@
 //! Out: the canonical bytes of a record (what is hashed is what is stored), and typed records decoded
 //! strictly from them.
 //!
-//! Never: I/O, clocks, randomness, floating point, serde; the JSON view is the crate `view`.
+//! Never: I/O, clocks, randomness, floating point. Serde appears only behind features, for closed lists of words; the
+//! JSON view is the crate `view`.
 //! The byte format is specified in `docs/reference/journal-format.md`.
 
 pub mod access;
@@ -25,6 +26,8 @@ pub mod policy;
 pub mod quantity;
 pub mod rate;
 pub mod record;
+pub mod state;
+pub mod word;
 
 pub use access::{Role, TokenScope};
 pub use activity::Activity;
@@ -47,6 +50,8 @@ pub use policy::{
 };
 pub use quantity::Quanta;
 pub use record::{Hash, Idempotency, Identity, Key, Record};
+pub use state::{CustodyState, Group, LeaseState, RevokeReason, WasteClass};
+pub use word::Words;
 
 /// The version of the byte format this crate writes and reads.
 pub const FORMAT_VERSION: u32 = 1;

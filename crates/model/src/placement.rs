@@ -109,7 +109,7 @@ impl Field for Weighing {
 }
 
 words! {
-    /// How much one kind of resource matters to a workload (SEMANTICS 8).
+    /// How much one kind of resource matters to a workload.
     pub enum Sensitivity {
         Unused = 0 "unused",
         Indifferent = 1 "indifferent",

@@ -7,12 +7,19 @@ use crate::instant::{Instant, Span};
 use crate::quantity::Quanta;
 use crate::{fields, words};
 
+// The order of the codes is the order of rank (SEMANTICS 5).
 words! {
-    /// Lower yields to higher (SEMANTICS 5); the order of the codes is the order of rank.
+    /// Lower yields to higher.
     pub enum Priority {
         Scavenger = 1 "scavenger",
         Standard = 2 "standard",
         Guaranteed = 3 "guaranteed",
+    }
+}
+
+impl Default for Priority {
+    fn default() -> Self {
+        Self::Standard
     }
 }
 
@@ -33,7 +40,7 @@ words! {
 
 words! {
     /// How a node gives capacity back.
-    pub enum TeardownMode {
+    pub enum TeardownMode as "Teardown" {
         /// An agent on the node confirms each teardown.
         Confirmed = 1 "confirmed",
         /// The node has no agent; the end of a lease frees its capacity at once.
@@ -50,7 +57,7 @@ words! {
         Leases = 2 "leases",
         /// Distinct nodes on which something is held.
         Nodes = 3 "nodes",
-        /// Allocations that hold capacity.
+        /// Allocations that hold capacity, whole.
         Allocations = 4 "allocations",
     }
 }
@@ -79,6 +86,12 @@ words! {
         Normal = 0 "normal",
         High = 1 "high",
         Critical = 2 "critical",
+    }
+}
+
+impl Default for Level {
+    fn default() -> Self {
+        Self::Normal
     }
 }
 

@@ -90,7 +90,21 @@ impl World {
                     vow.start = vow.start.saturating_add(late);
                 }
             }
-            _ => {}
+            // These take nothing from anyone who waits.
+            #[rustfmt::skip]
+            Body::Genesis(_) | Body::Heartbeat(_) | Body::KeyRotated(_) | Body::ClockJumped(_) | Body::ClassPut(_)
+            | Body::PoolDeleted(_) | Body::TenantDeleted(_) | Body::ProjectPut(_) | Body::ProjectDeleted(_)
+            | Body::UserPut(_) | Body::UserDeleted(_) | Body::QuotaDeleted(_) | Body::BurstEnded(_)
+            | Body::RateCardPut(_) | Body::RateCardDeleted(_) | Body::ChargePolicyPut(_) | Body::PoolPlacementPut(_)
+            | Body::PlacementChanged(_) | Body::SensitiveChanged(_) | Body::NodeCondition(_)
+            | Body::AgentRegistered(_) | Body::AgentDetached(_) | Body::Denied(_) | Body::Renewed(_)
+            | Body::Released(_) | Body::Expired(_) | Body::Revoked(_) | Body::TeardownStarted(_) | Body::TornDown(_)
+            | Body::Unfenced(_) | Body::ActivityReported(_) | Body::Preempted(_) | Body::ReservationDropped(_)
+            | Body::TokenIssued(_) | Body::TokenRevoked(_) | Body::AllocationSubmitted(_) | Body::AllocationDenied(_)
+            | Body::AllocationPlaced(_) | Body::AllocationStarted(_) | Body::AllocationCheckpointing(_)
+            | Body::AllocationCheckpointed(_) | Body::AllocationSuspended(_) | Body::AllocationRequeued(_)
+            | Body::AllocationCompleted(_) | Body::AllocationFailed(_) | Body::AllocationCancelled(_)
+            | Body::NodeQuarantined(_) | Body::Unknown { .. } => {}
         }
         self.vows.retain(|number, _| self.allocations[number].is_in_line());
     }

@@ -28,7 +28,7 @@ impl Caller {
     pub(crate) fn behind(token: &Token) -> Self {
         Self {
             token: token.number,
-            role: role(token.role),
+            role: token.role,
             tenant: token.scope.tenant,
             project: token.scope.project,
             user: token.scope.user,
@@ -132,20 +132,6 @@ pub(crate) fn authenticate(app: &App, headers: &HeaderMap) -> Result<Caller, Pro
             token.ok_or_else(|| unauthenticated("The token is unknown, expired or revoked; ask for a new one."))?;
         Ok(Caller::behind(token))
     })
-}
-
-/// The role in the words of the wire.
-pub(crate) fn role(role: leasehold_model::Role) -> Role {
-    use leasehold_model::Role as Sealed;
-    match role {
-        Sealed::Operator => Role::Operator,
-        Sealed::Auditor => Role::Auditor,
-        Sealed::TenantAdmin => Role::TenantAdmin,
-        Sealed::ProjectMember => Role::ProjectMember,
-        Sealed::NodeAgent => Role::NodeAgent,
-        Sealed::AppOperator => Role::AppOperator,
-        Sealed::BillingAuthority => Role::BillingAuthority,
-    }
 }
 
 /// A lease that is alive and exists for the caller.

@@ -5,7 +5,7 @@ use crate::access::Caller;
 use crate::app::App;
 use crate::endings::Ended;
 use crate::history::unreadable;
-use crate::show_allocations::{as_submitted, end_word, replica};
+use crate::show_allocations::{as_submitted, replica};
 use leasehold_api as api;
 use leasehold_api::{AllocationDetail, AllocationState, Problem, Ttl, When, codes};
 use leasehold_model::body::Body;
@@ -131,10 +131,10 @@ impl<'a> Story<'a> {
                 }
             }
             Body::AllocationSuspended(suspended) if suspended.allocation == own => {
-                self.end_attempt(AllocationState::Suspended, at, Some(end_word(suspended.end)));
+                self.end_attempt(AllocationState::Suspended, at, Some(suspended.end));
             }
             Body::AllocationRequeued(requeued) if requeued.allocation == own => {
-                self.end_attempt(AllocationState::Pending, at, Some(end_word(requeued.end)));
+                self.end_attempt(AllocationState::Pending, at, Some(requeued.end));
             }
             Body::AllocationCompleted(completed) if completed.allocation == own => {
                 self.told.exit_status = completed.exit_status;
@@ -144,7 +144,7 @@ impl<'a> Story<'a> {
             Body::AllocationFailed(failed) if failed.allocation == own => {
                 self.told.exit_status = failed.exit_status;
                 self.told.storage_written = Some(failed.storage_written);
-                return self.end(AllocationState::Failed, at, Some(end_word(failed.end)));
+                return self.end(AllocationState::Failed, at, Some(failed.end));
             }
             Body::AllocationCancelled(cancelled) if cancelled.allocation == own => {
                 return self.end(AllocationState::Cancelled, at, None);

@@ -1,7 +1,7 @@
 //! One request on its way through a route: who asks, for what, with which words.
 
 use crate::access::{Caller, authenticate};
-use crate::app::{App, Sealed};
+use crate::app::App;
 use crate::body;
 use axum::body::Body;
 use axum::extract::RawPathParams;
@@ -9,8 +9,11 @@ use axum::http::header::{CONTENT_LENGTH, CONTENT_TYPE};
 use axum::http::{HeaderMap, HeaderValue, Request, Response, StatusCode};
 use bytes::Bytes;
 use http_body_util::{BodyExt, LengthLimitError, Limited};
+use leasehold_api::endpoint::by_id;
 use leasehold_api::{Endpoint, PROBLEM_JSON, Problem, codes, limits};
+use leasehold_cell::Sealed;
 use leasehold_engine::Command;
+use leasehold_model::Identity;
 use serde::Serialize;
 use serde::de::DeserializeOwned;
 use std::sync::Arc;
@@ -36,7 +39,7 @@ impl Context {
         request: Request<Body>,
     ) -> Result<Self, Problem> {
         let (parts, body) = request.into_parts();
-        let open = endpoint.roles.is_empty() || (app.metrics_open && endpoint.id == "metrics");
+        let open = endpoint.roles.is_empty() || (app.metrics_open && endpoint.id == by_id::metrics.id);
         let caller = if open { None } else { Some(let_in(&app, endpoint, &parts.headers)?) };
         let query = query(parts.uri.query().unwrap_or(""), endpoint)?;
         let body =
@@ -107,14 +110,19 @@ impl Context {
 
     /// Seals a command on the caller's own behalf.
     pub(crate) async fn seal(&self, command: Command) -> Result<Sealed, Problem> {
-        self.app.seal(self.caller().identity(), command, self.key()?).await
+        self.seal_for(self.caller().identity(), command).await
+    }
+
+    /// Seals a command on behalf of those whom the caller names.
+    pub(crate) async fn seal_for(&self, identity: Identity, command: Command) -> Result<Sealed, Problem> {
+        self.app.seal(self.caller(), identity, command, self.key()?).await
     }
 }
 
 fn let_in(app: &App, endpoint: &Endpoint, headers: &HeaderMap) -> Result<Caller, Problem> {
     let caller = authenticate(app, headers)?;
     // A batch counts by its operations.
-    if endpoint.id != "batch" {
+    if endpoint.id != by_id::batch.id {
         rate(app, &caller, 1)?;
     }
     if endpoint.roles.contains(&caller.role) {
@@ -150,8 +158,8 @@ fn query(text: &str, endpoint: &Endpoint) -> Result<Vec<(String, String)>, Probl
         let (Some(name), Some(value)) = (decode(name), decode(value)) else {
             return Err(codes::BAD_QUERY.problem("The query is not percent-encoded UTF-8."));
         };
-        if !endpoint.query.iter().any(|known| known.name == name) {
-            let names: Vec<&str> = endpoint.query.iter().map(|known| known.name).collect();
+        if !endpoint.query().any(|known| known.name == name) {
+            let names: Vec<&str> = endpoint.query().map(|known| known.name).collect();
             let takes = if names.is_empty() { "takes none".to_owned() } else { format!("takes {}", names.join(", ")) };
             return Err(codes::BAD_QUERY.problem(format!(
                 "There is no query parameter `{}` here; the endpoint {takes}.",
@@ -188,19 +196,17 @@ fn decode(text: &str) -> Option<String> {
 }
 
 async fn body_bytes(app: &App, endpoint: &Endpoint, headers: &HeaderMap, body: Body) -> Result<Bytes, Problem> {
-    let most = if endpoint.id == "batch" { app.limits.batch_body_bytes } else { app.limits.body_bytes };
+    let most = if endpoint.id == by_id::batch.id { app.limits.batch_body_bytes } else { app.limits.body_bytes };
     let too_large =
         || codes::BODY_TOO_LARGE.problem(format!("The body is larger than {most} bytes.")).with("limit", most);
     let announced = headers.get(CONTENT_LENGTH).and_then(|length| length.to_str().ok()?.parse::<usize>().ok());
     if announced.is_some_and(|length| length > most) {
         return Err(too_large());
     }
-    let collected = tokio::time::timeout(app.limits.body_timeout, Limited::new(body, most).collect()).await;
-    let bytes = match collected {
-        Err(_) => return Err(codes::REQUEST_TIMEOUT.problem("The body did not arrive in time.")),
-        Ok(Err(error)) if error.is::<LengthLimitError>() => return Err(too_large()),
-        Ok(Err(_)) => return Err(codes::BAD_REQUEST.problem("The body could not be read to its end.")),
-        Ok(Ok(collected)) => collected.to_bytes(),
+    let bytes = match Limited::new(body, most).collect().await {
+        Err(error) if error.is::<LengthLimitError>() => return Err(too_large()),
+        Err(_) => return Err(codes::BAD_REQUEST.problem("The body could not be read to its end.")),
+        Ok(collected) => collected.to_bytes(),
     };
     if endpoint.body.is_none() && !bytes.is_empty() && !is_empty_object(&bytes) {
         return Err(codes::BAD_BODY.problem("The endpoint takes no body."));

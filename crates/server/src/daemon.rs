@@ -176,8 +176,8 @@ impl Daemon {
 
 fn sealed(reply: Reply, what: &str) -> Result<(), DaemonError> {
     match reply {
-        Reply::Sealed { .. } | Reply::Repeated { .. } => Ok(()),
-        reply => Err(DaemonError::Refused(format!("{what}: {}", crate::problem::unanswered(&reply).detail))),
+        Ok(_) => Ok(()),
+        Err(why) => Err(DaemonError::Refused(format!("{what}: {}", crate::problem::unanswered(&why).detail))),
     }
 }
 
@@ -243,8 +243,6 @@ fn assemble(
     let limits = Limits {
         body_bytes: usize_of(config.limits.body_bytes),
         batch_body_bytes: usize_of(config.limits.batch_body_bytes),
-        body_timeout: config.limits.body_timeout.into(),
-        request_timeout: config.limits.request_timeout.into(),
     };
     let openapi = serde_json::to_vec_pretty(&leasehold_api::openapi()).expect("the document can be written");
     Ok(Arc::new(App {

@@ -281,7 +281,7 @@ impl Closed {
                 devices: show::devices(member.devices),
                 node: text(state.node(granted.node).map(|node| &node.name)),
                 pool: text(state.pool(granted.pool).map(|pool| &pool.name)),
-                priority: show::priority(granted.priority),
+                priority: granted.priority,
                 sensitive: granted.sensitive,
                 over_soft: !granted.over_soft.is_empty(),
                 granted_at: When(record.stamp),

@@ -4,17 +4,14 @@
 //! when the page is made, a little at a time, so that publishing never waits long. `docs/reference/metrics.md` lists
 //! all of it.
 
-mod command;
 mod page;
 mod standing;
 
-pub use command::CommandKind;
-
 use crate::listen::Counters;
 use crate::rate::Limiter;
-use leasehold_api::endpoint::endpoints;
-use leasehold_cell::{Cell, Histogram, LATENCY_BOUNDS_NS, Reply};
-use leasehold_engine::Refusal;
+use leasehold_api::endpoint::ENDPOINTS;
+use leasehold_cell::{Cell, Histogram, LATENCY_BOUNDS_NS, Reply, Unsealed};
+use leasehold_engine::{CommandKind, Refusal};
 use leasehold_model::{Body, FORMAT_VERSION, RULES_VERSION};
 use page::Page;
 use std::path::Path;
@@ -76,7 +73,7 @@ impl Default for Metrics {
 
 impl Metrics {
     pub fn new() -> Self {
-        let mut ids: Vec<&'static str> = endpoints().into_iter().map(|endpoint| endpoint.id).collect();
+        let mut ids: Vec<&'static str> = ENDPOINTS.iter().map(|endpoint| endpoint.id).collect();
         ids.push("none");
         let zero = |_| AtomicU64::new(0);
         let served = ids
@@ -87,7 +84,7 @@ impl Metrics {
             started_ms: u64::try_from(started.as_millis()).unwrap_or(0),
             served: served.collect(),
             endpoints: ids,
-            commands: CommandKind::all().map(|_| std::array::from_fn(zero)).collect(),
+            commands: CommandKind::ALL.iter().map(|_| std::array::from_fn(zero)).collect(),
             refusals: Refusal::CODES.iter().map(|_| AtomicU64::new(0)).collect(),
             connections: Arc::default(),
         }
@@ -109,21 +106,21 @@ impl Metrics {
     /// A command was answered.
     pub fn replied(&self, kind: CommandKind, reply: &Reply) {
         let result = match reply {
-            Reply::Sealed { records, refused } => {
-                refused.iter().for_each(|(_, refusal)| self.refused(refusal));
-                usize::from(matches!(records.first().map(|record| &record.body), Some(Body::Denied(_))))
+            Ok(sealed) if sealed.repeated => 2,
+            Ok(sealed) => {
+                sealed.refused.iter().for_each(|(_, refusal)| self.refused(refusal));
+                usize::from(matches!(sealed.first().body, Body::Denied(_)))
             }
-            Reply::Repeated { .. } => 2,
-            Reply::Archived { .. } => 3,
-            Reply::Refused(refusal) => {
+            Err(Unsealed::Archived { .. }) => 3,
+            Err(Unsealed::Refused(refusal)) => {
                 self.refused(refusal);
                 4
             }
-            Reply::JournalFull => 5,
-            Reply::Busy => 6,
-            Reply::Stopped => 7,
+            Err(Unsealed::JournalFull) => 5,
+            Err(Unsealed::Busy) => 6,
+            Err(Unsealed::Stopped) => 7,
         };
-        self.commands[kind.place()][result].fetch_add(1, Ordering::Relaxed);
+        self.commands[kind as usize][result].fetch_add(1, Ordering::Relaxed);
     }
 
     fn refused(&self, refusal: &Refusal) {
@@ -194,8 +191,8 @@ impl Metrics {
 
     fn commands(&self, page: &mut Page) {
         let commands = page.counter("commands_total", "Commands of callers, by kind and what became of them.");
-        for kind in CommandKind::all() {
-            for (result, count) in RESULTS.iter().zip(&self.commands[kind.place()]) {
+        for &kind in CommandKind::ALL {
+            for (result, count) in RESULTS.iter().zip(&self.commands[kind as usize]) {
                 commands.unless_zero([("kind", kind.word()), ("result", result)], count);
             }
         }

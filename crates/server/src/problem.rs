@@ -4,8 +4,8 @@ use crate::access::Caller;
 use crate::naming::Names;
 use crate::shut::shut;
 use leasehold_api::{Problem, When, codes};
-use leasehold_cell::Reply;
-use leasehold_engine::{ByNumber, Naming, Refusal, State};
+use leasehold_cell::Unsealed;
+use leasehold_engine::{ByNumber, Naming, Refusal, RefusalClass, State};
 use leasehold_model::body::Denied;
 use leasehold_model::{
     DenyCause, Identity, Measure, NodeScope, ProjectNo, Quanta, QuotaNo, Record, TenantNo, quantity,
@@ -17,7 +17,7 @@ pub(crate) fn refused(refusal: &Refusal) -> Problem {
 }
 
 /// The same in the names that the one who is told may know.
-pub(crate) fn told(state: &State, caller: Option<&Caller>, refusal: &Refusal) -> Problem {
+pub(crate) fn told(state: &State, caller: &Caller, refusal: &Refusal) -> Problem {
     // What does not exist for the caller is not named to it: it may be another's.
     let unknown = matches!(
         refusal,
@@ -27,14 +27,14 @@ pub(crate) fn told(state: &State, caller: Option<&Caller>, refusal: &Refusal) ->
             | Refusal::UnknownQuota { .. }
             | Refusal::UnknownToken { .. }
     );
-    let names = Names { state, caller: caller.filter(|_| !unknown) };
+    let names = Names { state, caller: (!unknown).then_some(caller) };
     let told = problem(refusal, &names);
     match refusal {
         Refusal::NodeClaimed { node } => {
             let claim = state.node(*node).and_then(|node| node.custody.claim());
             // Operators, and the holder's own tenant, are told who it is.
-            let knows = |caller: &Caller, of: TenantNo| caller.sees_all() || caller.tenant == Some(of);
-            let claim = claim.filter(|claim| caller.is_some_and(|caller| knows(caller, claim.by.tenant)));
+            let knows = |of: TenantNo| caller.sees_all() || caller.tenant == Some(of);
+            let claim = claim.filter(|claim| knows(claim.by.tenant));
             let Some(claim) = claim else { return told };
             let holder = crate::show_custody::holder(state, claim);
             let detail = format!(
@@ -101,99 +101,29 @@ pub(crate) fn sentence(text: &str) -> String {
 }
 
 fn status_of(refusal: &Refusal) -> u16 {
-    match refusal {
-        Refusal::UnknownTenant { .. }
-        | Refusal::UnknownProject { .. }
-        | Refusal::UnknownUser { .. }
-        | Refusal::UnknownPool { .. }
-        | Refusal::UnknownNode { .. }
-        | Refusal::UnknownClass { .. }
-        | Refusal::UnknownQuota { .. }
-        | Refusal::UnknownToken { .. }
-        | Refusal::UnknownRateCard { .. }
-        | Refusal::UnknownChargePolicy { .. }
-        | Refusal::UnknownCeiling { .. }
-        | Refusal::LeaseNotFound { .. }
-        | Refusal::AllocationNotFound { .. }
-        | Refusal::WrongHolder { .. }
-        | Refusal::NodeNotClaimed { .. }
-        | Refusal::LeaseElsewhere { .. } => 404,
-        Refusal::BadIdempotencyKey { .. } => 400,
-        Refusal::TokenNotLive { .. } => 401,
-        Refusal::TooManyIdempotencyKeys { .. } => 429,
-        Refusal::IdempotencyMismatch { .. }
-        | Refusal::LeaseExpired { .. }
-        | Refusal::LeaseReleased { .. }
-        | Refusal::LeaseRevoked { .. }
-        | Refusal::LeaseRevoking { .. }
-        | Refusal::LeaseFenced { .. }
-        | Refusal::LeaseClosed { .. }
-        | Refusal::LeaseNotRevoking { .. }
-        | Refusal::LeaseNotTearingDown { .. }
-        | Refusal::LeaseNotFenced { .. }
-        | Refusal::LifetimeReached { .. }
-        | Refusal::BurstOver { .. }
-        | Refusal::CeilingExceeded { .. }
-        | Refusal::CurrencyFixed { .. }
-        | Refusal::TooManyCeilings { .. }
-        | Refusal::AllocationOver { .. }
-        | Refusal::AllocationNotRunning { .. }
-        | Refusal::AllocationNotStaging { .. }
-        | Refusal::LeaseOfAllocation { .. }
-        | Refusal::TooManyPending { .. }
-        | Refusal::TenantHasAllocations { .. }
-        | Refusal::ProjectHasAllocations { .. }
-        | Refusal::NameTaken
-        | Refusal::TenantHasLeases { .. }
-        | Refusal::ProjectHasLeases { .. }
-        | Refusal::NodeHasLeases { .. }
-        | Refusal::PoolHasNodes { .. }
-        | Refusal::NodeTooSmall { .. }
-        | Refusal::ClassInUse { .. }
-        | Refusal::NodeAlready { .. }
-        | Refusal::ScopeFixed { .. }
-        | Refusal::TenantFixed
-        | Refusal::SameKey
-        | Refusal::TooManyQuotas { .. }
-        | Refusal::TooManyTokens { .. }
-        | Refusal::TokenExists
-        | Refusal::SameStart { .. }
-        | Refusal::RateCardInForce { .. }
-        | Refusal::ChargePolicyInForce { .. }
-        | Refusal::TooManyCardsWaiting { .. }
-        | Refusal::AgentAlreadyRunning { .. }
-        | Refusal::StaleGeneration { .. }
-        | Refusal::ConditionUnchanged { .. }
-        | Refusal::NodeClaimed { .. }
-        | Refusal::NodeNotReady { .. }
-        | Refusal::NodeInUse { .. }
-        | Refusal::ClaimsDiffer
-        | Refusal::SensitivePoolFull { .. }
-        | Refusal::ClaimOverQuota { .. }
-        | Refusal::NodeNotWiping { .. }
-        | Refusal::NodeNotQuarantined { .. }
-        | Refusal::NodeInCustody { .. }
-        | Refusal::TenantHasClaims { .. }
-        | Refusal::ProjectHasClaims { .. }
-        | Refusal::UserHasClaims { .. } => 409,
-        _ => 422,
+    match refusal.class() {
+        RefusalClass::Malformed => 400,
+        RefusalClass::Unauthenticated => 401,
+        RefusalClass::NotFound => 404,
+        RefusalClass::Conflict => 409,
+        RefusalClass::Invalid => 422,
+        RefusalClass::TooMany => 429,
     }
 }
 
 /// A reply that carries no records.
-pub(crate) fn unanswered(reply: &Reply) -> Problem {
-    match reply {
-        Reply::Refused(refusal) => refused(refusal),
-        Reply::JournalFull => codes::JOURNAL_FULL
+pub(crate) fn unanswered(unsealed: &Unsealed) -> Problem {
+    match unsealed {
+        Unsealed::Refused(refusal) => refused(refusal),
+        Unsealed::JournalFull => codes::JOURNAL_FULL
             .problem("The journal's disk has no room for more records; free some and try again. Reads go on."),
-        Reply::Busy => codes::BUSY.problem("Too many requests wait already; nothing was done. Try again."),
-        Reply::Stopped => codes::STOPPING.problem(
+        Unsealed::Busy => codes::BUSY.problem("Too many requests wait already; nothing was done. Try again."),
+        Unsealed::Stopped => codes::STOPPING.problem(
             "The daemon is stopping; whether this was sealed is not known. Send it again with its idempotency key.",
         ),
-        Reply::Archived { sequence } => codes::ARCHIVED
+        Unsealed::Archived { sequence } => codes::ARCHIVED
             .problem(format!("This was sealed before, as record {sequence}, in a segment that was moved away since."))
             .with("sequence", *sequence),
-        Reply::Sealed { .. } | Reply::Repeated { .. } => unreachable!("a sealed reply is an answer"),
     }
 }
 

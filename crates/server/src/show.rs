@@ -1,44 +1,17 @@
 //! What the state holds, as the API shows it.
 
-use crate::access::role;
 use crate::app::App;
 use leasehold_api as api;
 use leasehold_api::{When, codes};
 use leasehold_engine::{Ceiling, Lease, Node, Phase, Quota, State, Token};
 use leasehold_model::body::PerPriority;
 use leasehold_model::{
-    Amount, CeilingMode, ClassNo, Level, LimitKind, Measure, Name, NodeScope, PoolNo, Priority, ProjectNo, QuotaScope,
-    ResourceKind, Strategy, TeardownMode, TenantNo, UserNo, quantity,
+    Amount, ClassNo, LimitKind, Measure, Name, NodeScope, PoolNo, Priority, ProjectNo, QuotaScope, TenantNo, UserNo,
+    quantity,
 };
 
 pub(crate) fn text(name: Option<&Name>) -> Option<String> {
     name.map(|name| name.as_str().to_owned())
-}
-
-pub(crate) fn priority(priority: Priority) -> api::Priority {
-    match priority {
-        Priority::Scavenger => api::Priority::Scavenger,
-        Priority::Standard => api::Priority::Standard,
-        Priority::Guaranteed => api::Priority::Guaranteed,
-    }
-}
-
-pub(crate) fn kind(kind: ResourceKind) -> api::Kind {
-    match kind {
-        ResourceKind::Gpu => api::Kind::Gpu,
-        ResourceKind::Cpu => api::Kind::Cpu,
-        ResourceKind::Mem => api::Kind::Mem,
-        ResourceKind::Block => api::Kind::Block,
-        ResourceKind::Net => api::Kind::Net,
-    }
-}
-
-pub(crate) fn level(level: Level) -> api::Level {
-    match level {
-        Level::Normal => api::Level::Normal,
-        Level::High => api::Level::High,
-        Level::Critical => api::Level::Critical,
-    }
 }
 
 pub(crate) fn lease_state(phase: Phase) -> api::LeaseState {
@@ -65,7 +38,7 @@ pub(crate) fn tenant(state: &State, number: TenantNo) -> Option<api::Tenant> {
         id: number.0,
         name: tenant.name.as_str().to_owned(),
         accounting_tag: text(tenant.tag.and_then(|tag| state.tag(tag))),
-        max_priority: priority(tenant.max_priority),
+        max_priority: tenant.max_priority,
         max_evicted_quanta_per_hour: tenant.max_evicted_quanta_per_hour,
         max_nodes: own_limit(state, number, Measure::Nodes),
         max_leases: own_limit(state, number, Measure::Leases),
@@ -116,7 +89,7 @@ pub(crate) fn class(state: &State, number: ClassNo) -> Option<api::Class> {
     Some(api::Class {
         id: u32::from(number.0),
         name: class.name.as_str().to_owned(),
-        kind: kind(class.kind),
+        kind: class.kind,
         tier: text(class.tier.as_ref()),
         quanta_per_unit: class.quanta_per_unit,
         unit: class.kind.unit().to_owned(),
@@ -147,10 +120,7 @@ pub(crate) fn pool(state: &State, number: PoolNo) -> Option<api::Pool> {
     Some(api::Pool {
         id: number.0,
         name: pool.name.as_str().to_owned(),
-        strategy: match pool.strategy {
-            Strategy::Spread => api::Strategy::Spread,
-            Strategy::BinPack => api::Strategy::BinPack,
-        },
+        strategy: pool.strategy,
         ttl_max: spans(&pool.ttl_max),
         lifetime_max: spans(&pool.lifetime_max),
         grace: pool.grace.map(api::Ttl),
@@ -182,17 +152,14 @@ pub(crate) fn node(state: &State, node: &Node) -> api::Node {
         rack: text(node.rack.as_ref()),
         zone: text(node.zone.as_ref()),
         labels: node.labels.iter().map(|(key, value)| (key.as_str().to_owned(), value.as_str().to_owned())).collect(),
-        teardown: match node.teardown {
-            TeardownMode::Confirmed => api::Teardown::Confirmed,
-            TeardownMode::Immediate => api::Teardown::Immediate,
-        },
+        teardown: node.teardown,
         drained: node.drained,
         lost: node.lost,
         custody: crate::show_custody::custody(state, node.custody),
         agent_generation: node.agent.as_ref().map(|agent| agent.generation),
         condition: api::Condition {
-            load: level(node.condition.load),
-            errors: level(node.condition.errors),
+            load: node.condition.load,
+            errors: node.condition.errors,
             throttled: node.condition.throttled,
         },
         heat: state.heat_now(node),
@@ -216,13 +183,8 @@ pub(crate) fn quota(state: &State, quota: &Quota) -> api::Quota {
                 api::Nodes::One(state.node(node).map_or_else(String::new, |node| node.name.as_str().to_owned()))
             }
         },
-        priority: scope.priority.map(priority),
-        measure: match quota.measure {
-            Measure::Quanta => api::Measure::Quanta,
-            Measure::Leases => api::Measure::Leases,
-            Measure::Nodes => api::Measure::Nodes,
-            Measure::Allocations => api::Measure::Allocations,
-        },
+        priority: scope.priority,
+        measure: quota.measure,
         limit: match quota.limit {
             LimitKind::Hard { limit } => api::Limit::Hard { limit },
             LimitKind::Soft { limit } => api::Limit::Soft { limit },
@@ -245,10 +207,7 @@ pub(crate) fn ceiling(state: &State, ceiling: &Ceiling) -> Option<api::Ceiling> 
         app_instance: ceiling.scope.app_instance.map(|app| app.0),
         amount: money(ceiling.amount),
         currency: ceiling.currency.to_string(),
-        mode: match ceiling.mode {
-            CeilingMode::Hard => api::CeilingMode::Hard,
-            CeilingMode::Soft => api::CeilingMode::Soft,
-        },
+        mode: ceiling.mode,
         since: When(ceiling.since),
         spent: money(ceiling.spent),
         reserved: money(ceiling.reserved),
@@ -263,7 +222,7 @@ pub(crate) fn token(state: &State, token: &Token) -> api::Token {
     api::Token {
         id: token.number.0,
         name: token.name.as_str().to_owned(),
-        role: role(token.role),
+        role: token.role,
         tenant: text(scope.tenant.and_then(|tenant| state.tenant(tenant)).map(|tenant| &tenant.name)),
         project: text(scope.project.and_then(|project| state.project(project)).map(|project| &project.name)),
         user: text(scope.user.and_then(|user| state.user(user)).map(|user| &user.name)),
@@ -297,7 +256,7 @@ pub(crate) fn lease(app: &App, state: &State, lease: &Lease) -> api::Lease {
         devices: devices(lease.devices),
         node: state.node(lease.node).map_or_else(String::new, |node| node.name.as_str().to_owned()),
         pool: state.pool(lease.pool).map_or_else(String::new, |pool| pool.name.as_str().to_owned()),
-        priority: priority(lease.priority),
+        priority: lease.priority,
         sensitive: lease.sensitive,
         over_soft: lease.over_soft,
         granted_at: When(lease.granted_at),

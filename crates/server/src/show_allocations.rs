@@ -1,50 +1,18 @@
 //! Allocations as the API shows them: what they ask for, where they lie, and why they wait.
 
 use crate::access::Caller;
-use crate::app::{App, Sealed};
+use crate::app::App;
 use crate::problem::{denial, sentence};
 use crate::show;
 use leasehold_api as api;
 use leasehold_api::{Problem, Ttl, When, codes};
-use leasehold_engine::{Allocation, State, WaitReason};
+use leasehold_cell::Sealed;
+use leasehold_engine::{Allocation, Readers, State, WaitReason};
 use leasehold_model::body::{Body, Granted};
 use leasehold_model::id::IdKind;
 use leasehold_model::{
-    AllocationNo, AllocationSpec, AllocationState, AttemptEnd, DenyCause, Domain, Identity, Instant, LeaseNo, NodeNo,
-    PublicId, Quanta, Record, quantity,
+    AllocationNo, AllocationSpec, DenyCause, Identity, Instant, LeaseNo, NodeNo, PublicId, Quanta, Record, quantity,
 };
-
-pub(crate) fn state_word(state: AllocationState) -> api::AllocationState {
-    match state {
-        AllocationState::Pending => api::AllocationState::Pending,
-        AllocationState::Staging => api::AllocationState::Staging,
-        AllocationState::Running => api::AllocationState::Running,
-        AllocationState::Checkpointing => api::AllocationState::Checkpointing,
-        AllocationState::Suspended => api::AllocationState::Suspended,
-        AllocationState::Completed => api::AllocationState::Completed,
-        AllocationState::Failed => api::AllocationState::Failed,
-        AllocationState::Cancelled => api::AllocationState::Cancelled,
-    }
-}
-
-pub(crate) fn end_word(end: AttemptEnd) -> api::AttemptEnd {
-    match end {
-        AttemptEnd::Preempted => api::AttemptEnd::Preempted,
-        AttemptEnd::NodeLost => api::AttemptEnd::NodeLost,
-        AttemptEnd::Revoked => api::AttemptEnd::Revoked,
-        AttemptEnd::Expired => api::AttemptEnd::Expired,
-        AttemptEnd::Walltime => api::AttemptEnd::Walltime,
-        AttemptEnd::Reported => api::AttemptEnd::Reported,
-    }
-}
-
-fn domain(domain: Domain) -> api::Domain {
-    match domain {
-        Domain::Node => api::Domain::Node,
-        Domain::Rack => api::Domain::Rack,
-        Domain::Zone => api::Domain::Zone,
-    }
-}
 
 fn correlation(app: &App, number: AllocationNo, spec: &AllocationSpec) -> String {
     let made = || PublicId::new(&app.genesis, IdKind::Correlation, 0, number.0);
@@ -75,15 +43,15 @@ pub(crate) fn as_submitted(
         workload: show::text(identity.workload.as_ref()),
         asks: asks.collect(),
         replicas: spec.replicas,
-        priority: show::priority(spec.priority),
+        priority: spec.priority,
         pool: show::text(spec.pool.and_then(|pool| state.pool(pool)).map(|pool| &pool.name)),
         walltime: spec.walltime.map(Ttl),
         ttl: spec.ttl.map(Ttl),
         staged: spec.staged,
         requeue: spec.requeue,
         labels: spec.labels.iter().map(|(key, value)| (key.to_string(), value.to_string())).collect(),
-        together: spec.together.map(domain),
-        apart: spec.apart.map(domain),
+        together: spec.together,
+        apart: spec.apart,
         sensitive: spec.sensitive,
         app_instance: spec.app_instance.map(|app| app.0),
         correlation_id: correlation(app, number, spec),
@@ -106,7 +74,7 @@ pub(crate) fn allocation(app: &App, state: &State, found: &Allocation) -> api::A
         token: None,
     };
     api::Allocation {
-        state: state_word(found.state),
+        state: found.state,
         attempt: found.attempt,
         placed_at: found.state.is_placed().then_some(When(found.placed_at)),
         ends_by: found.bound().map(When),
@@ -177,8 +145,11 @@ fn ordinal(n: u64) -> String {
 }
 
 /// Why one waits, in words that somebody can act on. What belongs to others is not named.
-pub(crate) fn waiting(state: &State, caller: &Caller, found: &Allocation, now: Instant) -> Option<api::Waiting> {
-    let waits = state.waiting_for(found, now)?;
+pub(crate) fn waiting(state: &Readers, caller: &Caller, found: &Allocation, now: Instant) -> Option<api::Waiting> {
+    if !found.state.is_queued() {
+        return None;
+    }
+    let waits = state.view(|view| view.waiting_for(found, now))?;
     let mut shown = api::Waiting {
         position: waits.position,
         reason: api::WaitReason::Due,

@@ -3,7 +3,7 @@
 use leasehold_api as api;
 use leasehold_api::When;
 use leasehold_engine::{Claim, Custody, Node, State};
-use leasehold_model::{Name, QuarantineCause};
+use leasehold_model::Name;
 
 pub(crate) fn holder(state: &State, claim: Claim) -> api::ClaimHolder {
     let text = |name: Option<&Name>| name.map_or_else(String::new, |name| name.as_str().to_owned());
@@ -18,23 +18,17 @@ pub(crate) fn holder(state: &State, claim: Claim) -> api::ClaimHolder {
 }
 
 pub(crate) fn custody(state: &State, custody: Custody) -> api::Custody {
-    let shown = |state, since| api::Custody { state, since, holder: None, wipe_by: None, cause: None };
+    let state_word = custody.state();
+    let shown = |since| api::Custody { state: state_word, since, holder: None, wipe_by: None, cause: None };
     match custody {
-        Custody::Open => shown(api::CustodyState::Open, None),
-        Custody::Claimed(claim) => api::Custody {
-            holder: Some(holder(state, claim)),
-            ..shown(api::CustodyState::Claimed, Some(When(claim.since)))
-        },
+        Custody::Open => shown(None),
+        Custody::Claimed(claim) => {
+            api::Custody { holder: Some(holder(state, claim)), ..shown(Some(When(claim.since))) }
+        }
         Custody::Wiping { since, limit_at } => {
-            api::Custody { wipe_by: Some(When(limit_at)), ..shown(api::CustodyState::Wiping, Some(When(since))) }
+            api::Custody { wipe_by: Some(When(limit_at)), ..shown(Some(When(since))) }
         }
-        Custody::Quarantined { cause, since } => {
-            let cause = match cause {
-                QuarantineCause::WipeFailed => api::QuarantineCause::WipeFailed,
-                QuarantineCause::WipeTimedOut => api::QuarantineCause::WipeTimedOut,
-            };
-            api::Custody { cause: Some(cause), ..shown(api::CustodyState::Quarantined, Some(When(since))) }
-        }
+        Custody::Quarantined { cause, since } => api::Custody { cause: Some(cause), ..shown(Some(When(since))) },
     }
 }
 

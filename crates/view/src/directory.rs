@@ -221,7 +221,24 @@ impl Directory {
                     }
                 }
             }
-            _ => {}
+            // These bring no name into being.
+            #[rustfmt::skip]
+            Body::Genesis(_) | Body::Started(_) | Body::Heartbeat(_) | Body::KeyRotated(_) | Body::ClockJumped(_)
+            | Body::SettingsChanged(_) | Body::PoolDeleted(_) | Body::TenantDeleted(_) | Body::ProjectDeleted(_)
+            | Body::UserDeleted(_) | Body::QuotaPut(_) | Body::QuotaDeleted(_) | Body::BurstEnded(_)
+            | Body::RateCardPut(_) | Body::RateCardDeleted(_) | Body::ChargePolicyPut(_) | Body::BudgetsPut(_)
+            | Body::PoolPlacementPut(_) | Body::PlacementChanged(_) | Body::SensitiveChanged(_)
+            | Body::NodeDeleted(_) | Body::NodeDrained(_) | Body::NodeResumed(_) | Body::NodeLost(_)
+            | Body::NodeReturned(_) | Body::NodeCondition(_) | Body::AgentRegistered(_) | Body::AgentDetached(_)
+            | Body::Denied(_) | Body::Released(_) | Body::Expired(_) | Body::Revoked(_) | Body::TeardownStarted(_)
+            | Body::TornDown(_) | Body::Fenced(_) | Body::Unfenced(_) | Body::ActivityReported(_)
+            | Body::Preempted(_) | Body::PreemptionDecided(_) | Body::ReservationDropped(_) | Body::TokenRevoked(_)
+            | Body::AllocationSubmitted(_) | Body::AllocationDenied(_) | Body::AllocationPlaced(_)
+            | Body::AllocationStarted(_) | Body::AllocationCheckpointing(_) | Body::AllocationCheckpointed(_)
+            | Body::AllocationSuspended(_) | Body::AllocationRequeued(_) | Body::AllocationCompleted(_)
+            | Body::AllocationFailed(_) | Body::AllocationCancelled(_) | Body::NodesClaimed(_)
+            | Body::NodesReleased(_) | Body::NodeWiped(_) | Body::NodeQuarantined(_) | Body::QuarantineCleared(_)
+            | Body::CeilingPut(_) | Body::CeilingDeleted(_) | Body::Unknown { .. } => {}
         }
     }
 
@@ -272,7 +289,24 @@ impl Directory {
             Body::TeardownStarted(started) if started.closed => self.close(started.leases.0.iter().copied()),
             Body::TornDown(torn) => self.close(torn.leases.0.iter().copied()),
             Body::Unfenced(unfenced) => self.close(unfenced.leases.0.iter().copied()),
-            _ => {}
+            // These end nothing that has a name.
+            #[rustfmt::skip]
+            Body::Genesis(_) | Body::Started(_) | Body::Heartbeat(_) | Body::KeyRotated(_) | Body::ClockJumped(_)
+            | Body::SettingsChanged(_) | Body::ClassPut(_) | Body::PoolPut(_) | Body::TenantPut(_)
+            | Body::ProjectPut(_) | Body::UserPut(_) | Body::QuotaPut(_) | Body::QuotaDeleted(_)
+            | Body::BurstEnded(_) | Body::RateCardPut(_) | Body::RateCardDeleted(_) | Body::ChargePolicyPut(_)
+            | Body::BudgetsPut(_) | Body::PoolPlacementPut(_) | Body::PlacementChanged(_) | Body::SensitiveChanged(_)
+            | Body::NodePut(_) | Body::NodeDrained(_) | Body::NodeResumed(_) | Body::NodeLost(_)
+            | Body::NodeReturned(_) | Body::NodeCondition(_) | Body::AgentRegistered(_) | Body::AgentDetached(_)
+            | Body::Granted(_) | Body::Denied(_) | Body::Renewed(_) | Body::Released(_) | Body::Expired(_)
+            | Body::Revoked(_) | Body::TeardownStarted(_) | Body::Fenced(_) | Body::ActivityReported(_)
+            | Body::Preempted(_) | Body::PreemptionDecided(_) | Body::ReservationDropped(_) | Body::TokenIssued(_)
+            | Body::AllocationSubmitted(_) | Body::AllocationDenied(_) | Body::AllocationPlaced(_)
+            | Body::AllocationStarted(_) | Body::AllocationCheckpointing(_) | Body::AllocationCheckpointed(_)
+            | Body::AllocationSuspended(_) | Body::AllocationRequeued(_) | Body::AllocationCompleted(_)
+            | Body::AllocationFailed(_) | Body::AllocationCancelled(_) | Body::NodesClaimed(_)
+            | Body::NodesReleased(_) | Body::NodeWiped(_) | Body::NodeQuarantined(_) | Body::QuarantineCleared(_)
+            | Body::CeilingPut(_) | Body::CeilingDeleted(_) | Body::Unknown { .. } => {}
         }
     }
 

@@ -1,10 +1,10 @@
 //! Who may call what, where several endpoints are for the same.
 
-use crate::token::Role::{
+use leasehold_model::Role::{
     self, AppOperator, Auditor, BillingAuthority, NodeAgent, Operator, ProjectMember, TenantAdmin,
 };
 
-pub(super) const ALL: &[Role] = &Role::ALL;
+pub(super) const ALL: &[Role] = Role::ALL;
 pub(super) const OPERATOR: &[Role] = &[Operator];
 pub(super) const READERS: &[Role] = &[Operator, Auditor];
 pub(super) const TENANCY: &[Role] = &[Operator, Auditor, BillingAuthority, TenantAdmin, ProjectMember];

@@ -107,7 +107,7 @@ fn number(body: &[u8], field: &str) -> Option<u64> {
 }
 
 fn token_of(served: &Served, tenant: u64) -> String {
-    let body = format!(r#"{{"name":"bench-{tenant}","role":"tenant-admin","tenant":"tenant-{tenant:04}"}}"#);
+    let body = format!(r#"{{"name":"bench-{tenant}","role":"tenant_admin","tenant":"tenant-{tenant:04}"}}"#);
     let (status, answer) = fetch(served, &post("/api/v1/tokens", &served.token, None, &body));
     assert_eq!(status, 201, "{}", text(&answer));
     let secret = text(&answer).split_once(r#""secret":""#).expect("a secret").1;

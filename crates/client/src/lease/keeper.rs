@@ -158,7 +158,7 @@ impl Keeper {
         let client = self.shared.client.clone();
         let left = self.deadline.give_up_at().saturating_duration_since(Instant::now());
         Box::pin(async move {
-            let call = client.batch(renewal.operations.clone()).within(left.min(client.timeouts().total));
+            let call = client.batch_of(renewal.operations.clone()).within(left.min(client.timeouts().total));
             let outcome =
                 call.await.and_then(|answer| earliest(answer.results.into_iter().map(|r| r.outcome), &client));
             (renewal, outcome)

@@ -160,7 +160,7 @@ async fn a_batch_gives_every_operation_its_key() {
         let json = json!({ "key": key, "lease": "lease-1", "ready": {} });
         serde_json::from_value(json).expect("an operation")
     };
-    fake.client().batch(vec![operation(None), operation(Some("mine"))]).await.unwrap();
+    fake.client().batch_of(vec![operation(None), operation(Some("mine"))]).await.unwrap();
     let asked = fake.asked();
     assert_eq!(asked[0].json(), asked[1].json());
     let operations = &asked[0].json()["operations"];

@@ -143,33 +143,33 @@ fn cases() -> Vec<(&'static str, String, String)> {
         plain("a project moved to another tenant", "10 op project b/x no=0"),
         plain("a user moved to another tenant", "10 op user b/x no=0"),
         plain("an operator confined to a tenant", "10 op issue t role=operator tenant=a"),
-        plain("an admin of no tenant", "10 op issue t role=tenant-admin"),
-        plain("an admin of a project", "10 op issue t role=tenant-admin tenant=a project=a"),
-        plain("a member of no project", "10 op issue t role=project-member tenant=a"),
-        plain("a member of a node", "10 op issue t role=project-member tenant=a project=a node=n1"),
-        plain("an agent of no node", "10 op issue t role=node-agent"),
-        plain("an agent of a tenant", "10 op issue t role=node-agent node=n1 tenant=a"),
-        plain("an operator of no app", "10 op issue t role=app-operator tenant=a"),
-        plain("an app operator of a project", "10 op issue t role=app-operator tenant=a apps=1 project=a"),
-        plain("an app instance twice", "10 op issue t role=app-operator tenant=a apps=1,2,1"),
+        plain("an admin of no tenant", "10 op issue t role=tenant_admin"),
+        plain("an admin of a project", "10 op issue t role=tenant_admin tenant=a project=a"),
+        plain("a member of no project", "10 op issue t role=project_member tenant=a"),
+        plain("a member of a node", "10 op issue t role=project_member tenant=a project=a node=n1"),
+        plain("an agent of no node", "10 op issue t role=node_agent"),
+        plain("an agent of a tenant", "10 op issue t role=node_agent node=n1 tenant=a"),
+        plain("an operator of no app", "10 op issue t role=app_operator tenant=a"),
+        plain("an app operator of a project", "10 op issue t role=app_operator tenant=a apps=1 project=a"),
+        plain("an app instance twice", "10 op issue t role=app_operator tenant=a apps=1,2,1"),
         (
             "65 app instances",
             String::new(),
-            format!("10 op issue t role=app-operator tenant=a apps={}", apps.join(",")),
+            format!("10 op issue t role=app_operator tenant=a apps={}", apps.join(",")),
         ),
-        plain("billing of a project", "10 op issue t role=billing-authority tenant=a project=a"),
+        plain("billing of a project", "10 op issue t role=billing_authority tenant=a project=a"),
         plain("a tenant that makes operators", "10 a issue t role=operator"),
-        plain("a tenant that makes another's admins", "10 a issue t role=tenant-admin tenant=b"),
-        plain("a token of no tenant", "10 op issue t role=tenant-admin tenant=nobody"),
-        plain("a token of another tenant's project", "10 op issue t role=project-member tenant=a project=b"),
-        plain("a token of another tenant's user", "10 op issue t role=tenant-admin tenant=a of=b/v"),
-        plain("a token of no node", "10 op issue t role=node-agent node=n9"),
+        plain("a tenant that makes another's admins", "10 a issue t role=tenant_admin tenant=b"),
+        plain("a token of no tenant", "10 op issue t role=tenant_admin tenant=nobody"),
+        plain("a token of another tenant's project", "10 op issue t role=project_member tenant=a project=b"),
+        plain("a token of another tenant's user", "10 op issue t role=tenant_admin tenant=a of=b/v"),
+        plain("a token of no node", "10 op issue t role=node_agent node=n9"),
         plain("a token that has expired already", "10 op issue t role=operator expires=10"),
         after("a token twice", "1 op issue t role=operator", "10 op issue t role=auditor"),
-        after("another tenant's token", "1 op issue t role=tenant-admin tenant=b", "10 a withdraw 0"),
+        after("another tenant's token", "1 op issue t role=tenant_admin tenant=b", "10 a withdraw 0"),
         after(
             "a tenant's token that is the operator's",
-            "1 op issue t role=billing-authority tenant=a",
+            "1 op issue t role=billing_authority tenant=a",
             "10 a withdraw 0",
         ),
         plain("an update of another tenant", "10 a update b tag=t"),
@@ -472,31 +472,31 @@ fn each_has_its_code_and_its_sentence() {
         an operator confined to a tenant
             bad_token_scope: a token for the role operator is not confined to anything; leave the scope empty
         an admin of no tenant
-            bad_token_scope: a token for the role tenant-admin names its tenant
+            bad_token_scope: a token for the role tenant_admin names its tenant
         an admin of a project
-            bad_token_scope: a token for the role tenant-admin names a tenant and at most a user of it
+            bad_token_scope: a token for the role tenant_admin names a tenant and at most a user of it
         a member of no project
-            bad_token_scope: a token for the role project-member names its tenant and its project
+            bad_token_scope: a token for the role project_member names its tenant and its project
         a member of a node
-            bad_token_scope: a token for the role project-member names a tenant, a project and at most a user
+            bad_token_scope: a token for the role project_member names a tenant, a project and at most a user
         an agent of no node
-            bad_token_scope: a token for the role node-agent names its node
+            bad_token_scope: a token for the role node_agent names its node
         an agent of a tenant
-            bad_token_scope: a token for the role node-agent names a node and nothing else
+            bad_token_scope: a token for the role node_agent names a node and nothing else
         an operator of no app
-            bad_token_scope: a token for the role app-operator names its tenant and at least one app instance
+            bad_token_scope: a token for the role app_operator names its tenant and at least one app instance
         an app operator of a project
-            bad_token_scope: a token for the role app-operator names a tenant and app instances, nothing else
+            bad_token_scope: a token for the role app_operator names a tenant and app instances, nothing else
         an app instance twice
-            bad_token_scope: a token for the role app-operator names an app instance once
+            bad_token_scope: a token for the role app_operator names an app instance once
         65 app instances
-            bad_token_scope: a token for the role app-operator names at most 64 app instances
+            bad_token_scope: a token for the role app_operator names at most 64 app instances
         billing of a project
-            bad_token_scope: a token for the role billing-authority names a tenant or nothing
+            bad_token_scope: a token for the role billing_authority names a tenant or nothing
         a tenant that makes operators
             bad_token_scope: a token for the role operator is issued and revoked by an operator, not by a tenant
         a tenant that makes another's admins
-            bad_token_scope: a token for the role tenant-admin that a tenant issues is confined to that tenant
+            bad_token_scope: a token for the role tenant_admin that a tenant issues is confined to that tenant
         a token of no tenant
             unknown_tenant: there is no tenant-99
         a token of another tenant's project
@@ -512,7 +512,7 @@ fn each_has_its_code_and_its_sentence() {
         another tenant's token
             unknown_token: there is no token-0
         a tenant's token that is the operator's
-            bad_token_scope: a token for the role billing-authority is issued and revoked by an operator, not by a tenant
+            bad_token_scope: a token for the role billing_authority is issued and revoked by an operator, not by a tenant
         an update of another tenant
             unknown_tenant: there is no tenant-1
         an update to a taken name

@@ -53,7 +53,7 @@ fn lived(steps: &[crate::commands::Step]) -> World {
     let mut world = small_cluster();
     let mut now = Instant(0);
     for step in steps {
-        now = step.at(now, world.state());
+        now = step.at(now, &world.engine);
         if let Some(request) = step.request(world.state()) {
             let _ = world.step(now, &request);
         }
@@ -119,15 +119,15 @@ fn every_single_byte() {
         4 a release #3
         4 op agent n1 instance=7
         4 op condition n1 generation=1 load=high
-        4 op issue t role=project-member tenant=a project=a/a of=a/u expires=100
-        4 op issue s role=node-agent node=n1
+        4 op issue t role=project_member tenant=a project=a/a of=a/u expires=100
+        4 op issue s role=node_agent node=n1
         4 op withdraw 1
         4 op card class.gpu=0.05 tier.h100=2 pool=main
         4 op card from=9
         4 op card from=8
         4 op delete card 2
         4 op policy fenced=60s from=9
-        4 op issue u role=app-operator tenant=a apps=3
+        4 op issue u role=app_operator tenant=a apps=3
         4 op update a max=guaranteed gpuh=1 share=500
         4 a submit gpu 1 prio=scavenger wall=1h x=2 staged labels=ssd apart=node
         4 a submit core 2 prio=scavenger wall=1h requeue

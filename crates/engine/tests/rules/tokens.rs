@@ -35,14 +35,14 @@ fn nothing_is_done_under_a_token_that_is_not_live() {
 fn a_dead_token_is_refused_before_its_idempotency_key() {
     check(
         "
-        0 op issue ci role=tenant-admin tenant=a expires=10
+        0 op issue ci role=tenant_admin tenant=a expires=10
         1 a grant core 1 token=0 key=k
         9.999999999 a grant core 1 token=0 key=k
         10 a grant core 1 token=0 key=k
         10 a grant core 2 token=0 key=k
         ",
         expect![[r#"
-            0 a token-0 ci issued to tenant-admin
+            0 a token-0 ci issued to tenant_admin
             1 a granted #0 core 1 on n1 to 3601
             9.999999999 repeated: record 12
             10 refused: token_not_live
@@ -58,11 +58,11 @@ fn tokens_die_with_what_they_are_confined_to() {
         0 op project a/p
         0 op user a/u
         0 op node n3 core 1
-        0 op issue project role=project-member tenant=a project=a/p
-        0 op issue user role=tenant-admin tenant=a of=a/u
-        0 op issue node role=node-agent node=n3
-        0 op issue tenant role=billing-authority tenant=a
-        0 op issue other role=tenant-admin tenant=b
+        0 op issue project role=project_member tenant=a project=a/p
+        0 op issue user role=tenant_admin tenant=a of=a/u
+        0 op issue node role=node_agent node=n3
+        0 op issue tenant role=billing_authority tenant=a
+        0 op issue other role=tenant_admin tenant=b
         1 op delete project a/p
         1 op delete node n3
         1 show tokens
@@ -78,30 +78,30 @@ fn tokens_die_with_what_they_are_confined_to() {
             0 a project.put
             0 a user.put
             0 - node.put
-            0 a token-0 project issued to project-member
-            0 a token-1 user issued to tenant-admin
-            0 - token-2 node issued to node-agent
-            0 a token-3 tenant issued to billing-authority
-            0 b token-4 other issued to tenant-admin
+            0 a token-0 project issued to project_member
+            0 a token-1 user issued to tenant_admin
+            0 - token-2 node issued to node_agent
+            0 a token-3 tenant issued to billing_authority
+            0 b token-4 other issued to tenant_admin
             1 a project.deleted
             1 - node.deleted
-              token-0 project project-member dead
-              token-1 user tenant-admin live
-              token-2 node node-agent dead
-              token-3 tenant billing-authority live
-              token-4 other tenant-admin live
+              token-0 project project_member dead
+              token-1 user tenant_admin live
+              token-2 node node_agent dead
+              token-3 tenant billing_authority live
+              token-4 other tenant_admin live
             2 a user.deleted
-              token-0 project project-member dead
-              token-1 user tenant-admin dead
-              token-2 node node-agent dead
-              token-3 tenant billing-authority live
-              token-4 other tenant-admin live
+              token-0 project project_member dead
+              token-1 user tenant_admin dead
+              token-2 node node_agent dead
+              token-3 tenant billing_authority live
+              token-4 other tenant_admin live
             3 tenant-0 tenant.deleted
-              token-0 project project-member dead
-              token-1 user tenant-admin dead
-              token-2 node node-agent dead
-              token-3 tenant billing-authority dead
-              token-4 other tenant-admin live
+              token-0 project project_member dead
+              token-1 user tenant_admin dead
+              token-2 node node_agent dead
+              token-3 tenant billing_authority dead
+              token-4 other tenant_admin live
             4 refused: token_not_live
             4 tenant-0 token-3 revoked
             4 b granted #0 core 1 on n1 to 3604
@@ -114,16 +114,16 @@ fn tokens_die_with_what_they_are_confined_to() {
 fn a_tenant_deals_in_its_own_tokens() {
     check(
         "
-        0 op issue bill role=billing-authority tenant=a
-        0 op issue other role=tenant-admin tenant=b
-        1 a issue admin role=tenant-admin tenant=a
-        1 a issue member role=project-member tenant=a project=a/a
-        1 a issue app role=app-operator tenant=a apps=9,3
-        2 a issue x role=tenant-admin tenant=b
+        0 op issue bill role=billing_authority tenant=a
+        0 op issue other role=tenant_admin tenant=b
+        1 a issue admin role=tenant_admin tenant=a
+        1 a issue member role=project_member tenant=a project=a/a
+        1 a issue app role=app_operator tenant=a apps=9,3
+        2 a issue x role=tenant_admin tenant=b
         2 a issue x role=operator
         2 a issue x role=auditor
-        2 a issue x role=node-agent node=n1
-        2 a issue x role=billing-authority tenant=a
+        2 a issue x role=node_agent node=n1
+        2 a issue x role=billing_authority tenant=a
         3 a withdraw 0
         3 a withdraw 1
         3 a withdraw 2
@@ -131,11 +131,11 @@ fn a_tenant_deals_in_its_own_tokens() {
         3 op withdraw 0
         ",
         expect![[r#"
-            0 a token-0 bill issued to billing-authority
-            0 b token-1 other issued to tenant-admin
-            1 a token-2 admin issued to tenant-admin
-            1 a token-3 member issued to project-member
-            1 a token-4 app issued to app-operator
+            0 a token-0 bill issued to billing_authority
+            0 b token-1 other issued to tenant_admin
+            1 a token-2 admin issued to tenant_admin
+            1 a token-3 member issued to project_member
+            1 a token-4 app issued to app_operator
             2 refused: bad_token_scope
             2 refused: bad_token_scope
             2 refused: bad_token_scope
@@ -179,11 +179,11 @@ fn each_role_has_its_scope() {
     expect![[r#"
         ..... operator
         ..... auditor
-        +.?.. tenant-admin
-        ++?.. project-member
-        ...+. node-agent
-        +...+ app-operator
-        ?.... billing-authority
+        +.?.. tenant_admin
+        ++?.. project_member
+        ...+. node_agent
+        +...+ app_operator
+        ?.... billing_authority
     "#]]
     .assert_eq(&told);
 }
@@ -218,7 +218,7 @@ fn what_has_expired_is_forgotten() {
 #[test]
 fn app_instances_are_in_order() {
     let mut story = Story::on(STAGE);
-    story.play("0 op issue app role=app-operator tenant=a apps=9,3,40");
+    story.play("0 op issue app role=app_operator tenant=a apps=9,3,40");
     let token = story.world.state().token(TokenNo(0)).expect("it was issued");
     assert_eq!(token.scope.app_instances.iter().map(|app| app.0).collect::<Vec<_>>(), [3, 9, 40]);
 }

@@ -2,9 +2,9 @@
 
 use super::lease::{AskArgs, WhoArgs};
 use super::remote::{ChangeArgs, WatchArgs, WhoseArgs, pair};
-use super::words::{AllocationState, Domain};
 use clap::{Args, Subcommand};
 use leasehold_api::Ttl;
+use leasehold_api::{AllocationState, Domain};
 
 #[derive(Debug, Subcommand)]
 pub(crate) enum AllocCommand {

@@ -1,28 +1,11 @@
 //! `leasehold usage`, `cost`, `waste` and `sensitivity`.
 
 use super::remote::{WatchArgs, WhoseArgs};
-use super::words::{Kind, WasteClass};
 use crate::humane;
+use clap::builder::{EnumValueParser, TypedValueParser};
 use clap::{Args, Subcommand};
-use leasehold_api::When;
-use leasehold_model::{Instant, Span};
-
-const GROUPS: [&str; 14] = [
-    "tenant",
-    "project",
-    "user",
-    "pool",
-    "node",
-    "class",
-    "kind",
-    "tier",
-    "priority",
-    "tag",
-    "allocation",
-    "app-instance",
-    "workload",
-    "held-as",
-];
+use leasehold_api::{Kind, WasteClass, When};
+use leasehold_model::{Group, Instant, Span};
 
 /// Over which time. Words name their first instant, in UTC.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Args)]
@@ -74,7 +57,7 @@ pub(crate) struct FilterArgs {
 #[derive(Clone, Debug, Default, PartialEq, Eq, Args)]
 pub(crate) struct GroupArgs {
     /// Told apart by these, with commas between: tenant,class
-    #[arg(long, value_name = "WORDS", value_delimiter = ',', value_parser = GROUPS)]
+    #[arg(long, value_name = "WORDS", value_delimiter = ',', value_parser = EnumValueParser::<Group>::new().map(|group| group.word().to_owned()))]
     pub(crate) by: Vec<String>,
 }
 

@@ -1,10 +1,10 @@
 //! `leasehold class …`, `pool …` and `node …`.
 
 use super::lease::instant;
-use super::remote::{ChangeArgs, ChangeOneArgs, OneArgs, WatchArgs, pair};
-use super::words::{Kind, Strategy, Teardown};
+use super::remote::{ChangeArgs, ChangeOneArgs, OneArgs, WatchArgs, pair, priority};
 use clap::{Args, Subcommand, ValueEnum};
 use leasehold_api::{BadWeight, Ttl, Weight, Weights, When};
+use leasehold_api::{Kind, Strategy, Teardown};
 
 #[derive(Debug, Subcommand)]
 pub(crate) enum ClassCommand {
@@ -107,7 +107,7 @@ pub(crate) struct PoolLimitArgs {
 #[derive(Debug, Args)]
 #[command(after_help = "\
 Example:
-  leasehold pool create training --strategy bin-pack --ttl-max standard=8h --grace 5m")]
+  leasehold pool create training --strategy bin_pack --ttl-max standard=8h --grace 5m")]
 pub(crate) struct PoolCreateArgs {
     pub(crate) name: String,
     #[command(flatten)]
@@ -264,10 +264,7 @@ fn weights(text: &str) -> Result<Weights, String> {
 
 /// `standard=8h`.
 fn span_by_priority(text: &str) -> Result<(String, Ttl), String> {
-    let (priority, span) = pair(text)?;
-    if !matches!(priority.as_str(), "scavenger" | "standard" | "guaranteed") {
-        return Err("the priorities are scavenger, standard and guaranteed".into());
-    }
+    let (word, span) = pair(text)?;
     let span = span.parse().map_err(|error: leasehold_model::instant::BadSpan| error.to_string())?;
-    Ok((priority, span))
+    Ok((priority(&word)?.word().to_owned(), span))
 }

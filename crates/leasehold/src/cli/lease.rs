@@ -1,8 +1,8 @@
 //! `leasehold lease …`.
 
 use super::remote::{ChangeArgs, WatchArgs, WhoseArgs, pair};
-use super::words::{LeaseState, Priority, RevokeReason};
 use clap::{Args, Subcommand};
+use leasehold_api::{LeaseState, Priority, RevokeReason};
 use leasehold_api::{Ttl, When};
 use std::ffi::OsString;
 

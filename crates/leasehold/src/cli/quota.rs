@@ -1,9 +1,9 @@
 //! `leasehold quota …`.
 
 use super::remote::{ChangeArgs, WatchArgs};
-use super::words::{Measure, Priority};
 use clap::{Args, Subcommand};
 use leasehold_api::Ttl;
+use leasehold_api::{Measure, Priority};
 
 #[derive(Debug, Subcommand)]
 pub(crate) enum QuotaCommand {

@@ -1,6 +1,6 @@
 //! `leasehold rate …`.
 
-use super::remote::{ChangeArgs, pair};
+use super::remote::{ChangeArgs, pair, priority};
 use clap::{Args, Subcommand};
 use leasehold_api::{Charge, When};
 
@@ -154,10 +154,7 @@ fn start(text: &str) -> Result<When, String> {
 
 fn factor(text: &str) -> Result<(String, String), String> {
     let (word, factor) = pair(text)?;
-    match word.as_str() {
-        "scavenger" | "standard" | "guaranteed" => Ok((word, factor)),
-        _ => Err("the priorities are scavenger, standard and guaranteed".into()),
-    }
+    Ok((priority(&word)?.word().to_owned(), factor))
 }
 
 fn charge(text: &str) -> Result<Charge, String> {

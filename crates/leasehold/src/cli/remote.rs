@@ -12,8 +12,9 @@ use super::rate::RateCommand;
 use super::settings::SettingsCommand;
 use super::tenancy::{ProjectCommand, TenantCommand, UserCommand};
 use super::token::TokenCommand;
-use super::words::Priority;
 use clap::{Args, Subcommand};
+use leasehold_api::Priority;
+use leasehold_model::Words;
 
 pub(crate) use leasehold_terminal::DaemonArgs;
 
@@ -130,6 +131,11 @@ pub(crate) struct ChangeOneArgs {
     pub(crate) name: String,
     #[command(flatten)]
     pub(crate) change: ChangeArgs,
+}
+
+/// A priority, by its word.
+pub(super) fn priority(word: &str) -> Result<Priority, String> {
+    Priority::from_word(word).ok_or_else(|| format!("the priorities are {}", Priority::WORDS.join(", ")))
 }
 
 /// `NAME=VALUE`.

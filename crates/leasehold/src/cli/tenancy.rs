@@ -1,8 +1,8 @@
 //! `leasehold tenant …`, `project …` and `user …`.
 
 use super::remote::{ChangeArgs, ChangeOneArgs, OneArgs};
-use super::words::Priority;
 use clap::{Args, Subcommand, ValueEnum};
+use leasehold_api::Priority;
 
 #[derive(Debug, Subcommand)]
 pub(crate) enum TenantCommand {

@@ -2,8 +2,8 @@
 
 use super::lease::instant;
 use super::remote::ChangeArgs;
-use super::words::Role;
 use clap::{Args, Subcommand};
+use leasehold_api::Role;
 use leasehold_api::{Ttl, When};
 use std::path::PathBuf;
 
@@ -24,9 +24,9 @@ pub(crate) enum TokenCommand {
 #[derive(Debug, Args)]
 #[command(after_help = "\
 Examples:
-  leasehold token issue ci --role project-member --tenant physics --project lattice --out ci.token
+  leasehold token issue ci --role project_member --tenant physics --project lattice --out ci.token
   leasehold token issue auditor --role auditor --expires-in 90d
-  leasehold token issue node-17 --role node-agent --node gpu-17")]
+  leasehold token issue node-17 --role node_agent --node gpu-17")]
 pub(crate) struct TokenIssueArgs {
     /// What people call it
     pub(crate) name: String,

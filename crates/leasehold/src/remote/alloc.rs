@@ -76,13 +76,13 @@ async fn submit(session: &Session, args: SubmitArgs) -> Result<(), Failed> {
         replicas: Some(args.replicas),
         walltime: args.walltime,
         ttl: args.ttl,
-        priority: who.priority.map(Into::into),
+        priority: who.priority,
         pool: who.pool,
         staged: args.staged,
         requeue: args.requeue,
         labels: by_key("--label", &args.labels, String::clone)?,
-        together: args.together.map(Into::into),
-        apart: args.apart.map(Into::into),
+        together: args.together,
+        apart: args.apart,
         app_instance: who.app_instance,
         sensitive: who.sensitive,
         correlation_id: who.correlation_id,
@@ -164,7 +164,7 @@ fn places(session: &Session, replicas: &[Replica], classes: &Classes, over: bool
 async fn list(session: &Session, args: &AllocListArgs) -> Result<(), Failed> {
     let call = whose(session.client.list_allocations(), &args.whose)
         .maybe("pool", args.pool.as_ref())
-        .maybe("state", args.state.map(|state| word(AllocationState::from(state))));
+        .maybe("state", args.state);
     let classes = if session.json { Classes::none() } else { Classes::load(&session.client).await? };
     if args.watch.watch {
         let call = call.query("limit", leasehold_api::limits::PAGE_MAX);

@@ -24,7 +24,7 @@ pub(super) async fn request(
         workload: who.workload,
         asks: wanted,
         ttl,
-        priority: who.priority.map(Into::into),
+        priority: who.priority,
         pool: who.pool,
         node,
         labels: by_key("--label", &labels, String::clone)?,

@@ -1,7 +1,7 @@
 //! Usage and cost.
 
 use super::csv::{one_form, print_rows};
-use super::facts::{Facts, or_dash, word};
+use super::facts::{Facts, or_dash};
 use super::figures::{
     Purse, Scale, amounts, bar_width, billionths, columns, field, is_cut, percent, say_as_of, scaled, shown, small_bar,
 };
@@ -32,11 +32,11 @@ pub(super) fn filtered(filter: FilterArgs) -> BookQuery {
         tenant: filter.whose.tenant,
         project: filter.whose.project,
         user: filter.whose.user,
-        priority: filter.whose.priority.map(Into::into),
+        priority: filter.whose.priority,
         pool: filter.pool,
         node: filter.node,
         class: filter.class,
-        kind: filter.kind.map(Into::into),
+        kind: filter.kind,
         tier: filter.tier,
         tag: filter.tag,
         allocation: filter.allocation,
@@ -46,16 +46,11 @@ pub(super) fn filtered(filter: FilterArgs) -> BookQuery {
     }
 }
 
-/// The words of `--by` as the API has them.
-fn grouped(by: &[String]) -> Vec<String> {
-    by.iter().map(|word| word.replace('-', "_")).collect()
-}
-
 fn query(asked: &AskedArgs) -> BookQuery {
     BookQuery {
         from: asked.window.from,
         to: asked.window.to,
-        by: grouped(&asked.group.by),
+        by: asked.group.by.clone(),
         bucket: asked.cut.bucket.clone(),
         zone: asked.cut.zone.clone(),
         ..filtered(asked.filter.clone())
@@ -318,7 +313,7 @@ fn cost_csv(report: &CostReport, by: &[String]) -> Result<(), Failed> {
 async fn rate(session: &Session, args: CostRateArgs) -> Result<(), Failed> {
     one_form(session, args.csv.csv)?;
     let by = args.group.by;
-    let call = session.client.cost_rate().asking(&BookQuery { by: grouped(&by), ..filtered(args.filter) });
+    let call = session.client.cost_rate().asking(&BookQuery { by: by.clone(), ..filtered(args.filter) });
     let table = |report: &CostRate| {
         let lines = report.lines.iter().map(|line| (&line.of, report.as_of, &line.cost)).collect::<Vec<_>>();
         cost_table(&lines, &report.total, &by, false)
@@ -373,9 +368,4 @@ async fn forecast(session: &Session, args: ForecastArgs) -> Result<(), Failed> {
     }
     say_as_of(report.as_of, Some(&report.stretch));
     Ok(())
-}
-
-/// The word of a headline as it is typed.
-pub(super) fn headline(class: leasehold_api::WasteClass) -> String {
-    word(class).replace('_', "-")
 }

@@ -1,6 +1,6 @@
 //! Classes and pools.
 
-use super::facts::{Facts, or_dash, typed, word};
+use super::facts::{Facts, or_dash, word};
 use super::pairs::by_key;
 use super::patch::{patch, something};
 use super::session::Session;
@@ -20,7 +20,7 @@ pub(super) async fn class(session: &Session, command: ClassCommand) -> Result<()
         ClassCommand::Create(args) => {
             let new = NewClass {
                 name: args.name,
-                kind: args.kind.into(),
+                kind: args.kind,
                 tier: args.tier,
                 quanta_per_unit: args.quanta_per_unit,
                 premium: args.premium,
@@ -31,7 +31,7 @@ pub(super) async fn class(session: &Session, command: ClassCommand) -> Result<()
         ClassCommand::Set(args) => {
             let change = something(ClassChange {
                 name: args.name,
-                kind: args.kind.map(Into::into),
+                kind: args.kind,
                 tier: patch(args.tier, &args.clear, ClassField::Tier)?,
                 quanta_per_unit: args.quanta_per_unit,
                 premium: args.premium,
@@ -93,7 +93,7 @@ pub(super) async fn pool(session: &Session, command: PoolCommand) -> Result<(), 
             let limits = args.limits;
             let new = NewPool {
                 name: args.name,
-                strategy: limits.strategy.map(Into::into),
+                strategy: limits.strategy,
                 ttl_max: spans("--ttl-max", &limits.ttl_max)?,
                 lifetime_max: spans("--lifetime-max", &limits.lifetime_max)?,
                 grace: limits.grace,
@@ -106,7 +106,7 @@ pub(super) async fn pool(session: &Session, command: PoolCommand) -> Result<(), 
             let limits = args.limits;
             let change = something(PoolChange {
                 name: args.name,
-                strategy: limits.strategy.map(Into::into),
+                strategy: limits.strategy,
                 ttl_max: patch(spans("--ttl-max", &limits.ttl_max)?, &args.clear, PoolField::TtlMax)?,
                 lifetime_max: patch(
                     spans("--lifetime-max", &limits.lifetime_max)?,
@@ -151,7 +151,7 @@ fn weights(weights: &Weights) -> String {
 
 /// By what it places: weights of its own count instead of the strategy's.
 fn strategy(pool: &Pool) -> String {
-    if pool.weights.is_some() { "custom".to_owned() } else { typed(pool.strategy) }
+    if pool.weights.is_some() { "custom".to_owned() } else { word(pool.strategy) }
 }
 
 fn pools(pools: &[Pool]) -> Table {

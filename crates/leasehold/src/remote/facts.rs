@@ -33,18 +33,13 @@ impl Facts {
     }
 }
 
-/// The word that JSON has for it.
+/// The word that JSON has for it: with underscores, as everywhere.
 pub(super) fn word(value: impl serde::Serialize) -> String {
     match serde_json::to_value(value) {
         Ok(serde_json::Value::String(word)) => word,
         Ok(other) => other.to_string(),
         Err(error) => error.to_string(),
     }
-}
-
-/// The same as it is typed.
-pub(super) fn typed(value: impl serde::Serialize) -> String {
-    word(value).replace('_', "-")
 }
 
 /// What is there, or a dash.

@@ -3,6 +3,7 @@
 use crate::numbers;
 use crate::term::{self, fine_bar};
 use leasehold_api::{Amount, Of, Stretch, When};
+use leasehold_model::Group;
 
 /// Billionths of a decimal text of up to nine decimals, if they can be counted.
 pub(super) fn billionths(text: &str) -> Option<u128> {
@@ -109,42 +110,23 @@ pub(super) fn amounts(all: &[Amount]) -> String {
     money(all.iter().map(|one| (one.amount.as_str(), one.currency.as_str())))
 }
 
-/// What lines are told apart by, in words that are typed.
-pub(super) const FIELDS: [&str; 14] = [
-    "tenant",
-    "project",
-    "user",
-    "pool",
-    "node",
-    "priority",
-    "tag",
-    "allocation",
-    "app-instance",
-    "workload",
-    "held-as",
-    "class",
-    "kind",
-    "tier",
-];
-
-/// One of [`FIELDS`].
+/// What a line says under a word of [`Group`].
 pub(super) fn field(of: &Of, name: &str) -> Option<String> {
-    match name {
-        "tenant" => of.tenant.clone(),
-        "project" => of.project.clone(),
-        "user" => of.user.clone(),
-        "pool" => of.pool.clone(),
-        "node" => of.node.clone(),
-        "priority" => of.priority.map(super::facts::word),
-        "tag" => of.accounting_tag.clone(),
-        "allocation" => of.allocation.clone(),
-        "app-instance" => of.app_instance.clone(),
-        "workload" => of.workload.clone(),
-        "held-as" => of.held_as.as_ref().map(|word| word.replace('_', " ")),
-        "class" => of.class.clone(),
-        "kind" => of.kind.clone(),
-        "tier" => of.tier.clone(),
-        _ => None,
+    match Group::from_word(name)? {
+        Group::Tenant => of.tenant.clone(),
+        Group::Project => of.project.clone(),
+        Group::User => of.user.clone(),
+        Group::Pool => of.pool.clone(),
+        Group::Node => of.node.clone(),
+        Group::Priority => of.priority.map(super::facts::word),
+        Group::Tag => of.accounting_tag.clone(),
+        Group::Allocation => of.allocation.clone(),
+        Group::AppInstance => of.app_instance.clone(),
+        Group::Workload => of.workload.clone(),
+        Group::HeldAs => of.held_as.clone(),
+        Group::Class => of.class.clone(),
+        Group::Kind => of.kind.clone(),
+        Group::Tier => of.tier.clone(),
     }
 }
 
@@ -152,9 +134,9 @@ pub(super) fn field(of: &Of, name: &str) -> Option<String> {
 pub(super) fn columns<'a>(by: &[String], lines: impl Iterator<Item = &'a Of> + Clone) -> Vec<&'static str> {
     let mut columns: Vec<&'static str> = Vec::new();
     for name in by {
-        columns.extend(FIELDS.into_iter().find(|field| field == name).filter(|field| !columns.contains(field)));
+        columns.extend(Group::from_word(name).map(Group::word).filter(|field| !columns.contains(field)));
     }
-    for name in FIELDS {
+    for name in Group::ALL.iter().map(|group| group.word()) {
         if !columns.contains(&name) && lines.clone().any(|of| field(of, name).is_some()) {
             columns.push(name);
         }

@@ -60,7 +60,7 @@ pub(super) async fn run(session: &Session, command: LeaseCommand) -> Result<u8, 
             session.change(call, &args.change, text).await?;
         }
         LeaseCommand::Revoke(args) => {
-            let revoke = Revoke { reason: args.reason.map(Into::into), grace: args.grace };
+            let revoke = Revoke { reason: args.reason, grace: args.grace };
             session.change(client.revoke_lease(&args.lease, &revoke), &args.change, revoked).await?;
         }
         LeaseCommand::Ready(args) => {
@@ -147,7 +147,7 @@ async fn list(session: &Session, args: &LeaseListArgs) -> Result<(), Failed> {
         .maybe("node", args.node.as_ref())
         .maybe("pool", args.pool.as_ref())
         .maybe("class", args.class.as_ref())
-        .maybe("state", args.state.map(|state| word(LeaseState::from(state))));
+        .maybe("state", args.state);
     let classes = if session.json { Classes::none() } else { Classes::load(&session.client).await? };
     if args.watch.watch {
         let call = call.query("limit", leasehold_api::limits::PAGE_MAX);
@@ -187,7 +187,7 @@ fn leases(leases: &[Lease], classes: &Classes) -> Table {
         let plain = |text: String| (text, Style::Plain);
         table.styled([
             (short(&lease.id), Style::Bold),
-            (word(lease.state).replace('_', " "), style(lease.state)),
+            (word(lease.state), style(lease.state)),
             plain(lease.tenant.clone()),
             plain(lease.project.clone()),
             plain(or_dash(lease.user.as_ref())),
@@ -210,7 +210,7 @@ fn one(session: &Session, lease: &Lease, classes: &Classes) -> String {
         .maybe("granted with", gang)
         .maybe("allocation", lease.allocation_id.map(alloc::name))
         .maybe("app instance", lease.app_instance)
-        .add("state", session.paint.paint(style(lease.state), &word(lease.state).replace('_', " ")))
+        .add("state", session.paint.paint(style(lease.state), &word(lease.state)))
         .add("tenant", &lease.tenant)
         .add("project", &lease.project)
         .maybe("user", lease.user.as_ref())

@@ -80,7 +80,7 @@ fn new(args: &NodeCreateArgs) -> Result<NewNode, Problem> {
         rack: args.rack.clone(),
         zone: args.zone.clone(),
         labels: by_key("--label", &args.labels, String::clone)?,
-        teardown: args.teardown.map(Into::into),
+        teardown: args.teardown,
         capacity: by_key("--class", &args.capacity, |text| Quantity(text.clone()))?,
     })
 }
@@ -96,7 +96,7 @@ fn changed(args: &NodeSetArgs) -> Result<NodeChange, Problem> {
         zone: patch(args.zone.clone(), &args.clear, NodeField::Zone)?,
         // All labels are given anew, so none of them is an empty list.
         labels: labels.nested().map(Option::unwrap_or_default),
-        teardown: args.teardown.map(Into::into),
+        teardown: args.teardown,
         capacity: (!capacity.is_empty()).then_some(capacity),
     })
 }

@@ -42,7 +42,7 @@ pub(super) async fn run(session: &Session, command: QuotaCommand) -> Result<(), 
 }
 
 fn new(args: &QuotaCreateArgs, classes: &Classes) -> Result<NewQuota, Problem> {
-    let measure = args.measure.into();
+    let measure = args.measure;
     let class = match (&args.class, measure) {
         (Some(name), Measure::Quanta) => Some(classes.named(name).ok_or_else(|| unknown(name, classes))?),
         (None, Measure::Quanta) => {
@@ -62,7 +62,7 @@ fn new(args: &QuotaCreateArgs, classes: &Classes) -> Result<NewQuota, Problem> {
         class: args.class.clone(),
         pool: args.pool.clone(),
         nodes,
-        priority: args.priority.map(Into::into),
+        priority: args.priority,
         measure,
         limit: limit(&args.limit, &args.burst, class)?,
     })

@@ -1,6 +1,6 @@
 //! Prices: rate cards, and what is charged for leases that end badly.
 
-use super::facts::{Facts, or_dash, typed};
+use super::facts::{Facts, or_dash, word};
 use super::pairs::{by_key, twice};
 use super::patch::something;
 use super::session::Session;
@@ -151,7 +151,7 @@ fn cards(cards: &[RateCard]) -> Table {
         table.styled([
             plain(number(card.id)),
             plain(card.pool.clone().unwrap_or_else(|| "all".into())),
-            (typed(card.state), style(card.state)),
+            (word(card.state), style(card.state)),
             plain(or_dash(card.from.map(humane::to_the_second))),
             plain(prices.currency.clone()),
             plain(prices.kinds.gpu.to_string()),
@@ -172,7 +172,7 @@ fn one(session: &Session, card: &RateCard) -> String {
     let mut facts = Facts::new()
         .add("rate card", number(card.id))
         .add("pool", card.pool.as_deref().unwrap_or("all that have none of their own"))
-        .add("state", typed(card.state))
+        .add("state", word(card.state))
         .maybe("from", card.from.map(from))
         .maybe("set", card.set_at.map(humane::to_the_second))
         .add("gpu", per_second(&prices.kinds.gpu, "GPU"))
@@ -209,7 +209,7 @@ fn policies(policies: &[ChargePolicy]) -> Table {
         let (charges, plain) = (&policy.charges, |text: String| (text, Style::Plain));
         table.styled([
             plain(number(policy.id)),
-            (typed(policy.state), style(policy.state)),
+            (word(policy.state), style(policy.state)),
             plain(or_dash(policy.from.map(humane::to_the_second))),
             plain(charge(charges.preempted)),
             plain(charge(charges.fenced)),
@@ -224,7 +224,7 @@ fn policy(session: &Session, policy: &ChargePolicy) -> String {
     let charges = &policy.charges;
     Facts::new()
         .add("charge policy", number(policy.id))
-        .add("state", typed(policy.state))
+        .add("state", word(policy.state))
         .maybe("from", policy.from.map(from))
         .add("preempted", charge(charges.preempted))
         .add("fenced", charge(charges.fenced))

@@ -1,6 +1,5 @@
 //! One command's conversation with a daemon.
 
-use super::facts::word;
 use super::told::{Failed, explain};
 use crate::cli::remote::{ChangeArgs, DaemonArgs, WhoseArgs};
 use crate::output::{print, print_json};
@@ -32,7 +31,7 @@ pub(super) fn whose<A: Answer>(call: Call<A>, args: &WhoseArgs) -> Call<A> {
     call.maybe("tenant", args.tenant.as_ref())
         .maybe("project", args.project.as_ref())
         .maybe("user", args.user.as_ref())
-        .maybe("priority", args.priority.map(|priority| word(leasehold_api::Priority::from(priority))))
+        .maybe("priority", args.priority)
 }
 
 impl Session {

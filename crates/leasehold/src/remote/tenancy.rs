@@ -26,7 +26,7 @@ pub(super) async fn tenant(session: &Session, command: TenantCommand) -> Result<
             let new = NewTenant {
                 name: args.name,
                 accounting_tag: args.accounting_tag,
-                max_priority: args.max_priority.map(Into::into),
+                max_priority: args.max_priority,
                 max_evicted_quanta_per_hour: args.max_evicted_quanta_per_hour,
             };
             let call = client.create_tenant(&new);
@@ -45,7 +45,7 @@ pub(super) async fn tenant(session: &Session, command: TenantCommand) -> Result<
 
 fn changed(args: &TenantSetArgs) -> Result<TenantChange, Problem> {
     let clear = &args.clear;
-    let priority = args.max_priority.map(Into::into);
+    let priority = args.max_priority;
     let evicted = args.max_evicted_quanta_per_hour;
     something(TenantChange {
         name: args.name.clone(),

@@ -35,7 +35,7 @@ async fn issue(session: &Session, args: TokenIssueArgs) -> Result<(), Failed> {
     let expires_in = args.expires_in.map(|ttl| When(humane::now().saturating_add(ttl.0)));
     let new = NewToken {
         name: args.name,
-        role: args.role.into(),
+        role: args.role,
         tenant: args.tenant,
         project: args.project,
         user: args.user,

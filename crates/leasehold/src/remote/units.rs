@@ -2,9 +2,9 @@
 
 use super::told::Failed;
 use crate::problem::Problem;
-use leasehold_api::{Class, Kind};
+use leasehold_api::Class;
 use leasehold_client::Client;
-use leasehold_model::{ClassSpec, Name, Quanta, ResourceKind, quantity};
+use leasehold_model::{ClassSpec, Name, Quanta, quantity};
 
 pub(super) struct Classes(pub(super) Vec<Class>);
 
@@ -53,13 +53,12 @@ pub(super) fn parse(text: &str, class: &Class) -> Result<u64, Problem> {
 }
 
 fn spec(class: &Class) -> Option<ClassSpec> {
-    let kind = match class.kind {
-        Kind::Gpu => ResourceKind::Gpu,
-        Kind::Cpu => ResourceKind::Cpu,
-        Kind::Mem => ResourceKind::Mem,
-        Kind::Block => ResourceKind::Block,
-        Kind::Net => ResourceKind::Net,
-    };
     let name = Name::new(&class.name).ok()?;
-    Some(ClassSpec { name, kind, tier: None, quanta_per_unit: class.quanta_per_unit, premium: class.premium })
+    Some(ClassSpec {
+        name,
+        kind: class.kind,
+        tier: None,
+        quanta_per_unit: class.quanta_per_unit,
+        premium: class.premium,
+    })
 }

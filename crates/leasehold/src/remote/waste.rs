@@ -1,8 +1,8 @@
 //! What was held and not used, and what workloads depend on.
 
-use super::books::{filtered, headline};
+use super::books::filtered;
 use super::csv::{one_form, print_rows};
-use super::facts::{or_dash, typed, word};
+use super::facts::{or_dash, word};
 use super::figures::{Scale, small_bar};
 use super::figures::{amounts, bar_width, billionths, columns, field, money, percent, permille, say_as_of, shown};
 use super::lease::short;
@@ -34,8 +34,7 @@ pub(super) async fn waste(session: &Session, args: &WasteArgs) -> Result<(), Fai
     let by: Vec<String> = args.by.clone().into_iter().collect();
     let asked =
         BookQuery { from: args.window.from, to: args.window.to, by: by.clone(), ..filtered(args.filter.clone()) };
-    let class = args.headline.map(|class| word(WasteClass::from(class)));
-    let call = session.client.waste().asking(&asked).maybe("headline", class).query("limit", args.limit);
+    let call = session.client.waste().asking(&asked).maybe("headline", args.headline).query("limit", args.limit);
     if session.json {
         return Ok(crate::output::print_json(&call.json().await?)?);
     }
@@ -77,7 +76,7 @@ fn sums(report: &WasteReport, by: &[String]) -> Table {
     for sum in &report.sums {
         let plain = |text: String| (text, Style::Plain);
         let mut row: Vec<_> = names.iter().map(|name| plain(or_dash(field(&sum.of, name)))).collect();
-        row.extend([(headline(sum.headline), style(sum.headline)), plain(sum.leases.to_string())]);
+        row.extend([(word(sum.headline), style(sum.headline)), plain(sum.leases.to_string())]);
         row.extend([&sum.held, &sum.wasted].map(|amount| plain(scale.show(amount, &sum.unit))));
         row.push(plain(costs(&sum.wasted_cost)));
         if bars {
@@ -110,7 +109,7 @@ fn leases(report: &WasteReport) -> Table {
         let plain = |text: String| (text, Style::Plain);
         table.styled([
             (short(&lease.lease), Style::Bold),
-            (headline(lease.headline), style(lease.headline)),
+            (word(lease.headline), style(lease.headline)),
             plain(or_dash(lease.of.tenant.as_ref())),
             plain(or_dash(lease.of.project.as_ref())),
             plain(or_dash(lease.of.workload.as_ref())),
@@ -223,7 +222,7 @@ fn depends_on(report: &SensitivityReport) -> Table {
             table.styled([
                 plain(workload.workload.clone()),
                 plain(kind.kind.clone()),
-                (typed(kind.level), style),
+                (word(kind.level), style),
                 plain(permille(kind.cost_permille.into())),
                 plain(permille(kind.waiting_permille.into())),
             ]);

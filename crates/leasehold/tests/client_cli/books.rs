@@ -35,7 +35,7 @@ fn usage_and_cost_are_shown_to_people_and_programs() {
         "{answer}"
     );
     let csv = daemon.run("usage --by workload,app-instance --class gpu-h100 --csv").ok().out;
-    let heading = "from,to,workload,app-instance,class,kind,tier,unit,unit_seconds,exact,quanta_ns,peak";
+    let heading = "from,to,workload,app_instance,class,kind,tier,unit,unit_seconds,exact,quanta_ns,peak";
     assert_eq!(csv.lines().next(), Some(heading));
     assert!(csv.contains("Z,\"train,me\",,gpu-h100,gpu,h100,GPU,"), "{csv}");
     let none = daemon.run("usage --user ada --tenant physics --priority guaranteed").ok();

@@ -27,6 +27,25 @@ fn a_key_is_given_once() {
     }
 }
 
+/// Words are printed with underscores, as the API has them; hyphens are taken as well.
+#[test]
+fn words_are_taken_with_underscores_and_with_hyphens() {
+    let daemon = Daemon::with_cluster();
+    for words in [
+        ["lease list --state tearing_down", "lease list --state tearing-down"],
+        ["waste --headline premium_waste", "waste --headline premium-waste"],
+        ["usage --by held_as,app_instance", "usage --by held-as,app-instance"],
+        ["pool set training --strategy bin_pack", "pool set training --strategy bin-pack"],
+    ] {
+        let [underscores, hyphens] = words.map(|line| daemon.run(&format!("{line} --json")).ok());
+        assert!(!underscores.out.is_empty() && !hyphens.out.is_empty(), "{words:?}");
+    }
+    tells(&daemon.run("pool show training").ok(), &["bin_pack"]);
+    let wrong = daemon.run("lease list --state torn-down");
+    refuses(&wrong, 2, "usage");
+    assert!(wrong.err.contains("tearing_down") && !wrong.err.contains("tearing-down"), "{wrong:?}");
+}
+
 /// It is the value that is wrong, not the option.
 #[test]
 fn a_negative_number_is_told_to_be_one() {
@@ -58,7 +77,7 @@ fn a_claim_that_is_refused_names_the_holder() {
         "tenant create chemistry",
         "project create bonds --tenant chemistry",
         "user create cyd --tenant chemistry",
-        "token issue them --role tenant-admin --tenant chemistry --out {}/chemistry.token",
+        "token issue them --role tenant_admin --tenant chemistry --out {}/chemistry.token",
         "claim make gpu-1 --tenant physics --project lattice --user ada",
     ] {
         daemon.run(line).ok();

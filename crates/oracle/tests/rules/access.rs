@@ -12,26 +12,26 @@ fn nothing_is_sealed_under_a_token_that_is_not_live() {
     check("5 token 1 role=operator expires=10\n9 heartbeat token=1", "ok");
     check("5 token 1 role=operator expires=10\n10 heartbeat token=1", "token");
     check("5 token 1 role=operator\n6 withdraw 1\n7 heartbeat token=1", "token");
-    check("5 token 1 role=node-agent node=2\n6 delete node 2\n7 heartbeat token=1", "token");
-    check("5 token 1 role=tenant-admin tenant=2 user=1", "token-scope");
-    check("5 token 1 role=tenant-admin tenant=1 user=1\n6 delete user 1\n7 heartbeat token=1", "token");
-    check("5 token 1 role=project-member tenant=1 project=3\n6 delete project 3\n7 heartbeat token=1", "token");
-    check("5 token 1 role=billing-authority tenant=2\n6 delete tenant 2\n7 heartbeat token=1", "token");
+    check("5 token 1 role=node_agent node=2\n6 delete node 2\n7 heartbeat token=1", "token");
+    check("5 token 1 role=tenant_admin tenant=2 user=1", "token-scope");
+    check("5 token 1 role=tenant_admin tenant=1 user=1\n6 delete user 1\n7 heartbeat token=1", "token");
+    check("5 token 1 role=project_member tenant=1 project=3\n6 delete project 3\n7 heartbeat token=1", "token");
+    check("5 token 1 role=billing_authority tenant=2\n6 delete tenant 2\n7 heartbeat token=1", "token");
     // A command is decided under its token; what it does to the token comes after.
-    check("5 token 1 role=tenant-admin tenant=1\n6 withdraw 1 tenant=1 token=1", "ok");
+    check("5 token 1 role=tenant_admin tenant=1\n6 withdraw 1 tenant=1 token=1", "ok");
 }
 
 #[test]
 fn scopes_fit_their_roles() {
     check("5 token 1 role=operator tenant=1", "token-scope");
-    check("5 token 1 role=tenant-admin", "token-scope");
-    check("5 token 1 role=project-member tenant=1 project=2", "token-scope");
-    check("5 token 1 role=app-operator tenant=1 apps=1:2", "ok");
-    check("5 token 1 role=app-operator tenant=1 apps=2:1", "token-scope");
-    check("5 token 1 role=app-operator tenant=1 apps=2:2", "token-scope");
-    check("5 token 1 role=app-operator tenant=1", "token-scope");
-    check("5 token 1 role=node-agent node=9", "token-scope");
-    check("5 token 1 role=billing-authority", "ok");
+    check("5 token 1 role=tenant_admin", "token-scope");
+    check("5 token 1 role=project_member tenant=1 project=2", "token-scope");
+    check("5 token 1 role=app_operator tenant=1 apps=1:2", "ok");
+    check("5 token 1 role=app_operator tenant=1 apps=2:1", "token-scope");
+    check("5 token 1 role=app_operator tenant=1 apps=2:2", "token-scope");
+    check("5 token 1 role=app_operator tenant=1", "token-scope");
+    check("5 token 1 role=node_agent node=9", "token-scope");
+    check("5 token 1 role=billing_authority", "ok");
 }
 
 #[test]
@@ -43,7 +43,7 @@ fn tokens_are_issued_once_and_in_time() {
     check("5 token 1 role=operator\n6 withdraw 1\n6 withdraw 1", "unknown-token");
     check("5 token 1 role=operator\n6 withdraw 1\n6 token 2 role=auditor", "ok");
     check("5 token 1 role=operator expires=5", "token-expiry");
-    check("5 token 1 role=tenant-admin tenant=1\n6 withdraw 1 tenant=2", "token-tenant");
+    check("5 token 1 role=tenant_admin tenant=1\n6 withdraw 1 tenant=2", "token-tenant");
 }
 
 #[test]
@@ -82,7 +82,7 @@ fn refusals_are_foretold() {
     foretold("", of(1), &issue(Role::Operator, None), expect![[r#"Refused("bad_token_scope")"#]]);
     foretold("", of(1), &issue(Role::TenantAdmin, Some(2)), expect![[r#"Refused("bad_token_scope")"#]]);
     foretold("", operator, &issue(Role::TenantAdmin, Some(9)), expect![[r#"Refused("unknown_tenant")"#]]);
-    let one = "5 token 1 role=billing-authority tenant=1 hash=1";
+    let one = "5 token 1 role=billing_authority tenant=1 hash=1";
     foretold(one, operator, &issue(Role::Operator, None), expect![[r#"Refused("token_exists")"#]]);
     foretold(one, of(2), &Wish::RevokeToken(TokenNo(1)), expect![[r#"Refused("unknown_token")"#]]);
     foretold(one, of(1), &Wish::RevokeToken(TokenNo(1)), expect![[r#"Refused("bad_token_scope")"#]]);

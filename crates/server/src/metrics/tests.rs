@@ -1,7 +1,7 @@
 use super::*;
 use crate::config::Rate;
 use expect_test::expect;
-use leasehold_cell::{CellOptions, ManualClock, StartOptions};
+use leasehold_cell::{CellOptions, ManualClock, Sealed, StartOptions};
 use leasehold_engine::command::{
     LoseNode, PutClass, PutNode, PutPool, PutProject, PutQuota, PutTenant, RequestLease, Revoke,
 };
@@ -40,14 +40,14 @@ impl Scene {
     }
 
     fn send(&self, identity: Identity, command: Command) -> Reply {
-        let kind = CommandKind::of(&command);
+        let kind = command.kind();
         let reply = self.cell.call(Request::new(identity, command));
         self.metrics.replied(kind, &reply);
         reply
     }
     fn operate(&self, command: Command) {
         let reply = self.send(Identity::default(), command);
-        assert!(matches!(reply, Reply::Sealed { .. }), "{reply:?}");
+        assert!(matches!(reply, Ok(Sealed { repeated: false, .. })), "{reply:?}");
     }
     fn ask(&self, quanta: u64) -> Reply {
         let identity = Identity { tenant: Some(TenantNo(0)), project: Some(ProjectNo(0)), ..Identity::default() };
@@ -104,9 +104,9 @@ impl Scene {
         let burst_ttl = Span::from_secs(600);
         scene.quota(Measure::Nodes, LimitKind::Burst { limit: 5, burst_limit: 9, burst_ttl });
         for quanta in [1000, 500, 1500, 1, 5000] {
-            scene.ask(quanta);
+            scene.ask(quanta).expect("granted or denied");
         }
-        scene.ask(0);
+        scene.ask(0).expect_err("nothing is asked for");
         let revoke =
             Revoke { leases: smallvec![LeaseNo(0)], reason: Reason::Operator, grace: Some(Span::from_secs(60)) };
         scene.operate(Command::Revoke(revoke));
@@ -216,7 +216,7 @@ fn the_page_says_how_things_stand() {
 #[test]
 fn requests_are_counted_by_endpoint_and_status_and_nothing_a_client_sends_makes_a_series() {
     let scene = Scene::new();
-    let about = endpoints().iter().position(|endpoint| endpoint.id == "about").expect("it is there");
+    let about = ENDPOINTS.iter().position(|endpoint| endpoint.id == "about").expect("it is there");
     scene.metrics.served(about, 200, Duration::from_micros(30));
     scene.metrics.served(about, 200, Duration::from_millis(30));
     scene.metrics.served(about, 299, Duration::from_secs(100));

@@ -1,13 +1,13 @@
 //! What node agents say and hear.
 
-use super::capacity::{as_it_stands, capacity, find_node, labels};
+use super::capacity::{as_it_stands, find_node, labels, node_capacity};
 use crate::app::hex_id;
 use crate::context::{Answer, Context, json};
 use crate::problem::told;
 use crate::show;
 use leasehold_api::{
-    AgentRegistered, Condition, DetachedAgent, Heartbeat, HeartbeatAnswer, Level, NodeWork, Problem, RegisterAgent,
-    Ttl, When, codes,
+    AgentRegistered, Condition, DetachedAgent, Heartbeat, HeartbeatAnswer, NodeWork, Problem, RegisterAgent, Ttl, When,
+    codes,
 };
 use leasehold_engine::command::{self, ReportCondition};
 use leasehold_engine::{Command, Custody, Lease, Refusal, RegisteredGeneration, State};
@@ -28,7 +28,7 @@ pub(super) async fn register_agent(context: Context) -> Answer {
         let old = as_it_stands(state, node)?;
         let mut put = old.clone();
         if let Some(written) = &register.capacity {
-            put.capacity = capacity(state, written)?;
+            put.capacity = node_capacity(state, written)?;
         }
         if let Some(written) = &register.labels {
             put.labels = labels(written)?;
@@ -40,7 +40,7 @@ pub(super) async fn register_agent(context: Context) -> Answer {
     let another = registered.is_some_and(|registered| registered != instance);
     // What the node has is put first, so that an agent that is registered has said it; but not by one that is refused.
     if put != old && (!another || takeover) {
-        app.seal(context.caller().identity(), Command::PutNode(put), None).await?;
+        app.seal(context.caller(), context.caller().identity(), Command::PutNode(put), None).await?;
     }
     let command = command::RegisterAgent { node, instance, takeover };
     let sealed = context.seal(Command::RegisterAgent(command)).await?;
@@ -65,14 +65,6 @@ pub(super) async fn detach_agent(context: Context) -> Answer {
     json(200, &DetachedAgent { sequence: sealed.sequence(), node })
 }
 
-fn sealed_level(level: Level) -> leasehold_model::Level {
-    match level {
-        Level::Normal => leasehold_model::Level::Normal,
-        Level::High => leasehold_model::Level::High,
-        Level::Critical => leasehold_model::Level::Critical,
-    }
-}
-
 pub(super) async fn heartbeat(context: Context) -> Answer {
     let beat: Heartbeat = context.body()?;
     let app = &context.app;
@@ -82,27 +74,22 @@ pub(super) async fn heartbeat(context: Context) -> Answer {
     let registered = RegisteredGeneration(agent.map(|agent| agent.generation));
     if registered.0 != Some(beat.generation) {
         let stale = Refusal::StaleGeneration { node, generation: beat.generation, registered };
-        return Err(app.now.read(|state| told(state, Some(context.caller()), &stale)));
+        return Err(app.now.read(|state| told(state, context.caller(), &stale)));
     }
     let now = app.clock.wall();
     app.agents.heard_of(node, now);
     app.cell.node_seen(node);
     if let Some(said) = beat.condition
-        && said
-            != (Condition {
-                load: show::level(condition.load),
-                errors: show::level(condition.errors),
-                throttled: condition.throttled,
-            })
+        && said != (Condition { load: condition.load, errors: condition.errors, throttled: condition.throttled })
     {
         let report = ReportCondition {
             node,
             generation: beat.generation,
-            load: sealed_level(said.load),
-            errors: sealed_level(said.errors),
+            load: said.load,
+            errors: said.errors,
             throttled: said.throttled,
         };
-        match app.seal(context.caller().identity(), Command::ReportCondition(report), context.key()?).await {
+        match context.seal(Command::ReportCondition(report)).await {
             Err(problem) if problem.code == "condition_unchanged" => {}
             sealed => drop(sealed?),
         }

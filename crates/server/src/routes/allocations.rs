@@ -1,28 +1,20 @@
 //! Allocations: submitted, looked at, and what their holders say of them.
 
 use super::capacity::{labels, optional_pool};
-use super::leases::{Holder, app_instance, asks, correlation, integer, priority};
+use super::leases::{Holder, app_instance, asks, correlation, integer};
 use super::listing::{Asked, Listed, Walk, page};
 use crate::access::Caller;
 use crate::attempts;
 use crate::context::{Answer, Context, json};
 use crate::show;
-use crate::show_allocations::{allocation, state_word, submitted, waiting};
+use crate::show_allocations::{allocation, submitted, waiting};
 use leasehold_api::{
-    AllocationChanged, AllocationDetail, AllocationList, AllocationState, CheckpointReport, CompleteAllocation, Domain,
+    AllocationChanged, AllocationDetail, AllocationList, AllocationState, CheckpointReport, CompleteAllocation,
     Problem, SubmitAllocation, When, codes, limits,
 };
 use leasehold_engine::command::{self, ReportCheckpoint};
-use leasehold_engine::{Allocation, Command, State};
+use leasehold_engine::{Allocation, Command, Readers, State};
 use leasehold_model::{AllocationNo, AllocationSpec, Body, Identity};
-
-fn domain(domain: Domain) -> leasehold_model::Domain {
-    match domain {
-        Domain::Node => leasehold_model::Domain::Node,
-        Domain::Rack => leasehold_model::Domain::Rack,
-        Domain::Zone => leasehold_model::Domain::Zone,
-    }
-}
 
 pub(super) fn no_allocation(text: &str) -> Problem {
     let shown: String = text.chars().take(64).collect();
@@ -47,14 +39,14 @@ fn to_spec(state: &State, caller: &Caller, asked: &SubmitAllocation) -> Result<(
     let spec = AllocationSpec {
         pool: optional_pool(state, asked.pool.as_deref())?,
         replicas: asked.replicas.unwrap_or(1),
-        priority: priority(asked.priority.unwrap_or_default()),
+        priority: asked.priority.unwrap_or_default(),
         walltime: asked.walltime.map(|walltime| walltime.0),
         ttl: asked.ttl.map(|ttl| ttl.0),
         staged: asked.staged,
         requeue: asked.requeue,
         labels: labels(&asked.labels)?,
-        together: asked.together.map(domain),
-        apart: asked.apart.map(domain),
+        together: asked.together,
+        apart: asked.apart,
         sensitive: asked.sensitive,
         app_instance: app_instance(asked.app_instance)?,
         correlation: correlation(asked.correlation_id.as_deref())?,
@@ -69,7 +61,7 @@ pub(super) async fn submit_allocation(context: Context) -> Answer {
     if let (Some(tenant), Some(workload)) = (identity.tenant, &identity.workload) {
         spec.profile = context.app.books.profiles.of(tenant, workload);
     }
-    let sealed = context.app.seal(identity, Command::SubmitAllocation(spec), context.key()?).await?;
+    let sealed = context.seal_for(identity, Command::SubmitAllocation(spec)).await?;
     json(201, &context.app.now.read(|state| submitted(&context.app, state, &sealed))?)
 }
 
@@ -126,7 +118,7 @@ fn takes(asked: &Asked<AllocationState>, caller: &Caller, found: &Allocation) ->
         project: found.project,
         user: found.user,
         pool: found.spec.pool,
-        state: state_word(found.state),
+        state: found.state,
         priority: found.spec.priority,
     };
     caller.sees_project(found.tenant, found.project) && asked.takes(&listed)
@@ -135,7 +127,7 @@ fn takes(asked: &Asked<AllocationState>, caller: &Caller, found: &Allocation) ->
 pub(super) async fn list_allocations(context: Context) -> Answer {
     let (caller, app) = (context.caller(), &context.app);
     let asked = app.now.read(|state| Asked::read(&context, state))?;
-    let stretch = |state: &State, walk: &mut Walk<leasehold_api::Allocation>| {
+    let stretch = |state: &Readers, walk: &mut Walk<leasehold_api::Allocation>| {
         for found in state.allocations_after(walk.after.map(AllocationNo)) {
             if !walk.goes_on() {
                 return true;
@@ -158,7 +150,7 @@ pub(super) async fn list_allocations(context: Context) -> Answer {
 pub(super) async fn show_allocation(context: Context) -> Answer {
     let (app, number) = (context.app.clone(), subject(&context)?);
     let caller = context.caller().clone();
-    let live = app.now.read(|state| {
+    let live = app.now.readers(|state| {
         let found = state.allocation(number).filter(|found| caller.sees_project(found.tenant, found.project))?;
         let now = app.clock.wall().max(state.last_stamp());
         let waiting = waiting(state, &caller, found, now);

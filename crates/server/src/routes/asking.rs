@@ -1,6 +1,5 @@
 //! From the query of a request to a question for the books.
 
-use super::leases::priority;
 use crate::access::Caller;
 use crate::context::Context;
 use crate::names;
@@ -9,7 +8,7 @@ use leasehold_api::{Problem, Role, When, codes};
 use leasehold_books::{BadBuckets, Bucket, Buckets, Dim, Filter, Question, month_of};
 use leasehold_engine::State;
 use leasehold_meter::Window;
-use leasehold_model::{AllocationNo, AppInstanceNo, ClassNo, Instant, Name, ResourceKind};
+use leasehold_model::{AllocationNo, AppInstanceNo, ClassNo, Instant, Name, Priority, ResourceKind, Words};
 use smallvec::SmallVec;
 use std::collections::BTreeSet;
 
@@ -48,17 +47,11 @@ fn instant(context: &Context, name: &str) -> Result<Option<Instant>, Problem> {
     context.query(name).map(parse).transpose().map_err(|why| bad_window(name, format!("`{name}`: {why}.")))
 }
 
-fn word<T: Copy>(
-    context: &Context,
-    name: &str,
-    all: &[T],
-    word: impl Fn(T) -> &'static str,
-) -> Result<Option<T>, Problem> {
+/// A word of the query, of a closed list.
+pub(super) fn word<T: Words>(context: &Context, name: &str) -> Result<Option<T>, Problem> {
     let Some(text) = context.query(name) else { return Ok(None) };
-    let found = all.iter().copied().find(|one| word(*one) == text);
-    found.map(Some).ok_or_else(|| {
-        let words: Vec<&str> = all.iter().map(|one| word(*one)).collect();
-        codes::BAD_QUERY.problem(format!("`{name}` is one of {}.", words.join(", "))).with("field", name)
+    T::from_word(text).map(Some).ok_or_else(|| {
+        codes::BAD_QUERY.problem(format!("`{name}` is one of {}.", T::WORDS.join(", "))).with("field", name)
     })
 }
 
@@ -116,7 +109,7 @@ impl Asked {
             tag: None,
             from: instant(context, "from")?,
             to: instant(context, "to")?,
-            bucket: word(context, "bucket", Bucket::ALL, |one| one.word())?,
+            bucket: word(context, "bucket")?,
             zone: context.query("zone").map(str::to_owned),
         })
     }
@@ -137,7 +130,7 @@ impl Asked {
         if let Some(text) = context.query("node") {
             filter.node = Some(named("node", names::node_for_request(state, text))?);
         }
-        filter.priority = word(context, "priority", leasehold_model::Priority::ALL, |one| one.word())?;
+        filter.priority = word(context, "priority")?;
         filter.allocation = context.number("allocation")?.map(AllocationNo);
         filter.app_instance = context.number("app_instance")?.map(AppInstanceNo);
         filter.workload = names::optional_name("workload", context.query("workload"))?;
@@ -210,7 +203,7 @@ impl Asked {
 /// The classes that class, kind and tier leave.
 fn classes(context: &Context, state: &State) -> Result<Option<BTreeSet<ClassNo>>, Problem> {
     let class = named("class", context.query("class").map(|text| names::class(state, text)).transpose())?;
-    let kind = word(context, "kind", ResourceKind::ALL, |one| one.word())?;
+    let kind = word::<ResourceKind>(context, "kind")?;
     let tier = names::optional_name("tier", context.query("tier"))?;
     if class.is_none() && kind.is_none() && tier.is_none() {
         return Ok(None);
@@ -224,8 +217,6 @@ fn classes(context: &Context, state: &State) -> Result<Option<BTreeSet<ClassNo>>
     Ok(Some(all.map(|(number, _)| number).collect()))
 }
 
-pub(super) fn shown_priority(code: u64) -> Option<leasehold_api::Priority> {
-    let all =
-        [leasehold_api::Priority::Scavenger, leasehold_api::Priority::Standard, leasehold_api::Priority::Guaranteed];
-    all.into_iter().find(|one| priority(*one) as u64 == code)
+pub(super) fn shown_priority(code: u64) -> Option<Priority> {
+    Priority::ALL.iter().copied().find(|one| *one as u64 == code)
 }

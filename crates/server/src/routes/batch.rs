@@ -3,14 +3,15 @@
 use super::leases::{confirmation, no_lease, release, renewal, revocation, to_activity, to_known_request};
 use crate::access::Caller;
 use crate::answer;
-use crate::app::{App, Sealed, request};
+use crate::app::{App, request};
 use crate::context::{Answer, Context, json_bytes, rate};
-use crate::metrics::CommandKind;
 use crate::problem::told;
 use crate::reply::ask;
-use leasehold_api::{Batch, Operation, Problem, Role, codes, limits};
+use leasehold_api::endpoint::by_id;
+use leasehold_api::{Batch, Endpoint, Operation, Problem, codes, limits};
+use leasehold_cell::Sealed;
 use leasehold_engine::command::ReleaseOne;
-use leasehold_engine::{Command, Request, State};
+use leasehold_engine::{Command, CommandKind, Request, State};
 use leasehold_model::LeaseNo;
 use smallvec::smallvec;
 
@@ -28,15 +29,17 @@ enum Doing {
 }
 
 impl Doing {
-    /// Who may do it: the same as for the endpoint of its own.
-    fn is_for(self, role: Role) -> bool {
+    /// The endpoint that does the same alone; who may call it may do it in a batch.
+    fn alone(self) -> &'static Endpoint {
         match self {
-            Self::Request | Self::Renew | Self::Release | Self::Ready | Self::Report => {
-                matches!(role, Role::Operator | Role::TenantAdmin | Role::ProjectMember)
-            }
-            Self::Revoke => matches!(role, Role::Operator | Role::TenantAdmin),
-            Self::Confirm => matches!(role, Role::Operator | Role::NodeAgent),
-            Self::Unfence => role == Role::Operator,
+            Self::Request => by_id::request_lease,
+            Self::Renew => by_id::renew_lease,
+            Self::Release => by_id::release_lease,
+            Self::Revoke => by_id::revoke_lease,
+            Self::Ready => by_id::lease_ready,
+            Self::Report => by_id::report_activity,
+            Self::Confirm => by_id::confirm_teardown,
+            Self::Unfence => by_id::unfence_lease,
         }
     }
 }
@@ -60,7 +63,7 @@ pub(super) async fn batch(context: Context) -> Answer {
         app.now.read(|state| {
             for operation in some {
                 prepared.push(prepare(app, state, caller, operation).map(|(doing, lease, request)| {
-                    let kind = CommandKind::of(&request.command);
+                    let kind = request.command.kind();
                     requests.push(request);
                     (doing, lease, kind)
                 }));
@@ -82,7 +85,9 @@ pub(super) async fn batch(context: Context) -> Answer {
                     Ok((doing, lease, kind)) => {
                         let reply = replies.next().expect("a reply for each request");
                         app.metrics.replied(*kind, &reply);
-                        Sealed::from_reply(reply, |refusal| told(state, Some(caller), refusal))
+                        let tell = |refusal: &_| told(state, caller, refusal);
+                        reply
+                            .map_err(|unsealed| crate::app::problem(&unsealed, tell))
                             .and_then(|sealed| write(app, state, *doing, *lease, &sealed, &mut out))
                     }
                 };
@@ -122,7 +127,7 @@ fn prepare(
         Some(doing) if named == 1 => doing,
         _ => return Err(codes::BAD_OPERATION.problem("An operation names exactly one thing to do.")),
     };
-    if !doing.is_for(caller.role) {
+    if !doing.alone().roles.contains(&caller.role) {
         return Err(codes::ROLE_FORBIDS.problem(format!("A token of role {} may not do this.", caller.role)));
     }
     let key = operation.key.as_deref().map(str::as_bytes);

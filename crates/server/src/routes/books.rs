@@ -6,7 +6,7 @@ use crate::books::{ask, problem};
 use crate::context::{Answer, Context, json};
 use leasehold_api::{
     Amount, CapacityReport, CapacityUse, CostLine, CostRate, CostRateLine, CostReport, Forecast, KindSensitivity, Of,
-    Problem, Sensitivity, SensitivityReport, Stretch, UsageLine, UsageReport, When, WorkloadSensitivity, codes, limits,
+    Problem, SensitivityReport, Stretch, UsageLine, UsageReport, When, WorkloadSensitivity, codes, limits,
 };
 use leasehold_books::{Books, Dim, HeldAs, Key, NONE, Question, month_of};
 use leasehold_engine::State;
@@ -392,16 +392,9 @@ pub(super) async fn sensitivity(context: Context) -> Answer {
         let question = asked.question(books, window)?;
         let profiles = books.sensitivity(window, &question.filter).map_err(|error| problem(&error))?;
         too_many(profiles.len())?;
-        let level = |level: leasehold_books::Sensitivity| match level {
-            leasehold_books::Sensitivity::Unused => Sensitivity::Unused,
-            leasehold_books::Sensitivity::Indifferent => Sensitivity::Indifferent,
-            leasehold_books::Sensitivity::Low => Sensitivity::Low,
-            leasehold_books::Sensitivity::Moderate => Sensitivity::Moderate,
-            leasehold_books::Sensitivity::Critical => Sensitivity::Critical,
-        };
         let kind = |profile: leasehold_books::KindProfile| KindSensitivity {
             kind: profile.kind.word().to_owned(),
-            level: level(profile.level),
+            level: profile.level,
             cost_permille: profile.cost_permille,
             waiting_permille: profile.waiting_permille,
         };

@@ -11,20 +11,8 @@ use leasehold_api::{
 use leasehold_engine::command::{self, PutClass, PutNode, PutPool};
 use leasehold_engine::{Command, State};
 use leasehold_model::body::PerPriority;
-use leasehold_model::{
-    Body, ClassNo, ClassSpec, Name, NodeNo, PoolNo, Quanta, ResourceKind, Span, TeardownMode, quantity,
-};
+use leasehold_model::{Body, ClassNo, ClassSpec, Name, NodeNo, PoolNo, Quanta, Span, quantity};
 use std::collections::BTreeMap;
-
-pub(super) fn sealed_kind(kind: Kind) -> ResourceKind {
-    match kind {
-        Kind::Gpu => ResourceKind::Gpu,
-        Kind::Cpu => ResourceKind::Cpu,
-        Kind::Mem => ResourceKind::Mem,
-        Kind::Block => ResourceKind::Block,
-        Kind::Net => ResourceKind::Net,
-    }
-}
 
 /// How many pieces a unit has where nobody says: whole GPUs, millicores, MiB, GiB, Mb/s.
 fn quanta_per_unit(kind: Kind) -> u64 {
@@ -65,7 +53,7 @@ pub(super) async fn create_class(context: Context) -> Answer {
     let new: NewClass = context.body()?;
     let spec = ClassSpec {
         name: names::name("name", &new.name)?,
-        kind: sealed_kind(new.kind),
+        kind: new.kind,
         tier: names::optional_name("tier", new.tier.as_deref())?,
         quanta_per_unit: new.quanta_per_unit.unwrap_or_else(|| quanta_per_unit(new.kind)),
         premium: new.premium,
@@ -81,19 +69,12 @@ pub(super) async fn change_class(context: Context) -> Answer {
     })?;
     let spec = ClassSpec {
         name: names::optional_name("name", change.name.as_deref())?.unwrap_or(old.name),
-        kind: change.kind.map_or(old.kind, sealed_kind),
+        kind: change.kind.unwrap_or(old.kind),
         tier: change.tier.try_map(|tier| names::name("tier", &tier))?.over(old.tier),
         quanta_per_unit: change.quanta_per_unit.unwrap_or(old.quanta_per_unit),
         premium: change.premium.unwrap_or(old.premium),
     };
     put_class(&context, 200, Some(number), spec).await
-}
-
-fn sealed_strategy(strategy: Strategy) -> leasehold_model::Strategy {
-    match strategy {
-        Strategy::Spread => leasehold_model::Strategy::Spread,
-        Strategy::BinPack => leasehold_model::Strategy::BinPack,
-    }
 }
 
 fn sealed_weights(weights: Weights) -> leasehold_model::Weights {
@@ -137,7 +118,7 @@ pub(super) async fn create_pool(context: Context) -> Answer {
     let put = PutPool {
         pool: None,
         name: names::name("name", &new.name)?,
-        strategy: sealed_strategy(new.strategy.unwrap_or(Strategy::Spread)),
+        strategy: new.strategy.unwrap_or(Strategy::Spread),
         ttl_max: sealed_spans(new.ttl_max.unwrap_or_default()),
         lifetime_max: sealed_spans(new.lifetime_max.unwrap_or_default()),
         grace: new.grace.map(|grace| grace.0),
@@ -155,7 +136,7 @@ pub(super) async fn change_pool(context: Context) -> Answer {
         Ok::<_, Problem>(PutPool {
             pool: Some(number),
             name: name.unwrap_or_else(|| old.name.clone()),
-            strategy: change.strategy.map_or(old.strategy, sealed_strategy),
+            strategy: change.strategy.unwrap_or(old.strategy),
             ttl_max: per_priority(&change.ttl_max, old.ttl_max),
             lifetime_max: per_priority(&change.lifetime_max, old.lifetime_max),
             grace: change.grace.clone().over(old.grace.map(leasehold_api::Ttl)).map(|grace| grace.0),
@@ -201,7 +182,10 @@ pub(super) async fn show_node(context: Context) -> Answer {
 }
 
 /// How much of each class a node has, as it was written.
-pub(super) fn capacity(state: &State, written: &BTreeMap<String, Quantity>) -> Result<Vec<(ClassNo, Quanta)>, Problem> {
+pub(super) fn node_capacity(
+    state: &State,
+    written: &BTreeMap<String, Quantity>,
+) -> Result<Vec<(ClassNo, Quanta)>, Problem> {
     let mut capacity = Vec::with_capacity(written.len());
     for (class, text) in written {
         let number = names::class(state, class)?;
@@ -222,13 +206,6 @@ pub(super) fn labels(written: &BTreeMap<String, String>) -> Result<Vec<(Name, Na
     written.iter().map(|(key, value)| Ok((names::name("label", key)?, names::name("label", value)?))).collect()
 }
 
-fn sealed_teardown(teardown: Teardown) -> TeardownMode {
-    match teardown {
-        Teardown::Confirmed => TeardownMode::Confirmed,
-        Teardown::Immediate => TeardownMode::Immediate,
-    }
-}
-
 pub(super) fn node_put(context: &Context, status: u16, sequence: u64, node: NodeNo) -> Answer {
     let node = context.app.now.read(|state| state.node(node).map(|node| show::node(state, node)));
     json(status, &NodePut { sequence, node: node.ok_or_else(|| show::gone_already("node"))? })
@@ -244,8 +221,8 @@ pub(super) async fn create_node(context: Context) -> Answer {
             rack: names::optional_name("rack", new.rack.as_deref())?,
             zone: names::optional_name("zone", new.zone.as_deref())?,
             labels: labels(&new.labels)?,
-            teardown: sealed_teardown(new.teardown.unwrap_or(Teardown::Confirmed)),
-            capacity: capacity(state, &new.capacity)?,
+            teardown: new.teardown.unwrap_or(Teardown::Confirmed),
+            capacity: node_capacity(state, &new.capacity)?,
         })
     })?;
     let sealed = context.seal(Command::PutNode(put)).await?;
@@ -284,9 +261,9 @@ pub(super) async fn change_node(context: Context) -> Answer {
         if let Some(written) = &change.labels {
             put.labels = labels(written)?;
         }
-        put.teardown = change.teardown.map_or(put.teardown, sealed_teardown);
+        put.teardown = change.teardown.unwrap_or(put.teardown);
         if let Some(written) = &change.capacity {
-            put.capacity = capacity(state, written)?;
+            put.capacity = node_capacity(state, written)?;
         }
         Ok::<_, Problem>(put)
     })?;

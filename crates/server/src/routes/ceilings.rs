@@ -65,17 +65,13 @@ pub(super) async fn put_ceiling(context: Context) -> Answer {
     let put = context.app.now.read(|state| {
         let old = state.ceiling(scope);
         let currency = given.or(old.map(|old| old.currency));
-        let mode = match change.mode {
-            Some(CeilingMode::Hard) => Some(leasehold_model::CeilingMode::Hard),
-            Some(CeilingMode::Soft) => Some(leasehold_model::CeilingMode::Soft),
-            None => old.map(|old| old.mode),
-        };
+        let mode = change.mode.or(old.map(|old| old.mode));
         PutCeiling {
             project: scope.project,
             app_instance: scope.app_instance,
             amount,
             currency: currency.unwrap_or_else(|| currency_of_prices(state, &context)),
-            mode: mode.unwrap_or(leasehold_model::CeilingMode::Hard),
+            mode: mode.unwrap_or(CeilingMode::Hard),
         }
     });
     let sealed = context.seal(Command::PutCeiling(put)).await?;

@@ -4,28 +4,21 @@ use super::capacity::{find_node, labels, optional_pool, quanta};
 use super::listing::{Asked, Listed, Walk, page};
 use crate::access::{Caller, visible_lease};
 use crate::answer;
-use crate::app::{App, Sealed, hex_id};
+use crate::app::{App, hex_id};
 use crate::context::{Answer, Context, cursor_after, json, json_bytes};
 use crate::endings;
 use crate::history::{Closed, find_grant};
 use crate::{names, show};
 use leasehold_api::{
-    Activity, Ask, ConfirmTeardowns, Fences, History, LeaseList, LeaseState, Priority, Problem, Release, Renew,
-    RequestLease, Revoke, RevokeReason, TeardownsConfirmed, codes, limits,
+    Activity, Ask, ConfirmTeardowns, Fences, History, LeaseList, LeaseState, Problem, Release, Renew, RequestLease,
+    Revoke, RevokeReason, TeardownsConfirmed, codes, limits,
 };
+use leasehold_cell::Sealed;
 use leasehold_engine::command::{self, ReleaseOne, RenewOne};
-use leasehold_engine::{Command, Lease, State};
+use leasehold_engine::{Command, Lease, Readers, State};
 use leasehold_model::body::Asks;
 use leasehold_model::{AppInstanceNo, ClassNo, Identity, LeaseNo, NodeNo, Reason, ResourceKind, Span};
 use smallvec::smallvec;
-
-pub(crate) fn priority(priority: Priority) -> leasehold_model::Priority {
-    match priority {
-        Priority::Scavenger => leasehold_model::Priority::Scavenger,
-        Priority::Standard => leasehold_model::Priority::Standard,
-        Priority::Guaranteed => leasehold_model::Priority::Guaranteed,
-    }
-}
 
 pub(super) fn no_lease(text: &str) -> Problem {
     let shown: String = text.chars().take(64).collect();
@@ -101,7 +94,7 @@ pub(super) fn to_request(state: &State, caller: &Caller, asked: &RequestLease) -
         node: asked.node.as_deref().map(|text| names::node_for_request(state, text)).transpose()?,
         asks: asks(state, &asked.asks)?,
         ttl: asked.ttl.0,
-        priority: priority(asked.priority.unwrap_or_default()),
+        priority: asked.priority.unwrap_or_default(),
         sensitive: asked.sensitive,
         control_plane: false,
         correlation: correlation(asked.correlation_id.as_deref())?,
@@ -137,7 +130,7 @@ pub(super) async fn request_lease(context: Context) -> Answer {
     let asked: RequestLease = context.body()?;
     let (app, caller) = (&context.app, context.caller());
     let (identity, command) = app.now.read(|state| to_known_request(app, state, caller, &asked))?;
-    let sealed = context.app.seal(identity, command, context.key()?).await?;
+    let sealed = context.seal_for(identity, command).await?;
     let mut out = Vec::with_capacity(512);
     match context.app.now.read(|state| answer::granted(&context.app, state, &sealed, &mut out)) {
         Ok(status) => Ok(json_bytes(status, out)),
@@ -176,7 +169,7 @@ pub(super) fn release(lease: LeaseNo, release: &Release) -> Result<Command, Prob
 }
 
 pub(super) fn revocation(lease: LeaseNo, revoke: &Revoke) -> Command {
-    let reason = match revoke.reason.unwrap_or_default() {
+    let reason = match revoke.reason.unwrap_or(RevokeReason::Operator) {
         RevokeReason::Operator => Reason::Operator,
         RevokeReason::Policy => Reason::Policy,
         RevokeReason::Budget => Reason::Budget,
@@ -275,7 +268,7 @@ pub(super) async fn confirm_teardowns(context: Context) -> Answer {
     let sealed = context.seal(Command::ConfirmTeardown(command)).await?;
     let app = &context.app;
     app.now.read(|state| {
-        let why = |why| crate::problem::told(state, Some(context.caller()), why);
+        let why = |why| crate::problem::told(state, context.caller(), why);
         refused.extend(sealed.refused.iter().map(|(lease, refusal)| (app.lease_id(*lease), why(refusal))));
     });
     let confirmed = answer::torn_down(&sealed).map(|lease| app.lease_id(lease)).collect();
@@ -317,7 +310,7 @@ impl Filter {
 pub(super) async fn list_leases(context: Context) -> Answer {
     let (caller, app) = (context.caller(), &context.app);
     let filter = app.now.read(|state| Filter::read(&context, state))?;
-    let stretch = |state: &State, walk: &mut Walk<leasehold_api::Lease>| {
+    let stretch = |state: &Readers, walk: &mut Walk<leasehold_api::Lease>| {
         for lease in state.leases_after(walk.after.map(LeaseNo)) {
             if !walk.goes_on() {
                 return true;

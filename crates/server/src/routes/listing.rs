@@ -1,13 +1,12 @@
 //! What the lists of leases and of allocations share: whose they show, and how they look through many.
 
+use super::asking::word;
 use super::capacity::optional_pool;
-use super::leases::priority;
 use crate::context::{Context, cursor_after};
 use crate::names;
-use leasehold_api::{Priority, Problem, codes};
-use leasehold_engine::State;
-use leasehold_model::{PoolNo, ProjectNo, TenantNo, UserNo};
-use serde::de::DeserializeOwned;
+use leasehold_api::Problem;
+use leasehold_engine::{Readers, State};
+use leasehold_model::{PoolNo, Priority, ProjectNo, TenantNo, UserNo, Words};
 
 /// What the query asks for. `S` is the word for a state.
 pub(super) struct Asked<S> {
@@ -26,10 +25,10 @@ pub(super) struct Listed<S> {
     pub(super) user: Option<UserNo>,
     pub(super) pool: Option<PoolNo>,
     pub(super) state: S,
-    pub(super) priority: leasehold_model::Priority,
+    pub(super) priority: Priority,
 }
 
-impl<S: DeserializeOwned + PartialEq> Asked<S> {
+impl<S: Words + PartialEq> Asked<S> {
     pub(super) fn read(context: &Context, state: &State) -> Result<Self, Problem> {
         let caller = context.caller();
         let tenant = context.query("tenant").map(|text| names::tenant(state, caller, text)).transpose()?;
@@ -49,15 +48,8 @@ impl<S: DeserializeOwned + PartialEq> Asked<S> {
             && self.user.is_none_or(|user| Some(user) == one.user)
             && self.pool.is_none_or(|pool| Some(pool) == one.pool)
             && self.state.as_ref().is_none_or(|state| *state == one.state)
-            && self.priority.is_none_or(|wanted| priority(wanted) == one.priority)
+            && self.priority.is_none_or(|wanted| wanted == one.priority)
     }
-}
-
-/// A word of the query, of those that a type knows.
-fn word<T: DeserializeOwned>(context: &Context, name: &str) -> Result<Option<T>, Problem> {
-    let word = context.query(name).map(serde_json::Value::from);
-    let bad = |_| codes::BAD_QUERY.problem(format!("`{name}` is not one of the words that are known here."));
-    word.map(serde_json::from_value).transpose().map_err(bad)
 }
 
 /// How many are looked at in one hold of the view: publishing waits that long at most.
@@ -91,13 +83,13 @@ impl<T> Walk<T> {
 pub(super) async fn page<T>(
     context: &Context,
     most: usize,
-    stretch: impl Fn(&State, &mut Walk<T>) -> bool,
+    stretch: impl Fn(&Readers, &mut Walk<T>) -> bool,
 ) -> Result<(Vec<T>, Option<String>), Problem> {
     let (after, limit) = (context.cursor()?, context.limit()?);
     let mut walk = Walk { after, found: Vec::new(), limit, looked: 0 };
     let mut looked = 0;
     let left_some = loop {
-        let left_some = context.app.now.read(|state| stretch(state, &mut walk));
+        let left_some = context.app.now.readers(|state| stretch(state, &mut walk));
         looked += std::mem::take(&mut walk.looked);
         if !left_some || walk.found.len() == limit || looked >= most {
             break left_some;

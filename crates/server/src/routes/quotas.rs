@@ -1,12 +1,11 @@
 //! Quotas.
 
 use super::capacity::optional_pool;
-use super::leases::priority;
 use super::page::page;
 use super::tenancy::changed;
 use crate::context::{Answer, Context, json};
 use crate::{names, show};
-use leasehold_api::{Limit, Measure, NewQuota, Nodes, Problem, QuotaChange, QuotaList, QuotaPut};
+use leasehold_api::{Limit, NewQuota, Nodes, Problem, QuotaChange, QuotaList, QuotaPut};
 use leasehold_engine::Command;
 use leasehold_engine::command::PutQuota;
 use leasehold_model::{Body, LimitKind, NodeScope, QuotaNo, QuotaScope};
@@ -70,16 +69,10 @@ pub(super) async fn create_quota(context: Context) -> Answer {
                 Some(Nodes::Each) => NodeScope::Each,
                 Some(Nodes::One(text)) => NodeScope::One(names::node_for_request(state, text)?),
             },
-            priority: new.priority.map(priority),
+            priority: new.priority,
         })
     })?;
-    let measure = match new.measure {
-        Measure::Quanta => leasehold_model::Measure::Quanta,
-        Measure::Leases => leasehold_model::Measure::Leases,
-        Measure::Nodes => leasehold_model::Measure::Nodes,
-        Measure::Allocations => leasehold_model::Measure::Allocations,
-    };
-    put(&context, 201, PutQuota { quota: None, scope, measure, limit: sealed_limit(new.limit) }).await
+    put(&context, 201, PutQuota { quota: None, scope, measure: new.measure, limit: sealed_limit(new.limit) }).await
 }
 
 pub(super) async fn change_quota(context: Context) -> Answer {

@@ -11,10 +11,6 @@ use leasehold_engine::Command;
 use leasehold_engine::command::{PutProject, PutTenant, PutUser, UpdateTenant};
 use leasehold_model::{Body, ProjectNo, TenantNo, UserNo};
 
-fn sealed_priority(priority: Priority) -> leasehold_model::Priority {
-    super::leases::priority(priority)
-}
-
 pub(super) async fn list_tenants(context: Context) -> Answer {
     let listed = context.app.now.read(|state| {
         let visible = state.tenants().filter(|tenant| context.caller().sees_tenant(tenant.number));
@@ -47,7 +43,7 @@ pub(super) async fn create_tenant(context: Context) -> Answer {
         tenant: None,
         name: names::name("name", &new.name)?,
         accounting_tag: names::optional_name("accounting_tag", new.accounting_tag.as_deref())?,
-        max_priority: sealed_priority(new.max_priority.unwrap_or_default()),
+        max_priority: new.max_priority.unwrap_or_default(),
         max_evicted_quanta_per_hour: new.max_evicted_quanta_per_hour,
     };
     let sealed = context.seal(Command::PutTenant(put)).await?;
@@ -74,7 +70,7 @@ pub(super) async fn change_tenant(context: Context) -> Answer {
         tenant,
         name: names::optional_name("name", change.name.as_deref())?,
         accounting_tag: change.accounting_tag.try_map(|tag| names::name("accounting_tag", &tag))?.nested(),
-        max_priority: priority.map(sealed_priority),
+        max_priority: priority,
         max_evicted_quanta_per_hour: change.max_evicted_quanta_per_hour.nested(),
         max_nodes: change.max_nodes.nested(),
         max_leases: change.max_leases.nested(),

@@ -39,19 +39,6 @@ pub(super) async fn show_token(context: Context) -> Answer {
     json(200, &token.ok_or_else(|| show::gone_already("token"))?)
 }
 
-pub(crate) fn sealed_role(role: Role) -> leasehold_model::Role {
-    use leasehold_model::Role as Sealed;
-    match role {
-        Role::Operator => Sealed::Operator,
-        Role::Auditor => Sealed::Auditor,
-        Role::TenantAdmin => Sealed::TenantAdmin,
-        Role::ProjectMember => Sealed::ProjectMember,
-        Role::NodeAgent => Sealed::NodeAgent,
-        Role::AppOperator => Sealed::AppOperator,
-        Role::BillingAuthority => Sealed::BillingAuthority,
-    }
-}
-
 fn scope(context: &Context, new: &NewToken) -> Result<TokenScope, Problem> {
     let caller = context.caller();
     context.app.now.read(|state| {
@@ -74,7 +61,7 @@ pub(super) async fn issue_token(context: Context) -> Answer {
     let scope = scope(&context, &new)?;
     let secret = new_secret().map_err(|_| codes::INTERNAL.problem("The system gives no randomness for a secret."))?;
     let expires_at = new.expires_at.map(|when| when.0);
-    let issue = IssueToken { name, hash: secret_hash(&secret), role: sealed_role(new.role), scope, expires_at };
+    let issue = IssueToken { name, hash: secret_hash(&secret), role: new.role, scope, expires_at };
     let sealed = context.seal(Command::IssueToken(issue)).await?;
     let Body::TokenIssued(issued) = &sealed.first().body else { unreachable!("a token was issued") };
     let token = context.app.now.read(|state| state.token(issued.token).map(|token| show::token(state, token)));

@@ -1,6 +1,6 @@
 //! What was held and not used.
 
-use super::asking::Asked;
+use super::asking::{Asked, word};
 use super::books::{Naming, amounts, stretch, unit_seconds};
 use crate::books::{ask, problem};
 use crate::context::{Answer, Context, json};
@@ -34,28 +34,6 @@ fn sum_by(context: &Context) -> Result<SumBy, Problem> {
     }
 }
 
-const CLASSES: [(leasehold_books::WasteClass, WasteClass); 6] = [
-    (leasehold_books::WasteClass::PremiumWaste, WasteClass::PremiumWaste),
-    (leasehold_books::WasteClass::Idle, WasteClass::Idle),
-    (leasehold_books::WasteClass::Overprovisioned, WasteClass::Overprovisioned),
-    (leasehold_books::WasteClass::Fragmented, WasteClass::Fragmented),
-    (leasehold_books::WasteClass::Healthy, WasteClass::Healthy),
-    (leasehold_books::WasteClass::Unknown, WasteClass::Unknown),
-];
-
-fn shown(class: leasehold_books::WasteClass) -> WasteClass {
-    CLASSES.iter().find(|(one, _)| *one == class).map_or(WasteClass::Unknown, |(_, shown)| *shown)
-}
-
-fn headline(context: &Context) -> Result<Option<leasehold_books::WasteClass>, Problem> {
-    let Some(text) = context.query("headline") else { return Ok(None) };
-    let found = CLASSES.iter().find(|(one, _)| one.word() == text);
-    found.map(|(one, _)| Some(*one)).ok_or_else(|| {
-        let words: Vec<&str> = CLASSES.iter().map(|(one, _)| one.word()).collect();
-        codes::BAD_QUERY.problem(format!("`headline` is one of {}.", words.join(", "))).with("field", "headline")
-    })
-}
-
 fn costs(sums: &BTreeMap<Currency, u128>) -> Vec<WastedCost> {
     let one = |(currency, billionths): (&Currency, &u128)| WastedCost {
         currency: currency.to_string(),
@@ -82,8 +60,8 @@ fn lease_of(naming: &Naming<'_>, lease: &LeaseWaste) -> Result<WastedLease, Prob
         of,
         stretch: Stretch { from: When(lease.row.held.from), to: When(lease.row.held.to) },
         live: lease.live,
-        headline: shown(lease.headline()),
-        classes: lease.classes.iter().map(|class| shown(*class)).collect(),
+        headline: lease.headline(),
+        classes: lease.classes.to_vec(),
         unit: spec.kind.unit().to_owned(),
         held: units(lease.held)?,
         covered: units(lease.covered)?,
@@ -102,7 +80,7 @@ struct Sum {
 }
 
 fn sums(naming: &Naming<'_>, by: SumBy, leases: &[LeaseWaste]) -> Result<Vec<WasteSum>, Problem> {
-    let mut sums: BTreeMap<(u32, ClassNo, leasehold_books::WasteClass), Sum> = BTreeMap::new();
+    let mut sums: BTreeMap<(u32, ClassNo, WasteClass), Sum> = BTreeMap::new();
     for lease in leases {
         let of = match by {
             SumBy::Class => 0,
@@ -131,7 +109,7 @@ fn sums(naming: &Naming<'_>, by: SumBy, leases: &[LeaseWaste]) -> Result<Vec<Was
         naming.name_class(&mut of, class)?;
         out.push(WasteSum {
             of,
-            headline: shown(headline),
+            headline,
             leases: sum.leases,
             unit: spec.kind.unit().to_owned(),
             held: unit_seconds(spec, sum.held)?,
@@ -182,7 +160,7 @@ fn fragmented(state: &State) -> Vec<FragmentedNode> {
 }
 
 pub(super) async fn waste(context: Context) -> Answer {
-    let (by, headline, limit) = (sum_by(&context)?, headline(&context)?, context.limit()?);
+    let (by, headline, limit) = (sum_by(&context)?, word::<WasteClass>(&context, "headline")?, context.limit()?);
     let asked = context.app.now.read(|state| {
         let mut asked = Asked::read_window(&context)?;
         asked.read_filter(&context, state)?;

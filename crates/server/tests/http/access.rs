@@ -1,7 +1,7 @@
 //! Every endpoint × every role: who is let in, who is not, and that what belongs to others does not exist.
 
 use crate::world::World;
-use leasehold_api::endpoint::endpoints;
+use leasehold_api::endpoint::{ENDPOINTS, by_id};
 use leasehold_api::{Endpoint, Method, Role};
 use serde_json::{Value, json};
 
@@ -56,8 +56,8 @@ async fn every_endpoint_lets_in_its_roles_and_nobody_else() {
     let world = World::furnished().await;
     let tampered = world.operator.replace(&world.operator[10..12], "zz");
     let mut checked = 0;
-    for endpoint in endpoints() {
-        let (path, body) = (path(&endpoint), body(&endpoint));
+    for &endpoint in ENDPOINTS {
+        let (path, body) = (path(endpoint), body(endpoint));
         for token in [None, Some("lht_short"), Some(tampered.as_str())] {
             let answer = world.send(token, endpoint.method, &path, body.clone()).await;
             if endpoint.roles.is_empty() {
@@ -69,7 +69,7 @@ async fn every_endpoint_lets_in_its_roles_and_nobody_else() {
         }
         for (role, token) in &world.tokens {
             let let_in = endpoint.roles.is_empty() || endpoint.roles.contains(role);
-            if let_in && is_destructive(&endpoint) {
+            if let_in && is_destructive(endpoint) {
                 continue;
             }
             let answer = world.send(Some(token), endpoint.method, &path, body.clone()).await;
@@ -85,6 +85,36 @@ async fn every_endpoint_lets_in_its_roles_and_nobody_else() {
         }
     }
     assert!(checked > 400, "only {checked} pairs were tried");
+    world.stop().await;
+}
+
+/// Every operation of a batch × every role: let in exactly as by the endpoint that does the same alone.
+#[tokio::test(flavor = "multi_thread")]
+async fn a_batch_lets_in_the_roles_of_each_operations_own_endpoint() {
+    let world = World::furnished().await;
+    // A lease that does not exist: whoever is let in hears so, and nothing changes.
+    for (alone, operation) in [
+        (by_id::request_lease, json!({ "request": { "ttl": "1m", "asks": [{ "class": "nonesuch", "quantity": 1 }] } })),
+        (by_id::renew_lease, json!({ "lease": "lease-99", "renew": { "ttl": "1m" } })),
+        (by_id::release_lease, json!({ "lease": "lease-99", "release": {} })),
+        (by_id::revoke_lease, json!({ "lease": "lease-99", "revoke": {} })),
+        (by_id::lease_ready, json!({ "lease": "lease-99", "ready": {} })),
+        (
+            by_id::report_activity,
+            json!({ "lease": "lease-99", "activity": { "covered": "1m", "active": "1m", "busy_quantum_ns": "0" } }),
+        ),
+        (by_id::confirm_teardown, json!({ "lease": "lease-99", "confirm_teardown": {} })),
+        (by_id::unfence_lease, json!({ "lease": "lease-99", "unfence": {} })),
+    ] {
+        for (role, token) in world.tokens.iter().filter(|(role, _)| by_id::batch.roles.contains(role)) {
+            let batch = json!({ "operations": [operation.clone()] });
+            let answer = world.send(Some(token), Method::Post, by_id::batch.path, Some(batch)).await.expect(200);
+            let result = &answer["results"][0];
+            let forbidden = result["problem"]["code"] == "role_forbids";
+            assert_eq!(forbidden, !alone.roles.contains(role), "{} as {role}: {result}", alone.id);
+            assert!(result["status"].as_u64().is_some_and(|status| status >= 400), "{result}");
+        }
+    }
     world.stop().await;
 }
 
@@ -184,8 +214,13 @@ async fn tokens_end_when_they_are_revoked_or_expire_and_their_secrets_are_nowher
     // A tenant's admin issues tokens of its own tenant, and no others.
     let own = json!({ "name": "ci", "role": "project-member", "project": "physics-main" });
     let issued = world.send(Some(&admin), Method::Post, "/api/v1/tokens", Some(own)).await.expect(201);
+    assert_eq!(issued["token"]["role"], "project_member", "written with an underscore, read with a hyphen");
+    for word in ["tearing_down", "tearing-down"] {
+        world.get(&format!("/api/v1/leases?state={word}")).await.expect(200);
+    }
+    assert_eq!(world.get("/api/v1/leases?state=torn_down").await.code(), "bad_query");
     for (role, extra) in
-        [("operator", json!({})), ("auditor", json!({})), ("tenant-admin", json!({ "tenant": "chemistry" }))]
+        [("operator", json!({})), ("auditor", json!({})), ("tenant_admin", json!({ "tenant": "chemistry" }))]
     {
         let mut new = json!({ "name": "more", "role": role });
         new.as_object_mut().expect("an object").extend(extra.as_object().expect("an object").clone());

@@ -52,7 +52,7 @@ async fn say(world: &World, id: u64, what: &str, body: Value) -> Answer {
 }
 
 async fn tenant_token(world: &World, tenant: &str) -> String {
-    let new = json!({ "name": tenant, "role": "tenant-admin", "tenant": tenant });
+    let new = json!({ "name": tenant, "role": "tenant_admin", "tenant": tenant });
     let issued = world.post("/api/v1/tokens", new).await.expect(201);
     issued["secret"].as_str().expect("a secret").to_owned()
 }
@@ -235,7 +235,7 @@ async fn a_submission_is_answered_again_under_its_key() {
 async fn budgets_are_set_shown_and_used() {
     let world = racks().await;
     let token = {
-        let new = json!({ "name": "billing", "role": "billing-authority" });
+        let new = json!({ "name": "billing", "role": "billing_authority" });
         world.post("/api/v1/tokens", new).await.expect(201)["secret"].as_str().expect("a secret").to_owned()
     };
     let put =

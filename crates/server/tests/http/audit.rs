@@ -65,7 +65,7 @@ async fn every_record_is_proved_to_everybody_and_shown_to_those_who_may_see_it()
     let records = page["records"].as_array().expect("records").clone();
     for sequence in [0, 1, 7, 30, 500, 999] {
         let record = &records[usize::try_from(sequence).expect("small")];
-        for role in Role::ALL {
+        for role in Role::ALL.iter().copied() {
             let proof = proved(&world, role, sequence).await;
             assert_eq!(proof.record_hash, record["current_event_hash"].as_str().expect("a hash"));
             assert!(proof.checkpoint.size >= checkpoint.size);

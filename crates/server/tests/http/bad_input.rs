@@ -49,7 +49,7 @@ async fn bodies_that_are_wrong_are_told_what_is_wrong() {
         ("/api/v1/tenants", r#"{"name":"x","name":"y"}"#.into(), 422, "bad_body"),
         ("/api/v1/quotas", r#"{"tenant":"physics","class":"h100","measure":"quanta","limit":{"type":"burst","limit":5,"burst_limit":4,"burst_ttl":"1h"}}"#.into(), 422, "burst_below_base"),
         ("/api/v1/tokens", r#"{"name":"t","role":"emperor"}"#.into(), 422, "bad_body"),
-        ("/api/v1/tokens", r#"{"name":"t","role":"node-agent"}"#.into(), 422, "bad_token_scope"),
+        ("/api/v1/tokens", r#"{"name":"t","role":"node_agent"}"#.into(), 422, "bad_token_scope"),
     ];
     for (path, body, status, code) in cases {
         let request = world.client().post(format!("{}{path}", world.url)).header("content-type", "application/json");

@@ -43,7 +43,7 @@ fn sensitive(more: &Value) -> Value {
 async fn a_claim_lives_from_the_users_word_to_the_wipe() {
     let world = hospital().await;
     let ada =
-        json!({ "name": "ada", "role": "project-member", "tenant": "clinic", "project": "clinic", "user": "ada" });
+        json!({ "name": "ada", "role": "project_member", "tenant": "clinic", "project": "clinic", "user": "ada" });
     let ada = token(&world, ada).await;
     let refused = world.post("/api/v1/leases", sensitive(&json!({}))).await.expect(422);
     assert_eq!(refused["code"], "sensitive_needs_claim");
@@ -84,7 +84,7 @@ async fn a_claim_lives_from_the_users_word_to_the_wipe() {
     assert_eq!(sealed["records"][0]["body"]["severity"], "critical", "{sealed}");
     let again = world.post("/api/v1/nodes/n1/wipe", json!({ "clean": true })).await.expect(409);
     assert_eq!(again["code"], "node_not_wiping");
-    let agent = token(&world, json!({ "name": "agent", "role": "node-agent", "node": "n1" })).await;
+    let agent = token(&world, json!({ "name": "agent", "role": "node_agent", "node": "n1" })).await;
     let clear = "/api/v1/nodes/n1/clear-quarantine";
     world.send(Some(&agent), Method::Post, clear, None).await.expect(403);
     world.send(Some(&ada), Method::Post, clear, None).await.expect(403);
@@ -98,7 +98,7 @@ async fn a_conflict_names_the_holder_to_operators_and_to_its_own_tenant_only() {
     let world = hospital().await;
     world.post("/api/v1/users", json!({ "name": "bob", "tenant": "clinic" })).await.expect(201);
     world.post("/api/v1/claims", claim(&["n1"], "clinic", "ada")).await.expect(201);
-    let admin = |tenant: &str| json!({ "name": tenant, "role": "tenant-admin", "tenant": tenant });
+    let admin = |tenant: &str| json!({ "name": tenant, "role": "tenant_admin", "tenant": tenant });
     let (clinic, lab) = (token(&world, admin("clinic")).await, token(&world, admin("lab")).await);
     let told = world.post("/api/v1/claims", claim(&["n1"], "lab", "cyd")).await.expect(409);
     assert_eq!((&told["code"], &told["holder"]["user"]), (&json!("node_claimed"), &json!("ada")));

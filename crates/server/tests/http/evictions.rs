@@ -21,7 +21,7 @@ async fn cluster() -> World {
 }
 
 async fn token(world: &World, tenant: &str) -> String {
-    let new = json!({ "name": tenant, "role": "tenant-admin", "tenant": tenant });
+    let new = json!({ "name": tenant, "role": "tenant_admin", "tenant": tenant });
     let issued = world.post("/api/v1/tokens", new).await.expect(201);
     issued["secret"].as_str().expect("a secret").to_owned()
 }

@@ -70,7 +70,7 @@ async fn each_decision_is_explained_and_decided_again() {
     let nothing = world.get("/api/v1/audit/decisions/99999").await;
     assert_eq!((nothing.status, nothing.code().as_str()), (404, "record_not_found"));
     let issued =
-        world.post("/api/v1/tokens", json!({ "name": "c", "role": "tenant-admin", "tenant": "chemistry" })).await;
+        world.post("/api/v1/tokens", json!({ "name": "c", "role": "tenant_admin", "tenant": "chemistry" })).await;
     let issued = issued.expect(201);
     let theirs = issued["secret"].as_str().expect("a secret");
     let foreign = format!("/api/v1/leases/{lease}/explain");
@@ -195,7 +195,7 @@ async fn a_tenant_sees_its_own_nodes_and_by_which_weights_they_were_chosen() {
     let world = racks().await;
     let granted = world.post("/api/v1/leases", asked("physics", 3, &json!({}))).await.expect(201);
     let lease = granted["leases"][0]["id"].as_str().expect("an id");
-    let new = json!({ "name": "p", "role": "tenant-admin", "tenant": "physics" });
+    let new = json!({ "name": "p", "role": "tenant_admin", "tenant": "physics" });
     let token = world.post("/api/v1/tokens", new).await.expect(201)["secret"].as_str().expect("a secret").to_owned();
     let path = format!("/api/v1/leases/{lease}/explain");
     let why = world.send(Some(&token), Method::Get, &path, None).await.expect(200);

@@ -184,7 +184,7 @@ async fn charges_by_how_a_lease_ended() {
 async fn who_reads_and_who_sets() {
     let world = World::furnished().await;
     world.post(CARDS, json!({ "from": LATER })).await.expect(201);
-    for role in Role::ALL {
+    for role in Role::ALL.iter().copied() {
         let token = if role == Role::Operator { &world.operator } else { &world.tokens[&role] };
         let status = async |path: &str| world.send(Some(token), Method::Get, path, None).await.status;
         let cards = if role == Role::NodeAgent { 403 } else { 200 };

@@ -48,7 +48,7 @@ async fn events_resume_where_they_were_left_and_end_with_their_token() {
     // A token that is revoked takes its stream with it.
     let tokens = world.get("/api/v1/tokens").await.expect(200);
     let admin_id =
-        tokens["tokens"].as_array().expect("tokens").iter().find(|t| t["role"] == "tenant-admin").expect("one")["id"]
+        tokens["tokens"].as_array().expect("tokens").iter().find(|t| t["role"] == "tenant_admin").expect("one")["id"]
             .clone();
     world.send(Some(&world.operator), Method::Delete, &format!("/api/v1/tokens/{admin_id}"), None).await.expect(200);
     world.post("/api/v1/leases/lease-3/release", json!({})).await.expect(200);

@@ -157,7 +157,7 @@ impl World {
                 "asks": [{ "class": "h100", "quantity": 1 }], "node": if tenant == "physics" { "n1" } else { "n2" } });
             self.post("/api/v1/leases", request).await.expect(201);
         }
-        for role in Role::ALL.into_iter().filter(|role| *role != Role::Operator) {
+        for role in Role::ALL.iter().copied().filter(|role| *role != Role::Operator) {
             let mut new = json!({ "name": role.word(), "role": role.word() });
             match role {
                 Role::TenantAdmin => new["tenant"] = "physics".into(),
