@@ -25,7 +25,8 @@ impl Books {
         if sequence != self.cursor {
             return Err(BooksError::Inconsistent { sequence, what: "it is not the next" });
         }
-        self.follow_body(record).map_err(|what| BooksError::Inconsistent { sequence, what })?;
+        let followed = self.follow_body(record).and_then(|()| self.follow_reservations(record));
+        followed.map_err(|what| BooksError::Inconsistent { sequence, what })?;
         self.pass_deadlines(record.stamp);
         // A block that had to be opened could not be read.
         self.sound(())?;
@@ -184,6 +185,7 @@ impl Books {
                 activity: None,
             };
             self.deadlines.add(deadline, row.lease);
+            self.occupy(row.lease, (row.node, class), quanta, member.devices);
             self.open.insert(row.lease, Open { row, phase: Phase::Held, billing, revoked: None });
         }
         Ok(())
@@ -207,6 +209,7 @@ impl Books {
         self.shift(node, class, (Spot::Held, to), quanta, ended_at)?;
         if closed {
             let open = self.open.remove(&lease).expect("it was just there");
+            self.vacate(lease, (node, class), quanta);
             self.close(open.row);
         }
         Ok(())
@@ -222,6 +225,7 @@ impl Books {
             let spot = if from == Phase::Fenced { Spot::Fenced } else { Spot::TearingDown };
             let way = (spot, Spot::Free);
             self.shift(open.row.node, open.row.class, way, open.row.quanta, stamp)?;
+            self.vacate(*lease, (open.row.node, open.row.class), open.row.quanta);
             self.close(open.row);
         }
         Ok(())

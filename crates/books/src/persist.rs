@@ -15,7 +15,7 @@ use leasehold_model::{Activity, Instant, LeaseNo, NodeNo};
 use std::hash::Hash;
 
 /// Raised when these bytes change: older books are made anew from the journal.
-pub(crate) const BOOKS_VERSION: u32 = 2;
+pub(crate) const BOOKS_VERSION: u32 = 3;
 
 leasehold_model::fields! {
     /// A row, with its end in the order of the struct.
@@ -246,6 +246,8 @@ fn get_node(r: &mut Reader<'_>) -> Result<NodeBook, DecodeError> {
             held: Field::get(r)?,
             tearing_down: Field::get(r)?,
             fenced: Field::get(r)?,
+            // It follows from the reservations.
+            reserved: 0,
         });
     }
     Ok(NodeBook { pool, since, drained, lost, unclean, classes })
@@ -278,6 +280,8 @@ impl Books {
             open.billing.put(&mut out);
             open.revoked.put(&mut out);
         }
+        put_list(self.reserved.devices_of.iter().map(|(lease, devices)| (*lease, *devices)), &mut out);
+        put_list(self.reserved.waiting.iter().map(|(number, kept)| (*number, kept.clone())), &mut out);
         put_table(&self.billing, &mut out);
         put_table(&self.nodes.places, &mut out);
         out
@@ -317,6 +321,9 @@ impl Books {
             }
             self.open.insert(row.lease, Open { row, phase, billing, revoked });
         }
+        self.reserved.devices_of = get_list(&mut r)?.into_iter().collect();
+        self.reserved.waiting = get_list(&mut r)?.into_iter().collect();
+        self.restore_reserved().ok_or(DecodeError::BadInteger)?;
         self.billing = get_table(&mut r)?;
         self.nodes.places = get_table(&mut r)?;
         for number in 0..u32::try_from(self.billing.keys.len()).map_err(|_| DecodeError::BadInteger)? {
