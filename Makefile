@@ -1,5 +1,5 @@
 # Leasehold. `make demo` shows it, `make test` proves it.
-.PHONY: demo test bench soak audit need-python need-promtool need-schemathesis need-postgres need-peers
+.PHONY: demo test check mutants bench soak audit need-python need-promtool need-schemathesis need-valgrind need-postgres need-peers
 
 CARGO ?= cargo
 ONLY ?=
@@ -14,15 +14,41 @@ demo:
 	@echo "Building leasehold; the first time this takes a few minutes. The demo starts by itself after that."
 	$(CARGO) run --bin leasehold -- demo $(if $(DATA),--data $(DATA)) $(if $(FOR),--exit-after $(FOR))
 
-# Formatting, lints, every test, the second verifier in Python against files our own program wrote, and whatever
-# schemathesis can think of against the HTTP API of a real daemon.
-test: need-python need-promtool need-schemathesis
+# Formatting, lints, every test (the instruction budgets and the licences of dependencies among them), the second verifier
+# in Python against files our own program wrote, and whatever schemathesis can think of against the HTTP API of a real
+# daemon.
+test: need-python need-promtool need-schemathesis need-valgrind
 	$(CARGO) fmt --all -- --check
 	$(CARGO) clippy --workspace --all-targets --quiet -- -D warnings
 	$(LIMIT) $(CARGO) test --workspace --quiet
 	python3 -m unittest discover -s tests/second_verifier
 	$(CARGO) build --workspace --quiet
 	python3 tests/api_fuzz/run.py --schemathesis $(VENV)/bin/schemathesis --leasehold $(TARGET)/debug/leasehold --seconds $(or $(FUZZ),60)
+
+# What has changed since the main branch, committed or not: the crates, and those of them that have a library.
+BASE ?= $(shell git rev-parse --quiet --verify origin/main || git rev-parse --quiet --verify main || git rev-parse HEAD)
+SINCE = $$(git merge-base HEAD $(BASE))
+CHANGED = $(shell { git diff --name-only $(SINCE); git ls-files --others --exclude-standard; } | \
+  sed -n 's|^crates/\([^/]*\)/.*|\1|p' | sort -u | while read crate; do test -f crates/$$crate/Cargo.toml && echo $$crate; done)
+package = $(shell sed -n 's/^name = "\(.*\)"/\1/p' crates/$(1)/Cargo.toml | head -n 1)
+PACKAGES = $(foreach crate,$(CHANGED),--package $(call package,$(crate)))
+LIBRARIES = $(foreach crate,$(CHANGED),$(if $(wildcard crates/$(crate)/src/lib.rs),--package $(call package,$(crate))))
+PROGRAMS = $(foreach crate,$(CHANGED),$(if $(wildcard crates/$(crate)/src/main.rs),--package $(call package,$(crate))))
+
+# While working: formatting, the rules of the repository, and lints and unit tests of the crates that have changed.
+check:
+	$(CARGO) fmt --all -- --check
+	$(CARGO) test --quiet --package leasehold-tidy
+	$(if $(PACKAGES),$(CARGO) clippy --quiet --all-targets $(PACKAGES) -- -D warnings)
+	$(if $(LIBRARIES),$(CARGO) test --quiet --lib $(LIBRARIES))
+	$(if $(PROGRAMS),$(CARGO) test --quiet --bins $(PROGRAMS))
+
+# Changes the lines that have changed since the main branch, one at a time, and names each change that no test notices.
+mutants:
+	@command -v cargo-mutants >/dev/null || $(CARGO) install --locked cargo-mutants
+	@mkdir -p $(TARGET)
+	git diff $(SINCE) -- '*.rs' > $(TARGET)/changed.diff
+	$(CARGO) mutants --in-diff $(TARGET)/changed.diff --output $(TARGET)
 
 # What the tests need beyond Rust: Python with `cryptography` for the second verifier.
 need-python:
@@ -41,6 +67,12 @@ need-schemathesis:
 	@test -x $(VENV)/bin/schemathesis || { echo "installing schemathesis"; \
 	  python3 -m venv $(VENV) 2>/dev/null || { apt-get update -qq && apt-get install -y -qq python3-venv && python3 -m venv $(VENV); }; \
 	  $(VENV)/bin/pip install --quiet --disable-pip-version-check -r tests/api_fuzz/requirements.txt; }
+
+# And valgrind, which counts instructions.
+need-valgrind:
+	@command -v valgrind >/dev/null || \
+	  { echo "installing valgrind"; apt-get update -qq && apt-get install -y -qq --no-install-recommends valgrind; }
+	@command -v valgrind >/dev/null || { echo "there is no valgrind; install it and try again" >&2; exit 1; }
 
 # Release build with the peers beside us; writes target/bench.json. `make bench ONLY=engine` runs a part.
 bench: need-postgres need-peers
@@ -63,7 +95,7 @@ soak:
 	LEASEHOLD_SIM_SEEDS=$(or $(SEEDS),1000000) LEASEHOLD_SIM_FROM=$(or $(FROM),1000000) \
 	  $(CARGO) test --release --package leasehold-sim --test seeds -- --nocapture
 	LEASEHOLD_ACCOUNTS_SEEDS=$(or $(SEEDS),100000) LEASEHOLD_ACCOUNTS_FROM=$(or $(FROM),1000000) LEASEHOLD_ACCOUNTS_LONG=1000 \
-	  $(CARGO) test --release --package leasehold-sim --test accounts -- --nocapture
+	  $(CARGO) test --release --package leasehold-books --test accounts -- --nocapture
 	LEASEHOLD_FUZZ_CASES=$(or $(CASES),200000) $(CARGO) test --release --package leasehold-model --test format
 	LEASEHOLD_KILL_ROUNDS=$(or $(KILLS),1000) $(CARGO) test --release --package leasehold --test kill
 

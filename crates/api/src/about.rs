@@ -14,14 +14,18 @@ pub struct About {
     pub public_key: String,
     /// The hash of the first record, in hex.
     pub genesis: String,
+    /// Version of the program.
     pub version: String,
+    /// Number of durable records.
     pub size: u64,
+    /// The daemon's clock.
     pub now: When,
 }
 
 /// The token that asked.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct WhoAmI {
+    /// The token that the request carried.
     pub token: Token,
 }
 

@@ -17,14 +17,18 @@ pub struct RegisterAgent {
     /// By class: how much the node has. Absent: as it is.
     #[serde(default, deserialize_with = "once::optional_map", skip_serializing_if = "Option::is_none")]
     pub capacity: Option<BTreeMap<String, Quantity>>,
+    /// Labels of the node, replacing those it has. Absent keeps them.
     #[serde(default, deserialize_with = "once::optional_map", skip_serializing_if = "Option::is_none")]
     pub labels: Option<BTreeMap<String, String>>,
 }
 
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct AgentRegistered {
+    /// Sequence number of the record that sealed this.
     pub sequence: u64,
+    /// Name of the node.
     pub node: String,
+    /// Number of the node.
     pub node_id: u32,
     /// Grows with every registration. What an agent says under an older one is refused.
     pub generation: u64,
@@ -38,10 +42,13 @@ pub struct AgentRegistered {
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct Condition {
+    /// How high the load of the node is.
     #[serde(default)]
     pub load: Level,
+    /// How many errors the node reports.
     #[serde(default)]
     pub errors: Level,
+    /// Whether the hardware reports that it is throttled.
     #[serde(default)]
     pub throttled: bool,
 }
@@ -49,7 +56,9 @@ pub struct Condition {
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct Heartbeat {
+    /// Generation under which the agent is registered.
     pub generation: u64,
+    /// Condition of the node. Absent keeps the last one reported.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub condition: Option<Condition>,
 }
@@ -57,13 +66,19 @@ pub struct Heartbeat {
 /// A lease on the node, as its agent needs it.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct NodeWork {
+    /// ID of the lease: 32 hexadecimal digits.
     pub lease: String,
+    /// State of the lease.
     pub state: LeaseState,
+    /// Name of the resource class.
     pub class: String,
+    /// Amount in billing units.
     pub quantity: String,
+    /// Indexes of the devices that the lease holds; empty for classes without devices.
     pub devices: Vec<u32>,
     /// Until when teardown must be confirmed, where it is under way.
     pub teardown_by: Option<When>,
+    /// Deadline of the lease.
     pub expires_at: When,
 }
 
@@ -88,12 +103,15 @@ pub struct ConfirmTeardowns {
     /// The agent's own, which an agent always names; an operator needs none.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub generation: Option<u64>,
+    /// IDs of the leases that are torn down.
     pub leases: Vec<String>,
 }
 
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct TeardownsConfirmed {
+    /// Sequence number of the record that sealed this.
     pub sequence: u64,
+    /// IDs of the leases whose teardown was confirmed.
     pub confirmed: Vec<String>,
     /// Those that were not, with why.
     pub refused: BTreeMap<String, crate::Problem>,
@@ -101,6 +119,8 @@ pub struct TeardownsConfirmed {
 
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct DetachedAgent {
+    /// Sequence number of the record that sealed this.
     pub sequence: u64,
+    /// Name of the node.
     pub node: String,
 }

@@ -18,6 +18,7 @@ pub struct SubmitAllocation {
     /// Needed unless the token belongs to a project.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub project: Option<String>,
+    /// User on whose behalf it is submitted: name or number. None unless given.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub user: Option<String>,
     /// Which work it is for, in the caller's own words.
@@ -38,6 +39,7 @@ pub struct SubmitAllocation {
     /// `standard` unless given.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub priority: Option<Priority>,
+    /// Pool in which it must run: name or number. Any pool unless given.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub pool: Option<String>,
     /// It is staged first, and says itself when it runs.
@@ -69,8 +71,11 @@ pub struct SubmitAllocation {
 /// Where one replica lies, and the leases it holds there.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct Replica {
+    /// Name of the node.
     pub node: String,
+    /// Name of the pool.
     pub pool: String,
+    /// The leases of the replica.
     pub leases: Vec<GrantedLease>,
     /// When its leases end unless they are renewed; of an attempt that is over, what they were granted until.
     pub expires_at: When,
@@ -88,7 +93,9 @@ pub struct Submitted {
     pub id: u64,
     /// `pending` where it waits.
     pub state: AllocationState,
+    /// When it was submitted.
     pub submitted_at: When,
+    /// Correlation ID that groups related requests: 32 hexadecimal digits.
     pub correlation_id: String,
     /// Where its replicas lie, if it could start at once.
     pub replicas: Vec<Replica>,
@@ -97,9 +104,11 @@ pub struct Submitted {
 /// How much of one class each replica asks for.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct Asked {
+    /// Name of the resource class.
     pub class: String,
     /// In billing units.
     pub quantity: String,
+    /// Amount in quanta.
     pub quanta: u64,
 }
 
@@ -108,29 +117,46 @@ pub struct Asked {
 pub struct Allocation {
     /// Its number: the sequence of the record that submitted it.
     pub id: u64,
+    /// State of the allocation.
     pub state: AllocationState,
+    /// Name of the tenant.
     pub tenant: String,
+    /// Name of the project.
     pub project: String,
+    /// Name of the user; null if it was submitted for none.
     pub user: Option<String>,
+    /// Name of the workload as its submitter gave it; null if none was given.
     pub workload: Option<String>,
     /// What each replica asks for.
     pub asks: Vec<Asked>,
+    /// Number of replicas.
     pub replicas: u32,
+    /// Priority class; a higher class may preempt a lower one.
     pub priority: Priority,
     /// Where it must lie; any pool if absent.
     pub pool: Option<String>,
+    /// Longest time that an attempt may run; null if there is no limit.
     pub walltime: Option<Ttl>,
+    /// TTL with which its leases are first granted; null if the walltime or the pool decides.
     pub ttl: Option<Ttl>,
+    /// Whether it is staged first and reports itself when it starts to run.
     pub staged: bool,
+    /// Whether it is requeued instead of failing when interrupted without a checkpoint.
     pub requeue: bool,
+    /// Labels that its nodes must have.
     pub labels: BTreeMap<String, String>,
+    /// All replicas lie within one of these; null if that is not required.
     pub together: Option<Domain>,
+    /// No two replicas lie within one of these; null if that is not required.
     pub apart: Option<Domain>,
+    /// Whether it is sensitive work, which runs only on nodes that its user has claimed.
     pub sensitive: bool,
     /// The app instance that it is for.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub app_instance: Option<u64>,
+    /// Correlation ID that groups related requests: 32 hexadecimal digits.
     pub correlation_id: String,
+    /// When it was submitted.
     pub submitted_at: When,
     /// While it waits: its place among those that wait for a pool that it may use, counted from one.
     #[serde(default, skip_serializing_if = "Option::is_none")]
@@ -148,8 +174,11 @@ pub struct Allocation {
 /// A checkpoint that was reported.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct WrittenCheckpoint {
+    /// When it was reported.
     pub at: When,
+    /// Size in bytes.
     pub bytes: u64,
+    /// How long it took to write.
     pub took: Ttl,
 }
 
@@ -158,6 +187,7 @@ pub struct WrittenCheckpoint {
 pub struct Attempt {
     /// Counted from one.
     pub number: u32,
+    /// When it was given capacity.
     pub placed_at: When,
     /// Absent while it lasts.
     pub ended_at: Option<When>,
@@ -166,7 +196,9 @@ pub struct Attempt {
     /// Why its leases were taken back, if they were.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub revocation: Option<Revocation>,
+    /// Where its replicas lie.
     pub replicas: Vec<Replica>,
+    /// Checkpoints that were reported during the attempt, in order.
     pub checkpoints: Vec<WrittenCheckpoint>,
 }
 
@@ -197,19 +229,25 @@ pub enum WaitReason {
 pub struct Waiting {
     /// Its place among those that wait for a pool that it may use, counted from one.
     pub position: u64,
+    /// Why it waits.
     pub reason: WaitReason,
     /// The same in words.
     pub detail: String,
     /// When it starts at the latest, if that can be told.
     pub starts_by: Option<When>,
+    /// Number of the quota that has no headroom. Absent for other reasons.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub quota_id: Option<u32>,
+    /// Amount already counted against the limit. Absent where no limit is the reason.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub used: Option<u64>,
+    /// Amount that it would add. Absent where no limit is the reason.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub requested: Option<u64>,
+    /// The limit that would be exceeded. Absent where no limit is the reason.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub limit: Option<u64>,
+    /// Name of the resource class of which too little is free. Absent for other reasons.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub class: Option<String>,
     /// How much more of the class would have to be free, in billing units.
@@ -218,8 +256,11 @@ pub struct Waiting {
     /// Which allocation goes first, where that is one of the caller's own.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub ahead: Option<u64>,
+    /// When the allocation that goes first starts at the latest. Absent for other reasons.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub ahead_starts_by: Option<When>,
+    /// Names of the nodes on which evicted leases are being torn down. Absent for other reasons, and for those who may
+    /// not see nodes.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub nodes: Vec<String>,
 }
@@ -235,11 +276,13 @@ pub struct AllocationDetail {
     pub exit_status: Option<u32>,
     /// Bytes, as its holder reported at the end.
     pub storage_written: Option<u64>,
+    /// Every attempt, in order.
     pub attempts: Vec<Attempt>,
 }
 
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct AllocationList {
+    /// Allocations in order of their numbers.
     pub allocations: Vec<Allocation>,
     /// Pass as `cursor` for the next page; absent on the last one. A page may hold fewer than asked for.
     #[serde(default, skip_serializing_if = "Option::is_none")]
@@ -249,7 +292,9 @@ pub struct AllocationList {
 /// Something was said of an allocation, and sealed.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct AllocationChanged {
+    /// Sequence number of the record that sealed this.
     pub sequence: u64,
+    /// Number of the allocation.
     pub id: u64,
     /// Where that put it.
     pub state: AllocationState,
@@ -259,6 +304,7 @@ pub struct AllocationChanged {
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct CheckpointReport {
+    /// Size of the checkpoint in bytes.
     pub bytes: u64,
     /// How long it took to write.
     pub took: Ttl,

@@ -7,6 +7,7 @@ use serde_json::Value;
 /// Records in order, as `docs/reference/json-view.md` describes them.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct RecordPage {
+    /// The records, in order of their sequence numbers.
     pub records: Vec<Value>,
     /// Pass as `after` for the next page: the last sequence that was looked at.
     pub next_after: u64,
@@ -17,21 +18,26 @@ pub struct RecordPage {
 /// The newest checkpoint: a C2SP tlog-checkpoint in a signed note.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct Checkpoint {
+    /// Name under which the journal signs.
     pub origin: String,
+    /// Number of records that the checkpoint covers.
     pub size: u64,
     /// The root of the tree, in base64.
     pub root: String,
+    /// The signed note: origin, size, root and signatures.
     pub note: String,
 }
 
 /// A record is in the tree that the checkpoint signs.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct InclusionProof {
+    /// Sequence number of the record.
     pub sequence: u64,
     /// The record's hash, in hex.
     pub record_hash: String,
     /// Hashes from the leaf to the root, in base64.
     pub path: Vec<String>,
+    /// The checkpoint that the proof leads to.
     pub checkpoint: Checkpoint,
     /// The same as a C2SP tlog-proof, for files. It carries the record's own bytes if the caller may see the record.
     pub proof: String,
@@ -40,7 +46,9 @@ pub struct InclusionProof {
 /// The tree of `from` records is the beginning of the tree of `to`.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct ConsistencyProof {
+    /// Size of the older tree, in records.
     pub from: u64,
+    /// Size of the newer tree, in records.
     pub to: u64,
     /// The root of the tree of `from` records, in base64: compare it with the one seen before.
     pub from_root: String,
@@ -48,6 +56,7 @@ pub struct ConsistencyProof {
     pub to_root: String,
     /// Hashes in the order of RFC 6962, in base64.
     pub path: Vec<String>,
+    /// The newest checkpoint.
     pub checkpoint: Checkpoint,
     /// The same as the request of a C2SP tlog-witness, for files; where the proof leads to the checkpoint.
     #[serde(default, skip_serializing_if = "Option::is_none")]

@@ -11,25 +11,34 @@ pub type LeaseRef = String;
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct Operation {
+    /// Idempotency key of this operation: 1 to 64 printable ASCII characters. Absent if it must not be repeated safely.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub key: Option<String>,
     /// The lease, for all but `request`.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub lease: Option<LeaseRef>,
+    /// Request a lease.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub request: Option<RequestLease>,
+    /// Renew the lease.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub renew: Option<Renew>,
+    /// Release the lease.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub release: Option<Release>,
+    /// Revoke the lease.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub revoke: Option<Revoke>,
+    /// The holder of the revoked lease is ready.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub ready: Option<Ready>,
+    /// Report activity on the lease.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub activity: Option<Activity>,
+    /// Confirm that the lease is torn down.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub confirm_teardown: Option<Fences>,
+    /// Return the fenced capacity of the lease.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub unfence: Option<Ready>,
 }
@@ -42,6 +51,7 @@ pub struct Ready {}
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct Batch {
+    /// The operations, decided in this order.
     pub operations: Vec<Operation>,
 }
 

@@ -9,33 +9,46 @@ use serde::{Deserialize, Serialize};
 /// What an amount is of, as far as it was asked to be told apart.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct Of {
+    /// Name of the tenant. Absent if the line is not grouped by it or has none.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub tenant: Option<String>,
+    /// Name of the project. Absent if the line is not grouped by it or has none.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub project: Option<String>,
+    /// Name of the user. Absent if the line is not grouped by it or has none.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub user: Option<String>,
+    /// Name of the pool. Absent if the line is not grouped by it or has none.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub pool: Option<String>,
+    /// Name of the node. Absent if the line is not grouped by it or has none.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub node: Option<String>,
+    /// Priority class. Absent if the line is not grouped by it or has none.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub priority: Option<Priority>,
+    /// Accounting tag of the tenant. Absent if the line is not grouped by it or has none.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub accounting_tag: Option<String>,
+    /// Number of the allocation. Absent if the line is not grouped by it or has none.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub allocation: Option<String>,
+    /// Number of the app instance. Absent if the line is not grouped by it or has none.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub app_instance: Option<String>,
+    /// Name of the workload. Absent if the line is not grouped by it or has none.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub workload: Option<String>,
     /// `lease`, or `idle_claim`: nobody's lease, on a node that the payer has claimed.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub held_as: Option<String>,
+    /// Name of the resource class. Absent if the line is not grouped by it.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub class: Option<String>,
+    /// Kind of resource. Absent if the line is not grouped by it or has none.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub kind: Option<String>,
+    /// Tier of the class. Absent if the line is not grouped by it or has none.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub tier: Option<String>,
 }
@@ -43,7 +56,9 @@ pub struct Of {
 /// A stretch of time, from `from` up to but without `to`.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct Stretch {
+    /// First instant of the window.
     pub from: When,
+    /// First instant after the window.
     pub to: When,
 }
 
@@ -75,6 +90,7 @@ pub struct UsageReport {
     pub stretch: Stretch,
     /// Up to where the journal is known; what was asked for beyond it is left out.
     pub as_of: When,
+    /// One line per group.
     pub lines: Vec<UsageLine>,
 }
 
@@ -83,13 +99,21 @@ pub struct UsageReport {
 pub struct CapacityUse {
     #[serde(flatten)]
     pub of: Of,
+    /// The billing unit: GPU, core, GiB or Gb/s.
     pub unit: String,
+    /// The whole capacity, in unit-seconds with nine decimals.
     pub capacity: String,
+    /// Held by leases, in unit-seconds with nine decimals.
     pub held: String,
+    /// Held by leases that ended and are being torn down, in unit-seconds with nine decimals.
     pub tearing_down: String,
+    /// Reserved for allocations whose victims are being torn down, in unit-seconds with nine decimals.
     pub reserved: String,
+    /// Held by leases whose teardown was not confirmed in time, in unit-seconds with nine decimals.
     pub fenced: String,
+    /// On nodes that are drained, lost, being wiped or quarantined, in unit-seconds with nine decimals.
     pub offline: String,
+    /// Free, in unit-seconds with nine decimals.
     pub idle: String,
 }
 
@@ -97,13 +121,16 @@ pub struct CapacityUse {
 pub struct CapacityReport {
     #[serde(flatten)]
     pub stretch: Stretch,
+    /// The instant up to which the journal was evaluated.
     pub as_of: When,
+    /// One line per group.
     pub lines: Vec<CapacityUse>,
 }
 
 /// Money, exact and as people read it.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct Amount {
+    /// Currency code of three capital letters, as in ISO 4217.
     pub currency: String,
     /// Six decimals, rounded half to even.
     pub amount: String,
@@ -126,7 +153,9 @@ pub struct CostLine {
 pub struct CostReport {
     #[serde(flatten)]
     pub stretch: Stretch,
+    /// The instant up to which the journal was evaluated.
     pub as_of: When,
+    /// One line per group.
     pub lines: Vec<CostLine>,
     /// All lines together, by currency.
     pub total: Vec<Amount>,
@@ -144,8 +173,11 @@ pub struct CostRateLine {
 /// What the leases that are held now cost in an hour.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct CostRate {
+    /// The instant up to which the journal was evaluated.
     pub as_of: When,
+    /// One line per group: cost per hour.
     pub lines: Vec<CostRateLine>,
+    /// All lines together, one amount per currency.
     pub total: Vec<Amount>,
 }
 
@@ -155,6 +187,7 @@ pub struct Forecast {
     /// The month.
     #[serde(flatten)]
     pub stretch: Stretch,
+    /// The instant up to which the journal was evaluated.
     pub as_of: When,
     /// From its first instant up to `as_of`.
     pub accrued: Vec<Amount>,
@@ -166,6 +199,7 @@ pub struct Forecast {
 
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct WastedLease {
+    /// ID of the lease.
     pub lease: String,
     #[serde(flatten)]
     pub of: Of,
@@ -173,14 +207,19 @@ pub struct WastedLease {
     pub stretch: Stretch,
     /// Still held.
     pub live: bool,
+    /// The classification that weighs most.
     pub headline: WasteClass,
     /// All that match, the headline first.
     pub classes: Vec<WasteClass>,
+    /// The billing unit: GPU, core, GiB or Gb/s.
     pub unit: String,
     /// Unit-seconds held, covered by reports, busy, and wasted; nine decimals.
     pub held: String,
+    /// Time covered by activity reports, in unit-seconds with nine decimals.
     pub covered: String,
+    /// Time in use according to those reports, in unit-seconds with nine decimals.
     pub busy: String,
+    /// Time held and not used, in unit-seconds with nine decimals.
     pub wasted: String,
     /// The wasted part of its cost; nine decimals, rounded down.
     pub wasted_cost: Vec<WastedCost>,
@@ -188,7 +227,9 @@ pub struct WastedLease {
 
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct WastedCost {
+    /// Currency code of three capital letters, as in ISO 4217.
     pub currency: String,
+    /// Amount with nine decimals, rounded down.
     pub amount: String,
 }
 
@@ -197,11 +238,17 @@ pub struct WastedCost {
 pub struct WasteSum {
     #[serde(flatten)]
     pub of: Of,
+    /// Classification of these leases.
     pub headline: WasteClass,
+    /// Number of leases.
     pub leases: u64,
+    /// The billing unit: GPU, core, GiB or Gb/s.
     pub unit: String,
+    /// Time held, in unit-seconds with nine decimals.
     pub held: String,
+    /// Time held and not used, in unit-seconds with nine decimals.
     pub wasted: String,
+    /// Cost of the time held and not used, one amount per currency.
     pub wasted_cost: Vec<WastedCost>,
 }
 
@@ -210,20 +257,28 @@ pub struct WasteSum {
 pub struct Stranded {
     #[serde(flatten)]
     pub of: Of,
+    /// The billing unit: GPU, core, GiB or Gb/s.
     pub unit: String,
+    /// Free capacity, in unit-seconds with nine decimals.
     pub idle: String,
+    /// The whole capacity, in unit-seconds with nine decimals.
     pub capacity: String,
+    /// What the free capacity would have cost at scavenger priority, one amount per currency.
     pub could_have_earned: Vec<Amount>,
 }
 
 /// Free slices of devices that are partly in use: no whole device can be made of them.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct FragmentedNode {
+    /// Name of the node.
     pub node: String,
+    /// Name of the resource class.
     pub class: String,
+    /// The billing unit: GPU, core, GiB or Gb/s.
     pub unit: String,
     /// Units.
     pub free_in_parts: String,
+    /// Number of devices that are partly in use.
     pub devices: u64,
 }
 
@@ -232,6 +287,7 @@ pub struct FragmentedNode {
 pub struct WasteReport {
     #[serde(flatten)]
     pub stretch: Stretch,
+    /// The instant up to which the journal was evaluated.
     pub as_of: When,
     /// By tenant, node, class and headline as asked.
     pub sums: Vec<WasteSum>,
@@ -240,22 +296,28 @@ pub struct WasteReport {
     /// For operators and auditors.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub stranded: Vec<Stranded>,
+    /// Nodes with free parts of devices. For operators and auditors; absent for others.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub fragmented: Vec<FragmentedNode>,
 }
 
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct KindSensitivity {
+    /// Kind of resource.
     pub kind: String,
+    /// How much the workload depends on it.
     pub level: Sensitivity,
     /// Thousandths of its cost, and of the reported time in which it waited for this kind; rounded down.
     pub cost_permille: u32,
+    /// Thousandths of the reported time in which it waited for this kind, rounded down.
     pub waiting_permille: u32,
 }
 
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct WorkloadSensitivity {
+    /// Name of the workload.
     pub workload: String,
+    /// One entry per kind of resource.
     pub kinds: Vec<KindSensitivity>,
 }
 
@@ -264,7 +326,9 @@ pub struct WorkloadSensitivity {
 pub struct SensitivityReport {
     #[serde(flatten)]
     pub stretch: Stretch,
+    /// The instant up to which the journal was evaluated.
     pub as_of: When,
+    /// One entry per workload.
     pub workloads: Vec<WorkloadSensitivity>,
 }
 
@@ -273,16 +337,20 @@ pub type QuoteRequest = RequestLease;
 
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct QuoteLine {
+    /// Name of the resource class.
     pub class: String,
     /// Units.
     pub quantity: String,
+    /// The billing unit: GPU, core, GiB or Gb/s.
     pub unit: String,
+    /// Cost for the whole TTL, one amount per currency.
     pub cost: Vec<Amount>,
 }
 
 /// What a request would come to if it were made now. Nothing is promised and nothing is kept.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct Quote {
+    /// The instant up to which the journal was evaluated.
     pub as_of: When,
     /// It would be granted; at once, unless `evicts` is given.
     pub admitted: bool,
@@ -292,8 +360,10 @@ pub struct Quote {
     /// Why not, if it would be denied: the code and the words that the denial would have.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub code: Option<String>,
+    /// Why it would be denied, as a sentence. Absent if it would be granted.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub detail: Option<String>,
+    /// Name of the pool in which it would be placed. Absent if it would be denied.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub pool: Option<String>,
     /// For those who see nodes.
@@ -303,6 +373,7 @@ pub struct Quote {
     pub ttl: Ttl,
     /// Whether a soft quota would be passed.
     pub over_soft: bool,
+    /// One line per resource class.
     pub lines: Vec<QuoteLine>,
     /// For the whole TTL, at the prices known for that time.
     pub total: Vec<Amount>,

@@ -37,15 +37,20 @@ impl JsonSchema for Money {
 /// A cost ceiling, with what counts against it.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct Ceiling {
+    /// Name of the tenant.
     pub tenant: String,
+    /// Name of the project.
     pub project: String,
+    /// Number of the project.
     pub project_id: u32,
     /// Absent where it is of the whole project.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub app_instance: Option<u64>,
+    /// The most that may be spent and reserved.
     pub amount: Money,
     /// What is priced in another currency is not counted.
     pub currency: String,
+    /// Whether requests beyond it are refused.
     pub mode: CeilingMode,
     /// What is held from here on counts.
     pub since: When,
@@ -65,7 +70,9 @@ pub struct Ceiling {
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct CeilingChange {
+    /// The most that may be spent and reserved; above zero.
     pub amount: Money,
+    /// Whether requests beyond it are refused. Absent keeps it.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub mode: Option<CeilingMode>,
     /// Three capital letters. It cannot change while the ceiling stands.
@@ -75,13 +82,17 @@ pub struct CeilingChange {
 
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct CeilingPut {
+    /// Sequence number of the record that sealed this.
     pub sequence: u64,
+    /// The ceiling as it is now.
     pub ceiling: Ceiling,
 }
 
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct CeilingList {
+    /// The ceilings of the project and of its app instances.
     pub ceilings: Vec<Ceiling>,
+    /// Pass as `cursor` to get the next page. Absent on the last page.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub next_cursor: Option<String>,
 }

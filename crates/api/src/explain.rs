@@ -10,13 +10,17 @@ use std::collections::BTreeMap;
 /// What one quota said.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct QuotaChecked {
+    /// Number of the quota.
     pub quota_id: u32,
     /// What it counts.
     pub what: String,
     /// `hard`, `soft` or `burst`.
     pub limit_type: String,
+    /// Amount already counted against it.
     pub used: u64,
+    /// Amount that the request adds.
     pub requested: u64,
+    /// The limit.
     pub limit: u64,
     /// `within`, `over_soft`, `until`, `refused`, or `by_node` where its answer depends on the node.
     pub said: String,
@@ -30,11 +34,15 @@ pub struct CeilingChecked {
     pub app_instance: Option<u64>,
     /// `hard` or `soft`.
     pub mode: String,
+    /// Currency code of three capital letters, as in ISO 4217.
     pub currency: String,
+    /// Cost of leases that have ended.
     pub spent: Money,
+    /// Cost reserved for leases that are held.
     pub reserved: Money,
     /// What it would cost by its deadline, at the most.
     pub requested: Money,
+    /// The ceiling.
     pub amount: Money,
     /// `within`, `over_soft` or `refused`.
     pub said: String,
@@ -46,12 +54,19 @@ pub struct CandidateScore {
     /// For those who see nodes.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub node: Option<String>,
+    /// Name of the pool.
     pub pool: String,
+    /// Weighed score, from 0 to 1, reduced by heat.
     pub score: String,
+    /// Pressure term, from 0 to 1.
     pub pressure: String,
+    /// Fit term, from 0 to 1.
     pub fit: String,
+    /// Locality term, from 0 to 1.
     pub locality: String,
+    /// Fragmentation term, from 0 to 1.
     pub fragmentation: String,
+    /// Heat of the node, from 0 to 1.
     pub heat: String,
     /// Whose weights they were weighed by: `spread`, `bin_pack` or `custom`.
     pub weights: String,
@@ -67,7 +82,9 @@ pub struct ReplicaScore {
     /// For those who see it.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub node: Option<String>,
+    /// Name of the pool.
     pub pool: String,
+    /// Score of the node that was chosen, from 0 to 1.
     pub score: String,
     /// As in the explanation itself.
     #[serde(default, skip_serializing_if = "Option::is_none")]
@@ -82,8 +99,11 @@ pub struct Victim {
     pub lease_id: Option<String>,
     /// Its name, or `another tenant`.
     pub tenant: String,
+    /// Priority class of the lease.
     pub priority: String,
+    /// Name of the resource class.
     pub class: String,
+    /// Amount in quanta.
     pub quanta: u64,
     /// Where it lies, for those who see that.
     #[serde(default, skip_serializing_if = "Option::is_none")]
@@ -100,16 +120,19 @@ pub struct Victim {
 pub struct DecidedEviction {
     /// The record that sealed it; `audit/decisions` explains it.
     pub sequence: u64,
+    /// When it was decided.
     pub decided_at: When,
     /// The tenant that asked: its name, or `another tenant`.
     pub requester: String,
     /// The allocation that asked, for those who see it.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub allocation_id: Option<u64>,
+    /// Priority class of the allocation that asked.
     pub priority: String,
     /// Where its replicas lie, in order, for those who see it.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub nodes: Vec<String>,
+    /// The leases that are evicted.
     pub victims: Vec<Victim>,
 }
 
@@ -148,12 +171,16 @@ pub struct Ending {
 /// What one node would have to give up for one replica: the first line hurts least.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct Eviction {
+    /// Name of the node, for those who see nodes; absent for others.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub node: Option<String>,
     /// The highest priority among the victims.
     pub highest_priority: String,
+    /// Number of gangs that would lose a lease.
     pub gangs: u64,
+    /// Amount that would be evicted, in quanta.
     pub quanta: u64,
+    /// The leases that would be evicted.
     pub victims: Vec<Victim>,
 }
 
@@ -225,6 +252,7 @@ pub struct Explanation {
     /// How what was granted came to its end, or is coming to it.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub ending: Option<Ending>,
+    /// Where it stands in the queue. Absent if it does not wait.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub queue: Option<QueuePlace>,
 }
@@ -232,13 +260,21 @@ pub struct Explanation {
 /// One class of a node.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct NodeClassExplained {
+    /// Name of the resource class.
     pub class: String,
+    /// The whole capacity, in quanta.
     pub capacity: u64,
+    /// Held by leases, in quanta.
     pub held: u64,
+    /// Held by leases that ended and are being torn down, in quanta.
     pub tearing_down: u64,
+    /// Reserved for allocations whose victims are being torn down, in quanta.
     pub reserved: u64,
+    /// Held by leases whose teardown was not confirmed in time, in quanta.
     pub fenced: u64,
+    /// On nodes that are drained, lost, being wiped or quarantined, in quanta.
     pub offline: u64,
+    /// Free, in quanta.
     pub idle: u64,
     /// What leases of lower priority hold that could be evicted for a guaranteed one.
     pub evictable: u64,
@@ -247,15 +283,21 @@ pub struct NodeClassExplained {
 /// Why a node gets work, or gets none.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct NodeExplanation {
+    /// The instant up to which the journal was evaluated.
     pub as_of: When,
+    /// Name of the node.
     pub node: String,
+    /// Name of its pool.
     pub pool: String,
     /// Whether new work may come, and if not, why.
     pub available: bool,
+    /// Why it is available or not, as a sentence.
     pub why: String,
     /// From 0 to 1000; scores are multiplied by what is left.
     pub heat: u16,
+    /// One entry per resource class.
     pub classes: Vec<NodeClassExplained>,
+    /// Number of live leases on the node.
     pub leases: u64,
     /// Allocations that something is kept for here, while their victims are torn down.
     pub reserved_for: Vec<u64>,
@@ -265,6 +307,8 @@ pub struct NodeExplanation {
 
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct NodePromise {
+    /// Number of the allocation.
     pub allocation_id: u64,
+    /// When it starts at the latest.
     pub starts_by: When,
 }

@@ -13,7 +13,9 @@ use std::collections::BTreeMap;
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct Ask {
+    /// Resource class: name or number.
     pub class: String,
+    /// Amount in billing units, such as `8`, `500m`, `80GiB` or `1/7`.
     pub quantity: Quantity,
 }
 
@@ -27,18 +29,23 @@ pub struct RequestLease {
     /// Needed unless the token belongs to a project.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub project: Option<String>,
+    /// User on whose behalf it is requested: name or number. None unless given.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub user: Option<String>,
     /// Which work it is for, in the caller's own words.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub workload: Option<String>,
+    /// Amounts by class, all on one node.
     pub asks: Vec<Ask>,
+    /// Time to live: the lease ends this long after the grant unless it is renewed.
     pub ttl: Ttl,
     /// `standard` unless given.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub priority: Option<Priority>,
+    /// Pool to place it in: name or number. Any pool unless given.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub pool: Option<String>,
+    /// Node to place it on: name or number. Any node unless given.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub node: Option<String>,
     /// Labels that the node must have, all of them.
@@ -53,8 +60,10 @@ pub struct RequestLease {
     /// The story this belongs to: 32 hexadecimal digits. Made if absent.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub correlation_id: Option<String>,
+    /// A reference of the caller that its records carry as `affected_hcl_entry`. None unless given.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub hcl_entry: Option<String>,
+    /// The DRA claim that the lease serves, which its records carry. None unless given.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub dra_claim_id: Option<String>,
 }
@@ -64,9 +73,11 @@ pub struct RequestLease {
 pub struct GrantedLease {
     /// 128 bits, as 32 hexadecimal digits.
     pub id: String,
+    /// Name of the resource class.
     pub class: String,
     /// In billing units.
     pub quantity: String,
+    /// Amount in quanta.
     pub quanta: u64,
     /// Which devices of the node; empty for classes without devices.
     pub devices: Vec<u32>,
@@ -77,12 +88,19 @@ pub struct GrantedLease {
 pub struct Granted {
     /// The sequence of the record that sealed the grant.
     pub sequence: u64,
+    /// One lease per class.
     pub leases: Vec<GrantedLease>,
+    /// Name of the node.
     pub node: String,
+    /// Name of the pool.
     pub pool: String,
+    /// Priority class of the leases.
     pub priority: Priority,
+    /// When it was granted.
     pub granted_at: When,
+    /// Deadline: the leases end here unless they are renewed.
     pub expires_at: When,
+    /// Correlation ID that groups related requests: 32 hexadecimal digits.
     pub correlation_id: String,
     /// Soft quotas that the grant passed.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
@@ -112,14 +130,18 @@ pub struct Activity {
 pub struct Renew {
     /// The new deadline is now plus this.
     pub ttl: Ttl,
+    /// Activity since the last report. Absent if there is nothing to report.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub activity: Option<Activity>,
 }
 
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct Renewed {
+    /// Sequence number of the record that sealed this.
     pub sequence: u64,
+    /// ID of the lease: 32 hexadecimal digits.
     pub id: String,
+    /// The new deadline.
     pub expires_at: When,
     /// Why the activity report was not taken; the renewal stands.
     #[serde(default, skip_serializing_if = "Option::is_none")]
@@ -129,18 +151,22 @@ pub struct Renewed {
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct Release {
+    /// Activity since the last report. Absent if there is nothing to report.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub activity: Option<Activity>,
 }
 
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct Released {
+    /// Sequence number of the record that sealed this.
     pub sequence: u64,
+    /// ID of the lease: 32 hexadecimal digits.
     pub id: String,
     /// `closed` where the node has no agent, else `releasing` until it confirms.
     pub state: LeaseState,
     /// Billing stopped here.
     pub ended_at: When,
+    /// Why the activity report was not accepted; the release stands. Absent if it was accepted.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub activity_problem: Option<Problem>,
 }
@@ -158,15 +184,19 @@ pub struct Revoke {
 
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct Revoked {
+    /// Sequence number of the record that sealed this.
     pub sequence: u64,
     /// All leases of the gang fall together.
     pub ids: Vec<String>,
+    /// How long the holder has before teardown begins.
     pub grace: Ttl,
 }
 
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct ReadyAnswer {
+    /// Sequence number of the record that sealed this.
     pub sequence: u64,
+    /// ID of the lease: 32 hexadecimal digits.
     pub id: String,
     /// Billing stopped here.
     pub ended_at: When,
@@ -174,7 +204,9 @@ pub struct ReadyAnswer {
 
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct Reported {
+    /// Sequence number of the record that sealed this.
     pub sequence: u64,
+    /// ID of the lease: 32 hexadecimal digits.
     pub id: String,
 }
 
@@ -182,19 +214,24 @@ pub struct Reported {
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct Fences {
+    /// The agent's own generation. Operators leave it out.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub generation: Option<u64>,
 }
 
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct Confirmed {
+    /// Sequence number of the record that sealed this.
     pub sequence: u64,
+    /// ID of the lease: 32 hexadecimal digits.
     pub id: String,
 }
 
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct Unfenced {
+    /// Sequence number of the record that sealed this.
     pub sequence: u64,
+    /// ID of the lease: 32 hexadecimal digits.
     pub id: String,
 }
 
@@ -205,6 +242,7 @@ pub struct Revocation {
     pub reason: String,
     /// The record that says so.
     pub sequence: u64,
+    /// When it was revoked.
     pub at: When,
     /// When its holder must be ready at the latest.
     pub grace_ends_at: When,
@@ -243,35 +281,49 @@ pub struct Lease {
     /// The app instance that it was granted for.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub app_instance: Option<u64>,
+    /// State of the lease.
     pub state: LeaseState,
+    /// Name of the tenant.
     pub tenant: String,
+    /// Name of the project.
     pub project: String,
+    /// Name of the user; null if it was requested for none.
     pub user: Option<String>,
-    /// Which work it is for, in the words of whoever requested it.
+    /// Workload that it is for, as the requester named it.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub workload: Option<String>,
-    /// The accounting tag of its tenant when it was granted.
+    /// Accounting tag of the tenant when it was granted; null if it had none.
     pub accounting_tag: Option<String>,
+    /// Name of the resource class.
     pub class: String,
     /// In billing units.
     pub quantity: String,
+    /// Amount in quanta.
     pub quanta: u64,
+    /// Indexes of the devices that it holds; empty for classes without devices.
     pub devices: Vec<u32>,
+    /// Name of the node.
     pub node: String,
+    /// Name of the pool.
     pub pool: String,
+    /// Priority class; a higher class may preempt a lower one.
     pub priority: Priority,
     /// Labels that its node had to have. Those of a gang are shown with its allocation.
     #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
     pub labels: BTreeMap<String, String>,
+    /// Whether it is sensitive work on a claimed node.
     pub sensitive: bool,
+    /// Whether it was granted beyond a soft quota.
     pub over_soft: bool,
     /// Correlation ID of the request, as 32 hexadecimal digits.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub correlation_id: Option<String>,
-    /// The sequence of the record that granted it.
+    /// Sequence of the record that granted it.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub sequence: Option<u64>,
+    /// When it was granted.
     pub granted_at: When,
+    /// Deadline: it ends here unless it is renewed.
     pub expires_at: When,
     /// While it is revoked and still held: when it must be given back.
     #[serde(default, skip_serializing_if = "Option::is_none")]
@@ -295,6 +347,7 @@ pub struct Lease {
 
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct LeaseList {
+    /// Leases in order of their numbers.
     pub leases: Vec<Lease>,
     /// Pass as `cursor` for the next page; absent on the last one. A page may hold fewer than asked for.
     #[serde(default, skip_serializing_if = "Option::is_none")]
@@ -304,8 +357,11 @@ pub struct LeaseList {
 /// What happened to a lease, in order: its records, as `audit/records` shows them.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct History {
+    /// ID of the lease: 32 hexadecimal digits.
     pub id: String,
+    /// The records about the lease, in order.
     pub records: Vec<serde_json::Value>,
+    /// Pass as `cursor` to get the next page. Absent on the last page.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub next_cursor: Option<String>,
 }
@@ -314,15 +370,24 @@ pub struct History {
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "snake_case")]
 pub enum Outcome {
+    /// A request that was granted.
     Granted(Granted),
     /// A request for which others must make room first.
     Waiting(crate::allocation::Submitted),
+    /// A lease that was renewed.
     Renewed(Renewed),
+    /// A lease that was released.
     Released(Released),
+    /// Leases that were revoked.
     Revoked(Revoked),
+    /// A lease whose holder is ready.
     Ready(ReadyAnswer),
+    /// A lease whose activity was reported.
     Reported(Reported),
+    /// A lease whose teardown was confirmed.
     Confirmed(Confirmed),
+    /// A lease whose fenced capacity was returned.
     Unfenced(Unfenced),
+    /// Why the operation was refused or denied.
     Problem(Problem),
 }

@@ -10,8 +10,11 @@ use serde::{Deserialize, Serialize};
 #[serde(rename_all = "snake_case")]
 pub enum Nodes {
     #[default]
+    /// All nodes together.
     All,
+    /// Each node on its own.
     Each,
+    /// One node: its name or number.
     One(String),
 }
 
@@ -20,23 +23,45 @@ pub enum Nodes {
 #[serde(tag = "type", rename_all = "snake_case", deny_unknown_fields)]
 pub enum Limit {
     /// Refuse at once.
-    Hard { limit: u64 },
+    Hard {
+        /// The most that may be held.
+        limit: u64,
+    },
     /// Admit, mark and count.
-    Soft { limit: u64 },
+    Soft {
+        /// The amount beyond which grants are marked.
+        limit: u64,
+    },
     /// Up to `burst_limit` for one episode of `burst_ttl`.
-    Burst { limit: u64, burst_limit: u64, burst_ttl: Ttl },
+    Burst {
+        /// The most that may be held outside of a burst.
+        limit: u64,
+        /// The most that may be held during a burst; at least `limit`.
+        burst_limit: u64,
+        /// How long a burst may last.
+        burst_ttl: Ttl,
+    },
 }
 
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct Quota {
+    /// Number of the quota.
     pub id: u32,
+    /// Name of the tenant.
     pub tenant: String,
+    /// Name of the project; null if it counts all projects.
     pub project: Option<String>,
+    /// Name of the resource class; null if it counts all classes.
     pub class: Option<String>,
+    /// Name of the pool; null if it counts all pools.
     pub pool: Option<String>,
+    /// Which nodes it counts.
     pub nodes: Nodes,
+    /// Priority class; null if it counts all of them.
     pub priority: Option<Priority>,
+    /// What it counts.
     pub measure: Measure,
+    /// The limit, and what happens beyond it.
     pub limit: Limit,
     /// What counts against it now.
     pub used: u64,
@@ -47,20 +72,26 @@ pub struct Quota {
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct NewQuota {
+    /// Tenant: name or number.
     pub tenant: String,
+    /// Project: name or number. All projects unless given.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub project: Option<String>,
     /// Needed where quanta are counted.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub class: Option<String>,
+    /// Pool: name or number. All pools unless given.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub pool: Option<String>,
     /// `all` unless given.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub nodes: Option<Nodes>,
+    /// Priority class. All of them unless given.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub priority: Option<Priority>,
+    /// What it counts.
     pub measure: Measure,
+    /// The limit, and what happens beyond it.
     pub limit: Limit,
 }
 
@@ -68,18 +99,23 @@ pub struct NewQuota {
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct QuotaChange {
+    /// The new limit.
     pub limit: Limit,
 }
 
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct QuotaPut {
+    /// Sequence number of the record that sealed this.
     pub sequence: u64,
+    /// The quota as it is now.
     pub quota: Quota,
 }
 
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct QuotaList {
+    /// Quotas in order of their numbers.
     pub quotas: Vec<Quota>,
+    /// Pass as `cursor` to get the next page. Absent on the last page.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub next_cursor: Option<String>,
 }

@@ -27,16 +27,22 @@ pub struct Settings {
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct SettingsChange {
+    /// Longest TTL where a pool sets none. Absent keeps it.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub ttl_max: Option<Ttl>,
+    /// Grace of a revocation where neither it nor the pool sets one. Absent keeps it.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub grace_default: Option<Ttl>,
+    /// How long a node has to confirm a teardown. Absent keeps it.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub teardown_deadline: Option<Ttl>,
+    /// How long a node may be silent before it counts as lost. Absent keeps it.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub node_timeout: Option<Ttl>,
+    /// How long an idempotency key is remembered. Absent keeps it.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub idempotency_window: Option<Ttl>,
+    /// Time in which a node's heat halves. Absent keeps it.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub heat_half_life: Option<Ttl>,
     /// Null: no limit.

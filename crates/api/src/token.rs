@@ -9,15 +9,24 @@ use std::fmt;
 /// A token, without its secret: that is shown once, when it is issued.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct Token {
+    /// Number of the token.
     pub id: u32,
+    /// Name of the token.
     pub name: String,
+    /// What the token may do.
     pub role: Role,
+    /// Name of the tenant it is confined to; null if to none.
     pub tenant: Option<String>,
+    /// Name of the project it is confined to; null if to none.
     pub project: Option<String>,
+    /// Name of the user it acts for; null if for none.
     pub user: Option<String>,
+    /// Name of the node it speaks for; null if for none.
     pub node: Option<String>,
+    /// Numbers of the app instances it speaks for.
     #[serde(default)]
     pub app_instances: Vec<u64>,
+    /// When it expires; null if never.
     pub expires_at: Option<When>,
     /// The first digits of the secret's hash, to tell tokens apart in logs and files.
     pub fingerprint: String,
@@ -28,15 +37,22 @@ pub struct Token {
 pub struct NewToken {
     /// What people call it: `ci`, `node-17`, `waldur`.
     pub name: String,
+    /// What the token may do.
     pub role: Role,
+    /// Tenant it is confined to: name or number. Unless given, the tenant of the one who asks, for roles that belong to
+    /// a tenant.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub tenant: Option<String>,
+    /// Project it is confined to: name or number. None unless given.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub project: Option<String>,
+    /// User it acts for: name or number. None unless given.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub user: Option<String>,
+    /// Node it speaks for: name or number. None unless given.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub node: Option<String>,
+    /// Numbers of the app instances it speaks for: 1 to 64 for the role `app_operator`, none for others.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub app_instances: Vec<u64>,
     /// Never, unless given.
@@ -47,7 +63,9 @@ pub struct NewToken {
 /// A token with its secret. Not written down anywhere: keep it.
 #[derive(Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct IssuedToken {
+    /// Sequence number of the record that sealed this.
     pub sequence: u64,
+    /// The token.
     pub token: Token,
     /// Send it as `Authorization: Bearer …`. Absent when the same request is sent again: it was shown once.
     #[serde(default, skip_serializing_if = "Option::is_none")]
@@ -65,7 +83,9 @@ impl fmt::Debug for IssuedToken {
 
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct TokenList {
+    /// Tokens in order of their numbers.
     pub tokens: Vec<Token>,
+    /// Pass as `cursor` to get the next page. Absent on the last page.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub next_cursor: Option<String>,
 }

@@ -2,6 +2,7 @@
 
 use expect_test::expect_file;
 use leasehold_api::codes;
+use serde_json::Value;
 
 #[test]
 fn the_document_is_checked_in() {
@@ -29,4 +30,34 @@ fn every_code_is_on_the_reference_page() {
         let row = format!("| `{}` | {} |", code.code, code.status);
         assert!(page.contains(&row), "{row} is missing in docs/reference/codes.md");
     }
+}
+
+/// Collects the properties that say nothing about themselves. A variant of a choice describes its one property, or its tag.
+fn undescribed(path: &str, schema: &Value, found: &mut Vec<String>) {
+    let described = |schema: &Value| schema["description"].as_str().is_some_and(|text| !text.trim().is_empty());
+    let properties = schema["properties"].as_object().into_iter().flatten();
+    let alone = schema["properties"].as_object().is_some_and(|all| all.len() == 1);
+    for (name, property) in properties {
+        let by_variant = (alone || property.get("const").is_some()) && described(schema);
+        if !described(property) && !by_variant {
+            found.push(format!("{path}.{name}"));
+        }
+        undescribed(&format!("{path}.{name}"), property, found);
+    }
+    for within in ["oneOf", "anyOf", "allOf"].into_iter().filter_map(|choice| schema[choice].as_array()).flatten() {
+        undescribed(path, within, found);
+    }
+    for nested in [&schema["items"], &schema["additionalProperties"]].into_iter().filter(|nested| nested.is_object()) {
+        undescribed(path, nested, found);
+    }
+}
+
+#[test]
+fn every_property_has_a_description() {
+    let document = leasehold_api::openapi();
+    let mut found = Vec::new();
+    for (name, schema) in document["components"]["schemas"].as_object().expect("schemas") {
+        undescribed(name, schema, &mut found);
+    }
+    assert!(found.is_empty(), "{} properties without a description: {}", found.len(), found.join(", "));
 }

@@ -4,7 +4,7 @@
 use crate::outcome::Outcome;
 use crate::scratch;
 use crate::work::{Workload, cluster, name};
-use leasehold_cell::{Cell, CellOptions, Inbox, Reply, StartOptions, Submission, SystemClock};
+use leasehold_cell::{Cell, CellOptions, Inbox, Sealed, StartOptions, Submission, SystemClock};
 use leasehold_model::Body;
 use std::collections::VecDeque;
 use std::sync::Arc;
@@ -28,7 +28,7 @@ fn durable() -> Measured {
     let start = StartOptions::new(name("leasehold bench"), scratch::keys().public_keys()[0]);
     let (cell, _) = Cell::start(journal, Arc::new(SystemClock::new()), CellOptions::new(start)).expect("it starts");
     for command in cluster(1000, 1000) {
-        assert!(matches!(cell.operate(command), Reply::Sealed { .. }));
+        assert!(matches!(cell.operate(command), Ok(Sealed { repeated: false, .. })));
     }
     let (batches, records) = counted(&cell);
     let began = Stopwatch::now();
@@ -83,7 +83,7 @@ fn submitter(cell: &Cell, number: u64, operations: u64) -> Vec<u64> {
         let now = began.elapsed().as_micros() as u64;
         for (tag, reply) in replies.drain(..) {
             latencies.push(now - (tag >> 16));
-            let Reply::Sealed { records, .. } = reply else { panic!("the work is valid: {reply:?}") };
+            let Ok(Sealed { records, repeated: false, .. }) = reply else { panic!("the work is valid: {reply:?}") };
             if let Body::Granted(granted) = &records[0].body {
                 work.live.push((granted.first_lease, (tag & 0xffff) as u32));
             }

@@ -171,16 +171,16 @@ impl Cluster {
         let mut times = Times::default();
         for step in 0..DECISIONS {
             let request = self.request();
-            let (identity, state) = (who(), self.engine.state());
+            let (identity, view) = (who(), self.engine.view());
             if step % 8 == 0 {
                 let began = cpu_micros();
-                let quoted = state.quote_gang(self.now, &identity, &request, GANG);
+                let quoted = view.quote_gang(self.now, &identity, &request, GANG);
                 let each = (cpu_micros() - began) / GANG as f64;
                 std::hint::black_box(quoted.expect("the work is valid").is_ok());
                 times.gangs.push(each);
             } else {
                 let began = cpu_micros();
-                let quoted = state.quote(self.now, &identity, &request);
+                let quoted = view.quote(self.now, &identity, &request);
                 times.singles.push(cpu_micros() - began);
                 std::hint::black_box(matches!(quoted.expect("the work is valid"), Quoted::Granted(_)));
             }

@@ -3,7 +3,7 @@
 use crate::outcome::Outcome;
 use crate::scratch;
 use crate::work::{T0, Workload, cluster, name};
-use leasehold_cell::{Cell, CellOptions, Clock, ManualClock, Reply, StartOptions, SystemClock, replay, take_snapshot};
+use leasehold_cell::{Cell, CellOptions, Clock, ManualClock, Sealed, StartOptions, SystemClock, replay, take_snapshot};
 use leasehold_engine::{Command, Engine, Request, Settings, State};
 use leasehold_journal::{Head, Journal};
 use leasehold_model::body::Genesis;
@@ -119,7 +119,7 @@ fn first_grant(folder: &std::path::Path, end: Instant, round: u64) -> f64 {
     let (request, _) = Workload::new(77 + round, 1000).request();
     let reply = cell.call(request);
     let spent = began.elapsed().as_secs_f64();
-    let Reply::Sealed { records, .. } = &reply else { panic!("the first request is granted: {reply:?}") };
+    let Ok(Sealed { records, repeated: false, .. }) = &reply else { panic!("the first request is granted: {reply:?}") };
     assert!(matches!(records[0].body, Body::Granted(_)));
     assert!(opened.replayed < 2 * TAIL, "the snapshot was used");
     drop(cell);

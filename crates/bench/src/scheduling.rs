@@ -4,7 +4,7 @@ use crate::outcome::Outcome;
 use crate::place::cpu_micros;
 use crate::work::{CPU, Dice, GPU, MEM, T0, large_cluster, name};
 use leasehold_engine::command::RequestLease;
-use leasehold_engine::{Command, Decided, Engine, Request};
+use leasehold_engine::{Command, Engine, Request};
 use leasehold_model::body::Genesis;
 use leasehold_model::{
     AllocationNo, AllocationSpec, Batch, Identity, Instant, Priority, ProjectNo, Quanta, Span, TenantNo,
@@ -40,9 +40,7 @@ impl Rig {
         self.now = Instant(self.now.0 + 1000);
         self.batch.reset(self.engine.state().size());
         let decided = self.engine.decide(self.now, &Request::new(identity, command), &mut self.batch);
-        match decided.expect("the work is valid") {
-            Decided::Sealed { first, .. } | Decided::Repeated { first } => first,
-        }
+        decided.expect("the work is valid").records.first
     }
 
     /// Lets what follows from the last command follow; answers how many microseconds that took.

@@ -4,7 +4,7 @@
 use crate::outcome::Outcome;
 use crate::scratch;
 use crate::work::{Workload, cluster, name};
-use leasehold_cell::{Cell, CellOptions, Inbox, Reply, StartOptions, Submission, SystemClock};
+use leasehold_cell::{Cell, CellOptions, Inbox, Sealed, StartOptions, Submission, SystemClock};
 use leasehold_engine::Request;
 use leasehold_model::{Body, Span};
 use std::collections::VecDeque;
@@ -39,7 +39,7 @@ fn send_all(cell: &Cell, work: &mut Workload, mut make: impl FnMut(&mut Workload
             inbox.take(&mut replies);
             for (tag, reply) in replies.drain(..) {
                 outstanding -= 1;
-                let Reply::Sealed { records, .. } = reply else { panic!("the work is valid: {reply:?}") };
+                let Ok(Sealed { records, repeated: false, .. }) = reply else { panic!("the work is valid: {reply:?}") };
                 if let Body::Granted(granted) = &records[0].body {
                     work.live.push((granted.first_lease, tag as u32));
                 }
@@ -60,7 +60,7 @@ fn paced(cell: &Cell, work: &mut Workload, mut going_on: impl FnMut(Stopwatch) -
         let asked = Stopwatch::now();
         let reply = cell.call(request);
         latencies.push(asked.elapsed());
-        assert!(matches!(reply, Reply::Sealed { .. }), "the work is valid: {reply:?}");
+        assert!(matches!(reply, Ok(Sealed { repeated: false, .. })), "the work is valid: {reply:?}");
         next = (next + PACE).max(Stopwatch::now());
     }
     latencies.sort_unstable();
@@ -96,7 +96,7 @@ pub(crate) fn snapshot_stall() -> Vec<Outcome> {
     let options = CellOptions { snapshot_every: SNAPSHOT_EVERY, ..CellOptions::new(start) };
     let (cell, _) = Cell::start(journal, Arc::new(SystemClock::new()), options).expect("it starts");
     for command in cluster(1000, 1000) {
-        assert!(matches!(cell.operate(command), Reply::Sealed { .. }));
+        assert!(matches!(cell.operate(command), Ok(Sealed { repeated: false, .. })));
     }
     let mut work = Workload::new(1, 1000);
     work.ttl = Span::from_secs(3600);

@@ -3,7 +3,7 @@
 use leasehold_engine::command::{
     PutClass, PutNode, PutPool, PutProject, PutQuota, PutTenant, ReleaseOne, RenewOne, RequestLease,
 };
-use leasehold_engine::{Command, Decided, Engine, Request};
+use leasehold_engine::{Command, Engine, Request};
 use leasehold_model::body::{Genesis, PerPriority};
 use leasehold_model::{
     Batch, ClassNo, ClassSpec, Identity, Instant, LeaseNo, LimitKind, Measure, Name, NodeScope, PoolNo, Priority,
@@ -221,7 +221,7 @@ pub fn fill(engine: &mut Engine, work: &mut Workload, live: usize) {
         batch.reset(engine.state().size());
         let next = LeaseNo(work.live.len() as u64);
         let decided = engine.decide(T0, &Request::new(identity(tenant), Command::Request(ask)), &mut batch);
-        assert!(matches!(decided, Ok(Decided::Sealed { .. })));
+        assert!(decided.is_ok_and(|sealed| !sealed.repeated));
         work.live.push((next, tenant));
     }
 }

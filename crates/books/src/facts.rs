@@ -5,6 +5,7 @@ use crate::claims::Claims;
 use crate::finder::Finder;
 use crate::nodes::Nodes;
 use crate::overdue::Deadlines;
+use crate::reserved::Reserved;
 use crate::row::Row;
 use crate::stays::Stays;
 use crate::store::{ROWS, Store};
@@ -101,6 +102,7 @@ pub struct Books {
     pub(crate) of_tenant: BTreeMap<TenantNo, Vec<u32>>,
     pub(crate) nodes: Nodes,
     pub(crate) claims: Claims,
+    pub(crate) reserved: Reserved,
     pub(crate) schedule: Schedule,
     /// Closed leases that do not fill a chunk yet.
     pub(crate) tail: Vec<Row>,
@@ -136,6 +138,7 @@ impl Books {
             of_tenant: BTreeMap::new(),
             nodes: Nodes::default(),
             claims: Claims::new(),
+            reserved: Reserved::default(),
             schedule: Schedule::default(),
             tail: Vec::new(),
             chunks: Vec::new(),

@@ -25,7 +25,8 @@ impl Books {
         if sequence != self.cursor {
             return Err(BooksError::Inconsistent { sequence, what: "it is not the next" });
         }
-        self.follow_body(record).map_err(|what| BooksError::Inconsistent { sequence, what })?;
+        let followed = self.follow_body(record).and_then(|()| self.follow_reservations(record));
+        followed.map_err(|what| BooksError::Inconsistent { sequence, what })?;
         self.pass_deadlines(record.stamp);
         // A block that had to be opened could not be read.
         self.sound(())?;
@@ -265,6 +266,7 @@ impl Books {
             self.finder.granted(row.lease, record.stamp);
             self.open_on.insert((row.node, row.lease));
             self.deadlines.add(deadline, row.lease);
+            self.occupy(row.lease, (row.node, class), quanta, member.devices);
             self.open.insert(row.lease, Open { row, phase: Phase::Held, billing, revoked: None });
         }
         self.forget_deadlines();
@@ -291,6 +293,7 @@ impl Books {
         let to = if closed { Spot::Free } else { Spot::TearingDown };
         self.shift(node, class, (Spot::Held, to), quanta, ended_at)?;
         if closed {
+            self.vacate(lease, (node, class), quanta);
             self.close_open(lease, record.stamp).expect("it was just there");
         }
         Ok(())
@@ -306,6 +309,7 @@ impl Books {
             let spot = if from == Phase::Fenced { Spot::Fenced } else { Spot::TearingDown };
             let (node, class, quanta) = (open.row.node, open.row.class, open.row.quanta);
             self.shift(node, class, (spot, Spot::Free), quanta, stamp)?;
+            self.vacate(*lease, (node, class), quanta);
             self.close_open(*lease, stamp)?;
         }
         Ok(())

@@ -24,6 +24,7 @@ mod nodes;
 mod overdue;
 mod peak;
 mod persist;
+mod reserved;
 mod row;
 mod scan;
 mod sensitivity;

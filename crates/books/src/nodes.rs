@@ -1,4 +1,4 @@
-//! Where the capacity of each node was: held, being torn down, fenced, offline, or idle (SEMANTICS 3).
+//! Where the capacity of each node was: held, being torn down, reserved, fenced, offline, or idle (SEMANTICS 3).
 //!
 //! Every change moves quanta from one place to another at one instant, so that the places add up to the capacity at every
 //! instant, also where a change took effect before it was noticed.
@@ -22,6 +22,8 @@ words! {
         Offline = 5 "offline",
         /// What a claim leaves idle and its claimer pays for: a part of what is idle.
         ClaimedIdle = 6 "claimed_idle",
+        /// Free, and reserved for an allocation whose victims are being torn down.
+        Reserved = 7 "reserved",
     }
 }
 
@@ -40,6 +42,7 @@ pub(crate) enum Spot {
     Held,
     TearingDown,
     Fenced,
+    Reserved,
 }
 
 #[derive(Clone, Debug)]
@@ -49,6 +52,7 @@ pub(crate) struct ClassBook {
     pub(crate) held: u64,
     pub(crate) tearing_down: u64,
     pub(crate) fenced: u64,
+    pub(crate) reserved: u64,
 }
 
 impl ClassBook {
@@ -56,8 +60,9 @@ impl ClassBook {
     pub(crate) fn unheld(&self) -> u64 {
         self.capacity.saturating_sub(self.held + self.fenced)
     }
-    fn free(&self) -> u64 {
-        self.capacity.saturating_sub(self.held + self.tearing_down + self.fenced)
+    /// What nobody has and nothing is reserved of.
+    pub(crate) fn free(&self) -> u64 {
+        self.capacity.saturating_sub(self.held + self.tearing_down + self.fenced + self.reserved)
     }
 }
 
@@ -107,7 +112,8 @@ impl Nodes {
         for (class, capacity) in &put.capacity {
             if !book.classes.iter().any(|known| known.class == *class) {
                 let capacity = capacity.0;
-                book.classes.push(ClassBook { class: *class, capacity, held: 0, tearing_down: 0, fenced: 0 });
+                let none = ClassBook { class: *class, capacity, held: 0, tearing_down: 0, fenced: 0, reserved: 0 };
+                book.classes.push(none);
             }
         }
         if book.pool != put.pool {
@@ -155,6 +161,7 @@ impl Nodes {
                     (Place::Held, class.held),
                     (Place::TearingDown, class.tearing_down),
                     (Place::Fenced, class.fenced),
+                    (Place::Reserved, class.reserved),
                     (Place::Offline, offline),
                 ];
                 for (place, level) in levels {
@@ -163,6 +170,20 @@ impl Nodes {
                 }
             }
         }
+    }
+
+    /// Reserves free quanta of a node, or frees what was reserved.
+    pub(crate) fn reserve(
+        &mut self,
+        node: NodeNo,
+        class: ClassNo,
+        quanta: u64,
+        taken: bool,
+        at: Instant,
+        store: &mut Store,
+    ) -> Result<(), &'static str> {
+        let way = if taken { (Spot::Free, Spot::Reserved) } else { (Spot::Reserved, Spot::Free) };
+        self.shift(node, class, way, quanta, at, store)
     }
 
     /// Moves quanta of a node from one spot to another.
@@ -185,6 +206,7 @@ impl Nodes {
                 Spot::Held => (Place::Held, Some(&mut class_book.held)),
                 Spot::TearingDown => (Place::TearingDown, Some(&mut class_book.tearing_down)),
                 Spot::Fenced => (Place::Fenced, Some(&mut class_book.fenced)),
+                Spot::Reserved => (Place::Reserved, Some(&mut class_book.reserved)),
             };
             if let Some(level) = level {
                 *level = level.checked_add_signed(sign * signed(quanta)).ok_or("more freed than was held")?;
@@ -216,6 +238,7 @@ impl CapacityLine {
             Place::TearingDown => &mut self.tearing_down,
             Place::Fenced => &mut self.fenced,
             Place::Offline => &mut self.offline,
+            Place::Reserved => &mut self.reserved,
             // It is what it is: idle.
             Place::ClaimedIdle => return,
         } += amount;

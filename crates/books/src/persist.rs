@@ -256,6 +256,8 @@ fn get_node(r: &mut Reader<'_>) -> Result<NodeBook, DecodeError> {
             held: Field::get(r)?,
             tearing_down: Field::get(r)?,
             fenced: Field::get(r)?,
+            // It follows from the reservations.
+            reserved: 0,
         });
     }
     Ok(NodeBook { pool, since, drained, lost, unclean, classes })
@@ -288,6 +290,8 @@ impl Books {
             open.billing.put(&mut out);
             open.revoked.put(&mut out);
         }
+        put_list(self.reserved.devices_of.iter().map(|(lease, devices)| (*lease, *devices)), &mut out);
+        put_list(self.reserved.waiting.iter().map(|(number, kept)| (*number, kept.clone())), &mut out);
         put_table(&self.billing, &mut out);
         put_table(&self.nodes.places, &mut out);
         put_list(self.finder.pages.iter().copied(), &mut out);
@@ -339,6 +343,9 @@ impl Books {
             self.open_on.insert((row.node, row.lease));
             self.open.insert(row.lease, Open { row, phase, billing, revoked });
         }
+        self.reserved.devices_of = get_list(&mut r)?.into_iter().collect();
+        self.reserved.waiting = get_list(&mut r)?.into_iter().collect();
+        self.restore_reserved().ok_or(DecodeError::BadInteger)?;
         self.billing = get_table(&mut r)?;
         self.nodes.places = get_table(&mut r)?;
         for number in 0..u32::try_from(self.billing.keys.len()).map_err(|_| DecodeError::BadInteger)? {

@@ -1,13 +1,12 @@
 //! The steps of the way, without threads. Whoever calls them decides what runs beside what.
 
 use crate::clock::{Clock, Stamper};
-use crate::inbox::Reply;
+use crate::inbox::{Reply, Unsealed};
 use crate::now::Now;
 use leasehold_engine::command::{Nothing, NoticeClockJump};
-use leasehold_engine::{Command, Decided, Engine, FoldError, Refusal, Request};
+use leasehold_engine::{Command, Engine, FoldError, Records, Request, Sealed, Sequences};
 use leasehold_journal::{AppendError, Head, Journal, ReadError};
 use leasehold_model::{Batch, Identity, Instant, Record, Span};
-use smallvec::SmallVec;
 use std::collections::VecDeque;
 use std::fmt;
 use std::ops::ControlFlow;
@@ -18,17 +17,11 @@ const HEARTBEAT: Span = Span::from_secs(60);
 /// Requests whose memory is fetched together before they are decided.
 const WARM: usize = 32;
 
-/// A batch on its way to the disk, with who waits for which of its records.
+/// A batch on its way to the disk, with who waits for which of its records: what was decided for each request, from
+/// which the reply is made once the batch is durable.
 pub struct Pending<T> {
     batch: Batch,
-    waiting: Vec<(T, Settled)>,
-}
-
-/// What was decided for one request; the reply is made from it once the batch is durable.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub enum Settled {
-    Decided(Result<Decided, Refusal>),
-    Full,
+    waiting: Vec<(T, Result<Sealed<Sequences>, Unsealed>)>,
 }
 
 impl<T> Pending<T> {
@@ -93,9 +86,8 @@ impl Core {
     }
     /// When something may come due by itself: a timer, or the next heartbeat.
     pub fn next_due(&self) -> Instant {
-        let state = self.engine.state();
-        let heartbeat = state.last_stamp().saturating_add(HEARTBEAT);
-        state.next_due().map_or(heartbeat, |due| due.min(heartbeat))
+        let heartbeat = self.engine.state().last_stamp().saturating_add(HEARTBEAT);
+        self.engine.next_due().map_or(heartbeat, |due| due.min(heartbeat))
     }
     pub fn is_full<T>(&self, pending: &Pending<T>) -> bool {
         pending.batch.count() >= self.batch_records_max
@@ -131,7 +123,7 @@ impl Core {
             }
             until_warm -= 1;
             if !self.has_room(pending, in_flight_bytes) {
-                pending.waiting.extend(requests.drain(..).map(|(ticket, _)| (ticket, Settled::Full)));
+                pending.waiting.extend(requests.drain(..).map(|(ticket, _)| (ticket, Err(Unsealed::JournalFull))));
                 return;
             }
             let now = self.stamp();
@@ -141,7 +133,7 @@ impl Core {
             }
             let Some((ticket, request)) = requests.pop_front() else { return };
             let decided = self.engine.decide(now, &request, &mut pending.batch);
-            pending.waiting.push((ticket, Settled::Decided(decided)));
+            pending.waiting.push((ticket, decided.map_err(Unsealed::Refused)));
         }
     }
 
@@ -213,21 +205,22 @@ pub fn publish<T>(
     let first = pending.batch.first_sequence();
     let mut records = decode(&pending.batch)?;
     now.publish(records.iter().flatten()).map_err(PublishError::Fold)?;
-    for (ticket, settled) in pending.waiting.drain(..) {
-        let answer = match settled {
-            Settled::Full => Reply::JournalFull,
-            Settled::Decided(Err(refusal)) => Reply::Refused(refusal),
-            Settled::Decided(Ok(Decided::Sealed { first: from, count, refused })) => {
-                let at = usize::try_from(from - first).expect("a batch is small");
-                let own = records[at..at + count as usize].iter_mut();
-                let records = own.map(|r| r.take().expect("a record answers one request")).collect();
-                Reply::Sealed { records, refused }
+    for (ticket, decided) in pending.waiting.drain(..) {
+        let answer = match decided {
+            Ok(Sealed { records: Sequences { first, .. }, repeated: true, .. }) => {
+                match sealed_before(journal, first) {
+                    Ok(records) => Ok(Sealed::again(records)),
+                    Err(PublishError::Read(ReadError::Archived { .. })) => Err(Unsealed::Archived { sequence: first }),
+                    Err(error) => return Err(error),
+                }
             }
-            Settled::Decided(Ok(Decided::Repeated { first })) => match sealed_before(journal, first) {
-                Ok(records) => Reply::Repeated { records },
-                Err(PublishError::Read(ReadError::Archived { .. })) => Reply::Archived { sequence: first },
-                Err(error) => return Err(error),
-            },
+            Ok(Sealed { records: own, refused, repeated }) => {
+                let at = usize::try_from(own.first - first).expect("a batch is small");
+                let own = records[at..at + own.count as usize].iter_mut();
+                let records = own.map(|r| r.take().expect("a record answers one request")).collect();
+                Ok(Sealed { records, refused, repeated })
+            }
+            Err(unsealed) => Err(unsealed),
         };
         reply(ticket, answer);
     }
@@ -250,8 +243,8 @@ fn decode(batch: &Batch) -> Result<Vec<Option<Record>>, PublishError> {
 }
 
 /// The records of a command that was sealed earlier: the first, and those that continue it.
-pub(crate) fn sealed_before(journal: &dyn Journal, first: u64) -> Result<SmallVec<[Record; 1]>, PublishError> {
-    let mut records = SmallVec::new();
+pub(crate) fn sealed_before(journal: &dyn Journal, first: u64) -> Result<Records, PublishError> {
+    let mut records = Records::new();
     let mut damaged = None;
     let scanned = journal.scan(first, &mut |sequence, raw| match raw.decode() {
         Ok(record) if sequence == first || record.continues => {

@@ -1,39 +1,25 @@
 //! Replies, and where they are put.
 
-use leasehold_engine::Refusal;
-use leasehold_model::{LeaseNo, Record};
-use smallvec::SmallVec;
+use leasehold_engine::{Refusal, Sealed};
 use std::collections::VecDeque;
 use std::sync::{Condvar, Mutex};
 
-/// What became of a request. Every reply that speaks of records is given after they are durable
-/// and visible to readers.
+/// What became of a request. A reply that speaks of records is given after they are durable and visible to readers.
+pub type Reply = Result<Sealed, Unsealed>;
+
+/// Why there is nothing to show for a request.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub enum Reply {
-    /// Sealed as these records; a denial is a record too. A command on many leases may have left some out.
-    Sealed { records: SmallVec<[Record; 1]>, refused: Vec<(LeaseNo, Refusal)> },
-    /// Sealed before, under the same idempotency key, from this record on.
-    Repeated { records: SmallVec<[Record; 1]> },
-    /// Sealed before, as this record, in a segment that was moved away since.
-    Archived { sequence: u64 },
+pub enum Unsealed {
     /// Not sealed; nothing changed.
     Refused(Refusal),
+    /// Sealed before, as this record, in a segment that was moved away since.
+    Archived { sequence: u64 },
     /// The disk has no room for more records. Reads go on; try again later.
     JournalFull,
     /// Too many requests wait already; nothing was done. Try again.
     Busy,
     /// The cell is stopping or has stopped: whether the request was sealed is not known.
     Stopped,
-}
-
-impl Reply {
-    /// The records the reply speaks of.
-    pub fn records(&self) -> &[Record] {
-        match self {
-            Self::Sealed { records, .. } | Self::Repeated { records } => records,
-            _ => &[],
-        }
-    }
 }
 
 /// Where replies go. `put` is called for each, then `wake` once for many.

@@ -21,8 +21,9 @@ mod stats;
 mod watch;
 
 pub use clock::{Clock, ManualClock, Stamper, SystemClock};
-pub use core::{Core, Pending, PublishError, Settled, commit, publish};
-pub use inbox::{Inbox, Replies, Reply};
+pub use core::{Core, Pending, PublishError, commit, publish};
+pub use inbox::{Inbox, Replies, Reply, Unsealed};
+pub use leasehold_engine::Sealed;
 pub use now::{Now, Observer};
 pub use open::{Opened, StartError, StartOptions};
 pub use past::state_before;

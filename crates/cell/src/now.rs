@@ -1,14 +1,14 @@
 //! The view of durable records that readers use: a second fold, behind the disk, never ahead of it.
 
 use crate::stats::Published;
-use leasehold_engine::{FoldError, State};
+use leasehold_engine::{FoldError, Readers, State};
 use leasehold_model::Record;
 use std::sync::{OnceLock, PoisonError, RwLock};
 
 /// What is true as far as the journal can prove. The cell answers a mutation after this view has
 /// applied it, so that a caller always reads its own writes.
 pub struct Now {
-    state: RwLock<State>,
+    state: RwLock<Readers>,
     observer: OnceLock<Box<dyn Observer>>,
     published: Published,
 }
@@ -22,7 +22,7 @@ pub trait Observer: Send + Sync {
 }
 
 impl Now {
-    pub fn new(state: State) -> Self {
+    pub fn new(state: Readers) -> Self {
         Self { state: RwLock::new(state), observer: OnceLock::new(), published: Published::default() }
     }
 
@@ -34,6 +34,11 @@ impl Now {
     /// Reads the state as of one durable record. Keep it short, as publishing waits meanwhile; and do not read again
     /// inside: with a publisher waiting between the two, both would wait for ever.
     pub fn read<T>(&self, look: impl FnOnce(&State) -> T) -> T {
+        self.readers(|readers| look(readers))
+    }
+
+    /// The same with what is kept for readers beside the state: leases in order, and where something would go.
+    pub fn readers<T>(&self, look: impl FnOnce(&Readers) -> T) -> T {
         #[cfg(debug_assertions)]
         let _alone = nested::Reading::begin();
         look(&self.state.read().unwrap_or_else(PoisonError::into_inner))

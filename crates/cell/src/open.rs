@@ -4,7 +4,7 @@ use crate::clock::{Clock, Stamper};
 use crate::core::Core;
 use crate::now::Now;
 use crate::replay::replay;
-use leasehold_engine::{Command, Engine, FoldError, Refusal, Request, Settings, State};
+use leasehold_engine::{Command, Engine, FoldError, Readers, Refusal, Request, Settings, State};
 use leasehold_journal::{AppendError, Head, Journal, PrepareError, ReadError, SnapshotError};
 use leasehold_model::body::{ClockAccepted, Genesis, Started};
 use leasehold_model::{Batch, FORMAT_VERSION, Identity, Instant, Name, RULES_VERSION, Span};
@@ -145,7 +145,7 @@ impl Core {
 
         let last_stamp = state.last_stamp();
         let clock_accepted = check_clock(&*clock, &state, options)?;
-        let now_view = Now::new(state.for_readers());
+        let now_view = Now::new(Readers::beside(&mut state));
         let mut engine = Engine::new(state);
         let mut stamper = Stamper::start(&*clock, last_stamp);
         let mut batch = Batch::new(engine.state().size());

@@ -1,6 +1,6 @@
 //! Where callers leave their requests, and where the decider finds them.
 
-use crate::inbox::{Replies, Reply};
+use crate::inbox::{Replies, Reply, Unsealed};
 use leasehold_engine::Request;
 use leasehold_model::NodeNo;
 use std::collections::VecDeque;
@@ -35,7 +35,7 @@ impl Ticket {
 impl Drop for Ticket {
     fn drop(&mut self) {
         if let Some(to) = self.to.take() {
-            to.put(self.tag, Reply::Stopped);
+            to.put(self.tag, Err(Unsealed::Stopped));
             to.wake();
         }
     }
@@ -99,9 +99,9 @@ impl Queue {
         let was_empty = waiting.requests.is_empty();
         for Submission { request, to, tag } in submissions {
             if waiting.stopping {
-                turned_away.push((Ticket::new(to, tag), Reply::Stopped));
+                turned_away.push((Ticket::new(to, tag), Err(Unsealed::Stopped)));
             } else if waiting.requests.len() >= self.requests_max {
-                turned_away.push((Ticket::new(to, tag), Reply::Busy));
+                turned_away.push((Ticket::new(to, tag), Err(Unsealed::Busy)));
             } else {
                 waiting.requests.push_back((Ticket::new(to, tag), request));
             }

@@ -28,8 +28,7 @@ impl std::error::Error for SnapshotFailure {}
 pub fn take_snapshot(journal: &dyn Journal) -> Result<Option<u64>, SnapshotFailure> {
     let target = journal.checkpointed().position;
     // One of another version, or damaged, is passed over as at a start: the next one takes its place.
-    let (state, from) = newest_state(journal, target.size(), &mut Vec::new()).map_err(SnapshotFailure::Replay)?;
-    let mut state = state.only_to_fold();
+    let (mut state, from) = newest_state(journal, target.size(), &mut Vec::new()).map_err(SnapshotFailure::Replay)?;
     if target.size() == from.size {
         return Ok(None);
     }

@@ -1,7 +1,8 @@
 //! The running cell: what callers and readers may rely on.
 
 use leasehold_cell::{
-    Cell, CellOptions, Clock, Inbox, ManualClock, Reply, StartError, StartOptions, Submission, take_snapshot,
+    Cell, CellOptions, Clock, Inbox, ManualClock, Reply, Sealed, StartError, StartOptions, Submission, Unsealed,
+    take_snapshot,
 };
 use leasehold_engine::command::{PutClass, PutNode, PutPool, PutProject, PutTenant, ReleaseOne, RequestLease};
 use leasehold_engine::{Command, Refusal, Request, State};
@@ -76,7 +77,7 @@ fn settle(cell: &Cell, teardown: TeardownMode) {
     ];
     for command in world {
         let reply = cell.operate(command);
-        assert!(matches!(reply, Reply::Sealed { .. }), "{reply:?}");
+        assert!(matches!(reply, Ok(Sealed { repeated: false, .. })), "{reply:?}");
     }
 }
 
@@ -89,8 +90,8 @@ fn ask(quanta: u64, ttl_secs: u64) -> Command {
 }
 
 fn granted(reply: &Reply) -> LeaseNo {
-    match reply.records().first().map(|record| &record.body) {
-        Some(Body::Granted(granted)) => granted.first_lease,
+    match reply.as_ref().map(|sealed| &sealed.first().body) {
+        Ok(Body::Granted(granted)) => granted.first_lease,
         other => panic!("not a grant: {other:?}"),
     }
 }
@@ -114,11 +115,11 @@ fn a_caller_reads_what_it_wrote_and_the_journal_has_it() {
     let reply = cell.call(Request::new(physics(), ask(1000, 60)));
     let lease = granted(&reply);
     assert!(cell.now().read(|state| state.lease(lease).is_some()), "visible when answered");
-    assert!(journal.head().size > reply.records()[0].sequence, "durable when answered");
+    assert!(journal.head().size > reply.expect("sealed").sequence(), "durable when answered");
     let denied = cell.call(Request::new(physics(), ask(4000, 60)));
-    assert!(matches!(denied.records()[0].body, Body::Denied(_)), "{denied:?}");
+    assert!(denied.as_ref().is_ok_and(|sealed| matches!(sealed.first().body, Body::Denied(_))), "{denied:?}");
     let refused = cell.call(Request::new(physics(), ask(0, 60)));
-    assert_eq!(refused, Reply::Refused(Refusal::ZeroQuantity { class: ClassNo(0) }));
+    assert_eq!(refused, Err(Unsealed::Refused(Refusal::ZeroQuantity { class: ClassNo(0) })));
     cell.stop().expect("a clean stop");
 }
 
@@ -130,16 +131,16 @@ fn the_same_key_gets_the_same_answer_also_after_a_restart() {
     let first = {
         let cell = start(file(folder.path(), 4 << 20, &clock), &clock);
         settle(&cell, TeardownMode::Immediate);
-        let first = cell.call(request.clone());
+        let first = cell.call(request.clone()).expect("sealed").records;
         let again = cell.call(request.clone());
-        assert_eq!(again, Reply::Repeated { records: first.records().into() });
+        assert_eq!(again, Ok(Sealed::again(first.clone())));
         cell.stop().expect("a clean stop");
         first
     };
     let cell = start(file(folder.path(), 4 << 20, &clock), &clock);
-    assert_eq!(cell.call(request), Reply::Repeated { records: first.records().into() });
+    assert_eq!(cell.call(request), Ok(Sealed::again(first)));
     let other = Request::once(physics(), ask(2000, 60), b"order-1").expect("a valid key");
-    assert!(matches!(cell.call(other), Reply::Refused(Refusal::IdempotencyMismatch { .. })));
+    assert!(matches!(cell.call(other), Err(Unsealed::Refused(Refusal::IdempotencyMismatch { .. }))));
 }
 
 #[test]
@@ -151,12 +152,12 @@ fn a_restart_goes_on_from_the_snapshot() {
         let cell = start(journal.clone(), &clock);
         settle(&cell, TeardownMode::Immediate);
         for _ in 0..20 {
-            cell.call(Request::new(physics(), ask(100, 600)));
+            cell.call(Request::new(physics(), ask(100, 600))).expect("it is granted");
         }
         journal.checkpoint(clock.wall()).expect("what was appended reads back");
         assert!(take_snapshot(&*journal).expect("a snapshot can be taken").is_some());
         assert!(take_snapshot(&*journal).expect("nothing is wrong").is_none(), "nothing new since");
-        cell.call(Request::new(physics(), ask(100, 600)));
+        cell.call(Request::new(physics(), ask(100, 600))).expect("it is granted");
         cell.stop().expect("a clean stop");
         let mut state = State::new();
         leasehold_cell::replay(&*journal, &mut state, Head::EMPTY).expect("the journal replays");
@@ -186,7 +187,7 @@ fn a_deadline_is_kept_by_the_clock_alone() {
     let at = Instant(START.0 + Span::from_secs(60).0);
     assert_eq!(
         cell.call(release),
-        Reply::Refused(Refusal::LeaseExpired { lease, at }),
+        Err(Unsealed::Refused(Refusal::LeaseExpired { lease, at })),
         "granted for 60 s: ends at 60 s"
     );
 }
@@ -200,16 +201,16 @@ fn a_silent_node_is_lost_as_of_its_last_word_and_returns_with_its_next() {
     clock.advance(Span::from_secs(10));
     cell.node_seen(NodeNo(0));
     // Any answered command shows that the heartbeat before it was taken.
-    cell.call(Request::new(physics(), ask(1, 60)));
+    cell.call(Request::new(physics(), ask(1, 60))).expect("it is granted");
     clock.advance(Span::from_secs(61));
     while !cell.now().read(|state| state.node(NodeNo(0)).is_some_and(|node| node.lost)) {
-        cell.call(Request::new(physics(), ask(1, 60)));
+        cell.call(Request::new(physics(), ask(1, 60))).expect("it is granted");
     }
     let ended = cell.now().read(|state| state.lease(lease).expect("not torn down yet").ended_at);
     assert_eq!(ended, Instant(START.0 + Span::from_secs(10).0), "billed up to when the node was last seen");
     cell.node_seen(NodeNo(0));
     while cell.now().read(|state| state.node(NodeNo(0)).is_some_and(|node| node.lost)) {
-        cell.call(Request::new(physics(), ask(1, 60)));
+        cell.call(Request::new(physics(), ask(1, 60))).expect("it is granted");
     }
 }
 
@@ -232,8 +233,8 @@ fn a_full_journal_is_said_and_survived() {
         };
         replies.push(cell.operate(Command::PutClass(PutClass { class: None, spec })));
     }
-    assert!(matches!(replies[0], Reply::Sealed { .. }), "{:?}", replies[0]);
-    let full = replies.iter().filter(|reply| **reply == Reply::JournalFull).count();
+    assert!(matches!(replies[0], Ok(Sealed { repeated: false, .. })), "{:?}", replies[0]);
+    let full = replies.iter().filter(|reply| **reply == Err(Unsealed::JournalFull)).count();
     assert!(full > 0 && cell.failure().is_none(), "the journal filled up, and nothing broke");
     let sealed = replies.len() - full;
     assert_eq!(cell.now().read(|state| state.classes().count()), sealed, "reads go on, and show what was sealed");
@@ -252,7 +253,7 @@ fn too_many_requests_are_turned_away_and_the_rest_is_answered_in_order() {
     while replies.len() < 1000 {
         inbox.take(&mut replies);
     }
-    let (busy, sealed): (Vec<_>, Vec<_>) = replies.into_iter().partition(|(_, reply)| *reply == Reply::Busy);
+    let (busy, sealed): (Vec<_>, Vec<_>) = replies.into_iter().partition(|(_, reply)| *reply == Err(Unsealed::Busy));
     assert_eq!(busy.len(), 950);
     let tags: Vec<u64> = sealed.iter().map(|(tag, _)| *tag).collect();
     assert_eq!(tags, (0..50).collect::<Vec<u64>>(), "those accepted were answered in order");
@@ -320,11 +321,11 @@ fn a_stopped_journal_stops_the_cell_and_says_why_once() {
     // Closing it under the cell is as good as a failed disk: every later append fails.
     journal.close(clock.wall()).expect("it closes");
     let reply = cell.call(Request::new(physics(), ask(1000, 60)));
-    assert!(matches!(reply, Reply::Stopped | Reply::JournalFull), "{reply:?}");
-    if reply == Reply::Stopped {
+    assert!(matches!(reply, Err(Unsealed::Stopped | Unsealed::JournalFull)), "{reply:?}");
+    if reply == Err(Unsealed::Stopped) {
         assert_eq!(told.lock().expect("a list").len(), 1);
         assert!(cell.failure().is_some());
-        assert_eq!(cell.call(Request::new(physics(), ask(1000, 60))), Reply::Stopped, "and it stays stopped");
+        assert_eq!(cell.call(Request::new(physics(), ask(1000, 60))), Err(Unsealed::Stopped), "and it stays stopped");
         assert!(cell.stop().is_err());
     }
 }
@@ -368,8 +369,11 @@ fn a_thread_that_panics_leaves_nobody_waiting() {
         inbox.take(&mut replies);
     }
     // What was decided before the trap sprang may have been sealed; nothing else is known.
-    assert!(replies.iter().any(|(_, reply)| *reply == Reply::Stopped));
-    assert!(replies.iter().all(|(_, reply)| matches!(reply, Reply::Stopped | Reply::Sealed { .. })), "{replies:?}");
+    assert!(replies.iter().any(|(_, reply)| *reply == Err(Unsealed::Stopped)));
+    assert!(
+        replies.iter().all(|(_, reply)| matches!(reply, Err(Unsealed::Stopped) | Ok(Sealed { repeated: false, .. }))),
+        "{replies:?}"
+    );
     let mut tags: Vec<u64> = replies.iter().map(|(tag, _)| *tag).collect();
     tags.sort_unstable();
     assert_eq!(tags, (0..100).collect::<Vec<u64>>(), "each is answered once");

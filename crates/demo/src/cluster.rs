@@ -4,7 +4,7 @@
 //! tables below are the numbers in the records.
 
 use crate::problem::Problem;
-use leasehold_cell::{Cell, Inbox, Reply, Submission};
+use leasehold_cell::{Cell, Inbox, Sealed, Submission, Unsealed};
 use leasehold_engine::command::{PutClass, PutNode, PutPool, PutProject, PutQuota, PutTenant, PutUser};
 use leasehold_engine::{Command, Quota, Request, State};
 use leasehold_model::body::PerPriority;
@@ -209,9 +209,9 @@ pub(crate) fn ensure(cell: &Cell, burst_ttl: Span) -> Result<(), Problem> {
     while replies.len() < count {
         inbox.take(&mut replies);
     }
-    match replies.iter().find(|(_, reply)| !matches!(reply, Reply::Sealed { .. })) {
+    match replies.iter().find(|(_, reply)| !matches!(reply, Ok(Sealed { repeated: false, .. }))) {
         None => Ok(()),
-        Some((_, Reply::Refused(refusal))) => Err(Problem::told(refusal.code(), refusal)),
+        Some((_, Err(Unsealed::Refused(refusal)))) => Err(Problem::told(refusal.code(), refusal)),
         Some(_) => Err(Problem::refused("cell_stopped", "the cell stopped while the cluster was being set up")),
     }
 }

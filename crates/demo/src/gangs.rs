@@ -7,7 +7,7 @@
 use super::cluster::{L40S, SANDBOX, SERVE, TENANTS, name, project_no, tenant_no, user_no};
 use super::scene::Scene;
 use crate::dice::Dice;
-use leasehold_cell::Reply;
+use leasehold_cell::Sealed;
 use leasehold_engine::command::{CompleteAllocation, ReportCheckpoint};
 use leasehold_engine::{Allocation, Command, Request, State};
 use leasehold_model::{
@@ -148,7 +148,7 @@ impl Gangs<'_> {
         let bytes = self.dice.between(1, 80) << 30;
         let report = ReportCheckpoint { allocation: one.number, bytes, took: self.scene.pace.span(100) };
         self.running.insert(one.number, None);
-        if let Reply::Sealed { .. } = self.scene.cell.operate(Command::ReportCheckpoint(report)) {
+        if let Ok(Sealed { repeated: false, .. }) = self.scene.cell.operate(Command::ReportCheckpoint(report)) {
             let why = match one.ends {
                 Some(AttemptEnd::Preempted) => "makes room for a gang of higher priority",
                 _ => "lost its place",

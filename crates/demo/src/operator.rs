@@ -3,7 +3,7 @@
 
 use super::cluster::{H100, NODE_TO_DRAIN, SANDBOX, nodes_with_agent};
 use super::scene::{STORY, Scene};
-use leasehold_cell::Reply;
+use leasehold_cell::{Sealed, Unsealed};
 use leasehold_engine::command::{LeaseList, Revoke};
 use leasehold_engine::{Command, Lease, Phase, State};
 use leasehold_model::{NodeNo, Reason, Span};
@@ -113,8 +113,8 @@ fn note_node(scene: &Scene, who: &'static str, node: NodeNo, text: &str) {
 /// Does something to a node, and says so if it was done.
 fn act(scene: &Scene, command: Command, text: &str) {
     match scene.cell.operate(command) {
-        Reply::Sealed { .. } => note_node(scene, "operator", NODE_TO_DRAIN, text),
-        Reply::Refused(refusal) => scene.note("operator", format!("was refused: {refusal}")),
+        Ok(Sealed { repeated: false, .. }) => note_node(scene, "operator", NODE_TO_DRAIN, text),
+        Err(Unsealed::Refused(refusal)) => scene.note("operator", format!("was refused: {refusal}")),
         _ => {}
     }
 }
@@ -144,7 +144,7 @@ fn revoke(scene: &Scene, grace: Span, victim: impl Fn(&State) -> Option<&Lease>)
     });
     let Some((lease, gang_len, tenant)) = found else { return };
     let revoke = Revoke { leases: LeaseList::from_slice(&[lease]), reason: Reason::Operator, grace: Some(grace) };
-    if let Reply::Sealed { .. } = scene.cell.operate(Command::Revoke(revoke)) {
+    if let Ok(Sealed { repeated: false, .. }) = scene.cell.operate(Command::Revoke(revoke)) {
         let how = if grace == Span::ZERO { "at once".to_owned() } else { format!("with {grace} of grace") };
         let what = if gang_len > 1 { "the gang of " } else { "" };
         scene.note("operator", format!("revoked {what}{lease}, held by {tenant}, {how}"));
@@ -160,7 +160,7 @@ fn clear_fences(scene: &Scene) {
     if count == 0 {
         return;
     }
-    if let Reply::Sealed { .. } = scene.cell.operate(Command::Unfence(fenced)) {
+    if let Ok(Sealed { repeated: false, .. }) = scene.cell.operate(Command::Unfence(fenced)) {
         let fences = if count == 1 { "a fence".to_owned() } else { format!("{count} fences") };
         scene.note("operator", format!("looked at the machines and cleared {fences}"));
     }

@@ -3,7 +3,7 @@
 
 use super::cluster::{BATCH, CORE, CPU, GIB, MEM, TENANTS, name, project_no, tenant_no, user_no};
 use super::scene::Scene;
-use leasehold_cell::Reply;
+use leasehold_cell::Sealed;
 use leasehold_engine::command::{LeaseList, ReportWipe, RequestLease};
 use leasehold_engine::{Command, Custody, Phase, Request, State};
 use leasehold_model::{Identity, NodeNo, Quanta, Span};
@@ -77,7 +77,7 @@ impl Visit<'_> {
     }
 
     fn seal(&self, command: Command) -> bool {
-        matches!(self.scene.cell.call(Request::new(Self::identity(), command)), Reply::Sealed { .. })
+        matches!(self.scene.cell.call(Request::new(Self::identity(), command)), Ok(Sealed { repeated: false, .. }))
     }
 
     fn nodes(&self, which: impl Fn(&State, &leasehold_engine::Node) -> bool) -> Vec<(NodeNo, String)> {
@@ -151,7 +151,7 @@ impl Visit<'_> {
         for (node, label) in self.nodes(|_, node| node.pool == BATCH && node.custody.word() == "wiping") {
             // These machines have no agent: a person wipes them.
             let wiped = Command::ReportWipe(ReportWipe { node, generation: None, clean: true });
-            if let Reply::Sealed { .. } = self.scene.cell.operate(wiped) {
+            if let Ok(Sealed { repeated: false, .. }) = self.scene.cell.operate(wiped) {
                 self.tell(format!("{label} is wiped and takes work again"));
             }
         }

@@ -3,7 +3,7 @@
 
 use super::cluster::name;
 use crate::problem::Problem;
-use leasehold_cell::{Cell, Reply};
+use leasehold_cell::{Cell, Reply, Unsealed};
 use leasehold_engine::Command;
 use leasehold_engine::command::IssueToken;
 use leasehold_model::{Role, TokenScope};
@@ -48,8 +48,8 @@ fn write(file: &Path, secret: &str) -> io::Result<()> {
 
 fn sealed(reply: Reply) -> Result<(), Problem> {
     match reply {
-        Reply::Sealed { .. } | Reply::Repeated { .. } => Ok(()),
-        Reply::Refused(refusal) => Err(Problem::told(refusal.code(), &refusal)),
+        Ok(_) => Ok(()),
+        Err(Unsealed::Refused(refusal)) => Err(Problem::told(refusal.code(), &refusal)),
         _ => Err(Problem::refused("cell_stopped", "the cell stopped while tokens were issued")),
     }
 }

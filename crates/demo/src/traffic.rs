@@ -8,7 +8,7 @@ use super::denial::explain;
 use super::habits::{HABITS, wish_of};
 use super::scene::Scene;
 use crate::dice::Dice;
-use leasehold_cell::{Replies, Reply, Submission};
+use leasehold_cell::{Replies, Reply, Sealed, Submission, Unsealed};
 use leasehold_engine::command::{ReleaseOne, RenewOne};
 use leasehold_engine::{Command, Lease, Phase, Refusal, Request, State};
 use leasehold_model::body::Granted;
@@ -222,17 +222,17 @@ impl Traffic<'_> {
         let scene = self.scene;
         let mut tally = scene.tally.lock().expect("no one panics with the tally");
         match &reply {
-            Reply::Sealed { .. } | Reply::Repeated { .. } => {
+            Ok(_) => {
                 let took = came.saturating_duration_since(sent_at);
                 tally.latencies.add(u64::try_from(took.as_nanos()).unwrap_or(u64::MAX));
             }
-            Reply::Refused(refusal) => *tally.refused.entry(refusal.code()).or_default() += 1,
-            Reply::JournalFull => *tally.refused.entry("journal_full").or_default() += 1,
-            Reply::Busy => *tally.refused.entry("busy").or_default() += 1,
-            Reply::Archived { .. } | Reply::Stopped => return,
+            Err(Unsealed::Refused(refusal)) => *tally.refused.entry(refusal.code()).or_default() += 1,
+            Err(Unsealed::JournalFull) => *tally.refused.entry("journal_full").or_default() += 1,
+            Err(Unsealed::Busy) => *tally.refused.entry("busy").or_default() += 1,
+            Err(Unsealed::Archived { .. } | Unsealed::Stopped) => return,
         }
         match (sent, reply) {
-            (Sent::Ask { job, request }, Reply::Sealed { records, .. }) => {
+            (Sent::Ask { job, request }, Ok(Sealed { records, repeated: false, .. })) => {
                 if let Body::Granted(granted) = &records[0].body {
                     tally.granted[job.tenant] += 1;
                     drop(tally);
@@ -251,19 +251,19 @@ impl Traffic<'_> {
                 }
                 // Otherwise others make room for it first; from then on it is an allocation, which `gangs` speaks for.
             }
-            (Sent::Again, Reply::Repeated { .. }) => tally.repeated += 1,
-            (Sent::Renew { job }, Reply::Sealed { records, .. }) => {
+            (Sent::Again, Ok(Sealed { repeated: true, .. })) => tally.repeated += 1,
+            (Sent::Renew { job }, Ok(Sealed { records, repeated: false, .. })) => {
                 drop(tally);
                 if let Some(held) = self.jobs.get_mut(&job) {
                     held.heard_at = came;
                     self.due.push(Reverse((came + half(renewed_for(&records[0])), Step::Renew { job })));
                 }
             }
-            (Sent::Renew { job }, Reply::Refused(Refusal::LeaseRevoking { .. })) => {
+            (Sent::Renew { job }, Err(Unsealed::Refused(Refusal::LeaseRevoking { .. }))) => {
                 // Word of the revocation: checkpoint, then say that we are ready.
                 self.due.push(Reverse((came + scene.pace.ms(300), Step::Ready { job })));
             }
-            (Sent::Renew { job }, Reply::Refused(Refusal::BurstOver { .. })) => {
+            (Sent::Renew { job }, Err(Unsealed::Refused(Refusal::BurstOver { .. }))) => {
                 // It cannot stay longer than it may already, so it goes while it can.
                 self.due.push(Reverse((came, Step::Leave { job })));
             }

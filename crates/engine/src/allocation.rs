@@ -62,11 +62,6 @@ impl Allocation {
         })
     }
 
-    /// One that would be submitted now: it goes after all of its rank that wait.
-    pub(crate) fn to_come(identity: &Identity, spec: AllocationSpec, now: Instant) -> Option<Self> {
-        Self::new(AllocationNo(u64::MAX), identity, spec, now)
-    }
-
     /// On whose behalf its records are.
     pub(crate) fn identity(&self) -> Identity {
         Identity {

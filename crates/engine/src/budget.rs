@@ -4,6 +4,7 @@
 //! a rolling window that starts on one is two look-ups, and at the last whole minute, when standings are taken: a
 //! standing depends on the journal and the minute, not on when in the minute it was asked for.
 
+use crate::follow::Follower;
 use crate::lease::Lease;
 use crate::on_nodes::OnNodes;
 use crate::queue::Standing;
@@ -212,7 +213,7 @@ impl State {
     }
 
     /// A lease is no longer held; it may have ended before the record that says so.
-    pub(crate) fn meter_end(&mut self, lease: &Lease, stamp: Instant) {
+    pub(crate) fn meter_end(&mut self, lease: &Lease, stamp: Instant, to: &mut impl Follower) {
         let (level, ended) = (self.gpu_level(lease), lease.ended_at);
         let spent = &mut entry_mut(&mut self.tenants, lease.tenant.0).expect("a lease's tenant exists").spent;
         if level > 0 {
@@ -227,7 +228,7 @@ impl State {
         }
         // What was true at the whole minute is not what it was taken for.
         if ended.0 < stamp.0 / MINUTE * MINUTE {
-            self.queue.forget_standings();
+            to.standings_changed();
         }
     }
 

@@ -4,17 +4,19 @@
 //! deadline. What a lease does not use of that returns when it ends. All of it is the engine's own: from the leases, and
 //! from the rate cards that it knows.
 
+use crate::ask::Ask;
+use crate::follow::Follower;
 use crate::lease::Lease;
 use crate::queue::minute;
 use crate::state::State;
 use ethnum::U256;
 use leasehold_meter::{billionths_up, factor};
-use leasehold_model::body::{Asks, CeilingPut, Granted};
+use leasehold_model::body::{CeilingPut, Granted};
 use leasehold_model::limits::LEASE_COST_MAX;
 use leasehold_model::rate::Currency;
 use leasehold_model::{
-    AllocationSpec, Amount, AppInstanceNo, CeilingMode, ClassNo, DenyCause, Instant, LeaseNo, PoolNo, Priority,
-    ProjectNo, Span, TenantNo,
+    Amount, AppInstanceNo, CeilingMode, ClassNo, DenyCause, Instant, LeaseNo, PoolNo, Priority, ProjectNo, Span,
+    TenantNo,
 };
 use std::collections::BTreeMap;
 
@@ -207,46 +209,22 @@ impl State {
         pools.filter_map(|(number, _)| cost(number)).max().unwrap_or_default()
     }
 
-    /// What a request would cost by its deadline, if it were granted now.
-    pub(crate) fn cost_of_request(
-        &self,
-        (pool, asks, priority): (Option<PoolNo>, &Asks, Priority),
-        ttl: Span,
-        now: Instant,
-        currency: Currency,
-    ) -> Amount {
-        self.dearest(pool, |number| {
-            let pool = self.pool(number).filter(|pool| ttl <= self.ttl_max(pool, priority));
+    /// What all that is asked for would cost by the deadline of its first leases, if it were granted now. One that waits is
+    /// asked once a minute, so that the dearest instant of the minute counts.
+    pub(crate) fn cost_of(&self, ask: &Ask<'_>, currency: Currency) -> Amount {
+        let pool = ask.pool.or_else(|| ask.node.and_then(|node| self.node(node)).map(|node| node.pool));
+        let one = self.dearest(pool, |number| {
+            let ttl = self.pool(number).and_then(|pool| self.ttl_in(pool, ask))?;
             let priced = |(class, quanta): &(ClassNo, leasehold_model::Quanta)| {
-                let what = Priced { class: *class, quanta: quanta.0, pool: number, priority };
-                self.cost(what, now, now.saturating_add(ttl), currency)
+                let what = Priced { class: *class, quanta: quanta.0, pool: number, priority: ask.priority };
+                match ask.is_allocation {
+                    true => self.cost_within_minute(what, ttl, ask.now, currency),
+                    false => self.cost(what, ask.now, ask.now.saturating_add(ttl), currency),
+                }
             };
-            pool.map(|_| asks.iter().map(priced).sum())
-        })
-    }
-
-    /// What all of a gang's first leases would cost by their deadline.
-    pub(crate) fn cost_of_gang(&self, spec: &AllocationSpec, now: Instant, currency: Currency) -> Amount {
-        let one = self.dearest(spec.pool, |number| {
-            let ttl = self.pool(number).and_then(|pool| self.gang_ttl(pool, spec))?;
-            let priced = |(class, quanta): &(ClassNo, leasehold_model::Quanta)| {
-                let what = Priced { class: *class, quanta: quanta.0, pool: number, priority: spec.priority };
-                self.cost_within_minute(what, ttl, now, currency)
-            };
-            Some(spec.asks.iter().map(priced).sum())
+            Some(ask.asks.iter().map(priced).sum())
         });
-        one.times(u64::from(spec.replicas))
-    }
-
-    /// What stands against a gang that would start now.
-    pub(crate) fn judge_gang_cost(
-        &self,
-        project: ProjectNo,
-        spec: &AllocationSpec,
-        now: Instant,
-    ) -> Result<(), DenyCause> {
-        let mut over = self.ceilings.of(project, spec.app_instance).filter(|c| c.mode == CeilingMode::Hard);
-        over.try_for_each(|ceiling| ceiling.judge(self.cost_of_gang(spec, now, ceiling.currency)))
+        one.times(u64::from(ask.replicas))
     }
 
     /// What a lease will have cost under a ceiling, if it is held to `until`.
@@ -261,15 +239,15 @@ impl State {
     }
 
     /// A lease is granted.
-    pub(crate) fn count_cost(&mut self, lease: &Lease, granted: &Granted) {
+    pub(crate) fn count_cost(&mut self, lease: &Lease, granted: &Granted, to: &mut impl Follower) {
         if let Some(app) = granted.app_instance {
             self.ceilings.set_app(lease.number, app);
         }
-        self.reserve_cost(lease);
+        self.reserve_cost(lease, to);
     }
 
     /// Keeps back what a held lease will have cost by its deadline.
-    pub(crate) fn reserve_cost(&mut self, lease: &Lease) {
+    pub(crate) fn reserve_cost(&mut self, lease: &Lease, to: &mut impl Follower) {
         if self.ceilings.is_empty() {
             return;
         }
@@ -278,19 +256,19 @@ impl State {
             let before = ceiling.reserved_for(lease.number);
             ceiling.hold(lease.number, cost);
             if cost < before {
-                self.quota_headroom(lease.tenant);
+                to.headroom(self, lease.tenant);
             } else {
-                self.queue.stir();
+                to.stirred(self);
             }
         }
     }
 
     /// A lease has ended: what it cost is spent, and what it did not use returns.
-    pub(crate) fn settle_cost(&mut self, lease: &Lease) {
+    pub(crate) fn settle_cost(&mut self, lease: &Lease, to: &mut impl Follower) {
         if !self.ceilings.is_empty() {
             for (scope, cost) in self.costs_of(lease, lease.ended_at).into_iter().flatten() {
                 self.ceilings.by_scope.get_mut(&scope).expect("it was just found").end(lease.number, cost);
-                self.quota_headroom(lease.tenant);
+                to.headroom(self, lease.tenant);
             }
         }
     }
@@ -300,7 +278,12 @@ impl State {
         self.ceilings.apps.remove(&lease);
     }
 
-    pub(crate) fn fold_ceiling(&mut self, put: &CeilingPut, stamp: Instant) -> Result<(), &'static str> {
+    pub(crate) fn fold_ceiling(
+        &mut self,
+        put: &CeilingPut,
+        stamp: Instant,
+        to: &mut impl Follower,
+    ) -> Result<(), &'static str> {
         let scope = CeilingScope { project: put.project, app_instance: put.app_instance };
         let tenant = self.project(put.project).ok_or("no such project")?.tenant;
         match self.ceilings.by_scope.get_mut(&scope) {
@@ -320,23 +303,18 @@ impl State {
                 self.ceilings.insert(ceiling);
             }
         }
-        self.quota_headroom(tenant);
+        to.headroom(self, tenant);
         Ok(())
     }
 
-    pub(crate) fn fold_ceiling_deleted(&mut self, scope: CeilingScope) -> Result<(), &'static str> {
+    pub(crate) fn fold_ceiling_deleted(
+        &mut self,
+        scope: CeilingScope,
+        to: &mut impl Follower,
+    ) -> Result<(), &'static str> {
         self.ceilings.by_scope.remove(&scope).ok_or("no such ceiling")?;
         let tenant = self.project(scope.project).ok_or("no such project")?.tenant;
-        self.quota_headroom(tenant);
+        to.headroom(self, tenant);
         Ok(())
-    }
-
-    /// Whether anyone waits for money because of what things cost: prices have changed, or a minute has passed.
-    pub(crate) fn line_up_for_cost(&mut self) {
-        if self.ceilings.is_empty() || self.queue.none_wait_for_quota() {
-            return;
-        }
-        let tenants: Vec<TenantNo> = self.tenants().map(|tenant| tenant.number).collect();
-        tenants.into_iter().for_each(|tenant| self.quota_headroom(tenant));
     }
 }

@@ -1,5 +1,8 @@
 //! Deciding: a request and an instant in, records out. What is decided is applied at once, so
 //! that the next request sees it; nobody outside reads this state before the records are durable.
+//!
+//! Beside the state, which records alone change, an engine keeps what only deciding needs: timers, the placement index
+//! and the scheduler. They follow the fold, are in no snapshot, and are made anew from any state.
 
 mod access;
 pub(crate) mod admission;
@@ -19,27 +22,30 @@ mod timers;
 
 pub(crate) use access::TOO_MANY_APPS;
 
+use crate::allocation::Allocation;
 use crate::command::{Claim, Command, Request};
+use crate::follow::Follower;
+use crate::lease::Lease;
+use crate::placement::Placement;
+use crate::queue::ShapeKey;
 use crate::refusal::Refusal;
+use crate::scheduler::Scheduler;
+use crate::sealed::{Sealed, Sequences};
 use crate::state::State;
+use crate::timer::{Entry, Timers};
+use crate::view::View;
 use leasehold_model::body::{self, Body, Genesis, Started};
 use leasehold_model::limits::{IDEMPOTENCY_KEYS_PER_TENANT_MAX, LEASES_PER_RECORD_MAX};
-use leasehold_model::{Batch, Identity, Instant, LeaseNo, Record, TenantNo};
+use leasehold_model::{AllocationNo, Batch, Identity, Instant, LeaseNo, NodeNo, Record, TenantNo};
 use smallvec::SmallVec;
-
-/// What became of a request that was not refused.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub enum Decided {
-    /// Sealed as `count` records from `first` on. A command on many leases may have left some out.
-    Sealed { first: u64, count: u32, refused: Vec<(LeaseNo, Refusal)> },
-    /// The same request was sealed before, from this record on; nothing was written.
-    Repeated { first: u64 },
-}
 
 /// The engine: its state, and the rules by which records are made.
 #[derive(Clone, Debug, Default)]
 pub struct Engine {
     state: State,
+    timers: Timers,
+    placement: Placement,
+    scheduler: Scheduler,
 }
 
 /// The records of one command as they are made.
@@ -83,7 +89,8 @@ impl Draft<'_> {
 impl Engine {
     /// An engine that goes on from a state, as a snapshot or a replay left it.
     pub fn new(state: State) -> Self {
-        Self { state }
+        let (timers, placement, scheduler) = (Timers::of(&state), Placement::of(&state), Scheduler::of(&state));
+        Self { state, timers, placement, scheduler }
     }
 
     /// The deciding state. It runs ahead of the disk: for deciding and for tests, not for readers.
@@ -91,14 +98,29 @@ impl Engine {
         &self.state
     }
 
+    /// The same, with the placement index.
+    pub fn view(&self) -> View<'_> {
+        self.placement.view(&self.state)
+    }
+
+    /// The earliest instant at which something may come due; it may prove too early, never too late.
+    pub fn next_due(&self) -> Option<Instant> {
+        if self.scheduler.is_due(&self.state) {
+            return Some(self.state.last_stamp());
+        }
+        self.timers.peek().map(Entry::due)
+    }
+
     /// Fetches what the coming requests will touch into the cache. Decides nothing, and may be left out.
     pub fn warm<'r>(&self, requests: impl Iterator<Item = &'r Request>) {
-        self.state.warm_requests(requests);
+        self.state.warm_requests(&self.timers, requests);
     }
 
     fn seal(&mut self, record: &Record, scope: Option<u128>, out: &mut Batch) {
         out.push(record);
-        self.state.apply_claimed(record, scope).expect("what the engine decides, the fold accepts");
+        let Self { state, timers, placement, scheduler } = self;
+        let folded = state.fold(record, scope, &mut Beside { timers, placement, scheduler });
+        folded.expect("what the engine decides, the fold accepts");
     }
 
     /// The first record of a journal.
@@ -115,7 +137,7 @@ impl Engine {
     }
 
     /// Decides one request at `now`. Every timer due by then must have been applied ([`Self::advance`]).
-    pub fn decide(&mut self, now: Instant, request: &Request, out: &mut Batch) -> Result<Decided, Refusal> {
+    pub fn decide(&mut self, now: Instant, request: &Request, out: &mut Batch) -> Result<Sealed<Sequences>, Refusal> {
         assert!(now >= self.state.last_stamp(), "stamps never go back");
         if let Some(token) = request.identity.token
             && !self.state.token(token).is_some_and(|found| found.is_live(&self.state, now))
@@ -130,11 +152,12 @@ impl Engine {
         let mut draft = Draft { engine: self, out, now, identity, claim, first, count: 0 };
         let refused = draft.command(&request.command)?;
         assert!(draft.count > 0, "a command that stands is sealed");
-        Ok(Decided::Sealed { first: draft.first, count: draft.count, refused })
+        let records = Sequences { first: draft.first, count: draft.count };
+        Ok(Sealed { records, refused, repeated: false })
     }
 
     /// Looks an idempotency key up: a repeat is answered again, a changed payload is refused.
-    fn check_claim(&self, now: Instant, request: &Request) -> Result<Option<Decided>, Refusal> {
+    fn check_claim(&self, now: Instant, request: &Request) -> Result<Option<Sealed<Sequences>>, Refusal> {
         let Some(claim) = &request.claim else { return Ok(None) };
         let owner = claim.sealed.owner;
         if let Some(tenant) = owner.filter(|tenant| self.state.tenant(*tenant).is_none()) {
@@ -144,7 +167,7 @@ impl Engine {
         let window = self.state.settings.idempotency_window;
         match claims.find(claim.scope, now, window) {
             Some(claimed) if claimed.payload == claim.sealed.payload => {
-                Ok(Some(Decided::Repeated { first: claimed.sequence }))
+                Ok(Some(Sealed::again(Sequences { first: claimed.sequence, count: 0 })))
             }
             Some(claimed) => Err(Refusal::IdempotencyMismatch { sequence: claimed.sequence }),
             None if claims.is_full(owner, IDEMPOTENCY_KEYS_PER_TENANT_MAX, now, window) => {
@@ -152,6 +175,76 @@ impl Engine {
             }
             None => Ok(None),
         }
+    }
+}
+
+/// What deciding keeps beside its state.
+struct Beside<'a> {
+    timers: &'a mut Timers,
+    placement: &'a mut Placement,
+    scheduler: &'a mut Scheduler,
+}
+
+impl Follower for Beside<'_> {
+    fn lease_granted(&mut self, state: &State, slot: u32) {
+        self.timers.begin(state, slot);
+    }
+    fn lease_due(&mut self, state: &State, slot: u32) {
+        self.timers.arm(state, slot);
+    }
+    fn lease_closed(&mut self, state: &State) {
+        self.timers.sweep(state);
+    }
+    fn limits_restarted(&mut self, state: &State) {
+        self.timers.reset(state);
+    }
+    fn comes_due(&mut self, entry: Entry) {
+        self.timers.push(entry);
+    }
+    fn node_put(&mut self, state: &State, node: NodeNo) {
+        self.placement.put(state, node);
+    }
+    fn node_changed(&mut self, state: &State, node: NodeNo) {
+        self.placement.change(state, node);
+    }
+    fn evictable(&mut self, lease: &Lease, added: bool) {
+        self.placement.count_evictable(lease, added);
+    }
+    fn evictable_changed(&mut self, state: &State, node: NodeNo) {
+        self.placement.change_evictable(state, node);
+    }
+    fn waits(&mut self, allocation: AllocationNo) {
+        self.scheduler.arrive(allocation);
+    }
+    fn waits_no_longer(&mut self, key: &ShapeKey, allocation: &Allocation) {
+        self.scheduler.step_out(key, allocation);
+    }
+    fn regrouped(&mut self, from: &ShapeKey, to: &ShapeKey, allocation: &Allocation) {
+        self.scheduler.regroup(from, to, allocation);
+    }
+    fn attempt_ends(&mut self, allocation: AllocationNo) {
+        self.scheduler.unsettled.insert(allocation);
+    }
+    fn attempt_over(&mut self, allocation: AllocationNo) {
+        self.scheduler.unsettled.remove(&allocation);
+    }
+    fn freed(&mut self, state: &State, node: NodeNo) {
+        self.scheduler.free(state, node);
+    }
+    fn taken(&mut self, state: &State, by: TenantNo) {
+        self.scheduler.take(state, by);
+    }
+    fn headroom(&mut self, state: &State, tenant: TenantNo) {
+        self.scheduler.headroom(state, tenant);
+    }
+    fn stirred(&mut self, state: &State) {
+        self.scheduler.stir(state);
+    }
+    fn anything_possible(&mut self) {
+        self.scheduler.anew = true;
+    }
+    fn standings_changed(&mut self) {
+        self.scheduler.forget_standings();
     }
 }
 
@@ -225,6 +318,10 @@ impl Draft<'_> {
 
     fn state(&self) -> &State {
         &self.engine.state
+    }
+
+    fn view(&self) -> View<'_> {
+        self.engine.view()
     }
 
     fn rotate_key(&mut self, new_key: [u8; 32]) -> Result<(), Refusal> {

@@ -5,63 +5,19 @@ mod placing;
 
 pub use placing::ReplicaPlace;
 
+use crate::admission::{CeilingCheck, QuotaCheck};
 use crate::allocation::Allocation;
-use crate::ceiling::{Ceiling, CeilingScope};
+use crate::ask::Ask;
 use crate::command::RequestLease;
 use crate::decide::admission::Look;
 use crate::placement::{Candidate, Explained};
 use crate::preempt::Sacrifice;
 use crate::queue::{Standing, Waits};
-use crate::quota::Verdict;
 use crate::refusal::Refusal;
-use crate::state::State;
+use crate::view::View;
 use leasehold_model::body::Asks;
-use leasehold_model::rate::Currency;
-use leasehold_model::{
-    AllocationSpec, Amount, CeilingMode, DenyCause, Identity, Instant, LimitKind, Profile, ProjectNo, QuotaNo,
-};
+use leasehold_model::{AllocationSpec, DenyCause, Identity, Instant, Profile};
 use placing::Placing;
-
-/// What one quota said.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct QuotaCheck {
-    pub quota: QuotaNo,
-    pub used: u64,
-    pub requested: u64,
-    pub limit: LimitKind,
-    pub said: QuotaSaid,
-}
-
-/// What one cost ceiling said.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct CeilingCheck {
-    pub scope: CeilingScope,
-    pub mode: CeilingMode,
-    pub currency: Currency,
-    pub spent: Amount,
-    pub reserved: Amount,
-    pub requested: Amount,
-    pub amount: Amount,
-}
-
-impl CeilingCheck {
-    /// Whether what is asked for passes it.
-    pub fn is_passed(&self) -> bool {
-        let sum = self.spent.saturating_add(self.reserved).saturating_add(self.requested);
-        self.requested > Amount::ZERO && sum > self.amount
-    }
-}
-
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum QuotaSaid {
-    Within,
-    OverSoft,
-    /// Granted, but no longer than this.
-    Until(Instant),
-    Refused(DenyCause),
-    /// Its answer depends on the node: it stands with the candidates.
-    ByNode,
-}
 
 /// What made the winner win.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -150,43 +106,7 @@ fn deciding(best: &[Candidate]) -> Option<Deciding> {
     lead.max_by_key(|(lead, _)| *lead).map(|(_, term)| term)
 }
 
-impl State {
-    fn quota_checks(&self, waits: &Allocation, is_gang: bool, now: Instant) -> Vec<QuotaCheck> {
-        let (project, spec) = (waits.project, &waits.spec);
-        let facts = Self::facts(spec, project);
-        let check = |quota: &crate::quota::Quota| {
-            let counts = is_gang && quota.counts_allocation(project, spec.priority);
-            let each = if counts { 1 } else { quota.asked(&facts) };
-            if each == 0 {
-                return None;
-            }
-            let times = if counts { 1 } else { u64::from(spec.replicas) };
-            let requested = each.saturating_mul(times);
-            let said = match quota.judge(requested, None, now) {
-                _ if quota.depends_on_node() => QuotaSaid::ByNode,
-                Verdict::Within => QuotaSaid::Within,
-                Verdict::OverSoft => QuotaSaid::OverSoft,
-                Verdict::Until(until) => QuotaSaid::Until(until),
-                Verdict::Refused(cause) => QuotaSaid::Refused(cause),
-            };
-            Some(QuotaCheck { quota: quota.number, used: quota.used, requested, limit: quota.limit, said })
-        };
-        self.quotas_of(waits.tenant).filter_map(check).collect()
-    }
-
-    fn ceiling_checks(&self, project: ProjectNo, spec: &AllocationSpec, now: Instant) -> Vec<CeilingCheck> {
-        let check = |ceiling: &Ceiling| CeilingCheck {
-            scope: ceiling.scope,
-            mode: ceiling.mode,
-            currency: ceiling.currency,
-            spent: ceiling.spent,
-            reserved: ceiling.reserved,
-            requested: self.cost_of_gang(spec, now, ceiling.currency),
-            amount: ceiling.amount,
-        };
-        self.ceilings.of(project, spec.app_instance).map(check).collect()
-    }
-
+impl View<'_> {
     /// Explains a request as it would be decided at `now`.
     pub fn explain_lease(
         &self,
@@ -195,13 +115,9 @@ impl State {
         request: &RequestLease,
         top: usize,
     ) -> Result<Explanation, Refusal> {
-        let look = Look::new(self, now, identity);
+        let look = Look::new(*self, now, identity);
         let asks = look.check(request)?;
-        look.check_holder(request.source_project)?;
-        let last = Allocation::to_come(identity, request.as_allocation(&asks), now);
-        let last = last.expect("a request that was checked has a holder");
-        let placing = Placing::new(self, &last, request.node, now);
-        Ok(self.explain_placing(&placing, None, false, top))
+        Ok(self.explain_ask(look.ask(request, &asks), None, top))
     }
 
     /// Explains a gang as it would be decided if it were submitted at `now`: one of its replicas, the first unless
@@ -214,8 +130,7 @@ impl State {
         replica: Option<u32>,
         top: usize,
     ) -> Option<Explanation> {
-        let last = Allocation::to_come(identity, spec.clone(), now)?;
-        Some(self.explain_placing(&Placing::new(self, &last, None, now), replica, true, top))
+        Some(self.explain_ask(Ask::of_spec(identity, spec, now)?, replica, top))
     }
 
     /// Explains an allocation as it stands: what it waits for, or where a replica of it would go.
@@ -226,7 +141,7 @@ impl State {
         replica: Option<u32>,
         top: usize,
     ) -> Explanation {
-        let mut explanation = self.explain_placing(&Placing::new(self, found, None, now), replica, true, top);
+        let mut explanation = self.explain_ask(Ask::of(found, now), replica, top);
         explanation.queue = self.place_in_queue(found, now);
         explanation
     }
@@ -234,12 +149,13 @@ impl State {
     /// Explains one that starts, or waits to start, where its victims make room: nothing is chosen for it any more, but
     /// its quotas and ceilings are asked again.
     pub fn explain_kept(&self, found: &Allocation, now: Instant) -> Explanation {
+        let ask = Ask::of(found, now);
         Explanation {
-            asks: found.spec.asks.clone(),
-            profile: found.spec.profile,
-            quotas: self.quota_checks(found, true, now),
-            ceilings: self.ceiling_checks(found.project, &found.spec, now),
-            replica_count: found.spec.replicas,
+            asks: ask.asks.clone(),
+            profile: ask.profile,
+            quotas: self.quota_checks(&ask),
+            ceilings: self.ceiling_checks(&ask),
+            replica_count: ask.replicas,
             replica: 1,
             placement: Explained::default(),
             deciding: None,
@@ -256,9 +172,8 @@ impl State {
         Some(Place { standing: self.standing(found.tenant, now), waits })
     }
 
-    fn explain_placing(&self, placing: &Placing<'_>, replica: Option<u32>, is_gang: bool, top: usize) -> Explanation {
-        let (waits, now) = (placing.waits, placing.now);
-        let spec = &waits.spec;
+    fn explain_ask(&self, ask: Ask<'_>, replica: Option<u32>, top: usize) -> Explanation {
+        let placing = Placing::new(*self, ask);
         let found = placing.place();
         let (placement, number) = placing.nodes_for(&found, replica, top);
         let evictions = match found.denied {
@@ -266,15 +181,15 @@ impl State {
             _ => Vec::new(),
         };
         Explanation {
-            asks: spec.asks.clone(),
-            profile: spec.profile,
-            quotas: self.quota_checks(waits, is_gang, now),
-            ceilings: self.ceiling_checks(waits.project, spec, now),
-            replica_count: spec.replicas,
+            asks: ask.asks.clone(),
+            profile: ask.profile,
+            quotas: self.quota_checks(&ask),
+            ceilings: self.ceiling_checks(&ask),
+            replica_count: ask.replicas,
             replica: number,
             deciding: deciding(&placement.best).filter(|_| found.denied.is_none()),
             placement,
-            replicas: if spec.replicas > 1 { placing.replicas(&found) } else { Vec::new() },
+            replicas: if ask.replicas > 1 { placing.replicas(&found) } else { Vec::new() },
             denied: found.denied,
             evictions,
             queue: None,

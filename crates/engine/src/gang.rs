@@ -1,40 +1,14 @@
 //! Where a gang goes: its replicas one by one, each at the best place that those before it leave.
 
-use crate::allocation::Allocation;
-use crate::custody::Claimer;
-use crate::decide::admission::Terms;
+use crate::admission::{NodeQuotas, Terms};
+use crate::ask::{Allow, Ask};
 use crate::node::Node;
 use crate::placement::{Placed, Tentative, Wanted};
-use crate::quota::Facts;
-use crate::state::{Pool, State, entry};
-use leasehold_model::body::Members;
-use leasehold_model::{
-    AllocationSpec, ClassNo, DenyCause, Domain, Instant, Measure, Name, NodeNo, NodeScope, Priority, ProjectNo, Quanta,
-    QuotaNo, Span, TenantNo,
-};
-use smallvec::SmallVec;
+use crate::state::State;
+use crate::view::View;
+use leasehold_model::body::{Member, Members};
+use leasehold_model::{ClassNo, DenyCause, Domain, Measure, Name, NodeNo, NodeScope, Quanta};
 use std::collections::{BTreeMap, BTreeSet};
-
-/// The question.
-#[derive(Clone, Copy)]
-pub(crate) struct GangAsk<'a> {
-    pub(crate) tenant: TenantNo,
-    pub(crate) project: ProjectNo,
-    /// Whose claimed nodes it goes to; none where it is not sensitive.
-    pub(crate) claimer: Option<Claimer>,
-    pub(crate) spec: &'a AllocationSpec,
-    pub(crate) now: Instant,
-    /// Nodes that it may not use, whatever is free there, are not allowed.
-    pub(crate) allow: &'a dyn Fn(&Node) -> bool,
-}
-
-impl<'a> GangAsk<'a> {
-    /// What one that waits asks.
-    pub(crate) fn of(waits: &'a Allocation, now: Instant, allow: &'a dyn Fn(&Node) -> bool) -> Self {
-        let (tenant, project, claimer) = (waits.tenant, waits.project, waits.claimer());
-        Self { tenant, project, claimer, spec: &waits.spec, now, allow }
-    }
-}
 
 /// The answer: a place for each replica.
 pub(crate) struct Gang {
@@ -56,9 +30,6 @@ struct Laid {
     spots: BTreeSet<Spot>,
 }
 
-/// Quotas whose answer depends on the node, with what one replica asks of each.
-pub(crate) type NodeQuotas = SmallVec<[(QuotaNo, u64); 4]>;
-
 /// In which rack or zone a node is; the node itself for `Domain::Node`.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub(crate) enum Spot {
@@ -74,77 +45,21 @@ pub(crate) fn spot(node: &Node, domain: Domain) -> Option<Spot> {
     }
 }
 
-impl State {
-    /// What leases of a gang in this pool are granted for, before quotas; `None` if the pool does not allow it.
-    pub(crate) fn gang_ttl(&self, pool: &Pool, spec: &AllocationSpec) -> Option<Span> {
-        let longest = self.ttl_max(pool, spec.priority);
-        if spec.ttl.is_some_and(|ttl| ttl > longest) {
-            return None;
-        }
-        let lifetime = pool.lifetime_max.of(spec.priority);
-        if let (Some(lifetime), Some(walltime)) = (lifetime, spec.walltime)
-            && walltime > lifetime
-        {
-            return None;
-        }
-        let asked = spec.ttl.or(spec.walltime).unwrap_or(longest).min(longest);
-        Some(spec.walltime.map_or(asked, |walltime| asked.min(walltime)))
-    }
-
-    pub(crate) fn facts(spec: &AllocationSpec, project: ProjectNo) -> SmallVec<[Facts; 2]> {
-        let facts = |(class, quanta): &(ClassNo, Quanta)| Facts {
-            project,
-            class: *class,
-            priority: spec.priority,
-            quanta: quanta.0,
-        };
-        spec.asks.iter().map(facts).collect()
-    }
-
-    /// What the quotas say that do not look at nodes, and which ones do; then what ceilings say.
-    pub(crate) fn gang_quotas(
-        &self,
-        tenant: TenantNo,
-        project: ProjectNo,
-        spec: &AllocationSpec,
-        now: Instant,
-    ) -> Result<(Terms, NodeQuotas), DenyCause> {
-        let facts = Self::facts(spec, project);
-        let mut terms = Terms::default();
-        let mut of_nodes = NodeQuotas::new();
-        let tenant = self.tenant(tenant).expect("an allocation's tenant exists");
-        for number in &tenant.quotas {
-            let quota = self.quota(*number).expect("a listed quota exists");
-            if quota.counts_allocation(project, spec.priority) {
-                terms.add(*number, quota.judge(1, None, now))?;
-                continue;
-            }
-            let asked = quota.asked(&facts);
-            if !quota.depends_on_node() {
-                terms.add(*number, quota.judge(asked.saturating_mul(u64::from(spec.replicas)), None, now))?;
-            } else if asked > 0 {
-                of_nodes.push((*number, asked));
-            }
-        }
-        self.judge_gang_cost(project, spec, now)?;
-        Ok((terms, of_nodes))
-    }
-
+impl View<'_> {
     /// Places all replicas, or says why not. What they take is added to `tentative`.
-    pub(crate) fn place_gang(&self, ask: &GangAsk<'_>, tentative: &mut Tentative) -> Result<Gang, NoGang> {
-        let quotas = self.gang_quotas(ask.tenant, ask.project, ask.spec, ask.now);
-        let (terms, of_nodes) = quotas.map_err(NoGang::Quota)?;
-        let Some(domain) = ask.spec.together.filter(|_| ask.spec.replicas > 1) else {
-            return self.place_replicas(ask, terms, &of_nodes, tentative, &|_| true);
+    pub(crate) fn place_gang(&self, ask: &Ask<'_>, tentative: &mut Tentative) -> Result<Gang, NoGang> {
+        let (terms, of_nodes) = self.admission(ask).map_err(NoGang::Quota)?;
+        let Some(domain) = ask.home() else {
+            return self.place_replicas(ask, terms, &of_nodes, tentative, None);
         };
         // The domain of the best first place, then the next that was not tried.
         let mut tried: BTreeSet<Spot> = BTreeSet::new();
         let mut refused = None;
         loop {
-            let lies_somewhere = |node: &Node| ask.spec.apart.is_none_or(|domain| spot(node, domain).is_some());
+            let lies_somewhere = |node: &Node| ask.apart.is_none_or(|domain| spot(node, domain).is_some());
             let untried =
                 |node: &Node| lies_somewhere(node) && spot(node, domain).is_some_and(|spot| !tried.contains(&spot));
-            let first = match self.best_place(ask, &of_nodes, tentative, &[], &untried) {
+            let first = match self.best_place(ask, &of_nodes, tentative, &[], Some(&untried)) {
                 Ok(first) => first,
                 // Where one domain has the room and only a quota stands against it, that is what it waits for.
                 Err(none) => return Err(refused.map_or(none, NoGang::Quota)),
@@ -153,7 +68,7 @@ impl State {
             let here = spot(node, domain).expect("only nodes with one are looked at");
             let mut trial = tentative.clone();
             let within = |node: &Node| spot(node, domain).as_ref() == Some(&here);
-            match self.place_replicas(ask, terms.clone(), &of_nodes, &mut trial, &within) {
+            match self.place_replicas(ask, terms.clone(), &of_nodes, &mut trial, Some(&within)) {
                 Ok(gang) => {
                     *tentative = trial;
                     return Ok(gang);
@@ -170,15 +85,15 @@ impl State {
 
     fn place_replicas(
         &self,
-        ask: &GangAsk<'_>,
+        ask: &Ask<'_>,
         mut terms: Terms,
         of_nodes: &NodeQuotas,
         tentative: &mut Tentative,
-        within: &dyn Fn(&Node) -> bool,
+        within: Option<Allow<'_>>,
     ) -> Result<Gang, NoGang> {
         let mut places: Vec<Placed> = Vec::new();
         let mut laid = Laid::default();
-        for _ in 0..ask.spec.replicas {
+        for _ in 0..ask.replicas {
             let placed = match self.lay(ask, of_nodes, tentative, &mut laid, within) {
                 Ok(placed) => placed,
                 Err(NoGang::Quota(cause)) => {
@@ -200,19 +115,21 @@ impl State {
     /// The best place for one more replica beside those that have theirs.
     fn lay(
         &self,
-        ask: &GangAsk<'_>,
+        ask: &Ask<'_>,
         of_nodes: &NodeQuotas,
         tentative: &Tentative,
         laid: &mut Laid,
-        within: &dyn Fn(&Node) -> bool,
+        within: Option<Allow<'_>>,
     ) -> Result<Placed, NoGang> {
-        let apart = |node: &Node| match ask.spec.apart {
+        let apart = |node: &Node| match ask.apart {
             None => true,
             Some(domain) => spot(node, domain).is_some_and(|spot| !laid.spots.contains(&spot)),
         };
-        let placed = self.best_place(ask, of_nodes, tentative, &laid.peers, &|node| within(node) && apart(node))?;
+        let lies_well = |node: &Node| within.is_none_or(|within| within(node)) && apart(node);
+        let within = if ask.apart.is_some() { Some(&lies_well as Allow<'_>) } else { within };
+        let placed = self.best_place(ask, of_nodes, tentative, &laid.peers, within)?;
         laid.peers.push(placed.node);
-        if let Some(domain) = ask.spec.apart {
+        if let Some(domain) = ask.apart {
             laid.spots.extend(spot(self.node(placed.node).expect("it was just found"), domain));
         }
         Ok(placed)
@@ -223,17 +140,17 @@ impl State {
     fn asked_by_all(
         &self,
         cause: DenyCause,
-        ask: &GangAsk<'_>,
+        ask: &Ask<'_>,
         of_nodes: &NodeQuotas,
         (mut tentative, mut laid): (Tentative, Laid),
-        within: &dyn Fn(&Node) -> bool,
+        within: Option<Allow<'_>>,
     ) -> DenyCause {
         let DenyCause::Quota { quota, used, requested, limit } = cause else { return cause };
         let found = self.quota(quota).expect("a quota that stands in the way exists");
         if found.scope.node == NodeScope::Each && found.measure != Measure::Nodes {
             return cause;
         }
-        while laid.peers.len() < ask.spec.replicas as usize {
+        while laid.peers.len() < ask.replicas as usize {
             match self.lay(ask, &NodeQuotas::new(), &tentative, &mut laid, within) {
                 Ok(placed) => tentative.take(self, &placed, of_nodes),
                 Err(_) => break,
@@ -244,57 +161,16 @@ impl State {
         DenyCause::Quota { quota, used, requested: requested.max(all), limit }
     }
 
-    /// Whether the spec allows this node at all.
-    pub(crate) fn suits(&self, node: &Node, ask: &GangAsk<'_>) -> bool {
-        node.is_open_to(ask.claimer)
-            && ask.spec.pool.is_none_or(|pool| pool == node.pool)
-            && ask.spec.labels.iter().all(|label| node.labels.contains(label))
-            && (ask.allow)(node)
-            && entry(&self.pools, node.pool.0).is_some_and(|pool| self.gang_ttl(pool, ask.spec).is_some())
-    }
-
-    /// The question that one more replica asks.
-    pub(crate) fn wanted<'w>(
-        ask: &'w GangAsk<'_>,
-        of_nodes: &'w NodeQuotas,
-        tentative: &'w Tentative,
-        peers: &'w [NodeNo],
-        allow: &'w dyn Fn(&Node) -> bool,
-    ) -> Wanted<'w> {
-        Wanted {
-            pool: ask.spec.pool,
-            node: None,
-            asks: &ask.spec.asks,
-            node_quotas: of_nodes,
-            // Leases of a gang are granted for as long as their pool allows.
-            ttl: Span::ZERO,
-            priority: ask.spec.priority,
-            now: ask.now,
-            labels: &ask.spec.labels,
-            profile: ask.spec.profile,
-            peers,
-            tentative,
-            claimer: ask.claimer,
-            allow: Some(allow),
-        }
-    }
-
-    /// One replica on one node, as it is with what was taken.
-    pub(crate) fn fit(&self, node: &Node, ask: &GangAsk<'_>, tentative: &Tentative) -> Option<Members> {
-        self.members(node, &Self::wanted(ask, &NodeQuotas::new(), tentative, &[], &|_| true))
-    }
-
     /// The best place for one more replica.
     pub(crate) fn best_place(
         &self,
-        ask: &GangAsk<'_>,
+        ask: &Ask<'_>,
         of_nodes: &NodeQuotas,
         tentative: &Tentative,
         peers: &[NodeNo],
-        within: &dyn Fn(&Node) -> bool,
+        within: Option<Allow<'_>>,
     ) -> Result<Placed, NoGang> {
-        let allow = |node: &Node| within(node) && self.suits(node, ask);
-        let wanted = Self::wanted(ask, of_nodes, tentative, peers, &allow);
+        let wanted = Wanted { ask, node_quotas: of_nodes, peers, tentative, within };
         match self.find(&wanted) {
             Some(placed) => Ok(placed),
             None if of_nodes.is_empty() => Err(NoGang::Room),
@@ -302,24 +178,51 @@ impl State {
         }
     }
 
+    /// Where the one replica of a lease request goes and on which terms, or why nowhere.
+    pub(crate) fn place_lease(&self, ask: &Ask<'_>) -> Result<(Placed, Terms), DenyCause> {
+        let (mut terms, of_nodes) = self.admission(ask)?;
+        let wanted = Wanted::one(ask, &of_nodes);
+        let Some(placed) = self.find(&wanted) else {
+            return Err(self.denial_by_quota(&wanted).unwrap_or_else(|| self.scarcest(&wanted)));
+        };
+        for (quota, verdict) in &placed.verdicts {
+            terms.add(*quota, *verdict)?;
+        }
+        terms.settle();
+        Ok((placed, terms))
+    }
+}
+
+impl State {
+    /// One replica on one node, as it is with what was taken.
+    pub(crate) fn fit(&self, node: &Node, ask: &Ask<'_>, tentative: &Tentative) -> Option<Members> {
+        let classes = tentative.classes(node);
+        let mut members = Members::new();
+        for (class, quanta) in ask.asks {
+            let devices = classes.iter().find(|c| c.class == *class)?.choose_devices(*quanta)?;
+            members.push(Member { class: *class, quanta: *quanta, devices });
+        }
+        Some(members)
+    }
+
     /// How many replicas an empty cluster could hold, counting no further than asked; and whether any node carries
     /// the labels.
-    pub(crate) fn could_hold(&self, ask: &GangAsk<'_>) -> (u64, bool) {
-        let wanted = u64::from(ask.spec.replicas);
+    pub(crate) fn could_hold(&self, ask: &Ask<'_>) -> (u64, bool) {
+        let wanted = u64::from(ask.replicas);
         let (mut most, mut labelled) = (0u64, false);
         // What one domain holds, where all must lie in one; the whole cluster is one otherwise.
         let mut domains: BTreeMap<Option<Spot>, (u64, BTreeSet<Spot>)> = BTreeMap::new();
         for node in self.nodes() {
-            let in_pool = ask.spec.pool.is_none_or(|pool| pool == node.pool);
+            let in_pool = ask.pool.is_none_or(|pool| pool == node.pool);
             // What others have claimed comes back some day; what is open is not for sensitive work.
             let in_reach = ask.claimer.is_none_or(|claimer| node.custody.is_open_to(Some(claimer)));
-            if !in_pool || !in_reach || !ask.spec.labels.iter().all(|label| node.labels.contains(label)) {
+            if !in_pool || !in_reach || !ask.labels.iter().all(|label| node.labels.contains(label)) {
                 continue;
             }
             labelled = true;
             let per_class = |(class, quanta): &(ClassNo, Quanta)| node.class(*class).map_or(0, |c| c.holds(*quanta));
-            let here = ask.spec.asks.iter().map(per_class).min().unwrap_or(0);
-            let together = match ask.spec.together.filter(|_| wanted > 1) {
+            let here = ask.asks.iter().map(per_class).min().unwrap_or(0);
+            let together = match ask.home() {
                 None => None,
                 Some(domain) => match spot(node, domain) {
                     None => continue,
@@ -327,7 +230,7 @@ impl State {
                 },
             };
             let (fits, spots) = domains.entry(together).or_default();
-            *fits = match ask.spec.apart {
+            *fits = match ask.apart {
                 None => fits.saturating_add(here),
                 Some(domain) => {
                     spots.extend(spot(node, domain).filter(|_| here > 0));
@@ -340,11 +243,5 @@ impl State {
             }
         }
         (most, labelled)
-    }
-
-    /// The most that a priority may be granted for in any pool that the spec allows.
-    pub(crate) fn longest_ttl(&self, spec: &AllocationSpec, priority: Priority) -> Span {
-        let pools = self.pools().filter(|(number, _)| spec.pool.is_none_or(|pool| pool == *number));
-        pools.map(|(_, pool)| self.ttl_max(pool, priority)).max().unwrap_or(self.settings.ttl_max)
     }
 }

@@ -73,8 +73,6 @@ pub struct Lease {
     pub over_soft: bool,
     /// Its gang has several replicas, which may lie on one node.
     pub(crate) crowd: bool,
-    /// The entry in the heap of timers that stands for this lease.
-    pub(crate) timer: Entry,
     /// Neighbours in the list of its node's leases.
     pub(crate) node_next: u32,
     pub(crate) node_prev: u32,
@@ -167,6 +165,10 @@ impl LeaseTable {
     /// Every live lease, in no order that means anything: only for what does not depend on one.
     pub(crate) fn in_any_order(&self) -> impl Iterator<Item = &Lease> {
         self.chunks.iter().flatten().filter(|lease| lease.number != VACANT)
+    }
+    /// Every live lease with its slot.
+    pub(crate) fn slots(&self) -> impl Iterator<Item = (u32, &Lease)> {
+        (0u32..).zip(self.chunks.iter().flatten()).filter(|(_, lease)| lease.number != VACANT)
     }
     pub(crate) fn in_any_order_mut(&mut self) -> impl Iterator<Item = &mut Lease> {
         self.chunks.iter_mut().flatten().filter(|lease| lease.number != VACANT)

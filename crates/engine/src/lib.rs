@@ -3,10 +3,13 @@
 //! In: a [`Request`] and the instant it is decided at; or records read back from a journal.
 //! Out: records, encoded into a batch; a [`Refusal`] where a request cannot stand, which changes nothing.
 //!
-//! State changes only by [`State::apply`], a fold over records: what deciding does to the state is
-//! exactly what a replay does. Never: a clock, I/O, randomness, floats, the order of a hash map.
+//! A [`State`] changes only by folding a record: what deciding does to it is exactly what a replay does. What an
+//! [`Engine`] and [`Readers`] keep beside it follows the fold (`follow.rs`). Never: a clock, I/O, randomness, floats, the
+//! order of a hash map.
 
+mod admission;
 mod allocation;
+mod ask;
 mod budget;
 mod ceiling;
 pub mod command;
@@ -14,6 +17,7 @@ mod custody;
 mod decide;
 mod evictable;
 mod explain;
+mod follow;
 mod gang;
 mod heat;
 mod idempotency;
@@ -28,36 +32,44 @@ mod promise;
 mod queue;
 mod quota;
 mod rate;
+mod readers;
 mod refusal;
 mod replay;
 mod reservation;
 mod roll;
+mod scheduler;
+mod sealed;
 mod snapshot;
 mod state;
 mod timer;
 mod token;
+mod view;
 mod warm;
 
+pub use admission::{CeilingCheck, QuotaCheck, QuotaSaid};
 pub use allocation::{Allocation, Over};
 pub use budget::Spending;
 pub use ceiling::{Ceiling, CeilingScope};
 pub use command::{Command, CommandKind, Request};
 pub use custody::{Claim, Claimer, Custody};
+pub use decide::Engine;
 pub use decide::quote::{Evicts, Quote, Quoted};
-pub use decide::{Decided, Engine};
-pub use explain::{CeilingCheck, Deciding, Explanation, Place, QuotaCheck, QuotaSaid, ReplicaPlace};
+pub use explain::{Deciding, Explanation, Place, ReplicaPlace};
 pub use heat::{HEAT_MAX, Heat};
 pub use lease::{Lease, Phase};
 pub use naming::{ByNumber, Naming};
 pub use node::{Agent, CapacitySplit, Condition, Node, NodeClass};
-pub use placement::{Candidate, Explained, Unfit};
+pub use placement::{Candidate, Explained, Placement, Unfit};
 pub use preempt::Sacrifice;
 pub use promise::Promise;
 pub use queue::{Positions, Standing, Standings, WaitReason, Waits};
 pub use quota::{Episode, Quota};
 pub use rate::{ChargePolicy, RateCard};
+pub use readers::Readers;
 pub use refusal::{Refusal, RefusalClass, RegisteredGeneration};
 pub use replay::{Replayed, asked_by, replay};
+pub use sealed::{Records, Sealed, Sequences};
 pub use snapshot::BadSnapshot;
 pub use state::{FoldError, Settings, State};
 pub use token::Token;
+pub use view::View;

@@ -1,10 +1,9 @@
 //! Nodes and where their capacity is: held, tearing down, reserved, fenced, offline or idle.
 
 use crate::custody::{Claimer, Custody};
-use crate::evictable::Evictable;
 use crate::heat::Heat;
-use crate::lease::{Lease, NONE};
-use leasehold_model::{AllocationSpec, ClassNo, Level, Name, NodeNo, PoolNo, Priority, Quanta, TeardownMode};
+use crate::lease::NONE;
+use leasehold_model::{ClassNo, Level, Name, NodeNo, PoolNo, Quanta, TeardownMode};
 
 /// Where a node's capacity of one class is. The six add up to the capacity (SEMANTICS 3).
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -33,11 +32,6 @@ pub struct NodeClass {
     pub fenced: u64,
     /// Kept for requesters whose victims are being torn down.
     pub reserved: u64,
-    /// Held by leases that may be evicted: for each device, or one for kinds without.
-    pub(crate) evictable: Vec<Evictable>,
-    /// How many of them may share a gang with others of this class, and how many with others at all.
-    pub(crate) evictable_in_crowds: u32,
-    pub(crate) evictable_in_gangs: u32,
     /// Quanta in use of each device; empty for kinds without devices.
     pub devices: Vec<u64>,
     /// Quanta of one device.
@@ -54,9 +48,6 @@ impl NodeClass {
             tearing_down: 0,
             fenced: 0,
             reserved: 0,
-            evictable: vec![Evictable::default(); devices.max(1)],
-            evictable_in_crowds: 0,
-            evictable_in_gangs: 0,
             devices: vec![0; devices],
             per_device: per_device.unwrap_or(0),
         }
@@ -80,32 +71,6 @@ impl NodeClass {
             return self.devices.iter().map(|used| self.per_device - used).max().unwrap_or(0);
         }
         self.devices.iter().filter(|used| **used == 0).count() as u64 * self.per_device
-    }
-
-    /// What those below a priority hold that may be evicted.
-    pub fn evictable_below(&self, priority: Priority) -> u64 {
-        self.evictable.iter().map(|on| on.below(priority)).sum()
-    }
-
-    /// Counts a lease that may be evicted in or out.
-    pub(crate) fn count_evictable(&mut self, lease: &Lease, added: bool) {
-        let by = |count: &mut u32| *count = if added { *count + 1 } else { *count - 1 };
-        if lease.crowd {
-            by(&mut self.evictable_in_crowds);
-        }
-        if lease.crowd || lease.gang_len > 1 {
-            by(&mut self.evictable_in_gangs);
-        }
-        if self.per_device == 0 {
-            self.evictable[0].change(lease, lease.quanta.0, added);
-            return;
-        }
-        let each = lease.quanta.0 / u64::from(lease.devices.count_ones().max(1));
-        let mut rest = lease.devices;
-        while rest != 0 {
-            self.evictable[rest.trailing_zeros() as usize].change(lease, each, added);
-            rest &= rest - 1;
-        }
     }
 
     /// How many times `quanta` would fit if nothing were in use.
@@ -249,12 +214,6 @@ impl Node {
             let parts = class.devices.iter().filter(|used| **used > 0 && **used < class.per_device);
             let free = parts.clone().map(|used| class.per_device - used).sum();
             (class.class, parts.count() as u64, free)
-        })
-    }
-    /// Whether enough would be free if all of lower priority were evicted.
-    pub(crate) fn could_make_room(&self, spec: &AllocationSpec) -> bool {
-        spec.asks.iter().all(|(class, asked)| {
-            self.class(*class).is_some_and(|c| c.free() + c.evictable_below(spec.priority) >= asked.0)
         })
     }
     /// Whether anything on it is kept for one that waits.

@@ -5,6 +5,7 @@
 mod bound;
 mod curve;
 mod explain;
+mod index;
 mod peers;
 mod ranking;
 mod score;
@@ -15,42 +16,31 @@ mod stock;
 mod tentative;
 
 pub use explain::{Candidate, Explained, Unfit};
-pub(crate) use shelves::Shelves;
+pub use index::Placement;
+use shelves::Shelves;
 pub(crate) use tentative::{Counted, Tentative};
 
-use crate::custody::Claimer;
+use crate::ask::{Allow, Ask};
 use crate::node::Node;
 use crate::quota::Verdict;
 use crate::state::{Pool, State, entry};
-use leasehold_model::body::{Asks, Member, Members};
-use leasehold_model::{
-    ClassNo, DenyCause, Instant, Name, NodeNo, PoolNo, Priority, Profile, Quanta, QuotaNo, Span, Weighing,
-};
+use crate::view::View;
+use leasehold_model::body::Members;
+use leasehold_model::{ClassNo, DenyCause, NodeNo, PoolNo, Quanta, QuotaNo, Weighing};
 use search::Search;
 
-/// The question.
+/// The question: where one more replica goes.
 #[derive(Clone, Copy)]
 pub(crate) struct Wanted<'a> {
-    pub(crate) pool: Option<PoolNo>,
-    pub(crate) node: Option<NodeNo>,
-    pub(crate) asks: &'a Asks,
+    pub(crate) ask: &'a Ask<'a>,
     /// Quotas whose answer depends on the node, with what is asked of each.
     pub(crate) node_quotas: &'a [(QuotaNo, u64)],
-    pub(crate) ttl: Span,
-    pub(crate) priority: Priority,
-    pub(crate) now: Instant,
-    /// Labels that the node must have, all of them.
-    pub(crate) labels: &'a [(Name, Name)],
-    /// What the workload depends on, if that is known.
-    pub(crate) profile: Option<Profile>,
-    /// Nodes to be near to: of the members of a gang that have their place already.
+    /// Nodes to be near to: of the replicas that have their place already.
     pub(crate) peers: &'a [NodeNo],
-    /// What those members have taken.
+    /// What those replicas have taken.
     pub(crate) tentative: &'a Tentative,
-    /// Whose claimed nodes it goes to; none where it is not sensitive.
-    pub(crate) claimer: Option<Claimer>,
-    /// A further filter, for affinity and reservations.
-    pub(crate) allow: Option<&'a dyn Fn(&Node) -> bool>,
+    /// A further filter, for affinity.
+    pub(crate) within: Option<Allow<'a>>,
 }
 
 /// The answer.
@@ -72,89 +62,52 @@ impl Pool {
     }
 }
 
-impl Wanted<'_> {
-    fn labels_suit(&self, node: &Node) -> bool {
-        self.labels.iter().all(|label| node.labels.contains(label))
+impl<'a> Wanted<'a> {
+    /// The first replica of all.
+    pub(crate) fn one(ask: &'a Ask<'a>, node_quotas: &'a [(QuotaNo, u64)]) -> Self {
+        Self { ask, node_quotas, peers: &[], tentative: Tentative::NOTHING, within: None }
     }
 
-    /// Labels and the further filter.
+    fn labels_suit(&self, node: &Node) -> bool {
+        self.ask.labels.iter().all(|label| node.labels.contains(label))
+    }
+
+    /// Whether any node will do that has room.
+    fn takes_any(&self) -> bool {
+        self.ask.labels.is_empty() && self.ask.allow.is_none() && self.within.is_none()
+    }
+
+    /// Labels and the further filters.
     fn suits(&self, node: &Node) -> bool {
-        self.labels_suit(node) && self.allow.is_none_or(|allow| allow(node))
+        self.labels_suit(node)
+            && self.ask.allow.is_none_or(|allow| allow(node))
+            && self.within.is_none_or(|within| within(node))
     }
 }
 
-impl State {
-    pub(crate) fn place(&self, wanted: &Wanted<'_>) -> Result<Placed, DenyCause> {
-        self.find(wanted).ok_or_else(|| self.denial(wanted))
-    }
-
+impl View<'_> {
     /// The best place, without a word on why there is none.
     pub(crate) fn find(&self, wanted: &Wanted<'_>) -> Option<Placed> {
-        let found = match wanted.node {
+        let found = match wanted.ask.node {
             Some(number) => self.named(number, wanted).filter(|node| self.judge(node, wanted).is_ok()),
-            None => Search::new(self, wanted).best(true).and_then(|number| self.node(number)),
+            None => Search::new(*self, wanted).best(true).and_then(|number| self.node(number)),
         };
         let node = found?;
-        let weighing = match wanted.node {
+        let weighing = match wanted.ask.node {
             Some(_) => None,
             None => Some(self.pool(node.pool).expect("a node's pool exists").weighing()),
         };
-        let members = self.members(node, wanted).expect("it was seen to fit");
+        let members = self.fit(node, wanted.ask, wanted.tentative).expect("it was seen to fit");
         let verdicts = self.judge(node, wanted).expect("it was seen to be allowed");
         Some(Placed { node: node.number, pool: node.pool, members, verdicts, weighing })
     }
 
-    /// Whether the request may go into this pool and the pool allows its TTL.
-    fn pool_suits(&self, number: PoolNo, wanted: &Wanted<'_>) -> bool {
-        let pool = entry(&self.pools, number.0).expect("a node's pool exists");
-        wanted.pool.is_none_or(|asked| asked == number) && wanted.ttl <= self.ttl_max(pool, wanted.priority)
-    }
-
-    /// The node that was asked for, if it has room.
-    fn named(&self, number: NodeNo, wanted: &Wanted<'_>) -> Option<&Node> {
-        let node =
-            self.node(number).filter(|node| node.is_open_to(wanted.claimer) && self.pool_suits(node.pool, wanted))?;
-        (wanted.suits(node) && self.members(node, wanted).is_some()).then_some(node)
-    }
-
-    /// What the request would get on a node; `None` where it has no room.
-    pub(crate) fn members(&self, node: &Node, wanted: &Wanted<'_>) -> Option<Members> {
-        let classes = wanted.tentative.classes(node);
-        let mut members = Members::new();
-        for (class, quanta) in wanted.asks {
-            let devices = classes.iter().find(|c| c.class == *class)?.choose_devices(*quanta)?;
-            members.push(Member { class: *class, quanta: *quanta, devices });
-        }
-        Some(members)
-    }
-
-    /// What the quotas that depend on the node say, apart from "within".
-    pub(crate) fn judge(&self, node: &Node, wanted: &Wanted<'_>) -> Result<Vec<(QuotaNo, Verdict)>, DenyCause> {
-        let mut verdicts = Vec::new();
-        for (number, asked) in wanted.node_quotas {
-            let quota = entry(&self.quotas, number.0).expect("a listed quota exists");
-            let taken = wanted.tentative.counted(quota, node.number);
-            match quota.judge_with(*asked, Some((node.pool, node.number)), wanted.now, taken) {
-                Verdict::Within => {}
-                Verdict::Refused(cause) => return Err(cause),
-                verdict => verdicts.push((*number, verdict)),
-            }
-        }
-        Ok(verdicts)
-    }
-
-    /// Why there is no node: where quotas stand in the way, what they say of the node that would
-    /// have been chosen without them; else what is scarcest.
-    fn denial(&self, wanted: &Wanted<'_>) -> DenyCause {
-        self.denial_by_quota(wanted).unwrap_or_else(|| self.scarcest(wanted))
-    }
-
     /// What quotas say of the node that would have been chosen without them, if they alone stand in the way.
     pub(crate) fn denial_by_quota(&self, wanted: &Wanted<'_>) -> Option<DenyCause> {
-        let without_quotas = match wanted.node {
+        let without_quotas = match wanted.ask.node {
             Some(number) => self.named(number, wanted),
             None if wanted.node_quotas.is_empty() => None,
-            None => Search::new(self, wanted).best(false).and_then(|number| self.node(number)),
+            None => Search::new(*self, wanted).best(false).and_then(|number| self.node(number)),
         };
         without_quotas.and_then(|node| self.judge(node, wanted).err())
     }
@@ -162,7 +115,8 @@ impl State {
     /// The class that stands in the way most, for the refusal: the first of which no node has
     /// enough, or else the first that was asked for.
     pub(crate) fn scarcest(&self, wanted: &Wanted<'_>) -> DenyCause {
-        let all = wanted.asks.iter().map(|(class, quanta)| (*class, *quanta, self.most_free(*class, *quanta, wanted)));
+        let all =
+            wanted.ask.asks.iter().map(|(class, quanta)| (*class, *quanta, self.most_free(*class, *quanta, wanted)));
         let short = all.clone().find(|(_, quanta, free)| quanta.0 > *free);
         let (class, requested, free) = short.or_else(|| all.clone().next()).expect("a request asks for something");
         DenyCause::Capacity { class, requested, most_free: Quanta(free) }
@@ -171,22 +125,47 @@ impl State {
     /// The most that such a request could have of a class on a node that it may go to.
     fn most_free(&self, class: ClassNo, quanta: Quanta, wanted: &Wanted<'_>) -> u64 {
         let on = |node: &Node| wanted.tentative.class(node, class).map_or(0, |class| class.room_for(quanta));
-        let suits =
-            |node: &&Node| node.is_open_to(wanted.claimer) && self.pool_suits(node.pool, wanted) && wanted.suits(node);
-        if let Some(number) = wanted.node {
+        let suits = |node: &&Node| {
+            node.is_open_to(wanted.ask.claimer) && self.pool_suits(node.pool, wanted.ask) && wanted.suits(node)
+        };
+        if let Some(number) = wanted.ask.node {
             return self.node(number).filter(suits).map_or(0, on);
         }
-        let is_plain = wanted.labels.is_empty() && wanted.allow.is_none() && wanted.claimer.is_none();
-        if !is_plain || !wanted.tentative.is_empty() {
+        if !wanted.takes_any() || wanted.ask.claimer.is_some() || !wanted.tentative.is_empty() {
             return self.nodes().filter(suits).map(on).max().unwrap_or(0);
         }
-        let pools = self.pools().filter(|(number, _)| self.pool_suits(*number, wanted));
-        let shelves = pools.flat_map(|(number, _)| self.shelves.of_pool(number));
-        let rows = self.pools().filter(|(number, _)| self.pool_suits(*number, wanted));
-        let rows = rows.flat_map(|(number, _)| self.shelves.rows_of(number)).filter(|row| row.class == class);
+        let pools = self.pools().filter(|(number, _)| self.pool_suits(*number, wanted.ask));
+        let shelves = pools.flat_map(|(number, _)| self.placement.shelves.of_pool(number));
+        let rows = self.pools().filter(|(number, _)| self.pool_suits(*number, wanted.ask));
+        let rows = rows.flat_map(|(number, _)| self.placement.shelves.rows_of(number)).filter(|row| row.class == class);
         let in_rows = rows.filter_map(|row| row.ranking.last_below(None)).map(|(free, _)| free);
         let spec = self.class(class).filter(|spec| spec.has_devices());
         let per_device = spec.map_or(0, |spec| spec.quanta_per_unit);
         shelves.filter_map(|shelf| shelf.most_room(class, quanta, per_device)).chain(in_rows).max().unwrap_or(0)
+    }
+}
+
+impl State {
+    /// The node that was asked for, if it has room.
+    fn named(&self, number: NodeNo, wanted: &Wanted<'_>) -> Option<&Node> {
+        let node = self
+            .node(number)
+            .filter(|node| node.is_open_to(wanted.ask.claimer) && self.pool_suits(node.pool, wanted.ask))?;
+        (wanted.suits(node) && self.fit(node, wanted.ask, wanted.tentative).is_some()).then_some(node)
+    }
+
+    /// What the quotas that depend on the node say, apart from "within".
+    pub(crate) fn judge(&self, node: &Node, wanted: &Wanted<'_>) -> Result<Vec<(QuotaNo, Verdict)>, DenyCause> {
+        let mut verdicts = Vec::new();
+        for (number, asked) in wanted.node_quotas {
+            let quota = entry(&self.quotas, number.0).expect("a listed quota exists");
+            let taken = wanted.tentative.counted(quota, node.number);
+            match quota.judge_with(*asked, Some((node.pool, node.number)), wanted.ask.now, taken) {
+                Verdict::Within => {}
+                Verdict::Refused(cause) => return Err(cause),
+                verdict => verdicts.push((*number, verdict)),
+            }
+        }
+        Ok(verdicts)
     }
 }

@@ -12,14 +12,17 @@ mod trial;
 
 pub(crate) use glance::Glances;
 
-use crate::gang::{GangAsk, NodeQuotas, Spot, spot};
+use crate::admission::NodeQuotas;
+use crate::ask::Ask;
+use crate::gang::{Spot, spot};
 use crate::lease::Lease;
 use crate::node::Node;
 use crate::state::{State, entry};
+use crate::view::View;
 use glance::Glance;
 use leasehold_model::body::{Leases, Place};
 use leasehold_model::limits::LEASES_PER_RECORD_MAX;
-use leasehold_model::{AllocationNo, LeaseNo, NodeNo, Priority};
+use leasehold_model::{AllocationNo, ClassNo, LeaseNo, NodeNo, Priority};
 use planner::Planner;
 use smallvec::SmallVec;
 use std::collections::BTreeSet;
@@ -68,33 +71,28 @@ fn least_pain<'g>(asked: impl Iterator<Item = (u64, &'g Glance)>, below: Priorit
     Some((highest, gangs, quanta, node))
 }
 
-impl State {
-    /// What would have to fall for the gang to fit. `None` if nothing would do.
-    pub(crate) fn plan_preemption(&self, ask: &GangAsk<'_>, of_nodes: &NodeQuotas) -> Option<Plan> {
+impl View<'_> {
+    /// Whether anything is held that could be evicted for an ask, wherever it is: the cheapest no.
+    pub(crate) fn could_evict(&self, ask: &Ask<'_>) -> bool {
+        let could_fall = |(class, _): &(_, _)| self.placement.evictables.below(*class, ask.priority) > 0;
         // On claimed nodes there is only sensitive work, which never falls.
-        if ask.spec.priority == Priority::Scavenger || ask.claimer.is_some() {
-            return None;
-        }
-        // The cheapest no: nothing is held that could fall.
-        let none_could_fall = ask.spec.asks.iter().all(|(class, _)| {
-            let held = self.evictable.get(class.0 as usize).copied().unwrap_or_default();
-            held[..ask.spec.priority.index()].iter().all(|quanta| *quanta == 0)
-        });
-        if none_could_fall {
-            return None;
-        }
+        ask.priority != Priority::Scavenger && ask.claimer.is_none() && ask.asks.iter().any(could_fall)
+    }
+
+    /// What would have to fall for the gang to fit. `None` if nothing would do.
+    pub(crate) fn plan_preemption(&self, ask: &Ask<'_>, of_nodes: &NodeQuotas) -> Option<Plan> {
         let bounds = self.least_pains(ask);
-        let (places, fallen) = match ask.spec.together.filter(|_| ask.spec.replicas > 1) {
-            None => Planner::new(self, ask, of_nodes, &bounds, None).place_all()?,
+        let (places, fallen) = match ask.home() {
+            None => Planner::new(*self, ask, of_nodes, &bounds, None).place_all()?,
             Some(domain) => {
                 // The domain of the first place that hurts least, then the next that was not tried.
                 let mut tried: BTreeSet<Spot> = BTreeSet::new();
                 loop {
                     let untried = |node: &Node| spot(node, domain).is_some_and(|spot| !tried.contains(&spot));
-                    let first = Planner::new(self, ask, of_nodes, &bounds, Some(&untried)).place_one(&[])?;
+                    let first = Planner::new(*self, ask, of_nodes, &bounds, Some(&untried)).place_one(&[])?;
                     let here = self.node(first.node).and_then(|node| spot(node, domain));
                     let within = |node: &Node| spot(node, domain) == here;
-                    if let Some(planned) = Planner::new(self, ask, of_nodes, &bounds, Some(&within)).place_all() {
+                    if let Some(planned) = Planner::new(*self, ask, of_nodes, &bounds, Some(&within)).place_all() {
                         break planned;
                     }
                     tried.extend(here);
@@ -111,11 +109,11 @@ impl State {
     }
 
     /// What one more replica would cost on the nodes where that hurts least, the best first.
-    pub(crate) fn sacrifices(&self, ask: &GangAsk<'_>, of_nodes: &NodeQuotas, top: usize) -> Vec<Sacrifice> {
-        if ask.spec.priority == Priority::Scavenger || ask.claimer.is_some() {
+    pub(crate) fn sacrifices(&self, ask: &Ask<'_>, of_nodes: &NodeQuotas, top: usize) -> Vec<Sacrifice> {
+        if ask.priority == Priority::Scavenger || ask.claimer.is_some() {
             return Vec::new();
         }
-        let planner = Planner::new(self, ask, of_nodes, &[], None);
+        let planner = Planner::new(*self, ask, of_nodes, &[], None);
         let mut all: Vec<Sacrifice> = (self.nodes())
             .filter(|node| planner.suits(node) && planner.is_allowed(node))
             .filter_map(|node| {
@@ -131,27 +129,39 @@ impl State {
         all
     }
 
+    fn is_true_of(&self, node: &Node) -> bool {
+        let evictable = self.placement.evictables.on(node.number);
+        self.placement.evictables.are_true_of(self.state, node) && self.placement.glances.are_true_of(node, evictable)
+    }
+
     /// The least that eviction could hurt, on each node where it could make room for one replica.
-    fn least_pains(&self, ask: &GangAsk<'_>) -> Vec<Pain> {
-        let spec = ask.spec;
+    fn least_pains(&self, ask: &Ask<'_>) -> Vec<Pain> {
         let glances: SmallVec<[&[Glance]; 4]> =
-            spec.asks.iter().map(|(class, _)| self.glances.of_class(*class)).collect();
+            ask.asks.iter().map(|(class, _)| self.placement.glances.of_class(*class)).collect();
         let count = glances.iter().map(|of_class| of_class.len()).min().unwrap_or(0);
-        debug_assert!(self.nodes().all(|node| self.glances.are_true_of(node)), "a node changed behind the glances");
+        debug_assert!(self.nodes().all(|node| self.is_true_of(node)), "a node changed behind the placement index");
         let mut pains = Vec::with_capacity(count);
         for number in (0u32..).map(NodeNo).take(count) {
-            let asked = spec.asks.iter().zip(&glances);
+            let asked = ask.asks.iter().zip(&glances);
             let here = asked.map(|((_, quanta), of_class)| (quanta.0, &of_class[number.0 as usize]));
-            let Some(least) = least_pain(here, spec.priority, number) else { continue };
+            let Some(least) = least_pain(here, ask.priority, number) else { continue };
             // What the spec says besides is looked at where it matters, but for what leaves few nodes.
             let may_suit = |node: &Node| {
-                spec.pool.is_none_or(|pool| pool == node.pool) && (spec.labels.is_empty() || self.suits(node, ask))
+                ask.pool.is_none_or(|pool| pool == node.pool) && (ask.labels.is_empty() || self.suits(node, ask))
             };
             if entry(&self.nodes, number.0).is_some_and(|node| node.is_available() && may_suit(node)) {
                 pains.push(least);
             }
         }
         pains
+    }
+}
+
+impl State {
+    /// Quanta of a class on a node that are held below a priority and may be evicted.
+    pub fn evictable_on(&self, node: NodeNo, class: ClassNo, below: Priority) -> u64 {
+        let falls = |lease: &&Lease| lease.class == class && lease.priority < below && lease.is_evictable();
+        self.chain_of(node).filter(falls).map(|lease| lease.quanta.0).sum()
     }
 
     fn unit_of(lease: &Lease) -> Unit {

@@ -4,11 +4,12 @@
 //! or fenced, by its limit. A lease without a bound may be renewed for ever and promises nothing.
 
 use crate::allocation::Allocation;
-use crate::gang::GangAsk;
+use crate::ask::Ask;
 use crate::lease::Phase;
 use crate::node::Node;
 use crate::placement::Tentative;
 use crate::state::State;
+use crate::view::View;
 use leasehold_model::{AllocationNo, Instant, LeaseNo, NodeNo, Span, TeardownMode};
 use std::cmp::Reverse;
 use std::collections::{BTreeSet, BinaryHeap};
@@ -37,11 +38,13 @@ impl State {
     pub(crate) fn gone_by(&self, node: &Node, now: Instant, walltime: Option<Span>) -> Option<Instant> {
         Some(now.saturating_add(walltime?).saturating_add(self.clearing(node)))
     }
+}
 
+impl View<'_> {
     /// What the one that waits can count on: the first instant by which, of all that must end, enough has for it to
     /// fit. `None` if it needs what nobody must give back.
     pub fn promise(&self, waits: &Allocation, now: Instant) -> Option<Promise> {
-        let ask = GangAsk::of(waits, now, &|_| true);
+        let ask = Ask::of(waits, now);
         let mut tentative = Tentative::default();
         if let Some(nodes) = self.nodes_for(&ask, &tentative) {
             return Some(Promise { start: now, nodes });
@@ -86,11 +89,13 @@ impl State {
         heads.filter_map(|found| Some((found.number, self.promise(found, now)?))).collect()
     }
 
-    fn nodes_for(&self, ask: &GangAsk<'_>, tentative: &Tentative) -> Option<BTreeSet<NodeNo>> {
+    fn nodes_for(&self, ask: &Ask<'_>, tentative: &Tentative) -> Option<BTreeSet<NodeNo>> {
         let gang = self.place_gang(ask, &mut tentative.clone()).ok()?;
         Some(gang.places.into_iter().map(|place| place.node).collect())
     }
+}
 
+impl State {
     /// What is ending already, and by when it is gone; but for what was evicted for others.
     fn ending_by(&self, now: Instant) -> BinaryHeap<Reverse<(Instant, LeaseNo)>> {
         let reserved = self.queue.reserved.iter().filter_map(|number| self.allocation(*number)?.reservation.as_deref());

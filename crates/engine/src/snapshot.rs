@@ -15,7 +15,7 @@ use crate::lease::{Lease, NONE, Phase};
 use crate::node::{Agent, Condition, Node, NodeClass};
 use crate::quota::{Episode, Quota};
 use crate::rate::{ChargePolicy, RateCard};
-use crate::state::{GONE_KEPT, Gone, NO_TIMER, Pool, Project, State, Tenant, User, class_no, entry_mut};
+use crate::state::{GONE_KEPT, Gone, Pool, Project, State, Tenant, User, class_no, entry_mut};
 use crate::token::{Token, Tokens};
 use leasehold_model::codec::{DecodeError, Field, Reader, put_varint};
 use leasehold_model::limits::CLASSES_PER_NODE_MAX;
@@ -216,10 +216,8 @@ impl State {
             state.claims.claim(claimed);
         }
         r.finish()?;
-        state.rebuild_placement();
+        state.count_pool_nodes();
         state.rebuild_queue();
-        let timers = state.true_timers();
-        state.timers.replace(timers);
         Ok(state)
     }
 
@@ -264,9 +262,6 @@ impl State {
                 quota.tally(&lease, true);
             }
         }
-        if lease.is_evictable() {
-            self.count_evictable(&lease, true);
-        }
         if lease.phase == Phase::Revoking || lease.phase.is_tearing_down() {
             self.count_ending(lease.node, true);
         }
@@ -274,12 +269,9 @@ impl State {
         self.chain_to_node(slot);
     }
 
-    fn rebuild_placement(&mut self) {
-        let numbers: Vec<NodeNo> = self.nodes().map(|node| node.number).collect();
-        for number in numbers {
-            let pool = self.node(number).expect("it was just listed").pool;
-            entry_mut(&mut self.pools, pool.0).expect("it was checked").nodes += 1;
-            self.list_node(number);
+    fn count_pool_nodes(&mut self) {
+        for node in self.nodes.iter().flatten() {
+            entry_mut(&mut self.pools, node.pool.0).expect("it was checked").nodes += 1;
         }
     }
 
@@ -496,7 +488,6 @@ fn get_lease(r: &mut Reader<'_>) -> Result<Lease, BadSnapshot> {
         over_soft: Field::get(r)?,
         of: Field::get(r)?,
         crowd: Field::get(r)?,
-        timer: NO_TIMER,
         node_next: NONE,
         node_prev: NONE,
     })

@@ -14,13 +14,9 @@ use crate::custody::{Claimed, Claimer};
 use crate::idempotency::Claims;
 use crate::lease::{Lease, LeaseTable, Phase};
 use crate::node::Node;
-use crate::placement::Shelves;
-use crate::preempt::Glances;
 use crate::queue::Queue;
 use crate::quota::Quota;
 use crate::rate::{ChargePolicy, RateCard};
-use crate::roll::Roll;
-use crate::timer::{Entry, Timers};
 use crate::token::{Token, Tokens};
 use leasehold_model::body::PerPriority;
 use leasehold_model::codec::DecodeError;
@@ -230,25 +226,11 @@ pub struct State {
     pub(crate) bounds: BTreeSet<(Instant, AllocationNo)>,
     /// Nodes on which leases are ending.
     pub(crate) ending: BTreeSet<NodeNo>,
-    /// Leases that may be evicted, by class and priority: quanta in all.
-    pub(crate) evictable: Vec<[u64; 3]>,
-    /// The same for each node, at a glance; all of it follows from the nodes.
-    pub(crate) glances: Glances,
     /// GPU time of all tenants.
     pub(crate) gpu_time: Meter,
     pub(crate) gone: Vec<Option<Gone>>,
     pub(crate) claims: Claims,
-    /// A state for readers: idempotency keys matter only to deciding.
-    pub(crate) for_readers: bool,
-    /// A state that is folded and written down, and never decided on or asked about places: `shelves` and `glances` are
-    /// left empty.
-    pub(crate) only_folds: bool,
-    /// Only in a state for readers: they go through leases in order, deciding does not.
-    pub(crate) roll: Option<Roll>,
-    pub(crate) timers: Timers,
     pub(crate) names: Names,
-    /// Where the nodes stand that may be given work; all of it follows from the rest.
-    pub(crate) shelves: Shelves,
 }
 
 /// Names that are taken, by what they name and, where they are, within which tenant.
@@ -265,23 +247,6 @@ pub(crate) struct Names {
 impl State {
     pub fn new() -> Self {
         Self::default()
-    }
-
-    /// A copy for readers, which keeps no idempotency keys: they matter only to deciding, and take
-    /// time and memory. It keeps its leases in order instead.
-    pub fn for_readers(&self) -> Self {
-        let mut copy = self.clone_without_claims();
-        copy.for_readers = true;
-        copy.roll.get_or_insert_with(|| Roll::of(&self.leases));
-        copy
-    }
-
-    /// The same state without what only deciding and readers look through: for whoever folds records to take a
-    /// snapshot of what they come to.
-    pub fn only_to_fold(mut self) -> Self {
-        self.only_folds = true;
-        (self.shelves, self.glances) = (Shelves::default(), Glances::default());
-        self
     }
 
     /// Records folded so far.
@@ -332,17 +297,9 @@ impl State {
     pub fn live_leases(&self) -> usize {
         self.leases.len()
     }
-    /// Every lease that is not closed, by number.
+    /// Every lease that is not closed, by number. All of them are sorted for it; see [`crate::Readers::leases_after`].
     pub fn leases(&self) -> Vec<&Lease> {
-        self.leases_after(None).collect()
-    }
-    /// Leases that are not closed with a higher number than `after`, by number. Cheap in a state for
-    /// readers, where pages can be cut from it; elsewhere all leases are sorted first.
-    pub fn leases_after(&self, after: Option<LeaseNo>) -> impl Iterator<Item = &Lease> {
-        let rolled = self.roll.as_ref().map(|roll| roll.after(after, &self.leases));
-        let sorted = if rolled.is_none() { self.leases.in_order() } else { Vec::new() };
-        let sorted = sorted.into_iter().skip_while(move |lease| after.is_some_and(|after| lease.number <= after));
-        rolled.into_iter().flatten().chain(sorted)
+        self.leases.in_order()
     }
     /// An allocation that is not over.
     pub fn allocation(&self, allocation: AllocationNo) -> Option<&Allocation> {
@@ -451,117 +408,11 @@ impl State {
         pool.lifetime_max.of(priority).map_or(ttl_max, |lifetime| lifetime.min(ttl_max))
     }
 
-    /// The earliest instant at which something may come due; it may prove too early, never too late.
-    pub fn next_due(&self) -> Option<Instant> {
-        if self.queue.is_due() {
-            return Some(self.last_stamp);
-        }
-        self.timers.peek().map(Entry::due)
-    }
-
-    /// Makes sure that the lease in `slot` is woken at its true instant.
-    pub(crate) fn arm(&mut self, slot: u32) {
-        let lease = self.leases.at_mut(slot);
-        if let Some(due) = lease.true_timer()
-            && due < lease.timer
-        {
-            lease.timer = due;
-            self.timers.push(due);
-        }
-    }
-
-    /// Takes the first entry out of the heap; its lease has none until it is armed again.
-    pub(crate) fn take_timer(&mut self, first: Entry) {
-        let taken = self.timers.pop();
-        assert_eq!(taken, Some(first), "the entry that was looked at is the one that is taken");
-        if first.is_of_lease()
-            && let Some(slot) = self.leases.slot(LeaseNo(first.id()))
-        {
-            self.leases.at_mut(slot).timer = NO_TIMER;
-        }
-    }
-
-    pub(crate) fn arm_burst(&mut self, quota: QuotaNo, due: Instant) {
-        self.timers.push(Entry::burst(quota, due));
-    }
-
-    /// Drops the timers of leases that are gone, when they are many.
-    pub(crate) fn sweep_timers(&mut self) {
-        if !self.timers.is_crowded(self.leases.len()) {
-            return;
-        }
-        let entries = self.true_timers();
-        self.timers.replace(entries);
-    }
-
-    /// Every timer that is really set, as it should stand in a fresh heap.
-    pub(crate) fn true_timers(&mut self) -> Vec<Entry> {
-        let mut entries = Vec::with_capacity(self.leases.len());
-        for lease in self.leases.in_any_order_mut() {
-            lease.timer = lease.true_timer().unwrap_or(NO_TIMER);
-            if lease.timer != NO_TIMER {
-                entries.push(lease.timer);
-            }
-        }
-        let bursts = self.quotas.iter().flatten();
-        let burst = |q: &Quota| Some(Entry::burst(q.number, q.episode_due()?));
-        entries.extend(bursts.filter_map(burst));
-        let wipe = |node: &Node| Some(Entry::wipe(node.number, node.custody.wipe_due()?));
-        entries.extend(self.nodes.iter().flatten().filter_map(wipe));
-        entries
-    }
-
-    fn clone_without_claims(&self) -> Self {
-        Self {
-            size: self.size,
-            last_stamp: self.last_stamp,
-            origin: self.origin.clone(),
-            public_key: self.public_key,
-            epoch: self.epoch,
-            rules_version: self.rules_version,
-            settings: self.settings.clone(),
-            tenants: self.tenants.clone(),
-            projects: self.projects.clone(),
-            users: self.users.clone(),
-            pools: self.pools.clone(),
-            classes: self.classes.clone(),
-            leased: self.leased.clone(),
-            nodes: self.nodes.clone(),
-            claimed: self.claimed.clone(),
-            quotas: self.quotas.clone(),
-            tokens: self.tokens.clone(),
-            rate_cards: self.rate_cards.clone(),
-            charge_policies: self.charge_policies.clone(),
-            ceilings: self.ceilings.clone(),
-            tags: self.tags.clone(),
-            next_lease: self.next_lease,
-            leases: self.leases.clone(),
-            allocations: self.allocations.clone(),
-            queue: self.queue.clone(),
-            bounds: self.bounds.clone(),
-            gpu_time: self.gpu_time.clone(),
-            ending: self.ending.clone(),
-            evictable: self.evictable.clone(),
-            glances: self.glances.clone(),
-            gone: self.gone.clone(),
-            claims: Claims::default(),
-            for_readers: self.for_readers,
-            only_folds: self.only_folds,
-            roll: self.roll.clone(),
-            timers: self.timers.clone(),
-            names: self.names.clone(),
-            shelves: self.shelves.clone(),
-        }
-    }
-
     pub(crate) fn gone(&self, lease: LeaseNo) -> Option<&Gone> {
         let place = usize::try_from(lease.0 % GONE_KEPT as u64).ok()?;
         self.gone.get(place)?.as_ref().filter(|gone| gone.lease == lease)
     }
 }
-
-/// Later than every timer: a lease that nothing will happen to by itself.
-pub(crate) const NO_TIMER: Entry = Entry::NEVER;
 
 fn numbered<T>(table: &[Option<T>]) -> impl Iterator<Item = (u32, &T)> {
     (0u32..).zip(table).filter_map(|(n, entry)| Some((n, entry.as_ref()?)))

@@ -6,11 +6,13 @@
 use crate::command::{Command, Request};
 use crate::lease::NONE;
 use crate::state::State;
+use crate::timer::Timers;
 use leasehold_model::{Body, LeaseNo, NodeNo, Record, TenantNo};
 use smallvec::SmallVec;
 
 struct Warmth<'s> {
     state: &'s State,
+    timers: Option<&'s Timers>,
     neighbours: SmallVec<[u32; 64]>,
     /// Whose leases end, and where.
     held: SmallVec<[(TenantNo, NodeNo); 32]>,
@@ -18,8 +20,8 @@ struct Warmth<'s> {
 }
 
 impl<'s> Warmth<'s> {
-    fn of(state: &'s State) -> Self {
-        Self { state, neighbours: SmallVec::new(), held: SmallVec::new(), seen: 0 }
+    fn of(state: &'s State, timers: Option<&'s Timers>) -> Self {
+        Self { state, timers, neighbours: SmallVec::new(), held: SmallVec::new(), seen: 0 }
     }
 
     /// Keeps the compiler from leaving the look-up out.
@@ -33,11 +35,11 @@ impl<'s> Warmth<'s> {
 
     /// A lease that is about to change, or to end and leave its neighbours on the node behind.
     fn lease(&mut self, lease: Option<LeaseNo>, ends: bool) {
-        let Some(lease) = lease.and_then(|lease| self.state.leases.get(lease)) else { return };
+        let Some(slot) = lease.and_then(|lease| self.state.leases.slot(lease)) else { return };
+        let lease = self.state.leases.at(slot);
         // A lease spans several lines of the cache.
-        self.see(
-            lease.expires_at.0 ^ lease.devices ^ lease.timer.due().0 ^ u64::from(lease.tenant.0 ^ lease.node_prev),
-        );
+        self.see(lease.expires_at.0 ^ lease.devices ^ u64::from(lease.tenant.0 ^ lease.node_prev));
+        self.see(self.timers.map_or(0, |timers| timers.touch(slot)));
         if ends {
             self.neighbours.extend([lease.node_next, lease.node_prev].into_iter().filter(|slot| *slot != NONE));
             self.held.push((lease.tenant, lease.node));
@@ -59,8 +61,8 @@ impl Drop for Warmth<'_> {
 
 impl State {
     /// Before requests are decided.
-    pub(crate) fn warm_requests<'r>(&self, requests: impl Iterator<Item = &'r Request>) {
-        let mut warmth = Warmth::of(self);
+    pub(crate) fn warm_requests<'r>(&self, timers: &Timers, requests: impl Iterator<Item = &'r Request>) {
+        let mut warmth = Warmth::of(self, Some(timers));
         let mut next_lease = self.next_lease;
         for request in requests {
             if let Some(claim) = &request.claim {
@@ -81,7 +83,7 @@ impl State {
 
     /// Before records are folded; `scopes` are those of their idempotency keys.
     pub(crate) fn warm_records(&self, records: &[(Record, Option<u128>)]) {
-        let mut warmth = Warmth::of(self);
+        let mut warmth = Warmth::of(self, None);
         for (record, scope) in records {
             scope.iter().for_each(|scope| warmth.claim(*scope));
             if let Body::Granted(granted) = &record.body {

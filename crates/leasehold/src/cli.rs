@@ -7,6 +7,8 @@ pub(crate) mod ceiling;
 pub(crate) mod claim;
 pub(crate) mod collect;
 pub(crate) mod config;
+#[cfg(test)]
+mod documented;
 pub(crate) mod events;
 pub(crate) mod lease;
 pub(crate) mod quota;

@@ -3,6 +3,7 @@
 mod common;
 
 use common::{BINARY, Said, copy, leasehold, on};
+use serde_json::Value;
 use std::fs;
 use std::io::{BufRead, BufReader, Read};
 use std::path::{Path, PathBuf};
@@ -332,6 +333,28 @@ fn a_running_demo_is_read_but_not_joined_and_ends_cleanly() {
     let report: serde_json::Value = serde_json::from_slice(&output.stdout).unwrap();
     assert_eq!(report["checkpoint"]["size"], report["records"]["all"], "a clean stop signs for everything");
     on(data, "audit verify {} --trust {}/seen.trust").ok();
+}
+
+/// Frozen journals: what was decided under today's rules is decided again alike, what was under earlier ones is said to be.
+#[test]
+fn decisions_of_earlier_rules_are_told_from_those_of_today() {
+    let frozen = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../tests/frozen");
+    for (journal, rules) in [("rules-1/burst", 1), ("rules-2/gangs", 2), ("rules-3/gangs", 3)] {
+        let folder = tempfile::tempdir().unwrap();
+        copy(&frozen.join(journal).join("data"), folder.path());
+        let expected = if rules == leasehold_model::RULES_VERSION { "same" } else { "other_rules" };
+        let records = on(folder.path(), "audit export --data {}").ok().lines();
+        let decided = |record: &&Value| {
+            let kinds = ["lease.granted", "lease.denied", "allocation.submitted", "allocation.requeued"];
+            kinds.iter().any(|kind| record["kind"] == *kind)
+        };
+        let decisions: Vec<&Value> = records.iter().filter(decided).collect();
+        assert!(decisions.len() > 5, "{journal}: {decisions:?}");
+        for sequence in decisions.iter().map(|record| &record["sequence"]) {
+            let told = on(folder.path(), &format!("audit replay --data {{}} --sequence {sequence} --json")).ok().json();
+            assert_eq!(told["replayed"], expected, "{journal}, record {sequence}: {told}");
+        }
+    }
 }
 
 #[test]

@@ -68,6 +68,22 @@ impl Demo {
         leasehold(line.split_whitespace().chain(daemon))
     }
 
+    /// The commands that it prints for another terminal, each without its remark.
+    fn tour(&mut self) -> Vec<String> {
+        self.read_to("In another terminal:");
+        let mut commands = Vec::new();
+        loop {
+            let mut line = String::new();
+            self.err.read_line(&mut line).expect("it speaks UTF-8");
+            self.told.push_str(&line);
+            if line.trim().is_empty() {
+                return commands;
+            }
+            let command = line.trim_start();
+            commands.push(command.split("   ").next().unwrap_or(command).trim_end().to_owned());
+        }
+    }
+
     /// Waits for its end; returns its report and all that it said.
     fn end(mut self) -> (Value, String) {
         let mut told = std::mem::take(&mut self.told);
@@ -178,5 +194,40 @@ fn a_demo_has_a_past_and_a_present_and_survives_a_kill() {
     assert_eq!(report["kinds"]["node.put"], serde_json::json!({ "all": 40, "this_run": 0 }));
     assert_eq!(report["kinds"]["journal.genesis"]["all"], 1);
     on(&data, "audit verify {} --trust {}/trust").ok();
+    no_agent_is_left(&data);
+}
+
+/// Types every command that the demo prints into a shell, as a reader would, in order. What ends the demo is left to the
+/// other test; what follows without end, and what another program does, is only looked for.
+#[test]
+fn every_command_of_the_tour_runs() {
+    let folder = tempfile::tempdir().unwrap();
+    let data = folder.path().join("data");
+    let mut demo = Demo::start(&data, "--history 1d --seed 7");
+    let commands = demo.tour();
+    let export = commands.iter().find(|command| command.starts_with("export ")).expect("where the daemon is");
+    let ours: Vec<&String> = commands
+        .iter()
+        .filter(|command| command.starts_with(BINARY) && !command.contains(" --follow") && !command.contains(" demo "))
+        .collect();
+    assert!(ours.len() >= 9, "{commands:?}");
+    for (place, command) in ours.iter().enumerate() {
+        let mut command = (*command).clone();
+        if command.contains(" LEASE ") {
+            let held = demo.tenant("lease list --project sandbox --json").ok().json();
+            let lease = held["leases"][0]["id"].as_str().unwrap_or_else(|| panic!("no lease in {held}"));
+            command = command.replace(" LEASE ", &format!(" {lease} "));
+        }
+        let mut shell = Command::new("sh");
+        shell.args(["-c", &format!("{export}; {command}")]);
+        let said = common::said(shell);
+        // The second asks for more than is left, and is there to be refused.
+        let expected = if place == 1 { 1 } else { 0 };
+        assert_eq!(said.code, expected, "{command}: {said:?}");
+    }
+    for other in [" --follow ", "curl ", "kill -9 ", " demo --data "] {
+        assert!(commands.iter().any(|command| command.contains(other)), "no {other:?} in {commands:?}");
+    }
+    drop(demo);
     no_agent_is_left(&data);
 }

@@ -4,8 +4,8 @@
 //! Out: the canonical bytes of a record (what is hashed is what is stored), and typed records decoded
 //! strictly from them.
 //!
-//! Never: I/O, clocks, randomness, floating point; the JSON view is the crate `view`. Serde appears only behind features,
-//! for closed lists of words.
+//! Never: I/O, clocks, randomness, floating point. Serde appears only behind features, for closed lists of words; the
+//! JSON view is the crate `view`.
 //! The byte format is specified in `docs/reference/journal-format.md`.
 
 pub mod access;

@@ -1,9 +1,10 @@
 //! The answers of the lease path, written straight into bytes: at hundreds of thousands a second, building values
 //! first would cost more than deciding. A test reads every one of them back as the type of `leasehold_api`.
 
-use crate::app::{App, Sealed};
+use crate::app::App;
 use crate::problem::{denied, refused};
 use leasehold_api::{Problem, WRITTEN_MAX, When, codes};
+use leasehold_cell::Sealed;
 use leasehold_engine::State;
 use leasehold_model::body::{Body, Granted};
 use leasehold_model::id::IdKind;

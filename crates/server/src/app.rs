@@ -5,13 +5,12 @@ use crate::live::Live;
 use crate::problem::{told, unanswered};
 use crate::reply::ask;
 use leasehold_api::Problem;
-use leasehold_cell::{Cell, Clock, Now, Reply};
+use leasehold_cell::{Cell, Clock, Now, Sealed, Unsealed};
 use leasehold_engine::{Command, Refusal, Request};
 use leasehold_journal::Journal;
 use leasehold_model::id::IdKind;
 use leasehold_model::record::Hash;
-use leasehold_model::{Identity, LeaseNo, PublicId, Record};
-use smallvec::SmallVec;
+use leasehold_model::{Identity, LeaseNo, PublicId};
 use std::sync::Arc;
 
 /// The daemon's inside, as the routes see it.
@@ -46,31 +45,11 @@ pub(crate) struct Limits {
     pub(crate) batch_body_bytes: usize,
 }
 
-/// What a command was sealed as.
-pub(crate) struct Sealed {
-    pub(crate) records: SmallVec<[Record; 1]>,
-    /// Leases that a command on many left out, and why.
-    pub(crate) refused: Vec<(LeaseNo, Refusal)>,
-    /// It was sealed before, under the same key.
-    pub(crate) repeated: bool,
-}
-
-impl Sealed {
-    /// What was sealed, or why nothing was: `tell` knows to whom a refusal is told.
-    pub(crate) fn from_reply(reply: Reply, tell: impl FnOnce(&Refusal) -> Problem) -> Result<Self, Problem> {
-        match reply {
-            Reply::Sealed { records, refused } => Ok(Self { records, refused, repeated: false }),
-            Reply::Repeated { records } => Ok(Self { records, refused: Vec::new(), repeated: true }),
-            Reply::Refused(refusal) => Err(tell(&refusal)),
-            reply => Err(unanswered(&reply)),
-        }
-    }
-
-    pub(crate) fn first(&self) -> &Record {
-        self.records.first().expect("what was sealed has a record")
-    }
-    pub(crate) fn sequence(&self) -> u64 {
-        self.first().sequence
+/// Why nothing was sealed: `tell` knows to whom a refusal is told.
+pub(crate) fn problem(unsealed: &Unsealed, tell: impl FnOnce(&Refusal) -> Problem) -> Problem {
+    match unsealed {
+        Unsealed::Refused(refusal) => tell(refusal),
+        unsealed => unanswered(unsealed),
     }
 }
 
@@ -87,7 +66,8 @@ impl App {
         let request = request(identity, command, key)?;
         let reply = ask(&self.cell, vec![request]).await.pop().expect("one request, one reply");
         self.metrics.replied(kind, &reply);
-        Sealed::from_reply(reply, |refusal| self.now.read(|state| told(state, caller, refusal)))
+        let tell = |refusal: &Refusal| self.now.read(|state| told(state, caller, refusal));
+        reply.map_err(|unsealed| problem(&unsealed, tell))
     }
 
     /// A lease's id as outsiders see it.

@@ -1,7 +1,7 @@
 //! One request on its way through a route: who asks, for what, with which words.
 
 use crate::access::{Caller, authenticate};
-use crate::app::{App, Sealed};
+use crate::app::App;
 use crate::body;
 use axum::body::Body;
 use axum::extract::RawPathParams;
@@ -11,6 +11,7 @@ use bytes::Bytes;
 use http_body_util::{BodyExt, LengthLimitError, Limited};
 use leasehold_api::endpoint::by_id;
 use leasehold_api::{Endpoint, PROBLEM_JSON, Problem, codes, limits};
+use leasehold_cell::Sealed;
 use leasehold_engine::Command;
 use leasehold_model::Identity;
 use serde::Serialize;

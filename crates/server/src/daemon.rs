@@ -173,8 +173,8 @@ impl Daemon {
 
 fn sealed(reply: Reply, what: &str) -> Result<(), DaemonError> {
     match reply {
-        Reply::Sealed { .. } | Reply::Repeated { .. } => Ok(()),
-        reply => Err(DaemonError::Refused(format!("{what}: {}", crate::problem::unanswered(&reply).detail))),
+        Ok(_) => Ok(()),
+        Err(why) => Err(DaemonError::Refused(format!("{what}: {}", crate::problem::unanswered(&why).detail))),
     }
 }
 

@@ -10,7 +10,7 @@ mod standing;
 use crate::listen::Counters;
 use crate::rate::Limiter;
 use leasehold_api::endpoint::ENDPOINTS;
-use leasehold_cell::{Cell, Histogram, LATENCY_BOUNDS_NS, Reply};
+use leasehold_cell::{Cell, Histogram, LATENCY_BOUNDS_NS, Reply, Unsealed};
 use leasehold_engine::{CommandKind, Refusal};
 use leasehold_model::{Body, FORMAT_VERSION, RULES_VERSION};
 use page::Page;
@@ -106,19 +106,19 @@ impl Metrics {
     /// A command was answered.
     pub fn replied(&self, kind: CommandKind, reply: &Reply) {
         let result = match reply {
-            Reply::Sealed { records, refused } => {
-                refused.iter().for_each(|(_, refusal)| self.refused(refusal));
-                usize::from(matches!(records.first().map(|record| &record.body), Some(Body::Denied(_))))
+            Ok(sealed) if sealed.repeated => 2,
+            Ok(sealed) => {
+                sealed.refused.iter().for_each(|(_, refusal)| self.refused(refusal));
+                usize::from(matches!(sealed.first().body, Body::Denied(_)))
             }
-            Reply::Repeated { .. } => 2,
-            Reply::Archived { .. } => 3,
-            Reply::Refused(refusal) => {
+            Err(Unsealed::Archived { .. }) => 3,
+            Err(Unsealed::Refused(refusal)) => {
                 self.refused(refusal);
                 4
             }
-            Reply::JournalFull => 5,
-            Reply::Busy => 6,
-            Reply::Stopped => 7,
+            Err(Unsealed::JournalFull) => 5,
+            Err(Unsealed::Busy) => 6,
+            Err(Unsealed::Stopped) => 7,
         };
         self.commands[kind as usize][result].fetch_add(1, Ordering::Relaxed);
     }

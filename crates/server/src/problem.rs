@@ -4,7 +4,7 @@ use crate::access::Caller;
 use crate::naming::Names;
 use crate::shut::shut;
 use leasehold_api::{Problem, When, codes};
-use leasehold_cell::Reply;
+use leasehold_cell::Unsealed;
 use leasehold_engine::{ByNumber, Naming, Refusal, RefusalClass, State};
 use leasehold_model::body::Denied;
 use leasehold_model::{
@@ -112,19 +112,18 @@ fn status_of(refusal: &Refusal) -> u16 {
 }
 
 /// A reply that carries no records.
-pub(crate) fn unanswered(reply: &Reply) -> Problem {
-    match reply {
-        Reply::Refused(refusal) => refused(refusal),
-        Reply::JournalFull => codes::JOURNAL_FULL
+pub(crate) fn unanswered(unsealed: &Unsealed) -> Problem {
+    match unsealed {
+        Unsealed::Refused(refusal) => refused(refusal),
+        Unsealed::JournalFull => codes::JOURNAL_FULL
             .problem("The journal's disk has no room for more records; free some and try again. Reads go on."),
-        Reply::Busy => codes::BUSY.problem("Too many requests wait already; nothing was done. Try again."),
-        Reply::Stopped => codes::STOPPING.problem(
+        Unsealed::Busy => codes::BUSY.problem("Too many requests wait already; nothing was done. Try again."),
+        Unsealed::Stopped => codes::STOPPING.problem(
             "The daemon is stopping; whether this was sealed is not known. Send it again with its idempotency key.",
         ),
-        Reply::Archived { sequence } => codes::ARCHIVED
+        Unsealed::Archived { sequence } => codes::ARCHIVED
             .problem(format!("This was sealed before, as record {sequence}, in a segment that was moved away since."))
             .with("sequence", *sequence),
-        Reply::Sealed { .. } | Reply::Repeated { .. } => unreachable!("a sealed reply is an answer"),
     }
 }
 

@@ -1,12 +1,13 @@
 //! Allocations as the API shows them: what they ask for, where they lie, and why they wait.
 
 use crate::access::Caller;
-use crate::app::{App, Sealed};
+use crate::app::App;
 use crate::problem::{denial, sentence};
 use crate::show;
 use leasehold_api as api;
 use leasehold_api::{Problem, Ttl, When, codes};
-use leasehold_engine::{Allocation, State, WaitReason};
+use leasehold_cell::Sealed;
+use leasehold_engine::{Allocation, Readers, State, WaitReason};
 use leasehold_model::body::{Body, Granted};
 use leasehold_model::id::IdKind;
 use leasehold_model::{
@@ -144,8 +145,11 @@ fn ordinal(n: u64) -> String {
 }
 
 /// Why one waits, in words that somebody can act on. What belongs to others is not named.
-pub(crate) fn waiting(state: &State, caller: &Caller, found: &Allocation, now: Instant) -> Option<api::Waiting> {
-    let waits = state.waiting_for(found, now)?;
+pub(crate) fn waiting(state: &Readers, caller: &Caller, found: &Allocation, now: Instant) -> Option<api::Waiting> {
+    if !found.state.is_queued() {
+        return None;
+    }
+    let waits = state.view(|view| view.waiting_for(found, now))?;
     let mut shown = api::Waiting {
         position: waits.position,
         reason: api::WaitReason::Due,

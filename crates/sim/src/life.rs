@@ -5,7 +5,7 @@ use crate::fault_disk::{FaultDisk, Faults};
 use crate::wishes::wish;
 use crate::{readings, requests};
 use leasehold_cell::{
-    Core, ManualClock, Now, Pending, Reply, StartError, StartOptions, commit, publish, take_snapshot,
+    Core, ManualClock, Now, Pending, Reply, Sealed, StartError, StartOptions, Unsealed, commit, publish, take_snapshot,
 };
 use leasehold_engine::{Command, Engine, Refusal, Request, State};
 use leasehold_journal::{AppendError, FileJournal, Journal, Keys, OpenError, Options, PrepareError};
@@ -205,26 +205,26 @@ impl Truth {
         self.oracle.check_at_rest(now).map_err(|violation| violation.to_string())?;
         self.oracle.check_promises(now).map_err(|violation| violation.to_string())?;
         let foretold = self.oracle.foretell(&asked.caller, &asked.wish, now);
-        let refused = |code: &str| matches!(reply, Reply::Refused(refusal) if refusal.code() == code);
+        let refused = |code: &str| matches!(reply, Err(Unsealed::Refused(refusal)) if refusal.code() == code);
         // A key is looked up after the token and before everything else.
         let decided_before = asked.sent.is_some()
             && foretold != Foretold::Refused("token_not_live")
-            && (matches!(reply, Reply::Repeated { .. }) || refused("idempotency_mismatch"));
+            && (matches!(reply, Ok(Sealed { repeated: true, .. })) || refused("idempotency_mismatch"));
         let as_foretold = match &foretold {
             Foretold::Refused(code) => refused(code),
-            Foretold::Sealed { tenant, bodies } => matches!(reply, Reply::Sealed { records, .. }
+            Foretold::Sealed { tenant, bodies } => matches!(reply, Ok(Sealed { records, repeated: false, .. })
                 if records[0].identity.tenant == *tenant && records.iter().map(|r| &r.body).eq(bodies)),
-            Foretold::OneOf { tenant, bodies } => matches!(reply, Reply::Sealed { records, .. }
+            Foretold::OneOf { tenant, bodies } => matches!(reply, Ok(Sealed { records, repeated: false, .. })
                 if records[0].identity.tenant == *tenant && bodies.contains(&records[0].body)),
-            Foretold::Faulty => matches!(reply, Reply::Refused(_)),
-            Foretold::Stands => matches!(reply, Reply::Sealed { .. }),
+            Foretold::Faulty => matches!(reply, Err(Unsealed::Refused(_))),
+            Foretold::Stands => matches!(reply, Ok(Sealed { repeated: false, .. })),
             Foretold::Open => !Foretold::CODES.iter().any(|code| refused(code)),
         };
         if !decided_before && !as_foretold {
             let (caller, wish) = (&asked.caller, &asked.wish);
             return Err(format!("{caller:?} asks for {wish:?}\n  foretold {foretold:?}\n  answered {reply:?}"));
         }
-        if let Reply::Refused(Refusal::CeilingExceeded { lease, requested, used, amount, .. }) = reply
+        if let Err(Unsealed::Refused(Refusal::CeilingExceeded { lease, requested, used, amount, .. })) = reply
             && matches!(&asked.renews, Some(1))
         {
             if !self.oracle.stands_against(*lease, *requested, *used, *amount) {
@@ -434,7 +434,7 @@ impl Life<'_> {
     fn observe_published(&mut self, replies: &[(Asked, Reply)]) -> Step<()> {
         let mut facts_of: BTreeMap<u64, &RequestFacts> = BTreeMap::new();
         for (asked, reply) in replies {
-            if let (Reply::Sealed { records, .. }, Some(facts)) = (reply, &asked.facts) {
+            if let (Ok(Sealed { records, repeated: false, .. }), Some(facts)) = (reply, &asked.facts) {
                 facts_of.insert(records[0].sequence, facts);
             }
         }
@@ -460,8 +460,8 @@ impl Life<'_> {
         };
         for (asked, reply) in replies {
             let (size, now) = match reply {
-                Reply::Sealed { records, .. } => (records[0].sequence, records[0].stamp),
-                Reply::Refused(_) | Reply::Repeated { .. } => asked.decided.get(),
+                Ok(Sealed { records, repeated: false, .. }) => (records[0].sequence, records[0].stamp),
+                Err(Unsealed::Refused(_)) | Ok(Sealed { repeated: true, .. }) => asked.decided.get(),
                 _ => continue,
             };
             observe_before(self.truth, size)?;
@@ -475,15 +475,15 @@ impl Life<'_> {
     /// window is the oracle's to say: it sees every claim.
     fn check_reply(&mut self, asked: &Asked, reply: Reply) -> Step<()> {
         match (&reply, &asked.facts) {
-            (Reply::Refused(_), _) => self.truth.tally.refused += 1,
-            (Reply::JournalFull, _) => self.truth.tally.full += 1,
+            (Err(Unsealed::Refused(_)), _) => self.truth.tally.refused += 1,
+            (Err(Unsealed::JournalFull), _) => self.truth.tally.full += 1,
             _ => {}
         }
         let Some(sent) = asked.sent else { return Ok(()) };
         let (_, key, _) = &self.truth.sent[sent];
         let first = self.truth.answered.get(&sent);
         match reply {
-            Reply::Sealed { records, .. } => {
+            Ok(Sealed { records, repeated: false, .. }) => {
                 let records = records.to_vec();
                 let stamp = records[0].stamp;
                 if records[0].idempotency.as_ref().map(|claim| claim.key.to_vec()) != Some(key.clone()) {
@@ -491,7 +491,7 @@ impl Life<'_> {
                 }
                 self.truth.answered.insert(sent, (stamp, records));
             }
-            Reply::Repeated { records } => {
+            Ok(Sealed { records, repeated: true, .. }) => {
                 self.truth.tally.repeated += 1;
                 if let Some((_, before)) = first
                     && before[..] != records[..]
@@ -502,7 +502,7 @@ impl Life<'_> {
                     return Err(format!("an answer changed:\n  {before:?}\n  {records:?}"));
                 }
             }
-            Reply::Refused(Refusal::IdempotencyMismatch { .. }) => self.truth.tally.mismatches += 1,
+            Err(Unsealed::Refused(Refusal::IdempotencyMismatch { .. })) => self.truth.tally.mismatches += 1,
             _ => {}
         }
         Ok(())
@@ -527,12 +527,6 @@ impl Life<'_> {
         let mut fresh = State::new();
         leasehold_cell::replay(&*self.journal, &mut fresh, leasehold_journal::Head::EMPTY)
             .map_err(|error| error.to_string())?;
-        let mut lean = State::new().only_to_fold();
-        leasehold_cell::replay(&*self.journal, &mut lean, leasehold_journal::Head::EMPTY)
-            .map_err(|error| error.to_string())?;
-        if lean.to_snapshot() != fresh.to_snapshot() {
-            return Err("a state that only folds comes to another snapshot".to_owned());
-        }
         let decided = self.core.engine().state();
         if fresh.digest() != decided.digest() {
             return Err("the deciding state is not the fold of the journal".to_owned());
@@ -541,7 +535,7 @@ impl Life<'_> {
         if restored.digest() != fresh.digest() {
             return Err("a restored snapshot is another state".to_owned());
         }
-        readings::check(self.core.engine(), &fresh)?;
+        readings::check(self.core.engine(), &mut fresh)?;
         self.check_next_decisions(restored)
     }
 }

@@ -1,7 +1,7 @@
 //! What readers are told beforehand is what happens: quotes, and places in the queue.
 
 use crate::requests::lease_request;
-use leasehold_engine::{Command, Decided, Engine, Quoted, Refusal, Request, State};
+use leasehold_engine::{Command, Engine, Quoted, Readers, Refusal, Request, Sealed, Sequences, State};
 use leasehold_model::{Batch, Body, Record, Span};
 use leasehold_oracle::Dice;
 
@@ -9,8 +9,8 @@ use leasehold_oracle::Dice;
 const REQUESTS: u64 = 4;
 
 /// Quotes requests by a state that has folded records only, and makes them by an engine that has decided all along.
-pub(crate) fn check(engine: &Engine, folded: &State) -> Result<(), String> {
-    let (mut engine, mut reader) = (engine.clone(), folded.for_readers());
+pub(crate) fn check(engine: &Engine, folded: &mut State) -> Result<(), String> {
+    let (mut engine, mut reader) = (engine.clone(), Readers::beside(folded));
     // By the size alone, so that the seed's own story is not disturbed.
     let mut dice = Dice::new(reader.size());
     let now = reader.last_stamp().saturating_add(Span::from_secs(1));
@@ -21,7 +21,7 @@ pub(crate) fn check(engine: &Engine, folded: &State) -> Result<(), String> {
         check_places(&reader)?;
         let (identity, command, _) = lease_request(&reader, &mut dice);
         let Command::Request(request) = &command else { return Err("a request was drawn as something else".into()) };
-        let quoted = reader.quote(now, &identity, request);
+        let quoted = reader.view(|view| view.quote(now, &identity, request));
         let mut batch = Batch::new(reader.size());
         let decided = engine.decide(now, &Request::new(identity.clone(), command.clone()), &mut batch);
         let records = follow(&mut reader, &batch)?;
@@ -34,7 +34,7 @@ pub(crate) fn check(engine: &Engine, folded: &State) -> Result<(), String> {
     Ok(())
 }
 
-fn follow(reader: &mut State, batch: &Batch) -> Result<Vec<Record>, String> {
+fn follow(reader: &mut Readers, batch: &Batch) -> Result<Vec<Record>, String> {
     let mut records = Vec::new();
     for frame in batch.frames() {
         let record = frame.map_err(|error| error.to_string())?.decode().map_err(|error| error.to_string())?;
@@ -45,7 +45,9 @@ fn follow(reader: &mut State, batch: &Batch) -> Result<Vec<Record>, String> {
 }
 
 /// Whether what was decided is what was quoted.
-fn is_kept(quoted: &Result<Quoted, Refusal>, decided: &Result<Decided, Refusal>, body: Option<&Body>) -> bool {
+type Decided = Result<Sealed<Sequences>, Refusal>;
+
+fn is_kept(quoted: &Result<Quoted, Refusal>, decided: &Decided, body: Option<&Body>) -> bool {
     match (quoted, decided, body) {
         (Err(quoted), Err(refusal), None) => quoted == refusal,
         (Ok(Quoted::Granted(quote)), Ok(_), Some(Body::Granted(granted))) => {
@@ -59,11 +61,11 @@ fn is_kept(quoted: &Result<Quoted, Refusal>, decided: &Result<Decided, Refusal>,
 }
 
 /// The places of all at once are those of each by itself.
-fn check_places(reader: &State) -> Result<(), String> {
+fn check_places(reader: &Readers) -> Result<(), String> {
     let now = reader.last_stamp();
     let places = reader.standings(now).in_order();
     for found in reader.allocations_after(None) {
-        let place = reader.waiting_for(found, now).map(|waits| waits.position);
+        let place = reader.view(|view| view.waiting_for(found, now)).map(|waits| waits.position);
         if places.of(found.number) != place {
             return Err(format!("{} is told place {place:?}, in the list {:?}", found.number, places.of(found.number)));
         }

@@ -1,83 +1,48 @@
 //! Asking for a lease: validate, then quota, then capacity (SEMANTICS 4).
 
-use super::Draft;
 use super::places::check_labels;
+use super::{Draft, Engine};
+use crate::admission::Terms;
+use crate::ask::Ask;
 use crate::command::RequestLease;
 use crate::custody::Claimer;
-use crate::gang::GangAsk;
 use crate::node::Node;
-use crate::placement::{Placed, Tentative, Wanted};
+use crate::placement::Placed;
 use crate::preempt::Plan;
 use crate::queue::{Line, Rank};
-use crate::quota::{Facts, Verdict};
 use crate::refusal::Refusal;
-use crate::state::State;
+use crate::view::View;
 use leasehold_model::body::{AllocationSubmitted, Asks, Denied, Granted, Particulars};
 use leasehold_model::limits::{CLASSES_PER_REQUEST_MAX, QUANTA_PER_NODE_MAX};
 use leasehold_model::{
-    AllocationSpec, CeilingMode, DenyCause, Identity, Instant, LeaseNo, NodeNo, PoolNo, Priority, ProjectNo, QuotaNo,
+    AllocationNo, AllocationSpec, DenyCause, Identity, Instant, LeaseNo, NodeNo, PoolNo, Priority, ProjectNo,
     RULES_VERSION, Span, TenantNo,
 };
-use smallvec::SmallVec;
 use std::collections::BTreeMap;
-
-/// What the quotas say besides yes or no.
-#[derive(Clone, Default)]
-pub(crate) struct Terms {
-    pub(crate) over_soft: SmallVec<[QuotaNo; 1]>,
-    /// The earliest end that a burst quota allows, and which quota that is.
-    until: Option<(Instant, QuotaNo)>,
-}
-
-impl Terms {
-    pub(crate) fn add(&mut self, quota: QuotaNo, verdict: Verdict) -> Result<(), DenyCause> {
-        match verdict {
-            Verdict::Within => {}
-            Verdict::OverSoft => self.over_soft.push(quota),
-            Verdict::Until(end) => {
-                if self.until.is_none_or(|(found, _)| end < found) {
-                    self.until = Some((end, quota));
-                }
-            }
-            Verdict::Refused(cause) => return Err(cause),
-        }
-        Ok(())
-    }
-}
-
-impl Terms {
-    /// Each soft quota once, in order.
-    pub(crate) fn settle(&mut self) {
-        self.over_soft.sort_unstable();
-        self.over_soft.dedup();
-    }
-
-    /// What is left of a TTL, and which quota shortened it.
-    pub(crate) fn ttl(&self, asked: Span, now: Instant) -> (Span, Option<QuotaNo>) {
-        match self.until {
-            Some((end, quota)) if end.since(now) < asked => (end.since(now), Some(quota)),
-            _ => (asked, None),
-        }
-    }
-}
 
 impl Draft<'_> {
     pub(super) fn look(&self) -> Look<'_> {
-        Look::new(self.state(), self.now, self.identity)
+        Look { view: self.view(), now: self.now, identity: self.identity, heads: &self.engine.scheduler.heads }
     }
 
     pub(super) fn request_lease(&mut self, request: &RequestLease) -> Result<(), Refusal> {
         let look = self.look();
-        let (asks, admitted) = look.admit(request)?;
-        match admitted {
+        let asks = look.check(request)?;
+        match look.admit(request, &asks) {
             Ok((placed, terms)) => self.grant(request, placed, terms),
             Err(cause) => {
-                if let Some((spec, _)) = look.eviction(request, &asks, cause) {
+                if let Some((spec, plan)) = look.eviction(request, &asks, cause) {
+                    let is_first = look.heads.is_empty();
+                    let number = AllocationNo(self.state().size());
                     // The eviction is no part of this command: its answer is the requester's, the eviction is not.
                     self.emit(None, AllocationSubmitted { spec }, |record| {
                         record.hcl_entry = request.hcl_entry.clone();
                         record.dra_claim_id = request.dra_claim_id.clone();
                     });
+                    if is_first {
+                        let Engine { state, scheduler, .. } = &mut *self.engine;
+                        scheduler.keep_plan(state, number, plan);
+                    }
                     return Ok(());
                 }
                 let denied = Denied {
@@ -147,12 +112,9 @@ impl Draft<'_> {
     }
 }
 
-/// Where a request goes and on which terms, or why nowhere.
-type Admission = Result<(Placed, Terms), DenyCause>;
-
 /// What a request is judged by; judging changes nothing.
 pub(crate) struct Look<'a> {
-    pub(super) state: &'a State,
+    pub(super) view: View<'a>,
     pub(super) now: Instant,
     pub(super) identity: &'a Identity,
     /// Those that wait and go first, to whom something may be promised.
@@ -160,8 +122,10 @@ pub(crate) struct Look<'a> {
 }
 
 impl<'a> Look<'a> {
-    pub(crate) fn new(state: &'a State, now: Instant, identity: &'a Identity) -> Self {
-        Self { state, now, identity, heads: &state.queue.heads }
+    /// Where what is promised to those that wait does not matter.
+    pub(crate) fn new(view: View<'a>, now: Instant, identity: &'a Identity) -> Self {
+        const NONE: &BTreeMap<Line, Rank> = &BTreeMap::new();
+        Self { view, now, identity, heads: NONE }
     }
 
     /// Validates; the asks come back in the order in which they are placed.
@@ -173,26 +137,30 @@ impl<'a> Look<'a> {
         Ok(asks)
     }
 
-    /// Validates, then asks quotas and capacity.
-    pub(super) fn admit(&self, request: &RequestLease) -> Result<(Asks, Admission), Refusal> {
-        let asks = self.check(request)?;
-        let tenant = self.identity.tenant.expect("it was checked");
-        let project = self.identity.project.expect("it was checked");
-        let admitted = self.admit_checked(tenant, project, request, &asks);
-        Ok((asks, admitted))
+    /// What is asked for, once it was checked.
+    pub(crate) fn ask<'r>(&self, request: &'r RequestLease, asks: &'r Asks) -> Ask<'r> {
+        Ask::of_request(self.identity, request, asks, self.now).expect("a request that was checked has a holder")
+    }
+
+    /// Asks quotas and capacity for a request that was checked.
+    pub(super) fn admit(&self, request: &RequestLease, asks: &Asks) -> Result<(Placed, Terms), DenyCause> {
+        let mut ask = self.ask(request, asks);
+        let guard = self.view.guard(self.heads, &ask);
+        ask.allow = guard.as_deref();
+        self.view.place_lease(&ask)
     }
 
     fn check_identity(&self, request: &RequestLease) -> Result<(), Refusal> {
-        let state = self.state;
+        let view = self.view;
         self.check_holder(request.source_project)?;
         self.check_pool(request.pool)?;
         if let Some(node) = request.node
-            && state.node(node).is_none()
+            && view.node(node).is_none()
         {
             return Err(Refusal::UnknownNode { node });
         }
         if let (Some(node), Some(pool)) = (request.node, request.pool)
-            && state.node(node).is_some_and(|found| found.pool != pool)
+            && view.node(node).is_some_and(|found| found.pool != pool)
         {
             return Err(Refusal::NodeNotInPool { node, pool });
         }
@@ -203,11 +171,11 @@ impl<'a> Look<'a> {
 
     /// Who would hold it, and who asks, exist and belong together.
     pub(crate) fn check_holder(&self, source: Option<ProjectNo>) -> Result<(TenantNo, ProjectNo), Refusal> {
-        let state = self.state;
+        let view = self.view;
         let number = self.identity.tenant.ok_or(Refusal::TenantRequired)?;
-        state.tenant(number).ok_or(Refusal::UnknownTenant { tenant: number })?;
+        view.tenant(number).ok_or(Refusal::UnknownTenant { tenant: number })?;
         let project = self.identity.project.ok_or(Refusal::ProjectRequired)?;
-        let of_tenant = |no: ProjectNo| state.project(no).is_some_and(|p| p.tenant == number);
+        let of_tenant = |no: ProjectNo| view.project(no).is_some_and(|p| p.tenant == number);
         if !of_tenant(project) {
             return Err(Refusal::UnknownProject { project });
         }
@@ -215,7 +183,7 @@ impl<'a> Look<'a> {
             return Err(Refusal::UnknownProject { project: source });
         }
         if let Some(user) = self.identity.user
-            && state.user(user).is_none_or(|u| u.tenant != number)
+            && view.user(user).is_none_or(|u| u.tenant != number)
         {
             return Err(Refusal::UnknownUser { user });
         }
@@ -224,13 +192,13 @@ impl<'a> Look<'a> {
 
     pub(super) fn check_pool(&self, pool: Option<PoolNo>) -> Result<(), Refusal> {
         match pool {
-            Some(pool) if self.state.pool(pool).is_none() => Err(Refusal::UnknownPool { pool }),
+            Some(pool) if self.view.pool(pool).is_none() => Err(Refusal::UnknownPool { pool }),
             _ => Ok(()),
         }
     }
 
     pub(super) fn check_priority(&self, priority: Priority) -> Result<(), Refusal> {
-        let tenant = self.identity.tenant.and_then(|number| self.state.tenant(number));
+        let tenant = self.identity.tenant.and_then(|number| self.view.tenant(number));
         match tenant.map(|tenant| tenant.max_priority) {
             Some(limit) if priority > limit => Err(Refusal::PriorityAboveMax { limit }),
             _ => Ok(()),
@@ -244,8 +212,8 @@ impl<'a> Look<'a> {
         }
         let claimer = Claimer::of(self.identity, sensitive).ok_or(Refusal::SensitiveNeedsUser)?;
         let has_claim = match node {
-            None => self.state.claimed.has(claimer),
-            Some(node) => self.state.claimed.nodes_of(claimer).any(|claimed| claimed == node),
+            None => self.view.claimed.has(claimer),
+            Some(node) => self.view.claimed.nodes_of(claimer).any(|claimed| claimed == node),
         };
         if has_claim { Ok(()) } else { Err(Refusal::SensitiveNeedsClaim) }
     }
@@ -260,7 +228,7 @@ impl<'a> Look<'a> {
         }
         for (class, quanta) in asks {
             let class = *class;
-            let spec = self.state.class(class).ok_or(Refusal::UnknownClass { class })?;
+            let spec = self.view.class(class).ok_or(Refusal::UnknownClass { class })?;
             if quanta.0 == 0 {
                 return Err(Refusal::ZeroQuantity { class });
             }
@@ -274,7 +242,7 @@ impl<'a> Look<'a> {
         }
         let mut sorted = asks.clone();
         if sorted.len() > 1 {
-            let has_devices = |class| self.state.class(class).is_some_and(|spec| spec.has_devices());
+            let has_devices = |class| self.view.class(class).is_some_and(|spec| spec.has_devices());
             sorted.sort_by_key(|(class, _)| (!has_devices(*class), *class));
             if let Some(pair) = sorted.windows(2).find(|pair| pair[0].0 == pair[1].0) {
                 return Err(Refusal::DuplicateClass { class: pair[0].0 });
@@ -288,11 +256,9 @@ impl<'a> Look<'a> {
         if request.ttl == Span::ZERO {
             return Err(Refusal::ZeroTtl);
         }
-        let state = self.state;
-        let named = request.pool.or_else(|| request.node.and_then(|node| state.node(node)).map(|node| node.pool));
-        let pools = state.pools().filter(|(number, _)| named.is_none_or(|named| named == *number));
-        let limit = pools.map(|(_, pool)| state.ttl_max(pool, request.priority)).max();
-        let limit = limit.unwrap_or(state.settings.ttl_max);
+        let view = self.view;
+        let named = request.pool.or_else(|| request.node.and_then(|node| view.node(node)).map(|node| node.pool));
+        let limit = view.longest_ttl(named, request.priority);
         if request.ttl > limit {
             return Err(Refusal::TtlTooLong { limit });
         }
@@ -305,60 +271,13 @@ impl<'a> Look<'a> {
             return Ok(());
         }
         check_labels(&request.labels)?;
-        let mut nodes = self.state.nodes().filter(|node| {
+        let mut nodes = self.view.nodes().filter(|node| {
             request.node.is_none_or(|named| named == node.number) && request.pool.is_none_or(|named| named == node.pool)
         });
         let has_all = |node: &Node| request.labels.iter().all(|label| node.labels.contains(label));
         if nodes.any(has_all) { Ok(()) } else { Err(Refusal::ImpossibleLabels) }
     }
 
-    fn admit_checked(&self, tenant: TenantNo, project: ProjectNo, request: &RequestLease, asks: &Asks) -> Admission {
-        let state = self.state;
-        let facts: SmallVec<[Facts; 2]> = asks
-            .iter()
-            .map(|(class, quanta)| Facts { project, class: *class, priority: request.priority, quanta: quanta.0 })
-            .collect();
-        let mut terms = Terms::default();
-        let mut node_quotas: SmallVec<[(QuotaNo, u64); 4]> = SmallVec::new();
-        let tenant = state.tenant(tenant).expect("it was checked");
-        for number in &tenant.quotas {
-            let quota = state.quota(*number).expect("a listed quota exists");
-            let asked = quota.asked(&facts);
-            if quota.depends_on_node() {
-                if asked > 0 {
-                    node_quotas.push((*number, asked));
-                }
-            } else {
-                terms.add(*number, quota.judge(asked, None, self.now))?;
-            }
-        }
-        self.judge_cost(project, request, asks)?;
-        let guard = state.guard(self.heads, tenant.number, self.now, request.priority, None);
-        let wanted = Wanted {
-            pool: request.pool,
-            node: request.node,
-            asks,
-            node_quotas: &node_quotas,
-            ttl: request.ttl,
-            priority: request.priority,
-            now: self.now,
-            labels: &request.labels,
-            profile: request.profile,
-            peers: &[],
-            tentative: Tentative::NOTHING,
-            claimer: Claimer::of(self.identity, request.sensitive),
-            allow: guard.as_deref(),
-        };
-        let placed = state.place(&wanted)?;
-        for (quota, verdict) in &placed.verdicts {
-            terms.add(*quota, *verdict)?;
-        }
-        terms.settle();
-        Ok((placed, terms))
-    }
-}
-
-impl Look<'_> {
     /// What a request becomes that finds no room but may evict: an allocation that waits for its victims (SEMANTICS 5).
     pub(super) fn eviction(
         &self,
@@ -367,27 +286,14 @@ impl Look<'_> {
         cause: DenyCause,
     ) -> Option<(AllocationSpec, Plan)> {
         // One that names its node is meant for that node or not at all.
-        if !matches!(cause, DenyCause::Capacity { .. }) || request.node.is_some() {
+        let finds_no_room = matches!(cause, DenyCause::Capacity { .. }) && request.node.is_none();
+        if !finds_no_room || !self.view.could_evict(&self.ask(request, asks)) {
             return None;
         }
-        let (tenant, project) = (self.identity.tenant?, self.identity.project?);
         let spec = request.as_allocation(asks);
-        let claimer = Claimer::of(self.identity, spec.sensitive);
-        let guard = self.state.guard(self.heads, tenant, self.now, spec.priority, None);
-        let allow = |node: &Node| guard.as_ref().is_none_or(|guard| guard(node));
-        let ask = GangAsk { tenant, project, claimer, spec: &spec, now: self.now, allow: &allow };
-        let plan = self.state.plan_for(&ask)?.ok()?;
+        let ask = Ask::of_spec(self.identity, &spec, self.now)?;
+        let guard = self.view.guard(self.heads, &ask);
+        let plan = self.view.plan_for(&Ask { allow: guard.as_deref(), ..ask }, None)?.ok()?;
         Some((spec, plan))
-    }
-
-    /// Whether the ceilings over a request leave room for all that it may cost by its deadline.
-    fn judge_cost(&self, project: ProjectNo, request: &RequestLease, asks: &Asks) -> Result<(), DenyCause> {
-        let state = self.state;
-        let pool = request.pool.or_else(|| request.node.and_then(|node| state.node(node)).map(|node| node.pool));
-        let mut over = state.ceilings.of(project, request.app_instance).filter(|c| c.mode == CeilingMode::Hard);
-        over.try_for_each(|ceiling| {
-            let what = (pool, asks, request.priority);
-            ceiling.judge(state.cost_of_request(what, request.ttl, self.now, ceiling.currency))
-        })
     }
 }

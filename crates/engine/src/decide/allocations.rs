@@ -2,11 +2,10 @@
 
 use super::{Draft, Few};
 use crate::allocation::Allocation;
+use crate::ask::Ask;
 use crate::command::{CompleteAllocation, ReportCheckpoint};
-use crate::custody::Claimer;
-use crate::gang::{GangAsk, NoGang};
+use crate::gang::NoGang;
 use crate::lease::Phase;
-use crate::node::Node;
 use crate::placement::Tentative;
 use crate::refusal::Refusal;
 use leasehold_model::body::{
@@ -25,18 +24,14 @@ impl Draft<'_> {
     pub(super) fn submit_allocation(&mut self, spec: &AllocationSpec) -> Result<(), Refusal> {
         let spec = self.check_spec(spec)?;
         let look = self.look();
-        let (tenant, project) = look.check_holder(spec.source_project)?;
-        let found = {
-            let guard = self.state().guard(look.heads, tenant, self.now, spec.priority, spec.walltime);
-            let allow = |node: &Node| guard.as_ref().is_none_or(|guard| guard(node));
-            let claimer = Claimer::of(self.identity, spec.sensitive);
-            let ask = GangAsk { tenant, project, claimer, spec: &spec, now: self.now, allow: &allow };
-            let found = self.state().place_gang(&ask, &mut Tentative::default());
-            if let Err(NoGang::Room) = found {
-                self.check_possible(&ask)?;
-            }
-            found
-        };
+        let (tenant, _) = look.check_holder(spec.source_project)?;
+        let ask = Ask::of_spec(self.identity, &spec, self.now).expect("it has a holder");
+        let guard = look.view.guard(look.heads, &ask);
+        let found = look.view.place_gang(&Ask { allow: guard.as_deref(), ..ask }, &mut Tentative::default());
+        if let Err(NoGang::Room) = found {
+            self.check_possible(&ask)?;
+        }
+        drop(guard);
         let cause = match &found {
             Err(NoGang::Quota(cause @ DenyCause::Quota { .. })) => Some(*cause),
             // What is reserved returns; what is spent does not.
@@ -89,7 +84,7 @@ impl Draft<'_> {
         if spec.walltime.is_some_and(|walltime| walltime > TTL_MAX) {
             return Err(Refusal::WalltimeTooLong);
         }
-        let longest = self.state().longest_ttl(&spec, spec.priority);
+        let longest = self.state().longest_ttl(spec.pool, spec.priority);
         if spec.ttl.is_some_and(|ttl| ttl > longest) {
             return Err(Refusal::TtlTooLong { limit: longest });
         }
@@ -107,16 +102,16 @@ impl Draft<'_> {
     }
 
     /// An empty cluster could hold it: what never can is refused, not queued.
-    fn check_possible(&self, ask: &GangAsk<'_>) -> Result<(), Refusal> {
+    fn check_possible(&self, ask: &Ask<'_>) -> Result<(), Refusal> {
         let (fits, labelled) = self.state().could_hold(ask);
-        if !labelled && !ask.spec.labels.is_empty() {
+        if !labelled && !ask.labels.is_empty() {
             return Err(Refusal::ImpossibleLabels);
         }
-        if fits < u64::from(ask.spec.replicas) {
-            return Err(Refusal::GangTooLarge { replicas: ask.spec.replicas, most: fits });
+        if fits < u64::from(ask.replicas) {
+            return Err(Refusal::GangTooLarge { replicas: ask.replicas, most: fits });
         }
-        let mut pools = self.state().pools().filter(|(number, _)| ask.spec.pool.is_none_or(|pool| pool == *number));
-        if !pools.any(|(_, pool)| self.state().gang_ttl(pool, ask.spec).is_some()) {
+        let mut pools = self.state().pools().filter(|(number, _)| ask.pool.is_none_or(|pool| pool == *number));
+        if !pools.any(|(_, pool)| self.state().ttl_in(pool, ask).is_some()) {
             return Err(Refusal::WalltimeTooLong);
         }
         Ok(())

@@ -5,24 +5,22 @@
 
 use super::{Draft, Engine};
 use crate::allocation::Allocation;
-use crate::gang::{Gang, GangAsk, NoGang};
+use crate::ask::{Allow, Ask};
+use crate::gang::{Gang, NoGang};
 use crate::lease::Phase;
 use crate::node::Node;
-use crate::placement::{Placed, Tentative};
+use crate::placement::{Placed, Tentative, Wanted};
 use crate::preempt::Plan;
 use crate::promise::Promise;
-use crate::queue::{Blocked, Line, Rank, Shape, ShapeKey};
-use crate::state::State;
+use crate::queue::{Line, Rank, ShapeKey};
+use crate::scheduler::{Blocked, Shape};
+use crate::view::View;
 use leasehold_model::body::{
     AllocationFailed, AllocationPlaced, AllocationRequeued, AllocationSuspended, Body, Granted, Leases, Members,
     PreemptionDecided, ReservationDropped, Revoked,
 };
-use leasehold_model::{
-    AllocationNo, AttemptEnd, Batch, Identity, Instant, LeaseNo, Priority, ProjectNo, RULES_VERSION, Reason, Span,
-    TenantNo,
-};
+use leasehold_model::{AllocationNo, AttemptEnd, Batch, Identity, Instant, LeaseNo, RULES_VERSION, Reason, Span};
 use std::cell::RefCell;
-use std::cmp::Reverse;
 use std::collections::BTreeMap;
 
 impl Draft<'_> {
@@ -49,7 +47,10 @@ impl Draft<'_> {
         );
         for Placed { node, pool, members, weighing, .. } in gang.places {
             let in_pool = self.state().pool(pool).expect("a node's pool exists");
-            let ttl = self.state().gang_ttl(in_pool, spec).expect("only pools that allow it are looked at");
+            let ttl = self
+                .state()
+                .ttl_in(in_pool, &Ask::of(&waits, self.now))
+                .expect("only pools that allow it are looked at");
             let (ttl, capped_by) = gang.terms.ttl(ttl, self.now);
             let granted = Granted {
                 first_lease: LeaseNo(self.state().next_lease),
@@ -161,7 +162,7 @@ impl Engine {
     /// Says what follows from what ended, at most about `records_max` records of it. Answers whether all is said, or
     /// as much as can be before a timer that it made due.
     pub(super) fn dispatch(&mut self, now: Instant, out: &mut Batch, records_max: u32) -> bool {
-        if !self.state.queue.is_due_at(now) {
+        if !self.scheduler.is_due_at(&self.state, now) {
             return true;
         }
         let limit = self.state.size() + u64::from(records_max);
@@ -173,7 +174,7 @@ impl Engine {
 
     /// An eviction without grace makes a timer due: it comes before the next act, however much is said at once.
     fn a_timer_is_due(&self, now: Instant) -> bool {
-        self.state.timers.peek().is_some_and(|entry| entry.due() <= now)
+        self.timers.peek().is_some_and(|entry| entry.due() <= now)
     }
 
     /// One act of the engine's own: its first record begins a command, the others continue it.
@@ -184,11 +185,11 @@ impl Engine {
     }
 
     fn settle(&mut self, now: Instant, out: &mut Batch, limit: u64) -> bool {
-        while let Some(number) = self.state.queue.unsettled.first().copied() {
+        while let Some(number) = self.scheduler.unsettled.first().copied() {
             if self.state.size() >= limit {
                 return false;
             }
-            self.state.queue.unsettled.remove(&number);
+            self.scheduler.unsettled.remove(&number);
             let Some(found) = self.state.allocation(number).filter(|found| found.is_unsettled()).cloned() else {
                 continue;
             };
@@ -203,7 +204,7 @@ impl Engine {
                 }
             });
             // Revoking the rest says nothing new of it: only their ends do.
-            self.state.queue.unsettled.remove(&number);
+            self.scheduler.unsettled.remove(&number);
             if self.a_timer_is_due(now) {
                 return true;
             }
@@ -253,15 +254,15 @@ impl Engine {
     /// The gang on what is kept for it, if its quotas still allow it.
     fn kept_gang(&self, waits: &Allocation, now: Instant) -> Option<Gang> {
         let reservation = waits.reservation.as_deref()?;
-        let (mut terms, of_nodes) = self.state.gang_quotas(waits.tenant, waits.project, &waits.spec, now).ok()?;
+        let ask = Ask::of(waits, now);
+        let (mut terms, of_nodes) = self.state.admission(&ask).ok()?;
         let mut tentative = Tentative::default();
         let mut places = Vec::new();
-        let ask = GangAsk::of(waits, now, &|_| true);
         for place in &reservation.places {
             let node = self.state.node(place.node)?;
             // What its pool allows may have changed since the eviction.
-            self.state.gang_ttl(self.state.pool(node.pool)?, &waits.spec)?;
-            let wanted = State::wanted(&ask, &of_nodes, &tentative, &[], &|_| true);
+            self.state.ttl_in(self.state.pool(node.pool)?, &ask)?;
+            let wanted = Wanted { tentative: &tentative, ..Wanted::one(&ask, &of_nodes) };
             let verdicts = self.state.judge(node, &wanted).ok()?;
             for (quota, verdict) in &verdicts {
                 terms.add(*quota, *verdict).ok()?;
@@ -278,9 +279,10 @@ impl Engine {
 
     /// Starts what may start, in order; evicts for what may evict.
     fn move_queue(&mut self, now: Instant, out: &mut Batch, limit: u64) -> bool {
+        self.scheduler.take_in(&self.state);
         // What things cost may have changed.
-        if self.state.queue.begin_minute(now) || self.state.queue.anew {
-            self.state.line_up_for_cost();
+        if self.scheduler.begin_minute(now) || self.scheduler.anew {
+            self.scheduler.line_up_for_cost(&self.state);
         }
         self.unblock(now);
         // What is promised to those that go first holds until something is taken or given back.
@@ -295,49 +297,45 @@ impl Engine {
                     return true;
                 }
                 // Those that held back for it, or for what it took, go before those that come after it.
-                let shapes = self.state.queue.shapes.values_mut();
+                let shapes = self.scheduler.shapes.values_mut();
                 let fickle = shapes.filter(|shape| shape.blocked.is_some_and(Blocked::is_fickle));
                 fickle.for_each(|shape| shape.blocked = None);
             }
         }
-        self.state.queue.heads = self.heads(now, None);
-        let queue = &mut self.state.queue;
-        (queue.anew, queue.moved) = (false, false);
-        queue.fickle = queue.shapes.values().any(|shape| shape.blocked.is_some_and(Blocked::is_fickle));
-        queue.freed.clear();
+        self.scheduler.heads = self.heads(now, None);
+        let scheduler = &mut self.scheduler;
+        (scheduler.anew, scheduler.moved) = (false, false);
+        scheduler.fickle = scheduler.shapes.values().any(|shape| shape.blocked.is_some_and(Blocked::is_fickle));
+        scheduler.freed.clear();
         true
     }
 
     /// The first that waits in shapes that `which` picks.
     fn first_in(&mut self, now: Instant, which: impl Fn(&ShapeKey, &Shape) -> bool) -> Option<(Rank, ShapeKey)> {
-        let mut queue = std::mem::take(&mut self.state.queue);
-        let first = queue.first(which, &|tenant| self.state.standing(tenant, now));
-        self.state.queue = queue;
-        first
+        self.scheduler.first(which, &|tenant| self.state.standing(tenant, now))
     }
 
     /// In each line the first that finds no room, if it goes before `rank`.
     fn heads(&mut self, now: Instant, before: Option<Rank>) -> BTreeMap<Line, Rank> {
         let mut heads = BTreeMap::new();
         let finds_none = |shape: &Shape| shape.blocked.is_some_and(Blocked::finds_no_room);
-        if !self.state.queue.shapes.values().any(finds_none) {
+        if !self.scheduler.shapes.values().any(finds_none) {
             return heads;
         }
         let lines: Vec<Line> = self.state.lines().collect();
         for line in lines {
             let stands = |key: &ShapeKey, shape: &Shape| finds_none(shape) && key.stands_in(line);
-            while let Some((head, _)) = self.first_in(now, stands) {
+            while let Some((head, key)) = self.first_in(now, stands) {
                 if before.is_some_and(|before| head >= before) {
                     break;
                 }
                 // One that its quotas keep waiting holds up nobody.
                 let waits = self.state.allocation(head.3).expect("what waits exists");
-                if self.state.gang_quotas(waits.tenant, waits.project, &waits.spec, now).is_ok() {
+                if self.state.admission(&Ask::of(waits, now)).is_ok() {
                     heads.insert(line, head);
                     break;
                 }
-                let waits = waits.clone();
-                self.state.queue.wait_for_quota(&waits);
+                self.scheduler.wait_for_quota(&key, waits);
             }
         }
         heads
@@ -345,10 +343,10 @@ impl Engine {
 
     /// Shapes that may fit now are looked at again.
     fn unblock(&mut self, now: Instant) {
-        let mut queue = std::mem::take(&mut self.state.queue);
-        let freed: Vec<&Node> = queue.freed.iter().filter_map(|node| self.state.node(*node)).collect();
-        let (anew, moved) = (queue.anew, queue.moved);
-        for (key, shape) in &mut queue.shapes {
+        let scheduler = &mut self.scheduler;
+        let freed: Vec<&Node> = scheduler.freed.iter().filter_map(|node| self.state.node(*node)).collect();
+        let (anew, moved) = (scheduler.anew, scheduler.moved);
+        for (key, shape) in &mut scheduler.shapes {
             let Some(blocked) = shape.blocked else { continue };
             if anew || moved && (blocked.is_fickle() || key.of.is_some()) {
                 shape.blocked = None;
@@ -357,17 +355,14 @@ impl Engine {
             if freed.is_empty() {
                 continue;
             }
-            let spec = key.spec();
-            let (tenant, project, claimer) = (TenantNo(0), ProjectNo(0), key.claimer);
-            let ask = GangAsk { tenant, project, claimer, spec: &spec, now, allow: &|_| true };
+            let ask = Ask::of_shape(key, now);
             let fits =
                 |node: &&Node| self.state.suits(node, &ask) && self.state.fit(node, &ask, Tentative::NOTHING).is_some();
-            let could_evict = |node: &&Node| self.state.suits(node, &ask) && node.could_make_room(&spec);
+            let could_evict = |node: &&Node| self.state.suits(node, &ask) && self.placement.could_make_room(node, &ask);
             if freed.iter().any(fits) || freed.iter().any(could_evict) {
                 shape.blocked = None;
             }
         }
-        self.state.queue = queue;
     }
 
     /// Whether the queue has moved by it.
@@ -381,18 +376,20 @@ impl Engine {
     ) -> bool {
         let waits = self.state.allocation(rank.3).expect("what waits exists").clone();
         let heads = self.heads(now, Some(rank));
+        let is_first = heads.is_empty();
+        let known = self.scheduler.planned_for(&self.state, waits.number).filter(|_| is_first);
         let promises = Promises { heads, made: RefCell::new(std::mem::take(promised)) };
-        let allow = |node: &Node| promises.allow(&self.state, node, now, waits.spec.walltime);
-        let ask = GangAsk::of(&waits, now, &allow);
-        let anywhere = GangAsk { allow: &|_| true, ..ask };
-        match self.state.place_gang(&ask, &mut Tentative::default()) {
+        let allow = |node: &Node| promises.allow(self.view(), node, now, waits.spec.walltime);
+        let anywhere = Ask::of(&waits, now);
+        let ask = Ask { allow: Some(&allow as Allow<'_>).filter(|_| !is_first), ..anywhere };
+        match self.view().place_gang(&ask, &mut Tentative::default()) {
             Ok(gang) => {
                 self.act(now, out, |draft| draft.start_gang(waits.number, gang));
                 return true;
             }
             Err(NoGang::Quota(_)) => {
-                if self.state.gang_quotas(waits.tenant, waits.project, &waits.spec, now).is_err() {
-                    self.state.queue.wait_for_quota(&waits);
+                if self.state.admission(&ask).is_err() {
+                    self.scheduler.wait_for_quota(key, &waits);
                     return true;
                 }
                 // Elsewhere there may be room that its quotas allow.
@@ -402,8 +399,9 @@ impl Engine {
             Err(NoGang::Room) => {}
         }
         // Where another is to start, nothing is evicted for one that goes after it.
-        let spare = |node: &Node| promises.allow(&self.state, node, now, None);
-        let blocked = match self.state.plan_for(&GangAsk { allow: &spare, ..ask }) {
+        let spare = |node: &Node| promises.allow(self.view(), node, now, None);
+        let spared = Ask { allow: Some(&spare as Allow<'_>).filter(|_| !is_first), ..anywhere };
+        let blocked = match self.view().plan_for(&spared, known) {
             Some(Ok(plan)) => {
                 self.act(now, out, |draft| draft.evict(&waits, plan));
                 return true;
@@ -411,9 +409,9 @@ impl Engine {
             Some(Err(too_many)) => too_many,
             None => Blocked::Room,
         };
-        let held_back = !promises.heads.is_empty() && {
-            let placed = self.state.place_gang(&anywhere, &mut Tentative::default());
-            let evicts = || blocked == Blocked::Room && self.state.plan_for(&anywhere).is_some();
+        let held_back = !is_first && {
+            let placed = self.view().place_gang(&anywhere, &mut Tentative::default());
+            let evicts = || blocked == Blocked::Room && self.view().plan_for(&anywhere, None).is_some();
             !matches!(placed, Err(NoGang::Room)) || evicts()
         };
         let blocked = if held_back { Blocked::Behind } else { blocked };
@@ -423,7 +421,7 @@ impl Engine {
     }
 
     fn block(&mut self, key: &ShapeKey, blocked: Blocked) {
-        if let Some(shape) = self.state.queue.shapes.get_mut(key) {
+        if let Some(shape) = self.scheduler.shapes.get_mut(key) {
             shape.blocked = Some(blocked);
         }
     }
@@ -444,36 +442,43 @@ impl Promises {
     }
 
     /// When one of those that go first starts at the latest.
-    pub(crate) fn start_of(&self, state: &State, head: AllocationNo, now: Instant) -> Option<Instant> {
-        self.made_for(state, head, now).map(|promise| promise.start)
+    pub(crate) fn start_of(&self, view: View<'_>, head: AllocationNo, now: Instant) -> Option<Instant> {
+        self.made_for(view, head, now).map(|promise| promise.start)
     }
 
-    fn made_for(&self, state: &State, head: AllocationNo, now: Instant) -> Option<Promise> {
-        let make = || state.allocation(head).and_then(|waits| state.promise(waits, now));
+    fn made_for(&self, view: View<'_>, head: AllocationNo, now: Instant) -> Option<Promise> {
+        let make = || view.allocation(head).and_then(|waits| view.promise(waits, now));
         self.made.borrow_mut().entry(head).or_insert_with(make).clone()
     }
 
-    pub(crate) fn allow(&self, state: &State, node: &Node, now: Instant, walltime: Option<Span>) -> bool {
+    pub(crate) fn allow(&self, view: View<'_>, node: &Node, now: Instant, walltime: Option<Span>) -> bool {
         let Some((_, _, _, number)) = self.heads.get(&Line::at(node)) else { return true };
         let mut made = self.made.borrow_mut();
         let promise = made.entry(*number).or_insert_with(|| {
-            let waits = state.allocation(*number)?;
-            state.promise(waits, now)
+            let waits = view.allocation(*number)?;
+            view.promise(waits, now)
         });
         let Some(promise) = promise else { return true };
         !promise.nodes.contains(&node.number)
-            || state.gone_by(node, now, walltime).is_some_and(|gone| gone <= promise.start)
+            || view.gone_by(node, now, walltime).is_some_and(|gone| gone <= promise.start)
     }
 }
 
 /// Says which nodes may be used.
 pub(crate) type Guard<'s> = Box<dyn Fn(&Node) -> bool + 's>;
 
-impl State {
-    /// What one that finds no room evicts, if it may.
-    pub(crate) fn plan_for(&self, ask: &GangAsk<'_>) -> Option<Result<Plan, Blocked>> {
-        let (_, of_nodes) = self.gang_quotas(ask.tenant, ask.project, ask.spec, ask.now).ok()?;
-        let plan = self.plan_preemption(ask, &of_nodes)?;
+impl<'a> View<'a> {
+    /// What one that finds no room evicts, if it may; `known` if that was planned on the same state for the same nodes.
+    pub(crate) fn plan_for(&self, ask: &Ask<'_>, known: Option<Plan>) -> Option<Result<Plan, Blocked>> {
+        if !self.could_evict(ask) {
+            return None;
+        }
+        let (_, of_nodes) = self.admission(ask).ok()?;
+        let plan = || self.plan_preemption(ask, &of_nodes);
+        // What quotas say of a node may change with time alone.
+        let known = known.filter(|_| of_nodes.is_empty());
+        debug_assert!(known.is_none() || known == plan(), "a plan for another state");
+        let plan = known.or_else(plan)?;
         let tenant = self.tenant(ask.tenant).expect("an allocation's tenant exists");
         let limit = tenant.max_evicted_quanta_per_hour;
         let after = tenant.evicted(ask.now).saturating_add(plan.quanta);
@@ -481,20 +486,14 @@ impl State {
     }
 
     /// Which nodes one that asks now may use, by what is promised to those of `heads` that go before it. `None`: all.
-    pub(crate) fn guard(
-        &self,
-        heads: &BTreeMap<Line, Rank>,
-        tenant: TenantNo,
-        now: Instant,
-        priority: Priority,
-        walltime: Option<Span>,
-    ) -> Option<Guard<'_>> {
+    pub(crate) fn guard(&self, heads: &BTreeMap<Line, Rank>, ask: &Ask<'_>) -> Option<Guard<'a>> {
         if heads.is_empty() {
             return None;
         }
-        let rank: Rank = (Reverse(priority), Reverse(self.standing(tenant, now)), now, AllocationNo(u64::MAX));
+        let rank = self.rank(ask);
         let before = heads.iter().filter(|(_, head)| **head < rank);
         let promises = Promises::new(before.map(|(line, head)| (*line, *head)).collect());
-        Some(Box::new(move |node| promises.allow(self, node, now, walltime)))
+        let (view, now, walltime) = (*self, ask.now, ask.walltime);
+        Some(Box::new(move |node| promises.allow(view, node, now, walltime)))
     }
 }

@@ -1,17 +1,14 @@
-//! Looking at what would be decided: where requests would go and why. Nothing changes.
+//! Where requests would go and why, by the placement index alone: for tests and benchmarks of it.
 
 use super::admission::Look;
 use crate::command::RequestLease;
-use crate::custody::Claimer;
-use crate::placement::{Explained, Placed, Tentative, Wanted};
-use crate::quota::Facts;
+use crate::gang::NoGang;
+use crate::placement::{Explained, Tentative, Wanted};
 use crate::refusal::Refusal;
-use crate::state::State;
-use leasehold_model::body::Asks;
-use leasehold_model::{DenyCause, Identity, Instant, NodeNo, QuotaNo};
-use smallvec::SmallVec;
+use crate::view::View;
+use leasehold_model::{DenyCause, Identity, Instant, NodeNo};
 
-impl State {
+impl View<'_> {
     /// Scores every node for a request: the best `top` with their terms, and how many are none of
     /// the candidates, by why.
     pub fn explain_request(
@@ -21,9 +18,10 @@ impl State {
         request: &RequestLease,
         top: usize,
     ) -> Result<Explained, Refusal> {
-        let asks = Look::new(self, now, identity).check(request)?;
-        let node_quotas = self.node_quotas(identity, request, &asks);
-        Ok(self.explain(&wanted(identity, request, now, &asks, &node_quotas), &|_| None, top))
+        let look = Look::new(*self, now, identity);
+        let asks = look.check(request)?;
+        let ask = look.ask(request, &asks);
+        Ok(self.explain(&Wanted::one(&ask, &self.node_quotas(&ask)), &|_| None, top))
     }
 
     /// Where so many of the same request would go together, each near those before it; all or none.
@@ -34,58 +32,24 @@ impl State {
         request: &RequestLease,
         members: usize,
     ) -> Result<Result<Vec<NodeNo>, DenyCause>, Refusal> {
-        let asks = Look::new(self, now, identity).check(request)?;
-        let node_quotas = self.node_quotas(identity, request, &asks);
+        let look = Look::new(*self, now, identity);
+        let asks = look.check(request)?;
+        let ask = look.ask(request, &asks);
+        let node_quotas = self.node_quotas(&ask);
         let mut tentative = Tentative::default();
         let mut peers = Vec::with_capacity(members);
         for _ in 0..members {
-            let wanted =
-                Wanted { peers: &peers, tentative: &tentative, ..wanted(identity, request, now, &asks, &node_quotas) };
-            let placed: Placed = match self.place(&wanted) {
+            let placed = match self.best_place(&ask, &node_quotas, &tentative, &peers, None) {
                 Ok(placed) => placed,
-                Err(cause) => return Ok(Err(cause)),
+                Err(NoGang::Quota(cause)) => return Ok(Err(cause)),
+                Err(NoGang::Room) => {
+                    let wanted = Wanted { peers: &peers, tentative: &tentative, ..Wanted::one(&ask, &node_quotas) };
+                    return Ok(Err(self.scarcest(&wanted)));
+                }
             };
             tentative.take(self, &placed, &node_quotas);
             peers.push(placed.node);
         }
         Ok(Ok(peers))
-    }
-
-    /// Quotas whose answer depends on the node, with what is asked of each.
-    fn node_quotas(&self, identity: &Identity, request: &RequestLease, asks: &Asks) -> SmallVec<[(QuotaNo, u64); 4]> {
-        let (Some(tenant), Some(project)) = (identity.tenant, identity.project) else { return SmallVec::new() };
-        let facts = asks.iter().map(|(class, quanta)| Facts {
-            project,
-            class: *class,
-            priority: request.priority,
-            quanta: quanta.0,
-        });
-        let facts: SmallVec<[Facts; 2]> = facts.collect();
-        let quotas = self.quotas_of(tenant).filter(|quota| quota.depends_on_node());
-        quotas.map(|quota| (quota.number, quota.asked(&facts))).filter(|(_, asked)| *asked > 0).collect()
-    }
-}
-
-fn wanted<'a>(
-    identity: &Identity,
-    request: &'a RequestLease,
-    now: Instant,
-    asks: &'a Asks,
-    node_quotas: &'a [(QuotaNo, u64)],
-) -> Wanted<'a> {
-    Wanted {
-        pool: request.pool,
-        node: request.node,
-        asks,
-        node_quotas,
-        ttl: request.ttl,
-        priority: request.priority,
-        now,
-        labels: &request.labels,
-        profile: request.profile,
-        peers: &[],
-        tentative: Tentative::NOTHING,
-        claimer: Claimer::of(identity, request.sensitive),
-        allow: None,
     }
 }

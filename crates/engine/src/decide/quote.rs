@@ -1,14 +1,11 @@
 //! What a request would come to, if it were made now. Nothing changes.
 
 use super::admission::Look;
-use crate::allocation::Allocation;
 use crate::command::RequestLease;
-use crate::queue::{Line, Rank};
 use crate::refusal::Refusal;
-use crate::state::State;
+use crate::view::View;
 use leasehold_model::{DenyCause, Identity, Instant, NodeNo, PoolNo, QuotaNo, Span};
 use smallvec::SmallVec;
-use std::collections::BTreeMap;
 
 /// What would become of a request.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -40,14 +37,15 @@ pub struct Evicts {
     pub leases: usize,
 }
 
-impl State {
-    /// Judges a request as it would be if it were made at `now`, and changes nothing. It may be asked of a state for
-    /// readers, which does not know who stands first in the queue.
+impl View<'_> {
+    /// Judges a request as it would be if it were made at `now`. Who stands first in the queue is found anew, since
+    /// only a scheduler remembers it.
     pub fn quote(&self, now: Instant, identity: &Identity, request: &RequestLease) -> Result<Quoted, Refusal> {
-        let heads = self.heads_before_request(now, identity, request)?;
-        let look = Look { heads: &heads, ..Look::new(self, now, identity) };
-        let (asks, admitted) = look.admit(request)?;
-        Ok(match admitted {
+        let look = Look::new(*self, now, identity);
+        let asks = look.check(request)?;
+        let heads = self.heads_before(&look.ask(request, &asks));
+        let look = Look { heads: &heads, ..look };
+        Ok(match look.admit(request, &asks) {
             Ok((placed, terms)) => {
                 let (ttl, capped_by) = terms.ttl(request.ttl, now);
                 let over_soft = terms.over_soft;
@@ -62,20 +60,5 @@ impl State {
                 None => Quoted::Denied(cause),
             },
         })
-    }
-
-    /// Who stands first in the lines that a request would pass.
-    fn heads_before_request(
-        &self,
-        now: Instant,
-        identity: &Identity,
-        request: &RequestLease,
-    ) -> Result<BTreeMap<Line, Rank>, Refusal> {
-        if self.queue.len() == 0 {
-            return Ok(BTreeMap::new());
-        }
-        let asks = Look::new(self, now, identity).check(request)?;
-        let last = Allocation::to_come(identity, request.as_allocation(&asks), now);
-        Ok(last.map_or_else(BTreeMap::new, |last| self.heads_before(&last, now)))
     }
 }

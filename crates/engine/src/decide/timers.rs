@@ -43,13 +43,13 @@ impl Engine {
 
     /// Whether nothing is due at `now`.
     fn is_done(&self, now: Instant) -> bool {
-        !self.state.queue.is_due_at(now) && self.state.timers.peek().is_none_or(|entry| entry.due() > now)
+        !self.scheduler.is_due_at(&self.state, now) && self.timers.peek().is_none_or(|entry| entry.due() > now)
     }
 
     fn apply_timers(&mut self, now: Instant, out: &mut Batch, records_max: u32) -> bool {
         let mut made = 0;
         let mut run: Option<(Together, Leases)> = None;
-        while let Some(due) = self.state.timers.peek().filter(|entry| entry.due() <= now) {
+        while let Some(due) = self.timers.peek().filter(|entry| entry.due() <= now) {
             let together = if due.is_of_lease() { self.comes_due(due) } else { None };
             if due.is_of_lease() && together.is_none() {
                 continue;
@@ -61,7 +61,7 @@ impl Engine {
                 && leases.0.len() < LEASES_PER_RECORD_MAX
                 && leases.0.last().is_none_or(|last| *last < lease)
             {
-                self.state.take_timer(due);
+                self.timers.take(&self.state, due);
                 leases.0.push(lease);
                 continue;
             }
@@ -74,7 +74,7 @@ impl Engine {
             if made >= records_max {
                 return false;
             }
-            self.state.take_timer(due);
+            self.timers.take(&self.state, due);
             match together {
                 Some(together) => run = Some((together, Leases([lease].into_iter().collect()))),
                 None if due.is_burst() => made += u32::from(self.end_burst(now, due, out)),
@@ -90,16 +90,14 @@ impl Engine {
     /// What the first entry stands for, if it is its lease's own and true. One that is not is taken
     /// out; one that came up early goes back to its place.
     fn comes_due(&mut self, due: Entry) -> Option<Together> {
-        let slot = self.state.leases.slot(LeaseNo(due.id()));
-        let own = slot.filter(|slot| self.state.leases.at(*slot).timer == due);
-        let Some(slot) = own else {
-            self.state.timers.pop();
+        let Some(slot) = self.timers.slot_of(&self.state, due) else {
+            self.timers.pop();
             return None;
         };
         let lease = self.state.leases.at(slot);
         if lease.true_timer() != Some(due) {
-            self.state.take_timer(due);
-            self.state.arm(slot);
+            self.timers.take(&self.state, due);
+            self.timers.arm(&self.state, slot);
             return None;
         }
         let node = entry(&self.state.nodes, lease.node.0).expect("a lease's node exists");

@@ -1,14 +1,15 @@
 //! Where a gang goes, replica by replica, and what each found: placed one after the other, as deciding does.
 
 use super::{Deciding, deciding};
-use crate::allocation::Allocation;
+use crate::admission::NodeQuotas;
+use crate::ask::Ask;
 use crate::decide::dispatch::Promises;
-use crate::gang::{GangAsk, NoGang, NodeQuotas, Spot, spot};
+use crate::gang::{NoGang, Spot, spot};
 use crate::node::Node;
-use crate::placement::{Explained, Placed, Tentative, Unfit};
+use crate::placement::{Explained, Placed, Tentative, Unfit, Wanted};
 use crate::preempt::Sacrifice;
-use crate::state::State;
-use leasehold_model::{DenyCause, Instant, NodeNo, PoolNo};
+use crate::view::View;
+use leasehold_model::{DenyCause, NodeNo, PoolNo};
 use std::collections::BTreeSet;
 
 /// Replicas that are told one by one: each means scoring every node.
@@ -26,11 +27,8 @@ pub struct ReplicaPlace {
 
 /// The question: what is asked for, and what is promised to those that go before.
 pub(super) struct Placing<'a> {
-    state: &'a State,
-    pub(super) waits: &'a Allocation,
-    /// The one node that it is meant for.
-    named: Option<NodeNo>,
-    pub(super) now: Instant,
+    view: View<'a>,
+    ask: Ask<'a>,
     promises: Promises,
     of_nodes: NodeQuotas,
 }
@@ -43,38 +41,34 @@ pub(super) struct Found {
 
 impl<'a> Placing<'a> {
     /// Who stands first is found anew: only deciding remembers it.
-    pub(super) fn new(state: &'a State, waits: &'a Allocation, named: Option<NodeNo>, now: Instant) -> Self {
-        let promises = Promises::new(state.heads_before(waits, now));
-        let quotas = state.gang_quotas(waits.tenant, waits.project, &waits.spec, now);
-        let of_nodes = quotas.map_or_else(|_| NodeQuotas::new(), |(_, of_nodes)| of_nodes);
-        Self { state, waits, named, now, promises, of_nodes }
+    pub(super) fn new(view: View<'a>, ask: Ask<'a>) -> Self {
+        let promises = Promises::new(view.heads_before(&ask));
+        let of_nodes = view.admission(&ask).map_or_else(|_| NodeQuotas::new(), |(_, of_nodes)| of_nodes);
+        Self { view, ask, promises, of_nodes }
     }
 
     fn may_use(&self, node: &Node) -> bool {
-        self.promises.allow(self.state, node, self.now, self.waits.spec.walltime)
+        self.promises.allow(self.view, node, self.ask.now, self.ask.walltime)
     }
 
     /// Places all replicas; where that cannot be, as many as find a place.
     pub(super) fn place(&self) -> Found {
-        let allow = |node: &Node| self.named.is_none_or(|named| named == node.number) && self.may_use(node);
-        let ask = GangAsk::of(self.waits, self.now, &allow);
-        let denied = match self.state.place_gang(&ask, &mut Tentative::default()) {
+        let allow = |node: &Node| self.may_use(node);
+        let ask = Ask { allow: Some(&allow), ..self.ask };
+        let denied = match self.view.place_gang(&ask, &mut Tentative::default()) {
             Ok(gang) => return Found { places: gang.places, denied: None },
             Err(NoGang::Quota(cause)) => cause,
-            Err(NoGang::Room) => {
-                let suits = |node: &Node| self.state.suits(node, &ask);
-                self.state.scarcest(&State::wanted(&ask, &self.of_nodes, Tentative::NOTHING, &[], &suits))
-            }
+            Err(NoGang::Room) => self.view.scarcest(&Wanted::one(&ask, &self.of_nodes)),
         };
         let mut places: Vec<Placed> = Vec::new();
         let mut tentative = Tentative::default();
-        for _ in 0..self.waits.spec.replicas {
+        for _ in 0..ask.replicas {
             let peers: Vec<NodeNo> = places.iter().map(|placed| placed.node).collect();
             let room = Room::after(self, &peers, self.home(&peers));
             let within = |node: &Node| room.elsewhere(node).is_none();
-            match self.state.best_place(&ask, &self.of_nodes, &tentative, &peers, &within) {
+            match self.view.best_place(&ask, &self.of_nodes, &tentative, &peers, Some(&within)) {
                 Ok(placed) => {
-                    tentative.take(self.state, &placed, &self.of_nodes);
+                    tentative.take(&self.view, &placed, &self.of_nodes);
                     places.push(placed);
                 }
                 Err(_) => break,
@@ -85,14 +79,13 @@ impl<'a> Placing<'a> {
 
     /// In which rack, zone or node all lie, where they must lie together and one has its place.
     fn home(&self, peers: &[NodeNo]) -> Option<Spot> {
-        let domain = self.waits.spec.together.filter(|_| self.waits.spec.replicas > 1)?;
-        spot(self.state.node(*peers.first()?)?, domain)
+        spot(self.view.node(*peers.first()?)?, self.ask.home()?)
     }
 
     /// The nodes as one replica finds them, and which one that is: the one that is asked for, or the first; of a gang
     /// that cannot start, the first that finds no place.
     pub(super) fn nodes_for(&self, found: &Found, replica: Option<u32>, top: usize) -> (Explained, u32) {
-        let last = self.waits.spec.replicas.max(1);
+        let last = self.ask.replicas.max(1);
         let stuck = || u32::try_from(found.places.len()).unwrap_or(u32::MAX).saturating_add(1).min(last);
         let number = match (&found.denied, replica) {
             (None, asked) => asked.unwrap_or(1).clamp(1, last),
@@ -106,7 +99,7 @@ impl<'a> Placing<'a> {
         let (before, rest) = found.places.split_at(before.min(found.places.len()));
         let peers: Vec<NodeNo> = before.iter().map(|placed| placed.node).collect();
         let mut tentative = Tentative::default();
-        before.iter().for_each(|placed| tentative.take(self.state, placed, &self.of_nodes));
+        before.iter().for_each(|placed| tentative.take(&self.view, placed, &self.of_nodes));
         let told = |home| self.tell(&tentative, &peers, home, top);
         let explained = told(self.home(&peers));
         let winner = rest.first().map(|placed| placed.node).filter(|_| found.denied.is_none());
@@ -120,10 +113,10 @@ impl<'a> Placing<'a> {
 
     fn tell(&self, tentative: &Tentative, peers: &[NodeNo], home: Option<Spot>, top: usize) -> Explained {
         let room = Room::after(self, peers, home);
-        let ask = GangAsk::of(self.waits, self.now, &|_| true);
         let allow = |node: &Node| self.may_use(node);
-        let wanted = State::wanted(&ask, &self.of_nodes, tentative, peers, &allow);
-        self.state.explain(&wanted, &|node| room.elsewhere(node), top)
+        let ask = Ask { allow: Some(&allow), ..self.ask };
+        let wanted = Wanted { peers, tentative, ..Wanted::one(&ask, &self.of_nodes) };
+        self.view.explain(&wanted, &|node| room.elsewhere(node), top)
     }
 
     /// Where each goes, and by what.
@@ -142,12 +135,12 @@ impl<'a> Placing<'a> {
 
     /// What would have to fall for one replica. One that names its node is meant for that node or not at all.
     pub(super) fn sacrifices(&self, top: usize) -> Vec<Sacrifice> {
-        if self.named.is_some() {
+        if self.ask.node.is_some() {
             return Vec::new();
         }
         // Where another is to start, nothing is evicted for one that goes after it.
-        let spare = |node: &Node| self.promises.allow(self.state, node, self.now, None);
-        self.state.sacrifices(&GangAsk::of(self.waits, self.now, &spare), &self.of_nodes, top)
+        let spare = |node: &Node| self.promises.allow(self.view, node, self.ask.now, None);
+        self.view.sacrifices(&Ask { allow: Some(&spare), ..self.ask }, &self.of_nodes, top)
     }
 }
 
@@ -160,28 +153,20 @@ struct Room<'a> {
 
 impl<'a> Room<'a> {
     fn after(placing: &'a Placing<'a>, peers: &[NodeNo], home: Option<Spot>) -> Self {
-        let apart = placing.waits.spec.apart;
-        let spots = peers.iter().filter_map(|peer| spot(placing.state.node(*peer)?, apart?));
+        let apart = placing.ask.apart;
+        let spots = peers.iter().filter_map(|peer| spot(placing.view.node(*peer)?, apart?));
         Self { placing, home, taken: spots.collect() }
     }
 
     fn elsewhere(&self, node: &Node) -> Option<Unfit> {
-        let Placing { state, waits, named, .. } = self.placing;
-        let spec = &waits.spec;
-        let pool_allows = || state.pool(node.pool).is_some_and(|pool| state.gang_ttl(pool, spec).is_some());
-        if named.is_some_and(|named| named != node.number) {
-            return Some(Unfit::Elsewhere);
-        }
-        if !pool_allows() {
-            return Some(Unfit::Ttl);
-        }
-        if let Some(domain) = spec.together.filter(|_| spec.replicas > 1) {
+        let ask = &self.placing.ask;
+        if let Some(domain) = ask.home() {
             let here = spot(node, domain);
             if here.is_none() || self.home.is_some() && here != self.home {
                 return Some(Unfit::Together);
             }
         }
         let stands_alone = |domain| spot(node, domain).is_some_and(|spot| !self.taken.contains(&spot));
-        (!spec.apart.is_none_or(stands_alone)).then_some(Unfit::Apart)
+        (!ask.apart.is_none_or(stands_alone)).then_some(Unfit::Apart)
     }
 }

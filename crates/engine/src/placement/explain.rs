@@ -5,7 +5,7 @@ use super::score::Terms;
 use super::search::Search;
 use crate::custody::Custody;
 use crate::node::Node;
-use crate::state::State;
+use crate::view::View;
 use leasehold_model::{DenyCause, NodeNo, PoolNo, Weighing};
 use std::cmp::Reverse;
 use std::collections::BTreeMap;
@@ -97,7 +97,7 @@ pub struct Explained {
     pub quota: Option<DenyCause>,
 }
 
-impl State {
+impl View<'_> {
     /// Scores every node, one by one: for people, not for the way of a request. `elsewhere` says why a node is none
     /// that the request may go to, and the further filter is what is promised to others.
     pub(crate) fn explain(
@@ -106,7 +106,7 @@ impl State {
         elsewhere: &dyn Fn(&Node) -> Option<Unfit>,
         top: usize,
     ) -> Explained {
-        let search = Search::new(self, wanted);
+        let search = Search::new(*self, wanted);
         let mut explained = Explained::default();
         let mut kept_out: Option<(u64, Reverse<NodeNo>, DenyCause)> = None;
         for node in self.nodes() {
@@ -142,14 +142,14 @@ impl State {
         wanted: &Wanted<'_>,
         elsewhere: &dyn Fn(&Node) -> Option<Unfit>,
     ) -> Result<Candidate, Unfit> {
-        let there = wanted.node.is_none_or(|named| named == node.number);
-        let in_pool = wanted.pool.is_none_or(|named| named == node.pool);
+        let there = wanted.ask.node.is_none_or(|named| named == node.number);
+        let in_pool = wanted.ask.pool.is_none_or(|named| named == node.pool);
         let reasons = [
             (node.lost, Unfit::Lost),
             (node.drained, Unfit::Drained),
-            (!node.custody.is_open_to(wanted.claimer), Unfit::of(node.custody)),
+            (!node.custody.is_open_to(wanted.ask.claimer), Unfit::of(node.custody)),
             (!there || !in_pool, Unfit::Elsewhere),
-            (!self.pool_suits(node.pool, wanted), Unfit::Ttl),
+            (!self.pool_suits(node.pool, wanted.ask), Unfit::Ttl),
             (!wanted.labels_suit(node), Unfit::Labels),
         ];
         let reasons = reasons.into_iter().find(|(unfit, _)| *unfit).map(|(_, unfit)| unfit);

@@ -3,7 +3,7 @@
 use super::score::ONE;
 use super::shelf::zone_bit;
 use super::shelves::{NOWHERE, Shelves};
-use crate::state::State;
+use crate::view::View;
 use leasehold_model::NodeNo;
 use smallvec::SmallVec;
 
@@ -29,11 +29,11 @@ fn found<K: PartialEq>(counts: &[(K, u64)], key: &K) -> u64 {
 }
 
 impl Peers {
-    pub(crate) fn of(state: &State, peers: &[NodeNo]) -> Self {
+    pub(crate) fn of(view: View<'_>, peers: &[NodeNo]) -> Self {
         let mut all = Self { total: peers.len() as u64, ..Self::default() };
         for peer in peers {
-            let Some(node) = state.node(*peer) else { continue };
-            let (zone, rack) = state.shelves.site(node);
+            let Some(node) = view.node(*peer) else { continue };
+            let (zone, rack) = view.placement.shelves.site(node);
             if zone != NOWHERE {
                 count(&mut all.zones, zone);
             }

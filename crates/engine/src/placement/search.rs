@@ -13,13 +13,13 @@ use super::shelves::Row;
 use super::stock::Stock;
 use crate::heat::step_at;
 use crate::node::Node;
-use crate::state::State;
+use crate::view::View;
 use leasehold_model::{NodeNo, PoolNo};
 use smallvec::SmallVec;
 use std::collections::BinaryHeap;
 
 pub(super) struct Search<'a> {
-    state: &'a State,
+    view: View<'a>,
     wanted: &'a Wanted<'a>,
     pub(super) asks: SmallVec<[Ask; 4]>,
     weight_sum: u64,
@@ -71,14 +71,14 @@ impl Branch {
 }
 
 impl<'a> Search<'a> {
-    pub(super) fn new(state: &'a State, wanted: &'a Wanted<'a>) -> Self {
+    pub(super) fn new(view: View<'a>, wanted: &'a Wanted<'a>) -> Self {
         let ask = |(class, quanta): &(_, leasehold_model::Quanta)| {
-            let spec = state.class(*class).expect("an asked class exists");
+            let spec = view.class(*class).expect("an asked class exists");
             let per_device = if spec.has_devices() { spec.quanta_per_unit } else { u64::MAX };
             Ask {
                 class: *class,
                 quanta: quanta.0,
-                weight: class_weight(wanted.profile.map(|profile| profile.of(spec.kind))),
+                weight: class_weight(wanted.ask.profile.map(|profile| profile.of(spec.kind))),
                 devices: if quanta.0 > per_device {
                     u32::try_from(quanta.0 / per_device).unwrap_or(u32::MAX)
                 } else {
@@ -86,14 +86,14 @@ impl<'a> Search<'a> {
                 },
             }
         };
-        let asks: SmallVec<[Ask; 4]> = wanted.asks.iter().map(ask).collect();
+        let asks: SmallVec<[Ask; 4]> = wanted.ask.asks.iter().map(ask).collect();
         let weight_sum = asks.iter().map(|ask| ask.weight).sum();
-        let peers = Peers::of(state, wanted.peers);
-        Self { state, wanted, asks, weight_sum, peers, step: step_at(wanted.now, state.settings.heat_half_life) }
+        let peers = Peers::of(view, wanted.peers);
+        Self { view, wanted, asks, weight_sum, peers, step: step_at(wanted.ask.now, view.settings.heat_half_life) }
     }
 
     pub(super) fn scale(&self, pool: PoolNo) -> Scale {
-        let pool = self.state.pool(pool).expect("a node's pool exists");
+        let pool = self.view.pool(pool).expect("a node's pool exists");
         Scale { weights: pool.weighing().weights(), weight_sum: self.weight_sum }
     }
 
@@ -105,7 +105,7 @@ impl<'a> Search<'a> {
         if self.peers.is_none() {
             return 0;
         }
-        let (zone, rack) = self.state.shelves.site(node);
+        let (zone, rack) = self.view.placement.shelves.site(node);
         self.peers.locality(node.number, zone, rack)
     }
 
@@ -120,20 +120,20 @@ impl<'a> Search<'a> {
     pub(super) fn best(&self, heed_quotas: bool) -> Option<NodeNo> {
         let mut best = None;
         // What a user has claimed is little, and on no shelf.
-        if let Some(claimer) = self.wanted.claimer {
-            for number in self.state.claimed.nodes_of(claimer) {
+        if let Some(claimer) = self.wanted.ask.claimer {
+            for number in self.view.claimed.nodes_of(claimer) {
                 self.look_at(number, heed_quotas, &mut best);
             }
             return best.map(|best| best.node);
         }
         // Those whose score depends on more than their shelf knows are scored one by one.
         let untouched = |node: &NodeNo| !self.wanted.tentative.touches(*node);
-        let close = self.peers.close(&self.state.shelves).filter(untouched);
+        let close = self.peers.close(&self.view.placement.shelves).filter(untouched);
         for number in self.wanted.tentative.nodes() {
             self.look_at(number, heed_quotas, &mut best);
         }
         for number in close {
-            match self.state.shelves.card(number).filter(|(shelf, _)| !shelf.is_hot) {
+            match self.view.placement.shelves.card(number).filter(|(shelf, _)| !shelf.is_hot) {
                 Some((shelf, card)) => self.look_at_card(number, shelf, card, heed_quotas, &mut best),
                 None => self.look_at(number, heed_quotas, &mut best),
             }
@@ -142,7 +142,7 @@ impl<'a> Search<'a> {
         let mut branches = BinaryHeap::with_capacity(64);
         for pool in self.pools() {
             let scale = self.scale(pool);
-            for shelf in self.state.shelves.of_pool(pool) {
+            for shelf in self.view.placement.shelves.of_pool(pool) {
                 let Some(bounds) = Bounds::new(scale, &self.asks, shelf) else { continue };
                 opened.push(Open { shelf, scale, bounds });
                 self.branch(&opened, opened.len() - 1, shelf.top(), 0, best, &mut branches);
@@ -150,7 +150,7 @@ impl<'a> Search<'a> {
         }
         for pool in self.pools() {
             let scale = self.scale(pool);
-            for row in self.state.shelves.rows_of(pool) {
+            for row in self.view.placement.shelves.rows_of(pool) {
                 self.look_along(row, scale, heed_quotas, &mut best);
             }
         }
@@ -168,9 +168,9 @@ impl<'a> Search<'a> {
 
     /// The pools that a request may go to.
     fn pools(&self) -> impl Iterator<Item = PoolNo> {
-        let named = self.wanted.pool.into_iter().filter(|pool| self.state.pool(*pool).is_some());
-        let every = self.state.pools().map(|(pool, _)| pool).filter(|_| self.wanted.pool.is_none());
-        named.chain(every).filter(|pool| self.state.pool_suits(*pool, self.wanted))
+        let named = self.wanted.ask.pool.into_iter().filter(|pool| self.view.pool(*pool).is_some());
+        let every = self.view.pools().map(|(pool, _)| pool).filter(|_| self.wanted.ask.pool.is_none());
+        named.chain(every).filter(|pool| self.view.pool_suits(*pool, self.wanted.ask))
     }
 
     /// Adds what may hold a better one, of the `FAN` summaries of a level from `from` on.
@@ -250,11 +250,11 @@ impl<'a> Search<'a> {
         let stock = |ask: &Ask| Some(&card[shelf.classes.iter().position(|class| *class == ask.class)?]);
         let Some(stocks) = self.asks.iter().map(stock).collect::<Option<SmallVec<[&Stock; 4]>>>() else { return };
         if !self.asks.iter().zip(&stocks).all(|(ask, stock)| ask.fits(stock.room, stock.whole))
-            || !self.state.pool_suits(shelf.pool, self.wanted)
+            || !self.view.pool_suits(shelf.pool, self.wanted.ask)
         {
             return;
         }
-        let spot = self.state.shelves.spot(number).expect("a shelved node has a spot");
+        let spot = self.view.placement.shelves.spot(number).expect("a shelved node has a spot");
         let locality = self.peers.locality(number, spot.zone, spot.rack);
         let scale = self.scale(shelf.pool);
         let Some(terms) = scale.terms_of(&self.asks, |ask| stocks[ask], locality) else { return };
@@ -269,13 +269,13 @@ impl<'a> Search<'a> {
         if self.wanted.tentative.touches(node) {
             return true;
         }
-        let rack = || self.state.shelves.spot(node).expect("a shelved node has a spot").rack;
+        let rack = || self.view.placement.shelves.spot(node).expect("a shelved node has a spot").rack;
         !self.peers.is_none() && self.peers.is_close(node, rack())
     }
 
     fn look_at(&self, number: NodeNo, heed_quotas: bool, best: &mut Option<Best>) {
-        let node = self.state.node(number).expect("a listed node exists");
-        if !node.is_open_to(self.wanted.claimer) || !self.state.pool_suits(node.pool, self.wanted) {
+        let node = self.view.node(number).expect("a listed node exists");
+        if !node.is_open_to(self.wanted.ask.claimer) || !self.view.pool_suits(node.pool, self.wanted.ask) {
             return;
         }
         let Some(stocks) = self.stocks(node) else { return };
@@ -290,12 +290,11 @@ impl<'a> Search<'a> {
 
     /// The filters that are not a matter of capacity.
     fn admits(&self, number: NodeNo, heed_quotas: bool) -> bool {
-        let plain = self.wanted.labels.is_empty() && self.wanted.allow.is_none();
-        if plain && (!heed_quotas || self.wanted.node_quotas.is_empty()) {
+        if self.wanted.takes_any() && (!heed_quotas || self.wanted.node_quotas.is_empty()) {
             return true;
         }
-        let node = self.state.node(number).expect("a listed node exists");
-        self.wanted.suits(node) && (!heed_quotas || self.state.judge(node, self.wanted).is_ok())
+        let node = self.view.node(number).expect("a listed node exists");
+        self.wanted.suits(node) && (!heed_quotas || self.view.judge(node, self.wanted).is_ok())
     }
 }
 

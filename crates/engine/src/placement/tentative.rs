@@ -68,9 +68,6 @@ impl Tentative {
             false => class.tearing_down -= lease.quanta.0,
         }
         class.occupy_devices(lease.devices, lease.quanta, false);
-        if lease.is_evictable() {
-            class.count_evictable(lease, false);
-        }
     }
 
     /// Takes what was placed. `node_quotas` are those it was placed under.

@@ -3,7 +3,7 @@
 //! All of it follows from the nodes' classes and is made anew with them: when what is free on a node changes, or who
 //! may fall there. It only has to bound a plan from below; the plan itself looks at the leases.
 
-use crate::evictable::Evictable;
+use crate::evictable::{Evictable, EvictableClass, EvictableNode};
 use crate::node::{Node, NodeClass};
 use leasehold_model::{ClassNo, NodeNo, Priority};
 
@@ -55,14 +55,14 @@ impl Glance {
         in_gangs: false,
     };
 
-    pub(crate) fn of(class: &NodeClass) -> Self {
-        let (in_crowds, in_gangs) = (class.evictable_in_crowds > 0, class.evictable_in_gangs > 0);
+    pub(crate) fn of(class: &NodeClass, evictable: &EvictableClass) -> Self {
+        let (in_crowds, in_gangs) = (evictable.in_crowds > 0, evictable.in_gangs > 0);
         let mut glance = Self { unit: class.per_device, in_crowds, in_gangs, ..Self::NOTHING };
         if class.per_device == 0 {
-            glance.take_up(class.free(), &class.evictable[0]);
+            glance.take_up(class.free(), &evictable.on[0]);
             return glance;
         }
-        for (used, on) in class.devices.iter().zip(&class.evictable) {
+        for (used, on) in class.devices.iter().zip(&evictable.on) {
             glance.take_up(class.per_device - used, on);
             if *used == 0 {
                 glance.idle += 1;
@@ -151,8 +151,8 @@ pub(crate) struct Glances {
 
 impl Glances {
     /// What is free on a node has changed, or who may fall there.
-    pub(crate) fn look_at(&mut self, node: &Node) {
-        for class in &node.classes {
+    pub(crate) fn look_at(&mut self, node: &Node, evictable: &EvictableNode) {
+        for (class, evictable) in node.classes.iter().zip(evictable) {
             let place = class.class.0 as usize;
             if self.by_class.len() <= place {
                 self.by_class.resize_with(place + 1, Vec::new);
@@ -161,7 +161,7 @@ impl Glances {
             if of_class.len() <= place {
                 of_class.resize(place + 1, Glance::NOTHING);
             }
-            of_class[place] = Glance::of(class);
+            of_class[place] = Glance::of(class, evictable);
         }
     }
 
@@ -171,9 +171,10 @@ impl Glances {
     }
 
     /// Whether all that is known of a node is what there is.
-    pub(super) fn are_true_of(&self, node: &Node) -> bool {
+    pub(super) fn are_true_of(&self, node: &Node, evictable: &EvictableNode) -> bool {
         let known = |class: &NodeClass| self.of_class(class.class).get(node.number.0 as usize);
-        node.classes.iter().all(|class| known(class) == Some(&Glance::of(class)))
+        let mut classes = node.classes.iter().zip(evictable);
+        classes.all(|(class, evictable)| known(class) == Some(&Glance::of(class, evictable)))
     }
 
     /// A node has another capacity: it may lack classes that it had.

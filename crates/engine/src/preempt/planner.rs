@@ -7,11 +7,15 @@
 use super::glance::Glance;
 use super::trial::Trial;
 use super::{Pain, Unit, least_pain};
-use crate::gang::{GangAsk, NodeQuotas, spot};
+use crate::admission::NodeQuotas;
+use crate::ask::Ask;
+use crate::evictable::{EvictableNode, count};
+use crate::gang::spot;
 use crate::lease::Lease;
 use crate::node::Node;
-use crate::placement::{Placed, Tentative};
+use crate::placement::{Placed, Tentative, Wanted};
 use crate::state::State;
+use crate::view::View;
 use leasehold_model::body::Place;
 use leasehold_model::{Instant, LeaseNo, NodeNo, Priority};
 use smallvec::{SmallVec, smallvec};
@@ -46,8 +50,8 @@ pub(super) type Fallen = BTreeMap<Unit, Vec<LeaseNo>>;
 type Within<'a> = Option<&'a dyn Fn(&Node) -> bool>;
 
 pub(super) struct Planner<'a> {
-    state: &'a State,
-    ask: &'a GangAsk<'a>,
+    view: View<'a>,
+    ask: &'a Ask<'a>,
     of_nodes: &'a NodeQuotas,
     /// Where replicas may lie, besides what the ask says.
     within: Within<'a>,
@@ -58,22 +62,24 @@ pub(super) struct Planner<'a> {
     plans: BTreeMap<NodeNo, Vec<Unit>>,
     /// How often the plan has changed a node, where it has.
     changes: BTreeMap<NodeNo, u32>,
+    /// What may still be evicted where something falls.
+    evictable: BTreeMap<NodeNo, EvictableNode>,
 }
 
 impl<'a> Planner<'a> {
     /// Plans on the nodes of `bounds` that the ask allows and that lie `within`.
     pub(super) fn new(
-        state: &'a State,
-        ask: &'a GangAsk<'a>,
+        view: View<'a>,
+        ask: &'a Ask<'a>,
         of_nodes: &'a NodeQuotas,
         bounds: &[Pain],
         within: Within<'a>,
     ) -> Self {
-        let lies_within = |pain: &&Pain| within.is_none_or(|within| state.node(pain.3).is_some_and(within));
+        let lies_within = |pain: &&Pain| within.is_none_or(|within| view.node(pain.3).is_some_and(within));
         let candidate = |pain: &Pain| Reverse(Candidate { pain: *pain, is_planned: false, changes: 0 });
         let line: Vec<_> = bounds.iter().filter(lies_within).map(candidate).collect();
         Self {
-            state,
+            view,
             ask,
             of_nodes,
             within,
@@ -82,12 +88,13 @@ impl<'a> Planner<'a> {
             line: line.into(),
             plans: BTreeMap::new(),
             changes: BTreeMap::new(),
+            evictable: BTreeMap::new(),
         }
     }
 
     pub(super) fn place_all(mut self) -> Option<(Vec<Place>, Fallen)> {
         let mut places = Vec::new();
-        for _ in 0..self.ask.spec.replicas {
+        for _ in 0..self.ask.replicas {
             places.push(self.place_one(&places)?);
         }
         Some((places, self.fallen))
@@ -96,14 +103,14 @@ impl<'a> Planner<'a> {
     /// The place of one more replica, with those that must fall for it.
     pub(super) fn place_one(&mut self, before: &[Place]) -> Option<Place> {
         let number = self.best_node(before)?;
-        let node = self.state.node(number).expect("a candidate exists");
+        let node = self.view.state.node(number).expect("a candidate exists");
         let mut changed = BTreeSet::from([number]);
         for unit in self.plans.remove(&number).expect("it was planned") {
             self.fall(unit, &mut changed);
         }
-        let members = self.state.fit(node, self.ask, &self.tentative).expect("it was planned so");
+        let members = self.view.state.fit(node, self.ask, &self.tentative).expect("it was planned so");
         let placed = Placed { node: number, pool: node.pool, members, verdicts: Vec::new(), weighing: None };
-        self.tentative.take(self.state, &placed, self.of_nodes);
+        self.tentative.take(self.view.state, &placed, self.of_nodes);
         for number in changed {
             self.line_up_again(number);
         }
@@ -117,7 +124,7 @@ impl<'a> Planner<'a> {
         let mut best = None;
         while let Some(Reverse(candidate)) = self.line.pop() {
             let number = candidate.pain.3;
-            let node = self.state.node(number).expect("a candidate exists");
+            let node = self.view.state.node(number).expect("a candidate exists");
             // One that the plan has changed stands in line a second time, as it is now. One that lies too close to
             // an earlier replica will not lie farther away.
             if candidate.changes != self.changes_of(number) || !lies_well(node) {
@@ -149,7 +156,7 @@ impl<'a> Planner<'a> {
 
     /// The plan has changed a node: it stands in line as it is now.
     fn line_up_again(&mut self, number: NodeNo) {
-        let node = self.state.node(number).expect("what the plan changes exists");
+        let node = self.view.state.node(number).expect("what the plan changes exists");
         let changes = self.changes_of(number) + 1;
         self.changes.insert(number, changes);
         if let Some(pain) = self.least(node)
@@ -160,21 +167,22 @@ impl<'a> Planner<'a> {
     }
 
     pub(super) fn suits(&self, node: &Node) -> bool {
-        self.state.suits(node, self.ask)
+        self.view.state.suits(node, self.ask)
     }
 
     /// Whether the quotas that look at nodes allow one more replica here.
     pub(super) fn is_allowed(&self, node: &Node) -> bool {
         self.of_nodes.is_empty() || {
-            let wanted = State::wanted(self.ask, self.of_nodes, &self.tentative, &[], &|_| true);
-            self.state.judge(node, &wanted).is_ok()
+            let first = Wanted::one(self.ask, self.of_nodes);
+            let wanted = Wanted { tentative: &self.tentative, ..first };
+            self.view.state.judge(node, &wanted).is_ok()
         }
     }
 
     /// Whether a node lies apart from the replicas before, where the spec wants that.
     fn lies_well(&self, before: &[Place]) -> impl Fn(&Node) -> bool + use<> {
-        let apart = self.ask.spec.apart;
-        let nodes = before.iter().filter_map(|place| self.state.node(place.node));
+        let apart = self.ask.apart;
+        let nodes = before.iter().filter_map(|place| self.view.state.node(place.node));
         let spots: BTreeSet<_> = nodes.filter_map(|node| spot(node, apart?)).collect();
         move |node| match apart {
             Some(domain) => spot(node, domain).is_some_and(|spot| !spots.contains(&spot)),
@@ -184,10 +192,14 @@ impl<'a> Planner<'a> {
 
     /// The least that eviction could hurt on a node that the plan has changed.
     fn least(&self, node: &Node) -> Option<Pain> {
-        let glance = |(class, _): &(_, _)| self.tentative.class(node, *class).map(Glance::of);
-        let glances: SmallVec<[Glance; 4]> = self.ask.spec.asks.iter().map(glance).collect::<Option<_>>()?;
-        let asked = self.ask.spec.asks.iter().map(|(_, quanta)| quanta.0).zip(&glances);
-        least_pain(asked, self.ask.spec.priority, node.number)
+        let evictable = self.evictable.get(&node.number).unwrap_or(self.view.placement.evictables.on(node.number));
+        let classes = || self.tentative.classes(node).iter().zip(evictable);
+        let glance = |(class, _): &(_, _)| {
+            classes().find(|(found, _)| found.class == *class).map(|(found, evictable)| Glance::of(found, evictable))
+        };
+        let glances: SmallVec<[Glance; 4]> = self.ask.asks.iter().map(glance).collect::<Option<_>>()?;
+        let asked = self.ask.asks.iter().map(|(_, quanta)| quanta.0).zip(&glances);
+        least_pain(asked, self.ask.priority, node.number)
     }
 
     /// Who must fall on this node for one replica to fit, and how much that hurts.
@@ -221,8 +233,8 @@ impl<'a> Planner<'a> {
     /// The gangs on a node that could fall, in the order in which they would.
     fn victims_on(&self, node: &Node) -> Vec<Victim<'a>> {
         let mut victims: Vec<Victim<'a>> = Vec::with_capacity(16);
-        for lease in self.state.chain_of(node.number) {
-            if !lease.is_evictable() || lease.priority >= self.ask.spec.priority {
+        for lease in self.view.state.chain_of(node.number) {
+            if !lease.is_evictable() || lease.priority >= self.ask.priority {
                 continue;
             }
             let unit = State::unit_of(lease);
@@ -247,7 +259,7 @@ impl<'a> Planner<'a> {
                 here: smallvec![lease],
             };
             if lease.crowd {
-                let Some(members) = self.state.members_of(unit) else { continue };
+                let Some(members) = self.view.state.members_of(unit) else { continue };
                 let each = || members.iter();
                 victim.ends = each().map(|lease| lease.expires_at).max().unwrap_or(lease.expires_at);
                 victim.first = each().map(|lease| lease.number).min().unwrap_or(lease.number);
@@ -257,7 +269,7 @@ impl<'a> Planner<'a> {
         }
         // A gang of which one member is ending already cannot fall a second time.
         if node.ending > 0 {
-            victims.retain(|victim| self.state.members_of(victim.unit).is_some());
+            victims.retain(|victim| self.view.state.members_of(victim.unit).is_some());
         }
         if !self.fallen.is_empty() {
             victims.retain(|victim| !self.fallen.contains_key(&victim.unit));
@@ -268,9 +280,11 @@ impl<'a> Planner<'a> {
 
     /// The whole gang falls, wherever its leases are.
     fn fall(&mut self, unit: Unit, changed: &mut BTreeSet<NodeNo>) {
-        let members = self.state.members_of(unit).unwrap_or_default();
+        let members = self.view.state.members_of(unit).unwrap_or_default();
         for lease in &members {
-            self.tentative.vacate(self.state.node(lease.node).expect("a lease's node exists"), lease);
+            self.tentative.vacate(self.view.state.node(lease.node).expect("a lease's node exists"), lease);
+            let known = || self.view.placement.evictables.on(lease.node).clone();
+            count(self.evictable.entry(lease.node).or_insert_with(known), lease, false);
             changed.insert(lease.node);
         }
         self.fallen.insert(unit, members.iter().map(|lease| lease.number).collect());

@@ -1,6 +1,6 @@
 //! A node with some of its leases gone, on trial: does a replica fit then?
 
-use crate::gang::GangAsk;
+use crate::ask::Ask;
 use crate::lease::Lease;
 use crate::node::{Node, NodeClass};
 use crate::placement::Tentative;
@@ -53,9 +53,9 @@ impl Room {
 }
 
 impl<'a> Trial<'a> {
-    pub(super) fn new(ask: &'a GangAsk<'a>, node: &Node, tentative: &Tentative) -> Self {
-        let asked = ask.spec.asks.iter().filter_map(|(class, _)| tentative.class(node, *class));
-        Self { asks: &ask.spec.asks, classes: asked.map(Room::of).collect() }
+    pub(super) fn new(ask: &'a Ask<'a>, node: &Node, tentative: &Tentative) -> Self {
+        let asked = ask.asks.iter().filter_map(|(class, _)| tentative.class(node, *class));
+        Self { asks: ask.asks, classes: asked.map(Room::of).collect() }
     }
 
     pub(super) fn change(&mut self, leases: &[&Lease], back: bool) {

@@ -25,8 +25,8 @@ impl State {
     pub fn standings(&self, now: Instant) -> Standings {
         let mut of_tenant = BTreeMap::new();
         let mut all = Vec::with_capacity(self.queue.len());
-        for (key, shape) in &self.queue.shapes {
-            for (tenant, line) in &shape.waiting {
+        for (key, waiting) in &self.queue.shapes {
+            for (tenant, line) in waiting {
                 let standing = *of_tenant.entry(*tenant).or_insert_with(|| self.standing(*tenant, now));
                 let rank = |(submitted, number): &(Instant, AllocationNo)| {
                     (std::cmp::Reverse(key.priority), std::cmp::Reverse(standing), *submitted, *number)
@@ -34,7 +34,7 @@ impl State {
                 all.extend(line.iter().map(|one| (rank(one), (key.claimer, key.pool))));
             }
         }
-        let apart = self.queue.out_of_line().filter_map(|number| self.allocation(number));
+        let apart = self.queue.reserved.iter().filter_map(|number| self.allocation(*number));
         all.extend(apart.map(|other| (self.rank_of(other, now), (other.claimer(), other.spec.pool))));
         Standings(all)
     }

@@ -1,19 +1,20 @@
 //! Why one that waits does not run, and how many go before it.
 //!
-//! Told from the state and the minute alone, so that it can be asked of a state for readers, where the queue is
-//! never looked through: what deciding remembers about the queue (who is blocked, who stands first) is found anew.
+//! Told from the state and the minute alone, so that readers can ask: what the scheduler remembers (who is blocked, who
+//! stands first) is found anew.
 
 use super::positions::meet;
-use super::{Line, Queue, Rank, Shape, ShapeKey};
+use super::{Line, Queue, Rank, ShapeKey};
 use crate::allocation::Allocation;
+use crate::ask::Ask;
 use crate::custody::Claimer;
 use crate::decide::dispatch::Promises;
-use crate::gang::{GangAsk, NoGang};
+use crate::gang::NoGang;
 use crate::lease::Phase;
 use crate::node::Node;
 use crate::placement::Tentative;
 use crate::promise::Promise;
-use crate::state::State;
+use crate::view::View;
 use leasehold_model::{AllocationNo, ClassNo, DenyCause, Instant, NodeNo, Quanta, TenantNo};
 use std::cell::Cell;
 use std::cmp::Reverse;
@@ -58,7 +59,7 @@ enum Hindrance {
     Behind(AllocationNo),
 }
 
-impl State {
+impl View<'_> {
     /// Why an allocation waits; `None` if it does not.
     pub fn waiting_for(&self, waits: &Allocation, now: Instant) -> Option<Waits> {
         if !waits.state.is_queued() {
@@ -70,18 +71,19 @@ impl State {
             let gone_from = live.filter(|lease| lease.phase != Phase::Fenced).map(|lease| lease.node).collect();
             return Some(Waits { position, reason: WaitReason::Victims { nodes: gone_from }, promise: None });
         }
-        let promises = Promises::new(self.heads_before(waits, now));
-        let (reason, promise) = match self.hindrance(waits, &promises, now) {
+        let ask = Ask::of(waits, now);
+        let promises = Promises::new(self.heads_before(&ask));
+        let (reason, promise) = match self.hindrance(&ask, &promises) {
             Hindrance::Nothing => (WaitReason::Due, None),
             Hindrance::Quota(cause) => (WaitReason::Quota(cause), None),
             found => {
                 // One that has had enough evicted for now is the head like any other that finds no room.
                 let is_first = promises.heads.is_empty();
                 let promise = || is_first.then(|| self.promise(waits, now)).flatten();
-                match self.too_much_evicted(waits, now) {
+                match self.too_much_evicted(&ask, &promises) {
                     Some(WaitReason::Due) => (WaitReason::Due, None),
                     Some(reason) => (reason, promise()),
-                    None => (self.no_room(waits, &found, &promises, now), promise()),
+                    None => (self.no_room(&ask, &found, &promises), promise()),
                 }
             }
         };
@@ -94,8 +96,8 @@ impl State {
         let meets = |claimer: Option<Claimer>, pool| meet((claimer, pool), (waits.claimer(), waits.spec.pool));
         let mut standings = BTreeMap::new();
         let mut count = 0;
-        for (key, shape) in self.queue.shapes.iter().filter(|(key, _)| meets(key.claimer, key.pool)) {
-            for (tenant, line) in &shape.waiting {
+        for (key, waiting) in self.queue.shapes.iter().filter(|(key, _)| meets(key.claimer, key.pool)) {
+            for (tenant, line) in waiting {
                 let standing = *standings.entry(*tenant).or_insert_with(|| self.standing(*tenant, now));
                 let before = (Reverse(key.priority), Reverse(standing)).cmp(&(own.0, own.1));
                 count += match before {
@@ -105,16 +107,18 @@ impl State {
                 };
             }
         }
-        let apart = self.queue.out_of_line().filter_map(|number| self.allocation(number));
+        let apart = self.queue.reserved.iter().filter_map(|number| self.allocation(*number));
         let before = |other: &&Allocation| meets(other.claimer(), other.spec.pool) && self.rank_of(other, now) < own;
         count + apart.filter(before).count() as u64
     }
 
     /// In each line that it stands in, the first before it that finds no room.
-    pub(crate) fn heads_before(&self, waits: &Allocation, now: Instant) -> BTreeMap<Line, Rank> {
-        let own = self.rank_of(waits, now);
-        let own_key = ShapeKey::of(waits, false);
-        let lines: Vec<Line> = self.lines().filter(|line| own_key.stands_in(*line)).collect();
+    pub(crate) fn heads_before(&self, ask: &Ask<'_>) -> BTreeMap<Line, Rank> {
+        if self.queue.shapes.is_empty() {
+            return BTreeMap::new();
+        }
+        let (own, now) = (self.rank(ask), ask.now);
+        let lines: Vec<Line> = self.lines().filter(|line| line.has(ask.claimer, ask.pool)).collect();
         let mut promises = Promises::new(BTreeMap::new());
         let mut settled: BTreeSet<&ShapeKey> = BTreeSet::new();
         let mut left = self.queue.firsts(&|tenant| self.standing(tenant, now));
@@ -129,7 +133,7 @@ impl State {
             }
             looked_at += 1;
             let Some(before) = self.allocation(rank.3) else { continue };
-            match self.hindrance(before, &promises, now) {
+            match self.hindrance(&Ask::of(before, now), &promises) {
                 // Others of its shape may have the headroom that it lacks.
                 Hindrance::Quota(_) => left.extend(self.queue.after(key, tenant, rank).map(Reverse)),
                 Hindrance::Room => {
@@ -148,16 +152,16 @@ impl State {
         promises.heads
     }
 
-    fn hindrance(&self, waits: &Allocation, promises: &Promises, now: Instant) -> Hindrance {
+    fn hindrance(&self, ask: &Ask<'_>, promises: &Promises) -> Hindrance {
         let behind = Cell::new(None);
         let allow = |node: &Node| {
-            let free = promises.allow(self, node, now, waits.spec.walltime);
+            let free = promises.allow(*self, node, ask.now, ask.walltime);
             if !free {
                 behind.set(promises.heads.get(&Line::at(node)).map(|head| head.3).or(behind.get()));
             }
             free
         };
-        let ask = GangAsk::of(waits, now, &allow);
+        let ask = Ask { allow: Some(&allow), ..*ask };
         match self.place_gang(&ask, &mut Tentative::default()) {
             Ok(_) => Hindrance::Nothing,
             Err(NoGang::Quota(cause)) => Hindrance::Quota(cause),
@@ -165,15 +169,13 @@ impl State {
         }
     }
 
-    fn too_much_evicted(&self, waits: &Allocation, now: Instant) -> Option<WaitReason> {
-        let promises = Promises::new(self.heads_before(waits, now));
+    fn too_much_evicted(&self, ask: &Ask<'_>, promises: &Promises) -> Option<WaitReason> {
         // Where another is to start, nothing is evicted for one that goes after it.
-        let spare = |node: &Node| promises.allow(self, node, now, None);
-        let ask = GangAsk::of(waits, now, &spare);
-        let plan = self.plan_for(&ask)?;
-        let tenant = self.tenant(waits.tenant)?;
+        let spare = |node: &Node| promises.allow(*self, node, ask.now, None);
+        let plan = self.plan_for(&Ask { allow: Some(&spare), ..*ask }, None)?;
+        let tenant = self.tenant(ask.tenant)?;
         match (plan, tenant.max_evicted_quanta_per_hour) {
-            (Err(_), Some(limit)) => Some(WaitReason::Evictions { used: tenant.evicted(now), limit }),
+            (Err(_), Some(limit)) => Some(WaitReason::Evictions { used: tenant.evicted(ask.now), limit }),
             // The eviction is due.
             (Ok(_), _) => Some(WaitReason::Due),
             (Err(_), None) => None,
@@ -181,17 +183,14 @@ impl State {
     }
 
     /// No room at all, or none that it may take before others.
-    fn no_room(&self, waits: &Allocation, found: &Hindrance, promises: &Promises, now: Instant) -> WaitReason {
-        let everywhere = |_: &Node| true;
-        let mut spec = waits.spec.clone();
-        let mut place = |replicas: u32| {
-            spec.replicas = replicas;
-            let ask = GangAsk { spec: &spec, ..GangAsk::of(waits, now, &everywhere) };
+    fn no_room(&self, ask: &Ask<'_>, found: &Hindrance, promises: &Promises) -> WaitReason {
+        let place = |replicas: u32| {
+            let ask = Ask { replicas, ..*ask };
             let mut taken = Tentative::default();
             self.place_gang(&ask, &mut taken).is_ok().then_some(taken)
         };
         let mut with_all = Tentative::default();
-        let (mut fits, mut most) = (0, waits.spec.replicas);
+        let (mut fits, mut most) = (0, ask.replicas);
         while fits < most {
             let middle = fits + (most - fits).div_ceil(2);
             match place(middle) {
@@ -199,25 +198,24 @@ impl State {
                 None => most = middle - 1,
             }
         }
-        if fits == waits.spec.replicas
+        if fits == ask.replicas
             && let Hindrance::Behind(ahead) = found
-            && let Some(start) = promises.start_of(self, *ahead, now)
+            && let Some(start) = promises.start_of(*self, *ahead, ask.now)
         {
             return WaitReason::Behind { ahead: *ahead, start };
         }
-        let missing = u64::from((waits.spec.replicas - fits).max(1));
+        let missing = u64::from((ask.replicas - fits).max(1));
         let short = |(class, quanta): &(ClassNo, Quanta)| {
             let suits = |node: &&Node| {
-                let pool = waits.spec.pool.is_none_or(|pool| pool == node.pool);
-                pool && node.is_open_to(waits.claimer())
-                    && waits.spec.labels.iter().all(|label| node.labels.contains(label))
+                let pool = ask.pool.is_none_or(|pool| pool == node.pool);
+                pool && node.is_open_to(ask.claimer) && ask.labels.iter().all(|label| node.labels.contains(label))
             };
             let room = |node: &Node| with_all.class(node, *class).map(|class| class.room_for(*quanta));
             let free = self.nodes().filter(suits).filter_map(room);
             let left = free.max().unwrap_or(0).min(quanta.0);
             (left < quanta.0, *class, Quanta(quanta.0.saturating_mul(missing).saturating_sub(left)))
         };
-        let shorts: Vec<_> = waits.spec.asks.iter().map(short).collect();
+        let shorts: Vec<_> = ask.asks.iter().map(short).collect();
         let (_, class, short) =
             *shorts.iter().find(|(is_short, ..)| *is_short).or(shorts.first()).expect("a request asks for something");
         WaitReason::Room { fits, class, short }
@@ -228,16 +226,11 @@ impl State {
 type First<'a> = (Rank, &'a ShapeKey, TenantNo);
 
 impl Queue {
-    /// Those that wait and stand in no line: for quota headroom, or for their victims.
-    pub(super) fn out_of_line(&self) -> impl Iterator<Item = AllocationNo> + '_ {
-        self.for_quota.values().flatten().chain(&self.reserved).copied()
-    }
-
     /// The first of each tenant in each shape, the first of all on top.
     fn firsts(&self, standing: &dyn Fn(TenantNo) -> super::Standing) -> BinaryHeap<Reverse<First<'_>>> {
         let mut standings = BTreeMap::new();
         let mut heap = Vec::new();
-        for (key, Shape { waiting, .. }) in &self.shapes {
+        for (key, waiting) in &self.shapes {
             for (tenant, line) in waiting {
                 let Some((submitted, number)) = line.first() else { continue };
                 let standing = *standings.entry(*tenant).or_insert_with(|| standing(*tenant));
@@ -250,7 +243,7 @@ impl Queue {
 
     /// The next of the same tenant in the same shape.
     fn after<'a>(&'a self, key: &'a ShapeKey, tenant: TenantNo, rank: Rank) -> Option<First<'a>> {
-        let line = self.shapes.get(key)?.waiting.get(&tenant)?;
+        let line = self.shapes.get(key)?.get(&tenant)?;
         let after = (std::ops::Bound::Excluded((rank.2, rank.3)), std::ops::Bound::Unbounded);
         let (submitted, number) = line.range(after).next()?;
         Some(((rank.0, rank.1, *submitted, *number), key, tenant))

@@ -218,17 +218,15 @@ impl State {
         self.find_particular();
         for found in self.allocations.live.values() {
             if found.state.is_queued() {
-                self.queue.add(found);
+                let key = self.queue.key(found);
+                self.queue.add(&key, found);
                 if found.reservation.is_some() {
-                    self.queue.reserve(found);
+                    self.queue.reserve(&key, found);
                 }
                 continue;
             }
             if let Some(bound) = found.bound() {
                 self.bounds.insert((bound, found.number));
-            }
-            if found.is_unsettled() {
-                self.queue.unsettled.insert(found.number);
             }
             let tenant = crate::state::entry(&self.tenants, found.tenant.0).expect("it was checked");
             for number in &tenant.quotas {
@@ -236,6 +234,5 @@ impl State {
                 quota.tally_allocation(found, true);
             }
         }
-        self.queue.anew = true;
     }
 }

@@ -2,7 +2,9 @@
 
 use super::{State, entry_mut};
 use crate::allocation::Allocation;
+use crate::follow::Follower;
 use crate::lease::{Lease, Phase};
+use crate::queue::ShapeKey;
 use crate::reservation::Reservation;
 use leasehold_model::body::{AllocationPlaced, AllocationSubmitted, PreemptionDecided};
 use leasehold_model::{AllocationNo, AllocationState, AttemptEnd, ClassNo, Instant, NodeNo, Reason, Record, TenantNo};
@@ -20,26 +22,33 @@ impl State {
         if found.state.is_placed() { Ok(found) } else { Err("an allocation that holds nothing") }
     }
 
-    pub(super) fn fold_submitted(&mut self, record: &Record, submitted: &AllocationSubmitted) -> Folded {
+    pub(super) fn fold_submitted(
+        &mut self,
+        record: &Record,
+        submitted: &AllocationSubmitted,
+        to: &mut impl Follower,
+    ) -> Folded {
         let number = AllocationNo(record.sequence);
         let made = Allocation::new(number, &record.identity, submitted.spec.clone(), record.stamp);
         let made = made.ok_or("an allocation of nobody")?;
         self.tenant(made.tenant).ok_or("no such tenant")?;
         self.project(made.project).ok_or("no such project")?;
-        self.queue.add(&made);
+        let key = self.queue.key(&made);
+        self.queue.add(&key, &made);
+        to.waits(number);
         self.allocations.live.insert(number, Box::new(made));
         Ok(())
     }
 
     /// An attempt begins; the grants of its leases follow.
-    pub(super) fn fold_placed(&mut self, record: &Record, placed: &AllocationPlaced) -> Folded {
+    pub(super) fn fold_placed(&mut self, record: &Record, placed: &AllocationPlaced, to: &mut impl Follower) -> Folded {
         let number = placed.allocation;
         let waits = self.queued(number)?.clone();
         if placed.attempt != waits.attempt + 1 || u64::from(placed.leases) != waits.spec.leases() {
             return Err("an attempt out of order");
         }
-        self.empty_reservation(number);
-        self.queue.remove(&waits);
+        self.empty_reservation(number, to);
+        self.leave_queue(&waits, to);
         let staged = waits.spec.staged;
         let found = self.allocations.get_mut(number).expect("it was just there");
         found.state = if staged { AllocationState::Staging } else { AllocationState::Running };
@@ -53,7 +62,7 @@ impl State {
         if let Some(bound) = found.bound() {
             self.bounds.insert((bound, number));
         }
-        self.count_allocation(&waits, true, record.stamp);
+        self.count_allocation(&waits, true, record.stamp, to);
         Ok(())
     }
 
@@ -75,68 +84,76 @@ impl State {
         number: AllocationNo,
         state: AllocationState,
         stamp: Instant,
+        to: &mut impl Follower,
     ) -> Folded {
-        self.end_attempt(number, stamp)?;
+        self.end_attempt(number, stamp, to)?;
         let found = self.allocations.get_mut(number).expect("its attempt just ended");
         found.state = state;
         found.ends = None;
         let found = &*self.allocations.live[&number];
-        self.queue.add(found);
+        let key = self.queue.key(found);
+        self.queue.add(&key, found);
+        to.waits(number);
         Ok(())
     }
 
-    pub(super) fn fold_over(&mut self, number: AllocationNo, state: AllocationState, stamp: Instant) -> Folded {
+    /// It waits no longer.
+    fn leave_queue(&mut self, waits: &Allocation, to: &mut impl Follower) {
+        let key = self.queue.key(waits);
+        self.queue.remove(&key, waits);
+        to.waits_no_longer(&key, waits);
+    }
+
+    pub(super) fn fold_over(
+        &mut self,
+        number: AllocationNo,
+        state: AllocationState,
+        stamp: Instant,
+        to: &mut impl Follower,
+    ) -> Folded {
         let found = self.allocations.get(number).ok_or("no such allocation")?;
         if found.state.is_queued() {
             let found = found.clone();
-            let freed = self.empty_reservation(number);
-            self.queue.remove(&found);
-            freed.into_iter().try_for_each(|node| self.fill_reservations(node))?;
+            let freed = self.empty_reservation(number, to);
+            self.leave_queue(&found, to);
+            freed.into_iter().try_for_each(|node| self.fill_reservations(node, to))?;
         } else {
-            self.end_attempt(number, stamp)?;
+            self.end_attempt(number, stamp, to)?;
         }
         self.allocations.close(number, state, stamp);
         Ok(())
     }
 
-    fn end_attempt(&mut self, number: AllocationNo, stamp: Instant) -> Folded {
+    fn end_attempt(&mut self, number: AllocationNo, stamp: Instant, to: &mut impl Follower) -> Folded {
         let found = self.placed(number)?.clone();
         if let Some(bound) = found.bound() {
             self.bounds.remove(&(bound, number));
         }
-        self.queue.unsettled.remove(&number);
-        self.count_allocation(&found, false, stamp);
+        to.attempt_over(number);
+        self.count_allocation(&found, false, stamp, to);
         Ok(())
     }
 
     /// Counts a gang that holds capacity in or out of its tenant's quotas.
-    fn count_allocation(&mut self, allocation: &Allocation, added: bool, stamp: Instant) {
+    fn count_allocation(&mut self, allocation: &Allocation, added: bool, stamp: Instant, to: &mut impl Follower) {
         let tenant = super::entry(&self.tenants, allocation.tenant.0).expect("an allocation's tenant exists");
         for number in &tenant.quotas {
             let quota = entry_mut(&mut self.quotas, number.0).expect("a listed quota exists");
             if let Some(due) = quota.count_allocation(allocation, added, stamp) {
-                self.timers.push(crate::timer::Entry::burst(*number, due));
+                to.comes_due(crate::timer::Entry::burst(*number, due));
             }
         }
         if !added {
-            self.quota_headroom(allocation.tenant);
+            to.headroom(self, allocation.tenant);
         }
     }
 
-    /// A tenant may have more room under its quotas: who waits for that is lined up again.
-    pub(crate) fn quota_headroom(&mut self, tenant: TenantNo) {
-        self.queue.stir();
-        if self.queue.none_wait_for_quota() {
-            return;
-        }
-        for number in self.queue.take_for_quota(tenant) {
-            if let Some(waits) = self.allocations.live.get(&number) {
-                self.queue.line_up(waits);
-            }
-        }
-    }
-
-    pub(super) fn fold_preemption(&mut self, record: &Record, decided: &PreemptionDecided) -> Folded {
+    pub(super) fn fold_preemption(
+        &mut self,
+        record: &Record,
+        decided: &PreemptionDecided,
+        to: &mut impl Follower,
+    ) -> Folded {
         let number = decided.allocation;
         let waits = self.queued(number)?;
         if waits.reservation.is_some() {
@@ -144,41 +161,45 @@ impl State {
         }
         waits.reservation = Some(Box::new(Reservation::new(record.sequence, &decided.places, &decided.victims)));
         let waits = waits.clone();
-        self.queue.reserve(&waits);
+        let key = self.queue.key(&waits);
+        self.queue.reserve(&key, &waits);
+        to.waits_no_longer(&key, &waits);
         let tenant = entry_mut(&mut self.tenants, waits.tenant.0).ok_or("no such tenant")?;
         let evicted = decided.victims.0.iter().filter_map(|lease| self.leases.get(*lease)).map(|l| l.quanta.0).sum();
         tenant.evict(record.stamp, evicted);
         for place in &decided.places {
-            self.fill_reservations(place.node)?;
+            self.fill_reservations(place.node, to)?;
         }
         Ok(())
     }
 
-    pub(super) fn fold_reservation_dropped(&mut self, number: AllocationNo) -> Folded {
+    pub(super) fn fold_reservation_dropped(&mut self, number: AllocationNo, to: &mut impl Follower) -> Folded {
         self.queued(number)?.reservation.as_ref().ok_or("nothing is kept for it")?;
-        let freed = self.empty_reservation(number);
+        let freed = self.empty_reservation(number, to);
         self.queue.reserved.remove(&number);
         let waits = &*self.allocations.live[&number];
-        self.queue.line_up(waits);
-        freed.into_iter().try_for_each(|node| self.fill_reservations(node))
+        let key = self.queue.key(waits);
+        self.queue.line_up(&key, waits);
+        to.waits(number);
+        freed.into_iter().try_for_each(|node| self.fill_reservations(node, to))
     }
 
     /// Gives what is kept for an allocation back to the pool, and answers where that was.
-    fn empty_reservation(&mut self, number: AllocationNo) -> Vec<NodeNo> {
+    fn empty_reservation(&mut self, number: AllocationNo, to: &mut impl Follower) -> Vec<NodeNo> {
         let found = self.allocations.get_mut(number).expect("it was looked up");
         let Some(mut reservation) = found.reservation.take() else { return Vec::new() };
         for place in &mut reservation.places {
             for kept in &mut place.members {
                 self.change_class(place.node, kept.class, |class| kept.empty(class));
             }
-            self.queue.free(place.node);
-            self.reshelve(place.node);
+            to.freed(self, place.node);
+            to.node_changed(self, place.node);
         }
         reservation.places.iter().map(|place| place.node).collect()
     }
 
     /// Keeps what is free on a node for those it is kept for, in order of their numbers.
-    pub(super) fn fill_reservations(&mut self, node: NodeNo) -> Folded {
+    pub(super) fn fill_reservations(&mut self, node: NodeNo, to: &mut impl Follower) -> Folded {
         if self.queue.reserved.is_empty() {
             return Ok(());
         }
@@ -200,31 +221,31 @@ impl State {
         }
         // What is kept is not free: placement is told.
         if kept_here {
-            self.reshelve(node);
+            to.node_changed(self, node);
         }
         Ok(())
     }
 
     /// A lease of an allocation is revoked: how its attempt ends is settled by the first of them.
-    pub(super) fn follow_revoked(&mut self, lease: &Lease, reason: Option<Reason>) {
+    pub(super) fn follow_revoked(&mut self, lease: &Lease, reason: Option<Reason>, to: &mut impl Follower) {
         let end = match reason {
             Some(Reason::Preempted { .. }) => AttemptEnd::Preempted,
             Some(Reason::NodeLost) => AttemptEnd::NodeLost,
             _ => AttemptEnd::Revoked,
         };
-        self.follow_end(lease, end, false);
+        self.follow_end(lease, end, false, to);
     }
 
     /// A lease of an allocation is no longer held.
-    pub(super) fn follow_ended(&mut self, lease: &Lease) {
+    pub(super) fn follow_ended(&mut self, lease: &Lease, to: &mut impl Follower) {
         let end = match lease.phase {
             Phase::Expired => AttemptEnd::Expired,
             _ => AttemptEnd::Revoked,
         };
-        self.follow_end(lease, end, true);
+        self.follow_end(lease, end, true, to);
     }
 
-    fn follow_end(&mut self, lease: &Lease, end: AttemptEnd, ended: bool) {
+    fn follow_end(&mut self, lease: &Lease, end: AttemptEnd, ended: bool, to: &mut impl Follower) {
         let Some(number) = lease.of else { return };
         let Some(found) = self.allocations.get_mut(number).filter(|found| found.has_lease(lease.number)) else {
             return;
@@ -236,7 +257,7 @@ impl State {
         let at_bound = found.bound().is_some_and(|bound| lease.expires_at >= bound);
         let end = if end == AttemptEnd::Expired && at_bound { AttemptEnd::Walltime } else { end };
         found.ends.get_or_insert(end);
-        self.queue.unsettled.insert(number);
+        to.attempt_ends(number);
     }
 
     /// A new lease belongs to an allocation, if the grant says so and it is true.
@@ -268,22 +289,23 @@ impl State {
             || self.quotas_of(tenant).any(looks_at_nodes)
     }
 
-    /// A tenant's limits have changed: those of its allocations that wait are lined up accordingly.
-    pub(super) fn line_up_anew(&mut self, tenant: TenantNo) {
+    /// A tenant's limits have changed: those of its allocations that wait are grouped accordingly.
+    pub(super) fn regroup(&mut self, tenant: TenantNo, to: &mut impl Follower) {
         let particular = self.is_particular(tenant);
-        self.queue.stir();
-        if particular == self.queue.particular.contains(&tenant) {
+        to.stirred(self);
+        if particular == self.queue.is_particular(tenant) {
             return;
         }
-        let all = self.allocations.live.values().filter(|found| found.tenant == tenant && found.state.is_queued());
-        let in_line: Vec<AllocationNo> =
-            all.filter(|found| self.queue.is_in_line(found)).map(|found| found.number).collect();
-        for number in &in_line {
-            self.queue.step_out(&self.allocations.live[number]);
-        }
-        self.queue.set_particular(tenant, particular);
-        for number in &in_line {
-            self.queue.line_up(&self.allocations.live[number]);
+        let queue = &mut self.queue;
+        let all = self.allocations.live.values().filter(|found| found.tenant == tenant);
+        let waiting = || all.clone().filter(|found| found.state.is_queued() && found.reservation.is_none());
+        let before: Vec<ShapeKey> = waiting().map(|found| queue.key(found)).collect();
+        queue.set_particular(tenant, particular);
+        for (found, from) in waiting().zip(before) {
+            let key = queue.key(found);
+            queue.step_out(&from, found);
+            queue.line_up(&key, found);
+            to.regrouped(&from, &key, found);
         }
     }
 

@@ -2,6 +2,7 @@
 
 use super::{State, entry, entry_mut};
 use crate::custody::{Claim, Claimer, Custody};
+use crate::follow::Follower;
 use crate::timer::Entry;
 use leasehold_model::body::{NodeQuarantined, NodesClaimed, NodesReleased};
 use leasehold_model::{Instant, NodeNo, Record};
@@ -9,7 +10,7 @@ use leasehold_model::{Instant, NodeNo, Record};
 type Folded = Result<(), &'static str>;
 
 impl State {
-    pub(super) fn fold_claimed(&mut self, record: &Record, claimed: &NodesClaimed) -> Folded {
+    pub(super) fn fold_claimed(&mut self, record: &Record, claimed: &NodesClaimed, to: &mut impl Follower) -> Folded {
         let identity = &record.identity;
         let by = Claimer {
             tenant: identity.tenant.ok_or("a claim without a tenant")?,
@@ -21,63 +22,74 @@ impl State {
         self.user(by.user).ok_or("no such user")?;
         let claim = Claim { by, project, since: record.stamp };
         for node in &claimed.nodes.0 {
-            self.pass_node(*node, Custody::Claimed(claim), |custody| custody == Custody::Open)?;
-            self.count_claim(claim, *node, true, record.stamp);
+            self.pass_node(*node, Custody::Claimed(claim), |custody| custody == Custody::Open, to)?;
+            self.count_claim(claim, *node, true, record.stamp, to);
         }
         Ok(())
     }
 
-    pub(super) fn fold_nodes_released(&mut self, record: &Record, released: &NodesReleased) -> Folded {
+    pub(super) fn fold_nodes_released(
+        &mut self,
+        record: &Record,
+        released: &NodesReleased,
+        to: &mut impl Follower,
+    ) -> Folded {
         for node in &released.nodes.0 {
             let custody = self.node(*node).ok_or("no such node")?.custody;
             let claim = custody.claim().ok_or("a node that nobody has claimed")?;
-            self.pass_node(*node, Custody::wiping(record.stamp), |_| true)?;
-            self.count_claim(claim, *node, false, record.stamp);
-            self.quota_headroom(claim.by.tenant);
-            self.arm_wipe(*node);
+            self.pass_node(*node, Custody::wiping(record.stamp), |_| true, to)?;
+            self.count_claim(claim, *node, false, record.stamp, to);
+            to.headroom(self, claim.by.tenant);
+            let due = self.node(*node).and_then(|node| node.custody.wipe_due());
+            due.into_iter().for_each(|due| to.comes_due(Entry::wipe(*node, due)));
         }
         Ok(())
     }
 
-    pub(super) fn fold_wiped(&mut self, node: NodeNo) -> Folded {
-        self.pass_node(node, Custody::Open, |custody| custody.wipe_due().is_some())
+    pub(super) fn fold_wiped(&mut self, node: NodeNo, to: &mut impl Follower) -> Folded {
+        self.pass_node(node, Custody::Open, |custody| custody.wipe_due().is_some(), to)
     }
 
-    pub(super) fn fold_quarantined(&mut self, record: &Record, quarantined: &NodeQuarantined) -> Folded {
+    pub(super) fn fold_quarantined(
+        &mut self,
+        record: &Record,
+        quarantined: &NodeQuarantined,
+        to: &mut impl Follower,
+    ) -> Folded {
         let custody = Custody::Quarantined { cause: quarantined.cause, since: record.effective_at };
-        self.pass_node(quarantined.node, custody, |custody| custody.wipe_due().is_some())
+        self.pass_node(quarantined.node, custody, |custody| custody.wipe_due().is_some(), to)
     }
 
-    pub(super) fn fold_quarantine_cleared(&mut self, node: NodeNo) -> Folded {
-        self.pass_node(node, Custody::Open, |custody| matches!(custody, Custody::Quarantined { .. }))
+    pub(super) fn fold_quarantine_cleared(&mut self, node: NodeNo, to: &mut impl Follower) -> Folded {
+        self.pass_node(node, Custody::Open, |custody| matches!(custody, Custody::Quarantined { .. }), to)
     }
 
-    fn pass_node(&mut self, number: NodeNo, to: Custody, may: impl FnOnce(Custody) -> bool) -> Folded {
+    fn pass_node(
+        &mut self,
+        number: NodeNo,
+        next: Custody,
+        may: impl FnOnce(Custody) -> bool,
+        to: &mut impl Follower,
+    ) -> Folded {
         let from = self.node(number).ok_or("no such node")?.custody;
         if !may(from) {
             return Err("a node in other hands");
         }
-        self.set_node_state(number, |node| node.custody = to)?;
-        self.claimed.change(number, from, to);
+        self.set_node_state(number, |node| node.custody = next, to)?;
+        self.claimed.change(number, from, next);
         Ok(())
     }
 
     /// Counts a claimed node in or out of its tenant's quotas on nodes.
-    fn count_claim(&mut self, claim: Claim, number: NodeNo, added: bool, stamp: Instant) {
+    fn count_claim(&mut self, claim: Claim, number: NodeNo, added: bool, stamp: Instant, to: &mut impl Follower) {
         let pool = entry(&self.nodes, number.0).expect("a claimed node exists").pool;
         let tenant = entry(&self.tenants, claim.by.tenant.0).expect("a claimer's tenant exists");
         for quota in &tenant.quotas {
             let quota = entry_mut(&mut self.quotas, quota.0).expect("a listed quota exists");
             if let Some(due) = quota.count_claim(claim.project, (pool, number), added, stamp) {
-                self.timers.push(Entry::burst(quota.number, due));
+                to.comes_due(Entry::burst(quota.number, due));
             }
         }
-    }
-
-    /// Makes sure that a wipe which nobody confirms ends.
-    fn arm_wipe(&mut self, number: NodeNo) {
-        let due = self.node(number).and_then(|node| node.custody.wipe_due());
-        due.into_iter().for_each(|due| self.timers.push(Entry::wipe(number, due)));
     }
 
     /// Limits on wipes start afresh when we do, as all limits on others' work.

@@ -1,6 +1,7 @@
 //! The fold's side of how leases end, and of the counters that follow a lease around.
 
 use super::{GONE_KEPT, Gone, State, entry, entry_mut};
+use crate::follow::Follower;
 use crate::lease::{Lease, NONE, Phase};
 use crate::node::NodeClass;
 use crate::timer::Entry;
@@ -21,6 +22,7 @@ impl State {
         record: &Record,
         phase: Phase,
         closed: bool,
+        to: &mut impl Follower,
     ) -> Folded {
         let limit_at = record.stamp.saturating_add(self.settings.teardown_deadline);
         for number in leases {
@@ -32,45 +34,51 @@ impl State {
             lease.limit_at = limit_at;
             let lease = lease.clone();
             if was_evictable {
-                self.count_evictable(&lease, false);
+                to.evictable(&lease, false);
             }
             if was_ending == closed {
                 self.count_ending(lease.node, !closed);
             }
-            self.meter_end(&lease, record.stamp);
-            self.settle_cost(&lease);
-            self.queue.stir();
+            self.meter_end(&lease, record.stamp, to);
+            self.settle_cost(&lease, to);
+            to.stirred(self);
             if lease.of.is_some() {
-                self.follow_ended(&lease);
+                self.follow_ended(&lease, to);
             }
             if closed {
-                self.close(slot, &lease, record.stamp, Phase::Active);
+                self.close(slot, &lease, record.stamp, Phase::Active, to);
             } else {
                 self.move_capacity(&lease, |class, quanta| {
                     class.held -= quanta;
                     class.tearing_down += quanta;
                 });
-                self.reglance(lease.node);
-                self.arm(slot);
+                to.evictable_changed(self, lease.node);
+                to.lease_due(self, slot);
             }
         }
         Ok(())
     }
 
-    pub(super) fn fold_closed(&mut self, leases: &[LeaseNo], stamp: Instant, from: impl Fn(Phase) -> bool) -> Folded {
+    pub(super) fn fold_closed(
+        &mut self,
+        leases: &[LeaseNo],
+        stamp: Instant,
+        from: impl Fn(Phase) -> bool,
+        to: &mut impl Follower,
+    ) -> Folded {
         for number in leases {
             let slot = self.leases.slot(*number).ok_or("no such lease")?;
             let lease = self.leases.at(slot).clone();
             if !from(lease.phase) {
                 return Err("a lease in another phase");
             }
-            self.close(slot, &lease, stamp, lease.phase);
+            self.close(slot, &lease, stamp, lease.phase, to);
         }
         Ok(())
     }
 
     /// A fenced lease is operator loss: no longer the tenant's quota (SEMANTICS 3).
-    pub(super) fn fold_fenced(&mut self, leases: &[LeaseNo], stamp: Instant) -> Folded {
+    pub(super) fn fold_fenced(&mut self, leases: &[LeaseNo], stamp: Instant, to: &mut impl Follower) -> Folded {
         for number in leases {
             let slot = self.leases.slot(*number).ok_or("no such lease")?;
             let lease = self.leases.at_mut(slot);
@@ -84,14 +92,14 @@ impl State {
                 class.tearing_down -= quanta;
                 class.fenced += quanta;
             });
-            self.count_in_quotas(&lease, false, stamp);
-            self.quota_headroom(lease.tenant);
+            self.count_in_quotas(&lease, false, stamp, to);
+            to.headroom(self, lease.tenant);
         }
         Ok(())
     }
 
     /// Limits on others' work start afresh when we do: our outage must not fence the cluster.
-    pub(super) fn restart_limits(&mut self, stamp: Instant) {
+    pub(super) fn restart_limits(&mut self, stamp: Instant, to: &mut impl Follower) {
         let teardown = self.settings.teardown_deadline;
         for lease in self.leases.in_any_order_mut() {
             if lease.phase == Phase::Revoking {
@@ -101,13 +109,12 @@ impl State {
             }
         }
         self.restart_wipes(stamp);
-        let timers = self.true_timers();
-        self.timers.replace(timers);
+        to.limits_restarted(self);
     }
 
     /// The lease is over: its capacity, which counted as `held`, tearing down or fenced by the
     /// phase it was `counted_as`, is free.
-    fn close(&mut self, slot: u32, lease: &Lease, stamp: Instant, counted_as: Phase) {
+    fn close(&mut self, slot: u32, lease: &Lease, stamp: Instant, counted_as: Phase, to: &mut impl Follower) {
         let place = usize::try_from(lease.number.0 % GONE_KEPT as u64).expect("below a small constant");
         if self.gone.len() <= place {
             self.gone.resize(GONE_KEPT, None);
@@ -125,25 +132,22 @@ impl State {
             self.count_ending(lease.node, false);
         }
         if counted_as != Phase::Fenced {
-            self.count_in_quotas(lease, false, stamp);
-            self.quota_headroom(lease.tenant);
+            self.count_in_quotas(lease, false, stamp, to);
+            to.headroom(self, lease.tenant);
         }
-        self.queue.free(lease.node);
-        self.fill_reservations(lease.node).expect("what is kept lies on classes that exist");
-        self.reshelve(lease.node);
+        to.freed(self, lease.node);
+        self.fill_reservations(lease.node, to).expect("what is kept lies on classes that exist");
+        to.node_changed(self, lease.node);
         entry_mut(&mut self.tenants, lease.tenant.0).expect("a lease's tenant exists").leases -= 1;
         entry_mut(&mut self.projects, lease.project.0).expect("a lease's project exists").leases -= 1;
         self.unchain_from_node(lease);
         self.forget_app(lease.number);
         self.leases.remove(slot);
-        if let Some(roll) = &mut self.roll {
-            roll.strike(&self.leases);
-        }
-        self.sweep_timers();
+        to.lease_closed(self);
     }
 
     /// The caller tells placement, once for all leases of a grant.
-    pub(super) fn occupy(&mut self, lease: &Lease) -> Folded {
+    pub(super) fn occupy(&mut self, lease: &Lease, to: &mut impl Follower) -> Folded {
         let node = entry(&self.nodes, lease.node.0).ok_or("no such node")?;
         let class = node.class(lease.class).ok_or("a class that the node does not have")?;
         if class.free() < lease.quanta.0 {
@@ -151,7 +155,7 @@ impl State {
         }
         self.move_capacity(lease, |class, quanta| class.held += quanta);
         if lease.is_evictable() {
-            self.count_evictable(lease, true);
+            to.evictable(lease, true);
         }
         let node = entry_mut(&mut self.nodes, lease.node.0).expect("it was just there");
         node.class_mut(lease.class).occupy_devices(lease.devices, lease.quanta, true);
@@ -170,18 +174,6 @@ impl State {
         change(node.class_mut(of));
     }
 
-    /// Keeps count of what could be evicted on a node.
-    pub(crate) fn count_evictable(&mut self, lease: &Lease, added: bool) {
-        let node = entry_mut(&mut self.nodes, lease.node.0).expect("a lease's node exists");
-        node.class_mut(lease.class).count_evictable(lease, added);
-        let place = lease.class.0 as usize;
-        if self.evictable.len() <= place {
-            self.evictable.resize(place + 1, [0; 3]);
-        }
-        let sum = &mut self.evictable[place][lease.priority.index()];
-        *sum = if added { *sum + lease.quanta.0 } else { *sum - lease.quanta.0 };
-    }
-
     /// Keeps count of the leases that are ending on a node.
     pub(crate) fn count_ending(&mut self, number: NodeNo, added: bool) {
         let node = entry_mut(&mut self.nodes, number.0).expect("a lease's node exists");
@@ -192,12 +184,12 @@ impl State {
         };
     }
 
-    pub(super) fn count_in_quotas(&mut self, lease: &Lease, added: bool, stamp: Instant) {
+    pub(super) fn count_in_quotas(&mut self, lease: &Lease, added: bool, stamp: Instant, to: &mut impl Follower) {
         let tenant = entry(&self.tenants, lease.tenant.0).expect("a lease's tenant exists");
         for number in &tenant.quotas {
             let quota = entry_mut(&mut self.quotas, number.0).expect("a listed quota exists");
             if let Some(due) = quota.count(lease, added, stamp) {
-                self.timers.push(Entry::burst(*number, due));
+                to.comes_due(Entry::burst(*number, due));
             }
         }
     }

@@ -5,6 +5,7 @@ use super::{FoldError, Project, Settings, State, Table, User, entry, entry_mut};
 use crate::ceiling::CeilingScope;
 use crate::command::claim_scope;
 use crate::custody::Custody;
+use crate::follow::Follower;
 use crate::heat;
 use crate::idempotency::Claimed;
 use crate::lease::{Lease, NONE, Phase};
@@ -29,8 +30,7 @@ impl State {
     /// Folds one record. After an error the state must be thrown away: the journal and this
     /// program do not agree.
     pub fn apply(&mut self, record: &Record) -> Result<(), FoldError> {
-        let scope = if self.for_readers { None } else { Self::scope_of(record) };
-        self.apply_claimed(record, scope)
+        self.fold(record, Self::scope_of(record), &mut ())
     }
 
     /// The scope of a record's idempotency key: the costly part of folding it, which a replay
@@ -44,14 +44,20 @@ impl State {
         for some in records.chunks(32) {
             self.warm_records(some);
             for (record, scope) in some {
-                self.apply_claimed(record, scope.filter(|_| !self.for_readers))?;
+                self.fold(record, *scope, &mut ())?;
             }
         }
         Ok(())
     }
 
-    /// The same, where the scope of the record's idempotency key is known already.
-    pub(crate) fn apply_claimed(&mut self, record: &Record, scope: Option<u128>) -> Result<(), FoldError> {
+    /// Folds one record and tells a follower. Its idempotency key is kept under `scope`; whoever does not decide and
+    /// takes no snapshots passes none.
+    pub(crate) fn fold(
+        &mut self,
+        record: &Record,
+        scope: Option<u128>,
+        to: &mut impl Follower,
+    ) -> Result<(), FoldError> {
         let sequence = record.sequence;
         if sequence != self.size {
             return Err(FoldError::OutOfOrder { expected: self.size, found: sequence });
@@ -63,7 +69,7 @@ impl State {
             return Err(FoldError::UnknownKind { sequence, kind });
         }
         self.claims.sweep(record.stamp, self.settings.idempotency_window);
-        self.fold_body(record).map_err(|what| FoldError::Inconsistent { sequence, what })?;
+        self.fold_body(record, to).map_err(|what| FoldError::Inconsistent { sequence, what })?;
         if let (Some(claim), Some(scope)) = (&record.idempotency, scope) {
             let (stamp, sequence) = (record.stamp, record.sequence);
             self.claims.claim(Claimed { stamp, scope, owner: claim.owner, payload: claim.payload, sequence });
@@ -73,7 +79,7 @@ impl State {
         Ok(())
     }
 
-    fn fold_body(&mut self, record: &Record) -> Folded {
+    fn fold_body(&mut self, record: &Record, to: &mut impl Follower) -> Folded {
         let stamp = record.stamp;
         match &record.body {
             Body::Genesis(genesis) => {
@@ -86,7 +92,7 @@ impl State {
             Body::Started(started) => {
                 self.epoch = started.epoch;
                 self.rules_version = Some(started.rules_version);
-                self.restart_limits(stamp);
+                self.restart_limits(stamp, to);
             }
             Body::Heartbeat(_) | Body::ClockJumped(_) | Body::Denied(_) | Body::AllocationDenied(_) => {}
             Body::Preempted(_) => return Err("a kind that no engine writes"),
@@ -101,9 +107,9 @@ impl State {
                     heat_half_life: self.settings.heat_half_life,
                     sensitive_pool_size: self.settings.sensitive_pool_size,
                 };
-                self.queue.anew = true;
+                to.anything_possible();
             }
-            Body::PlacementChanged(s) => self.fold_half_life(s.heat_half_life, stamp),
+            Body::PlacementChanged(s) => self.fold_half_life(s.heat_half_life, stamp, to),
             Body::SensitiveChanged(s) => self.settings.sensitive_pool_size = s.pool_size,
             Body::PoolPlacementPut(put) => {
                 entry_mut(&mut self.pools, put.pool.0).ok_or("no such pool")?.weights = put.weights;
@@ -116,12 +122,12 @@ impl State {
                 self.names.classes.insert(class.spec.name.clone(), number);
                 put(&mut self.classes, number, class.spec.clone())?;
             }
-            Body::PoolPut(pool) => self.fold_pool(pool)?,
+            Body::PoolPut(pool) => self.fold_pool(pool, to)?,
             Body::PoolDeleted(gone) => {
                 let pool = self.pools.get_mut(gone.pool.0 as usize).and_then(Option::take);
                 self.names.pools.remove(&pool.ok_or("no such pool")?.name);
             }
-            Body::TenantPut(tenant) => self.fold_tenant(tenant)?,
+            Body::TenantPut(tenant) => self.fold_tenant(tenant, to)?,
             Body::TenantDeleted(gone) => self.fold_tenant_deleted(gone.tenant.0)?,
             Body::ProjectPut(p) => {
                 let leases = entry(&self.projects, p.project.0).map_or(0, |old| old.leases);
@@ -135,7 +141,7 @@ impl State {
                 let project = self.projects.get_mut(gone.project.0 as usize).and_then(Option::take);
                 let project = project.ok_or("no such project")?;
                 self.names.projects.remove(&(project.tenant, project.name));
-                self.drop_quotas_of(|q| q.scope.project == Some(gone.project));
+                self.drop_quotas_of(|q| q.scope.project == Some(gone.project), to);
                 self.ceilings.retain(|ceiling| ceiling.scope.project != gone.project);
             }
             Body::UserPut(u) => {
@@ -150,27 +156,26 @@ impl State {
                 let user = user.ok_or("no such user")?;
                 self.names.users.remove(&(user.tenant, user.name));
             }
-            Body::QuotaPut(quota) => self.fold_quota(quota, stamp)?,
+            Body::QuotaPut(quota) => self.fold_quota(quota, stamp, to)?,
             Body::BudgetsPut(put) => {
                 let tenant = entry_mut(&mut self.tenants, put.tenant.0).ok_or("no such tenant")?;
                 tenant.budgets = put.budgets.clone();
-                self.queue.forget_standings();
+                to.standings_changed();
             }
             Body::QuotaDeleted(gone) => {
                 let number = gone.quota;
                 entry(&self.quotas, number.0).ok_or("no such quota")?;
-                self.drop_quotas_of(|q| q.number == number);
+                self.drop_quotas_of(|q| q.number == number, to);
             }
             Body::BurstEnded(ended) => {
                 let quota = entry_mut(&mut self.quotas, ended.quota.0).ok_or("no such quota")?;
                 quota.episode = None;
                 let tenant = quota.scope.tenant;
-                self.quota_headroom(tenant);
+                to.headroom(self, tenant);
             }
-            Body::NodePut(node) => self.fold_node(node)?,
+            Body::NodePut(node) => self.fold_node(node, to)?,
             Body::NodeDeleted(gone) => {
-                self.unlist_node(gone.node);
-                self.queue.anew = true;
+                to.anything_possible();
                 let node = self.nodes.get_mut(gone.node.0 as usize).and_then(Option::take);
                 let node = node.ok_or("no such node")?;
                 if node.custody.claim().is_some() {
@@ -179,25 +184,26 @@ impl State {
                 self.claimed.change(gone.node, node.custody, Custody::Open);
                 self.names.nodes.remove(&node.name);
                 entry_mut(&mut self.pools, node.pool.0).ok_or("no such pool")?.nodes -= 1;
+                to.node_put(self, gone.node);
             }
-            Body::NodeDrained(n) => self.set_node_state(n.node, |node| node.drained = true)?,
-            Body::NodeResumed(n) => self.set_node_state(n.node, |node| node.drained = false)?,
+            Body::NodeDrained(n) => self.set_node_state(n.node, |node| node.drained = true, to)?,
+            Body::NodeResumed(n) => self.set_node_state(n.node, |node| node.drained = false, to)?,
             Body::NodeLost(n) => {
-                self.set_node_state(n.node, |node| node.lost = true)?;
-                self.heat(n.node, heat::LOST, stamp)?;
+                self.set_node_state(n.node, |node| node.lost = true, to)?;
+                self.heat(n.node, heat::LOST, stamp, to)?;
             }
-            Body::NodeReturned(n) => self.set_node_state(n.node, |node| node.lost = false)?,
+            Body::NodeReturned(n) => self.set_node_state(n.node, |node| node.lost = false, to)?,
             Body::NodeCondition(c) => {
                 let node = entry_mut(&mut self.nodes, c.node.0).ok_or("no such node")?;
                 let condition = Condition { load: c.load, errors: c.errors, throttled: c.throttled };
                 let before = std::mem::replace(&mut node.condition, condition);
-                self.heat(c.node, heat::of_report(before, condition), stamp)?;
+                self.heat(c.node, heat::of_report(before, condition), stamp, to)?;
             }
-            Body::NodesClaimed(claimed) => self.fold_claimed(record, claimed)?,
-            Body::NodesReleased(released) => self.fold_nodes_released(record, released)?,
-            Body::NodeWiped(wiped) => self.fold_wiped(wiped.node)?,
-            Body::NodeQuarantined(quarantined) => self.fold_quarantined(record, quarantined)?,
-            Body::QuarantineCleared(cleared) => self.fold_quarantine_cleared(cleared.node)?,
+            Body::NodesClaimed(claimed) => self.fold_claimed(record, claimed, to)?,
+            Body::NodesReleased(released) => self.fold_nodes_released(record, released, to)?,
+            Body::NodeWiped(wiped) => self.fold_wiped(wiped.node, to)?,
+            Body::NodeQuarantined(quarantined) => self.fold_quarantined(record, quarantined, to)?,
+            Body::QuarantineCleared(cleared) => self.fold_quarantine_cleared(cleared.node, to)?,
             Body::AgentRegistered(registered) => self.fold_agent(registered)?,
             Body::AgentDetached(detached) => {
                 entry_mut(&mut self.nodes, detached.node.0).ok_or("no such node")?.agent = None;
@@ -206,18 +212,22 @@ impl State {
             Body::TokenRevoked(revoked) => self.tokens.remove(revoked.token)?,
             Body::RateCardPut(put) => {
                 self.fold_rate_card(put, stamp)?;
-                self.queue.anew |= !self.ceilings.is_empty();
+                if !self.ceilings.is_empty() {
+                    to.anything_possible();
+                }
             }
             Body::RateCardDeleted(gone) => {
                 self.fold_rate_card_deleted(gone.card, stamp)?;
-                self.queue.anew |= !self.ceilings.is_empty();
+                if !self.ceilings.is_empty() {
+                    to.anything_possible();
+                }
             }
-            Body::CeilingPut(put) => self.fold_ceiling(put, stamp)?,
+            Body::CeilingPut(put) => self.fold_ceiling(put, stamp, to)?,
             Body::CeilingDeleted(gone) => {
-                self.fold_ceiling_deleted(CeilingScope { project: gone.project, app_instance: gone.app_instance })?;
+                self.fold_ceiling_deleted(CeilingScope { project: gone.project, app_instance: gone.app_instance }, to)?;
             }
             Body::ChargePolicyPut(put) => self.fold_charge_policy(put, stamp)?,
-            Body::Granted(granted) => self.fold_grant(record, granted)?,
+            Body::Granted(granted) => self.fold_grant(record, granted, to)?,
             Body::Renewed(renewed) => {
                 for renewal in &renewed.renewals {
                     let slot = self.held_slot(renewal.lease)?;
@@ -228,9 +238,9 @@ impl State {
                     }
                     if !self.ceilings.is_empty() {
                         let lease = lease.clone();
-                        self.reserve_cost(&lease);
+                        self.reserve_cost(&lease, to);
                     }
-                    self.arm(slot);
+                    to.lease_due(self, slot);
                 }
             }
             Body::ActivityReported(reported) => {
@@ -239,23 +249,25 @@ impl State {
                     self.leases.at_mut(slot).reported_to = stamp;
                 }
             }
-            Body::Released(r) => self.fold_ends(r.leases.leases(), record, Phase::Releasing, r.closed)?,
-            Body::Expired(e) => self.fold_ends(e.leases.0.iter().copied(), record, Phase::Expired, e.closed)?,
+            Body::Released(r) => self.fold_ends(r.leases.leases(), record, Phase::Releasing, r.closed, to)?,
+            Body::Expired(e) => self.fold_ends(e.leases.0.iter().copied(), record, Phase::Expired, e.closed, to)?,
             Body::TeardownStarted(t) => {
-                self.fold_ends(t.leases.0.iter().copied(), record, Phase::TearingDown, t.closed)?;
+                self.fold_ends(t.leases.0.iter().copied(), record, Phase::TearingDown, t.closed, to)?;
             }
             Body::Revoked(revoked) => {
                 for lease in &revoked.leases.0 {
-                    self.fold_revoked(*lease, record, revoked.grace)?;
+                    self.fold_revoked(*lease, record, revoked.grace, to)?;
                 }
             }
-            Body::TornDown(torn) => self.fold_closed(&torn.leases.0, stamp, Phase::is_tearing_down)?,
-            Body::Fenced(fenced) => self.fold_fences(&fenced.leases.0, stamp)?,
-            Body::Unfenced(unfenced) => self.fold_closed(&unfenced.leases.0, stamp, |phase| phase == Phase::Fenced)?,
-            Body::PreemptionDecided(decided) => self.fold_preemption(record, decided)?,
-            Body::ReservationDropped(dropped) => self.fold_reservation_dropped(dropped.allocation)?,
-            Body::AllocationSubmitted(submitted) => self.fold_submitted(record, submitted)?,
-            Body::AllocationPlaced(placed) => self.fold_placed(record, placed)?,
+            Body::TornDown(torn) => self.fold_closed(&torn.leases.0, stamp, Phase::is_tearing_down, to)?,
+            Body::Fenced(fenced) => self.fold_fences(&fenced.leases.0, stamp, to)?,
+            Body::Unfenced(unfenced) => {
+                self.fold_closed(&unfenced.leases.0, stamp, |phase| phase == Phase::Fenced, to)?
+            }
+            Body::PreemptionDecided(decided) => self.fold_preemption(record, decided, to)?,
+            Body::ReservationDropped(dropped) => self.fold_reservation_dropped(dropped.allocation, to)?,
+            Body::AllocationSubmitted(submitted) => self.fold_submitted(record, submitted, to)?,
+            Body::AllocationPlaced(placed) => self.fold_placed(record, placed, to)?,
             Body::AllocationStarted(started) => {
                 self.fold_allocation_state(started.allocation, AllocationState::Running)?;
             }
@@ -264,30 +276,34 @@ impl State {
             }
             Body::AllocationCheckpointed(done) => self.fold_checkpointed(done.allocation)?,
             Body::AllocationSuspended(suspended) => {
-                self.fold_back_in_queue(suspended.allocation, AllocationState::Suspended, stamp)?;
+                self.fold_back_in_queue(suspended.allocation, AllocationState::Suspended, stamp, to)?;
             }
             Body::AllocationRequeued(requeued) => {
-                self.fold_back_in_queue(requeued.allocation, AllocationState::Pending, stamp)?;
+                self.fold_back_in_queue(requeued.allocation, AllocationState::Pending, stamp, to)?;
             }
-            Body::AllocationCompleted(done) => self.fold_over(done.allocation, AllocationState::Completed, stamp)?,
-            Body::AllocationFailed(failed) => self.fold_over(failed.allocation, AllocationState::Failed, stamp)?,
-            Body::AllocationCancelled(gone) => self.fold_over(gone.allocation, AllocationState::Cancelled, stamp)?,
+            Body::AllocationCompleted(done) => {
+                self.fold_over(done.allocation, AllocationState::Completed, stamp, to)?
+            }
+            Body::AllocationFailed(failed) => self.fold_over(failed.allocation, AllocationState::Failed, stamp, to)?,
+            Body::AllocationCancelled(gone) => {
+                self.fold_over(gone.allocation, AllocationState::Cancelled, stamp, to)?
+            }
             Body::Unknown { .. } => unreachable!("refused before"),
         }
         Ok(())
     }
 
-    fn fold_revoked(&mut self, lease: LeaseNo, record: &Record, grace: Span) -> Folded {
+    fn fold_revoked(&mut self, lease: LeaseNo, record: &Record, grace: Span, to: &mut impl Follower) -> Folded {
         let stamp = record.stamp;
         let slot = self.held_slot(lease)?;
         let lease = self.leases.at(slot).clone();
         if lease.is_evictable() {
-            self.count_evictable(&lease, false);
-            self.reglance(lease.node);
+            to.evictable(&lease, false);
+            to.evictable_changed(self, lease.node);
         }
-        self.queue.stir();
+        to.stirred(self);
         if lease.of.is_some() {
-            self.follow_revoked(&lease, record.reason);
+            self.follow_revoked(&lease, record.reason, to);
         }
         if lease.phase == Phase::Active {
             self.count_ending(lease.node, true);
@@ -297,11 +313,11 @@ impl State {
         lease.grace = grace;
         // Grace never reaches past the deadline (SEMANTICS 2).
         lease.limit_at = stamp.saturating_add(grace).min(lease.expires_at);
-        self.arm(slot);
+        to.lease_due(self, slot);
         Ok(())
     }
 
-    fn fold_grant(&mut self, record: &Record, granted: &Granted) -> Folded {
+    fn fold_grant(&mut self, record: &Record, granted: &Granted, to: &mut impl Follower) -> Folded {
         if granted.first_lease.0 != self.next_lease {
             return Err("a lease number out of order");
         }
@@ -339,28 +355,22 @@ impl State {
                 sensitive: granted.sensitive,
                 over_soft: !granted.over_soft.is_empty(),
                 crowd: false,
-                timer: super::NO_TIMER,
                 node_next: NONE,
                 node_prev: NONE,
             };
             self.join_allocation(granted.allocation, &mut lease);
-            self.occupy(&lease)?;
+            self.occupy(&lease, to)?;
             self.mark_leased(lease.class);
             self.meter_begin(&lease);
-            self.count_cost(&lease, granted);
-            self.count_in_quotas(&lease, true, record.stamp);
+            self.count_cost(&lease, granted, to);
+            self.count_in_quotas(&lease, true, record.stamp, to);
             let slot = self.leases.insert(lease);
             self.chain_to_node(slot);
-            self.arm(slot);
-            if let Some(roll) = &mut self.roll {
-                roll.add(LeaseNo(granted.first_lease.0 + i), slot);
-            }
+            to.lease_granted(self, slot);
         }
-        self.reshelve(granted.node);
+        to.node_changed(self, granted.node);
         self.next_lease += granted.members.len() as u64;
-        let is_theirs = |number| self.allocation(number).is_some_and(|head| head.tenant == tenant);
-        let by_tenant_of_head = self.queue.heads.values().any(|(.., number)| is_theirs(*number));
-        self.queue.take(by_tenant_of_head);
+        to.taken(self, tenant);
         Ok(())
     }
 }

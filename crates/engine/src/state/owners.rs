@@ -2,8 +2,10 @@
 
 use super::fold::put;
 use super::{Pool, State, Tenant, entry, entry_mut};
+use crate::follow::Follower;
 use crate::lease::Phase;
 use crate::quota::Quota;
+use crate::timer::Entry;
 use crate::token::Token;
 use leasehold_model::body::{PoolPut, QuotaPut, TenantPut, TokenIssued};
 use leasehold_model::{Budgets, Instant, Name};
@@ -11,7 +13,7 @@ use leasehold_model::{Budgets, Instant, Name};
 type Folded = Result<(), &'static str>;
 
 impl State {
-    pub(super) fn fold_pool(&mut self, put_pool: &PoolPut) -> Folded {
+    pub(super) fn fold_pool(&mut self, put_pool: &PoolPut, to: &mut impl Follower) -> Folded {
         let number = put_pool.pool.0;
         let (nodes, weights) = match self.pools.get_mut(number as usize).and_then(Option::take) {
             Some(old) => {
@@ -21,7 +23,7 @@ impl State {
             None => (0, None),
         };
         self.names.pools.insert(put_pool.name.clone(), number);
-        self.queue.anew = true;
+        to.anything_possible();
         let pool = Pool {
             name: put_pool.name.clone(),
             strategy: put_pool.strategy,
@@ -34,14 +36,16 @@ impl State {
         put(&mut self.pools, number, pool)
     }
 
-    pub(super) fn fold_tenant(&mut self, t: &TenantPut) -> Folded {
+    pub(super) fn fold_tenant(&mut self, t: &TenantPut, to: &mut impl Follower) -> Folded {
         let tag = t.accounting_tag.as_ref().map(|tag| self.tag_number(tag));
         let (quotas, leases, evictions, budgets, spent) =
             match self.tenants.get_mut(t.tenant.0 as usize).and_then(Option::take) {
                 Some(old) => {
                     self.names.tenants.remove(&old.name);
                     // Those that had enough evicted may go on, or may not any more.
-                    self.queue.anew |= old.max_evicted_quanta_per_hour != t.max_evicted_quanta_per_hour;
+                    if old.max_evicted_quanta_per_hour != t.max_evicted_quanta_per_hour {
+                        to.anything_possible();
+                    }
                     (old.quotas, old.leases, old.evictions, old.budgets, old.spent)
                 }
                 None => (Vec::new(), 0, Vec::new(), Budgets::NONE, Box::default()),
@@ -60,7 +64,7 @@ impl State {
             spent,
         };
         put(&mut self.tenants, t.tenant.0, tenant)?;
-        self.line_up_anew(t.tenant);
+        self.regroup(t.tenant, to);
         Ok(())
     }
 
@@ -95,25 +99,25 @@ impl State {
         Ok(())
     }
 
-    pub(super) fn drop_quotas_of(&mut self, gone: impl Fn(&Quota) -> bool) {
+    pub(super) fn drop_quotas_of(&mut self, gone: impl Fn(&Quota) -> bool, to: &mut impl Follower) {
         for place in 0..self.quotas.len() {
             let Some(quota) = self.quotas[place].take_if(|quota| gone(quota)) else { continue };
-            self.quota_headroom(quota.scope.tenant);
+            to.headroom(self, quota.scope.tenant);
             if let Some(tenant) = entry_mut(&mut self.tenants, quota.scope.tenant.0) {
                 tenant.quotas.retain(|q| *q != quota.number);
-                self.line_up_anew(quota.scope.tenant);
+                self.regroup(quota.scope.tenant, to);
             }
         }
     }
 
-    pub(super) fn fold_quota(&mut self, q: &QuotaPut, stamp: Instant) -> Folded {
+    pub(super) fn fold_quota(&mut self, q: &QuotaPut, stamp: Instant, to: &mut impl Follower) -> Folded {
         let number = q.quota;
         if let Some(quota) = entry_mut(&mut self.quotas, number.0) {
             quota.limit = q.limit;
             quota.settle_episode(stamp);
             let due = quota.episode_due();
-            self.quota_headroom(q.scope.tenant);
-            due.into_iter().for_each(|due| self.arm_burst(number, due));
+            to.headroom(self, q.scope.tenant);
+            due.into_iter().for_each(|due| to.comes_due(Entry::burst(number, due)));
             return Ok(());
         }
         let tenant = entry_mut(&mut self.tenants, q.scope.tenant.0).ok_or("no such tenant")?;
@@ -134,7 +138,7 @@ impl State {
         }
         quota.settle_episode(stamp);
         put(&mut self.quotas, number.0, quota)?;
-        self.line_up_anew(q.scope.tenant);
+        self.regroup(q.scope.tenant, to);
         Ok(())
     }
 

@@ -318,23 +318,23 @@ fn check(seed: u64, nodes: u32, steps: u32) {
     let mut cluster = Cluster::new(seed, nodes);
     for step in 0..steps {
         let request = cluster.request();
-        let (now, state) = (cluster.now, cluster.engine.state());
+        let (now, state) = (cluster.now, cluster.engine.view());
         let members = 1 + usize::try_from(cluster.dice.below(9)).expect("few");
         if let Ok(gang) = state.quote_gang(now, &who(), &request, members) {
             let mut taken = Taken::default();
             for member in 0..members {
-                let Some(expected) = best(state, now, &request, &taken) else { break };
+                let Some(expected) = best(&state, now, &request, &taken) else { break };
                 if let Ok(places) = &gang {
                     assert_eq!(places[member], expected, "seed {seed}, step {step}, member {member} of {request:?}");
                 }
-                taken.take(state, expected, &request);
+                taken.take(&state, expected, &request);
             }
             assert_eq!(gang.is_ok(), taken.places.len() == members, "seed {seed}, step {step}: {request:?}, {gang:?}");
             let explained = state.explain_request(now, &who(), &request, 3).expect("a request that was quoted");
             let first = explained.best.first().map(|candidate| candidate.node);
             assert_eq!(first, taken.places.first().copied(), "seed {seed}, step {step}: {request:?}");
         }
-        let expected = best(state, now, &request, &Taken::default());
+        let expected = best(&state, now, &request, &Taken::default());
         let mut batch = Batch::new(state.size());
         let command = Command::Request(request);
         if cluster.engine.decide(now, &Request::new(who(), command), &mut batch).is_ok() {

@@ -6,7 +6,7 @@ use leasehold_engine::command::{
     PutClass, PutNode, PutPool, PutProject, PutQuota, PutRateCard, PutTenant, PutUser, RegisterAgent, ReleaseOne,
     RenewOne, ReportCheckpoint, ReportCondition, ReportWipe, RequestLease, Revoke, UpdateTenant,
 };
-use leasehold_engine::{Command, Request, Settings, State};
+use leasehold_engine::{Command, Engine, Request, Settings, State};
 use leasehold_model::body::PerPriority;
 use leasehold_model::rate::{Charge, Charges, Currency, Decimal, Prices};
 use leasehold_model::{
@@ -353,8 +353,8 @@ fn put_tenant(tenant: Option<u32>, label: u32, max_priority: Priority, tag: u8) 
 
 impl Step {
     /// When the step is taken, given what the state says comes due.
-    pub(crate) fn at(&self, now: Instant, state: &State) -> Instant {
-        let due = state.next_due().unwrap_or(now).max(now);
+    pub(crate) fn at(&self, now: Instant, engine: &Engine) -> Instant {
+        let due = engine.next_due().unwrap_or(now).max(now);
         match self.wait {
             Wait::Nanoseconds(ns) => Instant(now.0 + ns),
             Wait::Seconds(secs) => now.saturating_add(span(secs)),

@@ -3,7 +3,7 @@
 
 use crate::allocations::RACKS;
 use crate::support::Story;
-use leasehold_engine::{Deciding, Unfit};
+use leasehold_engine::{Deciding, Placement, Unfit};
 use leasehold_model::{
     AllocationSpec, ClassNo, DenyCause, Domain, Identity, Instant, NodeNo, ProjectNo, Quanta, Span, TenantNo,
 };
@@ -32,13 +32,16 @@ fn the_winner_of_each_replica_is_the_node_that_it_gets() {
         for ((together, apart), word) in domains.iter().zip(words) {
             let mut story = Story::on(RACKS);
             story.play(IN_USE);
-            let state = story.world.state().for_readers();
+            let state = story.world.state().clone();
+            let index = Placement::of(&state);
             story.play(&format!("1 a submit gpu {gpus} x={replicas} wall=1h{word}"));
             let granted = story.world.state().leases();
             let got: Vec<NodeNo> = granted.iter().filter(|l| l.of.is_some()).map(|l| l.node).collect();
             let spec = gang(gpus, replicas, *together, *apart);
             let at = Instant::from_secs(1);
-            let told = |replica| state.explain_gang(at, &who(0), &spec, Some(replica), 8).expect("it has a holder");
+            let told = |replica| {
+                index.view(&state).explain_gang(at, &who(0), &spec, Some(replica), 8).expect("it has a holder")
+            };
             let first = told(1);
             assert_eq!(first.denied.is_some(), got.is_empty(), "gpu {gpus} x={replicas}{word}");
             for (replica, node) in (1..).zip(&got) {
@@ -60,9 +63,9 @@ fn the_winner_of_each_replica_is_the_node_that_it_gets() {
 #[test]
 fn many_replicas_are_told_in_part() {
     let story = Story::on(RACKS);
-    let state = story.world.state();
+    let view = story.world.engine.view();
     let spec = AllocationSpec { asks: smallvec![(ClassNo(1), Quanta(1))], ..gang(1, 100, None, None) };
-    let why = state.explain_gang(Instant::from_secs(1), &who(0), &spec, Some(77), 8).expect("it has a holder");
+    let why = view.explain_gang(Instant::from_secs(1), &who(0), &spec, Some(77), 8).expect("it has a holder");
     assert_eq!((why.replica, why.replica_count, why.replicas.len()), (77, 100, 16));
     assert!(why.deciding.is_some_and(|term| term != Deciding::Alone));
 }
@@ -72,8 +75,8 @@ fn a_quota_judges_the_whole_gang_and_nothing_decides_where_nothing_is_placed() {
     let mut story = Story::on(RACKS);
     story.play("0 op quota q a gpu hard=8");
     let spec = gang(4, 3, None, None);
-    let state = story.world.state();
-    let why = state.explain_gang(Instant::from_secs(1), &who(0), &spec, None, 8).expect("it has a holder");
+    let view = story.world.engine.view();
+    let why = view.explain_gang(Instant::from_secs(1), &who(0), &spec, None, 8).expect("it has a holder");
     assert_eq!(why.quotas[0].requested, 12);
     assert!(matches!(why.denied, Some(DenyCause::Quota { requested: 12, limit: 8, .. })), "{why:?}");
     assert_eq!(why.deciding, None);
@@ -89,11 +92,10 @@ fn what_is_promised_to_the_first_is_no_candidate() {
         ",
     );
     // Readers do not know who stands first: it is found anew.
-    let state = story.world.state().for_readers();
     let at = Instant::from_secs(2);
     let told = |walltime| {
         let spec = AllocationSpec { walltime: Some(Span::from_secs(walltime)), ..gang(1, 1, None, None) };
-        state.explain_gang(at, &who(1), &spec, None, 8).expect("it has a holder")
+        story.world.readers.view(|view| view.explain_gang(at, &who(1), &spec, None, 8)).expect("it has a holder")
     };
     let late = told(3600);
     assert_eq!((late.placement.candidates, late.placement.unfit.get(&Unfit::Promised)), (0, Some(&1)), "{late:?}");

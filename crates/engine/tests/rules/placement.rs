@@ -24,7 +24,7 @@ fn the_page_adds_up() {
         1 a grant slice 3 milli 32 pool=by-hand
         ",
     );
-    let state = story.world.state();
+    let state = story.world.engine.view();
     let (gpu, cpu) = (state.class_named("slice").expect("a class"), state.class_named("milli").expect("a class"));
     let mut request = RequestLease::of(gpu, Quanta(14), Span::from_secs(60));
     request.asks = smallvec![(gpu, Quanta(14)), (cpu, Quanta(8000))];
@@ -147,7 +147,7 @@ fn what_is_no_candidate_is_counted_by_why() {
         1 op lose l seen=1
         ",
     );
-    let state = story.world.state();
+    let state = story.world.engine.view();
     let core = state.class_named("core").expect("a class");
     let mut request = RequestLease::of(ClassNo(0), Quanta(1), Span::from_secs(60));
     request.asks = smallvec![(core, Quanta(4 * state.class(core).expect("a class").quanta_per_unit))];

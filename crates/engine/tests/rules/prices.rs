@@ -235,7 +235,7 @@ fn at_every_instant_one_card_holds() {
         10 op policy preempted=none from=30
         ",
     );
-    for state in [story.world.state().clone(), story.world.restored().state().clone(), story.world.readers.clone()] {
+    for state in [story.world.state().clone(), story.world.restored().state().clone(), (*story.world.readers).clone()] {
         let at = |secs| [gpu(&state, None, secs), gpu(&state, Some(0), secs), gpu(&state, Some(1), secs)].join(" ");
         assert_eq!(at(10), "0.01 0.01 0.01");
         assert_eq!(at(19), "0.01 0.01 0.01");

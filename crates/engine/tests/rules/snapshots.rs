@@ -53,7 +53,7 @@ fn lived(steps: &[crate::commands::Step]) -> World {
     let mut world = small_cluster();
     let mut now = Instant(0);
     for step in steps {
-        now = step.at(now, world.state());
+        now = step.at(now, &world.engine);
         if let Some(request) = step.request(world.state()) {
             let _ = world.step(now, &request);
         }

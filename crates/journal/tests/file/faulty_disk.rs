@@ -187,7 +187,7 @@ impl State {
 
 impl Disk for FaultyDisk {
     fn list(&self, dir: &str) -> io::Result<Vec<String>> {
-        let prefix = format!("{dir}/");
+        let prefix = if dir.is_empty() { String::new() } else { format!("{dir}/") };
         let state = self.state();
         let names = state.names.keys().filter_map(|name| name.strip_prefix(&prefix));
         Ok(names.map(str::to_owned).collect())

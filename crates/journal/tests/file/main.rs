@@ -11,6 +11,7 @@ mod faulty_disk;
 mod golden;
 mod mirror;
 mod properties;
+mod read_only;
 mod recovery;
 mod refusal;
 mod story;

@@ -5,7 +5,7 @@ use crate::cli::ReplayArgs;
 use crate::folder::Folder;
 use crate::output::{print, print_json};
 use crate::problem::{EXIT_NOT_VERIFIED, EXIT_OK, Problem};
-use leasehold_engine::{Replayed, State, replay};
+use leasehold_engine::{Readers, Replayed, State, replay};
 use leasehold_journal::Scanned;
 use leasehold_model::{Body, Hash, Record};
 use leasehold_view::Directory;
@@ -15,7 +15,7 @@ use std::ops::ControlFlow;
 
 /// A decision as it was sealed, each record with how it is shown, and the state it was made on.
 struct Reading {
-    state: State,
+    state: Readers,
     sealed: Vec<(Record, Value)>,
     /// Where the command begins that the first of them belongs to.
     first: u64,
@@ -24,7 +24,7 @@ struct Reading {
 
 /// Reads the journal up to a record, and the records that continue it.
 fn read(folder: &Folder, sequence: u64) -> Result<Reading, Problem> {
-    let mut state = State::new().for_readers();
+    let mut state = Readers::default();
     let mut directory = Directory::new();
     let mut sealed = Vec::new();
     let mut first = 0;
@@ -72,7 +72,7 @@ pub(super) fn run(args: &ReplayArgs) -> Result<u8, Problem> {
     let (first, _) = sealed.first().expect("the decision that a record is part of was read before it").clone();
     let part = (first.sequence < args.sequence).then_some(args.sequence);
     let records: Vec<Record> = sealed.iter().map(|(record, _)| record.clone()).collect();
-    let verdict = replay(state.clone(), &records);
+    let verdict = replay((*state).clone(), &records);
     if matches!(verdict, Replayed::NotADecision | Replayed::PartOf(_)) {
         let word = first.body.word();
         let what = match part {

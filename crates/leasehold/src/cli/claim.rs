@@ -17,7 +17,7 @@ pub(crate) enum ClaimCommand {
 #[command(after_help = "\
 Example:
   leasehold claim make gpu-17 gpu-18 --project genome --user ada
-  leasehold lease request --gpu 8 --sensitive --project genome --user ada
+  leasehold lease request --gpu 8 --ttl 1h --sensitive --project genome --user ada
 
 What lies idle of a claimed node is billed to the project at the guaranteed rate until its release.")]
 pub(crate) struct ClaimMakeArgs {

@@ -5,7 +5,7 @@
 //! left out, because a reply does not carry the link.
 
 use fastrand::Rng;
-use leasehold_cell::{Cell, CellOptions, Reply, StartOptions, SystemClock};
+use leasehold_cell::{Cell, CellOptions, Reply, Sealed, StartOptions, SystemClock, Unsealed};
 use leasehold_engine::command::{
     PutClass, PutNode, PutPool, PutProject, PutTenant, ReleaseOne, RenewOne, RequestLease,
 };
@@ -85,12 +85,12 @@ fn submit(cell: &Cell, mut dice: Rng) {
         let key = dice.u64(..).to_le_bytes();
         let request = Request::once(identity.clone(), command, &key).expect("the key is short");
         let reply = cell.call(request);
-        if let Reply::Sealed { records, .. } = &reply
+        if let Ok(Sealed { records, repeated: false, .. }) = &reply
             && let Body::Granted(granted) = &records[0].body
         {
             held.push(granted.first_lease);
         }
-        if matches!(reply, Reply::Stopped) || !acknowledge(&reply) {
+        if matches!(reply, Err(Unsealed::Stopped)) || !acknowledge(&reply) {
             return;
         }
     }
@@ -98,8 +98,8 @@ fn submit(cell: &Cell, mut dice: Rng) {
 
 /// Prints what a reply promises; answers whether anyone reads it.
 fn acknowledge(reply: &Reply) -> bool {
-    let lines: String =
-        reply.records().iter().map(|record| format!("{} {}\n", record.sequence, digest(record))).collect();
+    let records = reply.iter().flat_map(|sealed| &sealed.records);
+    let lines: String = records.map(|record| format!("{} {}\n", record.sequence, digest(record))).collect();
     let mut stdout = io::stdout().lock();
     stdout.write_all(lines.as_bytes()).and_then(|()| stdout.flush()).is_ok()
 }

@@ -24,6 +24,7 @@ pub struct Shares {
     pub capacity: U256,
     pub held: U256,
     pub tearing_down: U256,
+    pub reserved: U256,
     pub fenced: U256,
     pub offline: U256,
     pub idle: U256,
@@ -34,6 +35,7 @@ impl Shares {
         self.capacity += other.capacity * times;
         self.held += other.held * times;
         self.tearing_down += other.tearing_down * times;
+        self.reserved += other.reserved * times;
         self.fenced += other.fenced * times;
         self.offline += other.offline * times;
         self.idle += other.idle * times;
@@ -96,6 +98,7 @@ impl Accounts {
             instants.extend([tenure.from, tenure.to].into_iter().chain(tenure.ended_by));
             instants.extend(tenure.fenced_at.into_iter().chain(tenure.closed_at));
         }
+        instants.extend(self.reserved.iter().filter(|(_, on, ..)| *on == node).map(|(at, ..)| *at));
         instants.retain(|at| *at >= window.0 && *at <= window.1);
         instants.sort_unstable();
         instants.dedup();
@@ -114,7 +117,8 @@ impl Accounts {
             let Some(put) = &standing.put else { continue };
             for (class, capacity) in &put.capacity {
                 let of_class = tenures.iter().copied().filter(|tenure| tenure.class == *class);
-                let quanta = quanta_at(pair[0], of_class, U256::from(capacity.0), &standing);
+                let reserved = U256::from(self.reserved_at(node, *class, pair[0]));
+                let quanta = quanta_at(pair[0], of_class, U256::from(capacity.0), reserved, &standing);
                 stills.push(Still { pool: put.pool, class: *class, from: pair[0], to: pair[1], quanta });
             }
         }
@@ -140,9 +144,10 @@ fn quanta_at<'a>(
     at: Instant,
     tenures: impl Iterator<Item = &'a Tenure>,
     capacity: U256,
+    reserved: U256,
     standing: &Standing,
 ) -> Shares {
-    let mut shares = Shares { capacity, ..Shares::default() };
+    let mut shares = Shares { capacity, reserved, ..Shares::default() };
     let until = |instant: Option<Instant>| instant.unwrap_or(Instant::MAX);
     for tenure in tenures.filter(|tenure| tenure.from <= at && at < until(tenure.closed_at)) {
         let quanta = U256::from(tenure.quanta);
@@ -160,7 +165,7 @@ fn quanta_at<'a>(
             shares.tearing_down += quanta;
         }
     }
-    let taken = shares.held + shares.tearing_down + shares.fenced + shares.offline;
+    let taken = shares.held + shares.tearing_down + shares.reserved + shares.fenced + shares.offline;
     let free = capacity.checked_sub(taken).expect("a node has what it holds");
     if standing.is_out() {
         shares.offline += free;

@@ -7,6 +7,7 @@
 mod capacity;
 mod idle;
 mod price;
+mod reserved;
 mod tenure;
 
 pub(crate) use price::price_by;
@@ -46,6 +47,9 @@ pub struct Accounts {
     claims: Vec<idle::Claim>,
     /// What lay idle of claimed nodes, stretch by stretch.
     idle: Vec<Tenure>,
+    /// Those for whom capacity is reserved, and what is reserved from when on.
+    waiting: BTreeMap<leasehold_model::AllocationNo, Vec<reserved::Share>>,
+    reserved: Vec<reserved::Level>,
     last_stamp: Instant,
 }
 
@@ -53,7 +57,10 @@ impl Accounts {
     /// Reads a journal from its first record.
     pub fn of(records: &[Record]) -> Self {
         let mut accounts = Self::default();
-        records.iter().for_each(|record| accounts.take(record));
+        for record in records {
+            accounts.take(record);
+            accounts.take_reservations(record);
+        }
         accounts.idle = accounts.idle_tenures();
         accounts
     }

@@ -53,6 +53,8 @@ pub struct Tenure {
     pub app_instance: Option<AppInstanceNo>,
     pub workload: Option<Name>,
     pub quanta: u64,
+    /// Which devices of its node, as a bit set.
+    pub(super) devices: u64,
     /// Half-open; `to` is the deadline while it is held.
     pub from: Instant,
     pub to: Instant,
@@ -93,6 +95,7 @@ impl Tenure {
             app_instance: None,
             workload: None,
             quanta: 0,
+            devices: 0,
             from,
             to,
             ending: Ending::None,
@@ -238,6 +241,7 @@ impl Accounts {
                 app_instance: granted.app_instance,
                 workload: record.identity.workload.clone(),
                 quanta: member.quanta.0,
+                devices: member.devices,
                 ..Tenure::new(LeaseNo(granted.first_lease.0 + i), (tenant, project), place, held)
             };
             self.tenures.insert(tenure.lease, tenure);

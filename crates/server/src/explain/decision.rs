@@ -11,7 +11,7 @@ use crate::show_allocations::waiting;
 use leasehold_api::{Explanation, Problem, codes};
 use leasehold_books::Row;
 use leasehold_cell::{StartError, state_before};
-use leasehold_engine::{Command, Replayed, State, asked_by, replay};
+use leasehold_engine::{Command, Placement, Replayed, State, View, asked_by, replay};
 use leasehold_model::body::{AllocationPlaced, Body};
 use leasehold_model::{AllocationNo, AttemptEnd, Instant, LeaseNo, LeaseState, NodeNo, Record, Span};
 use std::ops::ControlFlow;
@@ -102,7 +102,8 @@ pub(crate) fn explain_record(
         Replayed::OtherRules(_) => "other_rules",
         Replayed::NotADecision | Replayed::PartOf(_) => return Err(no_decision(sequence, &sealed[0])),
     };
-    let mut told = Told { app, caller, sealed: &sealed, state, lease }.explain(sequence)?;
+    let index = Placement::of(&state);
+    let mut told = Told { app, caller, sealed: &sealed, state, index, lease }.explain(sequence)?;
     told.sequence = Some(first);
     told.part = (first != sequence).then_some(sequence).filter(|_| lease.is_none());
     told.replayed = Some(verdict.to_owned());
@@ -115,10 +116,15 @@ struct Told<'a> {
     caller: &'a Caller,
     sealed: &'a [Record],
     state: State,
+    index: Placement,
     lease: Option<LeaseNo>,
 }
 
 impl Told<'_> {
+    fn view(&self) -> View<'_> {
+        self.index.view(&self.state)
+    }
+
     fn at(&self) -> Instant {
         self.sealed[0].stamp
     }
@@ -172,13 +178,13 @@ impl Told<'_> {
         let missing = || no_record(asked);
         let lone = || match asked_by(record) {
             Some(Command::Request(request)) => {
-                state.explain_lease(at, &record.identity, &request, TOP).map_err(|refusal| refused(&refusal))
+                self.view().explain_lease(at, &record.identity, &request, TOP).map_err(|refusal| refused(&refusal))
             }
             _ => Err(no_decision(asked, record)),
         };
         let gang = || match asked_by(record) {
             Some(Command::SubmitAllocation(spec)) => {
-                state.explain_gang(at, &record.identity, &spec, self.replica(), TOP).ok_or_else(missing)
+                self.view().explain_gang(at, &record.identity, &spec, self.replica(), TOP).ok_or_else(missing)
             }
             _ => Err(no_decision(asked, record)),
         };
@@ -221,7 +227,7 @@ impl Told<'_> {
                             format!("{leases} for {}, which is {} and finds no room.", found.number, decided.priority);
                         let own = evicted.nodes();
                         let teller = Teller { own: &own, ..teller };
-                        let explained = state.explain_allocation(found, at, None, TOP);
+                        let explained = self.view().explain_allocation(found, at, None, TOP);
                         let told = teller.tell(at, "evicts", why, &explained);
                         Explanation { decided: Some(evicted.tell(app, caller, part, None)), ..told }
                     }
@@ -263,14 +269,14 @@ impl Told<'_> {
         let found = state.allocation(placed.allocation).ok_or_else(|| no_record(self.sealed[0].sequence))?;
         let began = self.placed(placed);
         let Some(by) = found.kept_by() else {
-            let explained = state.explain_allocation(found, at, self.replica(), TOP);
+            let explained = self.view().explain_allocation(found, at, self.replica(), TOP);
             let told = teller.tell(at, "granted", format!("{began}: all of it had a place."), &explained);
             // It no longer waits.
             return Ok(Explanation { queue: None, ..told });
         };
         let evicted = Evicted::find(app, by)?;
         let why = format!("{began}, where its victims made room, as decided in record {by}.");
-        let told = teller.tell(at, "granted", why, &state.explain_kept(found, at));
+        let told = teller.tell(at, "granted", why, &self.view().explain_kept(found, at));
         let decided = evicted.tell(app, self.caller, Part::Requester, None);
         Ok(Explanation { queue: None, decided: Some(decided), ..told })
     }
@@ -304,12 +310,13 @@ pub(crate) fn explain_lease(
 fn explain_kept(app: &App, caller: &Caller, number: AllocationNo, by: u64) -> Result<Option<Explanation>, Problem> {
     let evicted = Evicted::find(app, by)?;
     let own = evicted.nodes();
-    Ok(app.now.read(|state| {
+    Ok(app.now.readers(|state| {
         let found = state.allocation(number).filter(|found| found.kept_by() == Some(by))?;
         let at = app.clock.wall().max(state.last_stamp());
         let waits = waiting(state, caller, found, at).map_or_else(String::new, |waits| waits.detail);
         let why = format!("{}, as decided in record {by}.", waits.trim_end_matches('.'));
-        let told = Teller { app, state, caller, own: &own }.tell(at, "waits", why, &state.explain_kept(found, at));
+        let kept = state.view(|view| view.explain_kept(found, at));
+        let told = Teller { app, state, caller, own: &own }.tell(at, "waits", why, &kept);
         Some(Explanation { decided: Some(evicted.tell(app, caller, Part::Requester, Some(state))), ..told })
     }))
 }
@@ -326,13 +333,13 @@ enum Stands {
 /// and how that ended.
 pub(crate) fn explain_allocation(app: &App, caller: &Caller, last: &LastAttempt) -> Result<Explanation, Problem> {
     let number = last.story.outline.number;
-    let stands = app.now.read(|state| {
+    let stands = app.now.readers(|state| {
         let Some(found) = state.allocation(number) else { return Stands::Placed };
         match found.kept_by() {
             Some(by) => Stands::WaitsForVictims(by),
             None if found.state.is_queued() => {
                 let at = app.clock.wall().max(state.last_stamp());
-                let explained = state.explain_allocation(found, at, None, TOP);
+                let explained = state.view(|view| view.explain_allocation(found, at, None, TOP));
                 let why = waiting(state, caller, found, at).map_or_else(String::new, |waits| waits.detail);
                 let teller = Teller { app, state, caller, own: &[] };
                 Stands::Waits(Box::new(teller.tell(at, "waits", why, &explained)))

@@ -3,11 +3,11 @@
 use super::Teller;
 use leasehold_api as api;
 use leasehold_api::When;
-use leasehold_engine::Promise;
+use leasehold_engine::{Promise, View};
 use leasehold_model::{Instant, NodeNo, Priority};
 
 impl Teller<'_> {
-    pub(crate) fn node_explained(&self, number: NodeNo, at: Instant) -> Option<api::NodeExplanation> {
+    pub(crate) fn node_explained(&self, view: View<'_>, number: NodeNo, at: Instant) -> Option<api::NodeExplanation> {
         let node = self.state.node(number)?;
         let why = match (node.lost, node.drained) {
             (true, _) if node.agent.is_none() => {
@@ -42,12 +42,12 @@ impl Teller<'_> {
                 fenced: split.fenced,
                 offline: split.offline,
                 idle: split.idle,
-                evictable: class.evictable_below(Priority::Guaranteed),
+                evictable: self.state.evictable_on(number, class.class, Priority::Guaranteed),
             }
         });
         let waiting = || self.state.allocations_after(None).filter(|found| found.state.is_queued());
         let kept = waiting().filter(|found| found.reserved_on().any(|on| on == number));
-        let promised = self.state.promises(at).into_iter().filter(|(_, promise)| promise.nodes.contains(&number));
+        let promised = view.promises(at).into_iter().filter(|(_, promise)| promise.nodes.contains(&number));
         let promised = promised.map(|(allocation, Promise { start, .. })| api::NodePromise {
             allocation_id: allocation.0,
             starts_by: When(start),

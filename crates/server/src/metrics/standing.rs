@@ -82,7 +82,7 @@ pub(super) fn leases(page: &mut Page, now: &Now) {
     let mut counts: BTreeMap<Phase, u64> = Phase::ALL.iter().map(|phase| (*phase, 0)).collect();
     let mut after: Option<LeaseNo> = None;
     loop {
-        let seen = now.read(|state| {
+        let seen = now.readers(|state| {
             let mut seen = 0;
             for lease in state.leases_after(after).take(AT_ONCE) {
                 *counts.entry(lease.phase).or_default() += 1;

@@ -1,7 +1,7 @@
 use super::*;
 use crate::config::Rate;
 use expect_test::expect;
-use leasehold_cell::{CellOptions, ManualClock, StartOptions};
+use leasehold_cell::{CellOptions, ManualClock, Sealed, StartOptions};
 use leasehold_engine::command::{
     LoseNode, PutClass, PutNode, PutPool, PutProject, PutQuota, PutTenant, RequestLease, Revoke,
 };
@@ -47,7 +47,7 @@ impl Scene {
     }
     fn operate(&self, command: Command) {
         let reply = self.send(Identity::default(), command);
-        assert!(matches!(reply, Reply::Sealed { .. }), "{reply:?}");
+        assert!(matches!(reply, Ok(Sealed { repeated: false, .. })), "{reply:?}");
     }
     fn ask(&self, quanta: u64) -> Reply {
         let identity = Identity { tenant: Some(TenantNo(0)), project: Some(ProjectNo(0)), ..Identity::default() };
@@ -104,9 +104,9 @@ impl Scene {
         let burst_ttl = Span::from_secs(600);
         scene.quota(Measure::Nodes, LimitKind::Burst { limit: 5, burst_limit: 9, burst_ttl });
         for quanta in [1000, 500, 1500, 1, 5000] {
-            scene.ask(quanta);
+            scene.ask(quanta).expect("granted or denied");
         }
-        scene.ask(0);
+        scene.ask(0).expect_err("nothing is asked for");
         let revoke =
             Revoke { leases: smallvec![LeaseNo(0)], reason: Reason::Operator, grace: Some(Span::from_secs(60)) };
         scene.operate(Command::Revoke(revoke));

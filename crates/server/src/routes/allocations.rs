@@ -13,7 +13,7 @@ use leasehold_api::{
 };
 use leasehold_books::AllocationQuestion;
 use leasehold_engine::command::{self, ReportCheckpoint};
-use leasehold_engine::{Allocation, Command, State};
+use leasehold_engine::{Allocation, Command, Readers, State};
 use leasehold_model::{AllocationNo, AllocationSpec, Body, Identity};
 
 pub(super) fn no_allocation(text: &str) -> Problem {
@@ -162,7 +162,7 @@ pub(super) async fn list_allocations(context: Context) -> Answer {
         });
         listed.await?
     } else {
-        let stretch = |state: &State, walk: &mut Walk<leasehold_api::Allocation>| {
+        let stretch = |state: &Readers, walk: &mut Walk<leasehold_api::Allocation>| {
             for found in state.allocations_after(walk.after.map(AllocationNo)) {
                 if !walk.goes_on() {
                     return true;
@@ -186,7 +186,7 @@ pub(super) async fn list_allocations(context: Context) -> Answer {
 pub(super) async fn show_allocation(context: Context) -> Answer {
     let (app, number) = (context.app.clone(), subject(&context)?);
     let caller = context.caller().clone();
-    let live = app.now.read(|state| {
+    let live = app.now.readers(|state| {
         let found = state.allocation(number).filter(|found| caller.sees_project(found.tenant, found.project))?;
         let now = app.clock.wall().max(state.last_stamp());
         let waiting = waiting(state, &caller, found, now);

@@ -3,12 +3,13 @@
 use super::leases::{confirmation, no_lease, release, renewal, revocation, to_activity, to_known_request};
 use crate::access::Caller;
 use crate::answer;
-use crate::app::{App, Sealed, request};
+use crate::app::{App, request};
 use crate::context::{Answer, Context, json_bytes, rate};
 use crate::problem::told;
 use crate::reply::ask;
 use leasehold_api::endpoint::by_id;
 use leasehold_api::{Batch, Endpoint, Operation, Problem, codes, limits};
+use leasehold_cell::Sealed;
 use leasehold_engine::command::ReleaseOne;
 use leasehold_engine::{Command, CommandKind, Request, State};
 use leasehold_model::LeaseNo;
@@ -84,7 +85,9 @@ pub(super) async fn batch(context: Context) -> Answer {
                     Ok((doing, lease, kind)) => {
                         let reply = replies.next().expect("a reply for each request");
                         app.metrics.replied(*kind, &reply);
-                        Sealed::from_reply(reply, |refusal| told(state, caller, refusal))
+                        let tell = |refusal: &_| told(state, caller, refusal);
+                        reply
+                            .map_err(|unsealed| crate::app::problem(&unsealed, tell))
                             .and_then(|sealed| write(app, state, *doing, *lease, &sealed, &mut out))
                     }
                 };

@@ -4,11 +4,11 @@ use super::capacity::{find_node, node_put};
 use super::leases::Holder;
 use super::page::page;
 use crate::access::Caller;
-use crate::app::Sealed;
 use crate::context::{Answer, Context, json};
 use crate::names;
 use crate::show_custody::claimed_node;
 use leasehold_api::{ClaimList, ClaimPut, NewClaim, Problem, ReleaseNodes, ReportWipe};
+use leasehold_cell::Sealed;
 use leasehold_engine::{Claim, Command, Custody, State, command};
 use leasehold_model::NodeNo;
 

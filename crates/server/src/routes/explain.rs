@@ -48,9 +48,9 @@ pub(super) async fn explain_allocation(context: Context) -> Answer {
 pub(super) async fn explain_node(context: Context) -> Answer {
     let number = super::capacity::find_node(&context)?;
     let (app, caller) = (&context.app, context.caller());
-    let told = app.now.read(|state| {
+    let told = app.now.readers(|state| {
         let teller = Teller { app, state, caller, own: &[] };
-        teller.node_explained(number, state.last_stamp())
+        state.view(|view| teller.node_explained(view, number, state.last_stamp()))
     });
     json(200, &told.ok_or_else(|| codes::NOT_FOUND.problem("There is no such node here."))?)
 }

@@ -4,7 +4,7 @@ use super::capacity::{find_node, labels, optional_pool, quanta};
 use super::listing::{Asked, Listed, Walk, page};
 use crate::access::{Caller, visible_lease};
 use crate::answer;
-use crate::app::{App, Sealed, hex_id};
+use crate::app::{App, hex_id};
 use crate::context::{Answer, Context, cursor_after, json, json_bytes};
 use crate::named::of_lease;
 use crate::scans::scan;
@@ -14,8 +14,9 @@ use leasehold_api::{
     Revoke, RevokeReason, TeardownsConfirmed, codes, limits,
 };
 use leasehold_books::{LeaseQuestion, Row};
+use leasehold_cell::Sealed;
 use leasehold_engine::command::{self, ReleaseOne, RenewOne};
-use leasehold_engine::{Command, Lease, State};
+use leasehold_engine::{Command, Lease, Readers, State};
 use leasehold_model::body::Asks;
 use leasehold_model::{AllocationNo, AppInstanceNo, ClassNo, Identity, LeaseNo, NodeNo, Reason, ResourceKind, Span};
 use smallvec::smallvec;
@@ -351,7 +352,7 @@ pub(super) async fn list_leases(context: Context) -> Answer {
         });
         return json(200, &list.await?);
     }
-    let stretch = |state: &State, walk: &mut Walk<leasehold_api::Lease>| {
+    let stretch = |state: &Readers, walk: &mut Walk<leasehold_api::Lease>| {
         for lease in state.leases_after(walk.after.map(LeaseNo)) {
             if !walk.goes_on() {
                 return true;

@@ -6,7 +6,7 @@ use crate::access::Caller;
 use crate::context::{Context, cursor_after};
 use crate::names;
 use leasehold_api::Problem;
-use leasehold_engine::State;
+use leasehold_engine::{Readers, State};
 use leasehold_meter::Window;
 use leasehold_model::{Instant, PoolNo, Priority, ProjectNo, TenantNo, UserNo, Words};
 
@@ -111,13 +111,13 @@ impl<T> Walk<T> {
 pub(super) async fn page<T>(
     context: &Context,
     most: usize,
-    stretch: impl Fn(&State, &mut Walk<T>) -> bool,
+    stretch: impl Fn(&Readers, &mut Walk<T>) -> bool,
 ) -> Result<(Vec<T>, Option<String>), Problem> {
     let (after, limit) = (context.cursor()?, context.limit()?);
     let mut walk = Walk { after, found: Vec::new(), limit, looked: 0 };
     let mut looked = 0;
     let left_some = loop {
-        let left_some = context.app.now.read(|state| stretch(state, &mut walk));
+        let left_some = context.app.now.readers(|state| stretch(state, &mut walk));
         looked += std::mem::take(&mut walk.looked);
         if !left_some || walk.found.len() == limit || looked >= most {
             break left_some;

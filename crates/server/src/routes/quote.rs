@@ -20,9 +20,10 @@ pub(super) async fn quote_lease(context: Context) -> Answer {
     let (app, caller) = (context.app.clone(), context.caller().clone());
     let now = app.now.clone();
     let quote = ask(&app, move |books, known| {
-        now.read(|state| {
+        now.readers(|state| {
             let at = known.as_of.max(state.last_stamp());
-            let judged = state.quote(at, &identity, &request).map_err(|refusal| told(state, &caller, &refusal))?;
+            let judged = state.view(|view| view.quote(at, &identity, &request));
+            let judged = judged.map_err(|refusal| told(state, &caller, &refusal))?;
             let naming = Naming { state, books, workloads: &[], caller: &caller };
             // Where it would not go anywhere, it is priced where it wanted to go.
             let (place, ttl) = match &judged {

@@ -67,6 +67,8 @@ impl Frozen {
         let name = format!("{}/{}", name_of(path.parent().unwrap()), name_of(path));
         let copy = tempfile::tempdir().unwrap();
         copy_files(&path.join("data"), copy.path());
+        // Git keeps no empty directory, and not every journal has snapshots.
+        fs::create_dir_all(copy.path().join("snapshots")).unwrap();
         let mut frozen = Self { name, path: path.to_owned(), copy, records: Vec::new() };
         frozen.verify();
         let journal = frozen.journal();

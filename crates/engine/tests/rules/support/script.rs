@@ -9,14 +9,14 @@
 
 use super::World;
 use super::tell::{Names, tell};
-use super::world::name;
+use super::world::{Decided, name};
 use expect_test::Expect;
 use leasehold_engine::command::{
     Command, CompleteAllocation, ConfirmTeardown, IssueToken, LoseNode, PutClass, PutNode, PutPool, PutProject,
     PutQuota, PutTenant, PutUser, RegisterAgent, ReleaseOne, RenewOne, ReportCheckpoint, ReportCondition, ReportWipe,
     RequestLease, Revoke, UpdateTenant,
 };
-use leasehold_engine::{Decided, Refusal, Request, Settings};
+use leasehold_engine::{Refusal, Request, Settings};
 use leasehold_model::body::PerPriority;
 use leasehold_model::{
     Activity, AllocationNo, AllocationSpec, AppInstanceNo, ClassNo, ClassSpec, Domain, Identity, Instant, LeaseNo,
@@ -128,7 +128,7 @@ impl Story {
     }
 
     /// Plays one line and answers what was decided, if it asked for a decision.
-    pub(crate) fn line(&mut self, line: &str) -> Option<Result<Decided, Refusal>> {
+    pub(crate) fn line(&mut self, line: &str) -> Option<Decided> {
         let mut words: Vec<&str> = line.split_whitespace().collect();
         let now = self.names.read_time(words.remove(0));
         if words == ["op", "started"] {
@@ -142,7 +142,7 @@ impl Story {
         match words.as_slice() {
             [] => return None,
             ["show", what] => {
-                self.text.push_str(&self.names.show(self.world.state(), what));
+                self.text.push_str(&self.names.show(self.world.engine.view(), what));
                 return None;
             }
             _ => {}
@@ -155,8 +155,9 @@ impl Story {
         self.tell(&records);
         let at = self.names.time(now);
         match &answer {
-            Ok(Decided::Repeated { first }) => writeln!(self.text, "{at} repeated: record {first}"),
-            Ok(Decided::Sealed { refused, .. }) => refused
+            Ok(sealed) if sealed.repeated => writeln!(self.text, "{at} repeated: record {}", sealed.records.first),
+            Ok(sealed) => sealed
+                .refused
                 .iter()
                 .try_for_each(|(lease, why)| writeln!(self.text, "{at}   but #{}: {}", lease.0, why.code())),
             Err(refusal) => writeln!(self.text, "{at} refused: {}", refusal.code()),

@@ -1,7 +1,7 @@
 //! Records and states as text, a line each.
 
 use super::script::read_time;
-use leasehold_engine::{Custody, Phase, State, WaitReason};
+use leasehold_engine::{Custody, Phase, State, View, WaitReason};
 use leasehold_model::body::{AllocationDenied, Body, Denied, Granted, Leases, Nodes};
 use leasehold_model::rate::Charge;
 use leasehold_model::{
@@ -65,7 +65,8 @@ impl Names {
     }
 
     /// The state, as far as it was asked for.
-    pub(super) fn show(&self, state: &State, what: &str) -> String {
+    pub(super) fn show(&self, view: View<'_>, what: &str) -> String {
+        let state: &State = &view;
         let mut text = String::new();
         let line = |text: &mut String, line: String| writeln!(text, "  {line}").expect("text grows");
         match what {
@@ -110,7 +111,7 @@ impl Names {
             }
             "waits" => {
                 for found in state.allocations_after(None) {
-                    let Some(waits) = state.waiting_for(found, state.last_stamp()) else { continue };
+                    let Some(waits) = view.waiting_for(found, state.last_stamp()) else { continue };
                     let reason = match waits.reason {
                         WaitReason::Quota(DenyCause::Quota { used, requested, limit, .. }) => {
                             format!("quota used {used}, requested {requested}, limit {limit}")

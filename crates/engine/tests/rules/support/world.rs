@@ -2,7 +2,7 @@
 //! must be equal, the books must balance, and a refusal must have left no trace.
 
 use super::invariants;
-use leasehold_engine::{Decided, Engine, Refusal, Replayed, Request, State, replay};
+use leasehold_engine::{Engine, Readers, Refusal, Replayed, Request, Sealed, Sequences, State, replay};
 use leasehold_model::body::{Genesis, Started};
 use leasehold_model::{Batch, Body, FORMAT_VERSION, Instant, Name, RULES_VERSION, Record};
 
@@ -10,8 +10,11 @@ pub(crate) struct World {
     pub(crate) engine: Engine,
     replica: State,
     /// Folded from the same records, as readers see it.
-    pub(crate) readers: State,
+    pub(crate) readers: Readers,
 }
+
+/// What the engine answers.
+pub(crate) type Decided = Result<Sealed<Sequences>, Refusal>;
 
 pub(crate) fn name(text: &str) -> Name {
     Name::new(text).expect("a name")
@@ -34,7 +37,7 @@ impl World {
             software: name("tests"),
         };
         engine.genesis(Instant(0), genesis, &mut batch);
-        let mut world = Self { engine, replica: State::new(), readers: State::new().for_readers() };
+        let mut world = Self { engine, replica: State::new(), readers: Readers::default() };
         world.follow(&batch);
         world
     }
@@ -42,9 +45,9 @@ impl World {
     /// A world whose engine is exchanged for one restored from its snapshot.
     pub(crate) fn restored(&self) -> Self {
         let bytes = self.state().to_snapshot();
-        let state = State::from_snapshot(&bytes).expect("what the engine wrote");
+        let mut state = State::from_snapshot(&bytes).expect("what the engine wrote");
         assert_eq!(state.to_snapshot(), bytes, "a snapshot reads back as itself");
-        Self { engine: Engine::new(state.clone()), readers: state.for_readers(), replica: state }
+        Self { engine: Engine::new(state.clone()), readers: Readers::beside(&mut state), replica: state }
     }
 
     pub(crate) fn state(&self) -> &State {
@@ -93,23 +96,23 @@ impl World {
             assert!(done || batch.count() > 0, "an advance that gets nowhere");
             all.extend(self.follow(&batch));
             if done {
-                invariants::nothing_overdue(self.state(), now);
+                invariants::nothing_overdue(&self.engine, now);
                 return all;
             }
         }
     }
 
     /// Decides a request, for which all that is due must have been applied.
-    pub(crate) fn decide(&mut self, now: Instant, request: &Request) -> (Result<Decided, Refusal>, Vec<Record>) {
+    pub(crate) fn decide(&mut self, now: Instant, request: &Request) -> (Decided, Vec<Record>) {
         let mut batch = self.batch();
         let before = self.state().digest();
         let state_before = self.state().clone();
         let answer = self.engine.decide(now, request, &mut batch);
         match &answer {
-            Ok(Decided::Sealed { first, count, .. }) => {
+            Ok(Sealed { records: Sequences { first, count }, repeated: false, .. }) => {
                 assert_eq!((*first, *count), (batch.first_sequence(), batch.count()));
             }
-            Ok(Decided::Repeated { .. }) | Err(_) => {
+            Ok(_) | Err(_) => {
                 assert!(batch.is_empty(), "a refusal seals nothing");
                 assert_eq!(self.state().digest(), before, "a refusal leaves no trace");
             }
@@ -124,7 +127,7 @@ impl World {
     }
 
     /// What is due, then the request.
-    pub(crate) fn step(&mut self, now: Instant, request: &Request) -> (Result<Decided, Refusal>, Vec<Record>) {
+    pub(crate) fn step(&mut self, now: Instant, request: &Request) -> (Decided, Vec<Record>) {
         let mut records = self.advance(now, u32::MAX);
         let (answer, decided) = self.decide(now, request);
         records.extend(decided);

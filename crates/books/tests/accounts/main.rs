@@ -10,7 +10,9 @@ mod waste;
 
 use asks::Asker;
 use leasehold_books::{Books, Keeper};
+use leasehold_engine::State;
 use leasehold_model::Record;
+use leasehold_oracle::accounts::Accounts;
 use leasehold_sim::{Dice, tell_seed};
 use spice::spiced;
 
@@ -37,9 +39,32 @@ pub(crate) fn check(records: &[Record], books: &Books, questions: u32, dice: &mu
     Ok(())
 }
 
-/// One seed of the simulator, up to the end and up to some record before it.
-fn one_seed(seed: u64) {
+/// What the engine had reserved on each node after each instant is what the accounts say; how often it was anything.
+fn compare_reserved(records: &[Record]) -> Result<usize, String> {
+    let accounts = Accounts::of(records);
+    let mut state = State::new();
+    let mut found = 0;
+    for (place, record) in records.iter().enumerate() {
+        state.apply(record).map_err(|error| error.to_string())?;
+        if records.get(place + 1).is_some_and(|next| next.stamp == record.stamp) {
+            continue;
+        }
+        for (node, class) in state.nodes().flat_map(|node| node.classes.iter().map(move |class| (node, class.class))) {
+            let ours = node.split(class).reserved;
+            let theirs = accounts.reserved_at(node.number, class, record.stamp);
+            if ours != theirs {
+                return Err(format!("record {place}, {} {class:?}: engine {ours}, accounts {theirs}", node.number));
+            }
+            found += usize::from(ours > 0);
+        }
+    }
+    Ok(found)
+}
+
+/// One seed of the simulator, up to the end and up to some record before it. How often something was reserved.
+fn one_seed(seed: u64) -> usize {
     let (_, records) = tell_seed(seed, 300).unwrap_or_else(|failure| panic!("{failure}"));
+    let reserved = compare_reserved(&records).unwrap_or_else(|what| panic!("seed {seed}: {what}"));
     let mut dice = Dice::new(seed ^ 0x00ac_c075);
     let records = spiced(records, &mut dice);
     let books = books_of(&records);
@@ -47,13 +72,15 @@ fn one_seed(seed: u64) {
     let part = &records[..1 + dice.index(records.len())];
     let books = books_of(part);
     check(part, &books, 6, &mut dice).unwrap_or_else(|what| panic!("seed {seed}, {} records: {what}", part.len()));
+    reserved
 }
 
 /// Two halves, so that two cores share them. LEASEHOLD_ACCOUNTS_SEEDS and LEASEHOLD_ACCOUNTS_FROM choose others.
 fn half(which: u64) {
     let count = from_env("LEASEHOLD_ACCOUNTS_SEEDS", 2000) / 2;
     let from = from_env("LEASEHOLD_ACCOUNTS_FROM", 0) + which * count;
-    (from..from + count).for_each(one_seed);
+    let reserved: usize = (from..from + count).map(one_seed).sum();
+    assert!(reserved as u64 > count, "only {reserved} times anything was reserved in {count} seeds");
 }
 
 #[test]

@@ -4,7 +4,7 @@ use ethnum::U256;
 use leasehold_books::{Books, Bucket, Buckets, Dim, Filter, HeldAs, NONE, Question};
 use leasehold_meter::Window;
 use leasehold_model::{Instant, Name, Priority, Record};
-use leasehold_oracle::accounts::{Accounts, Ask, By, Line, Tenure};
+use leasehold_oracle::accounts::{Accounts, Ask, By, Line, Shares, Tenure};
 use leasehold_sim::Dice;
 use std::collections::BTreeMap;
 
@@ -160,20 +160,20 @@ impl Asker {
             other => Some(format!("capacity over {asked:?}: {other}")),
         })?;
         let theirs = self.oracle.capacity((window[0], window[1]), by_pool, by_node);
-        let as_ours = |shares: &leasehold_oracle::accounts::Shares| {
-            [shares.capacity, shares.held, shares.tearing_down, shares.fenced, shares.offline, shares.idle]
+        let as_ours = |shares: &Shares| {
+            let Shares { capacity, held, tearing_down, reserved, fenced, offline, idle } = *shares;
+            [capacity, held, tearing_down, reserved, fenced, offline, idle]
         };
         let ours: BTreeMap<_, _> = ours
             .into_iter()
             .map(|(key, l)| {
-                assert_eq!(l.reserved, 0, "nothing is reserved yet");
-                let parts = [l.capacity, l.held, l.tearing_down, l.fenced, l.offline, l.idle].map(U256::from);
-                ((key.pool, key.node, key.class), parts)
+                let parts = [l.capacity, l.held, l.tearing_down, l.reserved, l.fenced, l.offline, l.idle];
+                ((key.pool, key.node, key.class), parts.map(U256::from))
             })
             .collect();
         let theirs: BTreeMap<_, _> = theirs.iter().map(|(key, shares)| (*key, as_ours(shares))).collect();
         if ours != theirs {
-            let what = "[capacity, held, tearing down, fenced, offline, idle]";
+            let what = "[capacity, held, tearing down, reserved, fenced, offline, idle]";
             return Err(Some(format!("capacity over {asked:?}: {what}\n  books  {ours:?}\n  oracle {theirs:?}")));
         }
         Ok(())

@@ -1,0 +1,201 @@
+//! What is asked for: capacity for one or more replicas. A lease request asks for one replica.
+//!
+//! Deciding, quoting, explaining and the reasons for waiting all start from an [`Ask`].
+
+use crate::allocation::Allocation;
+use crate::command::RequestLease;
+use crate::custody::Claimer;
+use crate::node::Node;
+use crate::queue::{Rank, ShapeKey};
+use crate::state::{Pool, State, entry};
+use leasehold_model::body::Asks;
+use leasehold_model::{
+    AllocationNo, AllocationSpec, AppInstanceNo, Domain, Identity, Instant, Name, NodeNo, PoolNo, Priority, Profile,
+    ProjectNo, Span, TenantNo,
+};
+use std::cmp::Reverse;
+
+/// Says which nodes may be used.
+pub(crate) type Allow<'a> = &'a dyn Fn(&Node) -> bool;
+
+#[derive(Clone, Copy)]
+pub(crate) struct Ask<'a> {
+    pub(crate) tenant: TenantNo,
+    pub(crate) project: ProjectNo,
+    /// Whose claimed nodes it goes to; none where it is not sensitive.
+    pub(crate) claimer: Option<Claimer>,
+    pub(crate) pool: Option<PoolNo>,
+    /// The one node that it is meant for.
+    pub(crate) node: Option<NodeNo>,
+    /// For each replica.
+    pub(crate) asks: &'a Asks,
+    pub(crate) replicas: u32,
+    pub(crate) priority: Priority,
+    pub(crate) ttl: Option<Span>,
+    pub(crate) walltime: Option<Span>,
+    /// Labels that the nodes must have, all of them.
+    pub(crate) labels: &'a [(Name, Name)],
+    /// What the workload depends on, if that is known.
+    pub(crate) profile: Option<Profile>,
+    pub(crate) together: Option<Domain>,
+    pub(crate) apart: Option<Domain>,
+    pub(crate) app_instance: Option<AppInstanceNo>,
+    /// It counts as an allocation in quotas, and may wait.
+    pub(crate) is_allocation: bool,
+    /// When it was submitted, and as what: now, after all others, where it has not been yet.
+    pub(crate) submitted_at: Instant,
+    pub(crate) number: AllocationNo,
+    pub(crate) now: Instant,
+    /// Nodes that it may use, as far as others go before it; all where there is nothing to say.
+    pub(crate) allow: Option<Allow<'a>>,
+}
+
+impl<'a> Ask<'a> {
+    /// A lease that is requested now; `None` if it would be nobody's. The asks are in the order in which they are placed.
+    pub(crate) fn of_request(
+        identity: &Identity,
+        request: &'a RequestLease,
+        asks: &'a Asks,
+        now: Instant,
+    ) -> Option<Self> {
+        Some(Self {
+            tenant: identity.tenant?,
+            project: identity.project?,
+            claimer: Claimer::of(identity, request.sensitive),
+            pool: request.pool,
+            node: request.node,
+            asks,
+            replicas: 1,
+            priority: request.priority,
+            ttl: Some(request.ttl),
+            walltime: None,
+            labels: &request.labels,
+            profile: request.profile,
+            together: None,
+            apart: None,
+            app_instance: request.app_instance,
+            is_allocation: false,
+            submitted_at: now,
+            number: AllocationNo(u64::MAX),
+            now,
+            allow: None,
+        })
+    }
+
+    /// An allocation that is submitted now; `None` if it would be nobody's.
+    pub(crate) fn of_spec(identity: &Identity, spec: &'a AllocationSpec, now: Instant) -> Option<Self> {
+        let holder = (identity.tenant?, identity.project?, Claimer::of(identity, spec.sensitive));
+        Some(Self::gang(holder, spec, now))
+    }
+
+    /// An allocation that waits.
+    pub(crate) fn of(waits: &'a Allocation, now: Instant) -> Self {
+        let holder = (waits.tenant, waits.project, waits.claimer());
+        Self { submitted_at: waits.submitted_at, number: waits.number, ..Self::gang(holder, &waits.spec, now) }
+    }
+
+    fn gang(
+        (tenant, project, claimer): (TenantNo, ProjectNo, Option<Claimer>),
+        spec: &'a AllocationSpec,
+        now: Instant,
+    ) -> Self {
+        Self {
+            tenant,
+            project,
+            claimer,
+            pool: spec.pool,
+            node: None,
+            asks: &spec.asks,
+            replicas: spec.replicas,
+            priority: spec.priority,
+            ttl: spec.ttl,
+            walltime: spec.walltime,
+            labels: &spec.labels,
+            profile: spec.profile,
+            together: spec.together,
+            apart: spec.apart,
+            app_instance: spec.app_instance,
+            is_allocation: true,
+            submitted_at: now,
+            number: AllocationNo(u64::MAX),
+            now,
+            allow: None,
+        }
+    }
+
+    /// Whoever waits in that shape.
+    pub(crate) fn of_shape(key: &'a ShapeKey, now: Instant) -> Self {
+        Self {
+            tenant: TenantNo(0),
+            project: ProjectNo(0),
+            claimer: key.claimer,
+            pool: key.pool,
+            node: None,
+            asks: &key.asks,
+            replicas: key.replicas,
+            priority: key.priority,
+            ttl: key.ttl,
+            walltime: key.walltime,
+            labels: &key.labels,
+            profile: None,
+            together: key.together,
+            apart: key.apart,
+            app_instance: None,
+            is_allocation: true,
+            submitted_at: now,
+            number: AllocationNo(u64::MAX),
+            now,
+            allow: None,
+        }
+    }
+
+    /// What all replicas must lie in together, where there are several.
+    pub(crate) fn home(&self) -> Option<Domain> {
+        self.together.filter(|_| self.replicas > 1)
+    }
+}
+
+impl State {
+    /// Whether this pool allows the TTL and the walltime.
+    #[inline]
+    fn allows(&self, pool: &Pool, ask: &Ask<'_>) -> bool {
+        let too_long = |walltime| pool.lifetime_max.of(ask.priority).is_some_and(|lifetime| walltime > lifetime);
+        ask.ttl.is_none_or(|ttl| ttl <= self.ttl_max(pool, ask.priority)) && !ask.walltime.is_some_and(too_long)
+    }
+
+    /// What leases in this pool are granted for, before quotas; `None` if the pool does not allow it.
+    pub(crate) fn ttl_in(&self, pool: &Pool, ask: &Ask<'_>) -> Option<Span> {
+        if !self.allows(pool, ask) {
+            return None;
+        }
+        let longest = self.ttl_max(pool, ask.priority);
+        let asked = ask.ttl.or(ask.walltime).unwrap_or(longest).min(longest);
+        Some(ask.walltime.map_or(asked, |walltime| asked.min(walltime)))
+    }
+
+    /// The most that a priority may be granted for in that pool, or in any.
+    pub(crate) fn longest_ttl(&self, pool: Option<PoolNo>, priority: Priority) -> Span {
+        let pools = self.pools().filter(|(number, _)| pool.is_none_or(|pool| pool == *number));
+        pools.map(|(_, pool)| self.ttl_max(pool, priority)).max().unwrap_or(self.settings.ttl_max)
+    }
+
+    /// Whether a node in this pool may be used, as far as the pool goes.
+    #[inline]
+    pub(crate) fn pool_suits(&self, number: PoolNo, ask: &Ask<'_>) -> bool {
+        ask.pool.is_none_or(|asked| asked == number)
+            && self.allows(entry(&self.pools, number.0).expect("a node's pool exists"), ask)
+    }
+
+    /// Whether a node may be used, whatever is free there.
+    pub(crate) fn suits(&self, node: &Node, ask: &Ask<'_>) -> bool {
+        node.is_open_to(ask.claimer)
+            && self.pool_suits(node.pool, ask)
+            && ask.labels.iter().all(|label| node.labels.contains(label))
+            && ask.allow.is_none_or(|allow| allow(node))
+    }
+
+    /// Its place in the queue, if it waits or waited.
+    pub(crate) fn rank(&self, ask: &Ask<'_>) -> Rank {
+        (Reverse(ask.priority), Reverse(self.standing(ask.tenant, ask.now)), ask.submitted_at, ask.number)
+    }
+}

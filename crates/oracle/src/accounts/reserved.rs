@@ -1,0 +1,113 @@
+//! What was reserved for those whose victims were being torn down (SEMANTICS 3): after each record, worked out afresh from
+//! the leases that are open, the capacity of the nodes and the decisions that stand.
+//!
+//! A decision names the places of its replicas. Whatever is free there is reserved, up to what the replica takes of each
+//! device, for the lower number first. Nobody gives back what is reserved for him.
+
+use super::Accounts;
+use super::capacity::NodeEvent;
+use leasehold_model::body::{Body, Member};
+use leasehold_model::{AllocationNo, ClassNo, Instant, NodeNo, Record};
+use std::collections::BTreeMap;
+
+/// One replica's member: where, which devices, how much of each, and how much of each it has.
+#[derive(Clone, Debug)]
+pub(super) struct Share {
+    node: NodeNo,
+    class: ClassNo,
+    devices: Vec<usize>,
+    each: u64,
+    has: Vec<u64>,
+}
+
+/// From an instant on, so much of a class of a node is reserved.
+pub(super) type Level = (Instant, NodeNo, ClassNo, u64);
+
+fn share(node: NodeNo, member: &Member) -> Share {
+    let devices: Vec<usize> = (0..64).filter(|index| member.devices >> index & 1 == 1).collect();
+    let count = devices.len().max(1);
+    let each = member.quanta.0 / count as u64;
+    Share { node, class: member.class, devices, each, has: vec![0; count] }
+}
+
+impl Accounts {
+    /// After a record has been taken up.
+    pub(super) fn take_reservations(&mut self, record: &Record) {
+        if let Body::PreemptionDecided(decided) = &record.body {
+            let places = decided.places.iter();
+            let shares = places.flat_map(|place| place.members.iter().map(|member| share(place.node, member)));
+            self.waiting.insert(decided.allocation, shares.collect());
+        } else if let Body::ReservationDropped(dropped) = &record.body {
+            self.waiting.remove(&dropped.allocation);
+        } else if let Body::AllocationCancelled(gone) = &record.body {
+            self.waiting.remove(&gone.allocation);
+        } else if let Body::AllocationPlaced(placed) = &record.body {
+            self.waiting.remove(&placed.allocation);
+        }
+        // What was reserved for one that is placed goes to its leases, which are granted next.
+        if !matches!(record.body, Body::AllocationPlaced(_) | Body::Granted(_)) {
+            let numbers: Vec<AllocationNo> = self.waiting.keys().copied().collect();
+            for number in numbers {
+                for place in 0..self.waiting[&number].len() {
+                    let room = self.room_for(&self.waiting[&number][place]);
+                    let share = &mut self.waiting.get_mut(&number).expect("it waits")[place];
+                    for (has, room) in share.has.iter_mut().zip(room) {
+                        *has += room.min(share.each - *has);
+                    }
+                }
+            }
+        }
+        let mut now: BTreeMap<(NodeNo, ClassNo), u64> = BTreeMap::new();
+        for share in self.waiting.values().flatten() {
+            *now.entry((share.node, share.class)).or_default() += share.has.iter().sum::<u64>();
+        }
+        let mut known: BTreeMap<(NodeNo, ClassNo), u64> = BTreeMap::new();
+        for (_, node, class, level) in &self.reserved {
+            known.insert((*node, *class), *level);
+        }
+        for place in known.keys().chain(now.keys()).copied().collect::<std::collections::BTreeSet<_>>() {
+            let level = now.get(&place).copied().unwrap_or(0);
+            if known.get(&place).copied().unwrap_or(0) != level {
+                self.reserved.push((record.stamp, place.0, place.1, level));
+            }
+        }
+    }
+
+    /// What is free where a share lies: of each of its devices, or in all.
+    fn room_for(&self, share: &Share) -> Vec<u64> {
+        let mut puts =
+            self.nodes.iter().filter(|(_, node, _)| *node == share.node).filter_map(|(_, _, event)| match event {
+                NodeEvent::Put(put) => Some(Some(put)),
+                NodeEvent::Deleted => Some(None),
+                NodeEvent::Drained(_) | NodeEvent::Lost(_) | NodeEvent::Unclean(_) => None,
+            });
+        let put = puts.next_back().flatten();
+        let capacity = put.and_then(|put| put.capacity.iter().find(|(class, _)| *class == share.class));
+        let Some((_, capacity)) = capacity else { return vec![0; share.has.len()] };
+        let open = self
+            .tenures
+            .values()
+            .filter(|tenure| tenure.node == share.node && tenure.class == share.class && tenure.closed_at.is_none());
+        let kept = self.waiting.values().flatten().filter(|kept| kept.node == share.node && kept.class == share.class);
+        if share.devices.is_empty() {
+            let used = open.map(|tenure| tenure.quanta).chain(kept.flat_map(|kept| kept.has.clone())).sum::<u64>();
+            return vec![capacity.0.saturating_sub(used)];
+        }
+        let per_device = self.classes[&share.class].quanta_per_unit;
+        let mut used = [0u64; 64];
+        for tenure in open {
+            let on: Vec<usize> = (0..64).filter(|index| tenure.devices >> index & 1 == 1).collect();
+            on.iter().for_each(|index| used[*index] += tenure.quanta / on.len() as u64);
+        }
+        for kept in kept {
+            kept.devices.iter().zip(&kept.has).for_each(|(index, has)| used[*index] += has);
+        }
+        share.devices.iter().map(|index| per_device.saturating_sub(used[*index])).collect()
+    }
+
+    /// What was reserved of a class of a node at an instant.
+    pub fn reserved_at(&self, node: NodeNo, class: ClassNo, at: Instant) -> u64 {
+        let here = self.reserved.iter().filter(|(since, on, of, _)| *on == node && *of == class && *since <= at);
+        here.last().map_or(0, |(.., level)| *level)
+    }
+}
