@@ -90,7 +90,7 @@ async fn lists_answer_for_any_time_and_any_state() {
     let then = all(&world, &operator, &format!("node=n1&at={at}"), 10).await;
     assert!(then.contains(&first) && !then.contains(&third) && !then.contains(&second));
     assert_eq!(all(&world, &operator, &format!("node=n1&at={at}"), 1).await, then);
-    assert_eq!(all(&world, &operator, "state=closed", 10).await, [first.clone()]);
+    assert_eq!(all(&world, &operator, "state=closed", 10).await, std::slice::from_ref(&first));
     assert_eq!(all(&world, &operator, &format!("from={at}&tenant=chemistry&user=chemistry-ada"), 10).await, [second]);
     assert!(all(&world, &operator, "to=2001-01-01T00:00:00Z", 10).await.is_empty());
     let closed = world.get("/api/v1/leases?state=closed").await.expect(200);
