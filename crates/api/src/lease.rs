@@ -251,7 +251,24 @@ pub struct Revocation {
     pub preempted_by: Option<u64>,
 }
 
-/// A lease as it stands.
+/// How billing of a lease stopped.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "snake_case")]
+pub enum LeaseEnd {
+    /// Its holder released it.
+    Released,
+    /// Its deadline passed.
+    Expired,
+    /// It was revoked by an operator, a quota, a budget or a policy.
+    Revoked,
+    /// It was evicted for a request of higher priority.
+    Preempted,
+    /// Its node was lost.
+    NodeLost,
+}
+
+/// A lease as it stands. `workload`, `labels`, `correlation_id`, `sequence`, `end`, `revocation`, `fenced_at` and
+/// `closed_at` are left out of lists of leases that are not closed.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct Lease {
     /// 128 bits, as 32 hexadecimal digits.
@@ -272,7 +289,10 @@ pub struct Lease {
     pub project: String,
     /// Name of the user; null if it was requested for none.
     pub user: Option<String>,
-    /// Accounting tag of the tenant; null if it has none.
+    /// Workload that it is for, as the requester named it.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub workload: Option<String>,
+    /// Accounting tag of the tenant when it was granted; null if it had none.
     pub accounting_tag: Option<String>,
     /// Name of the resource class.
     pub class: String,
@@ -288,10 +308,19 @@ pub struct Lease {
     pub pool: String,
     /// Priority class; a higher class may preempt a lower one.
     pub priority: Priority,
+    /// Labels that its node had to have. Those of a gang are shown with its allocation.
+    #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
+    pub labels: BTreeMap<String, String>,
     /// Whether it is sensitive work on a claimed node.
     pub sensitive: bool,
     /// Whether it was granted beyond a soft quota.
     pub over_soft: bool,
+    /// Correlation ID of the request, as 32 hexadecimal digits.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub correlation_id: Option<String>,
+    /// Sequence of the record that granted it.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub sequence: Option<u64>,
     /// When it was granted.
     pub granted_at: When,
     /// Deadline: it ends here unless it is renewed.
@@ -301,9 +330,19 @@ pub struct Lease {
     pub grace_ends_at: Option<When>,
     /// Where billing stopped, once it has.
     pub ended_at: Option<When>,
-    /// Why it was taken back, if it was. Not in lists.
+    /// How billing stopped, once it has.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub end: Option<LeaseEnd>,
+    /// Why it was revoked, if it was.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub revocation: Option<Revocation>,
+    /// When its capacity was fenced, because its teardown was not confirmed in time.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub fenced_at: Option<When>,
+    /// When its capacity was free again: at once, when its node confirmed its teardown, or when an operator cleared the
+    /// fence.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub closed_at: Option<When>,
 }
 
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]

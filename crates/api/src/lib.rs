@@ -60,8 +60,8 @@ pub use explain::{
     NodeExplanation, NodePromise, QueuePlace, QuotaChecked, ReplicaScore, Victim,
 };
 pub use lease::{
-    Activity, Ask, Confirmed, Fences, Granted, GrantedLease, History, Lease, LeaseList, Outcome, ReadyAnswer, Release,
-    Released, Renew, Renewed, Reported, RequestLease, Revocation, Revoke, Revoked, Unfenced,
+    Activity, Ask, Confirmed, Fences, Granted, GrantedLease, History, Lease, LeaseEnd, LeaseList, Outcome, ReadyAnswer,
+    Release, Released, Renew, Renewed, Reported, RequestLease, Revocation, Revoke, Revoked, Unfenced,
 };
 pub use leasehold_model::instant::WRITTEN_MAX;
 pub use leasehold_model::{

@@ -47,7 +47,7 @@ fn undescribed(path: &str, schema: &Value, found: &mut Vec<String>) {
     for within in ["oneOf", "anyOf", "allOf"].into_iter().filter_map(|choice| schema[choice].as_array()).flatten() {
         undescribed(path, within, found);
     }
-    for nested in [&schema["items"], &schema["additionalProperties"]] {
+    for nested in [&schema["items"], &schema["additionalProperties"]].into_iter().filter(|nested| nested.is_object()) {
         undescribed(path, nested, found);
     }
 }

@@ -8,7 +8,7 @@
 use leasehold_bench::work::{Workload, cluster, engine_with_cluster, fill, large_cluster, name};
 use leasehold_books::{Books, Dim, Keeper, Question};
 use leasehold_engine::command::RequestLease;
-use leasehold_engine::{Command, Engine, Request, State};
+use leasehold_engine::{Command, Engine, Request, Sealed, State};
 use leasehold_meter::Window;
 use leasehold_model::body::Genesis;
 use leasehold_model::{Batch, ClassNo, Identity, Instant, LeaseNo, PoolNo, ProjectNo, Quanta, Record, Span, TenantNo};
@@ -73,7 +73,7 @@ impl Desk {
         self.now = Instant(self.now.0 + 1000);
         self.engine.advance(self.now, &mut self.batch, 1000);
         let decided = self.engine.decide(self.now, request, &mut self.batch);
-        assert!(decided.is_ok_and(|sealed| !sealed.repeated), "the work is valid");
+        assert!(matches!(decided, Ok(Sealed { repeated: false, .. })), "the work is valid: {decided:?}");
     }
 
     /// What was sealed since this was asked last.

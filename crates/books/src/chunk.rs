@@ -1,9 +1,11 @@
-//! Closed leases by the thousand, one column per field: some 25 bytes each, and a question reads the columns it needs.
+//! Closed leases by the thousand, one column per field: some 40 bytes each, and a question reads the columns it needs.
 
+use crate::ask::Filter;
 use crate::bytes::{optional, present};
-use crate::row::{End, Row};
+use crate::row::{End, Ending, Life, Rare, Row};
+use crate::summary::Owners;
 use leasehold_meter::Window;
-use leasehold_meter::column::Column;
+use leasehold_meter::column::{Column, unzigzag, zigzag};
 use leasehold_model::codec::{DecodeError, Field, Reader, put_varint};
 use leasehold_model::{
     Activity, AllocationNo, AppInstanceNo, ClassNo, Instant, LeaseNo, Name, NodeNo, PoolNo, Priority, ProjectNo,
@@ -13,53 +15,69 @@ use leasehold_model::{
 /// Rows in a chunk.
 pub(crate) const CHUNK_ROWS: usize = 4096;
 
-/// What is known of a chunk without reading it.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) struct ChunkHead {
-    pub(crate) rows: u32,
-    pub(crate) earliest: Instant,
-    pub(crate) latest: Instant,
-    /// Some of its leases may be charged otherwise than by what was held.
-    pub(crate) exceptions: bool,
-}
-
 leasehold_model::fields! {
-    pub struct StoredHead { pub rows: u32, pub earliest: Instant, pub latest: Instant, pub exceptions: bool }
+    /// What is known of a chunk without reading it.
+    pub struct ChunkHead {
+        pub rows: u32,
+        pub earliest: Instant,
+        pub latest: Instant,
+        /// Some of its leases may be charged otherwise than by what was held.
+        pub exceptions: bool,
+        /// The lowest and the highest number of its leases.
+        pub first: u64,
+        pub last: u64,
+        pub owners: Owners,
+    }
 }
 
 impl ChunkHead {
     pub(crate) fn of(rows: &[Row]) -> Self {
+        let numbers = || rows.iter().filter(|row| row.is_lease()).map(|row| row.lease.0);
+        let mut owners = Owners::default();
+        rows.iter().for_each(|row| owners.add(row.tenant, row.project, row.user));
         Self {
             rows: u32::try_from(rows.len()).expect("a few thousand"),
             earliest: rows.iter().map(|row| row.held.from).min().unwrap_or_default(),
             latest: rows.iter().map(|row| row.held.to).max().unwrap_or_default(),
             exceptions: rows.iter().any(Row::is_exception),
+            first: numbers().min().unwrap_or(u64::MAX),
+            last: numbers().max().unwrap_or(0),
+            owners,
         }
     }
+
     pub(crate) fn meets(&self, window: Window) -> bool {
         self.earliest < window.to && self.latest > window.from
     }
-    pub(crate) fn stored(self) -> StoredHead {
-        let Self { rows, earliest, latest, exceptions } = self;
-        StoredHead { rows, earliest, latest, exceptions }
-    }
-    pub(crate) fn restored(head: &StoredHead) -> Self {
-        let StoredHead { rows, earliest, latest, exceptions } = *head;
-        Self { rows, earliest, latest, exceptions }
+
+    /// False only where none of its leases can be asked for.
+    pub(crate) fn may_have(&self, filter: &Filter, window: Window) -> bool {
+        self.earliest < window.to
+            && self.latest >= window.from
+            && self.owners.may_be(filter.tenant, filter.project, filter.user)
     }
 }
 
 const FENCED: u64 = 1 << 6;
 const ACTIVE: u64 = 1 << 7;
+const SENSITIVE: u64 = 1 << 8;
+const OVER_SOFT: u64 = 1 << 9;
+const RARE: u64 = 1 << 10;
 
-/// End, priority and two flags in one byte.
+/// End, priority and flags in one number.
 fn marks(row: &Row) -> u64 {
     let flag = |set: bool, bit: u64| if set { bit } else { 0 };
-    (row.end as u64) | (row.priority as u64) << 4 | flag(row.fenced, FENCED) | flag(row.activity.is_some(), ACTIVE)
+    (row.end as u64)
+        | (row.priority as u64) << 4
+        | flag(row.fenced, FENCED)
+        | flag(row.activity.is_some(), ACTIVE)
+        | flag(row.life.sensitive, SENSITIVE)
+        | flag(row.life.over_soft, OVER_SOFT)
+        | flag(row.rare.is_some(), RARE)
 }
 
 pub(crate) fn encode(rows: &[Row]) -> Vec<u8> {
-    let mut out = Vec::with_capacity(rows.len() * 32);
+    let mut out = Vec::with_capacity(rows.len() * 48);
     put_varint(rows.len() as u64, &mut out);
     let mut column = |field: &dyn Fn(&Row) -> u64| Column::put(rows.iter().map(field), &mut out);
     column(&|row| row.held.from.0);
@@ -75,7 +93,8 @@ pub(crate) fn encode(rows: &[Row]) -> Vec<u8> {
     column(&|row| optional(row.user.map(|user| user.0.into())));
     column(&|row| optional(row.allocation.map(|no| no.0)));
     column(&|row| optional(row.app_instance.map(|no| no.0)));
-    column(&|row| row.lease.0);
+    // One more than its number, so that what is no lease, which has the highest number, makes nobody's number longer.
+    column(&|row| row.lease.0.wrapping_add(1));
     let mut names: Vec<&Name> = rows.iter().filter_map(|row| row.workload.as_ref()).collect();
     names.sort_unstable();
     names.dedup();
@@ -84,7 +103,32 @@ pub(crate) fn encode(rows: &[Row]) -> Vec<u8> {
     put_varint(names.len() as u64, &mut out);
     names.iter().for_each(|name| name.put(&mut out));
     rows.iter().filter_map(|row| row.activity.as_ref()).for_each(|activity| activity.put(&mut out));
+    let mut column = |field: &dyn Fn(&Row) -> u64| Column::put(rows.iter().map(field), &mut out);
+    column(&|row| row.life.sequence);
+    column(&|row| row.life.member.into());
+    column(&|row| row.life.devices);
+    column(&|row| row.life.expires_at.since(row.held.to).0);
+    column(&|row| optional(row.life.ending.map(|ending| ending.sequence)));
+    column(&|row| row.life.ending.map_or(0, |ending| zigzag(signed_distance(ending.at, row.held.to))));
+    column(&|row| optional(row.life.closed_at.map(|at| at.since(row.held.to).0)));
+    rows.iter().filter_map(|row| row.rare.as_ref()).for_each(|rare| rare.put(&mut out));
     out
+}
+
+/// How long after `base` an instant is; less than zero where it is before it.
+fn signed_distance(at: Instant, base: Instant) -> i64 {
+    at.0.wrapping_sub(base.0).cast_signed()
+}
+
+/// How much of a chunk is read: each depth has what those before it have.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub(crate) enum Depth {
+    /// Times, places and owners.
+    Amounts,
+    /// Everything that figures are made from.
+    Rows,
+    /// Everything.
+    Lives,
 }
 
 /// The columns of a chunk that hold numbers.
@@ -101,6 +145,7 @@ pub(crate) struct Chunk {
     marks: Column,
     /// What few questions ask for.
     rest: Option<Rest>,
+    lives: Option<Lives>,
 }
 
 struct Rest {
@@ -114,9 +159,21 @@ struct Rest {
     activities: Vec<Activity>,
 }
 
+struct Lives {
+    sequence: Column,
+    member: Column,
+    devices: Column,
+    expires: Column,
+    ending: Column,
+    ending_at: Column,
+    closed: Column,
+    rare: Vec<Rare>,
+    /// How many of the rows before each have activity, and how many something rare.
+    before: Vec<(u16, u16)>,
+}
+
 impl Chunk {
-    /// Reads a chunk; `whole` if more than times, places and owners is asked for.
-    pub(crate) fn decode(bytes: &[u8], whole: bool) -> Result<Self, DecodeError> {
+    pub(crate) fn decode(bytes: &[u8], depth: Depth) -> Result<Self, DecodeError> {
         let mut r = Reader::new(bytes);
         let rows = r.count(CHUNK_ROWS)?;
         let mut column = || Column::get(rows, &mut r);
@@ -132,18 +189,56 @@ impl Chunk {
             node: column()?,
             marks: column()?,
             rest: None,
+            lives: None,
         };
-        if whole {
+        if depth >= Depth::Rows {
             let tag = column()?;
             let (user, allocation, app_instance) = (column()?, column()?, column()?);
             let (lease, workload) = (column()?, column()?);
             let names = (0..r.count(CHUNK_ROWS)?).map(|_| Name::get(&mut r)).collect::<Result<_, _>>()?;
-            let active = (0..rows).filter(|row| chunk.marks.at(*row) & ACTIVE != 0).count();
-            let activities = (0..active).map(|_| Activity::get(&mut r)).collect::<Result<_, _>>()?;
+            let activities =
+                (0..chunk.marked(ACTIVE, rows)).map(|_| Activity::get(&mut r)).collect::<Result<_, _>>()?;
             chunk.rest = Some(Rest { tag, user, allocation, app_instance, lease, workload, names, activities });
+        }
+        if depth >= Depth::Lives {
+            let mut column = || Column::get(rows, &mut r);
+            let mut lives = Lives {
+                sequence: column()?,
+                member: column()?,
+                devices: column()?,
+                expires: column()?,
+                ending: column()?,
+                ending_at: column()?,
+                closed: column()?,
+                rare: Vec::new(),
+                before: chunk.ranks(),
+            };
+            lives.rare = (0..chunk.marked(RARE, rows)).map(|_| Rare::get(&mut r)).collect::<Result<_, _>>()?;
+            chunk.lives = Some(lives);
             r.finish()?;
         }
         Ok(chunk)
+    }
+
+    /// How many of so many rows have a mark.
+    fn marked(&self, mark: u64, rows: usize) -> usize {
+        (0..rows).filter(|row| self.marks.at(*row) & mark != 0).count()
+    }
+
+    /// How many of the rows before each have activity, and how many something rare.
+    fn ranks(&self) -> Vec<(u16, u16)> {
+        let counted = |before: &mut (u16, u16), row: usize| {
+            let (marks, here) = (self.marks.at(row), *before);
+            before.0 += u16::from(marks & ACTIVE != 0);
+            before.1 += u16::from(marks & RARE != 0);
+            Some(here)
+        };
+        (0..self.rows).scan((0, 0), counted).collect()
+    }
+
+    /// The number of the lease in a row; of nobody's in one that is none.
+    pub(crate) fn lease(&self, row: usize) -> LeaseNo {
+        LeaseNo(self.rest.as_ref().expect("read that far").lease.at(row).wrapping_sub(1))
     }
 
     #[inline]
@@ -167,35 +262,70 @@ impl Chunk {
         }
     }
 
-    /// Every row in full; only of a chunk that was read whole.
+    /// Every row, as far as it was read.
     pub(crate) fn rows(&self) -> impl Iterator<Item = Row> + '_ {
-        let rest = self.rest.as_ref().expect("read whole");
-        let mut activities = rest.activities.iter();
+        let (mut activities, mut rare) = (0, 0);
         (0..self.rows).map(move |row| {
             let marks = self.marks.at(row);
-            let Brief { class, tenant, project, pool, node, priority } = self.brief(row);
-            let activity = if marks & ACTIVE == 0 { None } else { activities.next().copied().map(Box::new) };
-            let name = |place: u64| usize::try_from(place).ok().and_then(|place| rest.names.get(place)).cloned();
-            Row {
-                lease: LeaseNo(rest.lease.at(row)),
-                tenant,
-                project,
-                user: present(rest.user.at(row)).map(|no| UserNo(narrow(no))),
-                pool,
-                node,
-                class,
-                priority,
-                tag: present(rest.tag.at(row)).map(narrow),
-                allocation: present(rest.allocation.at(row)).map(AllocationNo),
-                app_instance: present(rest.app_instance.at(row)).map(AppInstanceNo),
-                workload: present(rest.workload.at(row)).and_then(name),
-                quanta: self.quanta.at(row),
-                held: self.held(row),
-                end: End::ALL.iter().copied().find(|end| *end as u64 == marks & 15).unwrap_or(End::Revoked),
-                fenced: marks & FENCED != 0,
-                activity,
-            }
+            let found = self.build(row, activities, rare);
+            activities += usize::from(marks & ACTIVE != 0);
+            rare += usize::from(marks & RARE != 0);
+            found
         })
+    }
+
+    /// One row of a chunk of which everything was read.
+    pub(crate) fn row(&self, row: usize) -> Row {
+        let (activities, rare) = self.lives.as_ref().expect("read that far").before[row];
+        self.build(row, activities.into(), rare.into())
+    }
+
+    /// A row, with its place among those that have activity and among those that have something rare.
+    fn build(&self, row: usize, activity: usize, rare: usize) -> Row {
+        let rest = self.rest.as_ref().expect("read that far");
+        let marks = self.marks.at(row);
+        let Brief { class, tenant, project, pool, node, priority } = self.brief(row);
+        let name = |place: u64| usize::try_from(place).ok().and_then(|place| rest.names.get(place)).cloned();
+        let held = self.held(row);
+        let rare = self.lives.as_ref().filter(|_| marks & RARE != 0).and_then(|lives| lives.rare.get(rare));
+        Row {
+            lease: self.lease(row),
+            tenant,
+            project,
+            user: present(rest.user.at(row)).map(|no| UserNo(narrow(no))),
+            pool,
+            node,
+            class,
+            priority,
+            tag: present(rest.tag.at(row)).map(narrow),
+            allocation: present(rest.allocation.at(row)).map(AllocationNo),
+            app_instance: present(rest.app_instance.at(row)).map(AppInstanceNo),
+            workload: present(rest.workload.at(row)).and_then(name),
+            quanta: self.quanta.at(row),
+            held,
+            end: End::ALL.iter().copied().find(|end| *end as u64 == marks & 15).unwrap_or(End::Revoked),
+            fenced: marks & FENCED != 0,
+            activity: rest.activities.get(activity).filter(|_| marks & ACTIVE != 0).copied().map(Box::new),
+            life: self.lives.as_ref().map_or_else(Life::default, |lives| lives.life(row, marks, held.to)),
+            rare: rare.cloned().map(Box::new),
+        }
+    }
+}
+
+impl Lives {
+    fn life(&self, row: usize, marks: u64, ended: Instant) -> Life {
+        let later = |distance: u64| Instant(ended.0.wrapping_add(distance));
+        let ending_at = || later(unzigzag(self.ending_at.at(row)).cast_unsigned());
+        Life {
+            sequence: self.sequence.at(row),
+            member: narrow(self.member.at(row)),
+            devices: self.devices.at(row),
+            sensitive: marks & SENSITIVE != 0,
+            over_soft: marks & OVER_SOFT != 0,
+            expires_at: later(self.expires.at(row)),
+            ending: present(self.ending.at(row)).map(|sequence| Ending { sequence, at: ending_at() }),
+            closed_at: present(self.closed.at(row)).map(later),
+        }
     }
 }
 

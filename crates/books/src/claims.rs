@@ -6,7 +6,7 @@
 
 use crate::facts::{BillingKey, Books, Phase};
 use crate::nodes::{Place, PlaceKey, Spot};
-use crate::row::{End, Row};
+use crate::row::{End, Life, Row};
 use crate::table::signed;
 use leasehold_meter::Window;
 use leasehold_model::{ClassNo, Instant, LeaseNo, NodeNo, PoolNo, Priority, ProjectNo, Record, TenantNo, UserNo};
@@ -72,6 +72,8 @@ impl Claim {
             end: End::Idle,
             fenced: false,
             activity: None,
+            life: Life::default(),
+            rare: None,
         }
     }
 }

@@ -1,16 +1,19 @@
 //! What the books know, as of one record.
 
-use crate::chunk::{CHUNK_ROWS, Chunk, ChunkHead, encode};
+use crate::chunk::{CHUNK_ROWS, Chunk, ChunkHead, Depth, encode};
 use crate::claims::Claims;
+use crate::finder::Finder;
 use crate::nodes::Nodes;
 use crate::overdue::Deadlines;
 use crate::reserved::Reserved;
 use crate::row::Row;
+use crate::stays::Stays;
 use crate::store::{ROWS, Store};
+use crate::stories::Stories;
 use crate::table::Table;
 use leasehold_meter::Schedule;
-use leasehold_model::{ClassNo, ClassSpec, Instant, LeaseNo, Name, PoolNo, Priority, ProjectNo, TenantNo};
-use std::collections::BTreeMap;
+use leasehold_model::{ClassNo, ClassSpec, Instant, LeaseNo, Name, NodeNo, PoolNo, Priority, ProjectNo, TenantNo};
+use std::collections::{BTreeMap, BTreeSet};
 use std::fmt;
 
 /// What the price and the payer of held capacity depend on. Usage by any part of it is a sum of series.
@@ -106,6 +109,11 @@ pub struct Books {
     pub(crate) chunks: Vec<ChunkHead>,
     /// Encoded chunks that are not in the file, and the number of the first.
     pub(crate) fresh_chunks: Vec<Vec<u8>>,
+    pub(crate) finder: Finder,
+    pub(crate) stays: Stays,
+    /// The open leases of each node.
+    pub(crate) open_on: BTreeSet<(NodeNo, LeaseNo)>,
+    pub(crate) stories: Stories,
     pub(crate) store: Store,
 }
 
@@ -135,6 +143,10 @@ impl Books {
             tail: Vec::new(),
             chunks: Vec::new(),
             fresh_chunks: Vec::new(),
+            finder: Finder::default(),
+            stays: Stays::default(),
+            open_on: BTreeSet::new(),
+            stories: Stories::default(),
             store,
         }
     }
@@ -189,8 +201,13 @@ impl Books {
         self.of_tenant.entry(tenant).or_default().push(number);
     }
 
-    /// A lease is over.
+    /// A lease is over, or what lay idle of a claimed node.
     pub(crate) fn close(&mut self, row: Row) {
+        if row.is_lease() {
+            let place = (self.chunks.len() * CHUNK_ROWS + self.tail.len()) as u64;
+            self.finder.closed(row.lease, row.held.to, place);
+            self.stays.add(&row);
+        }
         self.tail.push(row);
         if self.tail.len() == CHUNK_ROWS {
             self.chunks.push(ChunkHead::of(&self.tail));
@@ -200,19 +217,18 @@ impl Books {
     }
 
     /// A chunk by its number.
-    pub(crate) fn chunk(&self, number: usize, whole: bool) -> Result<Chunk, BooksError> {
+    pub(crate) fn chunk(&self, number: usize, depth: Depth) -> Result<Chunk, BooksError> {
         let stored = self.chunks.len() - self.fresh_chunks.len();
         let decoded = match number.checked_sub(stored) {
-            Some(place) => Chunk::decode(&self.fresh_chunks[place], whole),
-            None => {
-                let bytes = self.store.entry(ROWS, number as u64).ok_or(BooksError::Damaged);
-                Chunk::decode(&bytes.inspect_err(|_| self.store.mark_damaged())?, whole)
-            }
+            Some(place) => Chunk::decode(&self.fresh_chunks[place], depth),
+            None => Chunk::decode(&self.store.expect_entry(ROWS, number as u64)?, depth),
         };
-        decoded.map_err(|_| {
-            self.store.mark_damaged();
-            BooksError::Damaged
-        })
+        decoded.map_err(|_| self.store.damage())
+    }
+
+    /// Entries of the file that were read so far, series apart: what questions about single leases cost.
+    pub fn reads(&self) -> u64 {
+        self.store.reads()
     }
 
     /// After an answer: whether everything it read was sound.

@@ -2,11 +2,11 @@
 
 use crate::facts::{BillingKey, Books, BooksError, Open, Phase};
 use crate::nodes::{NodeBook, Spot};
-use crate::row::{End, Row};
+use crate::row::{End, Ending, Life, Rare, Revocation, Row};
 use crate::table::signed;
 use leasehold_meter::Window;
 use leasehold_model::body::{Body, Granted};
-use leasehold_model::{Activity, ClassNo, Instant, LeaseNo, NodeNo, Reason, Record, Span};
+use leasehold_model::{Activity, AllocationState, ClassNo, Instant, LeaseNo, NodeNo, Reason, Record, Span};
 
 type Followed = Result<(), &'static str>;
 
@@ -75,6 +75,7 @@ impl Books {
                         self.deadlines.add(renewal.expires_at, renewal.lease);
                     }
                     open.row.held.to = renewal.expires_at;
+                    open.row.life.expires_at = renewal.expires_at;
                     report(&mut open.row, renewal.activity.as_ref());
                 }
             }
@@ -100,6 +101,12 @@ impl Books {
                 for lease in &revoked.leases.0 {
                     let open = self.open.get_mut(lease).ok_or("no such lease")?;
                     open.revoked = Some(record.reason.map_or(End::Revoked, end_of));
+                    if let (None, Some(reason)) = (open.row.life.ending, record.reason) {
+                        begin_to_end(&mut open.row, record);
+                        let by_itself = record.identity.token.is_none();
+                        let revocation = Revocation { reason, grace: revoked.grace, by_itself };
+                        open.row.rare.get_or_insert_default().revocation = Some(revocation);
+                    }
                 }
             }
             Body::TeardownStarted(started) => {
@@ -115,6 +122,7 @@ impl Books {
                 for lease in &fenced.leases.0 {
                     let open = self.open.get_mut(lease).ok_or("no such lease")?;
                     (open.phase, open.row.fenced) = (Phase::Fenced, true);
+                    open.row.rare.get_or_insert_default().fenced_at = Some(stamp);
                     let (node, class, quanta) = (open.row.node, open.row.class, open.row.quanta);
                     let way = (Spot::TearingDown, Spot::Fenced);
                     self.nodes.shift(node, class, way, quanta, stamp, &mut self.store)?;
@@ -122,7 +130,67 @@ impl Books {
                     self.shift_idle(node, class, way, quanta, record.effective_at)?;
                 }
             }
-            _ => {}
+            Body::AllocationSubmitted(submitted) => self.stories.submitted(record, &submitted.spec)?,
+            Body::AllocationPlaced(placed) => self.stories.placed(record, placed)?,
+            Body::AllocationStarted(one) => self.stories.set(one.allocation, AllocationState::Running)?,
+            Body::AllocationCheckpointing(one) => self.stories.set(one.allocation, AllocationState::Checkpointing)?,
+            Body::AllocationCheckpointed(written) => self.stories.checkpointed(record, written)?,
+            Body::AllocationSuspended(one) => {
+                self.stories.ended(one.allocation, record, AllocationState::Suspended, Some(one.end))?;
+            }
+            Body::AllocationRequeued(one) => {
+                self.stories.ended(one.allocation, record, AllocationState::Pending, Some(one.end))?;
+            }
+            Body::AllocationCompleted(one) => {
+                let reported = (one.exit_status, Some(one.storage_written));
+                self.stories.over(one.allocation, record, AllocationState::Completed, None, reported)?;
+            }
+            Body::AllocationFailed(one) => {
+                let reported = (one.exit_status, Some(one.storage_written));
+                self.stories.over(one.allocation, record, AllocationState::Failed, Some(one.end), reported)?;
+            }
+            Body::AllocationCancelled(one) => {
+                self.stories.over(one.allocation, record, AllocationState::Cancelled, None, (None, None))?;
+            }
+            // The journal's own business.
+            Body::Genesis(_)
+            | Body::Started(_)
+            | Body::Heartbeat(_)
+            | Body::KeyRotated(_)
+            | Body::ClockJumped(_)
+            | Body::Unknown { .. }
+            // Rules by which the engine decides; what follows from them has records of its own.
+            | Body::SettingsChanged(_)
+            | Body::PlacementChanged(_)
+            | Body::SensitiveChanged(_)
+            | Body::PoolPlacementPut(_)
+            | Body::QuotaPut(_)
+            | Body::QuotaDeleted(_)
+            | Body::BurstEnded(_)
+            | Body::BudgetsPut(_)
+            | Body::CeilingPut(_)
+            | Body::CeilingDeleted(_)
+            // Names and tokens, which the books do not keep.
+            | Body::PoolPut(_)
+            | Body::PoolDeleted(_)
+            | Body::TenantDeleted(_)
+            | Body::ProjectPut(_)
+            | Body::ProjectDeleted(_)
+            | Body::UserPut(_)
+            | Body::UserDeleted(_)
+            | Body::TokenIssued(_)
+            | Body::TokenRevoked(_)
+            // The node can be used as before; a quarantined one was not in use since it was released.
+            | Body::NodeCondition(_)
+            | Body::AgentRegistered(_)
+            | Body::AgentDetached(_)
+            | Body::NodeQuarantined(_)
+            // Nothing was granted; nobody's lease has ended yet.
+            | Body::Denied(_)
+            | Body::AllocationDenied(_)
+            | Body::Preempted(_)
+            | Body::PreemptionDecided(_)
+            | Body::ReservationDropped(_) => {}
         }
         Ok(())
     }
@@ -183,11 +251,25 @@ impl Books {
                 end: End::Held,
                 fenced: false,
                 activity: None,
+                life: Life {
+                    sequence: record.sequence,
+                    member: u8::try_from(i).expect("at most sixteen"),
+                    devices: member.devices,
+                    sensitive: granted.sensitive,
+                    over_soft: !granted.over_soft.is_empty(),
+                    expires_at: deadline,
+                    ending: None,
+                    closed_at: None,
+                },
+                rare: rare(granted),
             };
+            self.finder.granted(row.lease, record.stamp);
+            self.open_on.insert((row.node, row.lease));
             self.deadlines.add(deadline, row.lease);
             self.occupy(row.lease, (row.node, class), quanta, member.devices);
             self.open.insert(row.lease, Open { row, phase: Phase::Held, billing, revoked: None });
         }
+        self.forget_deadlines();
         Ok(())
     }
 
@@ -201,6 +283,9 @@ impl Books {
         let ended_at = record.effective_at.clamp(row.held.from, row.held.to);
         row.held.to = ended_at;
         row.end = end;
+        if row.life.ending.is_none() && matches!(end, End::Released | End::Expired) {
+            begin_to_end(row, record);
+        }
         open.phase = Phase::TearingDown;
         self.deadlines.ended(lease);
         let (billing, node, class, quanta) = (open.billing, row.node, row.class, row.quanta);
@@ -208,9 +293,8 @@ impl Books {
         let to = if closed { Spot::Free } else { Spot::TearingDown };
         self.shift(node, class, (Spot::Held, to), quanta, ended_at)?;
         if closed {
-            let open = self.open.remove(&lease).expect("it was just there");
             self.vacate(lease, (node, class), quanta);
-            self.close(open.row);
+            self.close_open(lease, record.stamp).expect("it was just there");
         }
         Ok(())
     }
@@ -218,18 +302,39 @@ impl Books {
     /// Capacity is back in the pool.
     fn free(&mut self, leases: &[LeaseNo], from: Phase, stamp: Instant) -> Followed {
         for lease in leases {
-            let open = self.open.remove(lease).ok_or("no such lease")?;
+            let open = self.open.get(lease).ok_or("no such lease")?;
             if open.phase != from {
                 return Err("a lease in another phase");
             }
             let spot = if from == Phase::Fenced { Spot::Fenced } else { Spot::TearingDown };
-            let way = (spot, Spot::Free);
-            self.shift(open.row.node, open.row.class, way, open.row.quanta, stamp)?;
-            self.vacate(*lease, (open.row.node, open.row.class), open.row.quanta);
-            self.close(open.row);
+            let (node, class, quanta) = (open.row.node, open.row.class, open.row.quanta);
+            self.shift(node, class, (spot, Spot::Free), quanta, stamp)?;
+            self.vacate(*lease, (node, class), quanta);
+            self.close_open(*lease, stamp)?;
         }
         Ok(())
     }
+
+    /// A lease that was open is closed.
+    fn close_open(&mut self, lease: LeaseNo, stamp: Instant) -> Followed {
+        let mut row = self.open.remove(&lease).ok_or("no such lease")?.row;
+        self.open_on.remove(&(row.node, lease));
+        row.life.closed_at = Some(stamp);
+        self.close(row);
+        Ok(())
+    }
+}
+
+/// What a grant says that few do.
+fn rare(granted: &Granted) -> Option<Box<Rare>> {
+    let is_rare = granted.correlation.is_some() || !granted.labels.is_empty();
+    is_rare
+        .then(|| Box::new(Rare { correlation: granted.correlation, labels: granted.labels.clone(), ..Rare::default() }))
+}
+
+/// This record is the first to say that the lease ends.
+fn begin_to_end(row: &mut Row, record: &Record) {
+    row.life.ending = Some(Ending { sequence: record.sequence, at: record.stamp });
 }
 
 /// Adds a report to what was reported before.

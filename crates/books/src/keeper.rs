@@ -6,8 +6,9 @@
 
 use crate::facts::{Books, BooksError};
 use crate::persist::BOOKS_VERSION;
-use crate::store::{self, ROWS, SEGMENTS, STATE, Store};
+use crate::store::{self, FINDER, HEADS, ROWS, SEGMENTS, STATE, STAYS, STORIES, Store};
 use leasehold_journal::Journal;
+use leasehold_model::codec::Field;
 use leasehold_model::record::Hash;
 use std::ops::ControlFlow;
 use std::path::{Path, PathBuf};
@@ -39,6 +40,12 @@ pub struct Keeper {
 
 fn io(error: impl std::fmt::Display) -> BooksError {
     BooksError::Io(error.to_string())
+}
+
+fn encoded(field: &impl Field) -> Vec<u8> {
+    let mut out = Vec::new();
+    field.put(&mut out);
+    out
 }
 
 /// The hash of the last record before `size`.
@@ -101,14 +108,16 @@ impl Keeper {
         // A damaged file may make the store panic where it should not; that, too, is damage.
         let opened = std::panic::catch_unwind(|| Store::open(path)).map_err(|_| DAMAGED)?;
         let store = opened.map_err(|_| DAMAGED)?;
-        let Some(version) = store.entry(STATE, VERSION_KEY) else { return Ok(None) };
+        let entry = |key| store.entry(STATE, key).map_err(|_| DAMAGED);
+        let Some(version) = entry(VERSION_KEY)? else { return Ok(None) };
         if version != BOOKS_VERSION.to_le_bytes() {
             return Err("it is of another version");
         }
-        let state = store.entry(STATE, STATE_KEY).ok_or(DAMAGED)?;
-        let last = store.entry(STATE, LAST_KEY).ok_or(DAMAGED)?;
+        let state = entry(STATE_KEY)?.ok_or(DAMAGED)?;
+        let last = entry(LAST_KEY)?.ok_or(DAMAGED)?;
         let mut books = Books::new(store);
-        books.read_state(&state).map_err(|_| DAMAGED)?;
+        let chunks = books.read_state(&state).map_err(|_| DAMAGED)?;
+        books.read_heads(chunks).map_err(|_| DAMAGED)?;
         if books.cursor > journal.head().size {
             return Err("it is ahead of the journal");
         }
@@ -174,6 +183,22 @@ impl Keeper {
             for (number, chunk) in (first as u64..).zip(&books.fresh_chunks) {
                 store::write(&mut rows, ROWS, number, chunk).map_err(io)?;
             }
+            let mut heads = writing.open_table(HEADS).map_err(io)?;
+            for (number, head) in (first as u64..).zip(&books.chunks[first..]) {
+                store::write(&mut heads, HEADS, number, &encoded(head)).map_err(io)?;
+            }
+            let mut finder = writing.open_table(FINDER).map_err(io)?;
+            for (page, bytes) in books.finder.dirty(&books.store)? {
+                store::write(&mut finder, FINDER, page, &bytes).map_err(io)?;
+            }
+            let mut stays = writing.open_table(STAYS).map_err(io)?;
+            for (list, bytes) in books.stays.fresh() {
+                store::write(&mut stays, STAYS, list, bytes).map_err(io)?;
+            }
+            let mut stories = writing.open_table(STORIES).map_err(io)?;
+            for (number, bytes) in books.stories.fresh() {
+                store::write(&mut stories, STORIES, number, bytes).map_err(io)?;
+            }
             let mut state = writing.open_table(STATE).map_err(io)?;
             let entries: [(u64, &[u8]); 3] =
                 [(VERSION_KEY, &BOOKS_VERSION.to_le_bytes()), (LAST_KEY, &last), (STATE_KEY, &books.to_state())];
@@ -195,6 +220,9 @@ impl Keeper {
             return Ok(());
         }
         books.fresh_chunks.clear();
+        books.finder.written();
+        books.stays.written();
+        books.stories.written();
         books.store.dropped.clear();
         books.store.forget_fresh();
         books.store.look_again().map_err(io)

@@ -9,7 +9,8 @@ use leasehold_model::{Instant, LeaseNo};
 use std::cmp::Reverse;
 use std::collections::{BTreeSet, BinaryHeap};
 
-/// Every held lease has an entry at or before its deadline; only a renewal that shortens it makes another.
+/// Every held lease has an entry at or before its deadline; only a renewal that shortens it makes another. One that ends
+/// before its deadline leaves its entry behind.
 #[derive(Default)]
 pub(crate) struct Deadlines {
     ahead: BinaryHeap<Reverse<(Instant, LeaseNo)>>,
@@ -28,6 +29,14 @@ impl Deadlines {
 }
 
 impl Books {
+    /// Forgets the deadlines of leases that ended before them, once they are most of what is kept.
+    pub(crate) fn forget_deadlines(&mut self) {
+        if self.deadlines.ahead.len() > 1024 + 2 * self.open.len() {
+            let held = self.open.iter().filter(|(_, open)| open.phase == Phase::Held);
+            self.deadlines.ahead = held.map(|(lease, open)| Reverse((open.row.held.to, *lease))).collect();
+        }
+    }
+
     /// Whether a lease is past its deadline and counts as held in its series.
     pub(crate) fn has_overdue(&self) -> bool {
         !self.deadlines.overdue.is_empty()

@@ -1,11 +1,14 @@
 //! The books as bytes: what a commit writes beside blocks and chunks, and how it is read back.
 
 use crate::bytes::{get_list, put_list};
-use crate::chunk::{ChunkHead, StoredHead};
+use crate::chunk::ChunkHead;
 use crate::claims::{Claim, Idle, Step};
-use crate::facts::{BillingKey, Books, Open, Phase};
+use crate::facts::{BillingKey, Books, BooksError, Open, Phase};
 use crate::nodes::{ClassBook, NodeBook, Place, PlaceKey};
-use crate::row::{End, Row};
+use crate::row::{End, Life, Rare, Row};
+use crate::stays::OnNode;
+use crate::store::HEADS;
+use crate::stories::Story;
 use crate::table::Table;
 use leasehold_meter::column::{unzigzag, zigzag};
 use leasehold_meter::{Event, SegmentHead, Timeline, Window};
@@ -13,6 +16,7 @@ use leasehold_model::codec::{DecodeError, Field, Reader, put_varint};
 use leasehold_model::rate::{ChargePolicyPut, RateCardPut};
 use leasehold_model::{Activity, Instant, LeaseNo, NodeNo};
 use std::hash::Hash;
+use std::ops::ControlFlow;
 
 /// Raised when these bytes change: older books are made anew from the journal.
 pub(crate) const BOOKS_VERSION: u32 = 3;
@@ -38,6 +42,8 @@ leasehold_model::fields! {
         pub end: End,
         pub fenced: bool,
         pub activity: Option<Activity>,
+        pub life: Life,
+        pub rare: Option<Rare>,
     }
 }
 
@@ -61,6 +67,8 @@ fn stored(row: &Row) -> StoredRow {
         end: row.end,
         fenced: row.fenced,
         activity: row.activity.as_deref().copied(),
+        life: row.life,
+        rare: row.rare.as_deref().cloned(),
     }
 }
 
@@ -83,6 +91,8 @@ fn restored(row: StoredRow) -> Row {
         end: row.end,
         fenced: row.fenced,
         activity: row.activity.map(Box::new),
+        life: row.life,
+        rare: row.rare.map(Box::new),
     }
 }
 
@@ -254,7 +264,7 @@ fn get_node(r: &mut Reader<'_>) -> Result<NodeBook, DecodeError> {
 }
 
 impl Books {
-    /// Everything but segments and chunks.
+    /// Everything that has no entry of its own.
     pub(crate) fn to_state(&self) -> Vec<u8> {
         let mut out = Vec::new();
         self.cursor.put(&mut out);
@@ -271,7 +281,7 @@ impl Books {
             put_node(node, &mut out);
         }
         put_list(self.claims.iter().map(|(node, claim)| StoredClaim::of(*node, claim)), &mut out);
-        put_list(self.chunks.iter().map(|head| head.stored()), &mut out);
+        put_varint(self.chunks.len() as u64, &mut out);
         put_list(self.tail.iter().map(stored), &mut out);
         put_varint(self.open.len() as u64, &mut out);
         for open in self.open.values() {
@@ -284,10 +294,21 @@ impl Books {
         put_list(self.reserved.waiting.iter().map(|(number, kept)| (*number, kept.clone())), &mut out);
         put_table(&self.billing, &mut out);
         put_table(&self.nodes.places, &mut out);
+        put_list(self.finder.pages.iter().copied(), &mut out);
+        put_varint(self.stays.lists, &mut out);
+        put_varint(self.stays.nodes.len() as u64, &mut out);
+        for (node, on) in &self.stays.nodes {
+            node.put(&mut out);
+            put_list(on.heads.iter().copied(), &mut out);
+            put_list(on.tail.iter().copied(), &mut out);
+        }
+        put_list(self.stories.open.values().cloned().collect::<Vec<_>>().into_iter(), &mut out);
+        put_list(self.stories.blocks.iter().map(|(block, head)| (*block, head.clone())), &mut out);
         out
     }
 
-    pub(crate) fn read_state(&mut self, bytes: &[u8]) -> Result<(), DecodeError> {
+    /// Answers how many chunks there are; [`Self::read_heads`] reads what is known of them.
+    pub(crate) fn read_state(&mut self, bytes: &[u8]) -> Result<u64, DecodeError> {
         let mut r = Reader::new(bytes);
         self.cursor = Field::get(&mut r)?;
         self.last_stamp = Field::get(&mut r)?;
@@ -305,7 +326,7 @@ impl Books {
             let (node, claim) = claim.restored().ok_or(DecodeError::BadInteger)?;
             self.claims.insert(node, claim);
         }
-        self.chunks = get_list::<StoredHead>(&mut r)?.iter().map(ChunkHead::restored).collect();
+        let chunks = r.varint()?;
         self.tail = get_list::<StoredRow>(&mut r)?.into_iter().map(restored).collect();
         for _ in 0..r.count(1 << 40)? {
             let row = restored(Field::get(&mut r)?);
@@ -319,6 +340,7 @@ impl Books {
             if phase == Phase::Held {
                 self.deadlines.add(row.held.to, row.lease);
             }
+            self.open_on.insert((row.node, row.lease));
             self.open.insert(row.lease, Open { row, phase, billing, revoked });
         }
         self.reserved.devices_of = get_list(&mut r)?.into_iter().collect();
@@ -333,7 +355,37 @@ impl Books {
         if self.open.values().map(|open| open.billing).chain(idle).any(|no| no as usize >= self.billing.keys.len()) {
             return Err(DecodeError::BadInteger);
         }
+        self.finder.pages = get_list(&mut r)?;
+        self.stays.lists = r.varint()?;
+        for _ in 0..r.count(1 << 32)? {
+            let node = NodeNo::get(&mut r)?;
+            let (heads, tail) = (get_list(&mut r)?, get_list(&mut r)?);
+            self.stays.nodes.insert(node, OnNode { heads, tail });
+        }
+        let stories = get_list::<Story>(&mut r)?.into_iter();
+        self.stories.open = stories.map(|story| (story.outline.number, story)).collect();
+        self.stories.blocks = get_list(&mut r)?.into_iter().collect();
         self.pass_deadlines(self.last_stamp);
-        r.finish()
+        r.finish()?;
+        Ok(chunks)
+    }
+
+    /// What is known of so many chunks, each of which has an entry of its own.
+    pub(crate) fn read_heads(&mut self, count: u64) -> Result<(), BooksError> {
+        let mut heads = Vec::new();
+        let mut sound = true;
+        self.store.entries(HEADS, 0, |number, bytes| {
+            let mut r = Reader::new(bytes);
+            match ChunkHead::get(&mut r) {
+                Ok(head) if number == heads.len() as u64 => heads.push(head),
+                _ => sound = false,
+            }
+            if sound { ControlFlow::Continue(()) } else { ControlFlow::Break(()) }
+        })?;
+        if !sound || heads.len() as u64 != count {
+            return Err(self.store.damage());
+        }
+        self.chunks = heads;
+        Ok(())
     }
 }

@@ -3,8 +3,8 @@
 use leasehold_meter::Window;
 use leasehold_model::rate::{Charge, Charges};
 use leasehold_model::{
-    Activity, AllocationNo, AppInstanceNo, ClassNo, LeaseNo, Name, NodeNo, PoolNo, Priority, ProjectNo, TenantNo,
-    UserNo, words,
+    Activity, AllocationNo, AppInstanceNo, ClassNo, Instant, LeaseNo, Name, NodeNo, PoolNo, Priority, ProjectNo,
+    Reason, Span, TenantNo, UserNo, fields, words,
 };
 
 words! {
@@ -23,7 +23,58 @@ words! {
     }
 }
 
-/// Everything that usage, cost and waste ask of a lease.
+fields! {
+    /// What only questions about single leases need.
+    #[derive(Copy, Default)]
+    pub struct Life {
+        /// The record that granted it.
+        pub sequence: u64,
+        /// How many leases of the same grant have lower numbers.
+        pub member: u8,
+        /// Which devices of its node, as a bit set.
+        pub devices: u64,
+        pub sensitive: bool,
+        /// The grant exceeded a soft quota.
+        pub over_soft: bool,
+        /// Its deadline, as it was set last.
+        pub expires_at: Instant,
+        /// The first record that said that it ends.
+        pub ending: Option<Ending>,
+        /// When its capacity was free again; none while it is not.
+        pub closed_at: Option<Instant>,
+    }
+}
+
+fields! {
+    /// The first record that said that a lease ends: a release, an expiry or a revocation.
+    #[derive(Copy)]
+    pub struct Ending { pub sequence: u64, pub at: Instant }
+}
+
+fields! {
+    /// What few leases have.
+    #[derive(Default)]
+    pub struct Rare {
+        pub correlation: Option<u128>,
+        /// Labels that its node had to have.
+        pub labels: Vec<(Name, Name)>,
+        /// By the record in [`Life::ending`].
+        pub revocation: Option<Revocation>,
+        pub fenced_at: Option<Instant>,
+    }
+}
+
+fields! {
+    #[derive(Copy)]
+    pub struct Revocation {
+        pub reason: Reason,
+        pub grace: Span,
+        /// No token asked for it: it follows from what ended before.
+        pub by_itself: bool,
+    }
+}
+
+/// Everything that the books know of a lease.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Row {
     pub lease: LeaseNo,
@@ -47,6 +98,8 @@ pub struct Row {
     pub fenced: bool,
     /// The sum of what its holder reported, if it did.
     pub activity: Option<Box<Activity>>,
+    pub life: Life,
+    pub rare: Option<Box<Rare>>,
 }
 
 impl Row {
@@ -58,6 +111,22 @@ impl Row {
             _ if self.fenced => charges.fenced,
             _ => Charge::Full,
         }
+    }
+
+    /// The first lease of the grant that it came with.
+    pub fn gang(&self) -> LeaseNo {
+        LeaseNo(self.lease.0 - u64::from(self.life.member))
+    }
+
+    /// Why it was revoked, if it was.
+    pub fn revocation(&self) -> Option<Revocation> {
+        self.rare.as_ref()?.revocation
+    }
+
+    /// Whether it was held at some instant of the window. One that ended as it began was held at that instant alone.
+    pub fn meets(&self, window: Window) -> bool {
+        let Window { from, to } = self.held;
+        from < window.to && (to > window.from || from == to && from >= window.from)
     }
 
     /// Whether it was leased, and not only claimed.

@@ -1,7 +1,7 @@
 //! One lease after the other: for questions that no series answers.
 
 use crate::ask::{Dim, Filter, Key, Question, Workloads, brief, brief_value, is_brief, key_of, row_key};
-use crate::chunk::Brief;
+use crate::chunk::{Brief, Depth};
 use crate::facts::{Books, BooksError, Open, Phase};
 use crate::row::Row;
 use leasehold_meter::Window;
@@ -66,7 +66,7 @@ impl Books {
         each: &mut impl FnMut(Key, Slice),
     ) -> Result<(), BooksError> {
         for (number, _) in self.chunks.iter().enumerate().filter(|(_, head)| head.meets(window)) {
-            let chunk = self.chunk(number, false)?;
+            let chunk = self.chunk(number, Depth::Amounts)?;
             for row in 0..chunk.rows {
                 let held = chunk.held(row);
                 if held.from >= window.to || held.to <= window.from {
@@ -96,7 +96,7 @@ impl Books {
     ) -> Result<(), BooksError> {
         let wanted = self.chunks.iter().enumerate().filter(|(_, head)| head.meets(window));
         for (number, _) in wanted.filter(|(_, head)| head.exceptions || !exceptions) {
-            self.chunk(number, true)?.rows().filter(|row| row.held.meets(window)).for_each(|row| each(&row));
+            self.chunk(number, Depth::Rows)?.rows().filter(|row| row.held.meets(window)).for_each(|row| each(&row));
         }
         self.tail.iter().filter(|row| row.held.meets(window)).for_each(each);
         Ok(())

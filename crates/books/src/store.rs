@@ -4,18 +4,28 @@
 //! up, and the books are made anew from the journal.
 
 use crate::bytes::{sealed, unsealed};
+use crate::facts::BooksError;
 use crate::mix::MixMap;
 use leasehold_meter::Segment;
 use leasehold_meter::timeline::{Keep, Lookup};
 use redb::{Database, ReadOnlyTable, ReadableDatabase, Table, TableDefinition, TableHandle};
+use std::ops::ControlFlow;
 use std::path::Path;
-use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, PoisonError};
 
 pub(crate) type Definition = TableDefinition<'static, u64, &'static [u8]>;
 pub(crate) const SEGMENTS: Definition = TableDefinition::new("segments");
 pub(crate) const ROWS: Definition = TableDefinition::new("rows");
 pub(crate) const STATE: Definition = TableDefinition::new("state");
+/// What is known of each chunk of rows without reading it.
+pub(crate) const HEADS: Definition = TableDefinition::new("heads");
+/// Where the row of each closed lease lies, by pages.
+pub(crate) const FINDER: Definition = TableDefinition::new("finder");
+/// Which leases were on a node when.
+pub(crate) const STAYS: Definition = TableDefinition::new("stays");
+/// Allocations that are over, by number.
+pub(crate) const STORIES: Definition = TableDefinition::new("stories");
 
 /// Pages that the store itself keeps in memory.
 const PAGES_BYTES: usize = 48 << 20;
@@ -47,20 +57,29 @@ pub(crate) fn remove(table: &mut Table<'_, u64, &'static [u8]>, key: u64) -> red
     table.retain_in(first..first + (1 << PIECE_BITS), |_, _| false)
 }
 
-/// Reads an entry, if all of it is there and sound.
-fn read(table: &ReadOnlyTable<u64, &'static [u8]>, of: Definition, key: u64) -> Option<Vec<u8>> {
+/// Not what was written.
+struct Unsound;
+
+/// An entry from its pieces, which begin with how many there are.
+fn whole(all: Vec<u8>) -> Result<Vec<u8>, Unsound> {
+    let (pieces, body) = all.split_first_chunk().ok_or(Unsound)?;
+    // Pieces that an earlier, longer entry left behind would show here.
+    let sound = body.len().div_ceil(PIECE_BYTES) == u32::from_le_bytes(*pieces) as usize;
+    if sound { Ok(body.to_vec()) } else { Err(Unsound) }
+}
+
+/// Reads an entry, if there is one.
+fn read(table: &ReadOnlyTable<u64, &'static [u8]>, of: Definition, key: u64) -> Result<Option<Vec<u8>>, Unsound> {
     let first = key << PIECE_BITS;
     let mut all = Vec::new();
-    for (place, entry) in (first..).zip(table.range(first..first + (1 << PIECE_BITS)).ok()?) {
-        let (found, piece) = entry.ok()?;
+    for (place, entry) in (first..).zip(table.range(first..first + (1 << PIECE_BITS)).map_err(|_| Unsound)?) {
+        let (found, piece) = entry.map_err(|_| Unsound)?;
         if found.value() != place {
-            return None;
+            return Err(Unsound);
         }
-        all.extend_from_slice(unsealed(of.name(), place, piece.value())?);
+        all.extend_from_slice(unsealed(of.name(), place, piece.value()).ok_or(Unsound)?);
     }
-    let (pieces, body) = all.split_first_chunk()?;
-    // Pieces that an earlier, longer entry left behind would show here.
-    (body.len().div_ceil(PIECE_BYTES) == u32::from_le_bytes(*pieces) as usize).then(|| body.to_vec())
+    if all.is_empty() { Ok(None) } else { whole(all).map(Some) }
 }
 
 /// Segments that were read, in two generations: the older is forgotten when the younger has grown to its half.
@@ -106,6 +125,8 @@ pub(crate) struct Store {
     pub(crate) dropped: Vec<u64>,
     cache: Mutex<Cache>,
     damaged: AtomicBool,
+    /// Entries that were read, segments apart.
+    reads: AtomicU64,
 }
 
 impl Store {
@@ -118,6 +139,7 @@ impl Store {
             dropped: Vec::new(),
             cache: Mutex::default(),
             damaged: AtomicBool::new(false),
+            reads: AtomicU64::new(0),
         }
     }
 
@@ -166,17 +188,77 @@ impl Store {
 
     fn read_segment(&self, place: u64) -> Option<Segment> {
         let table = self.file.as_ref()?.segments.as_ref()?;
-        let mut segment = Segment::from_bytes(read(table, SEGMENTS, place)?).ok()?;
+        let mut segment = Segment::from_bytes(read(table, SEGMENTS, place).ok()??).ok()?;
         // It is in the file.
         drop(segment.take_bytes());
         Some(segment)
     }
 
-    /// One entry of the file, if it is sound.
-    pub(crate) fn entry(&self, table: Definition, key: u64) -> Option<Vec<u8>> {
-        let file = self.file.as_ref()?;
-        let entries = file.database.begin_read().ok()?.open_table(table).ok()?;
-        read(&entries, table, key)
+    /// What was read is not what was written: the books are made anew.
+    pub(crate) fn damage(&self) -> BooksError {
+        self.mark_damaged();
+        BooksError::Damaged
+    }
+
+    /// The entries of a table, if it is there.
+    fn table(&self, table: Definition) -> Result<Option<ReadOnlyTable<u64, &'static [u8]>>, Unsound> {
+        let Some(file) = &self.file else { return Ok(None) };
+        match file.database.begin_read().map_err(|_| Unsound)?.open_table(table) {
+            Ok(entries) => Ok(Some(entries)),
+            Err(redb::TableError::TableDoesNotExist(_)) => Ok(None),
+            Err(_) => Err(Unsound),
+        }
+    }
+
+    /// One entry of the file, if it is there.
+    pub(crate) fn entry(&self, table: Definition, key: u64) -> Result<Option<Vec<u8>>, BooksError> {
+        self.reads.fetch_add(1, Ordering::Relaxed);
+        let entries = self.table(table).map_err(|Unsound| self.damage())?;
+        let entry = entries.map(|entries| read(&entries, table, key)).transpose();
+        entry.map(Option::flatten).map_err(|Unsound| self.damage())
+    }
+
+    /// One entry that must be there.
+    pub(crate) fn expect_entry(&self, table: Definition, key: u64) -> Result<Vec<u8>, BooksError> {
+        self.entry(table, key)?.ok_or_else(|| self.damage())
+    }
+
+    /// Entries from a key on, in order, until `each` has enough.
+    pub(crate) fn entries(
+        &self,
+        table: Definition,
+        from: u64,
+        mut each: impl FnMut(u64, &[u8]) -> ControlFlow<()>,
+    ) -> Result<(), BooksError> {
+        let damage = |Unsound| self.damage();
+        let Some(entries) = self.table(table).map_err(damage)? else { return Ok(()) };
+        let mut pieces = entries.range(from << PIECE_BITS..).map_err(|_| self.damage())?.peekable();
+        while let Some(piece) = pieces.next() {
+            let (place, piece) = piece.map_err(|_| self.damage())?;
+            let (key, mut place) = (place.value() >> PIECE_BITS, place.value());
+            let sound = |place, piece: &[u8]| unsealed(table.name(), place, piece).map(<[u8]>::to_vec).ok_or(Unsound);
+            let mut all = sound(place, piece.value()).map_err(damage)?;
+            while let Some(Ok((next, _))) = pieces.peek()
+                && next.value() >> PIECE_BITS == key
+            {
+                let (next, piece) = pieces.next().expect("just seen").map_err(|_| self.damage())?;
+                place += 1;
+                if next.value() != place {
+                    return Err(self.damage());
+                }
+                all.extend(sound(place, piece.value()).map_err(damage)?);
+            }
+            self.reads.fetch_add(1, Ordering::Relaxed);
+            if each(key, &whole(all).map_err(damage)?).is_break() {
+                break;
+            }
+        }
+        Ok(())
+    }
+
+    /// Entries that were read so far, segments apart.
+    pub(crate) fn reads(&self) -> u64 {
+        self.reads.load(Ordering::Relaxed)
     }
 }
 

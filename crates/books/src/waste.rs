@@ -170,7 +170,7 @@ impl Books {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::row::End;
+    use crate::row::{End, Life};
     use leasehold_model::{Activity, LeaseNo, NodeNo, PoolNo, Priority, Span};
 
     /// A lease of 8 quanta over 1000 ns, of which reports cover so much.
@@ -198,6 +198,8 @@ mod tests {
                 active: Span(active),
                 ..Activity::default()
             })),
+            life: Life::default(),
+            rare: None,
         }
     }
 

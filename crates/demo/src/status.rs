@@ -169,12 +169,12 @@ fn heading(look: &Look, tally: &Tally, paint: Paint) -> [String; 2] {
         None => format!("{} s   (Ctrl-C ends it)", look.elapsed.as_secs()),
     };
     let sealed = format!(
-        "  sealed {} records, {}/s   acknowledged p50 {}, p99 {}   checkpoint {}",
+        "  {} records, {}/s   checkpoint {}   latency p50 {}, p99 {}",
         paint.bold(&thousands(look.records)),
         thousands(look.per_second),
+        thousands(look.checkpoint),
         paint.bold(&latency(tally.latencies.permille(500))),
         latency(tally.latencies.permille(990)),
-        thousands(look.checkpoint),
     );
     [format!("  {}  {clock}   {} live leases", paint.bold("Leasehold demo"), look.live), sealed]
 }

@@ -11,6 +11,8 @@ mod claims;
 mod common;
 #[path = "client_cli/explain.rs"]
 mod explain;
+#[path = "client_cli/past.rs"]
+mod past;
 #[path = "client_cli/words.rs"]
 mod words;
 

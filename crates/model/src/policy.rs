@@ -17,6 +17,7 @@ words! {
     }
 }
 
+#[expect(clippy::derivable_impls, reason = "`words!` makes the enum and takes no default")]
 impl Default for Priority {
     fn default() -> Self {
         Self::Standard
@@ -89,6 +90,7 @@ words! {
     }
 }
 
+#[expect(clippy::derivable_impls, reason = "`words!` makes the enum and takes no default")]
 impl Default for Level {
     fn default() -> Self {
         Self::Normal

@@ -12,7 +12,6 @@ use leasehold_model::id::IdKind;
 use leasehold_model::record::Hash;
 use leasehold_model::{Identity, LeaseNo, PublicId};
 use std::sync::Arc;
-use tokio::sync::Semaphore;
 
 /// The daemon's inside, as the routes see it.
 pub(crate) struct App {
@@ -28,7 +27,7 @@ pub(crate) struct App {
     pub(crate) genesis: Hash,
     pub(crate) limits: Limits,
     /// Readers of the journal's files; few at a time, so that they do not take the disk from the lease path.
-    pub(crate) scans: Arc<Semaphore>,
+    pub(crate) scans: crate::scans::Scans,
     pub(crate) rate: crate::rate::Limiter,
     pub(crate) metrics: crate::metrics::Metrics,
     pub(crate) metrics_open: bool,

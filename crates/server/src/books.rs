@@ -27,6 +27,8 @@ const COMMIT_EVERY: Duration = Duration::from_secs(60);
 const COMMIT_PAUSE: Duration = Duration::from_secs(1);
 /// Questions that are answered at once; others wait.
 const ASKING_MAX: usize = 8;
+/// The same of looks at single leases and allocations, which read little.
+const LOOKING_MAX: usize = 16;
 /// How long a request waits for the books to catch up.
 const PATIENCE: Duration = Duration::from_secs(5);
 
@@ -41,6 +43,7 @@ pub(crate) struct Room {
     waiting: AtomicU64,
     stopping: AtomicBool,
     asking: Arc<Semaphore>,
+    looking: Arc<Semaphore>,
     /// What workloads depend on, learned by the way.
     pub(crate) profiles: Profiles,
 }
@@ -60,6 +63,7 @@ impl Room {
             waiting: AtomicU64::new(0),
             stopping: AtomicBool::new(false),
             asking: Arc::new(Semaphore::new(ASKING_MAX)),
+            looking: Arc::new(Semaphore::new(LOOKING_MAX)),
             profiles: Profiles::default(),
         }
     }
@@ -178,6 +182,11 @@ impl Room {
         self.with_mut(|keeper| keeper.written(written))
     }
 
+    fn read<T>(&self, question: impl FnOnce(&Books) -> Result<T, Problem>) -> Result<T, Problem> {
+        let keeper = held(self.keeper.read());
+        question(&keeper.as_ref().ok_or_else(|| problem(&BooksError::Damaged))?.books)
+    }
+
     /// Waits until everything that is durable now is in the books. Blocks.
     fn catch_up(&self, size: u64) -> Result<(), Problem> {
         let began = Stopwatch::now();
@@ -222,22 +231,43 @@ pub(crate) async fn ask<T: Send + 'static>(
     app: &Arc<App>,
     question: impl FnOnce(&Books, Known) -> Result<T, Problem> + Send + 'static,
 ) -> Result<T, Problem> {
-    let app = Arc::clone(app);
-    let turn = Arc::clone(&app.books.asking).acquire_owned().await.expect("nobody closes it");
-    let asked = tokio::task::spawn_blocking(move || {
-        // Kept to the end, also where nobody waits for the answer any more.
-        let _turn = turn;
-        let room = &app.books;
-        room.catch_up(app.journal.head().size)?;
+    caught_up(app, &app.books.asking, |app| {
         let wall = app.clock.wall();
         let as_of = {
-            let mut keeper = held(room.keeper.write());
+            let mut keeper = held(app.books.keeper.write());
             let keeper = keeper.as_mut().ok_or_else(|| problem(&BooksError::Damaged))?;
             keeper.books.known_until(wall)
         };
-        let keeper = held(room.keeper.read());
-        let keeper = keeper.as_ref().ok_or_else(|| problem(&BooksError::Damaged))?;
-        question(&keeper.books, Known { as_of })
+        app.books.read(|books| question(books, Known { as_of }))
+    })
+    .await
+}
+
+/// Looks at single leases or allocations in the books, on a thread that may wait. Sums that others ask for do not hold
+/// it up.
+pub(crate) async fn look<T: Send + 'static>(
+    app: &Arc<App>,
+    question: impl FnOnce(&App, &Books) -> Result<T, BooksError> + Send + 'static,
+) -> Result<T, Problem> {
+    caught_up(app, &app.books.looking, |app| {
+        app.books.read(|books| question(app, books).map_err(|error| problem(&error)))
+    })
+    .await
+}
+
+/// Waits for a turn, and until the books have taken up what is durable.
+async fn caught_up<T: Send + 'static>(
+    app: &Arc<App>,
+    turns: &Arc<Semaphore>,
+    answer: impl FnOnce(&App) -> Result<T, Problem> + Send + 'static,
+) -> Result<T, Problem> {
+    let turn = Arc::clone(turns).acquire_owned().await.expect("nobody closes it");
+    let app = Arc::clone(app);
+    let asked = tokio::task::spawn_blocking(move || {
+        // Kept to the end, also where nobody waits for the answer any more.
+        let _turn = turn;
+        app.books.catch_up(app.journal.head().size)?;
+        answer(&app)
     });
     asked.await.unwrap_or_else(|_| Err(codes::INTERNAL.problem("The books failed; the daemon's log says more.")))
 }

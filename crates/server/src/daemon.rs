@@ -11,6 +11,7 @@ use crate::place::{Place, PlaceError, software};
 use crate::proofs::Proofs;
 use crate::rate::Limiter;
 use crate::routes::router;
+use crate::scans::Scans;
 use crate::tls::{Tls, TlsError};
 use leasehold_cell::{Cell, Clock, Opened, Reply, StartError, StartOptions};
 use leasehold_engine::command::IssueToken;
@@ -24,10 +25,6 @@ use std::os::unix::fs::OpenOptionsExt;
 use std::sync::Arc;
 use std::thread::JoinHandle;
 use tokio::net::TcpListener;
-use tokio::sync::Semaphore;
-
-/// Readers of the journal's files that run at a time.
-const SCANS_MAX: usize = 2;
 
 /// How the daemon is started, beside its configuration.
 pub struct Start {
@@ -255,7 +252,7 @@ fn assemble(
         agents: Agents::new(began),
         genesis,
         limits,
-        scans: Arc::new(Semaphore::new(SCANS_MAX)),
+        scans: Scans::new(),
         rate: Limiter::new(&config.rate),
         metrics: Metrics::new(),
         data: place.data.clone(),

@@ -2,7 +2,7 @@
 //! own leases lie on.
 
 pub(crate) mod decision;
-mod ending;
+pub(crate) mod ending;
 mod eviction;
 mod node;
 

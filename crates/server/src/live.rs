@@ -4,7 +4,7 @@
 //! and hands them out. A stream that falls behind is told so and reads the journal itself until it has caught up.
 
 use crate::app::App;
-use crate::history::learn_leases;
+use crate::named::learn_leases;
 use crate::records::Filter;
 use bytes::Bytes;
 use leasehold_api::{Role, codes};

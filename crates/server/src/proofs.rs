@@ -5,7 +5,7 @@
 //! Whatever is proved is held against the signed root before it is handed out.
 
 use crate::app::App;
-use crate::history::{scan, unreadable};
+use crate::scans::{scan, unreadable};
 use leasehold_api::{Problem, codes};
 use leasehold_journal::{Journal, ReadError, SignedCheckpoint};
 use leasehold_tlog::{ConsistencyProof, Frontier, Hash, InclusionProof, ProofError, Subtree, SubtreeRoots, leaf_hash};

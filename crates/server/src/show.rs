@@ -9,6 +9,7 @@ use leasehold_model::{
     Amount, ClassNo, LimitKind, Measure, Name, NodeScope, PoolNo, Priority, ProjectNo, QuotaScope, TenantNo, UserNo,
     quantity,
 };
+use std::collections::BTreeMap;
 
 pub(crate) fn text(name: Option<&Name>) -> Option<String> {
     name.map(|name| name.as_str().to_owned())
@@ -238,6 +239,7 @@ pub(crate) fn devices(set: u64) -> Vec<u32> {
     (0..64).filter(|device| set >> device & 1 == 1).collect()
 }
 
+/// A lease that is not closed, as far as the state knows it; the books know the rest.
 pub(crate) fn lease(app: &App, state: &State, lease: &Lease) -> api::Lease {
     let class = state.class(lease.class);
     api::Lease {
@@ -249,6 +251,7 @@ pub(crate) fn lease(app: &App, state: &State, lease: &Lease) -> api::Lease {
         tenant: tenant_name(state, lease.tenant),
         project: state.project(lease.project).map_or_else(String::new, |project| project.name.as_str().to_owned()),
         user: text(lease.user.and_then(|user| state.user(user)).map(|user| &user.name)),
+        workload: None,
         accounting_tag: text(lease.tag.and_then(|tag| state.tag(tag))),
         class: class.map_or_else(String::new, |class| class.name.as_str().to_owned()),
         quantity: class.map_or_else(String::new, |class| quantity::display(lease.quanta, class)),
@@ -257,13 +260,19 @@ pub(crate) fn lease(app: &App, state: &State, lease: &Lease) -> api::Lease {
         node: state.node(lease.node).map_or_else(String::new, |node| node.name.as_str().to_owned()),
         pool: state.pool(lease.pool).map_or_else(String::new, |pool| pool.name.as_str().to_owned()),
         priority: lease.priority,
+        labels: BTreeMap::new(),
         sensitive: lease.sensitive,
         over_soft: lease.over_soft,
+        correlation_id: None,
+        sequence: None,
         granted_at: When(lease.granted_at),
         expires_at: When(lease.expires_at),
         grace_ends_at: (lease.phase == Phase::Revoking).then_some(When(lease.limit_at)),
         ended_at: (!lease.phase.is_held()).then_some(When(lease.ended_at)),
+        end: None,
         revocation: None,
+        fenced_at: None,
+        closed_at: None,
     }
 }
 

@@ -22,7 +22,7 @@ pub struct Problem {
     advice: Option<String>,
     exit: u8,
     /// What the daemon answered, where it is its problem.
-    answered: Option<Value>,
+    answered: Option<Box<Value>>,
 }
 
 impl Problem {
@@ -63,7 +63,7 @@ impl Problem {
 
     /// The same, with what the daemon answered.
     pub fn answered(mut self, problem: &impl Serialize) -> Self {
-        self.answered = serde_json::to_value(problem).ok();
+        self.answered = serde_json::to_value(problem).ok().map(Box::new);
         self
     }
 
@@ -76,7 +76,7 @@ impl Problem {
 
     /// The daemon's problem as it came, or the same of what went wrong here.
     fn object(&self) -> Value {
-        self.answered.clone().unwrap_or_else(|| match &self.advice {
+        self.answered.as_deref().cloned().unwrap_or_else(|| match &self.advice {
             Some(advice) => json!({ "code": self.code, "detail": self.what, "advice": advice }),
             None => json!({ "code": self.code, "detail": self.what }),
         })

@@ -192,12 +192,18 @@ macro_rules! for_each_endpoint { ($callback:ident) => { $callback! {
         Put "/api/v1/charge-policies/" {policy} for OPERATOR body NewChargePolicy => 200 ChargePolicyPut }
 
     // Leases, and why they are where they are.
-    list_leases { "Leases that are not closed, by number"
+    list_leases {
+        "Leases by number: those that are not closed, unless a time, an allocation or the state `closed` is asked for"
         Get "/api/v1/leases" for LEASE_READERS
             query[
                 tenant (project of_project) (user of_user) node pool class
+                (allocation "Only of this allocation, closed or not: its number, or `alloc-` and the number." text)
                 (state "Only in this state." lease_state)
-                priority page
+                priority
+                (at "Only those that were held at this instant, closed or not." instant)
+                (from "Only those that were held at this instant or later, closed or not." instant)
+                (to "Only those that were held before this instant, closed or not." instant)
+                page
             ] => 200 LeaseList }
     request_lease { "Ask for capacity"
         Post "/api/v1/leases" for HOLDERS body RequestLease => 201 Granted or 202 Submitted as Requested }
@@ -233,13 +239,18 @@ macro_rules! for_each_endpoint { ($callback:ident) => { $callback! {
         Post "/api/v1/leases/" {lease} "/unfence" for OPERATOR => 200 Unfenced }
 
     // Allocations.
-    list_allocations { "Allocations that are not over, by number"
+    list_allocations {
+        "Allocations by number: those that are not over, unless a time or a state in which they are is asked for"
         Get "/api/v1/allocations" for ALLOCATION_READERS
             query[
                 tenant (project of_project) (user of_user)
                 (pool "Only those that must lie in this pool: its name or number." text)
                 (state "Only in this state." allocation_state)
-                priority page
+                priority
+                (at "Only those that had been submitted and were not over at this instant." instant)
+                (from "Only those that were not over before this instant." instant)
+                (to "Only those that were submitted before this instant." instant)
+                page
             ] => 200 AllocationList }
     submit_allocation { "Ask for a gang: it starts whole, or waits in the queue"
         Post "/api/v1/allocations" for HOLDERS body SubmitAllocation => 201 Submitted }

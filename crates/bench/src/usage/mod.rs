@@ -91,7 +91,13 @@ pub(crate) fn usage() -> Vec<Outcome> {
             .note("after all questions"),
     );
     let bytes = number(&said, "/disk_bytes") / number(&said, "/closed");
-    outcomes.push(Outcome::at_most("books.disk", bytes, "B/lease", "< 100", 99.999).note("closed leases"));
+    outcomes.push(Outcome::at_most("books.disk", bytes, "B/lease", "<= 160", 160.0).note("closed leases"));
+    outcomes.push(
+        Outcome::at_most("books.lease_list", number(&said, "/lease_list_s") * 1e3, "ms", "<= 10", 10.0).note(format!(
+            "one node at one instant, the slowest of {WINDOWS}; {:.0} leases in all",
+            number(&said, "/listed")
+        )),
+    );
     #[cfg(feature = "peers")]
     outcomes.push(over_http(folder.path()));
     outcomes

@@ -1,11 +1,11 @@
 //! Our side, in a process of its own, so that its memory is that of the books: follows the journal, then answers.
 
-use super::leases::{MONTH, T0, TENANTS, window};
+use super::leases::{MONTH, NODES, T0, TENANTS, window};
 use crate::scratch;
-use leasehold_books::{COMMIT_RECORDS, Dim, Keeper, Question, Usage};
+use leasehold_books::{COMMIT_RECORDS, Dim, Filter, Keeper, LeaseQuestion, Question, Usage};
 use leasehold_journal::Journal;
 use leasehold_meter::Window;
-use leasehold_model::{Instant, TenantNo};
+use leasehold_model::{Instant, NodeNo, TenantNo};
 use serde_json::{Value, json};
 use sha2::{Digest, Sha256};
 use std::io::Write;
@@ -94,6 +94,23 @@ fn windows(keeper: &Keeper, count: u64, seed: u64, shape: impl Fn((u64, u64)) ->
     Asked { median_s: median(times), sha256: leasehold_model::hex::encode(&hash.finalize()) }
 }
 
+/// Who was on a node at an instant, for many nodes and instants: the slowest answer, and how many leases there were.
+fn lease_lists(keeper: &Keeper, count: u64, seed: u64) -> (f64, usize) {
+    let (mut slowest, mut listed) = (0f64, 0);
+    for k in 0..count {
+        let at = Instant::from_secs(window(seed, k).0);
+        let node = NodeNo(u32::try_from(k * 7919 % u64::from(NODES)).expect("a node"));
+        let filter = Filter { node: Some(node), ..Filter::default() };
+        let at = Some(Window::new(at, Instant(at.0 + 1)));
+        let question = LeaseQuestion { filter, window: at, limit: 1000, ..LeaseQuestion::default() };
+        let began = Stopwatch::now();
+        let page = keeper.books.leases(&question, |_| true).expect("an answer");
+        slowest = slowest.max(began.elapsed().as_secs_f64());
+        listed += page.leases.len();
+    }
+    (slowest, listed)
+}
+
 fn answer(folder: &Path, count: u64, seed: u64) -> Value {
     let journal = scratch::open(folder);
     let (mut keeper, _) = Keeper::open(&folder.join(BOOKS), &*journal).expect("the books open");
@@ -158,6 +175,7 @@ fn answer(folder: &Path, count: u64, seed: u64) -> Value {
     let node = Asked { median_s: median(times), sha256: leasehold_model::hex::encode(&hash.finalize()) };
     let by_series = windows(&keeper, count, seed, |window| over(window, &[Dim::Node]));
     assert_eq!(by_series.sha256, node.sha256, "both ways to the same answer");
+    let (lease_list_s, listed) = lease_lists(&keeper, count, seed);
     let [hourly, peak] = hashes;
     json!({
         "records": size, "closed": keeper.books.closed(), "follow_s": follow_s, "open_s": open_s,
@@ -165,5 +183,6 @@ fn answer(folder: &Path, count: u64, seed: u64) -> Value {
         "window": Value::from(by_payer), "tenant0": Value::from(tenant0), "tenant99": Value::from(tenant99),
         "hourly": { "best_s": best[0], "sha256": hourly }, "peak": { "best_s": best[1], "sha256": peak },
         "node": Value::from(node), "node_series_median_s": by_series.median_s,
+        "lease_list_s": lease_list_s, "listed": listed,
     })
 }

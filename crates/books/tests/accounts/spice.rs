@@ -5,6 +5,7 @@ use leasehold_model::body::Body;
 use leasehold_model::rate::{Charge, ChargePolicyPut, Charges, RateCardDeleted, RateCardPut};
 use leasehold_model::{AllocationNo, AppInstanceNo, Instant, PoolNo, Reason, Record, Span, UserNo};
 use leasehold_sim::Dice;
+use std::collections::BTreeMap;
 
 pub(crate) fn spiced(mut records: Vec<Record>, dice: &mut Dice) -> Vec<Record> {
     for record in &mut records {
@@ -59,10 +60,36 @@ pub(crate) fn spiced(mut records: Vec<Record>, dice: &mut Dice) -> Vec<Record> {
             records.insert(place, Record::new(0, stamp, RateCardDeleted { card: number }));
         }
     }
+    // An allocation's number is the sequence of the record that submitted it.
+    let mut moved = BTreeMap::new();
     for (sequence, record) in (0..).zip(&mut records) {
+        if matches!(record.body, Body::AllocationSubmitted(_)) {
+            moved.insert(AllocationNo(record.sequence), AllocationNo(sequence));
+        }
         record.sequence = sequence;
+        if let Some(number) = allocation_mut(&mut record.body) {
+            *number = moved[number];
+        }
     }
     records
+}
+
+/// The allocation that a record is about.
+fn allocation_mut(body: &mut Body) -> Option<&mut AllocationNo> {
+    Some(match body {
+        Body::AllocationPlaced(one) => &mut one.allocation,
+        Body::AllocationStarted(one) => &mut one.allocation,
+        Body::AllocationCheckpointing(one) => &mut one.allocation,
+        Body::AllocationCheckpointed(one) => &mut one.allocation,
+        Body::AllocationSuspended(one) => &mut one.allocation,
+        Body::AllocationRequeued(one) => &mut one.allocation,
+        Body::AllocationCompleted(one) => &mut one.allocation,
+        Body::AllocationFailed(one) => &mut one.allocation,
+        Body::AllocationCancelled(one) => &mut one.allocation,
+        Body::PreemptionDecided(one) => &mut one.allocation,
+        Body::ReservationDropped(one) => &mut one.allocation,
+        _ => return None,
+    })
 }
 
 /// At once, at the very instant of some later event, or beside it.

@@ -90,7 +90,7 @@ fn no_flipped_bit_up_to_the_anchor_goes_unseen() {
 fn a_folder_without_a_journal_is_told_from_one_that_lost_its_anchor() {
     let keys = keys();
     let mut image = journal_of(&[4], 1, &keys);
-    let code = |image: &Image| read_image(image).err().expect("a refusal").code();
+    let code = |image: &Image| read_image(image).expect_err("a refusal").code();
     assert_eq!(code(&Image::new()), "journal_not_found");
     let anchor = image.remove("anchor").unwrap();
     assert_eq!(code(&image), "journal_anchor_missing");

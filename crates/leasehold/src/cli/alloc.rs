@@ -1,7 +1,7 @@
 //! `leasehold alloc …`.
 
 use super::lease::{AskArgs, WhoArgs};
-use super::remote::{ChangeArgs, WatchArgs, WhoseArgs, pair};
+use super::remote::{ChangeArgs, PastArgs, WatchArgs, WhoseArgs, pair};
 use clap::{Args, Subcommand};
 use leasehold_api::Ttl;
 use leasehold_api::{AllocationState, Domain};
@@ -10,7 +10,7 @@ use leasehold_api::{AllocationState, Domain};
 pub(crate) enum AllocCommand {
     /// Ask for a gang: it starts whole, or waits in the queue
     Submit(Box<SubmitArgs>),
-    /// Allocations that are not over
+    /// Allocations that are not over; or those of any time, by number
     List(AllocListArgs),
     /// One allocation, also when it is over: its attempts, and why it waits
     Show(AllocShowArgs),
@@ -81,7 +81,11 @@ pub(crate) struct SubmitArgs {
 #[command(after_help = "\
 Examples:
   leasehold alloc list --state pending
-  leasehold alloc list --tenant physics --watch")]
+  leasehold alloc list --tenant physics --watch
+  leasehold alloc list --state failed --from 7d
+
+Allocations that are over are included where a time or such a state is asked for. An allocation is \
+listed for a time if it had been submitted and was not over then.")]
 pub(crate) struct AllocListArgs {
     #[command(flatten)]
     pub(crate) whose: WhoseArgs,
@@ -91,6 +95,8 @@ pub(crate) struct AllocListArgs {
     /// Only in this state
     #[arg(long, value_enum, value_name = "WORD")]
     pub(crate) state: Option<AllocationState>,
+    #[command(flatten)]
+    pub(crate) past: PastArgs,
     #[command(flatten)]
     pub(crate) watch: WatchArgs,
 }

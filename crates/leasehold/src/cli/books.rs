@@ -217,7 +217,7 @@ pub(crate) struct SensitivityArgs {
     pub(crate) csv: CsvArgs,
 }
 
-fn moment(text: &str) -> Result<When, String> {
+pub(crate) fn moment(text: &str) -> Result<When, String> {
     at(text, humane::now())
 }
 
@@ -233,10 +233,12 @@ fn at(text: &str, now: Instant) -> Result<When, String> {
         "last-month" => return Ok(month_of(Instant(month_of(now).0.0.saturating_sub(1)))),
         _ => {}
     }
-    let instant = text.parse::<When>().or_else(|error| format!("{text}T00:00:00Z").parse().map_err(|_| error));
+    // What is left out at the end is zero, and in UTC.
+    let endings = ["", "Z", ":00Z", "T00:00:00Z"];
+    let instant = endings.iter().find_map(|ending| format!("{text}{ending}").parse::<When>().ok());
     let ago = || text.parse::<Span>().map(|span| When(Instant(now.0.saturating_sub(span.0))));
-    instant.or_else(|_| ago()).map_err(|_| {
-        "write 2026-11-01, 2026-11-01T12:00:00Z (UTC), today, yesterday, month, last-month, or 7d for that long ago"
+    instant.map_or_else(ago, Ok).map_err(|_| {
+        "write 2026-11-01, 2026-11-01T12:00 (UTC), 2026-11-01T12:00:00Z, today, yesterday, month, last-month, or 7d for that long ago"
             .into()
     })
 }
@@ -265,6 +267,8 @@ mod tests {
             ("1h30m", "2026-01-15T11:44:15.5Z"),
             ("2025-02-28", "2025-02-28T00:00:00Z"),
             ("2025-02-28T01:02:03.25Z", "2025-02-28T01:02:03.25Z"),
+            ("2025-02-28T01:02", "2025-02-28T01:02:00Z"),
+            ("2025-02-28T01:02:03", "2025-02-28T01:02:03Z"),
         ] {
             assert_eq!(at(text, now.0).map(|when| when.to_string()), Ok(expected.to_owned()), "{text}");
         }

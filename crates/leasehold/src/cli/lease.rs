@@ -1,6 +1,6 @@
 //! `leasehold lease …`.
 
-use super::remote::{ChangeArgs, WatchArgs, WhoseArgs, pair};
+use super::remote::{ChangeArgs, PastArgs, WatchArgs, WhoseArgs, pair};
 use clap::{Args, Subcommand};
 use leasehold_api::{LeaseState, Priority, RevokeReason};
 use leasehold_api::{Ttl, When};
@@ -22,7 +22,7 @@ pub(crate) enum LeaseCommand {
     Revoke(RevokeArgs),
     /// Say, within grace, that nothing runs on a revoked lease any more
     Ready(LeaseArgs),
-    /// Leases that are not closed
+    /// Leases that are not closed; or those of any time, by number
     List(LeaseListArgs),
     /// One lease, also when it is closed
     Show(LeaseShowArgs),
@@ -207,7 +207,12 @@ pub(crate) struct RevokeArgs {
 #[command(after_help = "\
 Examples:
   leasehold lease list --tenant physics --state active
-  leasehold lease list --node gpu-17 --watch")]
+  leasehold lease list --node gpu-17 --watch
+  leasehold lease list --node gpu-07 --at 2026-11-12T14:03
+  leasehold lease list --tenant physics --from 2026-11-01 --until 2026-11-02 --state closed
+
+Closed leases are included where a time, an allocation or `--state closed` is asked for. A lease is \
+listed for a time if it was held then, from its grant to where its billing stopped.")]
 pub(crate) struct LeaseListArgs {
     #[command(flatten)]
     pub(crate) whose: WhoseArgs,
@@ -223,6 +228,11 @@ pub(crate) struct LeaseListArgs {
     /// Only in this state
     #[arg(long, value_enum, value_name = "WORD")]
     pub(crate) state: Option<LeaseState>,
+    /// Only of this allocation: `alloc-42`, or 42
+    #[arg(long, value_name = "ALLOCATION")]
+    pub(crate) alloc: Option<String>,
+    #[command(flatten)]
+    pub(crate) past: PastArgs,
     #[command(flatten)]
     pub(crate) watch: WatchArgs,
 }

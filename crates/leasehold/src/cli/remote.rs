@@ -13,7 +13,7 @@ use super::settings::SettingsCommand;
 use super::tenancy::{ProjectCommand, TenantCommand, UserCommand};
 use super::token::TokenCommand;
 use clap::{Args, Subcommand};
-use leasehold_api::Priority;
+use leasehold_api::{Priority, When};
 use leasehold_model::Words;
 
 pub(crate) use leasehold_terminal::DaemonArgs;
@@ -107,6 +107,20 @@ pub(crate) struct WhoseArgs {
     /// Only of this priority
     #[arg(long, value_enum, value_name = "WORD")]
     pub(crate) priority: Option<Priority>,
+}
+
+/// As it was at an instant, or over some time.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Args)]
+pub(crate) struct PastArgs {
+    /// As of this instant, such as 2026-11-12T14:03 (UTC), today, or 3h for that long ago
+    #[arg(long, value_name = "TIME", value_parser = super::books::moment, conflicts_with_all = ["from", "until"])]
+    pub(crate) at: Option<When>,
+    /// Over the time from this instant on
+    #[arg(long, value_name = "TIME", value_parser = super::books::moment)]
+    pub(crate) from: Option<When>,
+    /// Over the time up to, but without, this instant
+    #[arg(long, value_name = "TIME", value_parser = super::books::moment, alias = "to")]
+    pub(crate) until: Option<When>,
 }
 
 /// Over and over, on a terminal.

@@ -5,7 +5,7 @@ use super::explain;
 use super::facts::{Facts, or_dash, word};
 use super::lease::{devices, revocation, short};
 use super::pairs::by_key;
-use super::session::{Session, keyed, whose};
+use super::session::{Session, keyed, past, whose};
 use super::told::Failed;
 use super::units::Classes;
 use super::watch::watch;
@@ -162,7 +162,7 @@ fn places(session: &Session, replicas: &[Replica], classes: &Classes, over: bool
 }
 
 async fn list(session: &Session, args: &AllocListArgs) -> Result<(), Failed> {
-    let call = whose(session.client.list_allocations(), &args.whose)
+    let call = past(whose(session.client.list_allocations(), &args.whose), &args.past)
         .maybe("pool", args.pool.as_ref())
         .maybe("state", args.state);
     let classes = if session.json { Classes::none() } else { Classes::load(&session.client).await? };

@@ -3,7 +3,7 @@
 use super::alloc::{self, wait_for_lease};
 use super::asks;
 use super::facts::{Facts, or_dash, word};
-use super::session::{Session, keyed, whose};
+use super::session::{Session, keyed, past, whose};
 use super::story;
 use super::told::Failed;
 use super::units::Classes;
@@ -143,7 +143,8 @@ fn revoked(revoked: &Revoked) -> String {
 }
 
 async fn list(session: &Session, args: &LeaseListArgs) -> Result<(), Failed> {
-    let call = whose(session.client.list_leases(), &args.whose)
+    let call = past(whose(session.client.list_leases(), &args.whose), &args.past)
+        .maybe("allocation", args.alloc.as_ref())
         .maybe("node", args.node.as_ref())
         .maybe("pool", args.pool.as_ref())
         .maybe("class", args.class.as_ref())
@@ -204,6 +205,11 @@ fn leases(leases: &[Lease], classes: &Classes) -> Table {
 
 fn one(session: &Session, lease: &Lease, classes: &Classes) -> String {
     let gang = (lease.gang_id != lease.id).then(|| short(&lease.gang_id));
+    let labels: Vec<String> = lease.labels.iter().map(|(key, value)| format!("{key}={value}")).collect();
+    let ended = lease.ended_at.map(|at| match lease.end {
+        Some(end) => format!("{}: {}", deadline(at), word(end).replace('_', " ")),
+        None => deadline(at),
+    });
     Facts::new()
         .add("lease", short(&lease.id))
         .add("id", &lease.id)
@@ -214,6 +220,7 @@ fn one(session: &Session, lease: &Lease, classes: &Classes) -> String {
         .add("tenant", &lease.tenant)
         .add("project", &lease.project)
         .maybe("user", lease.user.as_ref())
+        .maybe("workload", lease.workload.as_ref())
         .maybe("accounting tag", lease.accounting_tag.as_ref())
         .add("class", &lease.class)
         .add("quantity", classes.with_unit(&lease.class, &lease.quantity))
@@ -221,13 +228,17 @@ fn one(session: &Session, lease: &Lease, classes: &Classes) -> String {
         .add("pool", &lease.pool)
         .add("devices", devices(&lease.devices))
         .add("priority", word(lease.priority))
+        .maybe("labels", (!labels.is_empty()).then(|| labels.join(", ")))
+        .maybe("correlation ID", lease.correlation_id.as_ref())
         .maybe("sensitive", lease.sensitive.then_some("yes"))
         .maybe("over soft quota", lease.over_soft.then_some("yes"))
         .add("granted", deadline(lease.granted_at))
         .add("expires", deadline(lease.expires_at))
         .maybe("revoked", lease.revocation.as_ref().map(revocation))
         .maybe("grace ends", lease.grace_ends_at.map(deadline))
-        .maybe("ended", lease.ended_at.map(deadline))
+        .maybe("ended", ended)
+        .maybe("fenced", lease.fenced_at.map(deadline))
+        .maybe("closed", lease.closed_at.map(deadline))
         .text(session.paint)
 }
 

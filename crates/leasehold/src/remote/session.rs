@@ -1,7 +1,7 @@
 //! One command's conversation with a daemon.
 
 use super::told::{Failed, explain};
-use crate::cli::remote::{ChangeArgs, DaemonArgs, WhoseArgs};
+use crate::cli::remote::{ChangeArgs, DaemonArgs, PastArgs, WhoseArgs};
 use crate::output::{print, print_json};
 use crate::problem::Problem;
 use crate::table::Table;
@@ -32,6 +32,11 @@ pub(super) fn whose<A: Answer>(call: Call<A>, args: &WhoseArgs) -> Call<A> {
         .maybe("project", args.project.as_ref())
         .maybe("user", args.user.as_ref())
         .maybe("priority", args.priority)
+}
+
+/// Sets over which time is asked.
+pub(super) fn past<A: Answer>(call: Call<A>, args: &PastArgs) -> Call<A> {
+    call.maybe("at", args.at).maybe("from", args.from).maybe("to", args.until)
 }
 
 impl Session {

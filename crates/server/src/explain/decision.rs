@@ -1,18 +1,19 @@
 //! A sealed decision, explained from the state it was made on, and made again.
 
+use super::ending::LastAttempt;
 use super::eviction::{Evicted, Part};
 use super::{TOP, Teller, ending};
 use crate::access::Caller;
 use crate::app::App;
-use crate::endings::{self, LastAttempt};
-use crate::history::{find_grant, unreadable};
 use crate::problem::refused;
+use crate::scans::unreadable;
 use crate::show_allocations::waiting;
 use leasehold_api::{Explanation, Problem, codes};
+use leasehold_books::Row;
 use leasehold_cell::{StartError, state_before};
 use leasehold_engine::{Command, Placement, Replayed, State, View, asked_by, replay};
 use leasehold_model::body::{AllocationPlaced, Body};
-use leasehold_model::{AllocationNo, AttemptEnd, Instant, LeaseNo, NodeNo, Record};
+use leasehold_model::{AllocationNo, AttemptEnd, Instant, LeaseNo, LeaseState, NodeNo, Record, Span};
 use std::ops::ControlFlow;
 
 pub(crate) fn no_record(sequence: u64) -> Problem {
@@ -294,27 +295,15 @@ fn settled(number: AllocationNo, end: AttemptEnd, so: &str) -> String {
     format!("The attempt of {number} {how}. {so}")
 }
 
-/// Explains a lease: why it was granted where it was, and how it ended, or is about to.
+/// Explains a lease: why it was granted where it was, and how it ended, or is about to. `walltime`: of its allocation.
 pub(crate) fn explain_lease(
     app: &App,
     caller: &Caller,
-    number: LeaseNo,
-    missing: Problem,
+    lease: &(Row, LeaseState),
+    walltime: Option<Span>,
 ) -> Result<Explanation, Problem> {
-    let grant = find_grant(app, number)?.filter(|grant| grant.is_visible_to(caller));
-    let Some(grant) = grant else { return Err(missing) };
-    let live = app.now.read(|state| {
-        let lease = state.lease(number)?;
-        Some((endings::began_after(lease), (!lease.phase.is_held()).then_some(lease.ended_at)))
-    });
-    let (ended, ended_at) = match live {
-        Some((None, _)) => (None, None),
-        Some((Some(after), ended_at)) => (endings::of_live(app, number, after)?, ended_at),
-        None => endings::of_closed(app, number, grant.record.sequence + 1)?,
-    };
-    let told = explain_record(app, caller, grant.record.sequence, Some(number))?;
-    let ending = ended.map(|ended| ending::of_lease(app, caller, &grant.record, &ended, ended_at));
-    Ok(Explanation { ending: ending.transpose()?, ..told })
+    let told = explain_record(app, caller, lease.0.life.sequence, Some(lease.0.lease))?;
+    Ok(Explanation { ending: ending::of_lease(app, caller, lease, walltime)?, ..told })
 }
 
 /// Explains an allocation that waits for its victims: who they are was decided, and is not decided again.
@@ -336,25 +325,17 @@ fn explain_kept(app: &App, caller: &Caller, number: AllocationNo, by: u64) -> Re
 enum Stands {
     Waits(Box<Explanation>),
     WaitsForVictims(u64),
-    /// By its first lease.
-    Placed(LeaseNo),
-    Over,
+    /// It runs, or is over.
+    Placed,
 }
 
-/// Explains an allocation: what it waits for, or why its last attempt lies where it does; and how that ended.
-pub(crate) fn explain_allocation(
-    app: &App,
-    caller: &Caller,
-    number: AllocationNo,
-    missing: impl Fn() -> Problem,
-) -> Result<Explanation, Problem> {
-    let (stands, has_ended) = app.now.readers(|state| {
-        let Some(found) = state.allocation(number) else { return (Some(Stands::Over), true) };
-        if !caller.sees_project(found.tenant, found.project) {
-            return (None, false);
-        }
-        let has_ended = found.attempt > 0 && (found.state.is_queued() || found.ends.is_some());
-        let stands = match found.kept_by() {
+/// Explains an allocation that exists for the caller: what it waits for, or why its last attempt lies where it does;
+/// and how that ended.
+pub(crate) fn explain_allocation(app: &App, caller: &Caller, last: &LastAttempt) -> Result<Explanation, Problem> {
+    let number = last.story.outline.number;
+    let stands = app.now.readers(|state| {
+        let Some(found) = state.allocation(number) else { return Stands::Placed };
+        match found.kept_by() {
             Some(by) => Stands::WaitsForVictims(by),
             None if found.state.is_queued() => {
                 let at = app.clock.wall().max(state.last_stamp());
@@ -363,38 +344,22 @@ pub(crate) fn explain_allocation(
                 let teller = Teller { app, state, caller, own: &[] };
                 Stands::Waits(Box::new(teller.tell(at, "waits", why, &explained)))
             }
-            None => Stands::Placed(found.first_lease),
-        };
-        (Some(stands), has_ended)
+            None => Stands::Placed,
+        }
     });
-    let stands = stands.ok_or_else(&missing)?;
-    // An allocation that is over has a story for those only who may see it.
-    if matches!(stands, Stands::Over) {
-        let record = read(app, number.0).map_err(|_| missing())?;
-        let submitted = matches!(record.body, Body::AllocationSubmitted(_));
-        if !submitted || !may_see(app, caller, std::slice::from_ref(&record))? {
-            return Err(missing());
-        }
-    }
-    let last = if has_ended { LastAttempt::find(app, number)? } else { LastAttempt::default() };
-    let told = match stands {
-        Stands::Waits(told) => *told,
-        Stands::WaitsForVictims(by) => match explain_kept(app, caller, number, by)? {
-            Some(told) => told,
-            // It started in between.
-            None => return explain_allocation(app, caller, number, missing),
-        },
-        Stands::Placed(lease) => {
-            let grant = find_grant(app, lease)?.ok_or_else(&missing)?;
-            let told = explain_record(app, caller, grant.record.sequence, None)?;
-            Explanation { part: None, outcome: "granted".to_owned(), ..told }
-        }
-        Stands::Over => {
-            // What is left of one that never had a place is how it was submitted.
-            let told = explain_record(app, caller, last.placed.unwrap_or(number.0), None)?;
-            let outcome = if last.placed.is_some() { "granted".to_owned() } else { told.outcome };
+    let kept = match stands {
+        Stands::WaitsForVictims(by) => explain_kept(app, caller, number, by)?,
+        _ => None,
+    };
+    let told = match (stands, kept) {
+        (Stands::Waits(told), _) => *told,
+        (_, Some(told)) => told,
+        // Also where it started in between. What is left of one that never had a place is how it was submitted.
+        _ => {
+            let told = explain_record(app, caller, last.placed().unwrap_or(number.0), None)?;
+            let outcome = if last.placed().is_some() { "granted".to_owned() } else { told.outcome };
             Explanation { part: None, outcome, ..told }
         }
     };
-    Ok(Explanation { ending: ending::of_attempt(app, caller, number, &last)?, ..told })
+    Ok(Explanation { ending: ending::of_attempt(app, caller, last)?, ..told })
 }

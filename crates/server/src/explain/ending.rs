@@ -1,29 +1,92 @@
 //! How a lease or an attempt came to its end, told to its holder.
 
 use super::Teller;
-use super::decision::read;
 use super::eviction::Evicted;
 use crate::access::Caller;
 use crate::app::App;
-use crate::endings::{Ended, How, LastAttempt, Over};
+use crate::past::is_held;
 use crate::problem::quota_words;
 use leasehold_api::{Ending, Problem, Ttl, When};
+use leasehold_books::{Books, BooksError, End, Row, Story};
 use leasehold_engine::Phase;
-use leasehold_model::body::Body;
-use leasehold_model::{AllocationNo, AttemptEnd, Instant, Reason, Record, Span};
+use leasehold_model::{AllocationState, AttemptEnd, Instant, LeaseNo, LeaseState, Reason, Span};
+
+/// By what something ends.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum How {
+    Revoked(Reason),
+    Expired,
+    Released,
+}
+
+/// The record by which a lease began to end.
+#[derive(Clone, Copy, Debug)]
+struct Ended {
+    how: How,
+    sequence: u64,
+    at: Instant,
+    /// Of a revocation.
+    grace: Option<Span>,
+    /// Nobody asked for it: it follows from what ended before.
+    by_itself: bool,
+    lease: LeaseNo,
+}
+
+impl Ended {
+    fn of(row: &Row) -> Option<Self> {
+        let (ending, revoked) = (row.life.ending?, row.revocation());
+        let how = match (revoked, row.end) {
+            (Some(revoked), _) => How::Revoked(revoked.reason),
+            (None, End::Expired) => How::Expired,
+            (None, _) => How::Released,
+        };
+        Some(Self {
+            how,
+            sequence: ending.sequence,
+            at: ending.at,
+            grace: revoked.map(|revoked| revoked.grace),
+            by_itself: revoked.is_some_and(|revoked| revoked.by_itself),
+            lease: row.lease,
+        })
+    }
+
+    /// The decision to evict it.
+    fn preempted_by(&self) -> Option<u64> {
+        match self.how {
+            How::Revoked(Reason::Preempted { by }) => Some(by),
+            _ => None,
+        }
+    }
+}
+
+/// An allocation, with the leases of its last attempt.
+pub(crate) struct LastAttempt {
+    pub(super) story: Story,
+    leases: Vec<(Row, LeaseState)>,
+}
+
+impl LastAttempt {
+    pub(crate) fn of(books: &Books, story: Story) -> Result<Self, BooksError> {
+        let numbers = story.attempts.last().map_or(0..0, leasehold_books::Attempt::numbers);
+        let leases = books.leases_of(numbers.map(LeaseNo))?;
+        Ok(Self { story, leases })
+    }
+
+    /// The record that placed it; none where it never was.
+    pub(super) fn placed(&self) -> Option<u64> {
+        self.story.attempts.last().map(|attempt| attempt.sequence)
+    }
+
+    /// The first of its leases to end.
+    fn ended(&self) -> Option<Ended> {
+        let ended = self.leases.iter().filter_map(|(row, _)| Ended::of(row));
+        ended.min_by_key(|ended| (ended.sequence, ended.lease))
+    }
+}
 
 /// Seconds are enough for people.
 fn rounded(span: Span) -> Ttl {
     Ttl(if span.0 < 1_000_000_000 { span } else { Span::from_secs(span.as_secs()) })
-}
-
-/// The walltime of an allocation.
-fn walltime_of(app: &App, allocation: Option<AllocationNo>) -> Result<Option<Span>, Problem> {
-    let Some(allocation) = allocation else { return Ok(None) };
-    Ok(match read(app, allocation.0)?.body {
-        Body::AllocationSubmitted(submitted) => submitted.spec.walltime,
-        _ => None,
-    })
 }
 
 /// What an end means, in a word and in words; to be completed by what follows from it.
@@ -95,37 +158,26 @@ fn make_walltime(ending: &mut Ending, walltime: Option<Span>) {
     ending.why = format!("It ran for as long as it may: its walltime{of} was over.");
 }
 
-/// How a lease ended.
+/// How a lease ended, or is about to; `None` while it does not. `walltime`: of its allocation.
 pub(super) fn of_lease(
     app: &App,
     caller: &Caller,
-    grant: &Record,
-    ended: &Ended,
-    ended_at: Option<Instant>,
-) -> Result<Ending, Problem> {
-    let mut ending = by_record(app, caller, ended)?;
-    if ended.how == How::Expired {
-        let allocation = match &grant.body {
-            Body::Granted(granted) => granted.allocation,
-            _ => None,
-        };
-        let walltime = walltime_of(app, allocation)?;
-        if walltime.is_some_and(|walltime| grant.stamp.saturating_add(walltime) <= ended.effective_at) {
-            make_walltime(&mut ending, walltime);
-        }
+    (row, standing): &(Row, LeaseState),
+    walltime: Option<Span>,
+) -> Result<Option<Ending>, Problem> {
+    let Some(ended) = Ended::of(row) else { return Ok(None) };
+    let mut ending = by_record(app, caller, &ended)?;
+    let granted_at = row.held.from;
+    if ended.how == How::Expired && walltime.is_some_and(|walltime| granted_at.saturating_add(walltime) <= row.held.to)
+    {
+        make_walltime(&mut ending, walltime);
     }
-    let at_once = (ended.how == How::Expired || ended.how == How::Released).then_some(ended.effective_at);
-    ending.ended_at = ended_at.or(at_once).map(When);
-    Ok(ending)
+    ending.ended_at = (!is_held(*standing)).then_some(When(row.held.to));
+    Ok(Some(ending))
 }
 
 /// How the last attempt of an allocation ended; `None` while it does not.
-pub(super) fn of_attempt(
-    app: &App,
-    caller: &Caller,
-    number: AllocationNo,
-    last: &LastAttempt,
-) -> Result<Option<Ending>, Problem> {
+pub(super) fn of_attempt(app: &App, caller: &Caller, last: &LastAttempt) -> Result<Option<Ending>, Problem> {
     let said = |how: &str, why: String, sequence, at| Ending {
         how: how.to_owned(),
         why,
@@ -138,39 +190,35 @@ pub(super) fn of_attempt(
         remaining: None,
         ended_at: Some(When(at)),
     };
-    let involuntary = || last.ended.as_ref().map(|ended| by_record(app, caller, ended)).transpose();
-    let mut ending = match last.over {
-        Some((Over::Completed, sequence, at)) => {
-            return Ok(Some(said("completed", "Its work is done.".to_owned(), sequence, at)));
+    let story = &last.story;
+    let involuntary = || last.ended().map(|ended| by_record(app, caller, &ended)).transpose();
+    let Some(over) = story.over else {
+        let Some(mut ending) = involuntary()? else { return Ok(None) };
+        if story.attempts.last().is_some_and(|attempt| attempt.ended_at.is_some()) {
+            ending.why += " It waits again.";
         }
-        Some((Over::Cancelled, sequence, at)) => {
-            return Ok(Some(said("cancelled", "It was cancelled.".to_owned(), sequence, at)));
+        return Ok(Some(ending));
+    };
+    Ok(Some(match (story.outline.state, over.end) {
+        (AllocationState::Cancelled, _) => said("cancelled", "It was cancelled.".to_owned(), over.sequence, over.at),
+        (_, None) => said("completed", "Its work is done.".to_owned(), over.sequence, over.at),
+        (_, Some(AttemptEnd::Reported)) => {
+            let status = over.exit_status.map_or_else(String::new, |status| format!(", with exit status {status}"));
+            said("failed", format!("Its holder reported that it failed{status}."), over.sequence, over.at)
         }
-        Some((Over::Failed(AttemptEnd::Reported, status), sequence, at)) => {
-            let status = status.map_or_else(String::new, |status| format!(", with exit status {status}"));
-            return Ok(Some(said("failed", format!("Its holder reported that it failed{status}."), sequence, at)));
-        }
-        Some((Over::Failed(end, _), sequence, at)) => {
+        (_, Some(end)) => {
             let mut ending = match involuntary()? {
                 Some(ending) => ending,
-                None => said(end.word(), "Its attempt ended.".to_owned(), sequence, at),
+                None => said(end.word(), "Its attempt ended.".to_owned(), over.sequence, over.at),
             };
             if end == AttemptEnd::Walltime {
-                make_walltime(&mut ending, walltime_of(app, Some(number))?);
+                make_walltime(&mut ending, story.spec.walltime);
                 ending.why += " So it failed.";
             } else {
                 ending.why += " It had no checkpoint in that attempt and had not asked to be requeued, so it failed.";
             }
-            ending.ended_at = Some(When(at));
+            ending.ended_at = Some(When(over.at));
             ending
         }
-        None => {
-            let Some(ending) = involuntary()? else { return Ok(None) };
-            ending
-        }
-    };
-    if last.over.is_none() && last.settled.is_some() {
-        ending.why += " It waits again.";
-    }
-    Ok(Some(ending))
+    }))
 }

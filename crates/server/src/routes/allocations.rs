@@ -4,14 +4,14 @@ use super::capacity::{labels, optional_pool};
 use super::leases::{Holder, app_instance, asks, correlation, integer};
 use super::listing::{Asked, Listed, Walk, page};
 use crate::access::Caller;
-use crate::attempts;
-use crate::context::{Answer, Context, json};
-use crate::show;
+use crate::context::{Answer, Context, cursor_after, json};
 use crate::show_allocations::{allocation, submitted, waiting};
+use crate::{books, past, show};
 use leasehold_api::{
     AllocationChanged, AllocationDetail, AllocationList, AllocationState, CheckpointReport, CompleteAllocation,
     Problem, SubmitAllocation, When, codes, limits,
 };
+use leasehold_books::AllocationQuestion;
 use leasehold_engine::command::{self, ReportCheckpoint};
 use leasehold_engine::{Allocation, Command, Readers, State};
 use leasehold_model::{AllocationNo, AllocationSpec, Body, Identity};
@@ -21,9 +21,13 @@ pub(super) fn no_allocation(text: &str) -> Problem {
     Problem::new(404, "allocation_not_found", format!("There is no allocation \"{}\" here.", shown.escape_debug()))
 }
 
-/// The allocation that the path names: its number, or `alloc-` and the number.
+/// The allocation that the path names.
 pub(super) fn subject(context: &Context) -> Result<AllocationNo, Problem> {
-    let text = context.subject();
+    number(context.subject())
+}
+
+/// An allocation as it is written: its number, or `alloc-` and the number.
+pub(super) fn number(text: &str) -> Result<AllocationNo, Problem> {
     let digits = text.strip_prefix("alloc-").unwrap_or(text);
     let plain = digits.bytes().all(|b| b.is_ascii_digit()) && (digits == "0" || !digits.starts_with('0'));
     digits.parse().ok().filter(|_| plain).map(AllocationNo).ok_or_else(|| no_allocation(text))
@@ -124,23 +128,55 @@ fn takes(asked: &Asked<AllocationState>, caller: &Caller, found: &Allocation) ->
     caller.sees_project(found.tenant, found.project) && asked.takes(&listed)
 }
 
+/// Whether allocations that are over are asked for too.
+fn wants_over(asked: &Asked<AllocationState>) -> bool {
+    asked.window.is_some() || asked.state.is_some_and(AllocationState::is_over)
+}
+
+/// The same as a question for the books.
+fn question(context: &Context, asked: &Asked<AllocationState>) -> Result<AllocationQuestion, Problem> {
+    let (tenant, project) = asked.confined(context.caller());
+    Ok(AllocationQuestion {
+        tenant,
+        project,
+        user: asked.user,
+        pool: asked.pool,
+        priority: asked.priority,
+        state: asked.state,
+        window: asked.window,
+        after: context.cursor()?.map(AllocationNo),
+        limit: context.limit()?,
+    })
+}
+
 pub(super) async fn list_allocations(context: Context) -> Answer {
     let (caller, app) = (context.caller(), &context.app);
     let asked = app.now.read(|state| Asked::read(&context, state))?;
-    let stretch = |state: &Readers, walk: &mut Walk<leasehold_api::Allocation>| {
-        for found in state.allocations_after(walk.after.map(AllocationNo)) {
-            if !walk.goes_on() {
-                return true;
+    let (mut allocations, next_cursor) = if wants_over(&asked) {
+        let (question, caller) = (question(&context, &asked)?, caller.clone());
+        let listed = books::look(app, move |app, books| {
+            let page = books.allocations(&question, |one| caller.sees_project(one.tenant, one.project))?;
+            let shown =
+                app.now.read(|state| page.allocations.iter().map(|one| past::allocation(app, state, one)).collect());
+            Ok((shown, page.next.map(|number| cursor_after(number.0))))
+        });
+        listed.await?
+    } else {
+        let stretch = |state: &Readers, walk: &mut Walk<leasehold_api::Allocation>| {
+            for found in state.allocations_after(walk.after.map(AllocationNo)) {
+                if !walk.goes_on() {
+                    return true;
+                }
+                walk.pass(found.number.0, takes(&asked, caller, found).then(|| allocation(app, state, found)));
             }
-            walk.pass(found.number.0, takes(&asked, caller, found).then(|| allocation(app, state, found)));
-        }
-        false
+            false
+        };
+        page(&context, limits::ALLOCATIONS_SCANNED_MAX, stretch).await?
     };
-    let (mut allocations, next_cursor) = page(&context, limits::ALLOCATIONS_SCANNED_MAX, stretch).await?;
     if allocations.iter().any(|found| found.state.is_queued()) {
         let standings = app.now.read(|state| state.standings(app.clock.wall().max(state.last_stamp())));
         let positions = standings.in_order();
-        for found in &mut allocations {
+        for found in allocations.iter_mut().filter(|found| found.state.is_queued()) {
             found.position = positions.of(AllocationNo(found.id));
         }
     }
@@ -164,27 +200,25 @@ pub(super) async fn show_allocation(context: Context) -> Answer {
         };
         Some((detail, has_more_to_tell(found)))
     });
+    if let Some((detail, false)) = live {
+        return json(200, &detail);
+    }
+    let told = books::look(&app, move |app, books| {
+        let story = books.allocation(number)?;
+        let story = story.filter(|story| caller.sees_project(story.outline.tenant, story.outline.project));
+        story.map(|story| app.now.read(|state| past::detail(app, state, books, &story))).transpose()
+    });
+    let told = told.await?.ok_or_else(|| no_allocation(context.subject()))?;
     match live {
-        Some((detail, false)) => json(200, &detail),
-        Some((detail, true)) => {
-            let told = crate::history::scan(&app, move |app| attempts::find(app, &caller, number)).await?;
-            let mut attempts = told.map_or_else(Vec::new, |told| told.attempts);
-            // What runs is shown as it stands, not as it was granted.
-            for running in detail.attempts {
-                if let Some(told) = attempts.iter_mut().find(|told| told.number == running.number) {
-                    told.replicas = running.replicas;
-                }
-            }
-            json(200, &AllocationDetail { attempts, ..detail })
+        // While it waits or runs, it is shown as it stands.
+        Some((detail, _)) if !told.allocation.state.is_over() => {
+            json(200, &AllocationDetail { attempts: told.attempts, ..detail })
         }
-        None => {
-            let told = crate::history::scan(&app, move |app| attempts::find(app, &caller, number)).await?;
-            json(200, &told.ok_or_else(|| no_allocation(context.subject()))?)
-        }
+        _ => json(200, &told),
     }
 }
 
-/// Whether the journal knows more of it than the state: attempts before this one, checkpoints, why it is revoked.
+/// Whether the books know more of it than the state: attempts before this one, checkpoints, why it is revoked.
 fn has_more_to_tell(found: &Allocation) -> bool {
     found.attempt > 1 || found.attempt == 1 && (found.checkpointed || found.ends.is_some() || !found.state.is_placed())
 }

@@ -33,7 +33,7 @@ pub(super) struct Asked {
     pub(super) zone: Option<String>,
 }
 
-fn bad_window(field: &str, detail: impl Into<String>) -> Problem {
+pub(super) fn bad_window(field: &str, detail: impl Into<String>) -> Problem {
     codes::BAD_WINDOW.problem(detail).with("field", field)
 }
 
@@ -42,7 +42,7 @@ pub(super) fn bad_buckets(error: &BadBuckets) -> Problem {
     bad_window(field, format!("{}.", sentence(&error.to_string())))
 }
 
-fn instant(context: &Context, name: &str) -> Result<Option<Instant>, Problem> {
+pub(super) fn instant(context: &Context, name: &str) -> Result<Option<Instant>, Problem> {
     let parse = |text: &str| text.parse::<When>().map(|when| when.0);
     context.query(name).map(parse).transpose().map_err(|why| bad_window(name, format!("`{name}`: {why}.")))
 }

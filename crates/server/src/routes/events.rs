@@ -2,10 +2,10 @@
 
 use crate::app::App;
 use crate::context::{Answer, Context};
-use crate::history::scan;
 use crate::live::{Event, Listening};
 use crate::names;
 use crate::records::Filter;
+use crate::scans::scan;
 use axum::body::Body;
 use axum::http::header::{CACHE_CONTROL, CONTENT_TYPE};
 use axum::http::{HeaderValue, Response};
@@ -176,7 +176,7 @@ fn stretch(app: &App, filter: &Filter, from: u64, events_max: usize) -> Result<(
         next = sequence + 1;
         ControlFlow::Continue(())
     });
-    scanned.map_err(|error| crate::history::unreadable(&error))?;
+    scanned.map_err(|error| crate::scans::unreadable(&error))?;
     failed.map_or(Ok((events, next, at_head)), Err)
 }
 

@@ -1,8 +1,10 @@
 //! Why: of a lease, an allocation, a node, or any sealed decision.
 
+use crate::books;
 use crate::context::{Answer, Context, json};
+use crate::explain::ending::LastAttempt;
 use crate::explain::{Teller, decision};
-use crate::history::scan;
+use crate::scans::explain;
 use leasehold_api::codes;
 use leasehold_model::LeaseNo;
 
@@ -10,24 +12,36 @@ pub(super) async fn explain_decision(context: Context) -> Answer {
     let sequence =
         context.subject().parse().map_err(|_| codes::BAD_QUERY.problem("A record is named by its sequence."))?;
     let (app, caller) = (context.app.clone(), context.caller().clone());
-    let told = scan(&app, move |app| decision::explain_record(app, &caller, sequence, None)).await?;
+    let told = explain(&app, caller.token, move |app| decision::explain_record(app, &caller, sequence, None)).await?;
     json(200, &told)
 }
 
 pub(super) async fn explain_lease(context: Context) -> Answer {
     let number: LeaseNo = super::leases::subject(&context)?;
     let (app, caller) = (context.app.clone(), context.caller().clone());
-    let missing = super::leases::no_lease(context.subject());
-    let told = scan(&app, move |app| decision::explain_lease(app, &caller, number, missing)).await?;
+    let found = super::leases::find(&context, number).await?;
+    let found = found.ok_or_else(|| super::leases::no_lease(context.subject()))?;
+    let allocation = found.0.allocation;
+    let walltime = books::look(&app, move |_, books| {
+        let story = allocation.map(|allocation| books.allocation(allocation)).transpose()?.flatten();
+        Ok(story.and_then(|story| story.spec.walltime))
+    });
+    let walltime = walltime.await?;
+    let told = explain(&app, caller.token, move |app| decision::explain_lease(app, &caller, &found, walltime)).await?;
     json(200, &told)
 }
 
 pub(super) async fn explain_allocation(context: Context) -> Answer {
     let number = super::allocations::subject(&context)?;
     let (app, caller) = (context.app.clone(), context.caller().clone());
-    let subject = context.subject().to_owned();
-    let missing = move || super::allocations::no_allocation(&subject);
-    let told = scan(&app, move |app| decision::explain_allocation(app, &caller, number, missing)).await?;
+    let sees = caller.clone();
+    let last = books::look(&app, move |_, books| {
+        let story = books.allocation(number)?;
+        let story = story.filter(|story| sees.sees_project(story.outline.tenant, story.outline.project));
+        story.map(|story| LastAttempt::of(books, story)).transpose()
+    });
+    let last = last.await?.ok_or_else(|| super::allocations::no_allocation(context.subject()))?;
+    let told = explain(&app, caller.token, move |app| decision::explain_allocation(app, &caller, &last)).await?;
     json(200, &told)
 }
 

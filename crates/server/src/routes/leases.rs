@@ -6,18 +6,19 @@ use crate::access::{Caller, visible_lease};
 use crate::answer;
 use crate::app::{App, hex_id};
 use crate::context::{Answer, Context, cursor_after, json, json_bytes};
-use crate::endings;
-use crate::history::{Closed, find_grant};
-use crate::{names, show};
+use crate::named::of_lease;
+use crate::scans::scan;
+use crate::{books, names, past, show};
 use leasehold_api::{
     Activity, Ask, ConfirmTeardowns, Fences, History, LeaseList, LeaseState, Problem, Release, Renew, RequestLease,
     Revoke, RevokeReason, TeardownsConfirmed, codes, limits,
 };
+use leasehold_books::{LeaseQuestion, Row};
 use leasehold_cell::Sealed;
 use leasehold_engine::command::{self, ReleaseOne, RenewOne};
 use leasehold_engine::{Command, Lease, Readers, State};
 use leasehold_model::body::Asks;
-use leasehold_model::{AppInstanceNo, ClassNo, Identity, LeaseNo, NodeNo, Reason, ResourceKind, Span};
+use leasehold_model::{AllocationNo, AppInstanceNo, ClassNo, Identity, LeaseNo, NodeNo, Reason, ResourceKind, Span};
 use smallvec::smallvec;
 
 pub(super) fn no_lease(text: &str) -> Problem {
@@ -280,6 +281,7 @@ struct Filter {
     asked: Asked<LeaseState>,
     node: Option<NodeNo>,
     class: Option<ClassNo>,
+    allocation: Option<AllocationNo>,
 }
 
 impl Filter {
@@ -288,6 +290,35 @@ impl Filter {
             asked: Asked::read(context, state)?,
             node: context.query("node").map(|text| names::node_for_request(state, text)).transpose()?,
             class: context.query("class").map(|text| names::class(state, text)).transpose()?,
+            allocation: context.query("allocation").map(super::allocations::number).transpose()?,
+        })
+    }
+
+    /// Whether closed leases are asked for too.
+    fn wants_closed(&self) -> bool {
+        self.asked.window.is_some() || self.allocation.is_some() || self.asked.state == Some(LeaseState::Closed)
+    }
+
+    /// The same as a question for the books.
+    fn question(&self, context: &Context) -> Result<LeaseQuestion, Problem> {
+        let caller = context.caller();
+        let (tenant, project) = self.asked.confined(caller);
+        Ok(LeaseQuestion {
+            filter: leasehold_books::Filter {
+                tenant,
+                project,
+                user: self.asked.user,
+                pool: self.asked.pool,
+                node: self.node.or(caller.node),
+                priority: self.asked.priority,
+                allocation: self.allocation,
+                classes: self.class.map(|class| [class].into_iter().collect()),
+                ..leasehold_books::Filter::default()
+            },
+            window: self.asked.window,
+            standing: self.asked.state,
+            after: context.cursor()?.map(LeaseNo),
+            limit: context.limit()?,
         })
     }
 
@@ -310,6 +341,17 @@ impl Filter {
 pub(super) async fn list_leases(context: Context) -> Answer {
     let (caller, app) = (context.caller(), &context.app);
     let filter = app.now.read(|state| Filter::read(&context, state))?;
+    if filter.wants_closed() {
+        let (question, caller) = (filter.question(&context)?, caller.clone());
+        let list = books::look(app, move |app, books| {
+            let page = books.leases(&question, |row| caller.sees_lease(row.tenant, Some(row.project), row.node))?;
+            let shown = app.now.read(|state| {
+                page.leases.iter().map(|(row, standing)| past::lease(app, state, books, row, *standing)).collect()
+            });
+            Ok(LeaseList { leases: shown, next_cursor: page.next.map(|lease| cursor_after(lease.0)) })
+        });
+        return json(200, &list.await?);
+    }
     let stretch = |state: &Readers, walk: &mut Walk<leasehold_api::Lease>| {
         for lease in state.leases_after(walk.after.map(LeaseNo)) {
             if !walk.goes_on() {
@@ -323,38 +365,38 @@ pub(super) async fn list_leases(context: Context) -> Answer {
     json(200, &LeaseList { leases, next_cursor })
 }
 
-pub(super) async fn show_lease(context: Context) -> Answer {
-    let (app, number) = (context.app.clone(), subject(&context)?);
-    let live = app.now.read(|state| {
-        let lease = visible_lease(state, context.caller(), number)?;
-        Some((show::lease(&app, state, lease), endings::began_after(lease)))
-    });
-    match live {
-        Some((lease, None)) => return json(200, &lease),
-        // Why it was revoked stands in its record only.
-        Some((lease, Some(after))) => {
-            let ended = crate::history::scan(&app, move |app| endings::of_live(app, number, after)).await?;
-            let revocation = ended.and_then(|ended| ended.revocation(lease.expires_at.0));
-            return json(200, &leasehold_api::Lease { revocation, ..lease });
-        }
-        None => {}
-    }
+/// A lease in the books that exists for the caller, if there is one.
+pub(super) async fn find(context: &Context, number: LeaseNo) -> Result<Option<(Row, LeaseState)>, Problem> {
     let caller = context.caller().clone();
-    let closed = crate::history::scan(&app, move |app| Closed::find(app, &caller, number)).await?;
-    json(200, &closed.ok_or_else(|| no_lease(context.subject()))?)
+    let found = books::look(&context.app, move |_, books| books.lease(number)).await?;
+    Ok(found.filter(|(row, _)| caller.sees_lease(row.tenant, Some(row.project), row.node)))
+}
+
+pub(super) async fn show_lease(context: Context) -> Answer {
+    let (app, number, caller) = (&context.app, subject(&context)?, context.caller().clone());
+    let found = books::look(app, move |app, books| {
+        let found = books.lease(number)?;
+        let found = found.filter(|(row, _)| caller.sees_lease(row.tenant, Some(row.project), row.node));
+        Ok(found.map(|(row, standing)| app.now.read(|state| past::lease(app, state, books, &row, standing))))
+    });
+    match found.await {
+        Ok(found) => json(200, &found.ok_or_else(|| no_lease(context.subject()))?),
+        // What is live is known without the books, but for what only they know.
+        Err(problem) if problem.code == codes::BOOKS_BEHIND.code => {
+            let live = app.now.read(|state| {
+                visible_lease(state, context.caller(), number).map(|lease| show::lease(app, state, lease))
+            });
+            json(200, &live.ok_or(problem)?)
+        }
+        Err(problem) => Err(problem),
+    }
 }
 
 pub(super) async fn lease_history(context: Context) -> Answer {
     let (app, number) = (context.app.clone(), subject(&context)?);
     let (after, limit) = (context.cursor()?, context.limit()?);
-    let caller = context.caller().clone();
-    let page = crate::history::scan(&app, move |app| {
-        let Some(grant) = find_grant(app, number)? else { return Ok(None) };
-        if !grant.is_visible_to(&caller) {
-            return Ok(None);
-        }
-        crate::history::of_lease(app, &grant, number, after, limit).map(Some)
-    });
-    let (records, next) = page.await?.ok_or_else(|| no_lease(context.subject()))?;
+    let (row, _) = find(&context, number).await?.ok_or_else(|| no_lease(context.subject()))?;
+    let life = (row.life.sequence, row.life.closed_at);
+    let (records, next) = scan(&app, move |app| of_lease(app, number, life, after, limit)).await?;
     json(200, &History { id: app.lease_id(number), records, next_cursor: next.map(cursor_after) })
 }

@@ -1,21 +1,25 @@
 //! What the lists of leases and of allocations share: whose they show, and how they look through many.
 
-use super::asking::word;
+use super::asking::{bad_window, instant, word};
 use super::capacity::optional_pool;
+use crate::access::Caller;
 use crate::context::{Context, cursor_after};
 use crate::names;
 use leasehold_api::Problem;
 use leasehold_engine::{Readers, State};
-use leasehold_model::{PoolNo, Priority, ProjectNo, TenantNo, UserNo, Words};
+use leasehold_meter::Window;
+use leasehold_model::{Instant, PoolNo, Priority, ProjectNo, TenantNo, UserNo, Words};
 
 /// What the query asks for. `S` is the word for a state.
 pub(super) struct Asked<S> {
-    tenant: Option<TenantNo>,
-    project: Option<ProjectNo>,
-    user: Option<UserNo>,
-    pool: Option<PoolNo>,
-    state: Option<S>,
-    priority: Option<Priority>,
+    pub(super) tenant: Option<TenantNo>,
+    pub(super) project: Option<ProjectNo>,
+    pub(super) user: Option<UserNo>,
+    pub(super) pool: Option<PoolNo>,
+    pub(super) state: Option<S>,
+    pub(super) priority: Option<Priority>,
+    /// Over which time; as things stand now if absent.
+    pub(super) window: Option<Window>,
 }
 
 /// The same of one that may be shown.
@@ -39,7 +43,16 @@ impl<S: Words + PartialEq> Asked<S> {
             pool: optional_pool(state, context.query("pool"))?,
             state: word(context, "state")?,
             priority: word(context, "priority")?,
+            window: window(context)?,
         })
+    }
+
+    /// The tenant and the project that the list is confined to: by the query, or by what the caller sees.
+    pub(super) fn confined(&self, caller: &Caller) -> (Option<TenantNo>, Option<ProjectNo>) {
+        if caller.sees_all() {
+            return (self.tenant, self.project);
+        }
+        (self.tenant.or(caller.tenant), self.project.or(caller.project))
     }
 
     pub(super) fn takes(&self, one: &Listed<S>) -> bool {
@@ -49,6 +62,21 @@ impl<S: Words + PartialEq> Asked<S> {
             && self.pool.is_none_or(|pool| Some(pool) == one.pool)
             && self.state.as_ref().is_none_or(|state| *state == one.state)
             && self.priority.is_none_or(|wanted| wanted == one.priority)
+    }
+}
+
+/// `at` an instant, or `from` one up to another.
+fn window(context: &Context) -> Result<Option<Window>, Problem> {
+    let (at, from, to) = (instant(context, "at")?, instant(context, "from")?, instant(context, "to")?);
+    match (at, from, to) {
+        (None, None, None) => Ok(None),
+        (Some(at), None, None) => Ok(Some(Window::new(at, Instant(at.0.saturating_add(1))))),
+        (None, from, to) => {
+            let window = Window::new(from.unwrap_or(Instant(0)), to.unwrap_or(Instant::MAX));
+            let backwards = || bad_window("to", "`to` lies before `from`.");
+            if window.from <= window.to { Ok(Some(window)) } else { Err(backwards()) }
+        }
+        (Some(_), _, _) => Err(bad_window("at", "Ask for `at`, or for `from` and `to`; not for both.")),
     }
 }
 

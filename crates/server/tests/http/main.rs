@@ -11,6 +11,7 @@ mod ceilings;
 mod claims;
 mod evictions;
 mod explain;
+mod past;
 mod placement;
 mod rates;
 mod streams;

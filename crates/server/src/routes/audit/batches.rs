@@ -3,7 +3,7 @@
 use super::not_covered;
 use crate::app::App;
 use crate::context::{Answer, Context};
-use crate::history::{scan, unreadable};
+use crate::scans::{scan, unreadable};
 use axum::body::Body;
 use axum::http::header::{CACHE_CONTROL, CONTENT_TYPE};
 use axum::http::{HeaderValue, Response};

@@ -5,7 +5,7 @@
 
 use crate::app::App;
 use crate::context::{Answer, Context};
-use crate::history::{scan, unreadable};
+use crate::scans::{scan, unreadable};
 use axum::body::Body;
 use axum::http::header::{CACHE_CONTROL, CONTENT_TYPE};
 use axum::http::{HeaderValue, Response};

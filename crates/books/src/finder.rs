@@ -1,0 +1,138 @@
+//! Where the row of each closed lease lies, by the lease's number.
+//!
+//! Numbers are handed out in rising order without gaps, so a list by number is an index. It is cut into pages; what has
+//! changed since the last commit lies in memory until the next one writes it into its pages.
+
+use crate::bytes::{optional, present};
+use crate::facts::{Books, BooksError};
+use crate::store::{FINDER, Store};
+use leasehold_meter::Window;
+use leasehold_meter::column::Column;
+use leasehold_model::codec::{DecodeError, Reader};
+use leasehold_model::{Instant, LeaseNo};
+use std::collections::{BTreeMap, BTreeSet};
+use std::ops::Range;
+
+/// Leases of one page.
+const PAGE_PLACES: usize = 4096;
+const PAGE_LEASES: u64 = PAGE_PLACES as u64;
+
+/// Where in its page a lease stands.
+fn in_page(lease: u64) -> usize {
+    usize::try_from(lease % PAGE_LEASES).expect("below a small constant")
+}
+
+leasehold_model::fields! {
+    /// What is known of a page without reading it.
+    #[derive(Copy)]
+    pub struct PageHead {
+        /// When the first of its leases was granted: none was before.
+        pub earliest: Instant,
+        /// When the last of those that are closed ended.
+        pub latest: Instant,
+    }
+}
+
+#[derive(Default)]
+pub(crate) struct Finder {
+    pub(crate) pages: Vec<PageHead>,
+    /// Places that are not in the file.
+    fresh: BTreeMap<u64, u64>,
+}
+
+impl Finder {
+    /// A lease was granted.
+    pub(crate) fn granted(&mut self, lease: LeaseNo, at: Instant) {
+        let page = usize::try_from(lease.0 / PAGE_LEASES).expect("fewer than 2^64 pages");
+        while self.pages.len() <= page {
+            self.pages.push(PageHead { earliest: at, latest: Instant(0) });
+        }
+    }
+
+    /// The row of a lease lies at a place from now on.
+    pub(crate) fn closed(&mut self, lease: LeaseNo, ended: Instant, place: u64) {
+        self.fresh.insert(lease.0, place);
+        if let Some(head) = usize::try_from(lease.0 / PAGE_LEASES).ok().and_then(|page| self.pages.get_mut(page)) {
+            head.latest = head.latest.max(ended);
+        }
+    }
+
+    /// The pages that a commit has to write, with their bytes.
+    pub(crate) fn dirty(&self, store: &Store) -> Result<Vec<(u64, Vec<u8>)>, BooksError> {
+        let pages: BTreeSet<u64> = self.fresh.keys().map(|lease| lease / PAGE_LEASES).collect();
+        pages.into_iter().map(|page| Ok((page, encode(&self.page(page, store)?)))).collect()
+    }
+
+    pub(crate) fn written(&mut self) {
+        self.fresh.clear();
+    }
+
+    /// The places of a page's leases, in order of number; none for those that are not closed.
+    fn page(&self, page: u64, store: &Store) -> Result<Vec<Option<u64>>, BooksError> {
+        let mut places = match store.entry(FINDER, page)? {
+            Some(bytes) => decode(&bytes).map_err(|_| store.damage())?,
+            None => vec![None; PAGE_PLACES],
+        };
+        let first = page * PAGE_LEASES;
+        for (lease, place) in self.fresh.range(first..first + PAGE_LEASES) {
+            places[in_page(*lease)] = Some(*place);
+        }
+        Ok(places)
+    }
+}
+
+fn encode(places: &[Option<u64>]) -> Vec<u8> {
+    let mut out = Vec::new();
+    Column::put(places.iter().map(|place| optional(*place)), &mut out);
+    out
+}
+
+fn decode(bytes: &[u8]) -> Result<Vec<Option<u64>>, DecodeError> {
+    let mut r = Reader::new(bytes);
+    let column = Column::get(PAGE_PLACES, &mut r)?;
+    r.finish()?;
+    Ok((0..PAGE_PLACES).map(|lease| present(column.at(lease))).collect())
+}
+
+/// A closed lease, and where its row lies.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub(crate) struct Found {
+    pub(crate) place: u64,
+    pub(crate) lease: u64,
+}
+
+impl Books {
+    /// Where the closed ones of some leases lie; `leases` in rising order.
+    pub(crate) fn find(&self, leases: impl IntoIterator<Item = u64>) -> Result<Vec<Found>, BooksError> {
+        let mut found = Vec::new();
+        let mut open: Option<(u64, Vec<Option<u64>>)> = None;
+        for lease in leases {
+            let page = lease / PAGE_LEASES;
+            if page >= self.finder.pages.len() as u64 {
+                break;
+            }
+            if open.as_ref().is_none_or(|(number, _)| *number != page) {
+                open = Some((page, self.finder.page(page, &self.store)?));
+            }
+            let places = &open.as_ref().expect("just read").1;
+            let place = places[in_page(lease)];
+            found.extend(place.map(|place| Found { place, lease }));
+        }
+        Ok(found)
+    }
+
+    /// The next stretch of at most `most` numbers, from `from` on, in which a closed lease may meet the window.
+    pub(crate) fn stretch(&self, from: u64, most: u64, window: Window) -> Option<Range<u64>> {
+        let pages = &self.finder.pages;
+        let first = usize::try_from(from / PAGE_LEASES).ok()?;
+        let begins = |page: &PageHead| page.earliest < window.to;
+        let page = (first..pages.len()).find(|page| !begins(&pages[*page]) || pages[*page].latest >= window.from)?;
+        if !begins(&pages[page]) {
+            return None;
+        }
+        let from = from.max(page as u64 * PAGE_LEASES);
+        let wanted = |page: &PageHead| begins(page) && page.latest >= window.from;
+        let last = page + pages[page..].iter().take_while(|page| wanted(page)).count();
+        Some(from..(last as u64 * PAGE_LEASES).min(from.saturating_add(most)))
+    }
+}

@@ -1,0 +1,288 @@
+//! Allocations: what was submitted, each attempt, and how it went out. Those that are not over lie in memory, the others
+//! in the file, by number.
+//!
+//! An attempt knows the numbers of its leases; where they were and how they ended stands in their rows.
+
+use crate::bytes::{get_list, put_list};
+use crate::facts::BooksError;
+use crate::store::{STORIES, Store};
+use crate::summary::Owners;
+use leasehold_meter::Window;
+use leasehold_model::body::{AllocationCheckpointed, AllocationPlaced};
+use leasehold_model::codec::{DecodeError, Field, Reader};
+use leasehold_model::{
+    AllocationNo, AllocationSpec, AllocationState, AttemptEnd, Instant, LeaseNo, Name, PoolNo, Priority, ProjectNo,
+    Record, Span, TenantNo, UserNo, fields,
+};
+use std::collections::BTreeMap;
+use std::ops::Range;
+
+type Followed = Result<(), &'static str>;
+
+fields! {
+    /// What lists of allocations choose by.
+    #[derive(Copy)]
+    pub struct Outline {
+        pub number: AllocationNo,
+        pub tenant: TenantNo,
+        pub project: ProjectNo,
+        pub user: Option<UserNo>,
+        /// The pool that it asked for.
+        pub pool: Option<PoolNo>,
+        pub priority: Priority,
+        pub state: AllocationState,
+        pub submitted_at: Instant,
+        /// When it was over, once it is.
+        pub ended_at: Option<Instant>,
+    }
+}
+
+impl Outline {
+    /// Whether it had been submitted and was not over at some instant of the window.
+    pub fn meets(&self, window: Window) -> bool {
+        let from = self.submitted_at;
+        from < window.to && self.ended_at.is_none_or(|to| to > window.from || from == to && from >= window.from)
+    }
+}
+
+fields! {
+    /// A checkpoint that was reported.
+    #[derive(Copy)]
+    pub struct Checkpoint { pub at: Instant, pub bytes: u64, pub took: Span }
+}
+
+/// One time that an allocation was given capacity.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Attempt {
+    /// Counted from one.
+    pub number: u32,
+    /// The record that placed it.
+    pub sequence: u64,
+    pub placed_at: Instant,
+    pub first_lease: LeaseNo,
+    pub leases: u32,
+    /// None while it lasts.
+    pub ended_at: Option<Instant>,
+    /// Why it ended, where its work was not done and it was not cancelled.
+    pub end: Option<AttemptEnd>,
+    pub checkpoints: Vec<Checkpoint>,
+}
+
+impl Attempt {
+    /// The numbers of its leases.
+    pub fn numbers(&self) -> Range<u64> {
+        self.first_lease.0..self.first_lease.0 + u64::from(self.leases)
+    }
+}
+
+fields! {
+    /// How an allocation went out.
+    #[derive(Copy)]
+    pub struct Over {
+        /// The record that says so, and when it was sealed.
+        pub sequence: u64,
+        pub at: Instant,
+        /// Why it failed, if it did.
+        pub end: Option<AttemptEnd>,
+        pub exit_status: Option<u32>,
+        /// None where it was cancelled.
+        pub storage_written: Option<u64>,
+    }
+}
+
+/// Everything that the books know of an allocation.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Story {
+    pub outline: Outline,
+    pub workload: Option<Name>,
+    pub spec: AllocationSpec,
+    pub attempts: Vec<Attempt>,
+    pub over: Option<Over>,
+}
+
+impl Field for Attempt {
+    fn put(&self, out: &mut Vec<u8>) {
+        self.number.put(out);
+        self.sequence.put(out);
+        self.placed_at.put(out);
+        self.first_lease.put(out);
+        self.leases.put(out);
+        self.ended_at.put(out);
+        self.end.put(out);
+        put_list(self.checkpoints.iter().copied(), out);
+    }
+    fn get(r: &mut Reader<'_>) -> Result<Self, DecodeError> {
+        Ok(Self {
+            number: Field::get(r)?,
+            sequence: Field::get(r)?,
+            placed_at: Field::get(r)?,
+            first_lease: Field::get(r)?,
+            leases: Field::get(r)?,
+            ended_at: Field::get(r)?,
+            end: Field::get(r)?,
+            checkpoints: get_list(r)?,
+        })
+    }
+}
+
+impl Field for Story {
+    fn put(&self, out: &mut Vec<u8>) {
+        self.outline.put(out);
+        self.workload.put(out);
+        self.spec.put(out);
+        put_list(self.attempts.iter().cloned(), out);
+        self.over.put(out);
+    }
+    fn get(r: &mut Reader<'_>) -> Result<Self, DecodeError> {
+        Ok(Self {
+            outline: Field::get(r)?,
+            workload: Field::get(r)?,
+            spec: Field::get(r)?,
+            attempts: get_list(r)?,
+            over: Field::get(r)?,
+        })
+    }
+}
+
+/// So many numbers, as a power of two, share what is known of those that are over.
+pub(crate) const BLOCK_BITS: u32 = 14;
+
+fields! {
+    pub struct BlockHead { pub latest: Instant, pub owners: Owners }
+}
+
+#[derive(Default)]
+pub(crate) struct Stories {
+    /// Not over.
+    pub(crate) open: BTreeMap<AllocationNo, Story>,
+    /// What is known of the others without reading them, by blocks of numbers.
+    pub(crate) blocks: BTreeMap<u64, BlockHead>,
+    /// Over, and not in the file.
+    pub(crate) fresh: BTreeMap<u64, Vec<u8>>,
+}
+
+impl Stories {
+    pub(crate) fn fresh(&self) -> impl Iterator<Item = (u64, &[u8])> {
+        self.fresh.iter().map(|(number, bytes)| (*number, bytes.as_slice()))
+    }
+
+    pub(crate) fn written(&mut self) {
+        self.fresh.clear();
+    }
+
+    /// An allocation, whether it is over or not.
+    pub(crate) fn story(&self, number: AllocationNo, store: &Store) -> Result<Option<Story>, BooksError> {
+        if let Some(open) = self.open.get(&number) {
+            return Ok(Some(open.clone()));
+        }
+        let stored;
+        let bytes = match self.fresh.get(&number.0) {
+            Some(bytes) => bytes,
+            None => match store.entry(STORIES, number.0)? {
+                Some(bytes) => {
+                    stored = bytes;
+                    &stored
+                }
+                None => return Ok(None),
+            },
+        };
+        let mut r = Reader::new(bytes);
+        let story = Story::get(&mut r).and_then(|story| r.finish().map(|()| story));
+        story.map(Some).map_err(|_| store.damage())
+    }
+
+    fn open(&mut self, number: AllocationNo) -> Result<&mut Story, &'static str> {
+        self.open.get_mut(&number).ok_or("no such allocation")
+    }
+
+    pub(crate) fn submitted(&mut self, record: &Record, spec: &AllocationSpec) -> Followed {
+        let number = AllocationNo(record.sequence);
+        let outline = Outline {
+            number,
+            tenant: record.identity.tenant.ok_or("an allocation without a tenant")?,
+            project: record.identity.project.ok_or("an allocation without a project")?,
+            user: record.identity.user,
+            pool: spec.pool,
+            priority: spec.priority,
+            state: AllocationState::Pending,
+            submitted_at: record.stamp,
+            ended_at: None,
+        };
+        let (workload, spec) = (record.identity.workload.clone(), spec.clone());
+        self.open.insert(number, Story { outline, workload, spec, attempts: Vec::new(), over: None });
+        Ok(())
+    }
+
+    pub(crate) fn placed(&mut self, record: &Record, placed: &AllocationPlaced) -> Followed {
+        let story = self.open(placed.allocation)?;
+        let staged = story.spec.staged;
+        story.outline.state = if staged { AllocationState::Staging } else { AllocationState::Running };
+        story.attempts.push(Attempt {
+            number: placed.attempt,
+            sequence: record.sequence,
+            placed_at: record.stamp,
+            first_lease: placed.first_lease,
+            leases: placed.leases,
+            ended_at: None,
+            end: None,
+            checkpoints: Vec::new(),
+        });
+        Ok(())
+    }
+
+    pub(crate) fn set(&mut self, number: AllocationNo, state: AllocationState) -> Followed {
+        self.open(number)?.outline.state = state;
+        Ok(())
+    }
+
+    pub(crate) fn checkpointed(&mut self, record: &Record, written: &AllocationCheckpointed) -> Followed {
+        let story = self.open(written.allocation)?;
+        story.outline.state = AllocationState::Running;
+        if let Some(attempt) = story.attempts.last_mut() {
+            attempt.checkpoints.push(Checkpoint { at: record.stamp, bytes: written.bytes, took: written.took });
+        }
+        Ok(())
+    }
+
+    /// Its attempt ended; where that left it is `state`.
+    pub(crate) fn ended(
+        &mut self,
+        number: AllocationNo,
+        record: &Record,
+        state: AllocationState,
+        end: Option<AttemptEnd>,
+    ) -> Followed {
+        let story = self.open(number)?;
+        story.outline.state = state;
+        if let Some(attempt) = story.attempts.last_mut().filter(|attempt| attempt.ended_at.is_none()) {
+            (attempt.ended_at, attempt.end) = (Some(record.effective_at), end);
+        }
+        Ok(())
+    }
+
+    /// Nothing will happen to it any more. What its holder reported at the end, if it did: its exit status and the
+    /// bytes that it wrote.
+    pub(crate) fn over(
+        &mut self,
+        number: AllocationNo,
+        record: &Record,
+        state: AllocationState,
+        end: Option<AttemptEnd>,
+        (exit_status, storage_written): (Option<u32>, Option<u64>),
+    ) -> Followed {
+        self.ended(number, record, state, end)?;
+        let over = Over { sequence: record.sequence, at: record.stamp, end, exit_status, storage_written };
+        let mut story = self.open.remove(&number).expect("it was just there");
+        story.outline.ended_at = Some(record.effective_at);
+        story.over = Some(over);
+        let Outline { tenant, project, user, .. } = story.outline;
+        let block = self.blocks.entry(number.0 >> BLOCK_BITS);
+        let block = block.or_insert_with(|| BlockHead { latest: Instant(0), owners: Owners::default() });
+        block.latest = block.latest.max(record.effective_at);
+        block.owners.add(tenant, project, user);
+        let mut bytes = Vec::new();
+        story.put(&mut bytes);
+        self.fresh.insert(number.0, bytes);
+        Ok(())
+    }
+}

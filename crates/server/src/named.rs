@@ -1,0 +1,214 @@
+//! The leases that records name: which they are, and what is known of them when a record is shown.
+
+use crate::app::App;
+use crate::scans::unreadable;
+use leasehold_api::{Problem, codes, limits};
+use leasehold_model::body::Body;
+use leasehold_model::{Instant, LeaseNo, RawRecord, Record};
+use leasehold_view::{Directory, KnownLease};
+use serde_json::Value;
+use std::ops::ControlFlow;
+
+/// The first grant at or after `from` and before `to`.
+fn next_grant(app: &App, from: u64, to: u64) -> Result<Option<Record>, Problem> {
+    let mut found = None;
+    let scanned = app.journal.scan(from, &mut |sequence, raw| {
+        if sequence >= to {
+            return ControlFlow::Break(());
+        }
+        match raw.decode() {
+            Ok(record) if matches!(record.body, Body::Granted(_)) => {
+                found = Some(record);
+                ControlFlow::Break(())
+            }
+            _ => ControlFlow::Continue(()),
+        }
+    });
+    scanned.map_err(|error| unreadable(&error))?;
+    Ok(found)
+}
+
+/// Finds the grant of a lease. Numbers are handed out in rising order, so it is found by halving the journal, also while
+/// the books are behind.
+fn find_grant(app: &App, lease: LeaseNo) -> Result<Option<Record>, Problem> {
+    let (mut low, mut high) = (0, app.journal.head().size);
+    while low < high {
+        let middle = low + (high - low) / 2;
+        let Some(record) = next_grant(app, middle, high)? else {
+            high = middle;
+            continue;
+        };
+        let Body::Granted(granted) = &record.body else { unreachable!("a grant was looked for") };
+        let first = granted.first_lease.0;
+        if lease.0 < first {
+            high = middle;
+        } else if lease.0 < first + granted.members.len() as u64 {
+            return Ok(Some(record));
+        } else {
+            low = record.sequence + 1;
+        }
+    }
+    Ok(None)
+}
+
+/// The leases a record names.
+pub(crate) fn touched(body: &Body, mut visit: impl FnMut(LeaseNo)) {
+    match body {
+        Body::Granted(granted) => {
+            (0..granted.members.len() as u64).for_each(|n| visit(LeaseNo(granted.first_lease.0 + n)))
+        }
+        Body::Renewed(renewed) => renewed.renewals.iter().for_each(|one| visit(one.lease)),
+        Body::Released(released) => released.leases.leases().for_each(visit),
+        Body::ActivityReported(reported) => reported.leases.leases().for_each(visit),
+        Body::Expired(expired) => expired.leases.0.iter().copied().for_each(visit),
+        Body::Revoked(revoked) => revoked.leases.0.iter().copied().for_each(visit),
+        Body::TeardownStarted(started) => started.leases.0.iter().copied().for_each(visit),
+        Body::TornDown(torn) => torn.leases.0.iter().copied().for_each(visit),
+        Body::Fenced(fenced) => fenced.leases.0.iter().copied().for_each(visit),
+        Body::Unfenced(unfenced) => unfenced.leases.0.iter().copied().for_each(visit),
+        Body::Preempted(preempted) => preempted.victims.0.iter().copied().for_each(visit),
+        Body::Genesis(_)
+        | Body::Started(_)
+        | Body::Heartbeat(_)
+        | Body::KeyRotated(_)
+        | Body::ClockJumped(_)
+        | Body::SettingsChanged(_)
+        | Body::ClassPut(_)
+        | Body::PoolPut(_)
+        | Body::PoolDeleted(_)
+        | Body::TenantPut(_)
+        | Body::TenantDeleted(_)
+        | Body::ProjectPut(_)
+        | Body::ProjectDeleted(_)
+        | Body::UserPut(_)
+        | Body::UserDeleted(_)
+        | Body::QuotaPut(_)
+        | Body::QuotaDeleted(_)
+        | Body::BurstEnded(_)
+        | Body::RateCardPut(_)
+        | Body::RateCardDeleted(_)
+        | Body::ChargePolicyPut(_)
+        | Body::BudgetsPut(_)
+        | Body::PoolPlacementPut(_)
+        | Body::PlacementChanged(_)
+        | Body::SensitiveChanged(_)
+        | Body::NodePut(_)
+        | Body::NodeDeleted(_)
+        | Body::NodeDrained(_)
+        | Body::NodeResumed(_)
+        | Body::NodeLost(_)
+        | Body::NodeReturned(_)
+        | Body::NodeCondition(_)
+        | Body::AgentRegistered(_)
+        | Body::AgentDetached(_)
+        | Body::Denied(_)
+        | Body::PreemptionDecided(_)
+        | Body::ReservationDropped(_)
+        | Body::TokenIssued(_)
+        | Body::TokenRevoked(_)
+        | Body::AllocationSubmitted(_)
+        | Body::AllocationDenied(_)
+        | Body::AllocationPlaced(_)
+        | Body::AllocationStarted(_)
+        | Body::AllocationCheckpointing(_)
+        | Body::AllocationCheckpointed(_)
+        | Body::AllocationSuspended(_)
+        | Body::AllocationRequeued(_)
+        | Body::AllocationCompleted(_)
+        | Body::AllocationFailed(_)
+        | Body::AllocationCancelled(_)
+        | Body::NodesClaimed(_)
+        | Body::NodesReleased(_)
+        | Body::NodeWiped(_)
+        | Body::NodeQuarantined(_)
+        | Body::QuarantineCleared(_)
+        | Body::CeilingPut(_)
+        | Body::CeilingDeleted(_)
+        | Body::Unknown { .. } => {}
+    }
+}
+
+pub(crate) fn names(body: &Body, lease: LeaseNo) -> bool {
+    let mut named = false;
+    touched(body, |one| named |= one == lease);
+    named
+}
+
+/// A record as JSON, with what is known of the leases it names.
+pub(crate) fn show_record(app: &App, directory: &mut Directory, raw: &RawRecord<'_>) -> Result<Value, Problem> {
+    let unreadable_record = |_| codes::INTERNAL.problem("A record of the journal cannot be read.");
+    let record = raw.decode().map_err(unreadable_record)?;
+    learn_leases(app, directory, &record)?;
+    directory.show_known(raw, &raw.hash()).map_err(unreadable_record)
+}
+
+/// Sees to it that the directory knows the leases a record names: from what is live, else from their grants.
+pub(crate) fn learn_leases(app: &App, directory: &mut Directory, record: &Record) -> Result<(), Problem> {
+    if matches!(record.body, Body::Granted(_)) {
+        directory.know_grant(record, None);
+        return Ok(());
+    }
+    let mut unknown = Vec::new();
+    touched(&record.body, |lease| {
+        if !directory.knows_lease(lease) {
+            unknown.push(lease);
+        }
+    });
+    for lease in unknown {
+        let live = app.now.read(|state| {
+            state.lease(lease).map(|lease| KnownLease {
+                tenant: lease.tenant,
+                project: lease.project,
+                tag: lease.tag.and_then(|tag| state.tag(tag)).cloned(),
+                class: lease.class,
+                quanta: lease.quanta,
+                node: lease.node,
+                devices: lease.devices,
+                granted_at: lease.granted_at,
+                expires_at: lease.expires_at,
+            })
+        });
+        match live {
+            Some(facts) => directory.know_lease(lease, facts),
+            None => {
+                if let Some(grant) = find_grant(app, lease)? {
+                    directory.know_grant(&grant, None);
+                }
+            }
+        }
+    }
+    Ok(())
+}
+
+/// The records of one lease after a sequence, and where to go on. Its grant has the sequence `granted`; none of its
+/// records is later than `closed_at`.
+pub(crate) fn of_lease(
+    app: &App,
+    lease: LeaseNo,
+    (granted, closed_at): (u64, Option<Instant>),
+    after: Option<u64>,
+    limit: usize,
+) -> Result<(Vec<Value>, Option<u64>), Problem> {
+    let from = after.map_or(granted, |after| (after + 1).max(granted));
+    let mut directory = app.live.names();
+    let (mut shown, mut failed, mut stopped_at) = (Vec::new(), None, None);
+    let scanned = app.journal.scan(from, &mut |sequence, raw| {
+        let Ok(record) = raw.decode() else { return ControlFlow::Continue(()) };
+        if closed_at.is_some_and(|at| record.stamp > at) {
+            return ControlFlow::Break(());
+        }
+        if shown.len() == limit || sequence - from >= limits::RECORDS_SCANNED_MAX {
+            stopped_at = Some(sequence.saturating_sub(1));
+            return ControlFlow::Break(());
+        }
+        if names(&record.body, lease) {
+            match show_record(app, &mut directory, &raw) {
+                Ok(value) => shown.push(value),
+                Err(problem) => failed = Some(problem),
+            }
+        }
+        ControlFlow::Continue(())
+    });
+    scanned.map_err(|error| unreadable(&error))?;
+    failed.map_or(Ok((shown, stopped_at)), Err)
+}

@@ -1,0 +1,172 @@
+//! Leases and allocations as the books know them, live or over, as the API shows them.
+
+use crate::app::App;
+use crate::show;
+use crate::show_allocations::as_submitted;
+use leasehold_api as api;
+use leasehold_api::{LeaseState, Ttl, When};
+use leasehold_books::{Attempt, Books, BooksError, End, Row, Story};
+use leasehold_engine::State;
+use leasehold_model::id::IdKind;
+use leasehold_model::{Identity, Instant, LeaseNo, PublicId, Quanta, Reason, quantity};
+
+/// Whether billing goes on.
+pub(crate) fn is_held(standing: LeaseState) -> bool {
+    matches!(standing, LeaseState::Active | LeaseState::Revoking)
+}
+
+fn end(end: End) -> Option<api::LeaseEnd> {
+    Some(match end {
+        End::Released => api::LeaseEnd::Released,
+        End::Expired => api::LeaseEnd::Expired,
+        End::Revoked => api::LeaseEnd::Revoked,
+        End::Preempted => api::LeaseEnd::Preempted,
+        End::NodeLost => api::LeaseEnd::NodeLost,
+        End::Held | End::Idle => return None,
+    })
+}
+
+/// When the grace of a revocation ends: no later than the lease does.
+fn grace_ends_at(row: &Row) -> Option<Instant> {
+    let (ending, revocation) = (row.life.ending?, row.revocation()?);
+    Some(ending.at.saturating_add(revocation.grace).min(row.life.expires_at))
+}
+
+fn revocation(row: &Row) -> Option<api::Revocation> {
+    let (ending, revoked) = (row.life.ending?, row.revocation()?);
+    Some(api::Revocation {
+        reason: revoked.reason.word().to_owned(),
+        sequence: ending.sequence,
+        at: When(ending.at),
+        grace_ends_at: When(grace_ends_at(row)?),
+        preempted_by: match revoked.reason {
+            Reason::Preempted { by } => Some(by),
+            _ => None,
+        },
+    })
+}
+
+/// A name, or the number of what has none any more.
+fn named(name: Option<&leasehold_model::Name>, number: impl std::fmt::Display) -> String {
+    name.map_or_else(|| number.to_string(), ToString::to_string)
+}
+
+pub(crate) fn lease(app: &App, state: &State, books: &Books, row: &Row, standing: LeaseState) -> api::Lease {
+    let class = books.class(row.class);
+    let rare = row.rare.as_deref();
+    let made = || PublicId::new(&app.genesis, IdKind::Correlation, 0, row.life.sequence);
+    let labels = rare.into_iter().flat_map(|rare| &rare.labels);
+    api::Lease {
+        id: app.lease_id(row.lease),
+        gang_id: app.lease_id(row.gang()),
+        allocation_id: row.allocation.map(|allocation| allocation.0),
+        app_instance: row.app_instance.map(|app| app.0),
+        state: standing,
+        tenant: named(state.tenant(row.tenant).map(|tenant| &tenant.name), row.tenant),
+        project: named(state.project(row.project).map(|project| &project.name), row.project),
+        user: row.user.map(|user| named(state.user(user).map(|user| &user.name), user)),
+        workload: show::text(row.workload.as_ref()),
+        accounting_tag: show::text(row.tag.and_then(|tag| books.tag(tag))),
+        class: named(class.map(|class| &class.name), row.class),
+        quantity: class.map_or_else(String::new, |class| quantity::display(Quanta(row.quanta), class)),
+        quanta: row.quanta,
+        devices: show::devices(row.life.devices),
+        node: named(state.node(row.node).map(|node| &node.name), row.node),
+        pool: named(state.pool(row.pool).map(|pool| &pool.name), row.pool),
+        priority: row.priority,
+        labels: labels.map(|(key, value)| (key.to_string(), value.to_string())).collect(),
+        sensitive: row.life.sensitive,
+        over_soft: row.life.over_soft,
+        correlation_id: Some(rare.and_then(|rare| rare.correlation).map_or_else(made, PublicId).to_string()),
+        sequence: Some(row.life.sequence),
+        granted_at: When(row.held.from),
+        expires_at: When(row.life.expires_at),
+        grace_ends_at: grace_ends_at(row).filter(|_| standing == LeaseState::Revoking).map(When),
+        ended_at: (!is_held(standing)).then_some(When(row.held.to)),
+        end: end(row.end).filter(|_| !is_held(standing)),
+        revocation: revocation(row),
+        fenced_at: rare.and_then(|rare| rare.fenced_at).map(When),
+        closed_at: row.life.closed_at.map(When),
+    }
+}
+
+/// An allocation without its attempts.
+pub(crate) fn allocation(app: &App, state: &State, story: &Story) -> api::Allocation {
+    let outline = &story.outline;
+    let identity = Identity {
+        tenant: Some(outline.tenant),
+        project: Some(outline.project),
+        user: outline.user,
+        workload: story.workload.clone(),
+        token: None,
+    };
+    let running = story.attempts.last().filter(|attempt| attempt.ended_at.is_none());
+    let placed_at = running.map(|attempt| attempt.placed_at);
+    let shown = as_submitted(app, state, outline.number, &identity, &story.spec, outline.submitted_at);
+    api::Allocation {
+        state: outline.state,
+        tenant: named(state.tenant(outline.tenant).map(|tenant| &tenant.name), outline.tenant),
+        project: named(state.project(outline.project).map(|project| &project.name), outline.project),
+        user: outline.user.map(|user| named(state.user(user).map(|user| &user.name), user)),
+        attempt: story.attempts.last().map_or(0, |attempt| attempt.number),
+        placed_at: placed_at.map(When),
+        ends_by: placed_at.and_then(|at| Some(When(at.saturating_add(story.spec.walltime?)))),
+        ended_at: outline.ended_at.map(When),
+        ..shown
+    }
+}
+
+/// An allocation with its attempts, and what its holder reported at the end.
+pub(crate) fn detail(
+    app: &App,
+    state: &State,
+    books: &Books,
+    story: &Story,
+) -> Result<api::AllocationDetail, BooksError> {
+    let attempts = story.attempts.iter().map(|one| attempt(app, state, books, one));
+    Ok(api::AllocationDetail {
+        allocation: allocation(app, state, story),
+        waiting: None,
+        exit_status: story.over.and_then(|over| over.exit_status),
+        storage_written: story.over.and_then(|over| over.storage_written),
+        attempts: attempts.collect::<Result<_, _>>()?,
+    })
+}
+
+fn attempt(app: &App, state: &State, books: &Books, one: &Attempt) -> Result<api::Attempt, BooksError> {
+    let leases = books.leases_of(one.numbers().map(LeaseNo))?;
+    // The first record that revoked any of its leases.
+    let revoked = leases.iter().filter(|(row, _)| row.revocation().is_some());
+    let revoked = revoked.min_by_key(|(row, _)| row.life.ending.map(|ending| ending.sequence));
+    let replicas = leases.chunk_by(|(a, _), (b, _)| a.gang() == b.gang()).map(|members| {
+        let shown = members.iter().map(|(row, standing)| lease(app, state, books, row, *standing));
+        let shown: Vec<api::Lease> = shown.collect();
+        let first = &shown[0];
+        api::Replica {
+            node: first.node.clone(),
+            pool: first.pool.clone(),
+            expires_at: first.expires_at,
+            grace_ends_at: first.grace_ends_at,
+            leases: shown.into_iter().map(granted).collect(),
+        }
+    });
+    let checkpoint = |written: &leasehold_books::Checkpoint| api::WrittenCheckpoint {
+        at: When(written.at),
+        bytes: written.bytes,
+        took: Ttl(written.took),
+    };
+    Ok(api::Attempt {
+        number: one.number,
+        placed_at: When(one.placed_at),
+        ended_at: one.ended_at.map(When),
+        end: one.end,
+        revocation: revoked.and_then(|(row, _)| revocation(row)),
+        replicas: replicas.collect(),
+        checkpoints: one.checkpoints.iter().map(checkpoint).collect(),
+    })
+}
+
+fn granted(lease: api::Lease) -> api::GrantedLease {
+    let api::Lease { id, class, quantity, quanta, devices, .. } = lease;
+    api::GrantedLease { id, class, quantity, quanta, devices }
+}
