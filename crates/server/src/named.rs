@@ -16,13 +16,8 @@ fn next_grant(app: &App, from: u64, to: u64) -> Result<Option<Record>, Problem> 
         if sequence >= to {
             return ControlFlow::Break(());
         }
-        match raw.decode() {
-            Ok(record) if matches!(record.body, Body::Granted(_)) => {
-                found = Some(record);
-                ControlFlow::Break(())
-            }
-            _ => ControlFlow::Continue(()),
-        }
+        found = raw.decode().ok().filter(|record| matches!(record.body, Body::Granted(_)));
+        if found.is_some() { ControlFlow::Break(()) } else { ControlFlow::Continue(()) }
     });
     scanned.map_err(|error| unreadable(&error))?;
     Ok(found)

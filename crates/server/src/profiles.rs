@@ -22,10 +22,12 @@ const FORGET_AFTER: Duration = Duration::from_secs(3600);
 const TENANTS_MAX: usize = 1024;
 const WORKLOADS_MAX: usize = 1024;
 
-/// When a tenant last asked, and when it was last learned of.
+/// When a tenant last asked, when it was last learned of, and whether nothing was known of it then: its first workload may
+/// have begun a moment before.
 struct Interest {
     asked: Stopwatch,
     learned: Option<Stopwatch>,
+    in_vain: bool,
 }
 
 #[derive(Default)]
@@ -42,7 +44,7 @@ impl Profiles {
             if let Some(known) = interest.get_mut(&tenant) {
                 known.asked = now;
             } else if interest.len() < TENANTS_MAX {
-                interest.insert(tenant, Interest { asked: now, learned: None });
+                interest.insert(tenant, Interest { asked: now, learned: None, in_vain: false });
             }
         }
         self.known.try_read().ok()?.get(&tenant)?.get(workload).copied()
@@ -56,7 +58,10 @@ impl Profiles {
         if last.is_some_and(|last| last.elapsed() < PAUSE) {
             return None;
         }
-        let due = |interest: &Interest| interest.learned.is_none_or(|learned| learned.elapsed() >= LEARN_EVERY);
+        let due = |interest: &Interest| {
+            let every = if interest.in_vain { PAUSE } else { LEARN_EVERY };
+            interest.learned.is_none_or(|learned| learned.elapsed() >= every)
+        };
         let (tenant, interest) =
             interest.iter_mut().filter(|(_, interest)| due(interest)).min_by_key(|(_, interest)| interest.learned)?;
         interest.learned = Some(Stopwatch::now());
@@ -78,9 +83,13 @@ impl Profiles {
             }
             learned.insert(workload.workload, Profile(levels));
         }
+        let in_vain = learned.is_empty();
         let mut known = self.known.write().unwrap_or_else(PoisonError::into_inner);
         known.insert(tenant, learned);
-        let interest = self.interest.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut interest = self.interest.lock().unwrap_or_else(PoisonError::into_inner);
+        if let Some(interest) = interest.get_mut(&tenant) {
+            interest.in_vain = in_vain;
+        }
         known.retain(|tenant, _| interest.contains_key(tenant));
         Ok(())
     }

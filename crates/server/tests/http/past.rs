@@ -42,7 +42,7 @@ async fn all(world: &World, token: &str, query: &str, limit: usize) -> Vec<Strin
 #[tokio::test(flavor = "multi_thread")]
 async fn a_closed_lease_shows_what_a_live_one_shows() {
     let world = World::furnished().await;
-    let physics = json!({ "name": "physics", "accounting_tag": "cc-4711" });
+    let physics = json!({ "accounting_tag": "cc-4711" });
     world.send(Some(&world.operator), Method::Put, "/api/v1/tenants/physics", Some(physics)).await.expect(200);
     let id = lease(&world, "physics", "n1").await;
     let path = format!("/api/v1/leases/{id}");
