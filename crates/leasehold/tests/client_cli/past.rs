@@ -22,7 +22,7 @@ fn one_command_says_who_was_on_a_node_then() {
     {
         tells(&daemon.run(&format!("lease list {query}")).ok(), &[&first]);
     }
-    let closed = daemon.json("lease list --state closed");
+    let closed = daemon.json("lease list --state closed")["leases"].clone();
     assert_eq!((closed.as_array().map(Vec::len), &closed[0]["end"]), (Some(1), &"released".into()), "{closed}");
     let clash = daemon.run("lease list --at today --from yesterday");
     assert_eq!(clash.code, 2, "{clash:?}");
