@@ -89,7 +89,8 @@ pub fn catch_alls(source: &str, enums: &[&str]) -> Vec<usize> {
                     .any(|(at, _)| at == 0 || !is_word(pattern.as_bytes()[at - 1]))
             })
         };
-        if arms.iter().any(|(_, pattern)| names(pattern)) {
+        // A condition is no pattern.
+        if arms.iter().any(|(_, arm)| names(arm.split(" if ").next().unwrap_or(arm))) {
             let rest = arms.iter().filter(|(_, pattern)| takes_all(pattern));
             found.extend(rest.map(|(at, _)| text[..*at].matches('\n').count() + 1));
         }
@@ -173,6 +174,7 @@ mod tests {
         assert_eq!(found("Body::A(a) => 1,\n other => h(other)"), [2]);
         assert_eq!(found("Some(Body::A(_)) => 1,\n None => 2"), [0; 0]);
         assert_eq!(found("(Body::A(_), _) => \"_ =>\",\n (_, _) => '_'"), [2]);
+        assert_eq!(found("Ok(record) if matches!(record, Body::A(_)) => 1, _ => 2"), [0; 0]);
         // Of another enum, and of a match within an arm.
         assert_eq!(found("Other::A => 1, _ => 2"), [0; 0]);
         assert_eq!(found("Body::A(n) => match n { 1 => 2, _ => 3 },\n Body::B => 4"), [0; 0]);
