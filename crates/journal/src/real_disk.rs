@@ -62,7 +62,7 @@ impl Disk for RealDisk {
     fn lock(&self, path: &str) -> io::Result<Box<dyn DiskLock>> {
         let file = OpenOptions::new().write(true).create(true).truncate(false).open(self.at(path))?;
         match file.try_lock() {
-            Ok(()) => Ok(Box::new(RealLock { _file: file })),
+            Ok(()) => Ok(Box::new(RealLock(file))),
             Err(TryLockError::WouldBlock) => Err(io::ErrorKind::WouldBlock.into()),
             Err(TryLockError::Error(error)) => Err(error),
         }
@@ -90,7 +90,15 @@ impl DiskFile for RealFile {
 }
 
 /// The system releases the lock when the file is closed, also when the process dies.
-struct RealLock {
-    _file: File,
-}
+struct RealLock(File);
+
 impl DiskLock for RealLock {}
+
+impl Drop for RealLock {
+    /// Closing the file is not enough: a process that was forked a moment ago and has not yet executed its program shares
+    /// it, and would keep the lock.
+    fn drop(&mut self) {
+        // If this fails, closing the file gives the lock up a little later.
+        let _ = self.0.unlock();
+    }
+}
