@@ -107,7 +107,7 @@ impl Accounts {
 
     /// What was reserved of a class of a node at an instant.
     pub fn reserved_at(&self, node: NodeNo, class: ClassNo, at: Instant) -> u64 {
-        let here = self.reserved.iter().filter(|(since, on, of, _)| *on == node && *of == class && *since <= at);
-        here.last().map_or(0, |(.., level)| *level)
+        let mut here = self.reserved.iter().filter(|(since, on, of, _)| *on == node && *of == class && *since <= at);
+        here.next_back().map_or(0, |(.., level)| *level)
     }
 }

@@ -3,7 +3,8 @@
 use std::collections::BTreeSet;
 use std::path::Path;
 
-/// The names of our own crates that a manifest lists under `[dependencies]`.
+/// The names of our own crates that a manifest lists under `[dependencies]`. What a crate needs for its own tests only
+/// does not reach those that use it.
 fn our_dependencies(name: &str) -> BTreeSet<String> {
     let crates = Path::new(env!("CARGO_MANIFEST_DIR")).parent().expect("crates/");
     let manifest = std::fs::read_to_string(crates.join(name).join("Cargo.toml")).expect("a manifest");
@@ -12,7 +13,7 @@ fn our_dependencies(name: &str) -> BTreeSet<String> {
     for line in manifest.lines().map(str::trim) {
         if line.starts_with('[') {
             section = line;
-        } else if section.contains("dependencies")
+        } else if section == "[dependencies]"
             && let Some(rest) = line.strip_prefix("leasehold-")
         {
             found.insert(rest.split(['.', ' ', '=']).next().expect("a name").to_owned());
