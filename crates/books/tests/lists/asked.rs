@@ -8,6 +8,7 @@ use leasehold_model::{
     TenantNo, UserNo,
 };
 use leasehold_sim::Dice;
+use std::fmt::Debug;
 
 fn as_naive(books: &Books, row: &Row, standing: LeaseState) -> (u64, Lease) {
     let rare = row.rare.as_deref();
@@ -143,9 +144,19 @@ pub(crate) fn compare_leases(books: &Books, naive: &Naive, dice: &mut Dice) {
             }
         }
     }
-    let last = question.after.map_or(u64::MAX, |after| if complete { u64::MAX } else { after.0 });
-    let expected: Vec<_> =
-        expected.filter(|(number, _)| **number <= last).map(|(no, lease)| (*no, lease.clone())).collect();
+    let read_to = question.after.filter(|_| !complete).map(|after| after.0);
+    check_same(&asked, expected, read_to, &found);
+}
+
+/// Compares what the pages held with what they should have held, up to the number they were read to.
+fn check_same<'n, T: Clone + Debug + PartialEq + 'n>(
+    asked: &dyn Debug,
+    expected: impl Iterator<Item = (&'n u64, &'n T)>,
+    read_to: Option<u64>,
+    found: &[(u64, T)],
+) {
+    let within = expected.filter(|(number, _)| read_to.is_none_or(|last| **number <= last));
+    let expected: Vec<_> = within.map(|(number, one)| (*number, one.clone())).collect();
     if let Some(place) = (0..expected.len().max(found.len())).find(|place| expected.get(*place) != found.get(*place)) {
         panic!("{asked:?}\n  at {place}\n  expected {:?}\n  found    {:?}", expected.get(place), found.get(place));
     }
@@ -193,12 +204,8 @@ pub(crate) fn compare_allocations(books: &Books, naive: &Naive, dice: &mut Dice)
             }
         }
     }
-    let last = question.after.map_or(u64::MAX, |after| if complete { u64::MAX } else { after.0 });
-    let expected: Vec<_> =
-        expected.filter(|(number, _)| **number <= last).map(|(number, one)| (*number, one.clone())).collect();
-    if let Some(place) = (0..expected.len().max(found.len())).find(|place| expected.get(*place) != found.get(*place)) {
-        panic!("{asked:?}\n  at {place}\n  expected {:?}\n  found    {:?}", expected.get(place), found.get(place));
-    }
+    let read_to = question.after.filter(|_| !complete).map(|after| after.0);
+    check_same(&asked, expected, read_to, &found);
 }
 
 /// Single ones, by number.
