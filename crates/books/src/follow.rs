@@ -158,6 +158,8 @@ impl Books {
             | Body::Heartbeat(_)
             | Body::KeyRotated(_)
             | Body::ClockJumped(_)
+            | Body::Converted(_)
+            | Body::TailResolved(_)
             | Body::Unknown { .. }
             // Rules by which the engine decides; what follows from them has records of its own.
             | Body::SettingsChanged(_)

@@ -6,6 +6,7 @@ use crate::claims::{Claim, Idle, Step};
 use crate::facts::{BillingKey, Books, BooksError, Open, Phase};
 use crate::nodes::{ClassBook, NodeBook, Place, PlaceKey};
 use crate::row::{End, Life, Rare, Row};
+use crate::seal::Commit;
 use crate::stays::OnNode;
 use crate::store::HEADS;
 use crate::stories::Story;
@@ -18,8 +19,8 @@ use leasehold_model::{Activity, Instant, LeaseNo, NodeNo};
 use std::hash::Hash;
 use std::ops::ControlFlow;
 
-/// Raised when these bytes change: older books are made anew from the journal.
-pub(crate) const BOOKS_VERSION: u32 = 3;
+/// Raised when these bytes change: older books are rebuilt from the journal.
+pub(crate) const BOOKS_VERSION: u32 = 4;
 
 leasehold_model::fields! {
     /// A row, with its end in the order of the struct.
@@ -265,7 +266,7 @@ fn get_node(r: &mut Reader<'_>) -> Result<NodeBook, DecodeError> {
 
 impl Books {
     /// Everything that has no entry of its own.
-    pub(crate) fn to_state(&self) -> Vec<u8> {
+    pub(crate) fn to_state(&self, commit: &Commit) -> Vec<u8> {
         let mut out = Vec::new();
         self.cursor.put(&mut out);
         self.last_stamp.put(&mut out);
@@ -294,7 +295,7 @@ impl Books {
         put_list(self.reserved.waiting.iter().map(|(number, kept)| (*number, kept.clone())), &mut out);
         put_table(&self.billing, &mut out);
         put_table(&self.nodes.places, &mut out);
-        put_list(self.finder.pages.iter().copied(), &mut out);
+        put_list(self.finder.heads_after(commit).into_iter(), &mut out);
         put_varint(self.stays.lists, &mut out);
         put_varint(self.stays.nodes.len() as u64, &mut out);
         for (node, on) in &self.stays.nodes {

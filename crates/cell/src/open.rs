@@ -55,6 +55,11 @@ pub enum StartError {
         last_stamp: Instant,
         wall: Instant,
     },
+    /// The journal was opened in an epoch that its records already contain: an old anchor was put back.
+    Epoch {
+        last: u64,
+        opened: u64,
+    },
     Append(AppendError),
     Prepare(PrepareError),
     Settings(Refusal),
@@ -69,6 +74,7 @@ impl StartError {
             Self::Fold(FoldError::UnknownKind { .. }) => "record_kind_unknown",
             Self::Fold(_) => "record_inconsistent",
             Self::Clock { .. } => "clock_gap",
+            Self::Epoch { .. } => "epoch_repeated",
             Self::Append(AppendError::Full) | Self::Prepare(PrepareError::Full(_)) => "journal_full",
             Self::Append(_) | Self::Prepare(_) => "journal_failed",
             Self::Settings(refusal) => refusal.code(),
@@ -87,6 +93,11 @@ impl fmt::Display for StartError {
                 f,
                 "the clock says {wall}, but the last record was sealed at {last_stamp}; set the clock right, \
                  or start with --accept-clock, which is sealed in the journal"
+            ),
+            Self::Epoch { last, opened } => write!(
+                f,
+                "the journal was opened in epoch {opened}, but its records already contain epoch {last}: an older \
+                 anchor was put back; restore the newest one"
             ),
             Self::Append(error) => error.fmt(f),
             Self::Prepare(error) => error.fmt(f),
@@ -140,9 +151,16 @@ impl Core {
     ) -> Result<(Self, Now, Opened), StartError> {
         let mut damaged_snapshots = Vec::new();
         let (mut state, from) = newest_state(&*journal, journal.head().size, &mut damaged_snapshots)?;
+        // Without a usable snapshot every segment is needed; the first one missing is named.
+        if let Some(segment) = journal.missing_segment().filter(|_| from == Head::EMPTY) {
+            return Err(StartError::Read(ReadError::Archived { segment }));
+        }
         let end = replay(&*journal, &mut state, from)?;
         let opened = Opened { snapshot_size: from.size, replayed: end.size - from.size, damaged_snapshots };
 
+        if state.epoch() >= journal.epoch() {
+            return Err(StartError::Epoch { last: state.epoch(), opened: journal.epoch() });
+        }
         let last_stamp = state.last_stamp();
         let clock_accepted = check_clock(&*clock, &state, options)?;
         let now_view = Now::new(Readers::beside(&mut state));
@@ -159,6 +177,9 @@ impl Core {
                 software: options.software.clone(),
             };
             engine.genesis(now, genesis, &mut batch);
+        }
+        for found in journal.to_seal() {
+            engine.recovered(now, found, &mut batch);
         }
         let started = Started {
             epoch: journal.epoch(),

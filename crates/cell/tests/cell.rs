@@ -99,10 +99,12 @@ fn granted(reply: &Reply) -> LeaseNo {
 fn file(folder: &Path, segment_bytes: u64, clock: &ManualClock) -> Arc<dyn Journal> {
     let options = Options { segment_bytes, index_bytes: 4096 };
     let disk = Arc::new(RealDisk::new(folder));
-    let journal = match FileJournal::open(disk.clone(), options, keys(), clock.wall()) {
-        Ok((journal, _)) => journal,
-        Err(_) => FileJournal::create(disk, options, keys(), clock.wall()).expect("a journal can be made"),
-    };
+    let journal =
+        match FileJournal::open(disk.clone(), options, keys(), leasehold_journal::conformance::local(), clock.wall()) {
+            Ok((journal, _)) => journal,
+            Err(_) => FileJournal::create(disk, options, keys(), leasehold_journal::conformance::local(), clock.wall())
+                .expect("a journal can be made"),
+        };
     Arc::new(journal)
 }
 

@@ -2,7 +2,7 @@
 
 use crate::problem::Problem;
 use leasehold_cell::Clock;
-use leasehold_journal::{FileJournal, Keys, Options, Recovered};
+use leasehold_journal::{FileJournal, Keys, Local, Options, Recovered};
 use leasehold_server::PlaceError;
 use std::fs;
 use std::os::unix::fs::DirBuilderExt;
@@ -57,7 +57,8 @@ impl Place {
         clock: &dyn Clock,
     ) -> Result<(FileJournal, Option<Recovered>), Problem> {
         let options = Options { segment_bytes, ..Options::default() };
-        self.folder.open_journal(keys, options, clock).map_err(|error| told(&error))
+        let local = Local::new(self.folder.secret().map_err(|error| told(&error))?);
+        self.folder.open_journal(keys, options, local, clock).map_err(|error| told(&error))
     }
 }
 

@@ -44,6 +44,7 @@ pub(crate) fn open(place: &Place, pace: Pace) -> Result<Opened, Problem> {
     let start = Start {
         clock: Arc::new(SystemClock::new()),
         accept_clock: false,
+        unproved_tail: leasehold_server::UnprovedTail::Refuse,
         new_operator_token: false,
         // Whoever shows the demo looks at the cell all the time, and ends it.
         on_failure: Arc::new(|_| {}),

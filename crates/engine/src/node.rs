@@ -102,6 +102,17 @@ impl NodeClass {
         (count == wanted).then_some(set)
     }
 
+    /// Whether these devices exist and have room for `quanta`, spread evenly.
+    pub(crate) fn can_occupy_devices(&self, devices: u64, quanta: Quanta) -> bool {
+        if self.per_device == 0 {
+            return true;
+        }
+        let each = quanta.0 / u64::from(devices.count_ones().max(1));
+        let exist = devices.checked_shr(self.devices.len() as u32).unwrap_or(0) == 0;
+        let mut wanted = self.devices.iter().enumerate().filter(|(index, _)| devices >> index & 1 == 1);
+        exist && wanted.all(|(_, used)| used.saturating_add(each) <= self.per_device)
+    }
+
     /// Moves `quanta` on `devices` in or out of use.
     pub(crate) fn occupy_devices(&mut self, devices: u64, quanta: Quanta, taken: bool) {
         if self.per_device == 0 {

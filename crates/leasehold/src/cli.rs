@@ -119,6 +119,12 @@ pub(crate) struct ServeArgs {
     /// Start although the clock lies before the last record or far after it; that is sealed
     #[arg(long)]
     pub(crate) accept_clock: bool,
+    /// Discard what follows the anchor in the journal and cannot be authenticated; that is sealed
+    #[arg(long, conflicts_with = "accept_unproved_tail")]
+    pub(crate) cut_unproved_tail: bool,
+    /// Accept it, in a data directory of format version 1 or one whose local.secret was lost; that is sealed
+    #[arg(long)]
+    pub(crate) accept_unproved_tail: bool,
     /// Issue one more operator token, for one whose file was lost
     #[arg(long)]
     pub(crate) new_operator_token: bool,

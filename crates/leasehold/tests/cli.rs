@@ -210,7 +210,7 @@ fn growth_is_proved_from_the_checkpoint_that_was_seen() {
 
 #[test]
 fn what_lies_after_the_last_good_batch_is_not_there_yet() {
-    let folder = damaged(|data| change(data.join("journal/00000001.seg"), |bytes| bytes.extend(b"LHB1 half a batch")));
+    let folder = damaged(|data| change(data.join("journal/00000001.seg"), |bytes| bytes.extend(b"LHB2 half a batch")));
     let whole = on(demo_folder(), "audit export --data {}").ok();
     let torn = on(folder.path(), "audit export --data {}").ok();
     assert!(whole.out == torn.out, "a torn end changes nothing");

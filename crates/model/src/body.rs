@@ -20,7 +20,6 @@ use crate::access::{Role, TokenScope};
 pub use crate::ceiling::{CeilingDeleted, CeilingPut};
 use crate::class::ClassSpec;
 use crate::codec::{DecodeError, Field, Reader};
-use crate::fields;
 use crate::id::{ClassNo, NodeNo, PoolNo, ProjectNo, QuotaNo, TenantNo, TokenNo, UserNo};
 use crate::instant::{Instant, Span};
 use crate::name::Name;
@@ -28,6 +27,7 @@ use crate::placement::Weights;
 use crate::policy::{Budgets, Level, LimitKind, Measure, Priority, QuotaScope, Strategy, TeardownCause, TeardownMode};
 use crate::quantity::Quanta;
 pub use crate::rate::{ChargePolicyPut, RateCardDeleted, RateCardPut};
+use crate::{fields, words};
 
 fields! {
     /// The first record: whose journal this is.
@@ -74,6 +74,35 @@ fields! {
     /// The wall clock jumped against the monotonic one; the engine followed the latter.
     pub struct ClockJumped {
         pub wall_clock: Instant,
+    }
+}
+
+fields! {
+    /// From here on the journal is written in this format version. The first record of the first segment of that
+    /// version, in a journal that was begun in an earlier one.
+    pub struct Converted {
+        pub format_version: u32,
+    }
+}
+
+words! {
+    /// What the operator decided about records that could not be authenticated.
+    pub enum TailAction {
+        /// They were discarded.
+        Cut = 1 "cut",
+        /// They count.
+        Accepted = 2 "accepted",
+    }
+}
+
+fields! {
+    /// Records after the anchor could not be authenticated, and the operator decided what becomes of them
+    /// (SEMANTICS 11, "Local authenticity").
+    pub struct TailResolved {
+        pub action: TailAction,
+        /// Whole records among the bytes.
+        pub records: u64,
+        pub bytes: u64,
     }
 }
 
@@ -337,6 +366,8 @@ kinds! {
     4 "journal.key_rotated" KeyRotated,
     5 "journal.clock_jumped" ClockJumped,
     6 "settings.changed" SettingsChanged,
+    7 "journal.converted" Converted,
+    8 "journal.tail_resolved" TailResolved,
     10 "class.put" ClassPut,
     11 "pool.put" PoolPut,
     12 "pool.deleted" PoolDeleted,

@@ -53,8 +53,8 @@ pub use record::{Hash, Idempotency, Identity, Key, Record};
 pub use state::{CustodyState, Group, LeaseState, RevokeReason, WasteClass};
 pub use word::Words;
 
-/// The version of the byte format this crate writes and reads.
-pub const FORMAT_VERSION: u32 = 1;
+/// The version of the byte format that this crate writes. It reads this one and those before it.
+pub const FORMAT_VERSION: u32 = 2;
 
 /// The version of the rules by which the engine decides. A decision names the rules that made it
 /// (SEMANTICS 6), so that a replay under other rules can say so.

@@ -8,7 +8,7 @@ use crate::problem::sentence;
 use crate::profiles::Profiles;
 use leasehold_api::{Problem, codes};
 use leasehold_books::{Books, BooksError, COMMIT_RECORDS, Keeper, Opened};
-use leasehold_journal::Journal;
+use leasehold_journal::{Journal, MacKey};
 use leasehold_model::Instant;
 use std::path::PathBuf;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
@@ -35,6 +35,8 @@ const PATIENCE: Duration = Duration::from_secs(5);
 /// The daemon's books.
 pub(crate) struct Room {
     path: PathBuf,
+    /// Authenticates the entries of the file.
+    key: MacKey,
     keeper: RwLock<Option<Keeper>>,
     /// Records taken up.
     size: AtomicU64,
@@ -53,9 +55,10 @@ fn held<T>(result: Result<T, PoisonError<T>>) -> T {
 }
 
 impl Room {
-    pub(crate) fn new(path: PathBuf) -> Self {
+    pub(crate) fn new(path: PathBuf, key: MacKey) -> Self {
         Self {
             path,
+            key,
             keeper: RwLock::new(None),
             size: AtomicU64::new(0),
             grown: (Mutex::new(()), Condvar::new()),
@@ -90,7 +93,7 @@ impl Room {
             let _ = rustix::process::setpriority_process(None, 10);
             while !room.is_stopping() {
                 if let Err(error) = room.follow(&*journal) {
-                    tracing::error!(%error, "the books are made anew");
+                    tracing::error!(%error, "the books are discarded and rebuilt");
                     *held(room.keeper.write()) = None;
                     room.size.store(0, Ordering::Relaxed);
                     if let Err(error) = std::fs::remove_file(&room.path)
@@ -116,9 +119,9 @@ impl Room {
 
     /// Opens the books and follows until the end, or until they turn out to be damaged.
     fn follow(&self, journal: &dyn Journal) -> Result<(), BooksError> {
-        let (keeper, opened) = Keeper::open(&self.path, journal)?;
+        let (keeper, opened) = Keeper::open(&self.path, journal, &self.key)?;
         if let Opened::Rebuilt(why) = opened {
-            tracing::warn!(why, "the books are made anew from the journal");
+            tracing::warn!(why, "the books are discarded and rebuilt from the journal");
         }
         self.tell(keeper.books.size());
         *held(self.keeper.write()) = Some(keeper);

@@ -13,10 +13,12 @@ use crate::rate::Limiter;
 use crate::routes::router;
 use crate::scans::Scans;
 use crate::tls::{Tls, TlsError};
+use leasehold_books::Keeper;
 use leasehold_cell::{Cell, Clock, Opened, Reply, StartError, StartOptions};
 use leasehold_engine::command::IssueToken;
 use leasehold_engine::{Command, Request};
-use leasehold_journal::{Journal, Recovered};
+use leasehold_journal::disk::Disk;
+use leasehold_journal::{Journal, Local, MacKey, RealDisk, Recovered, UnprovedTail};
 use leasehold_model::{Identity, Instant, Name, Role, TokenScope};
 use std::fmt;
 use std::fs;
@@ -31,6 +33,8 @@ pub struct Start {
     pub clock: Arc<dyn Clock>,
     /// Start although the clock lies outside the gap; that is sealed.
     pub accept_clock: bool,
+    /// What happens to records after the anchor that cannot be authenticated; what is done is sealed.
+    pub unproved_tail: UnprovedTail,
     /// Issue an operator token although there are tokens: for one whose file was lost.
     pub new_operator_token: bool,
     /// Called once when the journal has failed: the process is to end.
@@ -47,6 +51,11 @@ pub enum DaemonError {
         what: String,
         error: io::Error,
     },
+    /// The books have to be rebuilt, and this segment cannot be read.
+    MissingSegment {
+        segment: u32,
+        why: &'static str,
+    },
     /// A command of the start was not taken.
     Refused(String),
 }
@@ -58,6 +67,7 @@ impl DaemonError {
             Self::Start(error) => error.code(),
             Self::Tls(error) => error.code(),
             Self::Io { .. } => "io_failed",
+            Self::MissingSegment { .. } => "journal_segment_missing",
             Self::Refused(_) => "start_refused",
         }
     }
@@ -70,6 +80,11 @@ impl fmt::Display for DaemonError {
             Self::Start(error) => error.fmt(f),
             Self::Tls(error) => error.fmt(f),
             Self::Io { what, error } => write!(f, "{what}: {error}"),
+            Self::MissingSegment { segment, why } => write!(
+                f,
+                "books.redb cannot be used ({why}), and journal/{segment:08}.seg is missing to rebuild it from the \
+                 journal; bring the segment back, or add its directory to journal.archive"
+            ),
             Self::Refused(what) => f.write_str(what),
         }
     }
@@ -102,9 +117,15 @@ impl Daemon {
         let keys = place.keys(config.origin.as_deref(), &config.origin_or_default()).map_err(DaemonError::Place)?;
         let keys = Arc::new(keys);
         let public_key = keys.public_keys()[0];
+        let mut local = Local::new(place.secret().map_err(DaemonError::Place)?);
+        local.tail = start.unproved_tail;
+        let archives = config.journal.archive.iter();
+        local.archives = archives.map(|path| -> Arc<dyn Disk> { Arc::new(RealDisk::new(path)) }).collect();
+        let books_key = local.secret.books().clone();
         let (journal, recovered) =
-            place.open_journal(keys, config.journal_options(), &*start.clock).map_err(DaemonError::Place)?;
+            place.open_journal(keys, config.journal_options(), local, &*start.clock).map_err(DaemonError::Place)?;
         let journal: Arc<dyn Journal> = Arc::new(journal);
+        check_books(&place, &*journal, &books_key)?;
         let mut start_options = StartOptions::new(software(), public_key);
         start_options.accept_clock = start.accept_clock;
         let mut options = config.cell_options(start_options);
@@ -118,7 +139,7 @@ impl Daemon {
         }
         let began = start.clock.wall();
         let operator_token = first_operator_token(&cell, &place, began, start.new_operator_token)?;
-        let app = assemble(&config, &place, cell, journal, start.clock, began)?;
+        let app = assemble(&config, &place, books_key, cell, journal, start.clock, began)?;
         let starting = |error| DaemonError::Io { what: "the live stream's thread cannot start".into(), error };
         let live_thread = app.live.start(Arc::downgrade(&app)).map_err(starting)?;
         let books_thread = app.books.start(Arc::clone(&app.journal));
@@ -168,6 +189,16 @@ impl Daemon {
         books.stop();
         let _ = self.books_thread.join();
         stopped
+    }
+}
+
+/// Books that cannot be used are rebuilt from the first record on, and never in part: if a segment is missing for that,
+/// the daemon does not start.
+fn check_books(place: &Place, journal: &dyn Journal, key: &MacKey) -> Result<(), DaemonError> {
+    let Some(segment) = journal.missing_segment() else { return Ok(()) };
+    match Keeper::check(&place.books(), journal, key) {
+        Ok(()) => Ok(()),
+        Err(why) => Err(DaemonError::MissingSegment { segment, why }),
     }
 }
 
@@ -222,6 +253,7 @@ fn write_secret(place: &Place, secret: &str) -> io::Result<()> {
 fn assemble(
     config: &Config,
     place: &Place,
+    books_key: MacKey,
     cell: Arc<Cell>,
     journal: Arc<dyn Journal>,
     clock: Arc<dyn Clock>,
@@ -233,7 +265,7 @@ fn assemble(
     let now = Arc::clone(cell.now());
     let live = now.read(|state| Live::new(genesis, state, config.limits.streams as usize));
     let live = Arc::new(live);
-    let books = Arc::new(Room::new(place.books()));
+    let books = Arc::new(Room::new(place.books(), books_key));
     let observing = now.observe(Box::new(Noting(Arc::clone(&live), Arc::clone(&books))));
     assert!(observing.is_ok(), "one daemon observes a cell");
     let usize_of = |bytes: u64| usize::try_from(bytes).unwrap_or(usize::MAX);

@@ -45,4 +45,5 @@ pub mod tls;
 
 pub use access::{SECRET_PREFIX, new_secret, secret_hash};
 pub use daemon::{Daemon, DaemonError, Start};
+pub use leasehold_journal::UnprovedTail;
 pub use place::{Place, PlaceError, software};

@@ -38,7 +38,7 @@ pub(crate) struct Linked {
     pub(crate) hash: Hash,
 }
 
-/// A record that says who signs.
+/// A record that changes what is checked: who signs, which epoch and which format version it is.
 #[derive(Debug)]
 pub(crate) enum KeyEvent {
     Genesis(Box<Genesis>),
@@ -46,6 +46,14 @@ pub(crate) enum KeyEvent {
     Rotation {
         old_key: [u8; 32],
         new_key: [u8; 32],
+    },
+    /// A process took over as the one writer.
+    Started {
+        epoch: u64,
+    },
+    /// From here on the journal is written in this format version.
+    Converted {
+        format_version: u32,
     },
 }
 
@@ -70,7 +78,7 @@ pub(crate) fn check(chunk: &Chunk, marks: &[u64]) -> Checked {
     let mut at = 0;
     while at < chunk.bytes.len() && walk.checked.flaw.is_none() {
         let offset = chunk.offset + at as u64;
-        match RawBatch::read(&chunk.bytes[at..]) {
+        match RawBatch::read_version(&chunk.bytes[at..], chunk.version) {
             Ok(batch) => {
                 at += batch.bytes_total();
                 let whole = walk.take_batch(batch, offset, &chunk.bytes[at..]);
@@ -85,6 +93,7 @@ pub(crate) fn check(chunk: &Chunk, marks: &[u64]) -> Checked {
 
 struct Walk<'a> {
     segment: u32,
+    version: u32,
     sequence: u64,
     marks: &'a [u64],
     run: Run,
@@ -96,6 +105,7 @@ impl<'a> Walk<'a> {
         let passed = marks.partition_point(|mark| *mark <= chunk.first_sequence);
         Self {
             segment: chunk.segment,
+            version: chunk.version,
             sequence: chunk.first_sequence,
             marks: &marks[passed..],
             run: Run::new(chunk.first_sequence),
@@ -105,7 +115,7 @@ impl<'a> Walk<'a> {
 
     fn take_batch(&mut self, batch: RawBatch<'_>, offset: u64, after: &[u8]) -> Result<(), Flaw> {
         let mut frames = batch.records();
-        let mut offset = offset + BATCH_HEADER_BYTES as u64;
+        let mut offset = offset + batch.frames_at() as u64;
         while let Some(frame) = frames.next() {
             let place = Place { sequence: self.sequence, segment: self.segment, offset };
             let raw = frame.map_err(|damage| place.flaw(Why::Damaged(damage)))?;
@@ -169,7 +179,8 @@ impl<'a> Walk<'a> {
         let batch = Place { sequence: self.sequence, segment: self.segment, offset };
         let place = match damage {
             Damage::BadChecksum => mend(bytes).and_then(|mended| {
-                let chunk = Chunk { segment: self.segment, offset, first_sequence: self.sequence, bytes: mended };
+                let (segment, version) = (self.segment, self.version);
+                let chunk = Chunk { segment, version, offset, first_sequence: self.sequence, bytes: mended };
                 let failure = check(&chunk, &[]).flaw?.failure;
                 Some(Place { sequence: failure.sequence?, segment: self.segment, offset: failure.offset? })
             }),
@@ -249,6 +260,8 @@ fn key_event(record: &Record, place: Place) -> Result<Option<KeyEvent>, Flaw> {
             }
             _ => Err(place.flaw(Why::BadRotation("it does not name the old and the new key as its signers"))),
         },
+        Body::Started(started) => Ok(Some(KeyEvent::Started { epoch: started.epoch })),
+        Body::Converted(converted) => Ok(Some(KeyEvent::Converted { format_version: converted.format_version })),
         _ => Ok(None),
     }
 }

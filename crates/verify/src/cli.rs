@@ -29,7 +29,7 @@ remembers the newest checkpoint, so that the next run also shows whether
 anything before it was rewritten or cut since.
 
 Exit codes:
-  0  yes: every record is there, sealed and linked, up to what the answer says
+  0  yes: every record is there and chained, and signed as far as the answer says
   3  no: the first thing that is wrong is named
   2  the question could not be answered (arguments, trust file, folder)";
 

@@ -58,7 +58,11 @@ fn answer(report: &Report) -> String {
         None => "no record, and nobody signed for one".to_owned(),
         Some((first, last)) => {
             let records = if at_hand == 1 { "record" } else { "records" };
-            format!("{} {records}, from {first} to {last}, all sealed and linked", thousands(at_hand))
+            let signed = match report.records_after_checkpoint() {
+                0 => "all chained and signed".to_owned(),
+                after => format!("all chained; the last {} not signed", thousands(after.min(at_hand))),
+            };
+            format!("{} {records}, from {first} to {last}, {signed}", thousands(at_hand))
         }
     }
 }
@@ -82,8 +86,9 @@ fn notes(report: &Report) -> Vec<String> {
     let after = report.records_after_checkpoint();
     if after > 0 {
         let after = thousands(after);
-        notes
-            .push(format!("{after} records after the anchor hang on the chain; if more are missing it would not show"));
+        notes.push(format!(
+            "{after} records after the checkpoint are chained, not signed; if more are missing it would not show"
+        ));
     }
     if let Some(torn) = report.torn_tail {
         notes.push(format!(

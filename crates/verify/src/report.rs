@@ -27,7 +27,7 @@ pub struct Report {
     pub head: Hash,
     /// Root of the tree over all records.
     pub root: Hash,
-    /// The size that the anchor's checkpoint signs for; later records hang on the chain alone.
+    /// The size that the anchor's checkpoint signs for; later records are chained, not signed.
     pub checkpoint_size: u64,
     /// Up to this size a missing record would have shown.
     pub complete_up_to: u64,

@@ -256,7 +256,7 @@ fn cut(sample: &Sample, sequence: u64) {
 fn raw_batch(payload: &[u8], records: u32) -> Vec<u8> {
     let counts = [u32::try_from(payload.len()).unwrap().to_le_bytes(), records.to_le_bytes()].concat();
     let crc = crc32fast::hash(&[counts.as_slice(), payload].concat());
-    [b"LHB1".as_slice(), &counts, &crc.to_le_bytes(), payload].concat()
+    [b"LHB2".as_slice(), &counts, &crc.to_le_bytes(), payload].concat()
 }
 
 fn change_record(wanted: u64) -> impl Fn(&mut [Frame]) {
@@ -350,7 +350,7 @@ fn of_sound_journals() {
     });
     cases.yes("an old batch inside a torn one", |s| {
         let old = encode_batch(&Opened::read(&s.segment(1)).batches[1]);
-        end_with(s, &[b"LHB1 torn".as_slice(), &old].concat());
+        end_with(s, &[b"LHB2 torn".as_slice(), &old].concat());
     });
     for (name, bytes) in [("short", 50), ("of 96 bytes", 96), ("padded", 1200)] {
         cases.yes(&format!("torn header, {name}"), |s| {
@@ -407,17 +407,55 @@ fn of_every_kind_of_record_as_the_second_one_writes_it() {
     let archives = vec![folder.path().join("archive")];
     let mut cases = Cases::default();
     cases.push("as written", Some(true), Sample { folder: data, trust, archives });
+    // A journal of version 1 that was converted, with and without the segments of version 1.
+    let trust = Trust::parse(&fs::read_to_string(folder.path().join("converted-trust")).unwrap()).unwrap();
+    let converted = |change: &dyn Fn(&Path)| {
+        let data = tempfile::tempdir().unwrap();
+        copy_files(&folder.path().join("converted"), data.path());
+        change(&data.path().join("journal"));
+        Sample { folder: data, trust: trust.clone(), archives: Vec::new() }
+    };
+    let edit = |path: PathBuf, change: &dyn Fn(&mut Vec<u8>)| {
+        let mut bytes = fs::read(&path).unwrap();
+        change(&mut bytes);
+        put(&path, &bytes);
+    };
+    cases.push("converted", Some(true), converted(&|_| ()));
+    let without = |journal: &Path| {
+        for number in 1..=2 {
+            fs::remove_file(journal.join(format!("{number:08}.seg"))).unwrap();
+            let _ = fs::remove_file(journal.join(format!("{number:08}.tree")));
+        }
+    };
+    cases.push("converted, and version 1 moved away", Some(true), converted(&without));
+    for (number, version) in [(1, 2), (2, 2), (3, 1), (4, 1)] {
+        let name = format!("segment {number} passed off as one of version {version}");
+        let change = |journal: &Path| {
+            edit(journal.join(format!("{number:08}.seg")), &|bytes| {
+                bytes[8] = version;
+                mend_header(bytes);
+            });
+        };
+        cases.push(&name, Some(false), converted(&change));
+    }
     agree(&cases);
 }
 
 #[test]
 fn of_an_empty_journal() {
-    use leasehold_journal::{FileJournal, Journal, Keys, Options, RealDisk};
+    use leasehold_journal::{FileJournal, Journal, Keys, Local, Options, RealDisk, Secret};
     use std::sync::Arc;
     let folder = tempfile::tempdir().unwrap();
     let keys = Arc::new(Keys::new(ORIGIN, &FIRST_SEED).unwrap());
     let layout = Options { segment_bytes: 1200, ..Options::default() };
-    let journal = FileJournal::create(Arc::new(RealDisk::new(folder.path())), layout, keys, stamp(0)).unwrap();
+    let journal = FileJournal::create(
+        Arc::new(RealDisk::new(folder.path())),
+        layout,
+        keys,
+        Local::new(Secret::new([7; 32])),
+        stamp(0),
+    )
+    .unwrap();
     journal.prepare().unwrap();
     let sample = Sample { folder, trust: Trust::new(key(FIRST_SEED).verifier()), archives: Vec::new() };
     let bare = sample.copy();
@@ -625,17 +663,17 @@ fn of_tampered_journals() {
 /// Ends that a crash does not leave.
 fn of_ends_that_are_not_torn(cases: &mut Cases) {
     let tail = |s: &Sample| encode_batch(&without_last_batch(s).1);
-    cases.no("a good batch after a torn one", |s| end_with(s, &[b"LHB1 torn".as_slice(), &tail(s)].concat()));
+    cases.no("a good batch after a torn one", |s| end_with(s, &[b"LHB2 torn".as_slice(), &tail(s)].concat()));
     cases.no("a good batch after zeroes", |s| end_with(s, &[[0; 64].as_slice(), &tail(s)].concat()));
     cases.yes("a batch that begins too early after a torn one", |s| {
         let early = Opened::read(&s.segment(last(s))).batches.iter().rev().nth(1).unwrap().clone();
         let both = [early, without_last_batch(s).1].concat();
-        end_with(s, &[b"LHB1 torn".as_slice(), &encode_batch(&both)].concat());
+        end_with(s, &[b"LHB2 torn".as_slice(), &encode_batch(&both)].concat());
     });
     cases.yes("a batch that does not decode after a torn one", |s| {
         let mut frames = without_last_batch(s).1;
         frames.last_mut().unwrap().bytes.push(0);
-        end_with(s, &[b"LHB1 torn".as_slice(), &encode_batch(&frames)].concat());
+        end_with(s, &[b"LHB2 torn".as_slice(), &encode_batch(&frames)].concat());
     });
     cases.no("a batch that does not decode", |s| {
         let mut frames = without_last_batch(s).1;
@@ -710,7 +748,7 @@ fn of_headers_and_anchors(cases: &mut Cases) {
     cases.yes("another epoch and time in the anchor", |s| {
         s.forge_anchor(&s.anchor_text().replacen("\nepoch ", "\nepoch 7", 1).replacen("\ntime 1", "\ntime 2", 1));
     });
-    cases.no("a newer anchor", |s| s.forge_anchor(&s.anchor_text().replace("anchor v1", "anchor v2")));
+    cases.no("a newer anchor", |s| s.forge_anchor(&s.anchor_text().replace("anchor v2", "anchor v3")));
     cases.no("slots of one counter that differ", |s| {
         let text = s.anchor_text();
         let slots = [text.clone(), with_fitting_end(&text.replacen("\ntime 1", "\ntime 2", 1))];
