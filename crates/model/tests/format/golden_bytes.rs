@@ -239,12 +239,14 @@ fn every_kind_has_these_bytes() {
             630000faed5172861865000201ac02
         41 lease.denied
             640000faed5172861829000101010046f12e03010401ac02cf96e0b21200900178
+        13 tenant.put
+            650000faed517286180d0001077068797369637300020001136f707340706879736963732e6578616d706c65
         7 journal.converted
-            650000faed51728618070002
+            660000faed51728618070002
         8 journal.tail_resolved
-            660000faed51728618080001ac02f0a204
+            670000faed51728618080001ac02f0a204
         8 journal.tail_resolved
-            670000faed517286180800020100
+            680000faed517286180800020100
     "#]].assert_eq(&shown);
 }
 
