@@ -164,20 +164,21 @@ impl Fold {
 
     /// Follows the epochs and the format version.
     fn note_start(&mut self, body: &Body) -> Result<(), Flaw> {
-        match body {
-            Body::Genesis(genesis) => self.format_version = Some(genesis.format_version),
-            Body::Started(started) if started.epoch <= self.epoch => {
+        if let Body::Genesis(genesis) = body {
+            self.format_version = Some(genesis.format_version);
+        }
+        if let Body::Started(started) = body {
+            if started.epoch <= self.epoch {
                 return Err(Flaw::Epoch { before: self.epoch, found: started.epoch });
             }
-            Body::Started(started) => self.epoch = started.epoch,
-            Body::Converted(converted) => {
-                let next = self.format_version.is_none_or(|before| before < converted.format_version);
-                if !next || converted.format_version != FORMAT_VERSION {
-                    return Err(Flaw::Conversion);
-                }
-                self.format_version = Some(converted.format_version);
+            self.epoch = started.epoch;
+        }
+        if let Body::Converted(converted) = body {
+            let next = self.format_version.is_none_or(|before| before < converted.format_version);
+            if !next || converted.format_version != FORMAT_VERSION {
+                return Err(Flaw::Conversion);
             }
-            _ => {}
+            self.format_version = Some(converted.format_version);
         }
         Ok(())
     }

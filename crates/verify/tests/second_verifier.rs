@@ -2,6 +2,8 @@
 //! same answer to the same folder: of good journals, and of every way of tampering with one that we could think of.
 
 mod common;
+#[path = "second_verifier/converted.rs"]
+mod converted;
 
 use common::*;
 use leasehold_tlog::{Checkpoint, Frontier, Note, SigningKey, WitnessSigningKey, leaf_hash};
@@ -397,47 +399,13 @@ fn common_checkpoint(sample: &Sample) -> String {
 
 #[test]
 fn of_every_kind_of_record_as_the_second_one_writes_it() {
-    let folder = tempfile::tempdir().unwrap();
-    let script = second_verifier().join("fixtures.py");
-    let output = Command::new("python3").arg(script).arg(folder.path()).output().expect(MISSING);
-    assert!(output.status.success(), "{MISSING}: {}", String::from_utf8_lossy(&output.stderr));
+    let folder = converted::fixtures();
     let trust = Trust::parse(&fs::read_to_string(folder.path().join("trust")).unwrap()).unwrap();
     let data = tempfile::tempdir().unwrap();
     copy_files(&folder.path().join("data"), data.path());
     let archives = vec![folder.path().join("archive")];
     let mut cases = Cases::default();
     cases.push("as written", Some(true), Sample { folder: data, trust, archives });
-    // A journal of version 1 that was converted, with and without the segments of version 1.
-    let trust = Trust::parse(&fs::read_to_string(folder.path().join("converted-trust")).unwrap()).unwrap();
-    let converted = |change: &dyn Fn(&Path)| {
-        let data = tempfile::tempdir().unwrap();
-        copy_files(&folder.path().join("converted"), data.path());
-        change(&data.path().join("journal"));
-        Sample { folder: data, trust: trust.clone(), archives: Vec::new() }
-    };
-    let edit = |path: PathBuf, change: &dyn Fn(&mut Vec<u8>)| {
-        let mut bytes = fs::read(&path).unwrap();
-        change(&mut bytes);
-        put(&path, &bytes);
-    };
-    cases.push("converted", Some(true), converted(&|_| ()));
-    let without = |journal: &Path| {
-        for number in 1..=2 {
-            fs::remove_file(journal.join(format!("{number:08}.seg"))).unwrap();
-            let _ = fs::remove_file(journal.join(format!("{number:08}.tree")));
-        }
-    };
-    cases.push("converted, and version 1 moved away", Some(true), converted(&without));
-    for (number, version) in [(1, 2), (2, 2), (3, 1), (4, 1)] {
-        let name = format!("segment {number} passed off as one of version {version}");
-        let change = |journal: &Path| {
-            edit(journal.join(format!("{number:08}.seg")), &|bytes| {
-                bytes[8] = version;
-                mend_header(bytes);
-            });
-        };
-        cases.push(&name, Some(false), converted(&change));
-    }
     agree(&cases);
 }
 
@@ -448,14 +416,8 @@ fn of_an_empty_journal() {
     let folder = tempfile::tempdir().unwrap();
     let keys = Arc::new(Keys::new(ORIGIN, &FIRST_SEED).unwrap());
     let layout = Options { segment_bytes: 1200, ..Options::default() };
-    let journal = FileJournal::create(
-        Arc::new(RealDisk::new(folder.path())),
-        layout,
-        keys,
-        Local::new(Secret::new([7; 32])),
-        stamp(0),
-    )
-    .unwrap();
+    let (disk, local) = (Arc::new(RealDisk::new(folder.path())), Local::new(Secret::new([7; 32])));
+    let journal = FileJournal::create(disk, layout, keys, local, stamp(0)).unwrap();
     journal.prepare().unwrap();
     let sample = Sample { folder, trust: Trust::new(key(FIRST_SEED).verifier()), archives: Vec::new() };
     let bare = sample.copy();

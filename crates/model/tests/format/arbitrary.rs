@@ -457,11 +457,7 @@ pub(crate) fn bodies() -> impl Strategy<Value = Body> {
         body(Just(Heartbeat {})),
         body((keys(), keys()).prop_map(|(old_key, new_key)| KeyRotated { old_key, new_key })),
         body(instants().prop_map(|wall_clock| ClockJumped { wall_clock })),
-        body((0..u32::MAX).prop_map(|format_version| Converted { format_version })),
-        body((any::<bool>(), any::<u64>(), any::<u64>()).prop_map(|(cut, records, bytes)| {
-            let action = if cut { TailAction::Cut } else { TailAction::Accepted };
-            TailResolved { action, records, bytes }
-        })),
+        crate::of_journals::bodies(),
         body(settings()),
         body(spans().prop_map(|heat_half_life| PlacementChanged { heat_half_life })),
         body((pools(), option::of(weights())).prop_map(|(pool, weights)| PoolPlacementPut { pool, weights })),

@@ -11,7 +11,7 @@ use leasehold_books::Keeper;
 use leasehold_cell::{Core, ManualClock, StartOptions, replay as fold, take_snapshot};
 use leasehold_engine::{Replayed, State, replay};
 use leasehold_journal::{FileJournal, Head, Journal, Keys, Local, Options, RealDisk, Secret};
-use leasehold_model::body::Body;
+use leasehold_model::body::{Body, Converted};
 use leasehold_model::{AttemptEnd, Instant, Name, RULES_VERSION, Record};
 use leasehold_tlog::SigningKey;
 use leasehold_verify::{Trust, verify};
@@ -219,6 +219,11 @@ fn a_daemon_starts_on_every_journal() {
         journal.checkpoint(last).unwrap();
         let taken = take_snapshot(&*journal).unwrap_or_else(|error| panic!("{}: {error}", frozen.name));
         assert_eq!(taken, Some(journal.head().size), "{}", frozen.name);
+        // All of them are of format version 1: the start converts them, and they verify as before.
+        let first = journal.record(plain.size()).unwrap().unwrap().decode().unwrap();
+        assert_eq!(first.body, Converted { format_version: 2 }.into(), "{}", frozen.name);
+        journal.close(last).unwrap();
+        frozen.verify();
     }
 }
 

@@ -211,7 +211,7 @@ impl Sample {
     pub fn note(&self) -> String {
         let text = self.anchor_text();
         let note = text.split_once("\ncheckpoint\n").unwrap().1;
-        note[..note.rfind("end ").unwrap()].to_owned()
+        note[..note.rfind("\nmac ").or_else(|| note.rfind("\nend ")).unwrap() + 1].to_owned()
     }
 }
 
