@@ -2,7 +2,7 @@
 
 use crate::access::Caller;
 use crate::naming::Names;
-use crate::shut::shut;
+use crate::unavailable_node::shut;
 use leasehold_api::{Problem, When, codes};
 use leasehold_cell::Unsealed;
 use leasehold_engine::{ByNumber, Naming, Refusal, RefusalClass, State};

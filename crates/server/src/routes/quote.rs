@@ -5,7 +5,7 @@ use super::leases::to_known_request;
 use crate::books::{ask, problem};
 use crate::context::{Answer, Context, json};
 use crate::problem::{denial, told};
-use crate::shut::shut;
+use crate::unavailable_node::shut;
 use leasehold_api::{Problem, Quote, QuoteLine, RequestLease, Ttl, When};
 use leasehold_engine::{Command, Quoted};
 use leasehold_meter::{Money, Window};
