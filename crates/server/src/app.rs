@@ -2,7 +2,7 @@
 
 use crate::access::Caller;
 use crate::live::Live;
-use crate::problem::{told, unanswered};
+use crate::problem::{refusal_for, unanswered};
 use crate::reply::ask;
 use leasehold_api::Problem;
 use leasehold_cell::{Cell, Clock, Now, Sealed, Unsealed};
@@ -20,7 +20,7 @@ pub(crate) struct App {
     pub(crate) journal: Arc<dyn Journal>,
     pub(crate) clock: Arc<dyn Clock>,
     pub(crate) live: Arc<Live>,
-    pub(crate) books: Arc<crate::books::Room>,
+    pub(crate) books: Arc<crate::books::BooksService>,
     pub(crate) proofs: crate::proofs::Proofs,
     pub(crate) agents: crate::agents::Agents,
     /// The hash of the first record: public ids are made from it.
@@ -66,7 +66,7 @@ impl App {
         let request = request(identity, command, key)?;
         let reply = ask(&self.cell, vec![request]).await.pop().expect("one request, one reply");
         self.metrics.replied(kind, &reply);
-        let tell = |refusal: &Refusal| self.now.read(|state| told(state, caller, refusal));
+        let tell = |refusal: &Refusal| self.now.read(|state| refusal_for(state, caller, refusal));
         reply.map_err(|unsealed| problem(&unsealed, tell))
     }
 

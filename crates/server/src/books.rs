@@ -33,7 +33,7 @@ const LOOKING_MAX: usize = 16;
 const PATIENCE: Duration = Duration::from_secs(5);
 
 /// The daemon's books.
-pub(crate) struct Room {
+pub(crate) struct BooksService {
     path: PathBuf,
     keeper: RwLock<Option<Keeper>>,
     /// Records taken up.
@@ -48,11 +48,11 @@ pub(crate) struct Room {
     pub(crate) profiles: Profiles,
 }
 
-fn held<T>(result: Result<T, PoisonError<T>>) -> T {
+fn guard<T>(result: Result<T, PoisonError<T>>) -> T {
     result.unwrap_or_else(PoisonError::into_inner)
 }
 
-impl Room {
+impl BooksService {
     pub(crate) fn new(path: PathBuf) -> Self {
         Self {
             path,
@@ -83,17 +83,17 @@ impl Room {
     }
 
     pub(crate) fn start(self: &Arc<Self>, journal: Arc<dyn Journal>) -> std::io::Result<JoinHandle<()>> {
-        let room = Arc::clone(self);
+        let service = Arc::clone(self);
         std::thread::Builder::new().name("books".into()).spawn(move || {
-            let _ = room.thread.set(std::thread::current());
+            let _ = service.thread.set(std::thread::current());
             // The lease path goes first; where the system does not let us, the books are as important as the rest.
             let _ = rustix::process::setpriority_process(None, 10);
-            while !room.is_stopping() {
-                if let Err(error) = room.follow(&*journal) {
+            while !service.is_stopping() {
+                if let Err(error) = service.follow(&*journal) {
                     tracing::error!(%error, "the books are made anew");
-                    *held(room.keeper.write()) = None;
-                    room.size.store(0, Ordering::Relaxed);
-                    if let Err(error) = std::fs::remove_file(&room.path)
+                    *guard(service.keeper.write()) = None;
+                    service.size.store(0, Ordering::Relaxed);
+                    if let Err(error) = std::fs::remove_file(&service.path)
                         && error.kind() != std::io::ErrorKind::NotFound
                     {
                         tracing::error!(%error, "the old books cannot be removed");
@@ -121,7 +121,7 @@ impl Room {
             tracing::warn!(why, "the books are made anew from the journal");
         }
         self.tell(keeper.books.size());
-        *held(self.keeper.write()) = Some(keeper);
+        *guard(self.keeper.write()) = Some(keeper);
         let mut last_commit = Stopwatch::now();
         loop {
             let (taken, uncommitted) = self.with_mut(|keeper| {
@@ -158,7 +158,7 @@ impl Room {
 
     /// What cannot be learned is tried again later; only the choice of nodes is the poorer for it.
     fn learn(&self) {
-        let keeper = held(self.keeper.read());
+        let keeper = guard(self.keeper.read());
         let keeper = keeper.as_ref().expect("this thread has opened them");
         if let Err(error) = self.profiles.learn(&keeper.books) {
             tracing::warn!(%error, "what workloads depend on cannot be told");
@@ -167,23 +167,23 @@ impl Room {
 
     fn tell(&self, size: u64) {
         self.size.store(size, Ordering::Release);
-        let _lock = held(self.grown.0.lock());
+        let _lock = guard(self.grown.0.lock());
         self.grown.1.notify_all();
     }
 
     fn with_mut<T>(&self, change: impl FnOnce(&mut Keeper) -> Result<T, BooksError>) -> Result<T, BooksError> {
-        let mut keeper = held(self.keeper.write());
+        let mut keeper = guard(self.keeper.write());
         change(keeper.as_mut().expect("this thread has opened them"))
     }
 
     /// Readers go on while the file is written: only this thread changes the books.
     fn commit(&self, journal: &dyn Journal) -> Result<(), BooksError> {
-        let written = held(self.keeper.read()).as_ref().expect("this thread has opened them").write(journal)?;
+        let written = guard(self.keeper.read()).as_ref().expect("this thread has opened them").write(journal)?;
         self.with_mut(|keeper| keeper.written(written))
     }
 
     fn read<T>(&self, question: impl FnOnce(&Books) -> Result<T, Problem>) -> Result<T, Problem> {
-        let keeper = held(self.keeper.read());
+        let keeper = guard(self.keeper.read());
         question(&keeper.as_ref().ok_or_else(|| problem(&BooksError::Damaged))?.books)
     }
 
@@ -192,9 +192,9 @@ impl Room {
         let began = Stopwatch::now();
         self.waiting.fetch_add(1, Ordering::Relaxed);
         self.thread.get().into_iter().for_each(Thread::unpark);
-        let mut lock = held(self.grown.0.lock());
+        let mut lock = guard(self.grown.0.lock());
         while self.size.load(Ordering::Acquire) < size && began.elapsed() < PATIENCE && !self.is_stopping() {
-            lock = held(self.grown.1.wait_timeout(lock, Duration::from_millis(100))).0;
+            lock = guard(self.grown.1.wait_timeout(lock, Duration::from_millis(100))).0;
         }
         drop(lock);
         self.waiting.fetch_sub(1, Ordering::Relaxed);
@@ -234,7 +234,7 @@ pub(crate) async fn ask<T: Send + 'static>(
     caught_up(app, &app.books.asking, |app| {
         let wall = app.clock.wall();
         let as_of = {
-            let mut keeper = held(app.books.keeper.write());
+            let mut keeper = guard(app.books.keeper.write());
             let keeper = keeper.as_mut().ok_or_else(|| problem(&BooksError::Damaged))?;
             keeper.books.known_until(wall)
         };

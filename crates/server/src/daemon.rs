@@ -3,9 +3,9 @@
 use crate::access::{new_secret, secret_hash};
 use crate::agents::Agents;
 use crate::app::{App, Limits};
-use crate::books::Room;
+use crate::books::BooksService;
 use crate::config::Config;
-use crate::data_directory::{Place, PlaceError, software};
+use crate::data_directory::{DataDirectory, DataDirectoryError, software};
 use crate::live::{Live, Noting};
 use crate::metrics::Metrics;
 use crate::proofs::Proofs;
@@ -40,7 +40,7 @@ pub struct Start {
 /// Why the daemon did not start.
 #[derive(Debug)]
 pub enum DaemonError {
-    Place(PlaceError),
+    DataDirectory(DataDirectoryError),
     Start(StartError),
     Tls(TlsError),
     Io {
@@ -54,7 +54,7 @@ pub enum DaemonError {
 impl DaemonError {
     pub fn code(&self) -> &'static str {
         match self {
-            Self::Place(error) => error.code(),
+            Self::DataDirectory(error) => error.code(),
             Self::Start(error) => error.code(),
             Self::Tls(error) => error.code(),
             Self::Io { .. } => "io_failed",
@@ -66,7 +66,7 @@ impl DaemonError {
 impl fmt::Display for DaemonError {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
-            Self::Place(error) => error.fmt(f),
+            Self::DataDirectory(error) => error.fmt(f),
             Self::Start(error) => error.fmt(f),
             Self::Tls(error) => error.fmt(f),
             Self::Io { what, error } => write!(f, "{what}: {error}"),
@@ -80,7 +80,7 @@ impl std::error::Error for DaemonError {}
 pub struct Daemon {
     app: Arc<App>,
     config: Config,
-    place: Place,
+    directory: DataDirectory,
     live_thread: JoinHandle<()>,
     books_thread: JoinHandle<()>,
     tls: Option<Tls>,
@@ -98,12 +98,15 @@ impl Daemon {
             (Some(cert), Some(key)) => Some(Tls::load(cert, key).map_err(DaemonError::Tls)?),
             _ => None,
         };
-        let place = Place::prepare(&config.data).map_err(DaemonError::Place)?;
-        let keys = place.keys(config.origin.as_deref(), &config.origin_or_default()).map_err(DaemonError::Place)?;
+        let directory = DataDirectory::prepare(&config.data).map_err(DaemonError::DataDirectory)?;
+        let keys = directory
+            .keys(config.origin.as_deref(), &config.origin_or_default())
+            .map_err(DaemonError::DataDirectory)?;
         let keys = Arc::new(keys);
         let public_key = keys.public_keys()[0];
-        let (journal, recovered) =
-            place.open_journal(keys, config.journal_options(), &*start.clock).map_err(DaemonError::Place)?;
+        let (journal, recovered) = directory
+            .open_journal(keys, config.journal_options(), &*start.clock)
+            .map_err(DaemonError::DataDirectory)?;
         let journal: Arc<dyn Journal> = Arc::new(journal);
         let mut start_options = StartOptions::new(software(), public_key);
         start_options.accept_clock = start.accept_clock;
@@ -117,18 +120,18 @@ impl Daemon {
             sealed(cell.operate(Command::ChangeSettings(wanted)), "the settings of `engine:` cannot be")?;
         }
         let began = start.clock.wall();
-        let operator_token = first_operator_token(&cell, &place, began, start.new_operator_token)?;
-        let app = assemble(&config, &place, cell, journal, start.clock, began)?;
+        let operator_token = first_operator_token(&cell, &directory, began, start.new_operator_token)?;
+        let app = assemble(&config, &directory, cell, journal, start.clock, began)?;
         let starting = |error| DaemonError::Io { what: "the live stream's thread cannot start".into(), error };
         let live_thread = app.live.start(Arc::downgrade(&app)).map_err(starting)?;
         let books_thread = app.books.start(Arc::clone(&app.journal));
         let starting = |error| DaemonError::Io { what: "the books' thread cannot start".into(), error };
         let books_thread = books_thread.map_err(starting)?;
-        Ok(Self { app, config, place, live_thread, books_thread, tls, recovered, opened, operator_token })
+        Ok(Self { app, config, directory, live_thread, books_thread, tls, recovered, opened, operator_token })
     }
 
-    pub fn place(&self) -> &Place {
-        &self.place
+    pub fn data_directory(&self) -> &DataDirectory {
+        &self.directory
     }
     pub fn origin(&self) -> &str {
         self.app.journal.origin()
@@ -181,7 +184,7 @@ fn sealed(reply: Reply, what: &str) -> Result<(), DaemonError> {
 /// Issues an operator token where there is none, and writes its secret to a file that only its owner may read.
 fn first_operator_token(
     cell: &Cell,
-    place: &Place,
+    directory: &DataDirectory,
     now: Instant,
     another: bool,
 ) -> Result<Option<String>, DaemonError> {
@@ -193,7 +196,7 @@ fn first_operator_token(
     let secret = new_secret()
         .map_err(|error| DaemonError::Refused(format!("the system gives no randomness for a token: {error}")))?;
     // The file first: a crash in between leaves a secret that opens nothing, and the next start issues another.
-    write_secret(place, &secret)
+    write_secret(directory, &secret)
         .map_err(|error| DaemonError::Io { what: "operator.token cannot be written".into(), error })?;
     let issue = IssueToken {
         name: Name::new("operator").expect("a valid name"),
@@ -207,8 +210,8 @@ fn first_operator_token(
     Ok(Some(secret))
 }
 
-fn write_secret(place: &Place, secret: &str) -> io::Result<()> {
-    let (path, new) = (place.operator_token(), place.data.join("operator.token.tmp"));
+fn write_secret(directory: &DataDirectory, secret: &str) -> io::Result<()> {
+    let (path, new) = (directory.operator_token(), directory.data.join("operator.token.tmp"));
     match fs::remove_file(&new) {
         Err(error) if error.kind() != io::ErrorKind::NotFound => return Err(error),
         _ => {}
@@ -221,7 +224,7 @@ fn write_secret(place: &Place, secret: &str) -> io::Result<()> {
 
 fn assemble(
     config: &Config,
-    place: &Place,
+    directory: &DataDirectory,
     cell: Arc<Cell>,
     journal: Arc<dyn Journal>,
     clock: Arc<dyn Clock>,
@@ -233,7 +236,7 @@ fn assemble(
     let now = Arc::clone(cell.now());
     let live = now.read(|state| Live::new(genesis, state, config.limits.streams as usize));
     let live = Arc::new(live);
-    let books = Arc::new(Room::new(place.books()));
+    let books = Arc::new(BooksService::new(directory.books()));
     let observing = now.observe(Box::new(Noting(Arc::clone(&live), Arc::clone(&books))));
     assert!(observing.is_ok(), "one daemon observes a cell");
     let usize_of = |bytes: u64| usize::try_from(bytes).unwrap_or(usize::MAX);
@@ -255,7 +258,7 @@ fn assemble(
         scans: Scans::new(),
         rate: Limiter::new(&config.rate),
         metrics: Metrics::new(),
-        data: place.data.clone(),
+        data: directory.data.clone(),
         metrics_open: config.metrics.open,
         request_log: config.log.requests,
         openapi: openapi.into(),

@@ -12,18 +12,18 @@ use std::sync::Arc;
 
 /// Where a journal of our own lives.
 #[derive(Clone, Debug)]
-pub struct Place {
+pub struct DataDirectory {
     pub data: PathBuf,
 }
 
 /// Why a folder cannot be used; prints as `what; advice`.
 #[derive(Debug)]
-pub struct PlaceError {
+pub struct DataDirectoryError {
     code: &'static str,
     what: String,
 }
 
-impl PlaceError {
+impl DataDirectoryError {
     fn new(code: &'static str, path: &Path, what: impl fmt::Display) -> Self {
         Self { code, what: format!("{}: {what}", path.display()) }
     }
@@ -31,18 +31,18 @@ impl PlaceError {
         self.code
     }
 }
-impl fmt::Display for PlaceError {
+impl fmt::Display for DataDirectoryError {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str(&self.what)
     }
 }
-impl std::error::Error for PlaceError {}
+impl std::error::Error for DataDirectoryError {}
 
-impl Place {
+impl DataDirectory {
     /// The folder, made if it is not there; only its owner may look into a new one.
-    pub fn prepare(data: &Path) -> Result<Self, PlaceError> {
+    pub fn prepare(data: &Path) -> Result<Self, DataDirectoryError> {
         let cannot = |error: io::Error| {
-            PlaceError::new(
+            DataDirectoryError::new(
                 "folder_unusable",
                 data,
                 format!("the folder cannot be used: {error}; name one that you may write to"),
@@ -72,14 +72,14 @@ impl Place {
 
     /// The keys of the journal here; new ones, of that origin, in an empty folder. A journal that exists keeps its
     /// origin: `origin` must then be absent or the same.
-    pub fn keys(&self, origin: Option<&str>, new_origin: &str) -> Result<Keys, PlaceError> {
+    pub fn keys(&self, origin: Option<&str>, new_origin: &str) -> Result<Keys, DataDirectoryError> {
         let key_error = |error: KeyringError| {
             let code = match &error {
                 KeyringError::TooOpen { .. } => "key_too_open",
                 KeyringError::Malformed | KeyringError::BadOrigin(_) => "key_malformed",
                 KeyringError::Io(_) => "key_unreadable",
             };
-            PlaceError::new(code, &self.key(), error)
+            DataDirectoryError::new(code, &self.key(), error)
         };
         match Keys::load(&self.key()) {
             Ok(keys) if origin.is_none_or(|origin| origin == keys.origin()) => Ok(keys),
@@ -90,7 +90,7 @@ impl Place {
                 }
                 let mut seed = [0; 32];
                 let no_randomness = |error| {
-                    PlaceError::new(
+                    DataDirectoryError::new(
                         "no_randomness",
                         &self.data,
                         format!("the system gives no randomness for a key: {error}"),
@@ -115,8 +115,8 @@ impl Place {
         }
     }
 
-    fn foreign(&self, what: &str) -> PlaceError {
-        PlaceError::new(
+    fn foreign(&self, what: &str) -> DataDirectoryError {
+        DataDirectoryError::new(
             "folder_foreign",
             &self.data,
             format!("{what}; name an empty folder, or the one of this journal"),
@@ -129,14 +129,14 @@ impl Place {
         keys: Arc<Keys>,
         options: Options,
         clock: &dyn Clock,
-    ) -> Result<(FileJournal, Option<Recovered>), PlaceError> {
+    ) -> Result<(FileJournal, Option<Recovered>), DataDirectoryError> {
         let disk = Arc::new(RealDisk::new(&self.data));
         let opened = match FileJournal::open(disk.clone(), options, Arc::clone(&keys), clock.wall()) {
             Ok((journal, recovered)) => Ok((journal, Some(recovered))),
             Err(OpenError::NoJournal) => FileJournal::create(disk, options, keys, clock.wall()).map(|new| (new, None)),
             Err(error) => Err(error),
         };
-        opened.map_err(|error| PlaceError::new(error.code(), &self.data, &error))
+        opened.map_err(|error| DataDirectoryError::new(error.code(), &self.data, &error))
     }
 }
 

@@ -45,4 +45,4 @@ mod unavailable_node;
 
 pub use access::{SECRET_PREFIX, new_secret, secret_hash};
 pub use daemon::{Daemon, DaemonError, Start};
-pub use data_directory::{Place, PlaceError, software};
+pub use data_directory::{DataDirectory, DataDirectoryError, software};

@@ -126,7 +126,7 @@ pub(crate) struct Live {
     stopping: AtomicBool,
 }
 
-fn held<T>(result: Result<T, PoisonError<T>>) -> T {
+fn guard<T>(result: Result<T, PoisonError<T>>) -> T {
     result.unwrap_or_else(PoisonError::into_inner)
 }
 
@@ -146,7 +146,7 @@ impl Live {
 
     /// The names as they are now; cheap, as the names themselves are shared.
     pub(crate) fn names(&self) -> Directory {
-        held(self.names.read()).clone()
+        guard(self.names.read()).clone()
     }
 
     pub(crate) fn streams(&self) -> usize {
@@ -166,7 +166,7 @@ impl Live {
             return Err(codes::TOO_MANY_STREAMS.problem(detail).with("retry_after", 5));
         }
         let stream = Arc::new(Stream { filter, waiting: Mutex::default(), woken: Notify::new() });
-        let mut listeners = held(self.listeners.write());
+        let mut listeners = guard(self.listeners.write());
         match tenant_of(&stream.filter) {
             Some(tenant) => Arc::make_mut(listeners.by_tenant.entry(tenant).or_default()).push(stream.clone()),
             None => Arc::make_mut(&mut listeners.others).push(stream.clone()),
@@ -176,7 +176,7 @@ impl Live {
     }
 
     fn forget(&self, stream: &Arc<Stream>) {
-        let mut listeners = held(self.listeners.write());
+        let mut listeners = guard(self.listeners.write());
         let drop_from = |list: &mut Streams| {
             if let Some(place) = list.iter().position(|one| Arc::ptr_eq(one, stream)) {
                 Arc::make_mut(list).swap_remove(place);
@@ -201,7 +201,7 @@ impl Live {
     pub(crate) fn stop(&self) {
         self.stopping.store(true, Ordering::SeqCst);
         self.changed.notify_all();
-        let listeners = held(self.listeners.read());
+        let listeners = guard(self.listeners.read());
         let all = listeners.by_tenant.values().chain([&listeners.others]).flat_map(|list| list.iter());
         all.for_each(|stream| stream.woken.notify_one());
     }
@@ -216,9 +216,9 @@ impl Live {
         let mut directory = self.names();
         loop {
             let noted = {
-                let mut noted = held(self.noted.lock());
+                let mut noted = guard(self.noted.lock());
                 while noted.is_empty() && !self.is_stopping() {
-                    noted = held(self.changed.wait(noted));
+                    noted = guard(self.changed.wait(noted));
                 }
                 std::mem::take(&mut *noted)
             };
@@ -251,7 +251,7 @@ impl Live {
 
     fn offer(&self, app: &App, directory: &mut Directory, record: &Record, raw: &leasehold_model::RawRecord<'_>) {
         // Let go of at once: the publishing thread takes this lock while it holds the view, which is read below.
-        let listeners = held(self.listeners.read()).of(record);
+        let listeners = guard(self.listeners.read()).of(record);
         let Some(streams) = listeners else {
             directory.forget_closed(record);
             return;
@@ -286,16 +286,16 @@ impl Drop for Listening {
 }
 
 /// What the cell tells as it publishes.
-pub(crate) struct Noting(pub(crate) Arc<Live>, pub(crate) Arc<crate::books::Room>);
+pub(crate) struct Noting(pub(crate) Arc<Live>, pub(crate) Arc<crate::books::BooksService>);
 
 impl Observer for Noting {
     fn record(&self, record: &Record) {
         let live = &self.0;
         if !matches!(&record.body, Body::Granted(_) | Body::Renewed(_) | Body::Released(_) | Body::Expired(_)) {
-            held(live.names.write()).follow_names(record);
+            guard(live.names.write()).follow_names(record);
         }
         if let Body::NodeQuarantined(quarantined) = &record.body {
-            let names = held(live.names.read());
+            let names = guard(live.names.read());
             let node = names.node(quarantined.node).map_or_else(String::new, ToString::to_string);
             tracing::error!(
                 sequence = record.sequence,
@@ -308,18 +308,18 @@ impl Observer for Noting {
             return;
         }
         let wanted = {
-            let listeners = held(live.listeners.read());
+            let listeners = guard(live.listeners.read());
             let own = record.identity.tenant.is_some_and(|tenant| listeners.by_tenant.contains_key(&tenant));
             own || !listeners.others.is_empty()
         };
         if wanted {
-            held(live.noted.lock()).push(record.sequence);
+            guard(live.noted.lock()).push(record.sequence);
         }
     }
 
     fn batch_done(&self) {
         self.1.news();
-        if self.0.streams() > 0 && !held(self.0.noted.lock()).is_empty() {
+        if self.0.streams() > 0 && !guard(self.0.noted.lock()).is_empty() {
             self.0.changed.notify_one();
         }
     }

@@ -2,7 +2,7 @@
 
 use crate::access::Caller;
 use crate::naming::Names;
-use crate::unavailable_node::shut;
+use crate::unavailable_node::explain_unavailable_node;
 use leasehold_api::{Problem, When, codes};
 use leasehold_cell::Unsealed;
 use leasehold_engine::{ByNumber, Naming, Refusal, RefusalClass, State};
@@ -16,8 +16,8 @@ pub(crate) fn refused(refusal: &Refusal) -> Problem {
     problem(refusal, &ByNumber)
 }
 
-/// The same in the names that the one who is told may know.
-pub(crate) fn told(state: &State, caller: &Caller, refusal: &Refusal) -> Problem {
+/// The same in the names that the caller may know.
+pub(crate) fn refusal_for(state: &State, caller: &Caller, refusal: &Refusal) -> Problem {
     // What does not exist for the caller is not named to it: it may be another's.
     let unknown = matches!(
         refusal,
@@ -28,14 +28,14 @@ pub(crate) fn told(state: &State, caller: &Caller, refusal: &Refusal) -> Problem
             | Refusal::UnknownToken { .. }
     );
     let names = Names { state, caller: (!unknown).then_some(caller) };
-    let told = problem(refusal, &names);
+    let answer = problem(refusal, &names);
     match refusal {
         Refusal::NodeClaimed { node } => {
             let claim = state.node(*node).and_then(|node| node.custody.claim());
             // Operators, and the holder's own tenant, are told who it is.
             let knows = |of: TenantNo| caller.sees_all() || caller.tenant == Some(of);
             let claim = claim.filter(|claim| knows(claim.by.tenant));
-            let Some(claim) = claim else { return told };
+            let Some(claim) = claim else { return answer };
             let holder = crate::show_custody::holder(state, claim);
             let detail = format!(
                 "{} is claimed already, by user \"{}\" of tenant \"{}\" for project \"{}\", and there is no waiting \
@@ -46,17 +46,17 @@ pub(crate) fn told(state: &State, caller: &Caller, refusal: &Refusal) -> Problem
                 holder.project
             );
             let holder = serde_json::to_value(holder).expect("a holder can be written");
-            Problem { detail, ..told.with("holder", holder) }
+            Problem { detail, ..answer.with("holder", holder) }
         }
         Refusal::ClaimOverQuota { tenant, .. } => match state.tenant(*tenant) {
-            Some(tenant) => told.with("tenant", tenant.name.as_str()),
-            None => told,
+            Some(tenant) => answer.with("tenant", tenant.name.as_str()),
+            None => answer,
         },
         Refusal::CeilingExceeded { of, .. } => match state.project(of.project) {
-            Some(project) => told.with("project", project.name.as_str()),
-            None => told,
+            Some(project) => answer.with("project", project.name.as_str()),
+            None => answer,
         },
-        _ => told,
+        _ => answer,
     }
 }
 
@@ -132,7 +132,7 @@ pub(crate) fn denied(state: &State, record: &Record, denied: &Denied) -> Problem
     let (who, asked) = (&record.identity, &denied.particulars);
     let problem = denial(state, who, &denied.cause).with("sequence", record.sequence);
     match denied.cause {
-        DenyCause::Capacity { .. } => shut(state, who, asked.sensitive, asked.node, problem),
+        DenyCause::Capacity { .. } => explain_unavailable_node(state, who, asked.sensitive, asked.node, problem),
         _ => problem,
     }
 }

@@ -5,7 +5,13 @@ use leasehold_engine::{Custody, Node, State};
 use leasehold_model::{Identity, NodeNo};
 
 /// A denial for want of room that is better told by the state of the node that was named, as it is now.
-pub(crate) fn shut(state: &State, who: &Identity, sensitive: bool, node: Option<NodeNo>, denied: Problem) -> Problem {
+pub(crate) fn explain_unavailable_node(
+    state: &State,
+    who: &Identity,
+    sensitive: bool,
+    node: Option<NodeNo>,
+    denied: Problem,
+) -> Problem {
     let node = node.and_then(|node| state.node(node));
     let Some((node, (word, words))) = node.and_then(|node| Some((node, why(node, who, sensitive)?))) else {
         return denied;

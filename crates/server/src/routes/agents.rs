@@ -3,7 +3,7 @@
 use super::capacity::{as_it_stands, find_node, labels, node_capacity};
 use crate::app::hex_id;
 use crate::context::{Answer, Context, json};
-use crate::problem::told;
+use crate::problem::refusal_for;
 use crate::show;
 use leasehold_api::{
     AgentRegistered, Condition, DetachedAgent, Heartbeat, HeartbeatAnswer, NodeWork, Problem, RegisterAgent, Ttl, When,
@@ -74,7 +74,7 @@ pub(super) async fn heartbeat(context: Context) -> Answer {
     let registered = RegisteredGeneration(agent.map(|agent| agent.generation));
     if registered.0 != Some(beat.generation) {
         let stale = Refusal::StaleGeneration { node, generation: beat.generation, registered };
-        return Err(app.now.read(|state| told(state, context.caller(), &stale)));
+        return Err(app.now.read(|state| refusal_for(state, context.caller(), &stale)));
     }
     let now = app.clock.wall();
     app.agents.heard_of(node, now);

@@ -5,7 +5,7 @@ use crate::access::Caller;
 use crate::answer;
 use crate::app::{App, request};
 use crate::context::{Answer, Context, json_bytes, rate};
-use crate::problem::told;
+use crate::problem::refusal_for;
 use crate::reply::ask;
 use leasehold_api::endpoint::by_id;
 use leasehold_api::{Batch, Endpoint, Operation, Problem, codes, limits};
@@ -85,7 +85,7 @@ pub(super) async fn batch(context: Context) -> Answer {
                     Ok((doing, lease, kind)) => {
                         let reply = replies.next().expect("a reply for each request");
                         app.metrics.replied(*kind, &reply);
-                        let tell = |refusal: &_| told(state, caller, refusal);
+                        let tell = |refusal: &_| refusal_for(state, caller, refusal);
                         reply
                             .map_err(|unsealed| crate::app::problem(&unsealed, tell))
                             .and_then(|sealed| write(app, state, *doing, *lease, &sealed, &mut out))

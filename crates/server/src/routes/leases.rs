@@ -269,7 +269,7 @@ pub(super) async fn confirm_teardowns(context: Context) -> Answer {
     let sealed = context.seal(Command::ConfirmTeardown(command)).await?;
     let app = &context.app;
     app.now.read(|state| {
-        let why = |why| crate::problem::told(state, context.caller(), why);
+        let why = |why| crate::problem::refusal_for(state, context.caller(), why);
         refused.extend(sealed.refused.iter().map(|(lease, refusal)| (app.lease_id(*lease), why(refusal))));
     });
     let confirmed = answer::torn_down(&sealed).map(|lease| app.lease_id(lease)).collect();

@@ -4,8 +4,8 @@ use super::books::{Naming, amounts};
 use super::leases::to_known_request;
 use crate::books::{ask, problem};
 use crate::context::{Answer, Context, json};
-use crate::problem::{denial, told};
-use crate::unavailable_node::shut;
+use crate::problem::{denial, refusal_for};
+use crate::unavailable_node::explain_unavailable_node;
 use leasehold_api::{Problem, Quote, QuoteLine, RequestLease, Ttl, When};
 use leasehold_engine::{Command, Quoted};
 use leasehold_meter::{Money, Window};
@@ -23,7 +23,7 @@ pub(super) async fn quote_lease(context: Context) -> Answer {
         now.readers(|state| {
             let at = known.as_of.max(state.last_stamp());
             let judged = state.view(|view| view.quote(at, &identity, &request));
-            let judged = judged.map_err(|refusal| told(state, &caller, &refusal))?;
+            let judged = judged.map_err(|refusal| refusal_for(state, &caller, &refusal))?;
             let naming = Naming { state, books, workloads: &[], caller: &caller };
             // Where it would not go anywhere, it is priced where it wanted to go.
             let (place, ttl) = match &judged {
@@ -51,7 +51,7 @@ pub(super) async fn quote_lease(context: Context) -> Answer {
             let why: Option<Problem> = match &judged {
                 Quoted::Denied(cause @ DenyCause::Capacity { .. }) => {
                     let denied = denial(state, &identity, cause);
-                    Some(shut(state, &identity, request.sensitive, request.node, denied))
+                    Some(explain_unavailable_node(state, &identity, request.sensitive, request.node, denied))
                 }
                 Quoted::Denied(cause) => Some(denial(state, &identity, cause)),
                 Quoted::Granted(_) | Quoted::Evicts(_) => None,
