@@ -1,7 +1,7 @@
-//! The books in the daemon: a thread that follows the journal, and a way for requests to ask.
+//! The books in the daemon: a thread that follows the journal, and functions for requests that read them.
 //!
-//! The lease path never waits for the books. A request to them waits until they have taken up everything that was durable
-//! when it came, so that a caller reads its own writes.
+//! The lease path never waits for the books. A request that reads the books waits until they have processed everything
+//! that was durable when it arrived, so that callers read their own writes.
 
 use crate::app::App;
 use crate::problem::sentence;
@@ -17,26 +17,26 @@ use std::thread::{JoinHandle, Thread};
 use std::time::{Duration, Instant as Stopwatch};
 use tokio::sync::Semaphore;
 
-/// Records taken up between two looks at who else wants the books.
+/// Records processed while the write lock is held.
 const STEP: u64 = 1000;
-/// Without news the thread looks by itself.
+/// How often the thread checks for new records if it is not woken.
 const IDLE: Duration = Duration::from_millis(500);
-/// Changes are written at the latest after this, if there are any.
+/// Longest time between two commits, if there are changes.
 const COMMIT_EVERY: Duration = Duration::from_secs(60);
-/// Between two commits, however much there is.
+/// Shortest time between two commits.
 const COMMIT_PAUSE: Duration = Duration::from_secs(1);
-/// Questions that are answered at once; others wait.
+/// Reports computed at the same time; further ones wait.
 const ASKING_MAX: usize = 8;
-/// The same of looks at single leases and allocations, which read little.
+/// Lookups of single leases and allocations at the same time. They read little.
 const LOOKING_MAX: usize = 16;
 /// How long a request waits for the books to catch up.
 const PATIENCE: Duration = Duration::from_secs(5);
 
-/// The daemon's books.
+/// The books of the daemon.
 pub(crate) struct BooksService {
     path: PathBuf,
     keeper: RwLock<Option<Keeper>>,
-    /// Records taken up.
+    /// Number of records processed.
     size: AtomicU64,
     grown: (Mutex<()>, Condvar),
     thread: OnceLock<Thread>,
@@ -44,7 +44,7 @@ pub(crate) struct BooksService {
     stopping: AtomicBool,
     asking: Arc<Semaphore>,
     looking: Arc<Semaphore>,
-    /// What workloads depend on, learned by the way.
+    /// Sensitivity profiles of workloads.
     pub(crate) profiles: Profiles,
 }
 
@@ -68,12 +68,12 @@ impl BooksService {
         }
     }
 
-    /// Records that the books have taken up.
+    /// Number of records that the books have processed.
     pub(crate) fn size(&self) -> u64 {
         self.size.load(Ordering::Relaxed)
     }
 
-    /// Something became durable. Called on the publishing thread: a thread that sleeps is woken only if someone waits.
+    /// Records became durable. Called on the publishing thread, which wakes the books thread only if a request waits.
     pub(crate) fn news(&self) {
         if self.waiting.load(Ordering::Relaxed) > 0
             && let Some(thread) = self.thread.get()
@@ -86,17 +86,18 @@ impl BooksService {
         let service = Arc::clone(self);
         std::thread::Builder::new().name("books".into()).spawn(move || {
             let _ = service.thread.set(std::thread::current());
-            // The lease path goes first; where the system does not let us, the books are as important as the rest.
+            // The lease path has precedence. If the system refuses the lower priority, the thread runs at the normal
+            // one.
             let _ = rustix::process::setpriority_process(None, 10);
             while !service.is_stopping() {
                 if let Err(error) = service.follow(&*journal) {
-                    tracing::error!(%error, "the books are made anew");
+                    tracing::error!(%error, "the books failed and are rebuilt");
                     *guard(service.keeper.write()) = None;
                     service.size.store(0, Ordering::Relaxed);
                     if let Err(error) = std::fs::remove_file(&service.path)
                         && error.kind() != std::io::ErrorKind::NotFound
                     {
-                        tracing::error!(%error, "the old books cannot be removed");
+                        tracing::error!(%error, "cannot remove the old books");
                     }
                     std::thread::park_timeout(Duration::from_secs(1));
                 }
@@ -108,17 +109,17 @@ impl BooksService {
         self.stopping.load(Ordering::Relaxed)
     }
 
-    /// The thread ends soon, having written everything.
+    /// Asks the thread to commit everything and end.
     pub(crate) fn stop(&self) {
         self.stopping.store(true, Ordering::Relaxed);
         self.thread.get().into_iter().for_each(Thread::unpark);
     }
 
-    /// Opens the books and follows until the end, or until they turn out to be damaged.
+    /// Opens the books and follows the journal until shutdown, or until the books prove to be damaged.
     fn follow(&self, journal: &dyn Journal) -> Result<(), BooksError> {
         let (keeper, opened) = Keeper::open(&self.path, journal)?;
         if let Opened::Rebuilt(why) = opened {
-            tracing::warn!(why, "the books are made anew from the journal");
+            tracing::warn!(why, "the books are rebuilt from the journal");
         }
         self.tell(keeper.books.size());
         *guard(self.keeper.write()) = Some(keeper);
@@ -138,8 +139,9 @@ impl BooksService {
                 || (stopping && taken < STEP);
             if due && uncommitted > 0 {
                 match self.commit(journal) {
-                    // A full disk: they go on in memory, and a restart takes up what was not written.
-                    Err(BooksError::Io(why)) => tracing::warn!(why, "the books cannot be written"),
+                    // If the disk is full, the books continue in memory. A restart processes the uncommitted records
+                    // again.
+                    Err(BooksError::Io(why)) => tracing::warn!(why, "cannot write the books"),
                     committed => committed?,
                 }
                 last_commit = Stopwatch::now();
@@ -156,12 +158,12 @@ impl BooksService {
         }
     }
 
-    /// What cannot be learned is tried again later; only the choice of nodes is the poorer for it.
+    /// Updates one workload profile. A failure is retried later; until then placement lacks the profile.
     fn learn(&self) {
         let keeper = guard(self.keeper.read());
-        let keeper = keeper.as_ref().expect("this thread has opened them");
+        let keeper = keeper.as_ref().expect("this thread opened the books");
         if let Err(error) = self.profiles.learn(&keeper.books) {
-            tracing::warn!(%error, "what workloads depend on cannot be told");
+            tracing::warn!(%error, "cannot compute the sensitivity of workloads");
         }
     }
 
@@ -173,12 +175,12 @@ impl BooksService {
 
     fn with_mut<T>(&self, change: impl FnOnce(&mut Keeper) -> Result<T, BooksError>) -> Result<T, BooksError> {
         let mut keeper = guard(self.keeper.write());
-        change(keeper.as_mut().expect("this thread has opened them"))
+        change(keeper.as_mut().expect("this thread opened the books"))
     }
 
-    /// Readers go on while the file is written: only this thread changes the books.
+    /// Readers can continue while the file is written, because only this thread changes the books.
     fn commit(&self, journal: &dyn Journal) -> Result<(), BooksError> {
-        let written = guard(self.keeper.read()).as_ref().expect("this thread has opened them").write(journal)?;
+        let written = guard(self.keeper.read()).as_ref().expect("this thread opened the books").write(journal)?;
         self.with_mut(|keeper| keeper.written(written))
     }
 
@@ -187,7 +189,7 @@ impl BooksService {
         question(&keeper.as_ref().ok_or_else(|| problem(&BooksError::Damaged))?.books)
     }
 
-    /// Waits until everything that is durable now is in the books. Blocks.
+    /// Waits until everything that is durable now is in the books. Blocks the thread.
     fn catch_up(&self, size: u64) -> Result<(), Problem> {
         let began = Stopwatch::now();
         self.waiting.fetch_add(1, Ordering::Relaxed);
@@ -202,12 +204,12 @@ impl BooksService {
         if taken >= size {
             return Ok(());
         }
-        let detail = format!("The books have taken up {taken} of {size} records; ask again in a few seconds.");
+        let detail = format!("The books have processed {taken} of {size} records; try again in a few seconds.");
         Err(codes::BOOKS_BEHIND.problem(detail).with("retry_after", 5))
     }
 }
 
-/// What a question is told of the time: up to where the journal is known.
+/// The instant up to which the journal has been evaluated.
 pub(crate) struct Known {
     pub(crate) as_of: Instant,
 }
@@ -220,13 +222,13 @@ pub(crate) fn problem(error: &BooksError) -> Problem {
             codes::BOOKS_BEHIND.problem(format!("{}.", sentence(&error.to_string()))).with("retry_after", 5)
         }
         error => {
-            tracing::error!(%error, "the books");
-            codes::INTERNAL.problem("The books failed; the daemon's log says more.")
+            tracing::error!(%error, "the books failed");
+            codes::INTERNAL.problem("The books failed; the daemon's log has the details.")
         }
     }
 }
 
-/// Asks the books, on a thread that may wait.
+/// Computes a report from the books on a blocking thread.
 pub(crate) async fn ask<T: Send + 'static>(
     app: &Arc<App>,
     question: impl FnOnce(&Books, Known) -> Result<T, Problem> + Send + 'static,
@@ -243,8 +245,7 @@ pub(crate) async fn ask<T: Send + 'static>(
     .await
 }
 
-/// Looks at single leases or allocations in the books, on a thread that may wait. Sums that others ask for do not hold
-/// it up.
+/// Looks up single leases or allocations in the books on a blocking thread. Lookups do not wait for reports of others.
 pub(crate) async fn look<T: Send + 'static>(
     app: &Arc<App>,
     question: impl FnOnce(&App, &Books) -> Result<T, BooksError> + Send + 'static,
@@ -255,19 +256,19 @@ pub(crate) async fn look<T: Send + 'static>(
     .await
 }
 
-/// Waits for a turn, and until the books have taken up what is durable.
+/// Waits for a permit, and until the books have processed everything that is durable.
 async fn caught_up<T: Send + 'static>(
     app: &Arc<App>,
     turns: &Arc<Semaphore>,
     answer: impl FnOnce(&App) -> Result<T, Problem> + Send + 'static,
 ) -> Result<T, Problem> {
-    let turn = Arc::clone(turns).acquire_owned().await.expect("nobody closes it");
+    let turn = Arc::clone(turns).acquire_owned().await.expect("the semaphore is never closed");
     let app = Arc::clone(app);
     let asked = tokio::task::spawn_blocking(move || {
-        // Kept to the end, also where nobody waits for the answer any more.
+        // Held to the end, even if the request was dropped.
         let _turn = turn;
         app.books.catch_up(app.journal.head().size)?;
         answer(&app)
     });
-    asked.await.unwrap_or_else(|_| Err(codes::INTERNAL.problem("The books failed; the daemon's log says more.")))
+    asked.await.unwrap_or_else(|_| Err(codes::INTERNAL.problem("The books failed; the daemon's log has the details.")))
 }

@@ -1,4 +1,4 @@
-//! A folder with a key and a journal in it: made anew, or found as a stop or a crash left it.
+//! The data directory, with the signing key and the journal: created, or opened as a shutdown or a crash left it.
 
 use leasehold_cell::Clock;
 use leasehold_journal::{FileJournal, KeyringError, Keys, OpenError, Options, RealDisk, Recovered};
@@ -10,13 +10,13 @@ use std::os::unix::fs::DirBuilderExt;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
-/// Where a journal of our own lives.
+/// The directory of one journal.
 #[derive(Clone, Debug)]
 pub struct DataDirectory {
     pub data: PathBuf,
 }
 
-/// Why a folder cannot be used; prints as `what; advice`.
+/// Why a data directory cannot be used; printed as `what; advice`.
 #[derive(Debug)]
 pub struct DataDirectoryError {
     code: &'static str,
@@ -39,30 +39,30 @@ impl fmt::Display for DataDirectoryError {
 impl std::error::Error for DataDirectoryError {}
 
 impl DataDirectory {
-    /// The folder, made if it is not there; only its owner may look into a new one.
+    /// Creates the directory if it does not exist; a new one can be read only by its owner.
     pub fn prepare(data: &Path) -> Result<Self, DataDirectoryError> {
         let cannot = |error: io::Error| {
             DataDirectoryError::new(
                 "folder_unusable",
                 data,
-                format!("the folder cannot be used: {error}; name one that you may write to"),
+                format!("cannot use the data directory: {error}; choose a directory that you may write to"),
             )
         };
         if !data.is_dir() {
             fs::DirBuilder::new().recursive(true).mode(0o700).create(data).map_err(cannot)?;
         }
-        // Printed commands shall work from anywhere.
+        // Absolute, so that printed commands work from any directory.
         Ok(Self { data: data.canonicalize().map_err(cannot)? })
     }
 
     fn key(&self) -> PathBuf {
         self.data.join("key")
     }
-    /// Where the trust file for auditors is put by those who write one.
+    /// The trust file for auditors, if somebody writes one.
     pub fn trust(&self) -> PathBuf {
         self.data.join("trust")
     }
-    /// The books: made from the journal, and made anew when missing.
+    /// The file of the books. It is computed from the journal and rebuilt if it is missing.
     pub fn books(&self) -> PathBuf {
         self.data.join("books.redb")
     }
@@ -70,8 +70,8 @@ impl DataDirectory {
         self.data.join("operator.token")
     }
 
-    /// The keys of the journal here; new ones, of that origin, in an empty folder. A journal that exists keeps its
-    /// origin: `origin` must then be absent or the same.
+    /// The keys of this journal. An empty directory gets new ones, named `new_origin`. An existing journal keeps its
+    /// origin: `origin` must be absent or the same.
     pub fn keys(&self, origin: Option<&str>, new_origin: &str) -> Result<Keys, DataDirectoryError> {
         let key_error = |error: KeyringError| {
             let code = match &error {
@@ -83,17 +83,17 @@ impl DataDirectory {
         };
         match Keys::load(&self.key()) {
             Ok(keys) if origin.is_none_or(|origin| origin == keys.origin()) => Ok(keys),
-            Ok(keys) => Err(self.foreign(&format!("the folder belongs to the journal of {:?}", keys.origin()))),
+            Ok(keys) => Err(self.foreign(&format!("the data directory belongs to the journal {:?}", keys.origin()))),
             Err(KeyringError::Io(error)) if error.kind() == io::ErrorKind::NotFound => {
                 if !self.is_unused().map_err(|error| key_error(error.into()))? {
-                    return Err(self.foreign("the folder is not empty, and has no key of a journal"));
+                    return Err(self.foreign("the data directory is not empty and contains no journal key"));
                 }
                 let mut seed = [0; 32];
                 let no_randomness = |error| {
                     DataDirectoryError::new(
                         "no_randomness",
                         &self.data,
-                        format!("the system gives no randomness for a key: {error}"),
+                        format!("the system provides no random bytes for a key: {error}"),
                     )
                 };
                 getrandom::fill(&mut seed).map_err(no_randomness)?;
@@ -105,7 +105,7 @@ impl DataDirectory {
         }
     }
 
-    /// Nothing is here, or only what a crash left of writing the key.
+    /// Whether the directory is empty, except for a temporary key file that a crash may have left.
     fn is_unused(&self) -> io::Result<bool> {
         let mut others = fs::read_dir(&self.data)?
             .filter(|entry| entry.as_ref().map_or(true, |entry| entry.file_name() != "key.tmp"));
@@ -119,11 +119,11 @@ impl DataDirectory {
         DataDirectoryError::new(
             "folder_foreign",
             &self.data,
-            format!("{what}; name an empty folder, or the one of this journal"),
+            format!("{what}; choose an empty directory or the data directory of this journal"),
         )
     }
 
-    /// Opens the journal in the folder, or makes it.
+    /// Opens the journal in the directory, or creates it.
     pub fn open_journal(
         &self,
         keys: Arc<Keys>,
@@ -140,7 +140,7 @@ impl DataDirectory {
     }
 }
 
-/// What the records say of this program.
+/// The name of this program in the records that it writes.
 pub fn software() -> Name {
     Name::new(concat!("leasehold ", env!("CARGO_PKG_VERSION"))).expect("a valid name")
 }

@@ -1,10 +1,10 @@
-//! The daemon: the HTTP API over a cell, access checks, the live stream, metrics.
+//! The daemon: the HTTP API over a cell, access checks, the event stream, metrics.
 //!
-//! In: requests with tokens, a configuration, a clock. Out: answers, each change after it is durable; records as they
-//! become durable, to those who listen; figures for operators.
-//! Access is decided here by what the engine has folded of tokens; business rules are not.
+//! In: requests with tokens, a configuration, a clock. Out: answers, for changes only after they are durable; records
+//! as they become durable, to event streams; metrics.
+//! Access is decided here from the tokens in the state; business rules are decided by the engine.
 //! Never: a rule about leases, a read of the deciding state, a secret in a log.
-// A problem is the answer of a refused request: it is made once, handed up a few calls and written out.
+// A problem is created once for a refused request and passed up a few calls, so its size does not matter.
 #![allow(clippy::result_large_err)]
 
 mod access;

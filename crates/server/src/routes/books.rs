@@ -1,4 +1,4 @@
-//! Usage, cost, waste and sensitivity, as the books have them; and what a lease would cost.
+//! Reports from the books: usage, capacity, cost and sensitivity.
 
 use super::asking::{Asked, By, named, shown_priority};
 use crate::access::Caller;
@@ -24,7 +24,7 @@ pub(super) fn stretch(window: Window) -> Stretch {
     Stretch { from: When(window.from), to: When(window.to) }
 }
 
-/// The names of what keys speak of.
+/// Names of the objects in the keys of a report.
 pub(super) struct Naming<'n> {
     pub(super) state: &'n State,
     pub(super) books: &'n Books,
@@ -37,7 +37,7 @@ impl Naming<'_> {
         u32::try_from(value).ok()
     }
 
-    /// What one dimension's value is called; what is gone is called by its number.
+    /// Sets the name of one dimension. Deleted objects are shown by number.
     fn put(&self, of: &mut Of, dim: Dim, value: u64) {
         if value == NONE {
             return;
@@ -86,7 +86,7 @@ impl Naming<'_> {
     }
 
     pub(super) fn spec(&self, class: ClassNo) -> Result<&ClassSpec, Problem> {
-        self.books.class(class).ok_or_else(|| codes::INTERNAL.problem("The books speak of a class that never was."))
+        self.books.class(class).ok_or_else(|| codes::INTERNAL.problem("The books contain an unknown class."))
     }
 
     pub(super) fn name_class(&self, of: &mut Of, class: ClassNo) -> Result<(), Problem> {
@@ -115,7 +115,7 @@ pub(super) fn amounts<'m>(sums: impl Iterator<Item = (Currency, &'m Money)>) -> 
     by_currency.iter().map(|(currency, money)| amount(*currency, money)).collect()
 }
 
-/// Unit-seconds of one class, nine decimals.
+/// Unit-seconds of one class, with nine decimals.
 pub(super) fn unit_seconds(spec: &ClassSpec, quanta_ns: u128) -> Result<String, Problem> {
     Units::of(quanta_ns, spec.quanta_per_unit).decimal(9).map_err(overflow)
 }
@@ -130,7 +130,7 @@ fn too_many(lines: usize) -> Result<(), Problem> {
     )))
 }
 
-/// What lines of different classes are put together by: the rest of the key, and kind or tier as asked.
+/// The key of lines that are added up across classes: the rest of the key, and kind or tier if asked for.
 type Together = (Key, u8, Option<Name>, u32);
 
 fn together(asked: &Asked, spec: &ClassSpec, key: Key, bucket: u32) -> Together {
@@ -218,7 +218,7 @@ fn usage_lines(
 pub(super) async fn capacity(context: Context) -> Answer {
     let by = context.query("by").map(str::to_owned);
     if by.as_deref().is_some_and(|by| !matches!(by, "pool" | "node")) {
-        return Err(codes::BAD_GROUPING.problem("`by` is pool or node.").with("field", "by"));
+        return Err(codes::BAD_GROUPING.problem("`by` must be pool or node.").with("field", "by"));
     }
     let asked = context.app.now.read(|state| {
         let mut asked = Asked::read_window(&context)?;
@@ -274,10 +274,10 @@ fn capacity_line(
     })
 }
 
-/// What costs are put together by: key, class, kind, tier, stretch, currency.
+/// The key of a cost line: key, class, kind, tier, bucket, currency.
 type CostPlace = (Key, Option<ClassNo>, Option<u8>, Option<Name>, u32, Currency);
 
-/// Lines of cost as asked: by class unless put together by kind, or, if neither is asked for, over all classes: money adds.
+/// Cost lines, grouped as asked for. Unlike amounts of different units, money can be added up over all classes.
 fn cost_lines(
     naming: &Naming<'_>,
     asked: &Asked,
@@ -339,7 +339,7 @@ pub(super) async fn costs(context: Context) -> Answer {
 
 pub(super) async fn cost_rate(context: Context) -> Answer {
     let asked = context.app.now.read(|state| Asked::read(&context, state))?;
-    let asked = asked.without_window("The rate is that of now")?;
+    let asked = asked.without_window("The hourly rate is always the current one")?;
     let (app, caller) = (context.app.clone(), context.caller().clone());
     let now = app.now.clone();
     let report = ask(&app, move |books, known| {
@@ -361,7 +361,7 @@ pub(super) async fn cost_rate(context: Context) -> Answer {
 
 pub(super) async fn forecast(context: Context) -> Answer {
     let asked = context.app.now.read(|state| Asked::read(&context, state))?;
-    let asked = asked.without_window("A forecast is of the month that is running")?;
+    let asked = asked.without_window("A forecast is always for the current month")?;
     let app = context.app.clone();
     let report = ask(&app, move |books, known| {
         let as_of: Instant = known.as_of;

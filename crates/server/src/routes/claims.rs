@@ -12,7 +12,7 @@ use leasehold_cell::Sealed;
 use leasehold_engine::{Claim, Command, Custody, State, command};
 use leasehold_model::NodeNo;
 
-/// As in a request: whoever names a machine need not be allowed to look at it.
+/// As in requests for leases, everybody may refer to nodes by name.
 fn nodes(state: &State, written: &[String]) -> Result<Vec<NodeNo>, Problem> {
     written.iter().map(|text| names::node_for_request(state, text)).collect()
 }

@@ -1,4 +1,4 @@
-//! From an endpoint of the table to the function that serves it; and the way every request goes.
+//! Routes each endpoint of the table to its handler, and handles what all requests have in common.
 
 mod agents;
 mod allocations;
@@ -59,7 +59,7 @@ macro_rules! served {
 
 leasehold_api::for_each_endpoint!(served);
 
-/// All endpoints of the table, served.
+/// A router for all endpoints of the table.
 pub(crate) fn router(app: &Arc<App>) -> Router {
     let mut router = Router::new();
     for (place, &(endpoint, serve)) in SERVED.iter().enumerate() {
@@ -81,17 +81,16 @@ pub(crate) fn router(app: &Arc<App>) -> Router {
     router
         .fallback(|request: Request| async move {
             let path: String = request.uri().path().chars().take(128).collect();
-            let problem =
-                codes::NOT_FOUND.problem(format!("There is nothing at {path}; /api/docs says what there is."));
+            let problem = codes::NOT_FOUND.problem(format!("There is nothing at {path}; see /api/docs."));
             unrouted(&nothing, &request, problem)
         })
         .method_not_allowed_fallback(|request: Request| async move {
-            let detail = "The path exists, but not with this method; see the Allow header.";
+            let detail = "The path does not support this method; see the Allow header.";
             unrouted(&not_so, &request, codes::METHOD_NOT_ALLOWED.problem(detail))
         })
 }
 
-/// Answers a request that no endpoint takes; it is counted and logged like the others.
+/// Answers, counts and logs a request that no endpoint matches.
 fn unrouted(app: &App, request: &Request, mut problem: Problem) -> Response<Body> {
     let seen = Seen::of(request);
     problem.instance = Some(seen.id().to_owned());
@@ -104,7 +103,7 @@ fn unrouted(app: &App, request: &Request, mut problem: Problem) -> Response<Body
 }
 
 struct Route {
-    /// Its place in the table, by which it is counted.
+    /// Index in the table, for the metrics.
     place: usize,
     endpoint: &'static Endpoint,
     serve: Serve,
@@ -113,7 +112,7 @@ struct Route {
 impl Route {
     async fn go(&self, app: Arc<App>, params: RawPathParams, request: Request) -> Response<Body> {
         let mut seen = Seen::of(&request);
-        // The listener limits how long this takes, and answers 408 in its place (`listen/watch.rs`).
+        // The listener enforces the timeout and answers 408 itself (`listen/watch.rs`).
         let served = async {
             let context = Context::read(Arc::clone(&app), self.endpoint, &params, request).await?;
             context.token().into_iter().for_each(|token| seen.by(token));
