@@ -4,7 +4,7 @@
 //! encodes them and passes them on. A stream that falls behind reads the journal itself until it has caught up.
 
 use crate::app::App;
-use crate::named::learn_leases;
+use crate::record_leases::learn_leases;
 use crate::records::Filter;
 use bytes::Bytes;
 use leasehold_api::{Role, codes};

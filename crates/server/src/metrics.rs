@@ -4,8 +4,8 @@
 //! records when the page is made, in small steps, so that publishing never waits long. `docs/reference/metrics.md`
 //! lists all metrics.
 
+mod gauges;
 mod page;
-mod standing;
 
 use crate::listen::Counters;
 use crate::rate::Limiter;
@@ -136,13 +136,13 @@ impl Metrics {
         self.process(&mut page);
         self.requests(&mut page, sources);
         self.commands(&mut page);
-        standing::journal(&mut page, sources);
-        standing::cell(&mut page, sources.cell);
-        standing::leases(&mut page, sources.cell.now());
-        standing::allocations(&mut page, sources.cell.now());
-        standing::nodes(&mut page, sources.cell.now());
-        standing::ceilings(&mut page, sources.cell.now());
-        standing::quotas(&mut page, sources.cell.now());
+        gauges::journal(&mut page, sources);
+        gauges::cell(&mut page, sources.cell);
+        gauges::leases(&mut page, sources.cell.now());
+        gauges::allocations(&mut page, sources.cell.now());
+        gauges::nodes(&mut page, sources.cell.now());
+        gauges::ceilings(&mut page, sources.cell.now());
+        gauges::quotas(&mut page, sources.cell.now());
         page.text()
     }
 

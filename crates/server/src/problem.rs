@@ -1,7 +1,7 @@
 //! Refusals and denials as problems.
 
 use crate::access::Caller;
-use crate::naming::Names;
+use crate::refusal_names::Names;
 use crate::unavailable_node::explain_unavailable_node;
 use leasehold_api::{Problem, When, codes};
 use leasehold_cell::Unsealed;

@@ -2,7 +2,7 @@
 
 use crate::access::Caller;
 use crate::app::App;
-use crate::named::{learn_leases, touched};
+use crate::record_leases::{learn_leases, touched};
 use leasehold_api::{Problem, Role, codes};
 use leasehold_model::body::Nodes;
 use leasehold_model::{Body, LeaseNo, NodeNo, RawRecord, Record, TenantNo};

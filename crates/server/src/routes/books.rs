@@ -1,6 +1,6 @@
 //! Reports from the books: usage, capacity, cost and sensitivity.
 
-use super::asking::{Asked, By, named, shown_priority};
+use super::books_query::{Asked, By, named, shown_priority};
 use crate::access::Caller;
 use crate::books::{ask, problem};
 use crate::context::{Answer, Context, json};
@@ -365,7 +365,7 @@ pub(super) async fn forecast(context: Context) -> Answer {
     let app = context.app.clone();
     let report = ask(&app, move |books, known| {
         let as_of: Instant = known.as_of;
-        let month = month_of(as_of, asked.zone.as_deref()).map_err(|why| super::asking::bad_buckets(&why))?;
+        let month = month_of(as_of, asked.zone.as_deref()).map_err(|why| super::books_query::bad_buckets(&why))?;
         let question = asked.question(books, Window::new(month.from, as_of))?;
         let failed = |error| problem(&error);
         let (accrued, _) = books.cost(&question).map_err(failed)?;

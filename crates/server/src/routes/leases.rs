@@ -6,7 +6,7 @@ use crate::access::{Caller, visible_lease};
 use crate::answer;
 use crate::app::{App, hex_id};
 use crate::context::{Answer, Context, cursor_after, json, json_bytes};
-use crate::named::of_lease;
+use crate::record_leases::of_lease;
 use crate::scans::scan;
 use crate::{books, names, past, show};
 use leasehold_api::{

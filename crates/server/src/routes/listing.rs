@@ -1,6 +1,6 @@
 //! Shared by the lists of leases and allocations: the filter, and scanning many items.
 
-use super::asking::{bad_window, instant, word};
+use super::books_query::{bad_window, instant, word};
 use super::capacity::optional_pool;
 use crate::access::Caller;
 use crate::context::{Context, cursor_after};

@@ -2,10 +2,10 @@
 
 mod agents;
 mod allocations;
-mod asking;
 mod audit;
 mod batch;
 mod books;
+mod books_query;
 mod budgets;
 mod capacity;
 mod ceilings;

@@ -1,7 +1,7 @@
 //! Reports on capacity that was held and not used.
 
-use super::asking::{Asked, word};
 use super::books::{Naming, amounts, stretch, unit_seconds};
+use super::books_query::{Asked, word};
 use crate::books::{ask, problem};
 use crate::context::{Answer, Context, json};
 use leasehold_api::{
