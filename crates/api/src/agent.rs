@@ -22,6 +22,7 @@ pub struct RegisterAgent {
     pub labels: Option<BTreeMap<String, String>>,
 }
 
+/// The registration of an agent.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct AgentRegistered {
     /// Sequence number of the record that sealed this.
@@ -54,6 +55,7 @@ pub struct Condition {
     pub throttled: bool,
 }
 
+/// A heartbeat of the agent of a node.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct Heartbeat {
@@ -83,6 +85,7 @@ pub struct NodeWork {
     pub expires_at: When,
 }
 
+/// The leases on the node, as its agent needs them.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct HeartbeatAnswer {
     /// Number of durable records that the lists below are based on.
@@ -99,6 +102,7 @@ pub struct HeartbeatAnswer {
     pub wipe_by: Option<When>,
 }
 
+/// Confirms that leases of a node have been torn down.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct ConfirmTeardowns {
@@ -109,6 +113,7 @@ pub struct ConfirmTeardowns {
     pub leases: Vec<String>,
 }
 
+/// The result of confirming teardowns.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct TeardownsConfirmed {
     /// Sequence number of the record that sealed this.
@@ -119,6 +124,7 @@ pub struct TeardownsConfirmed {
     pub refused: BTreeMap<String, crate::Problem>,
 }
 
+/// The node whose agent was detached.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct DetachedAgent {
     /// Sequence number of the record that sealed this.

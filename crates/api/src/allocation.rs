@@ -283,6 +283,7 @@ pub struct AllocationDetail {
     pub attempts: Vec<Attempt>,
 }
 
+/// One page of allocations.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct AllocationList {
     /// Allocations in order of their numbers.

@@ -49,6 +49,7 @@ pub struct Operation {
 #[serde(deny_unknown_fields)]
 pub struct Ready {}
 
+/// Several operations. Each is decided and answered on its own.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct Batch {
@@ -56,6 +57,7 @@ pub struct Batch {
     pub operations: Vec<Operation>,
 }
 
+/// The result of one operation.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct BatchResult {
     /// HTTP status that the operation would have had as a request of its own.
@@ -64,6 +66,7 @@ pub struct BatchResult {
     pub outcome: Outcome,
 }
 
+/// The results of a batch.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct BatchResults {
     /// One result per operation, in the same order.

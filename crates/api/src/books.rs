@@ -117,6 +117,7 @@ pub struct CapacityUse {
     pub idle: String,
 }
 
+/// Use of capacity, by group.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct CapacityReport {
     #[serde(flatten)]
@@ -138,6 +139,7 @@ pub struct Amount {
     pub exact: String,
 }
 
+/// Cost of one group in one window.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct CostLine {
     #[serde(flatten)]
@@ -161,6 +163,7 @@ pub struct CostReport {
     pub total: Vec<Amount>,
 }
 
+/// Hourly cost of one group.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct CostRateLine {
     #[serde(flatten)]
@@ -197,6 +200,7 @@ pub struct Forecast {
     pub to_month_end: Vec<Amount>,
 }
 
+/// Waste of one lease.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct WastedLease {
     /// ID of the lease.
@@ -225,6 +229,7 @@ pub struct WastedLease {
     pub wasted_cost: Vec<WastedCost>,
 }
 
+/// A sum of money, with nine decimals.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct WastedCost {
     /// Currency code of three capital letters, as in ISO 4217.
@@ -301,6 +306,7 @@ pub struct WasteReport {
     pub fragmented: Vec<FragmentedNode>,
 }
 
+/// How much a workload depends on one kind of resource.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct KindSensitivity {
     /// Kind of resource.
@@ -313,6 +319,7 @@ pub struct KindSensitivity {
     pub waiting_permille: u32,
 }
 
+/// How much one workload depends on each kind of resource.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct WorkloadSensitivity {
     /// Name of the workload.
@@ -335,6 +342,7 @@ pub struct SensitivityReport {
 /// A request for a lease that is only quoted.
 pub type QuoteRequest = RequestLease;
 
+/// Cost of one resource class.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct QuoteLine {
     /// Name of the resource class.

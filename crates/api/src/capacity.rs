@@ -31,6 +31,7 @@ pub struct Class {
     pub premium: bool,
 }
 
+/// Creates a resource class.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct NewClass {
@@ -71,6 +72,7 @@ pub struct ClassChange {
     pub premium: Option<bool>,
 }
 
+/// A resource class that was created or changed.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct ClassPut {
     /// Sequence number of the record that sealed this.
@@ -79,6 +81,7 @@ pub struct ClassPut {
     pub class: Class,
 }
 
+/// One page of resource classes.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct ClassList {
     /// Classes in order of their numbers.
@@ -124,6 +127,7 @@ pub struct Pool {
     pub nodes: u32,
 }
 
+/// Creates a pool.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct NewPool {
@@ -170,6 +174,7 @@ pub struct PoolChange {
     pub weights: Patch<Weights>,
 }
 
+/// A pool that was created or changed.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct PoolPut {
     /// Sequence number of the record that sealed this.
@@ -178,6 +183,7 @@ pub struct PoolPut {
     pub pool: Pool,
 }
 
+/// One page of pools.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct PoolList {
     /// Pools in order of their numbers.
@@ -304,6 +310,7 @@ pub struct LoseNode {
     pub last_seen: Option<When>,
 }
 
+/// A node that was created or changed.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct NodePut {
     /// Sequence number of the record that sealed this.
@@ -312,6 +319,7 @@ pub struct NodePut {
     pub node: Node,
 }
 
+/// One page of nodes.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct NodeList {
     /// Nodes in order of their numbers.

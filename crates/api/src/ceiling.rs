@@ -83,6 +83,7 @@ pub struct CeilingChange {
     pub currency: Option<String>,
 }
 
+/// A cost ceiling that was set.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct CeilingPut {
     /// Sequence number of the record that sealed this.
@@ -91,6 +92,7 @@ pub struct CeilingPut {
     pub ceiling: Ceiling,
 }
 
+/// One page of cost ceilings.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct CeilingList {
     /// The ceilings of the project and of its app instances.

@@ -73,6 +73,7 @@ pub struct Custody {
     pub cause: Option<QuarantineCause>,
 }
 
+/// A node and who may use it.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct ClaimedNode {
     /// Name of the node.
@@ -85,6 +86,7 @@ pub struct ClaimedNode {
     pub custody: Custody,
 }
 
+/// Nodes that were claimed or released.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct ClaimPut {
     /// Sequence number of the record that sealed this.

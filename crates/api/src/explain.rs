@@ -311,6 +311,7 @@ pub struct NodeExplanation {
     pub promised_to: Vec<NodePromise>,
 }
 
+/// An allocation that is assured of a start on the node.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct NodePromise {
     /// Number of the allocation.

@@ -125,6 +125,7 @@ pub struct Activity {
     pub waiting: BTreeMap<String, Ttl>,
 }
 
+/// Renews a lease.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct Renew {
@@ -135,6 +136,7 @@ pub struct Renew {
     pub activity: Option<Activity>,
 }
 
+/// A lease that was renewed.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct Renewed {
     /// Sequence number of the record that sealed this.
@@ -148,6 +150,7 @@ pub struct Renewed {
     pub activity_problem: Option<Problem>,
 }
 
+/// Releases a lease.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct Release {
@@ -156,6 +159,7 @@ pub struct Release {
     pub activity: Option<Activity>,
 }
 
+/// A lease that was released.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct Released {
     /// Sequence number of the record that sealed this.
@@ -171,6 +175,7 @@ pub struct Released {
     pub activity_problem: Option<Problem>,
 }
 
+/// Revokes a lease and the rest of its gang.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct Revoke {
@@ -182,6 +187,7 @@ pub struct Revoke {
     pub grace: Option<Ttl>,
 }
 
+/// Leases that were revoked.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct Revoked {
     /// Sequence number of the record that sealed this.
@@ -192,6 +198,7 @@ pub struct Revoked {
     pub grace: Ttl,
 }
 
+/// A revoked lease whose holder reported that it is ready.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct ReadyAnswer {
     /// Sequence number of the record that sealed this.
@@ -202,6 +209,7 @@ pub struct ReadyAnswer {
     pub ended_at: When,
 }
 
+/// A lease whose activity was reported.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct Reported {
     /// Sequence number of the record that sealed this.
@@ -219,6 +227,7 @@ pub struct Fences {
     pub generation: Option<u64>,
 }
 
+/// A lease whose teardown was confirmed.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct Confirmed {
     /// Sequence number of the record that sealed this.
@@ -227,6 +236,7 @@ pub struct Confirmed {
     pub id: String,
 }
 
+/// A lease whose fence was cleared.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct Unfenced {
     /// Sequence number of the record that sealed this.
@@ -345,6 +355,7 @@ pub struct Lease {
     pub closed_at: Option<When>,
 }
 
+/// One page of leases.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct LeaseList {
     /// Leases in order of their numbers.

@@ -68,10 +68,23 @@ fn operation(endpoint: &Endpoint, generator: &mut SchemaGenerator) -> Value {
     operation
 }
 
+/// Describes a parameter in a path.
+fn path_parameter(name: &str) -> &'static str {
+    match name {
+        "tenant" | "project" | "user" | "class" | "pool" | "node" => "Name or number.",
+        "lease" => "ID of 32 hexadecimal digits, or `lease-` and the number.",
+        "allocation" => "Number, or `alloc-` and the number.",
+        "card" => "Number, or `built-in`.",
+        "sequence" => "Sequence number of the record.",
+        _ => "Number.",
+    }
+}
+
 fn parameters(endpoint: &Endpoint, generator: &mut SchemaGenerator) -> Vec<Value> {
     let in_path = endpoint.path_parameters().map(|name| {
         let schema = json!({ "type": "string", "minLength": 1, "maxLength": 128 });
-        json!({ "name": name, "in": "path", "required": true, "schema": schema })
+        let description = path_parameter(name);
+        json!({ "name": name, "in": "path", "required": true, "description": description, "schema": schema })
     });
     let mut all: Vec<Value> = in_path.collect();
     for query in endpoint.query() {

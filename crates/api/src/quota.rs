@@ -43,6 +43,7 @@ pub enum Limit {
     },
 }
 
+/// A limit on what a tenant may hold, and its current use.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct Quota {
     /// Number of the quota.
@@ -69,6 +70,7 @@ pub struct Quota {
     pub burst_since: Option<When>,
 }
 
+/// Creates a quota.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct NewQuota {
@@ -103,6 +105,7 @@ pub struct QuotaChange {
     pub limit: Limit,
 }
 
+/// A quota that was created or changed.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct QuotaPut {
     /// Sequence number of the record that sealed this.
@@ -111,6 +114,7 @@ pub struct QuotaPut {
     pub quota: Quota,
 }
 
+/// One page of quotas.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct QuotaList {
     /// Quotas in order of their numbers.

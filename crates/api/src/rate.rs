@@ -91,6 +91,7 @@ pub enum CardState {
     Past,
 }
 
+/// Prices that are valid from an instant on.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct RateCard {
     /// Number of the card; null on the built-in card.
@@ -198,6 +199,7 @@ pub struct RateCardChange {
     pub prices: PriceChange,
 }
 
+/// A rate card that was created or changed.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct RateCardPut {
     /// Sequence number of the record that sealed this.
@@ -206,6 +208,7 @@ pub struct RateCardPut {
     pub rate_card: RateCard,
 }
 
+/// One page of rate cards.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct RateCardList {
     /// The built-in card first, then the others in order of their numbers.
@@ -240,6 +243,7 @@ pub struct Charges {
     pub failed_start: Charge,
 }
 
+/// What is charged for interrupted leases, from an instant on.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct ChargePolicy {
     /// Number of the policy; null on the built-in policy.
@@ -287,6 +291,7 @@ pub struct NewChargePolicy {
     pub charges: ChargesChange,
 }
 
+/// A charge policy that was created or changed.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct ChargePolicyPut {
     /// Sequence number of the record that sealed this.
@@ -295,6 +300,7 @@ pub struct ChargePolicyPut {
     pub charge_policy: ChargePolicy,
 }
 
+/// One page of charge policies.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct ChargePolicyList {
     /// The built-in policy first, then the others in order of their numbers.

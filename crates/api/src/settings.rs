@@ -5,6 +5,7 @@ use crate::time::Ttl;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
+/// The settings of the engine.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct Settings {
     /// Longest TTL in pools that set none.

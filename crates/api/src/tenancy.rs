@@ -43,6 +43,7 @@ pub struct Tenant {
     pub live_leases: u32,
 }
 
+/// Creates a tenant.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct NewTenant {
@@ -147,6 +148,7 @@ pub struct TenantUsage {
     pub fair_share_deficit: String,
 }
 
+/// A tenant that was created or changed.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct TenantPut {
     /// Sequence number of the first record that sealed this.
@@ -155,6 +157,7 @@ pub struct TenantPut {
     pub tenant: Tenant,
 }
 
+/// One page of tenants.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct TenantList {
     /// Tenants in order of their numbers.
@@ -179,6 +182,7 @@ pub struct Project {
     pub live_leases: u32,
 }
 
+/// Creates a project.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct NewProject {
@@ -189,6 +193,7 @@ pub struct NewProject {
     pub tenant: Option<String>,
 }
 
+/// Renames a project.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct ProjectChange {
@@ -196,6 +201,7 @@ pub struct ProjectChange {
     pub name: String,
 }
 
+/// A project that was created or changed.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct ProjectPut {
     /// Sequence number of the record that sealed this.
@@ -204,6 +210,7 @@ pub struct ProjectPut {
     pub project: Project,
 }
 
+/// One page of projects.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct ProjectList {
     /// Projects in order of their numbers.
@@ -226,6 +233,7 @@ pub struct User {
     pub tenant_id: u32,
 }
 
+/// Creates a user.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct NewUser {
@@ -236,6 +244,7 @@ pub struct NewUser {
     pub tenant: Option<String>,
 }
 
+/// Renames a user.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct UserChange {
@@ -243,6 +252,7 @@ pub struct UserChange {
     pub name: String,
 }
 
+/// A user that was created or changed.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct UserPut {
     /// Sequence number of the record that sealed this.
@@ -251,6 +261,7 @@ pub struct UserPut {
     pub user: User,
 }
 
+/// One page of users.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct UserList {
     /// Users in order of their numbers.

@@ -32,6 +32,7 @@ pub struct Token {
     pub fingerprint: String,
 }
 
+/// Issues a token.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct NewToken {
@@ -82,6 +83,7 @@ impl fmt::Debug for IssuedToken {
     }
 }
 
+/// One page of tokens.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct TokenList {
     /// Tokens in order of their numbers.

@@ -49,7 +49,7 @@ impl Caller {
 
     /// The generation that a command about a node carries. An agent must always send its own generation; otherwise an
     /// agent that was replaced could avoid the check by leaving it out. Operators have no generation.
-    pub(crate) fn speaks_as(&self, generation: Option<u64>) -> Result<Option<u64>, Problem> {
+    pub(crate) fn checked_generation(&self, generation: Option<u64>) -> Result<Option<u64>, Problem> {
         match (self.role, generation) {
             (Role::NodeAgent, None) => Err(codes::BAD_BODY
                 .problem("Node agents must send their `generation`, as returned by the registration.")

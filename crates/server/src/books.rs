@@ -26,11 +26,11 @@ const COMMIT_EVERY: Duration = Duration::from_secs(60);
 /// Shortest time between two commits.
 const COMMIT_PAUSE: Duration = Duration::from_secs(1);
 /// Reports computed at the same time; further ones wait.
-const ASKING_MAX: usize = 8;
+const REPORTS_MAX: usize = 8;
 /// Lookups of single leases and allocations at the same time. They read little.
-const LOOKING_MAX: usize = 16;
+const LOOKUPS_MAX: usize = 16;
 /// How long a request waits for the books to catch up.
-const PATIENCE: Duration = Duration::from_secs(5);
+const CATCH_UP_TIMEOUT: Duration = Duration::from_secs(5);
 
 /// The books of the daemon.
 pub(crate) struct BooksService {
@@ -42,8 +42,8 @@ pub(crate) struct BooksService {
     thread: OnceLock<Thread>,
     waiting: AtomicU64,
     stopping: AtomicBool,
-    asking: Arc<Semaphore>,
-    looking: Arc<Semaphore>,
+    report_permits: Arc<Semaphore>,
+    lookup_permits: Arc<Semaphore>,
     /// Sensitivity profiles of workloads.
     pub(crate) profiles: Profiles,
 }
@@ -62,8 +62,8 @@ impl BooksService {
             thread: OnceLock::new(),
             waiting: AtomicU64::new(0),
             stopping: AtomicBool::new(false),
-            asking: Arc::new(Semaphore::new(ASKING_MAX)),
-            looking: Arc::new(Semaphore::new(LOOKING_MAX)),
+            report_permits: Arc::new(Semaphore::new(REPORTS_MAX)),
+            lookup_permits: Arc::new(Semaphore::new(LOOKUPS_MAX)),
             profiles: Profiles::default(),
         }
     }
@@ -74,7 +74,7 @@ impl BooksService {
     }
 
     /// Records became durable. Called on the publishing thread, which wakes the books thread only if a request waits.
-    pub(crate) fn news(&self) {
+    pub(crate) fn wake(&self) {
         if self.waiting.load(Ordering::Relaxed) > 0
             && let Some(thread) = self.thread.get()
         {
@@ -121,7 +121,7 @@ impl BooksService {
         if let Opened::Rebuilt(why) = opened {
             tracing::warn!(why, "the books are rebuilt from the journal");
         }
-        self.tell(keeper.books.size());
+        self.set_size(keeper.books.size());
         *guard(self.keeper.write()) = Some(keeper);
         let mut last_commit = Stopwatch::now();
         loop {
@@ -131,7 +131,7 @@ impl BooksService {
                 Ok((taken, keeper.uncommitted()))
             })?;
             if taken > 0 {
-                self.tell(self.size() + taken);
+                self.set_size(self.size() + taken);
             }
             let stopping = self.is_stopping();
             let due = (uncommitted >= COMMIT_RECORDS && last_commit.elapsed() >= COMMIT_PAUSE)
@@ -167,7 +167,7 @@ impl BooksService {
         }
     }
 
-    fn tell(&self, size: u64) {
+    fn set_size(&self, size: u64) {
         self.size.store(size, Ordering::Release);
         let _lock = guard(self.grown.0.lock());
         self.grown.1.notify_all();
@@ -195,7 +195,7 @@ impl BooksService {
         self.waiting.fetch_add(1, Ordering::Relaxed);
         self.thread.get().into_iter().for_each(Thread::unpark);
         let mut lock = guard(self.grown.0.lock());
-        while self.size.load(Ordering::Acquire) < size && began.elapsed() < PATIENCE && !self.is_stopping() {
+        while self.size.load(Ordering::Acquire) < size && began.elapsed() < CATCH_UP_TIMEOUT && !self.is_stopping() {
             lock = guard(self.grown.1.wait_timeout(lock, Duration::from_millis(100))).0;
         }
         drop(lock);
@@ -233,7 +233,7 @@ pub(crate) async fn ask<T: Send + 'static>(
     app: &Arc<App>,
     question: impl FnOnce(&Books, Known) -> Result<T, Problem> + Send + 'static,
 ) -> Result<T, Problem> {
-    caught_up(app, &app.books.asking, |app| {
+    when_caught_up(app, &app.books.report_permits, |app| {
         let wall = app.clock.wall();
         let as_of = {
             let mut keeper = guard(app.books.keeper.write());
@@ -246,18 +246,18 @@ pub(crate) async fn ask<T: Send + 'static>(
 }
 
 /// Looks up single leases or allocations in the books on a blocking thread. Lookups do not wait for reports of others.
-pub(crate) async fn look<T: Send + 'static>(
+pub(crate) async fn look_up<T: Send + 'static>(
     app: &Arc<App>,
     question: impl FnOnce(&App, &Books) -> Result<T, BooksError> + Send + 'static,
 ) -> Result<T, Problem> {
-    caught_up(app, &app.books.looking, |app| {
+    when_caught_up(app, &app.books.lookup_permits, |app| {
         app.books.read(|books| question(app, books).map_err(|error| problem(&error)))
     })
     .await
 }
 
 /// Waits for a permit, and until the books have processed everything that is durable.
-async fn caught_up<T: Send + 'static>(
+async fn when_caught_up<T: Send + 'static>(
     app: &Arc<App>,
     turns: &Arc<Semaphore>,
     answer: impl FnOnce(&App) -> Result<T, Problem> + Send + 'static,

@@ -6,7 +6,7 @@ use crate::app::{App, Limits};
 use crate::books::BooksService;
 use crate::config::Config;
 use crate::data_directory::{DataDirectory, DataDirectoryError, software};
-use crate::live::{Live, Noting};
+use crate::live::{Live, PublishObserver};
 use crate::metrics::Metrics;
 use crate::proofs::Proofs;
 use crate::rate::Limiter;
@@ -237,7 +237,7 @@ fn assemble(
     let live = now.read(|state| Live::new(genesis, state, config.limits.streams as usize));
     let live = Arc::new(live);
     let books = Arc::new(BooksService::new(directory.books()));
-    let observing = now.observe(Box::new(Noting(Arc::clone(&live), Arc::clone(&books))));
+    let observing = now.observe(Box::new(PublishObserver(Arc::clone(&live), Arc::clone(&books))));
     assert!(observing.is_ok(), "a cell has one observer");
     let usize_of = |bytes: u64| usize::try_from(bytes).unwrap_or(usize::MAX);
     let limits = Limits {

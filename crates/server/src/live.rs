@@ -285,9 +285,9 @@ impl Drop for Listening {
 }
 
 /// Notes what the cell publishes, for the event stream and the books.
-pub(crate) struct Noting(pub(crate) Arc<Live>, pub(crate) Arc<crate::books::BooksService>);
+pub(crate) struct PublishObserver(pub(crate) Arc<Live>, pub(crate) Arc<crate::books::BooksService>);
 
-impl Observer for Noting {
+impl Observer for PublishObserver {
     fn record(&self, record: &Record) {
         let live = &self.0;
         if !matches!(&record.body, Body::Granted(_) | Body::Renewed(_) | Body::Released(_) | Body::Expired(_)) {
@@ -317,7 +317,7 @@ impl Observer for Noting {
     }
 
     fn batch_done(&self) {
-        self.1.news();
+        self.1.wake();
         if self.0.streams() > 0 && !guard(self.0.noted.lock()).is_empty() {
             self.0.changed.notify_one();
         }

@@ -24,7 +24,7 @@ pub const REQUEST_ID: HeaderName = HeaderName::from_static("x-request-id");
 
 /// A request, as far as the log needs it.
 #[derive(Clone, Copy, Debug)]
-pub struct Seen {
+pub struct LoggedRequest {
     id: RequestId,
     trace: Option<Trace>,
     began: Instant,
@@ -32,7 +32,7 @@ pub struct Seen {
     token: Option<TokenNo>,
 }
 
-impl Seen {
+impl LoggedRequest {
     pub fn begin(headers: &HeaderMap) -> Self {
         Self { id: RequestId::of(headers), trace: Trace::of(headers), began: Instant::now(), peer: None, token: None }
     }
@@ -44,7 +44,7 @@ impl Seen {
     }
 
     /// Sets the number of the token.
-    pub fn by(&mut self, token: TokenNo) {
+    pub fn set_token(&mut self, token: TokenNo) {
         self.token = Some(token);
     }
 
@@ -59,7 +59,7 @@ impl Seen {
     }
 
     /// Adds the request ID to the headers of the answer.
-    pub fn name(&self, headers: &mut HeaderMap) {
+    pub fn set_request_id(&self, headers: &mut HeaderMap) {
         let value = HeaderValue::from_str(self.id()).expect("an id is visible ASCII");
         headers.insert(REQUEST_ID, value);
     }

@@ -18,7 +18,7 @@ use std::sync::{Arc, Mutex, PoisonError, RwLock};
 use std::time::Duration;
 
 /// How often the files are checked.
-const LOOK_EVERY: Duration = Duration::from_secs(3);
+const CHECK_EVERY: Duration = Duration::from_secs(3);
 
 /// A certificate with its key, shared by all listeners.
 #[derive(Clone, Debug)]
@@ -56,7 +56,7 @@ fn stamp(path: &Path) -> Stamp {
 
 /// Result of checking the files.
 #[derive(Debug)]
-pub enum Looked {
+pub enum Reload {
     Unchanged,
     Replaced,
     /// The files changed but cannot be used; the previous certificate stays in use.
@@ -81,36 +81,36 @@ impl Tls {
     }
 
     /// Loads the files if they changed since they were last tried.
-    pub fn look(&self) -> Looked {
+    pub fn reload_if_changed(&self) -> Reload {
         let files = &*self.files;
         let mut tried = files.tried.lock().unwrap_or_else(PoisonError::into_inner);
         let stamps = [stamp(&files.cert), stamp(&files.key)];
         if *tried == stamps {
-            return Looked::Unchanged;
+            return Reload::Unchanged;
         }
         // Taken before reading, so that a change meanwhile is noticed at the next check.
         *tried = stamps;
         match read(&files.cert, &files.key, self.config.crypto_provider()) {
             Ok(fresh) => {
                 *files.in_force.0.write().unwrap_or_else(PoisonError::into_inner) = fresh;
-                Looked::Replaced
+                Reload::Replaced
             }
-            Err(error) => Looked::Kept(error),
+            Err(error) => Reload::Kept(error),
         }
     }
 
     /// Checks the files regularly. Never returns.
     pub async fn follow(self) {
         loop {
-            tokio::time::sleep(LOOK_EVERY).await;
+            tokio::time::sleep(CHECK_EVERY).await;
             // Reads files, so it must not run on a thread that serves requests.
             let tls = self.clone();
-            match tokio::task::spawn_blocking(move || tls.look()).await {
-                Ok(Looked::Replaced) => tracing::info!("the TLS certificate was replaced"),
-                Ok(Looked::Kept(error)) => {
+            match tokio::task::spawn_blocking(move || tls.reload_if_changed()).await {
+                Ok(Reload::Replaced) => tracing::info!("the TLS certificate was replaced"),
+                Ok(Reload::Kept(error)) => {
                     tracing::error!("cannot use the new TLS files, the previous certificate stays in use: {error}")
                 }
-                Ok(Looked::Unchanged) | Err(_) => {}
+                Ok(Reload::Unchanged) | Err(_) => {}
             }
         }
     }

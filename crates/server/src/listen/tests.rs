@@ -330,18 +330,18 @@ async fn new_connections_use_a_new_certificate_and_open_ones_continue() {
     let tls = Tls::load(&folder.path().join("cert.pem"), &folder.path().join("key.pem")).expect("two good files");
     let server = start_with(limits(), Some(tls.clone()), GRACE);
     let mut stream = shake(&server, &first).await.expect("the first certificate");
-    assert!(matches!(tls.look(), crate::tls::Looked::Unchanged));
+    assert!(matches!(tls.reload_if_changed(), crate::tls::Reload::Unchanged));
 
     let second = certificate(folder.path());
-    assert!(matches!(tls.look(), crate::tls::Looked::Replaced));
-    assert!(matches!(tls.look(), crate::tls::Looked::Unchanged));
+    assert!(matches!(tls.reload_if_changed(), crate::tls::Reload::Replaced));
+    assert!(matches!(tls.reload_if_changed(), crate::tls::Reload::Unchanged));
     assert!(shake(&server, &first).await.is_err(), "the first certificate is no longer shown");
     let mut newer = shake(&server, &second).await.expect("the second certificate");
 
     // An unusable file keeps the previous certificate in use, and is reported once.
     std::fs::write(folder.path().join("cert.pem"), "no certificate").expect("written");
-    assert!(matches!(tls.look(), crate::tls::Looked::Kept(_)));
-    assert!(matches!(tls.look(), crate::tls::Looked::Unchanged));
+    assert!(matches!(tls.reload_if_changed(), crate::tls::Reload::Kept(_)));
+    assert!(matches!(tls.reload_if_changed(), crate::tls::Reload::Unchanged));
     shake(&server, &second).await.expect("still the second certificate");
 
     for stream in [&mut stream, &mut newer] {

@@ -70,8 +70,8 @@ fn a_refused_request_is_one_line_with_its_ids_and_without_its_secrets() {
         ("cookie", "topsecret"),
     ]);
     let log = || {
-        let mut seen = Seen::of(&request);
-        seen.by(TokenNo(12));
+        let mut seen = LoggedRequest::of(&request);
+        seen.set_token(TokenNo(12));
         seen.log_as(RequestLog::Refused, "POST", "request_lease", 409, Some("quota_exceeded"));
         seen.log_as(RequestLog::Refused, "POST", "request_lease", 500, Some("internal"));
         seen.log_as(RequestLog::Refused, "GET", "about", 200, None);
@@ -95,7 +95,7 @@ fn a_refused_request_is_one_line_with_its_ids_and_without_its_secrets() {
 #[test]
 fn slow_requests_are_logged_as_warnings() {
     let log = || {
-        let mut seen = Seen::of(&request(&[("x-request-id", "a")]));
+        let mut seen = LoggedRequest::of(&request(&[("x-request-id", "a")]));
         seen.began = Instant::now().checked_sub(SLOW * 2).expect("a while ago");
         seen.log_as(RequestLog::Refused, "GET", "export", 200, None);
     };
@@ -115,9 +115,9 @@ fn a_request_id_is_accepted_only_if_it_is_valid() {
     let twice = request(&[("x-request-id", "a"), ("x-request-id", "b")]);
     assert_eq!(RequestId::of(twice.headers()).as_str().len(), 16);
     let mut headers = HeaderMap::new();
-    let (one, other) = (Seen::begin(&headers), Seen::begin(&headers));
+    let (one, other) = (LoggedRequest::begin(&headers), LoggedRequest::begin(&headers));
     assert_ne!(one.id(), other.id());
-    one.name(&mut headers);
+    one.set_request_id(&mut headers);
     assert_eq!(RequestId::of(&headers).as_str(), one.id());
 }
 

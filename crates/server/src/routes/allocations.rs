@@ -2,7 +2,7 @@
 
 use super::capacity::{labels, optional_pool};
 use super::leases::{Holder, app_instance, asks, correlation, integer};
-use super::listing::{Asked, Listed, Walk, page};
+use super::listing::{ListQuery, Listed, Walk, page};
 use crate::access::Caller;
 use crate::context::{Answer, Context, cursor_after, json};
 use crate::show_allocations::{allocation, submitted, waiting};
@@ -181,7 +181,7 @@ pub(super) async fn cancel_allocation(context: Context) -> Answer {
     seal_report(&context, Command::CancelAllocation(subject(&context)?)).await
 }
 
-fn takes(asked: &Asked<AllocationState>, caller: &Caller, found: &Allocation) -> bool {
+fn takes(asked: &ListQuery<AllocationState>, caller: &Caller, found: &Allocation) -> bool {
     let listed = Listed {
         tenant: found.tenant,
         project: found.project,
@@ -194,12 +194,12 @@ fn takes(asked: &Asked<AllocationState>, caller: &Caller, found: &Allocation) ->
 }
 
 /// Whether allocations that have ended are included.
-fn wants_over(asked: &Asked<AllocationState>) -> bool {
+fn wants_over(asked: &ListQuery<AllocationState>) -> bool {
     asked.window.is_some() || asked.state.is_some_and(AllocationState::is_over)
 }
 
 /// The query as a question for the books.
-fn question(context: &Context, asked: &Asked<AllocationState>) -> Result<AllocationQuestion, Problem> {
+fn question(context: &Context, asked: &ListQuery<AllocationState>) -> Result<AllocationQuestion, Problem> {
     let (tenant, project) = asked.confined(context.caller());
     Ok(AllocationQuestion {
         tenant,
@@ -216,10 +216,10 @@ fn question(context: &Context, asked: &Asked<AllocationState>) -> Result<Allocat
 
 pub(super) async fn list_allocations(context: Context) -> Answer {
     let (caller, app) = (context.caller(), &context.app);
-    let asked = app.now.read(|state| Asked::read(&context, state))?;
+    let asked = app.now.read(|state| ListQuery::read(&context, state))?;
     let (mut allocations, next_cursor) = if wants_over(&asked) {
         let (question, caller) = (question(&context, &asked)?, caller.clone());
-        let listed = books::look(app, move |app, books| {
+        let listed = books::look_up(app, move |app, books| {
             let page = books.allocations(&question, |one| caller.sees_project(one.tenant, one.project))?;
             let shown =
                 app.now.read(|state| page.allocations.iter().map(|one| past::allocation(app, state, one)).collect());
@@ -268,7 +268,7 @@ pub(super) async fn show_allocation(context: Context) -> Answer {
     if let Some((detail, false)) = live {
         return json(200, &detail);
     }
-    let shown = books::look(&app, move |app, books| {
+    let shown = books::look_up(&app, move |app, books| {
         let story = books.allocation(number)?;
         let story = story.filter(|story| caller.sees_project(story.outline.tenant, story.outline.project));
         story.map(|story| app.now.read(|state| past::detail(app, state, books, &story))).transpose()

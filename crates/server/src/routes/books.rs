@@ -1,6 +1,6 @@
 //! Reports from the books: usage, capacity, cost and sensitivity.
 
-use super::books_query::{Asked, By, named, shown_priority};
+use super::books_query::{BooksQuery, By, named, shown_priority};
 use crate::access::Caller;
 use crate::books::{ask, problem};
 use crate::context::{Answer, Context, json};
@@ -133,12 +133,12 @@ fn too_many(lines: usize) -> Result<(), Problem> {
 /// The key of lines that are added up across classes: the rest of the key, and kind or tier if asked for.
 type Together = (Key, u8, Option<Name>, u32);
 
-fn together(asked: &Asked, spec: &ClassSpec, key: Key, bucket: u32) -> Together {
+fn together(asked: &BooksQuery, spec: &ClassSpec, key: Key, bucket: u32) -> Together {
     (key, spec.kind as u8, asked.by_tier().then(|| spec.tier.clone()).flatten(), bucket)
 }
 
 pub(super) async fn usage(context: Context) -> Answer {
-    let asked = context.app.now.read(|state| Asked::read(&context, state))?;
+    let asked = context.app.now.read(|state| BooksQuery::read(&context, state))?;
     let peak = context.query("peak") == Some("true");
     let (app, caller) = (context.app.clone(), context.caller().clone());
     let now = app.now.clone();
@@ -159,7 +159,7 @@ pub(super) async fn usage(context: Context) -> Answer {
 
 fn usage_lines(
     naming: &Naming<'_>,
-    asked: &Asked,
+    asked: &BooksQuery,
     question: &Question,
     usage: &leasehold_books::Usage,
     peaks: &[leasehold_books::PeakLine],
@@ -221,7 +221,7 @@ pub(super) async fn capacity(context: Context) -> Answer {
         return Err(codes::BAD_GROUPING.problem("`by` must be pool or node.").with("field", "by"));
     }
     let asked = context.app.now.read(|state| {
-        let mut asked = Asked::read_window(&context)?;
+        let mut asked = BooksQuery::read_window(&context)?;
         asked.filter.pool = named("pool", super::capacity::optional_pool(state, context.query("pool")))?;
         asked.filter.node =
             named("node", context.query("node").map(|text| crate::names::node_for_request(state, text)).transpose())?;
@@ -280,7 +280,7 @@ type CostPlace = (Key, Option<ClassNo>, Option<u8>, Option<Name>, u32, Currency)
 /// Cost lines, grouped as asked for. Unlike amounts of different units, money can be added up over all classes.
 fn cost_lines(
     naming: &Naming<'_>,
-    asked: &Asked,
+    asked: &BooksQuery,
     question: &Question,
     lines: &[leasehold_books::CostLine],
 ) -> Result<Vec<(Of, u32, Currency, Money)>, Problem> {
@@ -314,7 +314,7 @@ fn cost_lines(
 }
 
 pub(super) async fn costs(context: Context) -> Answer {
-    let asked = context.app.now.read(|state| Asked::read(&context, state))?;
+    let asked = context.app.now.read(|state| BooksQuery::read(&context, state))?;
     let (app, caller) = (context.app.clone(), context.caller().clone());
     let now = app.now.clone();
     let report = ask(&app, move |books, known| {
@@ -338,7 +338,7 @@ pub(super) async fn costs(context: Context) -> Answer {
 }
 
 pub(super) async fn cost_rate(context: Context) -> Answer {
-    let asked = context.app.now.read(|state| Asked::read(&context, state))?;
+    let asked = context.app.now.read(|state| BooksQuery::read(&context, state))?;
     let asked = asked.without_window("The hourly rate is always the current one")?;
     let (app, caller) = (context.app.clone(), context.caller().clone());
     let now = app.now.clone();
@@ -360,7 +360,7 @@ pub(super) async fn cost_rate(context: Context) -> Answer {
 }
 
 pub(super) async fn forecast(context: Context) -> Answer {
-    let asked = context.app.now.read(|state| Asked::read(&context, state))?;
+    let asked = context.app.now.read(|state| BooksQuery::read(&context, state))?;
     let asked = asked.without_window("A forecast is always for the current month")?;
     let app = context.app.clone();
     let report = ask(&app, move |books, known| {
@@ -385,7 +385,7 @@ pub(super) async fn forecast(context: Context) -> Answer {
 }
 
 pub(super) async fn sensitivity(context: Context) -> Answer {
-    let asked = context.app.now.read(|state| Asked::read(&context, state))?;
+    let asked = context.app.now.read(|state| BooksQuery::read(&context, state))?;
     let app = context.app.clone();
     let report = ask(&app, move |books, known| {
         let window = asked.window(known.as_of)?;

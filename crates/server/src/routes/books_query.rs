@@ -23,7 +23,7 @@ pub(super) enum By {
 
 /// The parsed query. `tag` is looked up in the books.
 #[derive(Clone, Debug)]
-pub(super) struct Asked {
+pub(super) struct BooksQuery {
     pub(super) by: Vec<By>,
     pub(super) filter: Filter,
     pub(super) tag: Option<String>,
@@ -90,7 +90,7 @@ fn confine(caller: &Caller, filter: &mut Filter) -> Result<(), Problem> {
     Ok(())
 }
 
-impl Asked {
+impl BooksQuery {
     /// Parses the query. Names are looked up among the objects that the caller may see.
     pub(super) fn read(context: &Context, state: &State) -> Result<Self, Problem> {
         let mut asked = Self::read_window(context)?;

@@ -69,8 +69,11 @@ pub(super) async fn list_claims(context: Context) -> Answer {
 pub(super) async fn report_wipe(context: Context) -> Answer {
     let report: ReportWipe = context.body()?;
     let node = find_node(&context)?;
-    let command =
-        command::ReportWipe { node, generation: context.caller().speaks_as(report.generation)?, clean: report.clean };
+    let command = command::ReportWipe {
+        node,
+        generation: context.caller().checked_generation(report.generation)?,
+        clean: report.clean,
+    };
     let sealed = context.seal(Command::ReportWipe(command)).await?;
     node_put(&context, 200, sealed.sequence(), node)
 }

@@ -22,7 +22,7 @@ pub(super) async fn explain_lease(context: Context) -> Answer {
     let found = super::leases::find(&context, number).await?;
     let found = found.ok_or_else(|| super::leases::no_lease(context.subject()))?;
     let allocation = found.0.allocation;
-    let walltime = books::look(&app, move |_, books| {
+    let walltime = books::look_up(&app, move |_, books| {
         let story = allocation.map(|allocation| books.allocation(allocation)).transpose()?.flatten();
         Ok(story.and_then(|story| story.spec.walltime))
     });
@@ -36,7 +36,7 @@ pub(super) async fn explain_allocation(context: Context) -> Answer {
     let number = super::allocations::subject(&context)?;
     let (app, caller) = (context.app.clone(), context.caller().clone());
     let sees = caller.clone();
-    let last = books::look(&app, move |_, books| {
+    let last = books::look_up(&app, move |_, books| {
         let story = books.allocation(number)?;
         let story = story.filter(|story| sees.sees_project(story.outline.tenant, story.outline.project));
         story.map(|story| LastAttempt::of(books, story)).transpose()

@@ -1,7 +1,7 @@
 //! Single leases: requesting, renewing, releasing, revoking and showing them.
 
 use super::capacity::{find_node, labels, optional_pool, quanta};
-use super::listing::{Asked, Listed, Walk, page};
+use super::listing::{ListQuery, Listed, Walk, page};
 use crate::access::{Caller, visible_lease};
 use crate::answer;
 use crate::app::{App, hex_id};
@@ -234,7 +234,7 @@ pub(super) fn confirmation(
     lease: LeaseNo,
     fences: &Fences,
 ) -> Result<Command, Problem> {
-    let generation = caller.speaks_as(fences.generation)?;
+    let generation = caller.checked_generation(fences.generation)?;
     let node = visible_lease(state, caller, lease).map(|lease| lease.node);
     let node = node.ok_or_else(|| no_lease(&lease.to_string()))?;
     let leases = smallvec![lease];
@@ -251,7 +251,7 @@ pub(super) async fn confirm_teardown(context: Context) -> Answer {
 pub(super) async fn confirm_teardowns(context: Context) -> Answer {
     let confirm: ConfirmTeardowns = context.body()?;
     let node = find_node(&context)?;
-    let generation = context.caller().speaks_as(confirm.generation)?;
+    let generation = context.caller().checked_generation(confirm.generation)?;
     let mut refused = std::collections::BTreeMap::new();
     let mut leases = command::LeaseList::new();
     for text in &confirm.leases {
@@ -278,7 +278,7 @@ pub(super) async fn confirm_teardowns(context: Context) -> Answer {
 
 /// The filter of a list of leases.
 struct Filter {
-    asked: Asked<LeaseState>,
+    asked: ListQuery<LeaseState>,
     node: Option<NodeNo>,
     class: Option<ClassNo>,
     allocation: Option<AllocationNo>,
@@ -287,7 +287,7 @@ struct Filter {
 impl Filter {
     fn read(context: &Context, state: &State) -> Result<Self, Problem> {
         Ok(Self {
-            asked: Asked::read(context, state)?,
+            asked: ListQuery::read(context, state)?,
             node: context.query("node").map(|text| names::node_for_request(state, text)).transpose()?,
             class: context.query("class").map(|text| names::class(state, text)).transpose()?,
             allocation: context.query("allocation").map(super::allocations::number).transpose()?,
@@ -343,7 +343,7 @@ pub(super) async fn list_leases(context: Context) -> Answer {
     let filter = app.now.read(|state| Filter::read(&context, state))?;
     if filter.wants_closed() {
         let (question, caller) = (filter.question(&context)?, caller.clone());
-        let list = books::look(app, move |app, books| {
+        let list = books::look_up(app, move |app, books| {
             let page = books.leases(&question, |row| caller.sees_lease(row.tenant, Some(row.project), row.node))?;
             let shown = app.now.read(|state| {
                 page.leases.iter().map(|(row, standing)| past::lease(app, state, books, row, *standing)).collect()
@@ -368,13 +368,13 @@ pub(super) async fn list_leases(context: Context) -> Answer {
 /// A lease in the books that the caller may see.
 pub(super) async fn find(context: &Context, number: LeaseNo) -> Result<Option<(Row, LeaseState)>, Problem> {
     let caller = context.caller().clone();
-    let found = books::look(&context.app, move |_, books| books.lease(number)).await?;
+    let found = books::look_up(&context.app, move |_, books| books.lease(number)).await?;
     Ok(found.filter(|(row, _)| caller.sees_lease(row.tenant, Some(row.project), row.node)))
 }
 
 pub(super) async fn show_lease(context: Context) -> Answer {
     let (app, number, caller) = (&context.app, subject(&context)?, context.caller().clone());
-    let found = books::look(app, move |app, books| {
+    let found = books::look_up(app, move |app, books| {
         let found = books.lease(number)?;
         let found = found.filter(|(row, _)| caller.sees_lease(row.tenant, Some(row.project), row.node));
         Ok(found.map(|(row, standing)| app.now.read(|state| past::lease(app, state, books, &row, standing))))

@@ -11,7 +11,7 @@ use leasehold_meter::Window;
 use leasehold_model::{Instant, PoolNo, Priority, ProjectNo, TenantNo, UserNo, Words};
 
 /// The filter in the query. `S` is the type of the state.
-pub(super) struct Asked<S> {
+pub(super) struct ListQuery<S> {
     pub(super) tenant: Option<TenantNo>,
     pub(super) project: Option<ProjectNo>,
     pub(super) user: Option<UserNo>,
@@ -32,7 +32,7 @@ pub(super) struct Listed<S> {
     pub(super) priority: Priority,
 }
 
-impl<S: Words + PartialEq> Asked<S> {
+impl<S: Words + PartialEq> ListQuery<S> {
     pub(super) fn read(context: &Context, state: &State) -> Result<Self, Problem> {
         let caller = context.caller();
         let tenant = context.query("tenant").map(|text| names::tenant(state, caller, text)).transpose()?;
@@ -81,7 +81,7 @@ fn window(context: &Context) -> Result<Option<Window>, Problem> {
 }
 
 /// Items that are read while the view is held; publishing waits that long at most.
-const LOOKED_AT_ONCE: usize = 5_000;
+const READ_AT_ONCE: usize = 5_000;
 
 /// A page that is being filled.
 pub(super) struct Walk<T> {
@@ -95,7 +95,7 @@ pub(super) struct Walk<T> {
 impl<T> Walk<T> {
     /// Whether another item may be read before the view is released.
     pub(super) fn goes_on(&self) -> bool {
-        self.found.len() < self.limit && self.looked < LOOKED_AT_ONCE
+        self.found.len() < self.limit && self.looked < READ_AT_ONCE
     }
 
     /// Counts one item, and adds it to the page if it is to be shown.

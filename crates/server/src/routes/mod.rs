@@ -25,7 +25,7 @@ mod waste;
 
 use crate::app::App;
 use crate::context::{Answer, Context, problem_response};
-use crate::logging::Seen;
+use crate::logging::LoggedRequest;
 use crate::metrics::UNROUTED;
 use axum::Router;
 use axum::body::Body;
@@ -92,13 +92,13 @@ pub(crate) fn router(app: &Arc<App>) -> Router {
 
 /// Answers, counts and logs a request that no endpoint matches.
 fn unrouted(app: &App, request: &Request, mut problem: Problem) -> Response<Body> {
-    let seen = Seen::of(request);
-    problem.instance = Some(seen.id().to_owned());
+    let logged = LoggedRequest::of(request);
+    problem.instance = Some(logged.id().to_owned());
     let mut response = problem_response(&problem);
-    seen.name(response.headers_mut());
-    app.metrics.served(UNROUTED, problem.status, seen.elapsed());
+    logged.set_request_id(response.headers_mut());
+    app.metrics.served(UNROUTED, problem.status, logged.elapsed());
     let method = request.method().as_str();
-    seen.log_as(app.request_log, method, "none", problem.status, Some(&problem.code));
+    logged.log_as(app.request_log, method, "none", problem.status, Some(&problem.code));
     response
 }
 
@@ -111,24 +111,24 @@ struct Route {
 
 impl Route {
     async fn go(&self, app: Arc<App>, params: RawPathParams, request: Request) -> Response<Body> {
-        let mut seen = Seen::of(&request);
+        let mut logged = LoggedRequest::of(&request);
         // The listener enforces the timeout and answers 408 itself (`listen/watch.rs`).
         let served = async {
             let context = Context::read(Arc::clone(&app), self.endpoint, &params, request).await?;
-            context.token().into_iter().for_each(|token| seen.by(token));
+            context.token().into_iter().for_each(|token| logged.set_token(token));
             (self.serve)(context).await
         };
         let mut code = None;
         let mut response = served.await.unwrap_or_else(|mut problem| {
-            problem.instance = Some(seen.id().to_owned());
+            problem.instance = Some(logged.id().to_owned());
             let response = problem_response(&problem);
             code = Some(problem.code);
             response
         });
-        seen.name(response.headers_mut());
+        logged.set_request_id(response.headers_mut());
         let status = response.status().as_u16();
-        app.metrics.served(self.place, status, seen.elapsed());
-        seen.log(app.request_log, self.endpoint, status, code.as_deref());
+        app.metrics.served(self.place, status, logged.elapsed());
+        logged.log(app.request_log, self.endpoint, status, code.as_deref());
         response
     }
 }

@@ -1,7 +1,7 @@
 //! Reports on capacity that was held and not used.
 
 use super::books::{Naming, amounts, stretch, unit_seconds};
-use super::books_query::{Asked, word};
+use super::books_query::{BooksQuery, word};
 use crate::books::{ask, problem};
 use crate::context::{Answer, Context, json};
 use leasehold_api::{
@@ -162,7 +162,7 @@ fn fragmented(state: &State) -> Vec<FragmentedNode> {
 pub(super) async fn waste(context: Context) -> Answer {
     let (by, headline, limit) = (sum_by(&context)?, word::<WasteClass>(&context, "headline")?, context.limit()?);
     let asked = context.app.now.read(|state| {
-        let mut asked = Asked::read_window(&context)?;
+        let mut asked = BooksQuery::read_window(&context)?;
         asked.read_filter(&context, state)?;
         Ok::<_, Problem>(asked)
     })?;
