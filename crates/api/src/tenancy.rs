@@ -16,6 +16,8 @@ pub struct Tenant {
     pub name: String,
     /// Tag that every lease and every charge inherits; null if there is none.
     pub accounting_tag: Option<String>,
+    /// Contact for this tenant, such as an email address; null if there is none.
+    pub contact: Option<String>,
     /// The highest priority that it may request.
     pub max_priority: Priority,
     /// The most quanta that may be evicted on its behalf in one hour; null for no limit.
@@ -44,7 +46,7 @@ pub struct Tenant {
 }
 
 /// Creates a tenant.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct NewTenant {
     /// Name of the tenant; unique.
@@ -52,6 +54,9 @@ pub struct NewTenant {
     /// Tag that every lease and every charge inherits. None unless given.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub accounting_tag: Option<String>,
+    /// Contact for this tenant, such as an email address. None unless given.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub contact: Option<String>,
     /// The highest priority that it may request. `standard` unless given.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub max_priority: Option<Priority>,
@@ -70,6 +75,9 @@ pub struct TenantChange {
     /// Tag that every lease and every charge inherits. Absent keeps it, null clears it.
     #[serde(default, skip_serializing_if = "Patch::is_keep")]
     pub accounting_tag: Patch<String>,
+    /// Contact for this tenant. Absent keeps it, null clears it.
+    #[serde(default, skip_serializing_if = "Patch::is_keep")]
+    pub contact: Patch<String>,
     /// The highest priority that it may request. Absent keeps it, null sets it back to `standard`.
     #[serde(default, skip_serializing_if = "Patch::is_keep")]
     pub max_priority: Patch<Priority>,
