@@ -6,18 +6,18 @@ mod bound;
 mod curve;
 mod explain;
 mod index;
+mod node_tree;
+mod node_trees;
 mod peers;
 mod ranking;
 mod score;
 mod search;
-mod shelf;
-mod shelves;
 mod stock;
 mod tentative;
 
 pub use explain::{Candidate, Explained, Unfit};
 pub use index::Placement;
-use shelves::Shelves;
+use node_trees::Shelves;
 pub(crate) use tentative::{Counted, Tentative};
 
 use crate::ask::{Allow, Ask};

@@ -6,11 +6,11 @@
 //! highest-priority victim is lowest, then the one with the fewest gangs, then the fewest quanta, then the lower
 //! node. Nothing falls unless the whole gang then fits.
 
-mod glance;
+mod eviction_bound;
 mod planner;
 mod trial;
 
-pub(crate) use glance::Glances;
+pub(crate) use eviction_bound::Glances;
 
 use crate::admission::NodeQuotas;
 use crate::ask::Ask;
@@ -19,7 +19,7 @@ use crate::lease::Lease;
 use crate::node::Node;
 use crate::state::{State, entry};
 use crate::view::View;
-use glance::Glance;
+use eviction_bound::Glance;
 use leasehold_model::body::{Leases, Place};
 use leasehold_model::limits::LEASES_PER_RECORD_MAX;
 use leasehold_model::{AllocationNo, ClassNo, LeaseNo, NodeNo, Priority};

@@ -6,8 +6,8 @@
 //! the linear part is also bounded by the sum of all shares that are free. The lower bound counts.
 //! What is added here and there makes up for what rounding takes away.
 
+use super::node_tree::Shelf;
 use super::score::{Ask, ONE, Scale, Sums, cool, share};
-use super::shelf::Shelf;
 use super::stock::Range;
 use smallvec::SmallVec;
 

@@ -1,8 +1,8 @@
 //! Nearness to those a request wants to be near: all in the same rack is one, in the same zone a half.
 
+use super::node_tree::zone_bit;
+use super::node_trees::{NOWHERE, Shelves};
 use super::score::ONE;
-use super::shelf::zone_bit;
-use super::shelves::{NOWHERE, Shelves};
 use crate::view::View;
 use leasehold_model::NodeNo;
 use smallvec::SmallVec;

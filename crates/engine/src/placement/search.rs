@@ -6,10 +6,10 @@
 
 use super::Wanted;
 use super::bound::{Bounds, RowBounds};
+use super::node_tree::{FAN, Shelf};
+use super::node_trees::Row;
 use super::peers::Peers;
 use super::score::{Ask, Scale, class_weight};
-use super::shelf::{FAN, Shelf};
-use super::shelves::Row;
 use super::stock::Stock;
 use crate::heat::step_at;
 use crate::node::Node;

@@ -4,7 +4,7 @@
 //! again with what it does hurt. So the first that comes up a second time is the best of all, and nodes that could not
 //! be better were never looked at. The plan is the one that looking at every node would give.
 
-use super::glance::Glance;
+use super::eviction_bound::Glance;
 use super::trial::Trial;
 use super::{Pain, Unit, least_pain};
 use crate::admission::NodeQuotas;

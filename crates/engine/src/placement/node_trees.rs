@@ -6,8 +6,8 @@
 //! in snapshots, and a restart makes it anew (ADR 12).
 
 use super::curve::curve;
+use super::node_tree::{Key, Shelf, Slot};
 use super::ranking::Ranking;
-use super::shelf::{Key, Shelf, Slot};
 use super::stock::Stock;
 use crate::heat::Heat;
 use crate::node::Node;
