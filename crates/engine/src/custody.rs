@@ -96,12 +96,12 @@ impl Custody {
 
 /// Who has claimed what; all of it follows from the nodes.
 #[derive(Clone, Debug, Default)]
-pub(crate) struct Claimed {
+pub(crate) struct ClaimedNodes {
     by_claimer: BTreeMap<Claimer, BTreeSet<NodeNo>>,
     sensitive_pool: u64,
 }
 
-impl Claimed {
+impl ClaimedNodes {
     /// A node's custody changes.
     pub(crate) fn change(&mut self, node: NodeNo, from: Custody, to: Custody) {
         if let Some(claim) = from.claim()

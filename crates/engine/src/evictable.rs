@@ -137,7 +137,7 @@ impl Evictables {
     }
 
     /// Whether all that is known of a node is what there is.
-    pub(crate) fn are_true_of(&self, state: &State, node: &Node) -> bool {
+    pub(crate) fn match_node(&self, state: &State, node: &Node) -> bool {
         *self.on(node.number) == Self::counted(state, node)
     }
 }

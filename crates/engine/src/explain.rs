@@ -11,7 +11,7 @@ use crate::ask::Ask;
 use crate::command::RequestLease;
 use crate::decide::admission::Look;
 use crate::placement::{Candidate, Explained};
-use crate::preempt::Sacrifice;
+use crate::preempt::PossibleEviction;
 use crate::queue::{Standing, Waits};
 use crate::refusal::Refusal;
 use crate::view::View;
@@ -69,14 +69,14 @@ pub struct Explanation {
     /// What would stand in the way of one that finds no place.
     pub denied: Option<DenyCause>,
     /// What would have to fall on the nodes where that hurts least, the best first.
-    pub evictions: Vec<Sacrifice>,
+    pub evictions: Vec<PossibleEviction>,
     /// Only of an allocation that waits.
-    pub queue: Option<Place>,
+    pub queue: Option<QueueStanding>,
 }
 
 /// Where one that waits stands.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Place {
+pub struct QueueStanding {
     pub standing: Standing,
     pub waits: Waits,
 }
@@ -142,7 +142,7 @@ impl View<'_> {
         top: usize,
     ) -> Explanation {
         let mut explanation = self.explain_ask(Ask::of(found, now), replica, top);
-        explanation.queue = self.place_in_queue(found, now);
+        explanation.queue = self.queue_standing(found, now);
         explanation
     }
 
@@ -162,14 +162,14 @@ impl View<'_> {
             replicas: Vec::new(),
             denied: None,
             evictions: Vec::new(),
-            queue: self.place_in_queue(found, now),
+            queue: self.queue_standing(found, now),
         }
     }
 
     /// Where an allocation stands that waits.
-    pub fn place_in_queue(&self, found: &Allocation, now: Instant) -> Option<Place> {
+    pub fn queue_standing(&self, found: &Allocation, now: Instant) -> Option<QueueStanding> {
         let waits = self.waiting_for(found, now)?;
-        Some(Place { standing: self.standing(found.tenant, now), waits })
+        Some(QueueStanding { standing: self.standing(found.tenant, now), waits })
     }
 
     fn explain_ask(&self, ask: Ask<'_>, replica: Option<u32>, top: usize) -> Explanation {
@@ -177,7 +177,7 @@ impl View<'_> {
         let found = placing.place();
         let (placement, number) = placing.nodes_for(&found, replica, top);
         let evictions = match found.denied {
-            Some(DenyCause::Capacity { .. }) => placing.sacrifices(top),
+            Some(DenyCause::Capacity { .. }) => placing.possible_evictions(top),
             _ => Vec::new(),
         };
         Explanation {

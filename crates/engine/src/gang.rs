@@ -25,23 +25,23 @@ pub(crate) enum NoGang {
 
 /// Replicas that have their place: their nodes, and the domains that others must keep away from.
 #[derive(Default)]
-struct Laid {
+struct PlacedReplicas {
     peers: Vec<NodeNo>,
-    spots: BTreeSet<Spot>,
+    spots: BTreeSet<DomainId>,
 }
 
 /// In which rack or zone a node is; the node itself for `Domain::Node`.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
-pub(crate) enum Spot {
+pub(crate) enum DomainId {
     Node(NodeNo),
     Named(Name),
 }
 
-pub(crate) fn spot(node: &Node, domain: Domain) -> Option<Spot> {
+pub(crate) fn domain_of(node: &Node, domain: Domain) -> Option<DomainId> {
     match domain {
-        Domain::Node => Some(Spot::Node(node.number)),
-        Domain::Rack => node.rack.clone().map(Spot::Named),
-        Domain::Zone => node.zone.clone().map(Spot::Named),
+        Domain::Node => Some(DomainId::Node(node.number)),
+        Domain::Rack => node.rack.clone().map(DomainId::Named),
+        Domain::Zone => node.zone.clone().map(DomainId::Named),
     }
 }
 
@@ -53,21 +53,22 @@ impl View<'_> {
             return self.place_replicas(ask, terms, &of_nodes, tentative, None);
         };
         // The domain of the best first place, then the next that was not tried.
-        let mut tried: BTreeSet<Spot> = BTreeSet::new();
+        let mut tried: BTreeSet<DomainId> = BTreeSet::new();
         let mut refused = None;
         loop {
-            let lies_somewhere = |node: &Node| ask.apart.is_none_or(|domain| spot(node, domain).is_some());
-            let untried =
-                |node: &Node| lies_somewhere(node) && spot(node, domain).is_some_and(|spot| !tried.contains(&spot));
+            let lies_somewhere = |node: &Node| ask.apart.is_none_or(|domain| domain_of(node, domain).is_some());
+            let untried = |node: &Node| {
+                lies_somewhere(node) && domain_of(node, domain).is_some_and(|spot| !tried.contains(&spot))
+            };
             let first = match self.best_place(ask, &of_nodes, tentative, &[], Some(&untried)) {
                 Ok(first) => first,
                 // Where one domain has the room and only a quota stands against it, that is what it waits for.
                 Err(none) => return Err(refused.map_or(none, NoGang::Quota)),
             };
             let node = self.node(first.node).expect("it was just found");
-            let here = spot(node, domain).expect("only nodes with one are looked at");
+            let here = domain_of(node, domain).expect("only nodes with one are looked at");
             let mut trial = tentative.clone();
-            let within = |node: &Node| spot(node, domain).as_ref() == Some(&here);
+            let within = |node: &Node| domain_of(node, domain).as_ref() == Some(&here);
             match self.place_replicas(ask, terms.clone(), &of_nodes, &mut trial, Some(&within)) {
                 Ok(gang) => {
                     *tentative = trial;
@@ -92,12 +93,12 @@ impl View<'_> {
         within: Option<Allow<'_>>,
     ) -> Result<Gang, NoGang> {
         let mut places: Vec<Placed> = Vec::new();
-        let mut laid = Laid::default();
+        let mut earlier = PlacedReplicas::default();
         for _ in 0..ask.replicas {
-            let placed = match self.lay(ask, of_nodes, tentative, &mut laid, within) {
+            let placed = match self.place_next(ask, of_nodes, tentative, &mut earlier, within) {
                 Ok(placed) => placed,
                 Err(NoGang::Quota(cause)) => {
-                    let cause = self.asked_by_all(cause, ask, of_nodes, (tentative.clone(), laid), within);
+                    let cause = self.denial_of_whole_gang(cause, ask, of_nodes, (tentative.clone(), earlier), within);
                     return Err(NoGang::Quota(cause));
                 }
                 Err(NoGang::Room) => return Err(NoGang::Room),
@@ -113,36 +114,36 @@ impl View<'_> {
     }
 
     /// The best place for one more replica beside those that have theirs.
-    fn lay(
+    fn place_next(
         &self,
         ask: &Ask<'_>,
         of_nodes: &NodeQuotas,
         tentative: &Tentative,
-        laid: &mut Laid,
+        earlier: &mut PlacedReplicas,
         within: Option<Allow<'_>>,
     ) -> Result<Placed, NoGang> {
         let apart = |node: &Node| match ask.apart {
             None => true,
-            Some(domain) => spot(node, domain).is_some_and(|spot| !laid.spots.contains(&spot)),
+            Some(domain) => domain_of(node, domain).is_some_and(|spot| !earlier.spots.contains(&spot)),
         };
         let lies_well = |node: &Node| within.is_none_or(|within| within(node)) && apart(node);
         let within = if ask.apart.is_some() { Some(&lies_well as Allow<'_>) } else { within };
-        let placed = self.best_place(ask, of_nodes, tentative, &laid.peers, within)?;
-        laid.peers.push(placed.node);
+        let placed = self.best_place(ask, of_nodes, tentative, &earlier.peers, within)?;
+        earlier.peers.push(placed.node);
         if let Some(domain) = ask.apart {
-            laid.spots.extend(spot(self.node(placed.node).expect("it was just found"), domain));
+            earlier.spots.extend(domain_of(self.node(placed.node).expect("it was just found"), domain));
         }
         Ok(placed)
     }
 
     /// What a quota over several nodes says of the whole gang, where it was found at one of the replicas: the others
-    /// are laid as if it were not there, as far as there is room.
-    fn asked_by_all(
+    /// are earlier as if it were not there, as far as there is room.
+    fn denial_of_whole_gang(
         &self,
         cause: DenyCause,
         ask: &Ask<'_>,
         of_nodes: &NodeQuotas,
-        (mut tentative, mut laid): (Tentative, Laid),
+        (mut tentative, mut earlier): (Tentative, PlacedReplicas),
         within: Option<Allow<'_>>,
     ) -> DenyCause {
         let DenyCause::Quota { quota, used, requested, limit } = cause else { return cause };
@@ -150,8 +151,8 @@ impl View<'_> {
         if found.scope.node == NodeScope::Each && found.measure != Measure::Nodes {
             return cause;
         }
-        while laid.peers.len() < ask.replicas as usize {
-            match self.lay(ask, &NodeQuotas::new(), &tentative, &mut laid, within) {
+        while earlier.peers.len() < ask.replicas as usize {
+            match self.place_next(ask, &NodeQuotas::new(), &tentative, &mut earlier, within) {
                 Ok(placed) => tentative.take(self, &placed, of_nodes),
                 Err(_) => break,
             }
@@ -211,7 +212,7 @@ impl State {
         let wanted = u64::from(ask.replicas);
         let (mut most, mut labelled) = (0u64, false);
         // What one domain holds, where all must lie in one; the whole cluster is one otherwise.
-        let mut domains: BTreeMap<Option<Spot>, (u64, BTreeSet<Spot>)> = BTreeMap::new();
+        let mut domains: BTreeMap<Option<DomainId>, (u64, BTreeSet<DomainId>)> = BTreeMap::new();
         for node in self.nodes() {
             let in_pool = ask.pool.is_none_or(|pool| pool == node.pool);
             // What others have claimed comes back some day; what is open is not for sensitive work.
@@ -224,7 +225,7 @@ impl State {
             let here = ask.asks.iter().map(per_class).min().unwrap_or(0);
             let together = match ask.home() {
                 None => None,
-                Some(domain) => match spot(node, domain) {
+                Some(domain) => match domain_of(node, domain) {
                     None => continue,
                     spot => spot,
                 },
@@ -233,7 +234,7 @@ impl State {
             *fits = match ask.apart {
                 None => fits.saturating_add(here),
                 Some(domain) => {
-                    spots.extend(spot(node, domain).filter(|_| here > 0));
+                    spots.extend(domain_of(node, domain).filter(|_| here > 0));
                     spots.len() as u64
                 }
             };

@@ -46,21 +46,21 @@ pub struct ByNumber;
 impl Naming for ByNumber {}
 
 /// A part of a sentence.
-pub(crate) trait Told {
-    fn told(&self, naming: &dyn Naming) -> String;
+pub(crate) trait Phrase {
+    fn phrase(&self, naming: &dyn Naming) -> String;
 }
 
-macro_rules! by_name {
+macro_rules! named {
     ($($number:ident $what:ident,)*) => {$(
-        impl Told for $number {
-            fn told(&self, naming: &dyn Naming) -> String {
+        impl Phrase for $number {
+            fn phrase(&self, naming: &dyn Naming) -> String {
                 naming.$what(*self)
             }
         }
     )*};
 }
 
-by_name! {
+named! {
     TenantNo tenant,
     ProjectNo project,
     UserNo user,
@@ -71,10 +71,10 @@ by_name! {
     TokenNo token,
 }
 
-macro_rules! as_it_is {
+macro_rules! unnamed {
     ($($part:ty),* $(,)?) => {$(
-        impl Told for $part {
-            fn told(&self, _: &dyn Naming) -> String {
+        impl Phrase for $part {
+            fn phrase(&self, _: &dyn Naming) -> String {
                 self.to_string()
             }
         }
@@ -82,11 +82,11 @@ macro_rules! as_it_is {
 }
 
 // Leases and allocations have no names: their numbers are what people see of them, too.
-as_it_is!(LeaseNo, AllocationNo, AllocationState, Amount, Currency, Instant, Span, Priority, Role);
-as_it_is!(usize, u64, u32, &'static str, BadActivity, BadPrices, BadWeights, RegisteredGeneration);
+unnamed!(LeaseNo, AllocationNo, AllocationState, Amount, Currency, Instant, Span, Priority, Role);
+unnamed!(usize, u64, u32, &'static str, BadActivity, BadPrices, BadWeights, RegisteredGeneration);
 
-impl Told for CeilingScope {
-    fn told(&self, naming: &dyn Naming) -> String {
+impl Phrase for CeilingScope {
+    fn phrase(&self, naming: &dyn Naming) -> String {
         let project = naming.project(self.project);
         match self.app_instance {
             Some(app) => format!("app instance {} of {project}", app.0),

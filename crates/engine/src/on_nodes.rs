@@ -6,7 +6,7 @@ use leasehold_model::{Instant, NodeNo};
 
 /// What a tenant holds on one node.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) struct Here {
+pub(crate) struct Cell {
     node: NodeNo,
     /// How many leases. Zero where the cell is empty.
     pub(crate) leases: u32,
@@ -14,13 +14,13 @@ pub(crate) struct Here {
     pub(crate) last_end: Instant,
 }
 
-const EMPTY: Here = Here { node: NodeNo(0), leases: 0, last_end: Instant(0) };
+const EMPTY: Cell = Cell { node: NodeNo(0), leases: 0, last_end: Instant(0) };
 const CELLS_MIN: usize = 8;
 
 #[derive(Clone, Debug, Default)]
 pub(crate) struct OnNodes {
     /// A power of two of them, or none. A cell lies at or after its home, with no gap between.
-    cells: Vec<Here>,
+    cells: Vec<Cell>,
     len: usize,
 }
 
@@ -55,7 +55,7 @@ impl OnNodes {
         let here = &mut self.cells[at];
         let is_first = here.leases == 0;
         if is_first {
-            *here = Here { node, ..EMPTY };
+            *here = Cell { node, ..EMPTY };
             self.len += 1;
         }
         self.cells[at].leases += 1;
@@ -137,7 +137,7 @@ impl Field for OnNodes {
         let mut found = Self { cells: vec![EMPTY; cells], len: all.len() };
         for (node, (leases, last_end)) in all {
             let at = found.place(node);
-            found.cells[at] = Here { node, leases, last_end };
+            found.cells[at] = Cell { node, leases, last_end };
         }
         Ok(found)
     }

@@ -15,9 +15,9 @@ mod search;
 mod stock;
 mod tentative;
 
-pub use explain::{Candidate, Explained, Unfit};
+pub use explain::{Candidate, Exclusion, Explained};
 pub use index::Placement;
-use node_trees::Shelves;
+use node_trees::NodeTrees;
 pub(crate) use tentative::{Counted, Tentative};
 
 use crate::ask::{Allow, Ask};
@@ -135,13 +135,13 @@ impl View<'_> {
             return self.nodes().filter(suits).map(on).max().unwrap_or(0);
         }
         let pools = self.pools().filter(|(number, _)| self.pool_suits(*number, wanted.ask));
-        let shelves = pools.flat_map(|(number, _)| self.placement.shelves.of_pool(number));
+        let trees = pools.flat_map(|(number, _)| self.placement.trees.of_pool(number));
         let rows = self.pools().filter(|(number, _)| self.pool_suits(*number, wanted.ask));
-        let rows = rows.flat_map(|(number, _)| self.placement.shelves.rows_of(number)).filter(|row| row.class == class);
+        let rows = rows.flat_map(|(number, _)| self.placement.trees.rows_of(number)).filter(|row| row.class == class);
         let in_rows = rows.filter_map(|row| row.ranking.last_below(None)).map(|(free, _)| free);
         let spec = self.class(class).filter(|spec| spec.has_devices());
         let per_device = spec.map_or(0, |spec| spec.quanta_per_unit);
-        shelves.filter_map(|shelf| shelf.most_room(class, quanta, per_device)).chain(in_rows).max().unwrap_or(0)
+        trees.filter_map(|tree| tree.most_room(class, quanta, per_device)).chain(in_rows).max().unwrap_or(0)
     }
 }
 

@@ -3,7 +3,7 @@
 //! Each has a stable code for programs (`docs/reference/codes.md`) and a sentence for people.
 
 use crate::ceiling::CeilingScope;
-use crate::naming::{ByNumber, Naming, Told as _};
+use crate::naming::{ByNumber, Naming, Phrase as _};
 use leasehold_model::activity::BadActivity;
 use leasehold_model::placement::BadWeights;
 use leasehold_model::rate::{BadPrices, Currency};
@@ -65,10 +65,10 @@ macro_rules! refusals {
 
         impl Refusal {
             /// The sentence, in which things are called as `naming` calls them.
-            pub fn told(&self, naming: &dyn Naming) -> String {
+            pub fn message(&self, naming: &dyn Naming) -> String {
                 match self {$(
                     Self::$variant $({ $($field),* })? => {
-                        $($(let $field = $field.told(naming);)*)?
+                        $($(let $field = $field.phrase(naming);)*)?
                         format!($text)
                     }
                 )*}
@@ -220,7 +220,7 @@ refusals! {
 
 impl fmt::Display for Refusal {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str(&self.told(&ByNumber))
+        f.write_str(&self.message(&ByNumber))
     }
 }
 impl std::error::Error for Refusal {}

@@ -6,7 +6,7 @@ use leasehold_model::{ClassNo, NodeNo, Quanta};
 
 /// What is kept of one class for one replica.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub(crate) struct Kept {
+pub(crate) struct ReservedMember {
     pub(crate) class: ClassNo,
     /// Which devices, as a bit set; zero for kinds without devices.
     pub(crate) devices: u64,
@@ -17,9 +17,9 @@ pub(crate) struct Kept {
 }
 
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub(crate) struct KeptPlace {
+pub(crate) struct ReservedReplica {
     pub(crate) node: NodeNo,
-    pub(crate) members: Vec<Kept>,
+    pub(crate) members: Vec<ReservedMember>,
 }
 
 /// The capacity that one decision to evict keeps for its requester.
@@ -27,7 +27,7 @@ pub(crate) struct KeptPlace {
 pub(crate) struct Reservation {
     /// The decision.
     pub(crate) sequence: u64,
-    pub(crate) places: Vec<KeptPlace>,
+    pub(crate) places: Vec<ReservedReplica>,
     pub(crate) victims: Leases,
 }
 
@@ -36,7 +36,7 @@ fn indexes(devices: u64) -> impl Iterator<Item = usize> {
     (0..64usize).filter(move |index| devices >> index & 1 == 1)
 }
 
-impl Kept {
+impl ReservedMember {
     /// Takes what is free and wanted.
     pub(crate) fn fill(&mut self, class: &mut NodeClass) {
         if class.per_device == 0 {
@@ -88,19 +88,19 @@ impl Reservation {
             let members = place.members.iter().map(|member| {
                 let devices = u64::from(member.devices.count_ones()).max(1);
                 let count = usize::try_from(devices).expect("at most 64 devices");
-                Kept {
+                ReservedMember {
                     class: member.class,
                     devices: member.devices,
                     each: member.quanta.0 / devices,
                     have: vec![0; count],
                 }
             });
-            KeptPlace { node: place.node, members: members.collect() }
+            ReservedReplica { node: place.node, members: members.collect() }
         };
         Self { sequence, places: places.iter().map(kept).collect(), victims: victims.clone() }
     }
 
     pub(crate) fn is_full(&self) -> bool {
-        self.places.iter().flat_map(|place| &place.members).all(Kept::is_full)
+        self.places.iter().flat_map(|place| &place.members).all(ReservedMember::is_full)
     }
 }

@@ -10,7 +10,7 @@ use crate::timer::Timers;
 use leasehold_model::{Body, LeaseNo, NodeNo, Record, TenantNo};
 use smallvec::SmallVec;
 
-struct Warmth<'s> {
+struct Prefetch<'s> {
     state: &'s State,
     timers: Option<&'s Timers>,
     neighbours: SmallVec<[u32; 64]>,
@@ -19,7 +19,7 @@ struct Warmth<'s> {
     seen: u64,
 }
 
-impl<'s> Warmth<'s> {
+impl<'s> Prefetch<'s> {
     fn of(state: &'s State, timers: Option<&'s Timers>) -> Self {
         Self { state, timers, neighbours: SmallVec::new(), held: SmallVec::new(), seen: 0 }
     }
@@ -47,7 +47,7 @@ impl<'s> Warmth<'s> {
     }
 }
 
-impl Drop for Warmth<'_> {
+impl Drop for Prefetch<'_> {
     fn drop(&mut self) {
         for slot in &self.neighbours {
             self.seen ^= u64::from(self.state.leases.at(*slot).node_next);
@@ -62,43 +62,43 @@ impl Drop for Warmth<'_> {
 impl State {
     /// Before requests are decided.
     pub(crate) fn warm_requests<'r>(&self, timers: &Timers, requests: impl Iterator<Item = &'r Request>) {
-        let mut warmth = Warmth::of(self, Some(timers));
+        let mut prefetch = Prefetch::of(self, Some(timers));
         let mut next_lease = self.next_lease;
         for request in requests {
             if let Some(claim) = &request.claim {
-                warmth.claim(claim.scope);
+                prefetch.claim(claim.scope);
             }
             // The three that come by the thousand.
             if let Command::Request(_) = &request.command {
                 // Where the lease will be filed, if it is granted.
-                warmth.see(u64::from(self.leases.slot(LeaseNo(next_lease)).is_some()));
+                prefetch.see(u64::from(self.leases.slot(LeaseNo(next_lease)).is_some()));
                 next_lease += 1;
             } else if let Command::Renew(renewals) = &request.command {
-                warmth.lease(renewals.first().map(|one| one.lease), false);
+                prefetch.lease(renewals.first().map(|one| one.lease), false);
             } else if let Command::Release(releases) = &request.command {
-                warmth.lease(releases.first().map(|one| one.lease), true);
+                prefetch.lease(releases.first().map(|one| one.lease), true);
             }
         }
     }
 
     /// Before records are folded; `scopes` are those of their idempotency keys.
     pub(crate) fn warm_records(&self, records: &[(Record, Option<u128>)]) {
-        let mut warmth = Warmth::of(self, None);
+        let mut prefetch = Prefetch::of(self, None);
         for (record, scope) in records {
-            scope.iter().for_each(|scope| warmth.claim(*scope));
+            scope.iter().for_each(|scope| prefetch.claim(*scope));
             if let Body::Granted(granted) = &record.body {
-                warmth.held.extend(record.identity.tenant.map(|tenant| (tenant, granted.node)));
+                prefetch.held.extend(record.identity.tenant.map(|tenant| (tenant, granted.node)));
             } else if let Body::Renewed(renewed) = &record.body {
-                warmth.lease(renewed.renewals.first().map(|one| one.lease), false);
+                prefetch.lease(renewed.renewals.first().map(|one| one.lease), false);
             } else if let Body::Released(released) = &record.body {
-                warmth.lease(released.leases.leases().next(), true);
+                prefetch.lease(released.leases.leases().next(), true);
             } else if let Body::Expired(expired) = &record.body {
-                warmth.lease(expired.leases.0.first().copied(), true);
+                prefetch.lease(expired.leases.0.first().copied(), true);
             }
         }
         // As many old keys will be forgotten as new ones come in.
         for claimed in self.claims.in_order().take(records.len()) {
-            warmth.claim(claimed.scope);
+            prefetch.claim(claimed.scope);
         }
     }
 }

@@ -4,16 +4,16 @@ use super::{Deciding, deciding};
 use crate::admission::NodeQuotas;
 use crate::ask::Ask;
 use crate::decide::dispatch::Promises;
-use crate::gang::{NoGang, Spot, spot};
+use crate::gang::{DomainId, NoGang, domain_of};
 use crate::node::Node;
-use crate::placement::{Explained, Placed, Tentative, Unfit, Wanted};
-use crate::preempt::Sacrifice;
+use crate::placement::{Exclusion, Explained, Placed, Tentative, Wanted};
+use crate::preempt::PossibleEviction;
 use crate::view::View;
 use leasehold_model::{DenyCause, NodeNo, PoolNo};
 use std::collections::BTreeSet;
 
 /// Replicas that are told one by one: each means scoring every node.
-const REPLICAS_TOLD: usize = 16;
+const REPLICAS_EXPLAINED_MAX: usize = 16;
 
 /// Where one replica goes, and by what it goes there.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -64,8 +64,8 @@ impl<'a> Placing<'a> {
         let mut tentative = Tentative::default();
         for _ in 0..ask.replicas {
             let peers: Vec<NodeNo> = places.iter().map(|placed| placed.node).collect();
-            let room = Room::after(self, &peers, self.home(&peers));
-            let within = |node: &Node| room.elsewhere(node).is_none();
+            let affinity = AffinityRules::after(self, &peers, self.home(&peers));
+            let within = |node: &Node| affinity.exclusion(node).is_none();
             match self.view.best_place(&ask, &self.of_nodes, &tentative, &peers, Some(&within)) {
                 Ok(placed) => {
                     tentative.take(&self.view, &placed, &self.of_nodes);
@@ -78,8 +78,8 @@ impl<'a> Placing<'a> {
     }
 
     /// In which rack, zone or node all lie, where they must lie together and one has its place.
-    fn home(&self, peers: &[NodeNo]) -> Option<Spot> {
-        spot(self.view.node(*peers.first()?)?, self.ask.home()?)
+    fn home(&self, peers: &[NodeNo]) -> Option<DomainId> {
+        domain_of(self.view.node(*peers.first()?)?, self.ask.home()?)
     }
 
     /// The nodes as one replica finds them, and which one that is: the one that is asked for, or the first; of a gang
@@ -111,12 +111,12 @@ impl<'a> Placing<'a> {
         }
     }
 
-    fn tell(&self, tentative: &Tentative, peers: &[NodeNo], home: Option<Spot>, top: usize) -> Explained {
-        let room = Room::after(self, peers, home);
+    fn tell(&self, tentative: &Tentative, peers: &[NodeNo], home: Option<DomainId>, top: usize) -> Explained {
+        let affinity = AffinityRules::after(self, peers, home);
         let allow = |node: &Node| self.may_use(node);
         let ask = Ask { allow: Some(&allow), ..self.ask };
         let wanted = Wanted { peers, tentative, ..Wanted::one(&ask, &self.of_nodes) };
-        self.view.explain(&wanted, &|node| room.elsewhere(node), top)
+        self.view.explain(&wanted, &|node| affinity.exclusion(node), top)
     }
 
     /// Where each goes, and by what.
@@ -124,7 +124,7 @@ impl<'a> Placing<'a> {
         if found.denied.is_some() {
             return Vec::new();
         }
-        let told = (0..).zip(found.places.iter().take(REPLICAS_TOLD));
+        let told = (0..).zip(found.places.iter().take(REPLICAS_EXPLAINED_MAX));
         let place = |(before, placed): (usize, &Placed)| {
             let nodes = self.nodes_after(found, before, 2);
             let score = nodes.best.first().map_or(0, |best| best.score);
@@ -134,39 +134,39 @@ impl<'a> Placing<'a> {
     }
 
     /// What would have to fall for one replica. One that names its node is meant for that node or not at all.
-    pub(super) fn sacrifices(&self, top: usize) -> Vec<Sacrifice> {
+    pub(super) fn possible_evictions(&self, top: usize) -> Vec<PossibleEviction> {
         if self.ask.node.is_some() {
             return Vec::new();
         }
         // Where another is to start, nothing is evicted for one that goes after it.
         let spare = |node: &Node| self.promises.allow(self.view, node, self.ask.now, None);
-        self.view.sacrifices(&Ask { allow: Some(&spare), ..self.ask }, &self.of_nodes, top)
+        self.view.possible_evictions(&Ask { allow: Some(&spare), ..self.ask }, &self.of_nodes, top)
     }
 }
 
 /// Where one more replica may lie at all, whatever is free there.
-struct Room<'a> {
+struct AffinityRules<'a> {
     placing: &'a Placing<'a>,
-    home: Option<Spot>,
-    taken: BTreeSet<Spot>,
+    home: Option<DomainId>,
+    taken: BTreeSet<DomainId>,
 }
 
-impl<'a> Room<'a> {
-    fn after(placing: &'a Placing<'a>, peers: &[NodeNo], home: Option<Spot>) -> Self {
+impl<'a> AffinityRules<'a> {
+    fn after(placing: &'a Placing<'a>, peers: &[NodeNo], home: Option<DomainId>) -> Self {
         let apart = placing.ask.apart;
-        let spots = peers.iter().filter_map(|peer| spot(placing.view.node(*peer)?, apart?));
-        Self { placing, home, taken: spots.collect() }
+        let domains = peers.iter().filter_map(|peer| domain_of(placing.view.node(*peer)?, apart?));
+        Self { placing, home, taken: domains.collect() }
     }
 
-    fn elsewhere(&self, node: &Node) -> Option<Unfit> {
+    fn exclusion(&self, node: &Node) -> Option<Exclusion> {
         let ask = &self.placing.ask;
         if let Some(domain) = ask.home() {
-            let here = spot(node, domain);
+            let here = domain_of(node, domain);
             if here.is_none() || self.home.is_some() && here != self.home {
-                return Some(Unfit::Together);
+                return Some(Exclusion::Together);
             }
         }
-        let stands_alone = |domain| spot(node, domain).is_some_and(|spot| !self.taken.contains(&spot));
-        (!ask.apart.is_none_or(stands_alone)).then_some(Unfit::Apart)
+        let stands_alone = |domain| domain_of(node, domain).is_some_and(|id| !self.taken.contains(&id));
+        (!ask.apart.is_none_or(stands_alone)).then_some(Exclusion::Apart)
     }
 }

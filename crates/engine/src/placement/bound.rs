@@ -6,22 +6,22 @@
 //! the linear part is also bounded by the sum of all shares that are free. The lower bound counts.
 //! What is added here and there makes up for what rounding takes away.
 
-use super::node_tree::Shelf;
-use super::score::{Ask, ONE, Scale, Sums, cool, share};
+use super::node_tree::NodeTree;
+use super::score::{ClassAsk, ONE, Scale, Sums, cool, share};
 use super::stock::Range;
 use smallvec::SmallVec;
 
-/// One ask on one shelf.
+/// One ask on one tree.
 #[derive(Clone, Copy, Debug)]
 struct Term {
-    ask: Ask,
+    ask: ClassAsk,
     column: usize,
     /// What is asked, as a share of the largest and of the smallest capacity there.
     least: u64,
     most: u64,
 }
 
-/// Bounds for one request on one shelf.
+/// Bounds for one request on one tree.
 #[derive(Clone, Debug)]
 pub(super) struct Bounds {
     scale: Scale,
@@ -33,12 +33,12 @@ pub(super) struct Bounds {
 }
 
 impl Bounds {
-    /// `None` where the shelf's nodes lack a class.
-    pub(super) fn new(scale: Scale, asks: &[Ask], shelf: &Shelf) -> Option<Self> {
+    /// `None` where the tree's nodes lack a class.
+    pub(super) fn new(scale: Scale, asks: &[ClassAsk], tree: &NodeTree) -> Option<Self> {
         let mut terms: SmallVec<[Term; 4]> = SmallVec::new();
         for ask in asks {
-            let column = shelf.classes.iter().position(|class| *class == ask.class)?;
-            let all = shelf.whole_range(column);
+            let column = tree.classes.iter().position(|class| *class == ask.class)?;
+            let all = tree.whole_range(column);
             if !ask.fits(all.room_hi, all.whole_hi) {
                 return None;
             }
@@ -46,12 +46,12 @@ impl Bounds {
             terms.push(Term { ask: *ask, column, least: share(ask.quanta, all.total_hi), most });
         }
         let asked = |column: &usize| terms.iter().any(|term| term.column == *column);
-        let others = (0..shelf.classes.len()).filter(|column| !asked(column)).collect();
+        let others = (0..tree.classes.len()).filter(|column| !asked(column)).collect();
         let common = terms.iter().map(|term| term.ask.weight).min().unwrap_or(0);
         Some(Self { scale, terms, others, common })
     }
 
-    /// Which column of the shelf an ask is.
+    /// Which column of the tree an ask is.
     pub(super) fn column(&self, ask: usize) -> usize {
         self.terms[ask].column
     }
@@ -181,13 +181,13 @@ fn share_of(part: u64, whole: u64) -> u64 {
 /// Scores and bounds along a row, where nodes differ in what is free of one class and in nothing else.
 pub(super) struct RowBounds {
     scale: Scale,
-    ask: Ask,
+    ask: ClassAsk,
     total: u64,
     locality: u64,
 }
 
 impl RowBounds {
-    pub(super) fn new(scale: Scale, ask: Ask, total: u64, locality: u64) -> Self {
+    pub(super) fn new(scale: Scale, ask: ClassAsk, total: u64, locality: u64) -> Self {
         Self { scale, ask, total, locality }
     }
 

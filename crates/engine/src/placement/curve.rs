@@ -1,5 +1,5 @@
-//! The order of a shelf: a curve through what is free of each class, on which nodes that have much
-//! the same free lie close together (Morton's). A shelf cut into pieces along it has pieces that are
+//! The order of a tree: a curve through what is free of each class, on which nodes that have much
+//! the same free lie close together (Morton's). A tree cut into pieces along it has pieces that are
 //! small in every class, whichever of them a request asks for.
 
 use super::stock::Stock;

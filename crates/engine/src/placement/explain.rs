@@ -12,7 +12,7 @@ use std::collections::BTreeMap;
 
 /// Why a node is no candidate, in the order in which it is looked at.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
-pub enum Unfit {
+pub enum Exclusion {
     Lost,
     Drained,
     /// Claimed for sensitive work, by somebody else.
@@ -35,12 +35,12 @@ pub enum Unfit {
     /// It has too little free, in all or in one piece.
     Capacity,
     /// It has room, which is promised to one that goes first.
-    Promised,
+    Reserved,
     /// A quota that depends on the node.
     Quota,
 }
 
-impl Unfit {
+impl Exclusion {
     /// Of a node that is not open to a request.
     const fn of(custody: Custody) -> Self {
         match custody {
@@ -66,7 +66,7 @@ impl Unfit {
             Self::Apart => "apart",
             Self::Class => "class",
             Self::Capacity => "capacity",
-            Self::Promised => "promised",
+            Self::Reserved => "promised",
             Self::Quota => "quota",
         }
     }
@@ -92,7 +92,7 @@ pub struct Candidate {
 pub struct Explained {
     pub best: Vec<Candidate>,
     pub candidates: u64,
-    pub unfit: BTreeMap<Unfit, u64>,
+    pub excluded: BTreeMap<Exclusion, u64>,
     /// Of the nodes with room that quotas keep the request from: what is said of the best.
     pub quota: Option<DenyCause>,
 }
@@ -103,14 +103,14 @@ impl View<'_> {
     pub(crate) fn explain(
         &self,
         wanted: &Wanted<'_>,
-        elsewhere: &dyn Fn(&Node) -> Option<Unfit>,
+        elsewhere: &dyn Fn(&Node) -> Option<Exclusion>,
         top: usize,
     ) -> Explained {
         let search = Search::new(*self, wanted);
         let mut explained = Explained::default();
-        let mut kept_out: Option<(u64, Reverse<NodeNo>, DenyCause)> = None;
+        let mut best_excluded: Option<(u64, Reverse<NodeNo>, DenyCause)> = None;
         for node in self.nodes() {
-            let unfit = match self.candidate(&search, node, wanted, elsewhere) {
+            let exclusion = match self.candidate(&search, node, wanted, elsewhere) {
                 Ok(candidate) => match self.judge(node, wanted) {
                     Ok(_) => {
                         explained.best.push(candidate);
@@ -118,20 +118,20 @@ impl View<'_> {
                     }
                     Err(cause) => {
                         let rank = (candidate.score, Reverse(node.number));
-                        if kept_out.is_none_or(|(score, number, _)| rank > (score, number)) {
-                            kept_out = Some((rank.0, rank.1, cause));
+                        if best_excluded.is_none_or(|(score, number, _)| rank > (score, number)) {
+                            best_excluded = Some((rank.0, rank.1, cause));
                         }
-                        Unfit::Quota
+                        Exclusion::Quota
                     }
                 },
-                Err(unfit) => unfit,
+                Err(exclusion) => exclusion,
             };
-            *explained.unfit.entry(unfit).or_insert(0) += 1;
+            *explained.excluded.entry(exclusion).or_insert(0) += 1;
         }
         explained.candidates = explained.best.len() as u64;
         explained.best.sort_by_key(|candidate| (Reverse(candidate.score), candidate.node));
         explained.best.truncate(top);
-        explained.quota = kept_out.map(|(_, _, cause)| cause);
+        explained.quota = best_excluded.map(|(_, _, cause)| cause);
         explained
     }
 
@@ -140,27 +140,28 @@ impl View<'_> {
         search: &Search<'_>,
         node: &Node,
         wanted: &Wanted<'_>,
-        elsewhere: &dyn Fn(&Node) -> Option<Unfit>,
-    ) -> Result<Candidate, Unfit> {
+        elsewhere: &dyn Fn(&Node) -> Option<Exclusion>,
+    ) -> Result<Candidate, Exclusion> {
         let there = wanted.ask.node.is_none_or(|named| named == node.number);
         let in_pool = wanted.ask.pool.is_none_or(|named| named == node.pool);
         let reasons = [
-            (node.lost, Unfit::Lost),
-            (node.drained, Unfit::Drained),
-            (!node.custody.is_open_to(wanted.ask.claimer), Unfit::of(node.custody)),
-            (!there || !in_pool, Unfit::Elsewhere),
-            (!self.pool_suits(node.pool, wanted.ask), Unfit::Ttl),
-            (!wanted.labels_suit(node), Unfit::Labels),
+            (node.lost, Exclusion::Lost),
+            (node.drained, Exclusion::Drained),
+            (!node.custody.is_open_to(wanted.ask.claimer), Exclusion::of(node.custody)),
+            (!there || !in_pool, Exclusion::Elsewhere),
+            (!self.pool_suits(node.pool, wanted.ask), Exclusion::Ttl),
+            (!wanted.labels_suit(node), Exclusion::Labels),
         ];
-        let reasons = reasons.into_iter().find(|(unfit, _)| *unfit).map(|(_, unfit)| unfit);
-        if let Some(unfit) = reasons.or_else(|| elsewhere(node)) {
-            return Err(unfit);
+        let reasons = reasons.into_iter().find(|(exclusion, _)| *exclusion).map(|(_, exclusion)| exclusion);
+        if let Some(exclusion) = reasons.or_else(|| elsewhere(node)) {
+            return Err(exclusion);
         }
-        let stocks = search.stocks(node).ok_or(Unfit::Class)?;
+        let stocks = search.stocks(node).ok_or(Exclusion::Class)?;
         let scale = search.scale(node.pool);
-        let terms = scale.terms_of(&search.asks, |ask| &stocks[ask], search.locality(node)).ok_or(Unfit::Capacity)?;
+        let terms =
+            scale.terms_of(&search.asks, |ask| &stocks[ask], search.locality(node)).ok_or(Exclusion::Capacity)?;
         if !wanted.suits(node) {
-            return Err(Unfit::Promised);
+            return Err(Exclusion::Reserved);
         }
         let heat = search.heat(node);
         let Terms { pressure, fit, locality, fragmentation } = terms;

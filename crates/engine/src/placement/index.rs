@@ -3,20 +3,20 @@
 //! All of it follows from the nodes of a state, so that it is never in snapshots (ADR 12). Whoever decides keeps it up
 //! to date record by record; readers bring it up to date when somebody asks.
 
-use super::Shelves;
+use super::NodeTrees;
 use crate::ask::Ask;
 use crate::evictable::Evictables;
 use crate::lease::Lease;
 use crate::node::Node;
-use crate::preempt::Glances;
+use crate::preempt::EvictionBounds;
 use crate::state::State;
 use crate::view::View;
 use leasehold_model::NodeNo;
 
 #[derive(Clone, Debug, Default)]
 pub struct Placement {
-    pub(crate) shelves: Shelves,
-    pub(crate) glances: Glances,
+    pub(crate) trees: NodeTrees,
+    pub(crate) eviction_bounds: EvictionBounds,
     pub(crate) evictables: Evictables,
 }
 
@@ -35,24 +35,24 @@ impl Placement {
 
     /// A node is new, gone, or has another capacity, location or condition.
     pub(crate) fn put(&mut self, state: &State, number: NodeNo) {
-        self.shelves.unlist(number);
-        self.glances.forget(number);
+        self.trees.remove(number);
+        self.eviction_bounds.forget(number);
         self.evictables.recount(state, number);
         let Some(node) = state.node(number) else { return };
-        self.glances.look_at(node, self.evictables.on(number));
+        self.eviction_bounds.update(node, self.evictables.on(number));
         if node.is_available() {
-            self.shelves.list(node, state.heat_left(node));
+            self.trees.insert(node, state.heat_left(node));
         } else {
             // Sensitive work is placed near its own, too.
-            self.shelves.note_site(node);
+            self.trees.note_site(node);
         }
     }
 
     /// What is free on a node has changed, or its heat.
     pub(crate) fn change(&mut self, state: &State, number: NodeNo) {
         let node = state.node(number).expect("a node that changes exists");
-        self.shelves.change(node, state.heat_left(node));
-        self.glances.look_at(node, self.evictables.on(number));
+        self.trees.change(node, state.heat_left(node));
+        self.eviction_bounds.update(node, self.evictables.on(number));
     }
 
     /// The same of a node whose leases nobody has counted meanwhile.
@@ -69,7 +69,7 @@ impl Placement {
     /// Which leases on a node may be evicted has changed; what is free there has not.
     pub(crate) fn change_evictable(&mut self, state: &State, number: NodeNo) {
         let node = state.node(number).expect("a lease's node exists");
-        self.glances.look_at(node, self.evictables.on(number));
+        self.eviction_bounds.update(node, self.evictables.on(number));
     }
 
     /// Whether enough would be free on a node if all of lower priority were evicted.

@@ -30,18 +30,18 @@ pub(crate) struct Slot {
     pub(crate) zone: u32,
 }
 
-/// A few nodes. What each has of the shelf's classes, and their sum, stands one after the other in `stocks`.
+/// A few nodes. What each has of the tree's classes, and their sum, stands one after the other in `stocks`.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Leaf {
     pub(crate) slots: Vec<Slot>,
-    /// Of a hot shelf only.
+    /// Of a hot tree only.
     heats: Vec<Heat>,
     stocks: Vec<Stock>,
 }
 
 /// What is known of some nodes together, apart from the ranges.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) struct Head {
+pub(crate) struct Summary {
     /// The lowest number among them: where scores are equal it decides.
     pub(crate) first: NodeNo,
     /// In which zones they are: the bit of a zone's number, round after round.
@@ -54,7 +54,7 @@ pub(crate) fn zone_bit(zone: u32) -> u64 {
     1 << (zone % u64::BITS)
 }
 
-impl Head {
+impl Summary {
     const NONE: Self = Self { first: NodeNo(u32::MAX), zones: 0, heat: Heat::NONE };
 
     fn of_slot(slot: &Slot, heat: Heat) -> Self {
@@ -73,12 +73,12 @@ impl Head {
 /// Summaries of leaves, or of summaries.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Level {
-    pub(crate) heads: Vec<Head>,
+    pub(crate) summaries: Vec<Summary>,
     ranges: Vec<Range>,
 }
 
 #[derive(Clone, Debug)]
-pub(crate) struct Shelf {
+pub(crate) struct NodeTree {
     pub(crate) pool: PoolNo,
     pub(crate) classes: Vec<ClassNo>,
     pub(crate) is_hot: bool,
@@ -91,9 +91,9 @@ pub(crate) struct Shelf {
 
 const BEFORE_ALL: Key = Key { curve: 0, node: NodeNo(0) };
 
-impl Shelf {
+impl NodeTree {
     pub(crate) fn new(pool: PoolNo, classes: Vec<ClassNo>, is_hot: bool) -> Self {
-        let mut shelf = Self {
+        let mut tree = Self {
             pool,
             classes,
             is_hot,
@@ -101,10 +101,10 @@ impl Shelf {
             from: vec![BEFORE_ALL],
             levels: vec![Level::default()],
         };
-        shelf.levels[0].heads.push(Head::NONE);
-        let width = shelf.width();
-        shelf.levels[0].ranges.resize(width, Range::NONE);
-        shelf
+        tree.levels[0].summaries.push(Summary::NONE);
+        let width = tree.width();
+        tree.levels[0].ranges.resize(width, Range::NONE);
+        tree
     }
 
     /// Columns of a node: its classes, and the sum of their shares where there are several.
@@ -121,8 +121,8 @@ impl Shelf {
     pub(crate) fn top(&self) -> usize {
         self.levels.len() - 1
     }
-    pub(crate) fn heads(&self, level: usize) -> &[Head] {
-        &self.levels[level].heads
+    pub(crate) fn summaries(&self, level: usize) -> &[Summary] {
+        &self.levels[level].summaries
     }
     /// What the nodes under a summary have: of each class, and, last, of all of them together.
     pub(crate) fn ranges(&self, level: usize, place: usize) -> &[Range] {
@@ -176,7 +176,7 @@ impl Shelf {
         for (column, stock) in stocks.iter().chain([&sum]).take(self.width()).enumerate() {
             self.follow(at, column, Range::NONE, Range::of(stock));
         }
-        self.widen_heads(at, Head::of_slot(&slot, heat));
+        self.widen_summaries(at, Summary::of_slot(&slot, heat));
     }
 
     pub(crate) fn remove(&mut self, key: Key) {
@@ -198,10 +198,10 @@ impl Shelf {
         for (column, stock) in gone.iter().enumerate() {
             self.follow(at, column, Range::of(stock), Range::NONE);
         }
-        // A head that knows of a zone too many, or of one cooler than there is, makes a search look
+        // A summary that knows of a zone too many, or of one cooler than there is, makes a search look
         // where it need not; one that knows of a lower number does so wherever scores are equal.
-        if self.is_hot || self.levels[0].heads[at].first == key.node {
-            self.look_at_heads(at);
+        if self.is_hot || self.levels[0].summaries[at].first == key.node {
+            self.recompute_summaries(at);
         }
     }
 
@@ -230,7 +230,7 @@ impl Shelf {
             }
         }
         if self.is_hot {
-            self.look_at_heads(at);
+            self.recompute_summaries(at);
         }
         slot.key
     }
@@ -258,22 +258,22 @@ impl Shelf {
         }
     }
 
-    fn widen_heads(&mut self, leaf: usize, part: Head) {
+    fn widen_summaries(&mut self, leaf: usize, part: Summary) {
         let mut place = leaf;
         for level in &mut self.levels {
-            let head = level.heads[place].with(part);
-            if std::mem::replace(&mut level.heads[place], head) == head {
+            let summary = level.summaries[place].with(part);
+            if std::mem::replace(&mut level.summaries[place], summary) == summary {
                 return;
             }
             place /= FAN;
         }
     }
 
-    fn look_at_heads(&mut self, leaf: usize) {
+    fn recompute_summaries(&mut self, leaf: usize) {
         let mut place = leaf;
         for number in 0..self.levels.len() {
-            let head = self.head_of(number, place);
-            if std::mem::replace(&mut self.levels[number].heads[place], head) == head {
+            let summary = self.summary_of(number, place);
+            if std::mem::replace(&mut self.levels[number].summaries[place], summary) == summary {
                 return;
             }
             place /= FAN;
@@ -297,7 +297,7 @@ impl Shelf {
         self.leaves[at] = lower;
         self.leaves.insert(at + 1, upper);
         let lowest = &mut self.levels[0];
-        lowest.heads.insert(at + 1, Head::NONE);
+        lowest.summaries.insert(at + 1, Summary::NONE);
         lowest.ranges.splice(at * width..at * width, std::iter::repeat_n(Range::NONE, width));
         self.summarise_leaf(at);
         self.summarise_leaf(at + 1);
@@ -318,7 +318,7 @@ impl Shelf {
         self.leaves[first].stocks.extend(stocks);
         let width = self.width();
         let lowest = &mut self.levels[0];
-        lowest.heads.remove(first + 1);
+        lowest.summaries.remove(first + 1);
         lowest.ranges.drain(first * width..(first + 1) * width);
         self.summarise_leaf(first);
         self.summarise_from(first);
@@ -326,7 +326,7 @@ impl Shelf {
     }
 
     fn summarise_leaf(&mut self, at: usize) {
-        self.levels[0].heads[at] = self.head_of(0, at);
+        self.levels[0].summaries[at] = self.summary_of(0, at);
         for column in 0..self.width() {
             let range = self.range_of(0, at, column);
             let width = self.width();
@@ -338,18 +338,18 @@ impl Shelf {
     fn summarise_from(&mut self, leaf: usize) {
         let (width, mut place) = (self.width(), leaf);
         let mut number = 1;
-        while self.levels[number - 1].heads.len() > FAN {
+        while self.levels[number - 1].summaries.len() > FAN {
             place /= FAN;
             if self.levels.len() == number {
                 self.levels.push(Level::default());
             }
             let known = &mut self.levels[number];
-            place = place.min(known.heads.len());
-            known.heads.truncate(place);
+            place = place.min(known.summaries.len());
+            known.summaries.truncate(place);
             known.ranges.truncate(place * width);
-            for place in place..self.levels[number - 1].heads.len().div_ceil(FAN) {
-                let head = self.head_of(number, place);
-                self.levels[number].heads.push(head);
+            for place in place..self.levels[number - 1].summaries.len().div_ceil(FAN) {
+                let summary = self.summary_of(number, place);
+                self.levels[number].summaries.push(summary);
                 for column in 0..width {
                     let range = self.range_of(number, place, column);
                     self.levels[number].ranges.push(range);
@@ -360,17 +360,17 @@ impl Shelf {
         self.levels.truncate(number);
     }
 
-    fn head_of(&self, level: usize, place: usize) -> Head {
+    fn summary_of(&self, level: usize, place: usize) -> Summary {
         match level.checked_sub(1) {
             None => {
                 let leaf = &self.leaves[place];
-                let head = |(place, slot)| Head::of_slot(slot, leaf.heat(place));
-                leaf.slots.iter().enumerate().map(head).reduce(Head::with).unwrap_or(Head::NONE)
+                let summary = |(place, slot)| Summary::of_slot(slot, leaf.heat(place));
+                leaf.slots.iter().enumerate().map(summary).reduce(Summary::with).unwrap_or(Summary::NONE)
             }
             Some(below) => {
-                let heads = &self.levels[below].heads;
-                let heads = &heads[place * FAN..heads.len().min((place + 1) * FAN)];
-                heads.iter().copied().reduce(Head::with).unwrap_or(Head::NONE)
+                let summaries = &self.levels[below].summaries;
+                let summaries = &summaries[place * FAN..summaries.len().min((place + 1) * FAN)];
+                summaries.iter().copied().reduce(Summary::with).unwrap_or(Summary::NONE)
             }
         }
     }
@@ -394,7 +394,7 @@ impl Shelf {
 }
 
 impl Leaf {
-    /// None where the shelf is not hot.
+    /// None where the tree is not hot.
     #[inline]
     pub(crate) fn heat(&self, place: usize) -> Heat {
         self.heats.get(place).copied().unwrap_or(Heat::NONE)

@@ -1,7 +1,7 @@
 //! Nearness to those a request wants to be near: all in the same rack is one, in the same zone a half.
 
 use super::node_tree::zone_bit;
-use super::node_trees::{NOWHERE, Shelves};
+use super::node_trees::{NOWHERE, NodeTrees};
 use super::score::ONE;
 use crate::view::View;
 use leasehold_model::NodeNo;
@@ -33,7 +33,7 @@ impl Peers {
         let mut all = Self { total: peers.len() as u64, ..Self::default() };
         for peer in peers {
             let Some(node) = view.node(*peer) else { continue };
-            let (zone, rack) = view.placement.shelves.site(node);
+            let (zone, rack) = view.placement.trees.site(node);
             if zone != NOWHERE {
                 count(&mut all.zones, zone);
             }
@@ -76,8 +76,8 @@ impl Peers {
     }
 
     /// The nodes that are close to a peer: closer than their zone says.
-    pub(crate) fn close<'s>(&'s self, shelves: &'s Shelves) -> impl Iterator<Item = NodeNo> + 's {
-        let in_racks = self.racks.iter().flat_map(|(rack, _)| shelves.in_rack(*rack)).copied();
+    pub(crate) fn close<'s>(&'s self, trees: &'s NodeTrees) -> impl Iterator<Item = NodeNo> + 's {
+        let in_racks = self.racks.iter().flat_map(|(rack, _)| trees.in_rack(*rack)).copied();
         in_racks.chain(self.nodes.iter().map(|(node, _)| *node))
     }
 

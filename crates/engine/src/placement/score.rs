@@ -29,7 +29,7 @@ pub(crate) fn class_weight(sensitivity: Option<Sensitivity>) -> u64 {
 
 /// One class of a request.
 #[derive(Clone, Copy, Debug)]
-pub(crate) struct Ask {
+pub(crate) struct ClassAsk {
     pub(crate) class: ClassNo,
     pub(crate) quanta: u64,
     pub(crate) weight: u64,
@@ -37,7 +37,7 @@ pub(crate) struct Ask {
     pub(crate) devices: u32,
 }
 
-impl Ask {
+impl ClassAsk {
     /// Whether it has a place there: enough in one piece, or enough whole devices.
     #[inline]
     pub(crate) fn fits(&self, room: u64, whole: u32) -> bool {
@@ -72,7 +72,7 @@ pub(super) struct Sums {
 
 impl Sums {
     #[inline]
-    pub(super) fn add(&mut self, ask: &Ask, total: u64, free: u64) {
+    pub(super) fn add(&mut self, ask: &ClassAsk, total: u64, free: u64) {
         let used_after = total - free + ask.quanta;
         let fragmentation = share(used_after, total);
         self.pressure += ask.weight * (ONE - fragmentation);
@@ -109,7 +109,7 @@ impl Scale {
     #[inline]
     pub(crate) fn terms_of<'s>(
         &self,
-        asks: &[Ask],
+        asks: &[ClassAsk],
         stock: impl Fn(usize) -> &'s Stock,
         locality: u64,
     ) -> Option<Terms> {

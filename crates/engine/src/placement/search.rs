@@ -1,4 +1,4 @@
-//! The best node without scoring all of them: branch and bound over the shelves.
+//! The best node without scoring all of them: branch and bound over the trees.
 //!
 //! Whatever is looked at carries an upper bound of what is under it, and the highest goes first. The
 //! search is over when no bound reaches what was found; where one equals it, a lower number may
@@ -6,10 +6,10 @@
 
 use super::Wanted;
 use super::bound::{Bounds, RowBounds};
-use super::node_tree::{FAN, Shelf};
+use super::node_tree::{FAN, NodeTree};
 use super::node_trees::Row;
 use super::peers::Peers;
-use super::score::{Ask, Scale, class_weight};
+use super::score::{ClassAsk, Scale, class_weight};
 use super::stock::Stock;
 use crate::heat::step_at;
 use crate::node::Node;
@@ -21,7 +21,7 @@ use std::collections::BinaryHeap;
 pub(super) struct Search<'a> {
     view: View<'a>,
     wanted: &'a Wanted<'a>,
-    pub(super) asks: SmallVec<[Ask; 4]>,
+    pub(super) asks: SmallVec<[ClassAsk; 4]>,
     weight_sum: u64,
     peers: Peers,
     /// Where on the grid of heat the request is decided.
@@ -35,9 +35,9 @@ struct Best {
     node: NodeNo,
 }
 
-/// A shelf with what does not change while it is searched.
-struct Open<'s> {
-    shelf: &'s Shelf,
+/// A tree with what does not change while it is searched.
+struct OpenTree<'s> {
+    tree: &'s NodeTree,
     scale: Scale,
     bounds: Bounds,
 }
@@ -75,7 +75,7 @@ impl<'a> Search<'a> {
         let ask = |(class, quanta): &(_, leasehold_model::Quanta)| {
             let spec = view.class(*class).expect("an asked class exists");
             let per_device = if spec.has_devices() { spec.quanta_per_unit } else { u64::MAX };
-            Ask {
+            ClassAsk {
                 class: *class,
                 quanta: quanta.0,
                 weight: class_weight(wanted.ask.profile.map(|profile| profile.of(spec.kind))),
@@ -86,7 +86,7 @@ impl<'a> Search<'a> {
                 },
             }
         };
-        let asks: SmallVec<[Ask; 4]> = wanted.ask.asks.iter().map(ask).collect();
+        let asks: SmallVec<[ClassAsk; 4]> = wanted.ask.asks.iter().map(ask).collect();
         let weight_sum = asks.iter().map(|ask| ask.weight).sum();
         let peers = Peers::of(view, wanted.peers);
         Self { view, wanted, asks, weight_sum, peers, step: step_at(wanted.ask.now, view.settings.heat_half_life) }
@@ -105,53 +105,53 @@ impl<'a> Search<'a> {
         if self.peers.is_none() {
             return 0;
         }
-        let (zone, rack) = self.view.placement.shelves.site(node);
+        let (zone, rack) = self.view.placement.trees.site(node);
         self.peers.locality(node.number, zone, rack)
     }
 
     /// What a node has of each class asked, after what was taken; `None` if it lacks one.
     pub(super) fn stocks(&self, node: &Node) -> Option<SmallVec<[Stock; 4]>> {
         let classes = self.wanted.tentative.classes(node);
-        let stock = |ask: &Ask| classes.iter().find(|class| class.class == ask.class).map(Stock::of);
+        let stock = |ask: &ClassAsk| classes.iter().find(|class| class.class == ask.class).map(Stock::of);
         self.asks.iter().map(stock).collect()
     }
 
     /// The node with the highest score, the lowest number among equals.
-    pub(super) fn best(&self, heed_quotas: bool) -> Option<NodeNo> {
+    pub(super) fn best(&self, check_quotas: bool) -> Option<NodeNo> {
         let mut best = None;
-        // What a user has claimed is little, and on no shelf.
+        // What a user has claimed is little, and on no tree.
         if let Some(claimer) = self.wanted.ask.claimer {
             for number in self.view.claimed.nodes_of(claimer) {
-                self.look_at(number, heed_quotas, &mut best);
+                self.score_one(number, check_quotas, &mut best);
             }
             return best.map(|best| best.node);
         }
-        // Those whose score depends on more than their shelf knows are scored one by one.
+        // Those whose score depends on more than their tree knows are scored one by one.
         let untouched = |node: &NodeNo| !self.wanted.tentative.touches(*node);
-        let close = self.peers.close(&self.view.placement.shelves).filter(untouched);
+        let close = self.peers.close(&self.view.placement.trees).filter(untouched);
         for number in self.wanted.tentative.nodes() {
-            self.look_at(number, heed_quotas, &mut best);
+            self.score_one(number, check_quotas, &mut best);
         }
         for number in close {
-            match self.view.placement.shelves.card(number).filter(|(shelf, _)| !shelf.is_hot) {
-                Some((shelf, card)) => self.look_at_card(number, shelf, card, heed_quotas, &mut best),
-                None => self.look_at(number, heed_quotas, &mut best),
+            match self.view.placement.trees.stocks(number).filter(|(tree, _)| !tree.is_hot) {
+                Some((tree, stocks)) => self.score_indexed(number, tree, stocks, check_quotas, &mut best),
+                None => self.score_one(number, check_quotas, &mut best),
             }
         }
-        let mut opened: SmallVec<[Open<'_>; 16]> = SmallVec::new();
+        let mut opened: SmallVec<[OpenTree<'_>; 16]> = SmallVec::new();
         let mut branches = BinaryHeap::with_capacity(64);
         for pool in self.pools() {
             let scale = self.scale(pool);
-            for shelf in self.view.placement.shelves.of_pool(pool) {
-                let Some(bounds) = Bounds::new(scale, &self.asks, shelf) else { continue };
-                opened.push(Open { shelf, scale, bounds });
-                self.branch(&opened, opened.len() - 1, shelf.top(), 0, best, &mut branches);
+            for tree in self.view.placement.trees.of_pool(pool) {
+                let Some(bounds) = Bounds::new(scale, &self.asks, tree) else { continue };
+                opened.push(OpenTree { tree, scale, bounds });
+                self.branch(&opened, opened.len() - 1, tree.top(), 0, best, &mut branches);
             }
         }
         for pool in self.pools() {
             let scale = self.scale(pool);
-            for row in self.view.placement.shelves.rows_of(pool) {
-                self.look_along(row, scale, heed_quotas, &mut best);
+            for row in self.view.placement.trees.rows_of(pool) {
+                self.search_row(row, scale, check_quotas, &mut best);
             }
         }
         while let Some(branch) = branches.pop() {
@@ -159,7 +159,7 @@ impl<'a> Search<'a> {
                 break;
             }
             match branch.level().checked_sub(1) {
-                None => self.look_into(&opened[branch.open()], branch.place(), heed_quotas, &mut best),
+                None => self.score_leaf(&opened[branch.open()], branch.place(), check_quotas, &mut best),
                 Some(below) => self.branch(&opened, branch.open(), below, branch.place() * FAN, best, &mut branches),
             }
         }
@@ -176,7 +176,7 @@ impl<'a> Search<'a> {
     /// Adds what may hold a better one, of the `FAN` summaries of a level from `from` on.
     fn branch(
         &self,
-        opened: &[Open<'_>],
+        opened: &[OpenTree<'_>],
         number: usize,
         level: usize,
         from: usize,
@@ -184,18 +184,18 @@ impl<'a> Search<'a> {
         branches: &mut BinaryHeap<Branch>,
     ) {
         let open = &opened[number];
-        for (place, head) in open.shelf.heads(level).iter().enumerate().skip(from).take(FAN) {
-            let heat = if open.shelf.is_hot { head.heat.at_step(self.step) } else { 0 };
-            let locality = if self.peers.is_none() { 0 } else { self.peers.locality_within(head.zones) };
-            let Some(bound) = open.bounds.bound(open.shelf.ranges(level, place), locality, heat) else { continue };
-            if can_win(best, bound, head.first) {
-                branches.push(Branch::new(bound, head.first, number, level, place));
+        for (place, summary) in open.tree.summaries(level).iter().enumerate().skip(from).take(FAN) {
+            let heat = if open.tree.is_hot { summary.heat.at_step(self.step) } else { 0 };
+            let locality = if self.peers.is_none() { 0 } else { self.peers.locality_within(summary.zones) };
+            let Some(bound) = open.bounds.bound(open.tree.ranges(level, place), locality, heat) else { continue };
+            if can_win(best, bound, summary.first) {
+                branches.push(Branch::new(bound, summary.first, number, level, place));
             }
         }
     }
 
     /// Goes along a row from both ends, the better one first, until what is left between them cannot win.
-    fn look_along(&self, row: &Row, scale: Scale, heed_quotas: bool, best: &mut Option<Best>) {
+    fn search_row(&self, row: &Row, scale: Scale, check_quotas: bool, best: &mut Option<Best>) {
         let [ask] = self.asks.as_slice() else { return };
         if ask.class != row.class {
             return;
@@ -217,7 +217,7 @@ impl<'a> Search<'a> {
                 if !can_win(*best, score, node) {
                     break;
                 }
-                if !self.is_looked_at(node) && self.admits(node, heed_quotas) {
+                if !self.is_scored_already(node) && self.admits(node, check_quotas) {
                     *best = Some(Best { score, node });
                 }
             }
@@ -230,50 +230,57 @@ impl<'a> Search<'a> {
     }
 
     /// Scores the nodes of a leaf.
-    fn look_into(&self, open: &Open<'_>, place: usize, heed_quotas: bool, best: &mut Option<Best>) {
-        let leaf = open.shelf.leaf(place);
+    fn score_leaf(&self, open: &OpenTree<'_>, place: usize, check_quotas: bool, best: &mut Option<Best>) {
+        let leaf = open.tree.leaf(place);
         for (place, slot) in leaf.slots.iter().enumerate() {
-            let stocks = open.shelf.stocks(leaf, place);
+            let stocks = open.tree.stocks(leaf, place);
             let locality = if self.peers.is_none() { 0 } else { self.peers.locality_of_zone(slot.zone) };
             let stock = |ask: usize| &stocks[open.bounds.column(ask)];
             let Some(terms) = open.scale.terms_of(&self.asks, stock, locality) else { continue };
-            let heat = if open.shelf.is_hot { leaf.heat(place).at_step(self.step) } else { 0 };
+            let heat = if open.tree.is_hot { leaf.heat(place).at_step(self.step) } else { 0 };
             let (score, node) = (open.scale.total(&terms, heat), slot.key.node);
-            if can_win(*best, score, node) && !self.is_looked_at(node) && self.admits(node, heed_quotas) {
+            if can_win(*best, score, node) && !self.is_scored_already(node) && self.admits(node, check_quotas) {
                 *best = Some(Best { score, node });
             }
         }
     }
 
-    /// As [`Self::look_at`], of a cold node on a shelf: all that its score needs stands on its card.
-    fn look_at_card(&self, number: NodeNo, shelf: &Shelf, card: &[Stock], heed_quotas: bool, best: &mut Option<Best>) {
-        let stock = |ask: &Ask| Some(&card[shelf.classes.iter().position(|class| *class == ask.class)?]);
+    /// As [`Self::score_one`], of a cold node on a tree: all that its score needs stands on its stocks.
+    fn score_indexed(
+        &self,
+        number: NodeNo,
+        tree: &NodeTree,
+        stocks: &[Stock],
+        check_quotas: bool,
+        best: &mut Option<Best>,
+    ) {
+        let stock = |ask: &ClassAsk| Some(&stocks[tree.classes.iter().position(|class| *class == ask.class)?]);
         let Some(stocks) = self.asks.iter().map(stock).collect::<Option<SmallVec<[&Stock; 4]>>>() else { return };
         if !self.asks.iter().zip(&stocks).all(|(ask, stock)| ask.fits(stock.room, stock.whole))
-            || !self.view.pool_suits(shelf.pool, self.wanted.ask)
+            || !self.view.pool_suits(tree.pool, self.wanted.ask)
         {
             return;
         }
-        let spot = self.view.placement.shelves.spot(number).expect("a shelved node has a spot");
-        let locality = self.peers.locality(number, spot.zone, spot.rack);
-        let scale = self.scale(shelf.pool);
+        let listing = self.view.placement.trees.listing(number).expect("a indexed node has a spot");
+        let locality = self.peers.locality(number, listing.zone, listing.rack);
+        let scale = self.scale(tree.pool);
         let Some(terms) = scale.terms_of(&self.asks, |ask| stocks[ask], locality) else { return };
         let score = scale.total(&terms, 0);
-        if can_win(*best, score, number) && self.admits(number, heed_quotas) {
+        if can_win(*best, score, number) && self.admits(number, check_quotas) {
             *best = Some(Best { score, node: number });
         }
     }
 
     /// Whether a node was scored by itself already.
-    fn is_looked_at(&self, node: NodeNo) -> bool {
+    fn is_scored_already(&self, node: NodeNo) -> bool {
         if self.wanted.tentative.touches(node) {
             return true;
         }
-        let rack = || self.view.placement.shelves.spot(node).expect("a shelved node has a spot").rack;
+        let rack = || self.view.placement.trees.listing(node).expect("a indexed node has a spot").rack;
         !self.peers.is_none() && self.peers.is_close(node, rack())
     }
 
-    fn look_at(&self, number: NodeNo, heed_quotas: bool, best: &mut Option<Best>) {
+    fn score_one(&self, number: NodeNo, check_quotas: bool, best: &mut Option<Best>) {
         let node = self.view.node(number).expect("a listed node exists");
         if !node.is_open_to(self.wanted.ask.claimer) || !self.view.pool_suits(node.pool, self.wanted.ask) {
             return;
@@ -283,18 +290,18 @@ impl<'a> Search<'a> {
         let scale = self.scale(node.pool);
         let Some(terms) = scale.terms_of(&self.asks, stock, self.locality(node)) else { return };
         let score = scale.total(&terms, self.heat(node));
-        if can_win(*best, score, number) && self.admits(number, heed_quotas) {
+        if can_win(*best, score, number) && self.admits(number, check_quotas) {
             *best = Some(Best { score, node: number });
         }
     }
 
     /// The filters that are not a matter of capacity.
-    fn admits(&self, number: NodeNo, heed_quotas: bool) -> bool {
-        if self.wanted.takes_any() && (!heed_quotas || self.wanted.node_quotas.is_empty()) {
+    fn admits(&self, number: NodeNo, check_quotas: bool) -> bool {
+        if self.wanted.takes_any() && (!check_quotas || self.wanted.node_quotas.is_empty()) {
             return true;
         }
         let node = self.view.node(number).expect("a listed node exists");
-        self.wanted.suits(node) && (!heed_quotas || self.view.judge(node, self.wanted).is_ok())
+        self.wanted.suits(node) && (!check_quotas || self.view.judge(node, self.wanted).is_ok())
     }
 }
 

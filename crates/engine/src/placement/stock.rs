@@ -20,13 +20,13 @@ pub(crate) struct Stock {
 impl Stock {
     pub(crate) fn of(class: &NodeClass) -> Self {
         let mut stock = Self::NONE;
-        stock.look_at(class);
+        stock.refresh(class);
         stock
     }
 
     /// In its place, field by field: copying what was just written would wait for it to be written.
     #[inline]
-    pub(crate) fn look_at(&mut self, class: &NodeClass) {
+    pub(crate) fn refresh(&mut self, class: &NodeClass) {
         (self.total, self.free) = (class.capacity, class.free());
         self.share = u32::try_from(share(self.free, self.total)).expect("no more than all of it");
         if class.per_device == 0 {

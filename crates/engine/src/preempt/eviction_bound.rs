@@ -1,4 +1,4 @@
-//! What could be evicted from each node, at a glance: so few bytes for each node that a plan can look at all of them.
+//! What could be evicted from each node, at a bound: so few bytes for each node that a plan can look at all of them.
 //!
 //! All of it follows from the nodes' classes and is made anew with them: when what is free on a node changes, or who
 //! may fall there. It only has to bound a plan from below; the plan itself looks at the leases.
@@ -14,7 +14,7 @@ const CHEAPEST: usize = 4;
 
 /// One class on one node.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) struct Glance {
+pub(crate) struct EvictionBound {
     /// Quanta of one device; zero for kinds without.
     unit: u64,
     /// What is free in one piece: on one device, where there are any.
@@ -35,14 +35,14 @@ pub(crate) struct Glance {
 
 /// The least that must fall of one class.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) struct Least {
+pub(super) struct LeastEviction {
     /// The highest priority among it.
     pub(super) highest: Priority,
     pub(super) leases: usize,
     pub(super) quanta: u64,
 }
 
-impl Glance {
+impl EvictionBound {
     const NOTHING: Self = Self {
         unit: 0,
         free: 0,
@@ -57,25 +57,25 @@ impl Glance {
 
     pub(crate) fn of(class: &NodeClass, evictable: &EvictableClass) -> Self {
         let (in_crowds, in_gangs) = (evictable.in_crowds > 0, evictable.in_gangs > 0);
-        let mut glance = Self { unit: class.per_device, in_crowds, in_gangs, ..Self::NOTHING };
+        let mut bound = Self { unit: class.per_device, in_crowds, in_gangs, ..Self::NOTHING };
         if class.per_device == 0 {
-            glance.take_up(class.free(), &evictable.on[0]);
-            return glance;
+            bound.add_piece(class.free(), &evictable.on[0]);
+            return bound;
         }
         for (used, on) in class.devices.iter().zip(&evictable.on) {
-            glance.take_up(class.per_device - used, on);
+            bound.add_piece(class.per_device - used, on);
             if *used == 0 {
-                glance.idle += 1;
-                glance.clear.iter_mut().for_each(|clear| *clear += 1);
+                bound.idle += 1;
+                bound.clear.iter_mut().for_each(|clear| *clear += 1);
             } else {
-                glance.take_up_device(*used, on);
+                bound.add_device_in_use(*used, on);
             }
         }
-        glance
+        bound
     }
 
     /// What is free in one piece, and what would be.
-    fn take_up(&mut self, free: u64, on: &Evictable) {
+    fn add_piece(&mut self, free: u64, on: &Evictable) {
         self.free = self.free.max(free);
         let mut room = free;
         for (level, quanta) in on.quanta.iter().take(LEVELS).enumerate() {
@@ -85,7 +85,7 @@ impl Glance {
     }
 
     /// A device that is in use, by levels at which nothing of it would be left.
-    fn take_up_device(&mut self, used: u64, on: &Evictable) {
+    fn add_device_in_use(&mut self, used: u64, on: &Evictable) {
         let (mut quanta, mut leases) = (0, 0);
         for level in 0..LEVELS {
             quanta += on.quanta[level];
@@ -99,12 +99,12 @@ impl Glance {
     }
 
     /// The least that must fall for `asked` to fit; `None` if all below a priority would not be enough.
-    pub(super) fn least(&self, asked: u64, below: Priority) -> Option<Least> {
+    pub(super) fn least_eviction(&self, asked: u64, below: Priority) -> Option<LeastEviction> {
         let mut levels = (0..LEVELS).take(below.index());
         if self.unit == 0 || asked <= self.unit {
             let level = levels.find(|level| self.room[*level] >= asked)?;
             let quanta = asked.saturating_sub(self.free);
-            return Some(Least { highest: Priority::ALL[level], leases: usize::from(quanta > 0), quanta });
+            return Some(LeastEviction { highest: Priority::ALL[level], leases: usize::from(quanta > 0), quanta });
         }
         let wanted = usize::try_from(asked / self.unit).ok()?;
         // Those of lower priority fall first: where they are enough, no other does.
@@ -113,7 +113,7 @@ impl Glance {
         let quanta = sum_of_least(self.sizes[level].map(u64::from), in_use);
         let leases = sum_of_least(self.leases[level].map(u64::from), in_use);
         let leases = usize::try_from(leases.max(u64::from(quanta > 0))).ok()?;
-        Some(Least { highest: Priority::ALL[level], leases, quanta })
+        Some(LeastEviction { highest: Priority::ALL[level], leases, quanta })
     }
 
     /// How many gangs so many leases of the class are at least.
@@ -144,14 +144,14 @@ fn sum_of_least(least: [u64; CHEAPEST], count: usize) -> u64 {
 
 /// Every class on every node.
 #[derive(Clone, Debug, Default)]
-pub(crate) struct Glances {
+pub(crate) struct EvictionBounds {
     /// By class, then by node.
-    by_class: Vec<Vec<Glance>>,
+    by_class: Vec<Vec<EvictionBound>>,
 }
 
-impl Glances {
+impl EvictionBounds {
     /// What is free on a node has changed, or who may fall there.
-    pub(crate) fn look_at(&mut self, node: &Node, evictable: &EvictableNode) {
+    pub(crate) fn update(&mut self, node: &Node, evictable: &EvictableNode) {
         for (class, evictable) in node.classes.iter().zip(evictable) {
             let place = class.class.0 as usize;
             if self.by_class.len() <= place {
@@ -159,29 +159,29 @@ impl Glances {
             }
             let (of_class, place) = (&mut self.by_class[place], node.number.0 as usize);
             if of_class.len() <= place {
-                of_class.resize(place + 1, Glance::NOTHING);
+                of_class.resize(place + 1, EvictionBound::NOTHING);
             }
-            of_class[place] = Glance::of(class, evictable);
+            of_class[place] = EvictionBound::of(class, evictable);
         }
     }
 
     /// One class on all nodes, by number; those that never had it may be missing at the end.
-    pub(super) fn of_class(&self, class: ClassNo) -> &[Glance] {
+    pub(super) fn of_class(&self, class: ClassNo) -> &[EvictionBound] {
         self.by_class.get(class.0 as usize).map_or(&[], Vec::as_slice)
     }
 
     /// Whether all that is known of a node is what there is.
-    pub(super) fn are_true_of(&self, node: &Node, evictable: &EvictableNode) -> bool {
+    pub(super) fn match_node(&self, node: &Node, evictable: &EvictableNode) -> bool {
         let known = |class: &NodeClass| self.of_class(class.class).get(node.number.0 as usize);
         let mut classes = node.classes.iter().zip(evictable);
-        classes.all(|(class, evictable)| known(class) == Some(&Glance::of(class, evictable)))
+        classes.all(|(class, evictable)| known(class) == Some(&EvictionBound::of(class, evictable)))
     }
 
     /// A node has another capacity: it may lack classes that it had.
     pub(crate) fn forget(&mut self, node: NodeNo) {
         for of_class in &mut self.by_class {
-            if let Some(glance) = of_class.get_mut(node.0 as usize) {
-                *glance = Glance::NOTHING;
+            if let Some(bound) = of_class.get_mut(node.0 as usize) {
+                *bound = EvictionBound::NOTHING;
             }
         }
     }

@@ -4,13 +4,13 @@
 //! again with what it does hurt. So the first that comes up a second time is the best of all, and nodes that could not
 //! be better were never looked at. The plan is the one that looking at every node would give.
 
-use super::eviction_bound::Glance;
+use super::eviction_bound::EvictionBound;
 use super::trial::Trial;
-use super::{Pain, Unit, least_pain};
+use super::{EvictionCost, EvictionUnit, least_cost};
 use crate::admission::NodeQuotas;
 use crate::ask::Ask;
 use crate::evictable::{EvictableNode, count};
-use crate::gang::spot;
+use crate::gang::domain_of;
 use crate::lease::Lease;
 use crate::node::Node;
 use crate::placement::{Placed, Tentative, Wanted};
@@ -28,7 +28,7 @@ struct Victim<'a> {
     /// Of the member that would end last.
     ends: Instant,
     first: LeaseNo,
-    unit: Unit,
+    unit: EvictionUnit,
     /// Of all its members, wherever they are.
     quanta: u64,
     /// Those on the node that is looked at.
@@ -39,14 +39,14 @@ struct Victim<'a> {
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 struct Candidate {
     /// What eviction there hurts, once it is planned; at least, before.
-    pain: Pain,
+    cost: EvictionCost,
     is_planned: bool,
     /// How often the plan had changed the node when it was put in line.
     changes: u32,
 }
 
 /// Who falls, with their leases.
-pub(super) type Fallen = BTreeMap<Unit, Vec<LeaseNo>>;
+pub(super) type Fallen = BTreeMap<EvictionUnit, Vec<LeaseNo>>;
 type Within<'a> = Option<&'a dyn Fn(&Node) -> bool>;
 
 pub(super) struct Planner<'a> {
@@ -59,7 +59,7 @@ pub(super) struct Planner<'a> {
     fallen: Fallen,
     line: BinaryHeap<Reverse<Candidate>>,
     /// Who would fall on the nodes that were looked at.
-    plans: BTreeMap<NodeNo, Vec<Unit>>,
+    plans: BTreeMap<NodeNo, Vec<EvictionUnit>>,
     /// How often the plan has changed a node, where it has.
     changes: BTreeMap<NodeNo, u32>,
     /// What may still be evicted where something falls.
@@ -72,11 +72,11 @@ impl<'a> Planner<'a> {
         view: View<'a>,
         ask: &'a Ask<'a>,
         of_nodes: &'a NodeQuotas,
-        bounds: &[Pain],
+        bounds: &[EvictionCost],
         within: Within<'a>,
     ) -> Self {
-        let lies_within = |pain: &&Pain| within.is_none_or(|within| view.node(pain.3).is_some_and(within));
-        let candidate = |pain: &Pain| Reverse(Candidate { pain: *pain, is_planned: false, changes: 0 });
+        let lies_within = |cost: &&EvictionCost| within.is_none_or(|within| view.node(cost.3).is_some_and(within));
+        let candidate = |cost: &EvictionCost| Reverse(Candidate { cost: *cost, is_planned: false, changes: 0 });
         let line: Vec<_> = bounds.iter().filter(lies_within).map(candidate).collect();
         Self {
             view,
@@ -123,7 +123,7 @@ impl<'a> Planner<'a> {
         let mut refused = Vec::new();
         let mut best = None;
         while let Some(Reverse(candidate)) = self.line.pop() {
-            let number = candidate.pain.3;
+            let number = candidate.cost.3;
             let node = self.view.state.node(number).expect("a candidate exists");
             // One that the plan has changed stands in line a second time, as it is now. One that lies too close to
             // an earlier replica will not lie farther away.
@@ -140,10 +140,10 @@ impl<'a> Planner<'a> {
                 break;
             }
             if self.suits(node)
-                && let Some((pain, fallen)) = self.plan_on(node)
+                && let Some((cost, fallen)) = self.plan_on(node)
             {
                 self.plans.insert(number, fallen);
-                self.line.push(Reverse(Candidate { pain, is_planned: true, ..candidate }));
+                self.line.push(Reverse(Candidate { cost, is_planned: true, ..candidate }));
             }
         }
         self.line.extend(refused);
@@ -159,10 +159,10 @@ impl<'a> Planner<'a> {
         let node = self.view.state.node(number).expect("what the plan changes exists");
         let changes = self.changes_of(number) + 1;
         self.changes.insert(number, changes);
-        if let Some(pain) = self.least(node)
+        if let Some(cost) = self.least(node)
             && self.within.is_none_or(|within| within(node))
         {
-            self.line.push(Reverse(Candidate { pain, is_planned: false, changes }));
+            self.line.push(Reverse(Candidate { cost, is_planned: false, changes }));
         }
     }
 
@@ -183,27 +183,29 @@ impl<'a> Planner<'a> {
     fn lies_well(&self, before: &[Place]) -> impl Fn(&Node) -> bool + use<> {
         let apart = self.ask.apart;
         let nodes = before.iter().filter_map(|place| self.view.state.node(place.node));
-        let spots: BTreeSet<_> = nodes.filter_map(|node| spot(node, apart?)).collect();
+        let domains: BTreeSet<_> = nodes.filter_map(|node| domain_of(node, apart?)).collect();
         move |node| match apart {
-            Some(domain) => spot(node, domain).is_some_and(|spot| !spots.contains(&spot)),
+            Some(domain) => domain_of(node, domain).is_some_and(|id| !domains.contains(&id)),
             None => true,
         }
     }
 
     /// The least that eviction could hurt on a node that the plan has changed.
-    fn least(&self, node: &Node) -> Option<Pain> {
+    fn least(&self, node: &Node) -> Option<EvictionCost> {
         let evictable = self.evictable.get(&node.number).unwrap_or(self.view.placement.evictables.on(node.number));
         let classes = || self.tentative.classes(node).iter().zip(evictable);
         let glance = |(class, _): &(_, _)| {
-            classes().find(|(found, _)| found.class == *class).map(|(found, evictable)| Glance::of(found, evictable))
+            classes()
+                .find(|(found, _)| found.class == *class)
+                .map(|(found, evictable)| EvictionBound::of(found, evictable))
         };
-        let glances: SmallVec<[Glance; 4]> = self.ask.asks.iter().map(glance).collect::<Option<_>>()?;
-        let asked = self.ask.asks.iter().map(|(_, quanta)| quanta.0).zip(&glances);
-        least_pain(asked, self.ask.priority, node.number)
+        let eviction_bounds: SmallVec<[EvictionBound; 4]> = self.ask.asks.iter().map(glance).collect::<Option<_>>()?;
+        let asked = self.ask.asks.iter().map(|(_, quanta)| quanta.0).zip(&eviction_bounds);
+        least_cost(asked, self.ask.priority, node.number)
     }
 
     /// Who must fall on this node for one replica to fit, and how much that hurts.
-    pub(super) fn plan_on(&self, node: &Node) -> Option<(Pain, Vec<Unit>)> {
+    pub(super) fn plan_on(&self, node: &Node) -> Option<(EvictionCost, Vec<EvictionUnit>)> {
         let mut trial = Trial::new(self.ask, node, &self.tentative);
         let mut fits = trial.fits();
         let victims = if fits { Vec::new() } else { self.victims_on(node) };
@@ -216,7 +218,7 @@ impl<'a> Planner<'a> {
         if !fits {
             return None;
         }
-        let mut pain: Pain = (Priority::Scavenger, 0, 0, node.number);
+        let mut cost: EvictionCost = (Priority::Scavenger, 0, 0, node.number);
         let mut needed = Vec::new();
         for victim in victims[..added].iter().rev() {
             trial.change(&victim.here, true);
@@ -224,10 +226,10 @@ impl<'a> Planner<'a> {
                 continue;
             }
             trial.change(&victim.here, false);
-            pain = (pain.0.max(victim.priority), pain.1 + 1, pain.2 + victim.quanta, pain.3);
+            cost = (cost.0.max(victim.priority), cost.1 + 1, cost.2 + victim.quanta, cost.3);
             needed.push(victim.unit);
         }
-        Some((pain, needed))
+        Some((cost, needed))
     }
 
     /// The gangs on a node that could fall, in the order in which they would.
@@ -279,7 +281,7 @@ impl<'a> Planner<'a> {
     }
 
     /// The whole gang falls, wherever its leases are.
-    fn fall(&mut self, unit: Unit, changed: &mut BTreeSet<NodeNo>) {
+    fn fall(&mut self, unit: EvictionUnit, changed: &mut BTreeSet<NodeNo>) {
         let members = self.view.state.members_of(unit).unwrap_or_default();
         for lease in &members {
             self.tentative.vacate(self.view.state.node(lease.node).expect("a lease's node exists"), lease);

@@ -10,18 +10,18 @@ use smallvec::SmallVec;
 /// A node with some of its leases gone: only the classes that matter, and only what is free of them.
 pub(super) struct Trial<'a> {
     asks: &'a [(ClassNo, Quanta)],
-    classes: SmallVec<[Room; 3]>,
+    classes: SmallVec<[FreeCapacity; 3]>,
 }
 
 /// What is free of one class, on each device where there are any.
-struct Room {
+struct FreeCapacity {
     class: ClassNo,
     unit: u64,
     free: u64,
     devices: SmallVec<[u64; 16]>,
 }
 
-impl Room {
+impl FreeCapacity {
     fn of(class: &NodeClass) -> Self {
         let unit = class.per_device;
         let devices = class.devices.iter().map(|used| unit - used).collect();
@@ -55,7 +55,7 @@ impl Room {
 impl<'a> Trial<'a> {
     pub(super) fn new(ask: &'a Ask<'a>, node: &Node, tentative: &Tentative) -> Self {
         let asked = ask.asks.iter().filter_map(|(class, _)| tentative.class(node, *class));
-        Self { asks: ask.asks, classes: asked.map(Room::of).collect() }
+        Self { asks: ask.asks, classes: asked.map(FreeCapacity::of).collect() }
     }
 
     pub(super) fn change(&mut self, leases: &[&Lease], back: bool) {
