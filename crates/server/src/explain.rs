@@ -166,7 +166,7 @@ impl Teller<'_> {
         denial(self.state, tenant, cause).detail
     }
 
-    fn queue(standing: &QueueStanding) -> api::QueuePlace {
+    fn queue(place: &QueueStanding) -> api::QueuePlace {
         api::QueuePlace {
             position: place.waits.position,
             budget_factor: fraction(u64::from(place.standing.factor)),

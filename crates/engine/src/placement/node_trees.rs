@@ -1,9 +1,9 @@
-//! Where every node that may be given work stands: its tree, its place there, its rack and zone.
+//! All search trees of the placement index, and where in them each node is.
 //!
-//! Nodes share a tree if they are in one pool, have the same classes of much the same capacity,
-//! and are both hot or both not. The simplest of them, with one class that has no devices, stand in
-//! rows instead, by what is free: one zone, one capacity, none of them hot. All of it follows from the rest of the state: it is not
-//! in snapshots, and a restart makes it anew (ADR 12).
+//! Nodes share a tree if they are in the same pool, have the same classes with similar capacities, and
+//! are all hot or all not. Nodes with a single class without devices are in rows instead, sorted by what
+//! is free; the nodes of a row have the same zone and capacity, and none is hot. Everything here is
+//! derived from the state: it is not in snapshots, and a restart rebuilds it (ADR 12).
 
 use super::curve::curve;
 use super::node_tree::{Key, NodeTree, Slot};
@@ -15,13 +15,13 @@ use leasehold_model::{ClassNo, Name, NodeNo, PoolNo};
 use smallvec::SmallVec;
 use std::collections::BTreeMap;
 
-/// No rack, or no zone, is number zero: nobody's neighbour.
+/// The number that stands for "no rack" or "no zone"; nodes with it are not neighbours.
 pub(crate) const NOWHERE: u32 = 0;
 
-/// Rows of a pool: where there are more sorts than these, a tree takes them.
+/// The most rows of a pool; nodes that would need more rows are put into trees.
 const ROWS_MAX: usize = 32;
 
-/// Nodes that differ in nothing but what is free.
+/// Nodes that differ only in what is free.
 #[derive(Clone, Debug)]
 pub(crate) struct Row {
     pub(crate) class: ClassNo,
@@ -30,7 +30,7 @@ pub(crate) struct Row {
     pub(crate) ranking: Ranking,
 }
 
-/// In which row or on which tree a node is, and where there.
+/// The row or the tree that contains a node, with the node's sort key there.
 #[derive(Clone, Copy, Debug)]
 enum Location {
     Row { row: u32, free: u64 },
@@ -46,7 +46,7 @@ struct Kind {
     classes: Vec<(ClassNo, u32)>,
 }
 
-/// Where one node stands.
+/// Where one node is, in the index and in the data centre.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Listing {
     location: Location,
@@ -63,9 +63,9 @@ pub(crate) struct NodeTrees {
     rows_by_pool: Vec<Vec<u32>>,
     /// By node.
     listings: Vec<Option<Listing>>,
-    /// By node: what it has, where it stands on a tree. One that is looked at by itself is found here.
+    /// By node: the stocks of nodes in trees, for those that are scored one by one.
     stocks: Vec<Stocks>,
-    /// Numbers of zones and of racks. A rack's name means something within its zone.
+    /// Numbers of zones and of racks. Racks of different zones may have the same name.
     zones: BTreeMap<Name, u32>,
     racks: BTreeMap<(Option<Name>, Name), u32>,
     /// By rack: the nodes in it that may be given work.
@@ -82,7 +82,7 @@ fn stocks_of(node: &Node) -> Stocks {
     stocks
 }
 
-/// In quarters of a power of two, so that a little more or less memory makes no other kind.
+/// The size of a capacity in quarters of a power of two, so that nodes with slightly different memory share a tree.
 fn size_of(capacity: u64) -> u32 {
     let log = (capacity | 1).ilog2();
     let quarter = if log >= 2 { capacity >> (log - 2) & 3 } else { 0 };
@@ -90,7 +90,7 @@ fn size_of(capacity: u64) -> u32 {
 }
 
 fn number_of<K: Ord + Clone>(numbers: &mut BTreeMap<K, u32>, key: &K) -> u32 {
-    let next = u32::try_from(numbers.len() + 1).expect("fewer places than 2^32");
+    let next = u32::try_from(numbers.len() + 1).expect("fewer than 2^32 racks and zones");
     *numbers.entry(key.clone()).or_insert(next)
 }
 
@@ -105,7 +105,7 @@ impl NodeTrees {
         numbers.map(|number| &self.rows[*number as usize]).filter(|row| !row.ranking.is_empty())
     }
 
-    /// What a node that stands on a tree has, in the order of that tree's classes.
+    /// The tree that contains a node, and the node's stocks in the order of the tree's classes. `None` if it is in a row.
     pub(crate) fn stocks(&self, node: NodeNo) -> Option<(&NodeTree, &[Stock])> {
         match self.listing(node)?.location {
             Location::Tree { tree, .. } => Some((&self.trees[tree as usize], &self.stocks[node.0 as usize])),
@@ -117,7 +117,7 @@ impl NodeTrees {
         self.listings.get(node.0 as usize)?.as_ref()
     }
 
-    /// The zone and the rack of a node, listed or not; of the listed ones it is known.
+    /// The numbers of a node's zone and rack, also of a node that is not in the index.
     pub(crate) fn site(&self, node: &Node) -> (u32, u32) {
         if let Some(listing) = self.listing(node.number) {
             return (listing.zone, listing.rack);
@@ -131,7 +131,7 @@ impl NodeTrees {
         self.in_rack.get(rack as usize).map_or(&[], Vec::as_slice)
     }
 
-    /// Remembers where a node is that is not listed.
+    /// Numbers the zone and the rack of a node that is not in the index.
     pub(crate) fn note_site(&mut self, node: &Node) {
         if let Some(zone) = &node.zone {
             number_of(&mut self.zones, zone);
@@ -141,17 +141,17 @@ impl NodeTrees {
         }
     }
 
-    /// Puts a node that may be given work in its place. `heat` is what is left of its own now.
+    /// Adds a node that may be given work. `heat` is its heat now.
     pub(crate) fn insert(&mut self, node: &Node, heat: Heat) {
         let zone = node.zone.as_ref().map_or(NOWHERE, |zone| number_of(&mut self.zones, zone));
         let rack = node.rack.as_ref().map(|rack| number_of(&mut self.racks, &(node.zone.clone(), rack.clone())));
         let rack = rack.unwrap_or(NOWHERE);
         if rack != NOWHERE {
-            let place = rack as usize;
-            if self.in_rack.len() <= place {
-                self.in_rack.resize_with(place + 1, Vec::new);
+            let index = rack as usize;
+            if self.in_rack.len() <= index {
+                self.in_rack.resize_with(index + 1, Vec::new);
             }
-            self.in_rack[place].push(node.number);
+            self.in_rack[index].push(node.number);
         }
         self.insert_at(node, heat, zone, rack);
     }
@@ -168,22 +168,22 @@ impl NodeTrees {
                 let key = Key { curve: curve(&stocks, heat.level), node: node.number };
                 let tree = self.tree_for(node, heat.level > 0);
                 self.trees[tree as usize].insert(Slot { key, zone }, heat, &stocks);
-                let place = node.number.0 as usize;
-                if self.stocks.len() <= place {
-                    self.stocks.resize_with(place + 1, Stocks::new);
+                let index = node.number.0 as usize;
+                if self.stocks.len() <= index {
+                    self.stocks.resize_with(index + 1, Stocks::new);
                 }
-                self.stocks[place] = stocks;
+                self.stocks[index] = stocks;
                 Location::Tree { tree, key }
             }
         };
-        let place = node.number.0 as usize;
-        if self.listings.len() <= place {
-            self.listings.resize(place + 1, None);
+        let index = node.number.0 as usize;
+        if self.listings.len() <= index {
+            self.listings.resize(index + 1, None);
         }
-        self.listings[place] = Some(Listing { location, zone, rack });
+        self.listings[index] = Some(Listing { location, zone, rack });
     }
 
-    /// The row of a node that is simple enough for one.
+    /// The row of a node; `None` if it has to be in a tree.
     fn row_for(&mut self, node: &Node, heat: Heat, zone: u32) -> Option<u32> {
         let [class] = node.classes.as_slice() else { return None };
         if class.per_device > 0 || heat.level > 0 {
@@ -201,7 +201,7 @@ impl NodeTrees {
         if rows.len() >= ROWS_MAX {
             return None;
         }
-        let number = u32::try_from(self.rows.len()).expect("few for each pool");
+        let number = u32::try_from(self.rows.len()).expect("few rows per pool");
         rows.push(number);
         self.rows.push(Row { class: class.class, total: class.capacity, zone, ranking: Ranking::default() });
         Some(number)
@@ -239,7 +239,7 @@ impl NodeTrees {
         }
     }
 
-    /// What is free of a listed node, or its heat, has changed; nothing else has.
+    /// Updates an indexed node of which only the free capacity or the heat has changed.
     pub(crate) fn change(&mut self, node: &Node, heat: Heat) {
         let Some(Some(listing)) = self.listings.get_mut(node.number.0 as usize) else { return };
         match &mut listing.location {

@@ -1,8 +1,9 @@
-//! The best node without scoring all of them: branch and bound over the trees.
+//! Finds the best node without scoring all of them: branch and bound over the trees (ADR 12).
 //!
-//! Whatever is looked at carries an upper bound of what is under it, and the highest goes first. The
-//! search is over when no bound reaches what was found; where one equals it, a lower number may
-//! still be under it, and decides. So the answer is the one that scoring every node would give.
+//! Each summary has an upper bound for the scores of the nodes under it, and the search expands the
+//! highest bound first. It ends when no bound reaches the best score found. A bound that equals the
+//! best score is expanded if a lower node number may be under it, because the lowest number wins among
+//! equal scores. The result is therefore the same as scoring every node would give.
 
 use super::Wanted;
 use super::bound::{Bounds, RowBounds};
@@ -24,7 +25,7 @@ pub(super) struct Search<'a> {
     pub(super) asks: SmallVec<[ClassAsk; 4]>,
     weight_sum: u64,
     peers: Peers,
-    /// Where on the grid of heat the request is decided.
+    /// The step of the heat grid at which the request is decided.
     step: u64,
 }
 
@@ -35,22 +36,22 @@ struct Best {
     node: NodeNo,
 }
 
-/// A tree with what does not change while it is searched.
+/// A tree with the values that stay constant during a search.
 struct OpenTree<'s> {
     tree: &'s NodeTree,
     scale: Scale,
     bounds: Bounds,
 }
 
-/// Nodes that were not looked at one by one, in one number: the highest bound is the highest, then the
-/// lowest node; the rest says where they are.
+/// A summary that the search may expand, packed into one number. Branches are ordered by their bound, then by
+/// their lowest node number (lower is greater); the remaining bits locate the summary.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 struct Branch(u128);
 
 #[expect(clippy::cast_possible_truncation, reason = "each part is read as long as it was written")]
 impl Branch {
-    fn new(bound: u64, first: NodeNo, open: usize, level: usize, place: usize) -> Self {
-        let parts = [(u64::from(!first.0), 32), (open as u64, 24), (level as u64, 8), (place as u64, 32)];
+    fn new(bound: u64, first: NodeNo, open: usize, level: usize, index: usize) -> Self {
+        let parts = [(u64::from(!first.0), 32), (open as u64, 24), (level as u64, 8), (index as u64, 32)];
         Self(parts.iter().fold(u128::from(bound), |word, (part, bits)| word << bits | u128::from(*part)))
     }
     fn bound(self) -> u64 {
@@ -65,7 +66,7 @@ impl Branch {
     fn level(self) -> usize {
         (self.0 >> 32) as usize & 0xff
     }
-    fn place(self) -> usize {
+    fn index(self) -> usize {
         self.0 as u32 as usize
     }
 }
@@ -109,7 +110,7 @@ impl<'a> Search<'a> {
         self.peers.locality(node.number, zone, rack)
     }
 
-    /// What a node has of each class asked, after what was taken; `None` if it lacks one.
+    /// A node's stock of each requested class, with the tentative changes; `None` if it lacks a class.
     pub(super) fn stocks(&self, node: &Node) -> Option<SmallVec<[Stock; 4]>> {
         let classes = self.wanted.tentative.classes(node);
         let stock = |ask: &ClassAsk| classes.iter().find(|class| class.class == ask.class).map(Stock::of);
@@ -119,14 +120,14 @@ impl<'a> Search<'a> {
     /// The node with the highest score, the lowest number among equals.
     pub(super) fn best(&self, check_quotas: bool) -> Option<NodeNo> {
         let mut best = None;
-        // What a user has claimed is little, and on no tree.
+        // Claimed nodes are in no tree; a user has few of them.
         if let Some(claimer) = self.wanted.ask.claimer {
             for number in self.view.claimed.nodes_of(claimer) {
                 self.score_one(number, check_quotas, &mut best);
             }
             return best.map(|best| best.node);
         }
-        // Those whose score depends on more than their tree knows are scored one by one.
+        // The score of these nodes depends on more than their tree contains, so they are scored one by one.
         let untouched = |node: &NodeNo| !self.wanted.tentative.touches(*node);
         let close = self.peers.close(&self.view.placement.trees).filter(untouched);
         for number in self.wanted.tentative.nodes() {
@@ -159,21 +160,21 @@ impl<'a> Search<'a> {
                 break;
             }
             match branch.level().checked_sub(1) {
-                None => self.score_leaf(&opened[branch.open()], branch.place(), check_quotas, &mut best),
-                Some(below) => self.branch(&opened, branch.open(), below, branch.place() * FAN, best, &mut branches),
+                None => self.score_leaf(&opened[branch.open()], branch.index(), check_quotas, &mut best),
+                Some(below) => self.branch(&opened, branch.open(), below, branch.index() * FAN, best, &mut branches),
             }
         }
         best.map(|best| best.node)
     }
 
-    /// The pools that a request may go to.
+    /// The pools that the request may use.
     fn pools(&self) -> impl Iterator<Item = PoolNo> {
         let named = self.wanted.ask.pool.into_iter().filter(|pool| self.view.pool(*pool).is_some());
         let every = self.view.pools().map(|(pool, _)| pool).filter(|_| self.wanted.ask.pool.is_none());
         named.chain(every).filter(|pool| self.view.pool_suits(*pool, self.wanted.ask))
     }
 
-    /// Adds what may hold a better one, of the `FAN` summaries of a level from `from` on.
+    /// Adds the summaries that may contain a better node, of the `FAN` summaries of a level from `from` on.
     fn branch(
         &self,
         opened: &[OpenTree<'_>],
@@ -184,17 +185,17 @@ impl<'a> Search<'a> {
         branches: &mut BinaryHeap<Branch>,
     ) {
         let open = &opened[number];
-        for (place, summary) in open.tree.summaries(level).iter().enumerate().skip(from).take(FAN) {
+        for (index, summary) in open.tree.summaries(level).iter().enumerate().skip(from).take(FAN) {
             let heat = if open.tree.is_hot { summary.heat.at_step(self.step) } else { 0 };
             let locality = if self.peers.is_none() { 0 } else { self.peers.locality_within(summary.zones) };
-            let Some(bound) = open.bounds.bound(open.tree.ranges(level, place), locality, heat) else { continue };
+            let Some(bound) = open.bounds.bound(open.tree.ranges(level, index), locality, heat) else { continue };
             if can_win(best, bound, summary.first) {
-                branches.push(Branch::new(bound, summary.first, number, level, place));
+                branches.push(Branch::new(bound, summary.first, number, level, index));
             }
         }
     }
 
-    /// Goes along a row from both ends, the better one first, until what is left between them cannot win.
+    /// Searches a row from both ends, the better one first, until no node between them can win.
     fn search_row(&self, row: &Row, scale: Scale, check_quotas: bool, best: &mut Option<Best>) {
         let [ask] = self.asks.as_slice() else { return };
         if ask.class != row.class {
@@ -230,14 +231,14 @@ impl<'a> Search<'a> {
     }
 
     /// Scores the nodes of a leaf.
-    fn score_leaf(&self, open: &OpenTree<'_>, place: usize, check_quotas: bool, best: &mut Option<Best>) {
-        let leaf = open.tree.leaf(place);
-        for (place, slot) in leaf.slots.iter().enumerate() {
-            let stocks = open.tree.stocks(leaf, place);
+    fn score_leaf(&self, open: &OpenTree<'_>, index: usize, check_quotas: bool, best: &mut Option<Best>) {
+        let leaf = open.tree.leaf(index);
+        for (index, slot) in leaf.slots.iter().enumerate() {
+            let stocks = open.tree.stocks(leaf, index);
             let locality = if self.peers.is_none() { 0 } else { self.peers.locality_of_zone(slot.zone) };
             let stock = |ask: usize| &stocks[open.bounds.column(ask)];
             let Some(terms) = open.scale.terms_of(&self.asks, stock, locality) else { continue };
-            let heat = if open.tree.is_hot { leaf.heat(place).at_step(self.step) } else { 0 };
+            let heat = if open.tree.is_hot { leaf.heat(index).at_step(self.step) } else { 0 };
             let (score, node) = (open.scale.total(&terms, heat), slot.key.node);
             if can_win(*best, score, node) && !self.is_scored_already(node) && self.admits(node, check_quotas) {
                 *best = Some(Best { score, node });
@@ -245,7 +246,7 @@ impl<'a> Search<'a> {
         }
     }
 
-    /// As [`Self::score_one`], of a cold node on a tree: all that its score needs stands on its stocks.
+    /// As [`Self::score_one`], for a node of a tree that is not hot: its indexed stocks are all that is needed.
     fn score_indexed(
         &self,
         number: NodeNo,
@@ -271,7 +272,7 @@ impl<'a> Search<'a> {
         }
     }
 
-    /// Whether a node was scored by itself already.
+    /// Whether a node is one of those that are scored one by one.
     fn is_scored_already(&self, node: NodeNo) -> bool {
         if self.wanted.tentative.touches(node) {
             return true;
@@ -295,7 +296,7 @@ impl<'a> Search<'a> {
         }
     }
 
-    /// The filters that are not a matter of capacity.
+    /// Whether a node passes the filters other than capacity.
     fn admits(&self, number: NodeNo, check_quotas: bool) -> bool {
         if self.wanted.takes_any() && (!check_quotas || self.wanted.node_quotas.is_empty()) {
             return true;
@@ -305,7 +306,7 @@ impl<'a> Search<'a> {
     }
 }
 
-/// Whether that score, at that number or a higher one, would be better.
+/// Whether a node with this score and this number would be better. For a bound, `node` is the lowest number under it.
 #[inline]
 fn can_win(best: Option<Best>, score: u64, node: NodeNo) -> bool {
     best.is_none_or(|best| score > best.score || score == best.score && node < best.node)
