@@ -105,7 +105,7 @@ impl NodeTrees {
         numbers.map(|number| &self.rows[*number as usize]).filter(|row| !row.ranking.is_empty())
     }
 
-    /// The tree that contains a node, and the node's stocks in the order of the tree's classes. `None` if it is in a row.
+    /// The tree that contains a node, and its stocks in the order of the tree's classes. `None` if it is in a row.
     pub(crate) fn stocks(&self, node: NodeNo) -> Option<(&NodeTree, &[Stock])> {
         match self.listing(node)?.location {
             Location::Tree { tree, .. } => Some((&self.trees[tree as usize], &self.stocks[node.0 as usize])),

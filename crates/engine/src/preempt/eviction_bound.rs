@@ -1,42 +1,42 @@
-//! What could be evicted from each node, at a bound: so few bytes for each node that a plan can look at all of them.
+//! A lower bound for what must be evicted on each node, in so few bytes per node that a plan can read those of all nodes.
 //!
-//! All of it follows from the nodes' classes and is made anew with them: when what is free on a node changes, or who
-//! may fall there. It only has to bound a plan from below; the plan itself looks at the leases.
+//! The bounds are derived from the nodes' classes and evictable leases, and are recomputed when either changes. The
+//! planner reads the leases only of nodes whose bound is low enough.
 
 use crate::evictable::{Evictable, EvictableClass, EvictableNode};
 use crate::node::{Node, NodeClass};
 use leasehold_model::{ClassNo, NodeNo, Priority};
 
-/// Those that fall to others are scavengers, or they are scavengers and standard: one level for each.
+/// Victims are scavengers only (level 0), or scavengers and standard (level 1).
 const LEVELS: usize = 2;
-/// Of so many devices the cheapest are known by themselves.
+/// How many devices are listed individually, those with the least in use.
 const CHEAPEST: usize = 4;
 
-/// One class on one node.
+/// The bound for one class on one node.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct EvictionBound {
-    /// Quanta of one device; zero for kinds without.
+    /// Quanta of one device; zero for kinds without devices.
     unit: u64,
-    /// What is free in one piece: on one device, where there are any.
+    /// What is free in one piece: on one device, for kinds with devices.
     free: u64,
-    /// What could be made free in one piece, by level. Nothing where the node lacks the class.
+    /// What evictions could make free in one piece, by level. Zero if the node lacks the class.
     room: [u64; LEVELS],
-    /// The least that is used of devices that can be cleared and are not idle, by level.
+    /// The least quanta in use on devices that are in use and can be cleared by evictions, by level.
     sizes: [[u32; CHEAPEST]; LEVELS],
-    /// The fewest leases on such devices that lie on no other.
+    /// The fewest leases on such devices, counting leases on a single device only.
     leases: [[u16; CHEAPEST]; LEVELS],
-    /// Devices that can be cleared, the idle ones among them, by level.
+    /// The number of devices that are idle or can be cleared, by level.
     clear: [u8; LEVELS],
     idle: u8,
-    /// Whether any that may fall share a gang with others of this class, or with others at all.
+    /// Whether an evictable lease may share its gang with other leases of this class, or with any other leases.
     in_crowds: bool,
     in_gangs: bool,
 }
 
-/// The least that must fall of one class.
+/// A lower bound for the victims of one class.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) struct LeastEviction {
-    /// The highest priority among it.
+    /// The highest priority among the victims.
     pub(super) highest: Priority,
     pub(super) leases: usize,
     pub(super) quanta: u64,
@@ -74,7 +74,7 @@ impl EvictionBound {
         bound
     }
 
-    /// What is free in one piece, and what would be.
+    /// Adds one device, or a node without devices: what is free in one piece, and what evictions could make free.
     fn add_piece(&mut self, free: u64, on: &Evictable) {
         self.free = self.free.max(free);
         let mut room = free;
@@ -84,7 +84,7 @@ impl EvictionBound {
         }
     }
 
-    /// A device that is in use, by levels at which nothing of it would be left.
+    /// Adds a device that is in use, at each level at which evictions would clear it.
     fn add_device_in_use(&mut self, used: u64, on: &Evictable) {
         let (mut quanta, mut leases) = (0, 0);
         for level in 0..LEVELS {
@@ -98,7 +98,7 @@ impl EvictionBound {
         }
     }
 
-    /// The least that must fall for `asked` to fit; `None` if all below a priority would not be enough.
+    /// The least that must be evicted for `asked` to fit; `None` if evicting everything below a priority is not enough.
     pub(super) fn least_eviction(&self, asked: u64, below: Priority) -> Option<LeastEviction> {
         let mut levels = (0..LEVELS).take(below.index());
         if self.unit == 0 || asked <= self.unit {
@@ -107,7 +107,7 @@ impl EvictionBound {
             return Some(LeastEviction { highest: Priority::ALL[level], leases: usize::from(quanta > 0), quanta });
         }
         let wanted = usize::try_from(asked / self.unit).ok()?;
-        // Those of lower priority fall first: where they are enough, no other does.
+        // The lowest priority is evicted first; the next only if that is not enough.
         let level = levels.find(|level| usize::from(self.clear[*level]) >= wanted)?;
         let in_use = wanted.saturating_sub(usize::from(self.idle));
         let quanta = sum_of_least(self.sizes[level].map(u64::from), in_use);
@@ -116,18 +116,18 @@ impl EvictionBound {
         Some(LeastEviction { highest: Priority::ALL[level], leases, quanta })
     }
 
-    /// How many gangs so many leases of the class are at least.
+    /// The least number of gangs that this many leases of the class can belong to.
     pub(super) fn gangs(&self, leases: usize) -> usize {
         if self.in_crowds { leases.min(1) } else { leases }
     }
 
-    /// Whether leases of other classes may fall with those of this one.
+    /// Whether leases of other classes may belong to the gangs of this one.
     pub(super) fn shares_gangs(&self) -> bool {
         self.in_gangs
     }
 }
 
-/// Keeps the least of what it is shown, in order.
+/// Inserts a value into the list of the least ones, which is sorted.
 fn keep_least<T: Ord + Copy>(least: &mut [T; CHEAPEST], mut one: T) {
     for kept in least {
         if one < *kept {
@@ -136,13 +136,13 @@ fn keep_least<T: Ord + Copy>(least: &mut [T; CHEAPEST], mut one: T) {
     }
 }
 
-/// At least what the `count` least come to: those that are not known by themselves are no less than the last known.
+/// A lower bound for the sum of the `count` least values: values that are not listed are no less than the last listed.
 fn sum_of_least(least: [u64; CHEAPEST], count: usize) -> u64 {
     let known: u64 = least.iter().take(count).sum();
     known + least[CHEAPEST - 1].saturating_mul(count.saturating_sub(CHEAPEST) as u64)
 }
 
-/// Every class on every node.
+/// The bounds of every class on every node.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct EvictionBounds {
     /// By class, then by node.
@@ -150,7 +150,7 @@ pub(crate) struct EvictionBounds {
 }
 
 impl EvictionBounds {
-    /// What is free on a node has changed, or who may fall there.
+    /// Recomputes the bounds of a node whose free capacity or evictable leases have changed.
     pub(crate) fn update(&mut self, node: &Node, evictable: &EvictableNode) {
         for (class, evictable) in node.classes.iter().zip(evictable) {
             let place = class.class.0 as usize;
@@ -165,19 +165,19 @@ impl EvictionBounds {
         }
     }
 
-    /// One class on all nodes, by number; those that never had it may be missing at the end.
+    /// The bounds of one class, by node number; nodes at the end that never had the class may be missing.
     pub(super) fn of_class(&self, class: ClassNo) -> &[EvictionBound] {
         self.by_class.get(class.0 as usize).map_or(&[], Vec::as_slice)
     }
 
-    /// Whether all that is known of a node is what there is.
+    /// Whether the bounds of a node are up to date.
     pub(super) fn match_node(&self, node: &Node, evictable: &EvictableNode) -> bool {
         let known = |class: &NodeClass| self.of_class(class.class).get(node.number.0 as usize);
         let mut classes = node.classes.iter().zip(evictable);
         classes.all(|(class, evictable)| known(class) == Some(&EvictionBound::of(class, evictable)))
     }
 
-    /// A node has another capacity: it may lack classes that it had.
+    /// Clears the bounds of a node whose capacity has changed: it may lack classes that it had.
     pub(crate) fn forget(&mut self, node: NodeNo) {
         for of_class in &mut self.by_class {
             if let Some(bound) = of_class.get_mut(node.0 as usize) {
