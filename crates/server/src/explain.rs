@@ -13,7 +13,8 @@ use crate::show;
 use leasehold_api as api;
 use leasehold_api::When;
 use leasehold_engine::{
-    Candidate, CeilingCheck, Explanation, Lease, Place, QuotaCheck, QuotaSaid, ReplicaPlace, Sacrifice, State,
+    Candidate, CeilingCheck, Explanation, Lease, PossibleEviction, QueueStanding, QuotaCheck, QuotaSaid, ReplicaPlace,
+    State,
 };
 use leasehold_model::{
     Amount, CeilingMode, DenyCause, Instant, LeaseNo, LimitKind, NodeNo, PoolNo, Profile, ResourceKind, TenantNo,
@@ -150,7 +151,7 @@ impl Explainer<'_> {
         leases.iter().filter_map(|lease| self.state.lease(*lease)).map(|lease| self.victim(lease)).collect()
     }
 
-    fn eviction(&self, one: &Sacrifice) -> api::Eviction {
+    fn eviction(&self, one: &PossibleEviction) -> api::Eviction {
         api::Eviction {
             node: self.node(one.node),
             highest_priority: one.highest.to_string(),
@@ -165,7 +166,7 @@ impl Explainer<'_> {
         denial(self.state, tenant, cause).detail
     }
 
-    fn queue(place: &Place) -> api::QueuePlace {
+    fn queue(place: &QueueStanding) -> api::QueuePlace {
         api::QueuePlace {
             position: place.waits.position,
             budget_factor: fraction(u64::from(place.standing.factor)),
@@ -209,10 +210,10 @@ impl Explainer<'_> {
         explained: &Explanation,
     ) -> api::Explanation {
         let placement = &explained.placement;
-        let unfit = placement.unfit.iter().map(|(unfit, count)| (unfit.word().to_owned(), *count));
+        let unfit = placement.excluded.iter().map(|(unfit, count)| (unfit.word().to_owned(), *count));
         let is_gang = explained.replica_count > 1;
         // Nothing was scored if it was placed on capacity freed by an eviction.
-        let is_scored = placement.candidates > 0 || !placement.unfit.is_empty();
+        let is_scored = placement.candidates > 0 || !placement.excluded.is_empty();
         api::Explanation {
             profile: explained.profile.map_or_else(BTreeMap::new, profile),
             quotas: explained.quotas.iter().map(|check| self.quota(check)).collect(),

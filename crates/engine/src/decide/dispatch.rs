@@ -268,7 +268,7 @@ impl Engine {
                 terms.add(*quota, *verdict).ok()?;
             }
             // Where it lies was decided when its victims were.
-            let members: Members = place.members.iter().map(crate::reservation::Kept::member).collect();
+            let members: Members = place.members.iter().map(crate::reservation::ReservedMember::member).collect();
             let placed = Placed { node: node.number, pool: node.pool, members, verdicts, weighing: None };
             tentative.count(&self.state, &placed, &of_nodes);
             places.push(placed);
