@@ -3,8 +3,8 @@
 
 use crate::follow::Follower;
 use crate::lease::Lease;
+use crate::lease_order::Roll;
 use crate::placement::Placement;
-use crate::roll::Roll;
 use crate::state::{FoldError, State};
 use crate::view::View;
 use leasehold_model::{LeaseNo, NodeNo, Record};

@@ -1,7 +1,7 @@
 //! Tokens: issued, revoked, and asked for before anything else is.
 
 use super::Draft;
-use super::places::number;
+use super::inventory::number;
 use crate::command::IssueToken;
 use crate::refusal::Refusal;
 use leasehold_model::body::{TokenIssued, TokenRevoked};

@@ -1,6 +1,6 @@
 //! Asking for a lease: validate, then quota, then capacity (SEMANTICS 4).
 
-use super::places::check_labels;
+use super::inventory::check_labels;
 use super::{Draft, Engine};
 use crate::admission::Terms;
 use crate::ask::Ask;

@@ -6,12 +6,12 @@
 use super::{Draft, Engine};
 use crate::allocation::Allocation;
 use crate::ask::{Allow, Ask};
+use crate::assured_start::Promise;
 use crate::gang::{Gang, NoGang};
 use crate::lease::Phase;
 use crate::node::Node;
 use crate::placement::{Placed, Tentative, Wanted};
 use crate::preempt::Plan;
-use crate::promise::Promise;
 use crate::queue::{Line, Rank, ShapeKey};
 use crate::scheduler::{Blocked, Shape};
 use crate::view::View;

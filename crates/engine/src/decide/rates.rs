@@ -2,7 +2,7 @@
 //! begun it can only be succeeded (SEMANTICS 7).
 
 use super::Draft;
-use super::places::number;
+use super::inventory::number;
 use crate::command::{PutChargePolicy, PutRateCard};
 use crate::refusal::Refusal;
 use leasehold_model::body::{ChargePolicyPut, RateCardDeleted, RateCardPut};

@@ -1,7 +1,7 @@
 //! Tenants, projects, users and quotas.
 
 use super::Draft;
-use super::places::{free_name, number};
+use super::inventory::{free_name, number};
 use crate::command::{PutProject, PutQuota, PutTenant, PutUser, UpdateTenant};
 use crate::refusal::Refusal;
 use crate::state::Tenant;
