@@ -18,7 +18,7 @@ use std::collections::{BTreeSet, BinaryHeap};
 const ENDS_MAX: usize = 4096;
 
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Promise {
+pub struct AssuredStart {
     /// It starts at this instant, or before.
     pub start: Instant,
     /// On these nodes.
@@ -43,11 +43,11 @@ impl State {
 impl View<'_> {
     /// What the one that waits can count on: the first instant by which, of all that must end, enough has for it to
     /// fit. `None` if it needs what nobody must give back.
-    pub fn promise(&self, waits: &Allocation, now: Instant) -> Option<Promise> {
+    pub fn assured_start(&self, waits: &Allocation, now: Instant) -> Option<AssuredStart> {
         let ask = Ask::of(waits, now);
         let mut tentative = Tentative::default();
         if let Some(nodes) = self.nodes_for(&ask, &tentative) {
-            return Some(Promise { start: now, nodes });
+            return Some(AssuredStart { start: now, nodes });
         }
         let mut ends = self.ending_by(now);
         let mut bounds = self.bounds.iter().take(ENDS_MAX).peekable();
@@ -74,19 +74,19 @@ impl View<'_> {
                 may_fit |= self.fit(node, &ask, &tentative).is_some();
             }
             if may_fit && let Some(nodes) = self.nodes_for(&ask, &tentative) {
-                return Some(Promise { start, nodes });
+                return Some(AssuredStart { start, nodes });
             }
         }
     }
 
     /// What those can count on that go first in their pool and find no room: recounted from what waits.
-    pub fn promises(&self, now: Instant) -> Vec<(AllocationNo, Promise)> {
+    pub fn assured_starts(&self, now: Instant) -> Vec<(AllocationNo, AssuredStart)> {
         let mut waiting: Vec<&Allocation> =
             self.allocations_after(None).filter(|a| a.state.is_queued() && a.reservation.is_none()).collect();
         waiting.sort_by_key(|found| self.rank_of(found, now));
         let mut first = BTreeSet::new();
         let heads = waiting.into_iter().filter(|found| first.insert((found.claimer(), found.spec.pool)));
-        heads.filter_map(|found| Some((found.number, self.promise(found, now)?))).collect()
+        heads.filter_map(|found| Some((found.number, self.assured_start(found, now)?))).collect()
     }
 
     fn nodes_for(&self, ask: &Ask<'_>, tentative: &Tentative) -> Option<BTreeSet<NodeNo>> {

@@ -370,19 +370,19 @@ commands! {
 pub struct Request {
     pub identity: Identity,
     pub command: Command,
-    pub(crate) claim: Option<Claim>,
+    pub(crate) key: Option<RequestKey>,
 }
 
 /// An idempotency key, hashed where the request is made and not on the engine's one thread.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) struct Claim {
+pub(crate) struct RequestKey {
     pub(crate) sealed: Idempotency,
     pub(crate) scope: u128,
 }
 
 impl Request {
     pub fn new(identity: Identity, command: Command) -> Self {
-        Self { identity, command, claim: None }
+        Self { identity, command, key: None }
     }
 
     /// The same, to be decided once however often it is sent. Keys belong to (tenant, principal).
@@ -399,8 +399,8 @@ impl Request {
         let mut head = [0u8; 16];
         head.copy_from_slice(&digest[..16]);
         let sealed = Idempotency { owner: identity.tenant, key: sealed_key, payload: head };
-        let scope = claim_scope(identity.tenant, identity.token, key);
-        Ok(Self { identity, command, claim: Some(Claim { sealed, scope }) })
+        let scope = key_scope(identity.tenant, identity.token, key);
+        Ok(Self { identity, command, key: Some(RequestKey { sealed, scope }) })
     }
 }
 
@@ -489,7 +489,7 @@ const BUSY_WRITTEN_MAX: u128 = (1 << 120) - 1;
 
 /// Where a key is looked up. A cryptographic hash, so that no tenant can make a key that meets
 /// another tenant's.
-pub(crate) fn claim_scope(owner: Option<TenantNo>, token: Option<TokenNo>, key: &[u8]) -> u128 {
+pub(crate) fn key_scope(owner: Option<TenantNo>, token: Option<TokenNo>, key: &[u8]) -> u128 {
     // 17 bytes of scope and at most 64 of key: fixed places, so two claims never spell the same.
     let mut bytes = [0u8; 17 + IDEMPOTENCY_KEY_BYTES_MAX];
     let mut put = |at: usize, number: Option<u32>| {

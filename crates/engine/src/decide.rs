@@ -23,7 +23,7 @@ mod timers;
 pub(crate) use access::TOO_MANY_APPS;
 
 use crate::allocation::Allocation;
-use crate::command::{Claim, Command, Request};
+use crate::command::{Command, Request, RequestKey};
 use crate::follow::Follower;
 use crate::lease::Lease;
 use crate::placement::Placement;
@@ -54,7 +54,7 @@ struct Draft<'a> {
     out: &'a mut Batch,
     now: Instant,
     identity: &'a Identity,
-    claim: Option<&'a Claim>,
+    key: Option<&'a RequestKey>,
     first: u64,
     count: u32,
 }
@@ -62,14 +62,14 @@ struct Draft<'a> {
 impl Draft<'_> {
     /// Makes a record of this command and applies it. The first one carries the claim.
     fn emit(&mut self, tenant: Option<TenantNo>, body: impl Into<Body>, shape: impl FnOnce(&mut Record)) {
-        let claim = self.claim.take();
+        let key = self.key.take();
         let mut record = Record {
             sequence: self.engine.state.size(),
             stamp: self.now,
             effective_at: self.now,
             identity: Identity { tenant: tenant.or(self.identity.tenant), ..self.identity.clone() },
             reason: None,
-            idempotency: claim.map(|claim| claim.sealed),
+            idempotency: key.map(|key| key.sealed),
             hcl_entry: None,
             dra_claim_id: None,
             signers: SmallVec::new(),
@@ -77,7 +77,7 @@ impl Draft<'_> {
             body: body.into(),
         };
         shape(&mut record);
-        self.engine.seal(&record, claim.map(|claim| claim.scope), self.out);
+        self.engine.seal(&record, key.map(|key| key.scope), self.out);
         self.count += 1;
     }
 
@@ -144,12 +144,12 @@ impl Engine {
         {
             return Err(Refusal::TokenNotLive { token });
         }
-        if let Some(repeated) = self.check_claim(now, request)? {
+        if let Some(repeated) = self.check_key(now, request)? {
             return Ok(repeated);
         }
         let first = self.state.size();
-        let (identity, claim) = (&request.identity, request.claim.as_ref());
-        let mut draft = Draft { engine: self, out, now, identity, claim, first, count: 0 };
+        let (identity, key) = (&request.identity, request.key.as_ref());
+        let mut draft = Draft { engine: self, out, now, identity, key, first, count: 0 };
         let refused = draft.command(&request.command)?;
         assert!(draft.count > 0, "a command that stands is sealed");
         let records = Sequences { first: draft.first, count: draft.count };
@@ -157,20 +157,20 @@ impl Engine {
     }
 
     /// Looks an idempotency key up: a repeat is answered again, a changed payload is refused.
-    fn check_claim(&self, now: Instant, request: &Request) -> Result<Option<Sealed<Sequences>>, Refusal> {
-        let Some(claim) = &request.claim else { return Ok(None) };
-        let owner = claim.sealed.owner;
+    fn check_key(&self, now: Instant, request: &Request) -> Result<Option<Sealed<Sequences>>, Refusal> {
+        let Some(key) = &request.key else { return Ok(None) };
+        let owner = key.sealed.owner;
         if let Some(tenant) = owner.filter(|tenant| self.state.tenant(*tenant).is_none()) {
             return Err(Refusal::UnknownTenant { tenant });
         }
-        let claims = &self.state.claims;
+        let remembered = &self.state.idempotency_keys;
         let window = self.state.settings.idempotency_window;
-        match claims.find(claim.scope, now, window) {
-            Some(claimed) if claimed.payload == claim.sealed.payload => {
-                Ok(Some(Sealed::again(Sequences { first: claimed.sequence, count: 0 })))
+        match remembered.find(key.scope, now, window) {
+            Some(found) if found.payload == key.sealed.payload => {
+                Ok(Some(Sealed::again(Sequences { first: found.sequence, count: 0 })))
             }
-            Some(claimed) => Err(Refusal::IdempotencyMismatch { sequence: claimed.sequence }),
-            None if claims.is_full(owner, IDEMPOTENCY_KEYS_PER_TENANT_MAX, now, window) => {
+            Some(found) => Err(Refusal::IdempotencyMismatch { sequence: found.sequence }),
+            None if remembered.is_full(owner, IDEMPOTENCY_KEYS_PER_TENANT_MAX, now, window) => {
                 Err(Refusal::TooManyIdempotencyKeys { limit: IDEMPOTENCY_KEYS_PER_TENANT_MAX })
             }
             None => Ok(None),

@@ -7,12 +7,12 @@ use leasehold_model::LeaseNo;
 
 /// Every live lease with its slot, among some that are gone.
 #[derive(Clone, Debug, Default)]
-pub(crate) struct Roll {
+pub(crate) struct LeaseOrder {
     entries: Vec<(LeaseNo, u32)>,
     gone: usize,
 }
 
-impl Roll {
+impl LeaseOrder {
     pub(crate) fn of(leases: &LeaseTable) -> Self {
         let slot = |lease: &Lease| leases.slot(lease.number).expect("a live lease has a slot");
         Self { entries: leases.in_order().into_iter().map(|lease| (lease.number, slot(lease))).collect(), gone: 0 }
@@ -24,7 +24,7 @@ impl Roll {
     }
 
     /// One of them has just left the table.
-    pub(crate) fn strike(&mut self, leases: &LeaseTable) {
+    pub(crate) fn remove_one(&mut self, leases: &LeaseTable) {
         self.gone += 1;
         if self.gone * 2 > self.entries.len() {
             self.entries.retain(|(lease, slot)| leases.at(*slot).number == *lease);

@@ -48,7 +48,7 @@ mod warm;
 
 pub use admission::{CeilingCheck, QuotaCheck, QuotaSaid};
 pub use allocation::{Allocation, Over};
-pub use assured_start::Promise;
+pub use assured_start::AssuredStart;
 pub use budget::Spending;
 pub use ceiling::{Ceiling, CeilingScope};
 pub use command::{Command, CommandKind, Request};

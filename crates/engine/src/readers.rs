@@ -3,7 +3,7 @@
 
 use crate::follow::Follower;
 use crate::lease::Lease;
-use crate::lease_order::Roll;
+use crate::lease_order::LeaseOrder;
 use crate::placement::Placement;
 use crate::state::{FoldError, State};
 use crate::view::View;
@@ -14,30 +14,30 @@ use std::sync::RwLock;
 #[derive(Debug)]
 pub struct Readers {
     state: State,
-    roll: Roll,
+    lease_order: LeaseOrder,
     index: RwLock<Index>,
 }
 
 impl Readers {
     /// Readers of what `state` says, which its owner keeps: the keys alone are not copied.
     pub fn beside(state: &mut State) -> Self {
-        let keys = std::mem::take(&mut state.claims);
+        let keys = std::mem::take(&mut state.idempotency_keys);
         let copy = state.clone();
-        state.claims = keys;
+        state.idempotency_keys = keys;
         let mut index = Index::default();
         copy.nodes().for_each(|node| index.mark(node.number, Mark::Put));
-        Self { roll: Roll::of(&copy.leases), state: copy, index: RwLock::new(index) }
+        Self { lease_order: LeaseOrder::of(&copy.leases), state: copy, index: RwLock::new(index) }
     }
 
     /// Folds one record. After an error the state must be thrown away.
     pub fn apply(&mut self, record: &Record) -> Result<(), FoldError> {
         let index = self.index.get_mut().expect(NO_PANIC);
-        self.state.fold(record, None, &mut Beside { roll: &mut self.roll, index })
+        self.state.fold(record, None, &mut Beside { lease_order: &mut self.lease_order, index })
     }
 
     /// Leases that are not closed with a higher number than `after`, by number.
     pub fn leases_after(&self, after: Option<LeaseNo>) -> impl Iterator<Item = &Lease> {
-        self.roll.after(after, &self.state.leases)
+        self.lease_order.after(after, &self.state.leases)
     }
 
     /// Looks at the state with the placement index, which costs as much as nodes have changed since the last look. Do not
@@ -109,16 +109,16 @@ impl Index {
 }
 
 struct Beside<'a> {
-    roll: &'a mut Roll,
+    lease_order: &'a mut LeaseOrder,
     index: &'a mut Index,
 }
 
 impl Follower for Beside<'_> {
     fn lease_granted(&mut self, state: &State, slot: u32) {
-        self.roll.add(state.leases.at(slot).number, slot);
+        self.lease_order.add(state.leases.at(slot).number, slot);
     }
     fn lease_closed(&mut self, state: &State) {
-        self.roll.strike(&state.leases);
+        self.lease_order.remove_one(&state.leases);
     }
     fn node_put(&mut self, _: &State, node: NodeNo) {
         self.index.mark(node, Mark::Put);

@@ -10,7 +10,7 @@ mod sound;
 
 use crate::budget::Spent;
 use crate::heat::Heat;
-use crate::idempotency::Claimed;
+use crate::idempotency::RememberedKey;
 use crate::lease::{Lease, NONE, Phase};
 use crate::node::{Agent, Condition, Node, NodeClass};
 use crate::quota::{Episode, Quota};
@@ -29,7 +29,7 @@ const SNAPSHOT_VERSION: u32 = 9;
 /// The least that a lease takes in a snapshot: a forged count must not make a reader allocate.
 const LEASE_BYTES_MIN: usize = 60;
 /// Stamp, scope, owner, payload and sequence of one idempotency key.
-const CLAIM_BYTES_MIN: usize = 8 + 16 + 1 + 16 + 1;
+const KEY_BYTES_MIN: usize = 8 + 16 + 1 + 16 + 1;
 
 /// Why bytes are not a snapshot of this version.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -115,13 +115,13 @@ impl State {
         self.gpu_time.put(&mut out);
         put_table(&self.gone, &mut out, put_gone);
         allocations::put(&self.allocations, &mut out);
-        put_varint(self.claims.len() as u64, &mut out);
-        for claimed in self.claims.in_order() {
-            claimed.stamp.put(&mut out);
-            claimed.scope.put(&mut out);
-            claimed.owner.put(&mut out);
-            claimed.payload.put(&mut out);
-            claimed.sequence.put(&mut out);
+        put_varint(self.idempotency_keys.len() as u64, &mut out);
+        for key in self.idempotency_keys.in_order() {
+            key.stamp.put(&mut out);
+            key.scope.put(&mut out);
+            key.owner.put(&mut out);
+            key.payload.put(&mut out);
+            key.sequence.put(&mut out);
         }
         out
     }
@@ -202,18 +202,18 @@ impl State {
             return Err(BadSnapshot::Inconsistent("a list of ended leases of another length"));
         }
         allocations::get(&mut state, r)?;
-        let claims = r.count(usize::MAX)?;
-        state.claims.reserve(claims.min(r.remaining() / CLAIM_BYTES_MIN));
-        for _ in 0..claims {
-            let claimed = Claimed {
+        let keys = r.count(usize::MAX)?;
+        state.idempotency_keys.reserve(keys.min(r.remaining() / KEY_BYTES_MIN));
+        for _ in 0..keys {
+            let key = RememberedKey {
                 stamp: Field::get(r)?,
                 scope: Field::get(r)?,
                 owner: Field::get(r)?,
                 payload: Field::get(r)?,
                 sequence: Field::get(r)?,
             };
-            state.check_claim(&claimed)?;
-            state.claims.claim(claimed);
+            state.check_key(&key)?;
+            state.idempotency_keys.add(key);
         }
         r.finish()?;
         state.count_pool_nodes();

@@ -11,7 +11,7 @@ use crate::allocation::{Allocation, Allocations, Over};
 use crate::budget::{Meter, Spent};
 use crate::ceiling::Ceilings;
 use crate::custody::{Claimed, Claimer};
-use crate::idempotency::Claims;
+use crate::idempotency::RememberedKeys;
 use crate::lease::{Lease, LeaseTable, Phase};
 use crate::node::Node;
 use crate::queue::Queue;
@@ -229,7 +229,7 @@ pub struct State {
     /// GPU time of all tenants.
     pub(crate) gpu_time: Meter,
     pub(crate) gone: Vec<Option<Gone>>,
-    pub(crate) claims: Claims,
+    pub(crate) idempotency_keys: RememberedKeys,
     pub(crate) names: Names,
 }
 

@@ -29,8 +29,8 @@ impl<'s> Warmth<'s> {
         self.seen ^= value;
     }
 
-    fn claim(&mut self, scope: u128) {
-        self.see(u64::from(self.state.claims.touch(scope)));
+    fn key(&mut self, scope: u128) {
+        self.see(u64::from(self.state.idempotency_keys.touch(scope)));
     }
 
     /// A lease that is about to change, or to end and leave its neighbours on the node behind.
@@ -65,8 +65,8 @@ impl State {
         let mut warmth = Warmth::of(self, Some(timers));
         let mut next_lease = self.next_lease;
         for request in requests {
-            if let Some(claim) = &request.claim {
-                warmth.claim(claim.scope);
+            if let Some(key) = &request.key {
+                warmth.key(key.scope);
             }
             // The three that come by the thousand.
             if let Command::Request(_) = &request.command {
@@ -85,7 +85,7 @@ impl State {
     pub(crate) fn warm_records(&self, records: &[(Record, Option<u128>)]) {
         let mut warmth = Warmth::of(self, None);
         for (record, scope) in records {
-            scope.iter().for_each(|scope| warmth.claim(*scope));
+            scope.iter().for_each(|scope| warmth.key(*scope));
             if let Body::Granted(granted) = &record.body {
                 warmth.held.extend(record.identity.tenant.map(|tenant| (tenant, granted.node)));
             } else if let Body::Renewed(renewed) = &record.body {
@@ -97,8 +97,8 @@ impl State {
             }
         }
         // As many old keys will be forgotten as new ones come in.
-        for claimed in self.claims.in_order().take(records.len()) {
-            warmth.claim(claimed.scope);
+        for found in self.idempotency_keys.in_order().take(records.len()) {
+            warmth.key(found.scope);
         }
     }
 }

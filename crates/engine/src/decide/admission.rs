@@ -21,18 +21,23 @@ use leasehold_model::{
 use std::collections::BTreeMap;
 
 impl Draft<'_> {
-    pub(super) fn look(&self) -> Look<'_> {
-        Look { view: self.view(), now: self.now, identity: self.identity, heads: &self.engine.scheduler.heads }
+    pub(super) fn request_context(&self) -> RequestContext<'_> {
+        RequestContext {
+            view: self.view(),
+            now: self.now,
+            identity: self.identity,
+            heads: &self.engine.scheduler.heads,
+        }
     }
 
     pub(super) fn request_lease(&mut self, request: &RequestLease) -> Result<(), Refusal> {
-        let look = self.look();
-        let asks = look.check(request)?;
-        match look.admit(request, &asks) {
+        let context = self.request_context();
+        let asks = context.check(request)?;
+        match context.admit(request, &asks) {
             Ok((placed, terms)) => self.grant(request, placed, terms),
             Err(cause) => {
-                if let Some((spec, plan)) = look.eviction(request, &asks, cause) {
-                    let is_first = look.heads.is_empty();
+                if let Some((spec, plan)) = context.eviction(request, &asks, cause) {
+                    let is_first = context.heads.is_empty();
                     let number = AllocationNo(self.state().size());
                     // The eviction is no part of this command: its answer is the requester's, the eviction is not.
                     self.emit(None, AllocationSubmitted { spec }, |record| {
@@ -113,7 +118,7 @@ impl Draft<'_> {
 }
 
 /// What a request is judged by; judging changes nothing.
-pub(crate) struct Look<'a> {
+pub(crate) struct RequestContext<'a> {
     pub(super) view: View<'a>,
     pub(super) now: Instant,
     pub(super) identity: &'a Identity,
@@ -121,7 +126,7 @@ pub(crate) struct Look<'a> {
     pub(super) heads: &'a BTreeMap<Line, Rank>,
 }
 
-impl<'a> Look<'a> {
+impl<'a> RequestContext<'a> {
     /// Where what is promised to those that wait does not matter.
     pub(crate) fn new(view: View<'a>, now: Instant, identity: &'a Identity) -> Self {
         const NONE: &BTreeMap<Line, Rank> = &BTreeMap::new();

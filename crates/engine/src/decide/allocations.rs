@@ -23,11 +23,11 @@ use leasehold_model::{
 impl Draft<'_> {
     pub(super) fn submit_allocation(&mut self, spec: &AllocationSpec) -> Result<(), Refusal> {
         let spec = self.check_spec(spec)?;
-        let look = self.look();
-        let (tenant, _) = look.check_holder(spec.source_project)?;
+        let context = self.request_context();
+        let (tenant, _) = context.check_holder(spec.source_project)?;
         let ask = Ask::of_spec(self.identity, &spec, self.now).expect("it has a holder");
-        let guard = look.view.guard(look.heads, &ask);
-        let found = look.view.place_gang(&Ask { allow: guard.as_deref(), ..ask }, &mut Tentative::default());
+        let guard = context.view.guard(context.heads, &ask);
+        let found = context.view.place_gang(&Ask { allow: guard.as_deref(), ..ask }, &mut Tentative::default());
         if let Err(NoGang::Room) = found {
             self.check_possible(&ask)?;
         }
@@ -65,13 +65,13 @@ impl Draft<'_> {
 
     /// What is asked for can be, as far as that does not depend on what is there.
     fn check_spec(&self, spec: &AllocationSpec) -> Result<AllocationSpec, Refusal> {
-        let look = self.look();
-        look.check_holder(spec.source_project)?;
+        let context = self.request_context();
+        context.check_holder(spec.source_project)?;
         let mut spec = spec.clone();
-        spec.asks = look.check_asks(&spec.asks)?;
-        look.check_pool(spec.pool)?;
-        look.check_priority(spec.priority)?;
-        look.check_sensitive(spec.sensitive, None)?;
+        spec.asks = context.check_asks(&spec.asks)?;
+        context.check_pool(spec.pool)?;
+        context.check_priority(spec.priority)?;
+        context.check_sensitive(spec.sensitive, None)?;
         if spec.replicas == 0 {
             return Err(Refusal::NoReplicas);
         }

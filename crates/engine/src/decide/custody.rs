@@ -14,7 +14,7 @@ use leasehold_model::{DenyCause, Identity, NodeNo, ProjectNo, QuarantineCause, T
 impl Draft<'_> {
     /// All of them or none. There is no waiting list.
     pub(super) fn claim_nodes(&mut self, nodes: &[NodeNo]) -> Result<(), Refusal> {
-        let (tenant, project) = self.look().check_holder(None)?;
+        let (tenant, project) = self.request_context().check_holder(None)?;
         let user = self.identity.user.ok_or(Refusal::SensitiveNeedsUser)?;
         let nodes = in_rising_order(nodes)?;
         for number in &nodes.0 {

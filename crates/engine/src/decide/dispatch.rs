@@ -6,7 +6,7 @@
 use super::{Draft, Engine};
 use crate::allocation::Allocation;
 use crate::ask::{Allow, Ask};
-use crate::assured_start::Promise;
+use crate::assured_start::AssuredStart;
 use crate::gang::{Gang, NoGang};
 use crate::lease::Phase;
 use crate::node::Node;
@@ -181,7 +181,7 @@ impl Engine {
     fn act(&mut self, now: Instant, out: &mut Batch, act: impl FnOnce(&mut Draft<'_>)) {
         let identity = Identity::default();
         let first = self.state.size();
-        act(&mut Draft { engine: self, out, now, identity: &identity, claim: None, first, count: 0 });
+        act(&mut Draft { engine: self, out, now, identity: &identity, key: None, first, count: 0 });
     }
 
     fn settle(&mut self, now: Instant, out: &mut Batch, limit: u64) -> bool {
@@ -286,13 +286,13 @@ impl Engine {
         }
         self.unblock(now);
         // What is promised to those that go first holds until something is taken or given back.
-        let mut promised = Promised::new();
+        let mut computed = ComputedStarts::new();
         while let Some((rank, key)) = self.first_in(now, |_, shape| shape.blocked.is_none()) {
             if self.state.size() >= limit {
                 return false;
             }
-            if self.try_start(rank, &key, now, out, &mut promised) {
-                promised.clear();
+            if self.try_start(rank, &key, now, out, &mut computed) {
+                computed.clear();
                 if self.a_timer_is_due(now) {
                     return true;
                 }
@@ -372,14 +372,14 @@ impl Engine {
         key: &ShapeKey,
         now: Instant,
         out: &mut Batch,
-        promised: &mut Promised,
+        computed: &mut ComputedStarts,
     ) -> bool {
         let waits = self.state.allocation(rank.3).expect("what waits exists").clone();
         let heads = self.heads(now, Some(rank));
         let is_first = heads.is_empty();
         let known = self.scheduler.planned_for(&self.state, waits.number).filter(|_| is_first);
-        let promises = Promises { heads, made: RefCell::new(std::mem::take(promised)) };
-        let allow = |node: &Node| promises.allow(self.view(), node, now, waits.spec.walltime);
+        let assured = AssuredStarts { heads, computed: RefCell::new(std::mem::take(computed)) };
+        let allow = |node: &Node| assured.allow(self.view(), node, now, waits.spec.walltime);
         let anywhere = Ask::of(&waits, now);
         let ask = Ask { allow: Some(&allow as Allow<'_>).filter(|_| !is_first), ..anywhere };
         match self.view().place_gang(&ask, &mut Tentative::default()) {
@@ -399,7 +399,7 @@ impl Engine {
             Err(NoGang::Room) => {}
         }
         // Where another is to start, nothing is evicted for one that goes after it.
-        let spare = |node: &Node| promises.allow(self.view(), node, now, None);
+        let spare = |node: &Node| assured.allow(self.view(), node, now, None);
         let spared = Ask { allow: Some(&spare as Allow<'_>).filter(|_| !is_first), ..anywhere };
         let blocked = match self.view().plan_for(&spared, known) {
             Some(Ok(plan)) => {
@@ -415,7 +415,7 @@ impl Engine {
             !matches!(placed, Err(NoGang::Room)) || evicts()
         };
         let blocked = if held_back { Blocked::Behind } else { blocked };
-        *promised = promises.made.into_inner();
+        *computed = assured.computed.into_inner();
         self.block(key, blocked);
         false
     }
@@ -428,39 +428,39 @@ impl Engine {
 }
 
 /// What is kept for those that go first, by line.
-pub(crate) struct Promises {
+pub(crate) struct AssuredStarts {
     pub(crate) heads: BTreeMap<Line, Rank>,
-    made: RefCell<Promised>,
+    computed: RefCell<ComputedStarts>,
 }
 
 /// What was promised to whom; nothing to those who need what nobody must give back.
-type Promised = BTreeMap<AllocationNo, Option<Promise>>;
+type ComputedStarts = BTreeMap<AllocationNo, Option<AssuredStart>>;
 
-impl Promises {
+impl AssuredStarts {
     pub(crate) fn new(heads: BTreeMap<Line, Rank>) -> Self {
-        Self { heads, made: RefCell::default() }
+        Self { heads, computed: RefCell::default() }
     }
 
     /// When one of those that go first starts at the latest.
     pub(crate) fn start_of(&self, view: View<'_>, head: AllocationNo, now: Instant) -> Option<Instant> {
-        self.made_for(view, head, now).map(|promise| promise.start)
+        self.computed_for(view, head, now).map(|assured| assured.start)
     }
 
-    fn made_for(&self, view: View<'_>, head: AllocationNo, now: Instant) -> Option<Promise> {
-        let make = || view.allocation(head).and_then(|waits| view.promise(waits, now));
-        self.made.borrow_mut().entry(head).or_insert_with(make).clone()
+    fn computed_for(&self, view: View<'_>, head: AllocationNo, now: Instant) -> Option<AssuredStart> {
+        let compute = || view.allocation(head).and_then(|waits| view.assured_start(waits, now));
+        self.computed.borrow_mut().entry(head).or_insert_with(compute).clone()
     }
 
     pub(crate) fn allow(&self, view: View<'_>, node: &Node, now: Instant, walltime: Option<Span>) -> bool {
         let Some((_, _, _, number)) = self.heads.get(&Line::at(node)) else { return true };
-        let mut made = self.made.borrow_mut();
-        let promise = made.entry(*number).or_insert_with(|| {
+        let mut computed = self.computed.borrow_mut();
+        let assured = computed.entry(*number).or_insert_with(|| {
             let waits = view.allocation(*number)?;
-            view.promise(waits, now)
+            view.assured_start(waits, now)
         });
-        let Some(promise) = promise else { return true };
-        !promise.nodes.contains(&node.number)
-            || view.gone_by(node, now, walltime).is_some_and(|gone| gone <= promise.start)
+        let Some(assured) = assured else { return true };
+        !assured.nodes.contains(&node.number)
+            || view.gone_by(node, now, walltime).is_some_and(|gone| gone <= assured.start)
     }
 }
 
@@ -492,8 +492,8 @@ impl<'a> View<'a> {
         }
         let rank = self.rank(ask);
         let before = heads.iter().filter(|(_, head)| **head < rank);
-        let promises = Promises::new(before.map(|(line, head)| (*line, *head)).collect());
+        let assured = AssuredStarts::new(before.map(|(line, head)| (*line, *head)).collect());
         let (view, now, walltime) = (*self, ask.now, ask.walltime);
-        Some(Box::new(move |node| promises.allow(view, node, now, walltime)))
+        Some(Box::new(move |node| assured.allow(view, node, now, walltime)))
     }
 }

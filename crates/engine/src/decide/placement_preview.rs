@@ -1,6 +1,6 @@
 //! Where requests would go and why, by the placement index alone: for tests and benchmarks of it.
 
-use super::admission::Look;
+use super::admission::RequestContext;
 use crate::command::RequestLease;
 use crate::gang::NoGang;
 use crate::placement::{Explained, Tentative, Wanted};
@@ -18,9 +18,9 @@ impl View<'_> {
         request: &RequestLease,
         top: usize,
     ) -> Result<Explained, Refusal> {
-        let look = Look::new(*self, now, identity);
-        let asks = look.check(request)?;
-        let ask = look.ask(request, &asks);
+        let context = RequestContext::new(*self, now, identity);
+        let asks = context.check(request)?;
+        let ask = context.ask(request, &asks);
         Ok(self.explain(&Wanted::one(&ask, &self.node_quotas(&ask)), &|_| None, top))
     }
 
@@ -32,9 +32,9 @@ impl View<'_> {
         request: &RequestLease,
         members: usize,
     ) -> Result<Result<Vec<NodeNo>, DenyCause>, Refusal> {
-        let look = Look::new(*self, now, identity);
-        let asks = look.check(request)?;
-        let ask = look.ask(request, &asks);
+        let context = RequestContext::new(*self, now, identity);
+        let asks = context.check(request)?;
+        let ask = context.ask(request, &asks);
         let node_quotas = self.node_quotas(&ask);
         let mut tentative = Tentative::default();
         let mut peers = Vec::with_capacity(members);

@@ -1,6 +1,6 @@
 //! What a request would come to, if it were made now. Nothing changes.
 
-use super::admission::Look;
+use super::admission::RequestContext;
 use crate::command::RequestLease;
 use crate::refusal::Refusal;
 use crate::view::View;
@@ -41,17 +41,17 @@ impl View<'_> {
     /// Judges a request as it would be if it were made at `now`. Who stands first in the queue is found anew, since
     /// only a scheduler remembers it.
     pub fn quote(&self, now: Instant, identity: &Identity, request: &RequestLease) -> Result<Quoted, Refusal> {
-        let look = Look::new(*self, now, identity);
-        let asks = look.check(request)?;
-        let heads = self.heads_before(&look.ask(request, &asks));
-        let look = Look { heads: &heads, ..look };
-        Ok(match look.admit(request, &asks) {
+        let context = RequestContext::new(*self, now, identity);
+        let asks = context.check(request)?;
+        let heads = self.heads_before(&context.ask(request, &asks));
+        let context = RequestContext { heads: &heads, ..context };
+        Ok(match context.admit(request, &asks) {
             Ok((placed, terms)) => {
                 let (ttl, capped_by) = terms.ttl(request.ttl, now);
                 let over_soft = terms.over_soft;
                 Quoted::Granted(Quote { node: placed.node, pool: placed.pool, ttl, capped_by, over_soft })
             }
-            Err(cause) => match look.eviction(request, &asks, cause).and_then(|(_, plan)| {
+            Err(cause) => match context.eviction(request, &asks, cause).and_then(|(_, plan)| {
                 let node = plan.places.first()?.node;
                 let pool = self.node(node)?.pool;
                 Some(Evicts { node, pool, leases: plan.victims.0.len() })

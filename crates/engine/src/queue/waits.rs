@@ -7,9 +7,9 @@ use super::positions::meet;
 use super::{Line, Queue, Rank, ShapeKey};
 use crate::allocation::Allocation;
 use crate::ask::Ask;
-use crate::assured_start::Promise;
+use crate::assured_start::AssuredStart;
 use crate::custody::Claimer;
-use crate::decide::dispatch::Promises;
+use crate::decide::dispatch::AssuredStarts;
 use crate::gang::NoGang;
 use crate::lease::Phase;
 use crate::node::Node;
@@ -27,7 +27,7 @@ pub struct Waits {
     pub position: u64,
     pub reason: WaitReason,
     /// When it starts at the latest and where. Only to the first that finds no room anything is promised.
-    pub promise: Option<Promise>,
+    pub assured_start: Option<AssuredStart>,
 }
 
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -69,25 +69,25 @@ impl View<'_> {
         if let Some(kept) = waits.reservation.as_deref() {
             let live = kept.victims.0.iter().filter_map(|lease| self.lease(*lease));
             let gone_from = live.filter(|lease| lease.phase != Phase::Fenced).map(|lease| lease.node).collect();
-            return Some(Waits { position, reason: WaitReason::Victims { nodes: gone_from }, promise: None });
+            return Some(Waits { position, reason: WaitReason::Victims { nodes: gone_from }, assured_start: None });
         }
         let ask = Ask::of(waits, now);
-        let promises = Promises::new(self.heads_before(&ask));
-        let (reason, promise) = match self.hindrance(&ask, &promises) {
+        let assured = AssuredStarts::new(self.heads_before(&ask));
+        let (reason, assured_start) = match self.hindrance(&ask, &assured) {
             Hindrance::Nothing => (WaitReason::Due, None),
             Hindrance::Quota(cause) => (WaitReason::Quota(cause), None),
             found => {
                 // One that has had enough evicted for now is the head like any other that finds no room.
-                let is_first = promises.heads.is_empty();
-                let promise = || is_first.then(|| self.promise(waits, now)).flatten();
-                match self.too_much_evicted(&ask, &promises) {
+                let is_first = assured.heads.is_empty();
+                let assured_start = || is_first.then(|| self.assured_start(waits, now)).flatten();
+                match self.too_much_evicted(&ask, &assured) {
                     Some(WaitReason::Due) => (WaitReason::Due, None),
-                    Some(reason) => (reason, promise()),
-                    None => (self.no_room(&ask, &found, &promises), promise()),
+                    Some(reason) => (reason, assured_start()),
+                    None => (self.no_room(&ask, &found, &assured), assured_start()),
                 }
             }
         };
-        Some(Waits { position, reason, promise })
+        Some(Waits { position, reason, assured_start })
     }
 
     /// How many that could take the same places go before it.
@@ -119,12 +119,12 @@ impl View<'_> {
         }
         let (own, now) = (self.rank(ask), ask.now);
         let lines: Vec<Line> = self.lines().filter(|line| line.has(ask.claimer, ask.pool)).collect();
-        let mut promises = Promises::new(BTreeMap::new());
+        let mut assured = AssuredStarts::new(BTreeMap::new());
         let mut settled: BTreeSet<&ShapeKey> = BTreeSet::new();
         let mut left = self.queue.firsts(&|tenant| self.standing(tenant, now));
         let mut looked_at = 0;
         while let Some(Reverse((rank, key, tenant))) = left.pop() {
-            if rank >= own || looked_at == LOOKED_AT_MAX || lines.iter().all(|line| promises.heads.contains_key(line)) {
+            if rank >= own || looked_at == LOOKED_AT_MAX || lines.iter().all(|line| assured.heads.contains_key(line)) {
                 break;
             }
             let meets = lines.iter().any(|line| key.stands_in(*line));
@@ -133,31 +133,31 @@ impl View<'_> {
             }
             looked_at += 1;
             let Some(before) = self.allocation(rank.3) else { continue };
-            match self.hindrance(&Ask::of(before, now), &promises) {
+            match self.hindrance(&Ask::of(before, now), &assured) {
                 // Others of its shape may have the headroom that it lacks.
                 Hindrance::Quota(_) => left.extend(self.queue.after(key, tenant, rank).map(Reverse)),
                 Hindrance::Room => {
                     settled.insert(key);
-                    let mut heads = std::mem::take(&mut promises.heads);
+                    let mut heads = std::mem::take(&mut assured.heads);
                     for line in lines.iter().filter(|line| key.stands_in(**line)) {
                         heads.entry(*line).or_insert(rank);
                     }
-                    promises = Promises::new(heads);
+                    assured = AssuredStarts::new(heads);
                 }
                 Hindrance::Behind(_) | Hindrance::Nothing => {
                     settled.insert(key);
                 }
             }
         }
-        promises.heads
+        assured.heads
     }
 
-    fn hindrance(&self, ask: &Ask<'_>, promises: &Promises) -> Hindrance {
+    fn hindrance(&self, ask: &Ask<'_>, assured: &AssuredStarts) -> Hindrance {
         let behind = Cell::new(None);
         let allow = |node: &Node| {
-            let free = promises.allow(*self, node, ask.now, ask.walltime);
+            let free = assured.allow(*self, node, ask.now, ask.walltime);
             if !free {
-                behind.set(promises.heads.get(&Line::at(node)).map(|head| head.3).or(behind.get()));
+                behind.set(assured.heads.get(&Line::at(node)).map(|head| head.3).or(behind.get()));
             }
             free
         };
@@ -169,9 +169,9 @@ impl View<'_> {
         }
     }
 
-    fn too_much_evicted(&self, ask: &Ask<'_>, promises: &Promises) -> Option<WaitReason> {
+    fn too_much_evicted(&self, ask: &Ask<'_>, assured: &AssuredStarts) -> Option<WaitReason> {
         // Where another is to start, nothing is evicted for one that goes after it.
-        let spare = |node: &Node| promises.allow(*self, node, ask.now, None);
+        let spare = |node: &Node| assured.allow(*self, node, ask.now, None);
         let plan = self.plan_for(&Ask { allow: Some(&spare), ..*ask }, None)?;
         let tenant = self.tenant(ask.tenant)?;
         match (plan, tenant.max_evicted_quanta_per_hour) {
@@ -183,7 +183,7 @@ impl View<'_> {
     }
 
     /// No room at all, or none that it may take before others.
-    fn no_room(&self, ask: &Ask<'_>, found: &Hindrance, promises: &Promises) -> WaitReason {
+    fn no_room(&self, ask: &Ask<'_>, found: &Hindrance, assured: &AssuredStarts) -> WaitReason {
         let place = |replicas: u32| {
             let ask = Ask { replicas, ..*ask };
             let mut taken = Tentative::default();
@@ -200,7 +200,7 @@ impl View<'_> {
         }
         if fits == ask.replicas
             && let Hindrance::Behind(ahead) = found
-            && let Some(start) = promises.start_of(*self, *ahead, ask.now)
+            && let Some(start) = assured.start_of(*self, *ahead, ask.now)
         {
             return WaitReason::Behind { ahead: *ahead, start };
         }

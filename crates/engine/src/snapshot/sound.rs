@@ -3,7 +3,7 @@
 
 use super::BadSnapshot;
 use crate::heat::HEAT_MAX;
-use crate::idempotency::Claimed;
+use crate::idempotency::RememberedKey;
 use crate::lease::Lease;
 use crate::state::{CLASSES_MAX, State};
 use crate::timer::ID_MAX;
@@ -162,11 +162,11 @@ impl State {
         demand(used.all(|(_, used)| used.saturating_add(each) <= class.per_device), "a device holds more than it has")
     }
 
-    pub(super) fn check_claim(&self, entry: &Claimed) -> Sound {
+    pub(super) fn check_key(&self, entry: &RememberedKey) -> Sound {
         let place = entry.owner.map_or(0, |tenant| tenant.0 as usize);
         demand(entry.owner.is_none() || place < self.tenants.len(), "a key of no tenant")?;
-        demand(self.claims.newest().is_none_or(|last| last.stamp <= entry.stamp), "keys out of order")?;
-        demand(!self.claims.touch(entry.scope), "a key that is claimed twice")
+        demand(self.idempotency_keys.newest().is_none_or(|last| last.stamp <= entry.stamp), "keys out of order")?;
+        demand(!self.idempotency_keys.touch(entry.scope), "an idempotency key listed twice")
     }
 
     pub(super) fn check_leased(&self) -> Sound {

@@ -3,11 +3,11 @@
 
 use super::{FoldError, Project, Settings, State, Table, User, entry, entry_mut};
 use crate::ceiling::CeilingScope;
-use crate::command::claim_scope;
+use crate::command::key_scope;
 use crate::custody::Custody;
 use crate::follow::Follower;
 use crate::heat;
-use crate::idempotency::Claimed;
+use crate::idempotency::RememberedKey;
 use crate::lease::{Lease, NONE, Phase};
 use crate::node::Condition;
 use leasehold_model::body::{Body, Granted};
@@ -36,7 +36,7 @@ impl State {
     /// The scope of a record's idempotency key: the costly part of folding it, which a replay
     /// leaves to another thread.
     pub fn scope_of(record: &Record) -> Option<u128> {
-        record.idempotency.as_ref().map(|c| claim_scope(c.owner, record.identity.token, &c.key))
+        record.idempotency.as_ref().map(|c| key_scope(c.owner, record.identity.token, &c.key))
     }
 
     /// Folds many records, each with its [`Self::scope_of`].
@@ -68,11 +68,11 @@ impl State {
         if let Body::Unknown { kind, .. } = record.body {
             return Err(FoldError::UnknownKind { sequence, kind });
         }
-        self.claims.sweep(record.stamp, self.settings.idempotency_window);
+        self.idempotency_keys.sweep(record.stamp, self.settings.idempotency_window);
         self.fold_body(record, to).map_err(|what| FoldError::Inconsistent { sequence, what })?;
-        if let (Some(claim), Some(scope)) = (&record.idempotency, scope) {
+        if let (Some(key), Some(scope)) = (&record.idempotency, scope) {
             let (stamp, sequence) = (record.stamp, record.sequence);
-            self.claims.claim(Claimed { stamp, scope, owner: claim.owner, payload: claim.payload, sequence });
+            self.idempotency_keys.add(RememberedKey { stamp, scope, owner: key.owner, payload: key.payload, sequence });
         }
         self.size += 1;
         self.last_stamp = record.stamp;
