@@ -237,11 +237,11 @@ impl Follower for Beside<'_> {
     fn headroom(&mut self, state: &State, tenant: TenantNo) {
         self.scheduler.headroom(state, tenant);
     }
-    fn stirred(&mut self, state: &State) {
-        self.scheduler.stir(state);
+    fn queue_affected(&mut self, state: &State) {
+        self.scheduler.queue_affected(state);
     }
-    fn anything_possible(&mut self) {
-        self.scheduler.anew = true;
+    fn recheck_queue(&mut self) {
+        self.scheduler.recheck_all = true;
     }
     fn standings_changed(&mut self) {
         self.scheduler.forget_standings();

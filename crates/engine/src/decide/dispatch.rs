@@ -281,7 +281,7 @@ impl Engine {
     fn move_queue(&mut self, now: Instant, out: &mut Batch, limit: u64) -> bool {
         self.scheduler.take_in(&self.state);
         // What things cost may have changed.
-        if self.scheduler.begin_minute(now) || self.scheduler.anew {
+        if self.scheduler.begin_minute(now) || self.scheduler.recheck_all {
             self.scheduler.line_up_for_cost(&self.state);
         }
         self.unblock(now);
@@ -298,14 +298,15 @@ impl Engine {
                 }
                 // Those that held back for it, or for what it took, go before those that come after it.
                 let shapes = self.scheduler.shapes.values_mut();
-                let fickle = shapes.filter(|shape| shape.blocked.is_some_and(Blocked::is_fickle));
-                fickle.for_each(|shape| shape.blocked = None);
+                let provisional = shapes.filter(|shape| shape.blocked.is_some_and(Blocked::is_provisional));
+                provisional.for_each(|shape| shape.blocked = None);
             }
         }
         self.scheduler.heads = self.heads(now, None);
         let scheduler = &mut self.scheduler;
-        (scheduler.anew, scheduler.moved) = (false, false);
-        scheduler.fickle = scheduler.shapes.values().any(|shape| shape.blocked.is_some_and(Blocked::is_fickle));
+        (scheduler.recheck_all, scheduler.queue_changed) = (false, false);
+        scheduler.provisional =
+            scheduler.shapes.values().any(|shape| shape.blocked.is_some_and(Blocked::is_provisional));
         scheduler.freed.clear();
         true
     }
@@ -345,10 +346,10 @@ impl Engine {
     fn unblock(&mut self, now: Instant) {
         let scheduler = &mut self.scheduler;
         let freed: Vec<&Node> = scheduler.freed.iter().filter_map(|node| self.state.node(*node)).collect();
-        let (anew, moved) = (scheduler.anew, scheduler.moved);
+        let (recheck_all, queue_changed) = (scheduler.recheck_all, scheduler.queue_changed);
         for (key, shape) in &mut scheduler.shapes {
             let Some(blocked) = shape.blocked else { continue };
-            if anew || moved && (blocked.is_fickle() || key.of.is_some()) {
+            if recheck_all || queue_changed && (blocked.is_provisional() || key.project.is_some()) {
                 shape.blocked = None;
                 continue;
             }

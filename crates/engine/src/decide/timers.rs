@@ -95,7 +95,7 @@ impl Engine {
             return None;
         };
         let lease = self.state.leases.at(slot);
-        if lease.true_timer() != Some(due) {
+        if lease.timer() != Some(due) {
             self.timers.take(&self.state, due);
             self.timers.arm(&self.state, slot);
             return None;

@@ -3,7 +3,7 @@
 //! Told from the state and the minute alone, so that readers can ask: what the scheduler remembers (who is blocked, who
 //! stands first) is found anew.
 
-use super::positions::meet;
+use super::positions::compete;
 use super::{Line, Queue, Rank, ShapeKey};
 use crate::allocation::Allocation;
 use crate::ask::Ask;
@@ -93,7 +93,7 @@ impl View<'_> {
     /// How many that could take the same places go before it.
     fn going_before(&self, waits: &Allocation, now: Instant) -> u64 {
         let own = self.rank_of(waits, now);
-        let meets = |claimer: Option<Claimer>, pool| meet((claimer, pool), (waits.claimer(), waits.spec.pool));
+        let meets = |claimer: Option<Claimer>, pool| compete((claimer, pool), (waits.claimer(), waits.spec.pool));
         let mut standings = BTreeMap::new();
         let mut count = 0;
         for (key, waiting) in self.queue.shapes.iter().filter(|(key, _)| meets(key.claimer, key.pool)) {

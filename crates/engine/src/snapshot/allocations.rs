@@ -215,7 +215,7 @@ impl State {
                 found.held += 1;
             }
         }
-        self.find_particular();
+        self.find_own_shapes();
         for found in self.allocations.live.values() {
             if found.state.is_queued() {
                 let key = self.queue.key(found);
