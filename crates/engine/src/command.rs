@@ -1,4 +1,4 @@
-//! What can be asked of the engine.
+//! The commands of the engine.
 
 use leasehold_model::body::{Asks, PerPriority};
 use leasehold_model::codec::{DecodeError, Field, Reader};
@@ -39,7 +39,7 @@ fields! {
         pub dra_claim_id: Option<Name>,
         /// Labels that the node must have.
         pub labels: Vec<(Name, Name)>,
-        /// What the workload is known to depend on. Learned, not asked: see `put_payload`.
+        /// What the workload depends on, as measured. It is no part of what the caller sent: see `put_payload`.
         pub profile: Option<Profile>,
     }
 }
@@ -67,7 +67,7 @@ impl RequestLease {
         }
     }
 
-    /// The allocation that it becomes where others must make room first.
+    /// The allocation that the request becomes if it has to wait for an eviction.
     pub(crate) fn as_allocation(&self, asks: &Asks) -> AllocationSpec {
         AllocationSpec {
             pool: self.pool,
@@ -87,14 +87,14 @@ impl RequestLease {
 }
 
 fields! {
-    /// One lease to renew, for `ttl` from now, with what its holder reports.
+    /// One lease to renew for `ttl` from now, with its activity report.
     pub struct RenewOne { pub lease: LeaseNo, pub ttl: Span, pub activity: Option<Activity> }
 }
 fields! {
-    /// One lease to give back.
+    /// One lease to release, with its activity report.
     pub struct ReleaseOne { pub lease: LeaseNo, pub activity: Option<Activity> }
 }
-/// Leases of one command; nearly always one.
+/// The leases of one command, usually a single one.
 pub type LeaseList = SmallVec<[LeaseNo; 2]>;
 
 fields! {
@@ -107,18 +107,17 @@ fields! {
     }
 }
 fields! {
-    /// Changes some of a tenant's settings. What is absent keeps its value; what is present and
-    /// empty is cleared (SEMANTICS 4).
+    /// Changes some settings of a tenant. An absent field keeps its value; a field that is present and empty is cleared
+    /// (SEMANTICS 4).
     pub struct UpdateTenant {
         pub tenant: TenantNo,
         pub name: Option<Name>,
         pub accounting_tag: Option<Option<Name>>,
         pub max_priority: Option<Priority>,
         pub max_evicted_quanta_per_hour: Option<Option<u64>>,
-        /// A hard quota on the tenant's nodes, and one on its leases.
+        /// Hard quotas on the tenant's nodes, leases, and allocations that hold capacity.
         pub max_nodes: Option<Option<u64>>,
         pub max_leases: Option<Option<u64>>,
-        /// And one on its allocations that hold capacity.
         pub max_concurrent_allocations: Option<Option<u64>>,
         /// Budgets over a rolling window, which order the queue.
         pub gpu_hours_budget: Option<Option<u64>>,
@@ -163,7 +162,7 @@ fields! {
         pub ttl_max: PerPriority,
         pub lifetime_max: PerPriority,
         pub grace: Option<Span>,
-        /// Absent: as they are. Present and empty: those of the strategy.
+        /// Absent: unchanged. Present and empty: those of the strategy.
         pub weights: Option<Option<Weights>>,
     }
 }
@@ -190,7 +189,8 @@ fields! {
 }
 
 fields! {
-    /// Prices from an instant on; from now on where none is given. `card` is one that waits, to be replaced.
+    /// Prices that apply from an instant on, by default from now on. `card` is a card that has not begun, to be
+    /// replaced.
     pub struct PutRateCard {
         pub card: Option<u32>,
         pub pool: Option<PoolNo>,
@@ -199,7 +199,7 @@ fields! {
     }
 }
 fields! {
-    /// What is charged for leases that end badly, from an instant on; from now on where none is given.
+    /// What is charged for leases that were interrupted, from an instant on, by default from now on.
     pub struct PutChargePolicy {
         pub policy: Option<u32>,
         pub from: Option<Instant>,
@@ -208,7 +208,7 @@ fields! {
 }
 
 fields! {
-    /// What a project, or one of its app instances, may cost from here on; put again, it keeps what was spent.
+    /// The most that a project or one of its app instances may cost. Updating a ceiling keeps the amount already spent.
     pub struct PutCeiling {
         pub project: ProjectNo,
         pub app_instance: Option<AppInstanceNo>,
@@ -221,11 +221,11 @@ fields! { pub struct DeleteCeiling { pub project: ProjectNo, pub app_instance: O
 
 macro_rules! commands {
     ($($(#[$meta:meta])* $code:literal $name:ident($t:ty) $word:literal,)*) => {
-        /// One thing to do. Where a number is absent, the engine hands one out.
+        /// One command. The engine assigns a number if an entry is put without one.
         #[derive(Clone, Debug, PartialEq, Eq)]
         pub enum Command { $($(#[$meta])* $name($t),)* }
 
-        /// What a command asks for, without the particulars: what the metrics count commands by.
+        /// The kind of a command, for metrics.
         #[derive(Clone, Copy, Debug, PartialEq, Eq)]
         pub enum CommandKind { $($name),* }
 
@@ -259,11 +259,11 @@ macro_rules! commands {
 
 fields! { pub struct Revoke { pub leases: LeaseList, pub reason: Reason, pub grace: Option<Span> } }
 fields! {
-    /// `generation` is the agent's that confirms; absent where an operator does.
+    /// `generation` is that of the confirming agent; absent if an operator confirms.
     pub struct ConfirmTeardown { pub node: NodeNo, pub leases: LeaseList, pub generation: Option<u64> }
 }
 fields! {
-    /// A process wants to be the node's agent. One that runs already is replaced only by `takeover`.
+    /// A process registers as the agent of a node. With `takeover` it replaces an agent that is registered already.
     pub struct RegisterAgent { pub node: NodeNo, pub instance: u128, pub takeover: bool }
 }
 fields! {
@@ -286,11 +286,11 @@ fields! {
     }
 }
 fields! {
-    /// A checkpoint of so many bytes was written, in that time.
+    /// A checkpoint was written: its size, and how long that took.
     pub struct ReportCheckpoint { pub allocation: AllocationNo, pub bytes: u64, pub took: Span }
 }
 fields! {
-    /// The work is done. An exit status above zero says that it failed.
+    /// The work is done. An exit status above zero means that it failed.
     pub struct CompleteAllocation {
         pub allocation: AllocationNo,
         pub exit_status: Option<u32>,
@@ -298,7 +298,7 @@ fields! {
     }
 }
 fields! {
-    /// Whether a released node is clean. `generation` is the agent's that says so; absent where an operator does.
+    /// Whether a released node is clean. `generation` is that of the reporting agent; absent if an operator reports.
     pub struct ReportWipe { pub node: NodeNo, pub generation: Option<u64>, pub clean: bool }
 }
 fields! { pub struct LoseNode { pub node: NodeNo, pub last_seen: Instant } }
@@ -311,11 +311,11 @@ commands! {
     2 Renew(SmallVec<[RenewOne; 1]>) "renew",
     3 Release(SmallVec<[ReleaseOne; 1]>) "release",
     4 Revoke(Revoke) "revoke",
-    /// The holder of revoked leases is ready before grace ends.
+    /// The holder of revoked leases is ready for the teardown before the grace period ends.
     5 Ready(LeaseList) "ready",
     /// The node has torn these down.
     6 ConfirmTeardown(ConfirmTeardown) "confirm_teardown",
-    /// An operator vouches for fenced capacity.
+    /// An operator confirms that fenced capacity is clean.
     7 Unfence(LeaseList) "unfence",
     8 ReportActivity(SmallVec<[ReleaseOne; 1]>) "report_activity",
     10 SubmitAllocation(AllocationSpec) "submit_allocation",
@@ -355,17 +355,17 @@ commands! {
     51 ReportCondition(ReportCondition) "report_condition",
     /// An operator declares the node to be without an agent.
     52 DetachAgent(NodeNo) "detach_agent",
-    /// A user wants these for sensitive work.
+    /// A user claims nodes for sensitive work.
     53 ClaimNodes(Vec<NodeNo>) "claim_nodes",
     54 ReleaseNodes(Vec<NodeNo>) "release_nodes",
     55 ReportWipe(ReportWipe) "report_wipe",
-    /// An operator vouches that a quarantined node is clean.
+    /// An operator confirms that a quarantined node is clean.
     56 ClearQuarantine(NodeNo) "clear_quarantine",
     60 IssueToken(IssueToken) "issue_token",
     61 RevokeToken(TokenNo) "revoke_token",
 }
 
-/// A command with who asks and, if it may be sent twice, its idempotency key.
+/// A command with the identity of its caller and an optional idempotency key.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Request {
     pub identity: Identity,
@@ -373,7 +373,7 @@ pub struct Request {
     pub(crate) key: Option<RequestKey>,
 }
 
-/// An idempotency key, hashed where the request is made and not on the engine's one thread.
+/// An idempotency key with its hashes. They are computed by the caller, not on the engine's single thread.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct RequestKey {
     pub(crate) sealed: Idempotency,
@@ -385,13 +385,14 @@ impl Request {
         Self { identity, command, key: None }
     }
 
-    /// The same, to be decided once however often it is sent. Keys belong to (tenant, principal).
+    /// A request with an idempotency key: it is decided once, however often it is sent. Keys belong to (tenant,
+    /// principal).
     pub fn once(identity: Identity, command: Command, key: &[u8]) -> Result<Self, Refusal> {
         let sealed_key = Key::new(key).ok_or(Refusal::BadIdempotencyKey { bytes: key.len() })?;
         check_lengths(&command)?;
         let mut payload = Vec::with_capacity(128);
         put_payload(&command, &mut payload);
-        // What the command acts on behalf of is part of what it says.
+        // The project, the user and the workload are part of the request.
         identity.project.put(&mut payload);
         identity.user.put(&mut payload);
         identity.workload.put(&mut payload);
@@ -404,7 +405,7 @@ impl Request {
     }
 }
 
-/// Refuses what is too long to be written down, with the answer that deciding it would give.
+/// Refuses commands that are too long to be encoded, with the same refusal that deciding them would give.
 fn check_lengths(command: &Command) -> Result<(), Refusal> {
     let leases = match command {
         Command::Renew(list) => list.len(),
@@ -448,35 +449,34 @@ fn check_lengths(command: &Command) -> Result<(), Refusal> {
     Ok(())
 }
 
-/// The command as it is hashed. A report of more busy time than the format can write is refused
-/// when it is decided, and alone; for the hash it is the most that can be written.
+/// Encodes a command for its payload hash. Busy time that is too large for the encoding is refused when the report is
+/// decided; for the hash it is replaced by the largest value that can be encoded.
 fn put_payload(command: &Command, payload: &mut Vec<u8>) {
-    let absurd = |activity: &Option<Activity>| activity.is_some_and(|a| a.busy > BUSY_WRITTEN_MAX);
-    let tame = |activity: &mut Option<Activity>| {
+    let too_large = |activity: &Option<Activity>| activity.is_some_and(|a| a.busy > BUSY_WRITTEN_MAX);
+    let limit = |activity: &mut Option<Activity>| {
         if let Some(activity) = activity {
             activity.busy = activity.busy.min(BUSY_WRITTEN_MAX);
         }
     };
     match command {
-        Command::Renew(list) if list.iter().any(|one| absurd(&one.activity)) => {
+        Command::Renew(list) if list.iter().any(|one| too_large(&one.activity)) => {
             let mut list = list.clone();
-            list.iter_mut().for_each(|one| tame(&mut one.activity));
+            list.iter_mut().for_each(|one| limit(&mut one.activity));
             Command::Renew(list).put(payload);
         }
-        Command::Release(list) | Command::ReportActivity(list) if list.iter().any(|one| absurd(&one.activity)) => {
+        Command::Release(list) | Command::ReportActivity(list) if list.iter().any(|one| too_large(&one.activity)) => {
             let mut list = list.clone();
-            list.iter_mut().for_each(|one| tame(&mut one.activity));
+            list.iter_mut().for_each(|one| limit(&mut one.activity));
             let is_release = matches!(command, Command::Release(_));
-            let tamed = if is_release { Command::Release(list) } else { Command::ReportActivity(list) };
-            tamed.put(payload);
+            let limited = if is_release { Command::Release(list) } else { Command::ReportActivity(list) };
+            limited.put(payload);
         }
-        // What is known of a workload changes between two sendings of one request.
+        // The profile is measured, not sent by the caller, and may change before the request is sent again.
         Command::Request(request) if request.profile.is_some() => {
             Command::Request(RequestLease { profile: None, ..request.clone() }).put(payload);
         }
-        // The secret is drawn anew each time a request is sent, so it is not part of what is asked.
+        // A new secret is generated each time the request is sent.
         Command::IssueToken(issue) => Command::IssueToken(IssueToken { hash: [0; 32], ..issue.clone() }).put(payload),
-        // What is known of the workload is ours, not part of what is asked.
         Command::SubmitAllocation(spec) if spec.profile.is_some() => {
             Command::SubmitAllocation(AllocationSpec { profile: None, ..spec.clone() }).put(payload);
         }
@@ -484,13 +484,13 @@ fn put_payload(command: &Command, payload: &mut Vec<u8>) {
     }
 }
 
-/// Scaled numbers leave room for their unit (`codec::put_scaled`).
+/// The largest busy time that can be encoded: scaled numbers need some bits for their unit (`codec::put_scaled`).
 const BUSY_WRITTEN_MAX: u128 = (1 << 120) - 1;
 
-/// Where a key is looked up. A cryptographic hash, so that no tenant can make a key that meets
-/// another tenant's.
+/// The hash under which an idempotency key is remembered. It is cryptographic, so that no tenant can construct a key
+/// that collides with one of another tenant.
 pub(crate) fn key_scope(owner: Option<TenantNo>, token: Option<TokenNo>, key: &[u8]) -> u128 {
-    // 17 bytes of scope and at most 64 of key: fixed places, so two claims never spell the same.
+    // 17 bytes for owner, token and length, then at most 64 for the key: different keys never have the same encoding.
     let mut bytes = [0u8; 17 + IDEMPOTENCY_KEY_BYTES_MAX];
     let mut put = |at: usize, number: Option<u32>| {
         let word = number.map_or(0, |n| u64::from(n) + 1).to_le_bytes();
@@ -498,7 +498,7 @@ pub(crate) fn key_scope(owner: Option<TenantNo>, token: Option<TokenNo>, key: &[
     };
     put(0, owner.map(|t| t.0));
     put(8, token.map(|t| t.0));
-    bytes[16] = u8::try_from(key.len()).expect("a key's length was checked");
+    bytes[16] = u8::try_from(key.len()).expect("the length of the key was checked");
     bytes[17..17 + key.len()].copy_from_slice(key);
     let digest: [u8; 32] = Sha256::digest(&bytes[..17 + key.len()]).into();
     let mut scope = [0u8; 16];

@@ -1,8 +1,8 @@
 //! The changes that folding a record reports to components beside the state.
 //!
-//! A [`State`] contains only what every fold needs. Deciding needs more (timers, the placement index, the scheduler), and
-//! readers need other things (leases in order). Each of these is a component that follows the fold and is updated by the
-//! methods below. A fold without followers pays nothing for them.
+//! A [`State`] contains only what every fold needs. Deciding needs more (timers, the placement index, the scheduler),
+//! and readers need other things (leases in order). Each of these is a component that follows the fold and is updated
+//! by the methods below. A fold without followers pays nothing for them.
 
 use crate::allocation::Allocation;
 use crate::lease::Lease;

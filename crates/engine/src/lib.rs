@@ -1,11 +1,11 @@
 //! The deterministic state machine that decides leases.
 //!
-//! In: a [`Request`] and the instant it is decided at; or records read back from a journal.
-//! Out: records, encoded into a batch; a [`Refusal`] where a request cannot stand, which changes nothing.
+//! In: a [`Request`] and the instant it is decided at; or records read back from a journal. Out: records, encoded into
+//! a batch; or a [`Refusal`] for an invalid request, which changes nothing.
 //!
-//! A [`State`] changes only by folding a record: what deciding does to it is exactly what a replay does. What an
-//! [`Engine`] and [`Readers`] keep beside it follows the fold (`follow.rs`). Never: a clock, I/O, randomness, floats, the
-//! order of a hash map.
+//! A [`State`] changes only by folding a record, so deciding changes it exactly as a replay does. What an [`Engine`]
+//! and [`Readers`] keep beside the state follows the fold (`follow.rs`). Must never: read a clock, do I/O, use
+//! randomness or floats, depend on the order of a hash map.
 
 mod admission;
 mod allocation;

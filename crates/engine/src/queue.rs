@@ -1,7 +1,7 @@
 //! The queue of waiting allocations and its order (SEMANTICS 4): priority, then budget factor, fair-share deficit, age.
 //!
-//! Allocations with equal requirements are grouped into a *shape*. The queue is derived from the allocations and rebuilt
-//! with them. What the engine remembers between scheduling passes is in `scheduler.rs`.
+//! Allocations with equal requirements are grouped into a *shape*. The queue is derived from the allocations and
+//! rebuilt with them. What the engine remembers between scheduling passes is in `scheduler.rs`.
 
 mod positions;
 mod waits;
@@ -17,7 +17,8 @@ use leasehold_model::{AllocationNo, Domain, Instant, Name, PoolNo, Priority, Pro
 use std::cmp::Reverse;
 use std::collections::{BTreeMap, BTreeSet};
 
-/// A part of the queue: the allocations that wait for the open nodes of a pool, or for the nodes that a user has claimed.
+/// A part of the queue: the allocations that wait for the open nodes of a pool, or for the nodes that a user has
+/// claimed.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub(crate) enum Line {
     Pool(PoolNo),

@@ -118,7 +118,7 @@ impl Follower for Beside<'_> {
         self.lease_order.add(state.leases.at(slot).number, slot);
     }
     fn lease_closed(&mut self, state: &State) {
-        self.lease_order.remove_one(&state.leases);
+        self.lease_order.note_removed(&state.leases);
     }
     fn node_put(&mut self, _: &State, node: NodeNo) {
         self.index.mark(node, Mark::Put);

@@ -200,7 +200,8 @@ impl Scheduler {
         }
     }
 
-    /// Prices have changed or a minute has passed: allocations that wait because of a cost ceiling are considered again.
+    /// Prices have changed or a minute has passed: allocations that wait because of a cost ceiling are considered
+    /// again.
     pub(crate) fn line_up_for_cost(&mut self, state: &State) {
         if state.ceilings.is_empty() || self.for_quota.is_empty() {
             return;

@@ -1,9 +1,9 @@
 //! Timers, in the order (due, kind, id).
 //!
 //! Each lease has one entry in the heap, at or before the instant of its actual timer. A renewal moves the timer and
-//! leaves the entry unchanged; when the entry comes up too early, it is pushed again with the right instant. So renewals,
-//! the most frequent commands, do not touch the heap. Entries of closed leases are dropped when they come up, or all at
-//! once when there are too many of them.
+//! leaves the entry unchanged; when the entry comes up too early, it is pushed again with the right instant. So
+//! renewals, the most frequent commands, do not touch the heap. Entries of closed leases are dropped when they come up,
+//! or all at once when there are too many of them.
 
 use crate::node::Node;
 use crate::quota::Quota;

@@ -24,8 +24,8 @@ impl Token {
         self.expires_at.is_some_and(|at| at <= now)
     }
 
-    /// Whether it has not expired and everything in its scope still exists. Numbers are never reused, so a token that is
-    /// not live never becomes live again.
+    /// Whether it has not expired and everything in its scope still exists. Numbers are never reused, so a token that
+    /// is not live never becomes live again.
     pub fn is_live(&self, state: &State, now: Instant) -> bool {
         let scope = &self.scope;
         !self.is_expired(now)
@@ -36,8 +36,8 @@ impl Token {
     }
 }
 
-/// Tokens by number and by hash. Expired tokens are removed when the next one is issued, so that short-lived tokens (one
-/// for each job) neither accumulate nor count against the limit.
+/// Tokens by number and by hash. Expired tokens are removed when the next one is issued, so that short-lived tokens
+/// (one for each job) neither accumulate nor count against the limit.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Tokens {
     table: Table<Box<Token>>,

@@ -268,7 +268,8 @@ impl State {
         lease.crowd = found.spec.replicas > 1;
     }
 
-    /// Quanta of a class that are reserved on a node: one number for each device, or a single one for kinds without devices.
+    /// Quanta of a class that are reserved on a node: one number for each device, or a single one for kinds without
+    /// devices.
     pub fn reserved(&self, node: NodeNo, class: ClassNo) -> Vec<u64> {
         let devices = self.node(node).and_then(|node| node.class(class)).map_or(0, |class| class.devices.len());
         let mut sums = vec![0; devices.max(1)];

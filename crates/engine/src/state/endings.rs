@@ -98,7 +98,8 @@ impl State {
         Ok(())
     }
 
-    /// Restarts all grace periods and teardown deadlines at startup: an outage of the daemon must not fence the cluster.
+    /// Restarts all grace periods and teardown deadlines at startup: an outage of the daemon must not fence the
+    /// cluster.
     pub(super) fn restart_limits(&mut self, stamp: Instant, to: &mut impl Follower) {
         let teardown = self.settings.teardown_deadline;
         for lease in self.leases.in_any_order_mut() {
