@@ -5,8 +5,8 @@
 
 mod allocations;
 mod ceilings;
+mod consistency;
 mod custody;
-mod sound;
 
 use crate::budget::Spent;
 use crate::heat::Heat;
