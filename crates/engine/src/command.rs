@@ -405,48 +405,96 @@ impl Request {
     }
 }
 
+/// Commands without lists and without anything that the caller did not send. A new command is added here, or to the
+/// functions below.
+macro_rules! plain_commands {
+    () => {
+        Command::StartAllocation(_)
+            | Command::BeginCheckpoint(_)
+            | Command::ReportCheckpoint(_)
+            | Command::CompleteAllocation(_)
+            | Command::CancelAllocation(_)
+            | Command::PutTenant(_)
+            | Command::DeleteTenant(_)
+            | Command::UpdateTenant(_)
+            | Command::PutProject(_)
+            | Command::DeleteProject(_)
+            | Command::PutUser(_)
+            | Command::DeleteUser(_)
+            | Command::PutPool(_)
+            | Command::DeletePool(_)
+            | Command::PutClass(_)
+            | Command::DeleteNode(_)
+            | Command::DrainNode(_)
+            | Command::ResumeNode(_)
+            | Command::LoseNode(_)
+            | Command::ReturnNode(_)
+            | Command::PutQuota(_)
+            | Command::DeleteQuota(_)
+            | Command::ChangeSettings(_)
+            | Command::RotateKey(_)
+            | Command::Heartbeat(_)
+            | Command::NoticeClockJump(_)
+            | Command::DeleteRateCard(_)
+            | Command::PutChargePolicy(_)
+            | Command::PutCeiling(_)
+            | Command::DeleteCeiling(_)
+            | Command::RegisterAgent(_)
+            | Command::ReportCondition(_)
+            | Command::DetachAgent(_)
+            | Command::ReportWipe(_)
+            | Command::ClearQuarantine(_)
+            | Command::RevokeToken(_)
+    };
+}
+
 /// Refuses commands that are too long to be encoded, with the same refusal that deciding them would give.
 fn check_lengths(command: &Command) -> Result<(), Refusal> {
-    let leases = match command {
-        Command::Renew(list) => list.len(),
-        Command::Release(list) | Command::ReportActivity(list) => list.len(),
-        Command::Revoke(revoke) => revoke.leases.len(),
-        Command::ConfirmTeardown(confirm) => confirm.leases.len(),
-        Command::Ready(list) | Command::Unfence(list) => list.len(),
-        Command::ClaimNodes(nodes) | Command::ReleaseNodes(nodes) if nodes.len() > NODES_PER_CLAIM_MAX => {
-            return Err(Refusal::TooManyNodes { named: nodes.len(), limit: NODES_PER_CLAIM_MAX });
-        }
-        Command::Request(request) if request.asks.len() > CLASSES_PER_REQUEST_MAX => {
-            return Err(Refusal::TooManyClasses { asked: request.asks.len(), limit: CLASSES_PER_REQUEST_MAX });
-        }
-        Command::SubmitAllocation(spec) if spec.asks.len() > CLASSES_PER_REQUEST_MAX => {
-            return Err(Refusal::TooManyClasses { asked: spec.asks.len(), limit: CLASSES_PER_REQUEST_MAX });
-        }
-        Command::SubmitAllocation(spec) if spec.labels.len() > LABELS_PER_ALLOCATION_MAX => {
-            return Err(Refusal::TooManyLabels { limit: LABELS_PER_ALLOCATION_MAX });
-        }
-        Command::Request(request) if request.labels.len() > LABELS_PER_NODE_MAX => {
-            return Err(Refusal::TooManyLabels { limit: LABELS_PER_NODE_MAX });
-        }
-        Command::PutNode(put) if put.labels.len() > LABELS_PER_NODE_MAX => {
-            return Err(Refusal::TooManyLabels { limit: LABELS_PER_NODE_MAX });
-        }
-        Command::PutNode(put) if put.capacity.len() > CLASSES_PER_NODE_MAX => {
-            return Err(Refusal::TooManyNodeClasses { limit: CLASSES_PER_NODE_MAX });
-        }
-        Command::IssueToken(issue) if issue.scope.app_instances.len() > APP_INSTANCES_PER_TOKEN_MAX => {
-            return Err(Refusal::BadTokenScope { role: issue.role, why: TOO_MANY_APPS });
-        }
-        Command::PutRateCard(put) if put.prices.classes.len().max(put.prices.tiers.len()) > RATE_LINES_MAX => {
-            put.prices.check().map_err(|why| Refusal::BadPrices { why })?;
-            0
-        }
-        _ => 0,
+    let refuse_if = |too_long: bool, refusal: Refusal| if too_long { Err(refusal) } else { Ok(()) };
+    let check_leases = |named: usize| {
+        let limit = LEASES_PER_RECORD_MAX;
+        refuse_if(named > limit, Refusal::TooManyLeases { named, limit })
     };
-    if leases > LEASES_PER_RECORD_MAX {
-        return Err(Refusal::TooManyLeases { named: leases, limit: LEASES_PER_RECORD_MAX });
+    let check_asks = |asks: &Asks| {
+        let (asked, limit) = (asks.len(), CLASSES_PER_REQUEST_MAX);
+        refuse_if(asked > limit, Refusal::TooManyClasses { asked, limit })
+    };
+    let check_labels =
+        |labels: &[(Name, Name)], limit: usize| refuse_if(labels.len() > limit, Refusal::TooManyLabels { limit });
+    match command {
+        Command::Renew(list) => check_leases(list.len()),
+        Command::Release(list) | Command::ReportActivity(list) => check_leases(list.len()),
+        Command::Revoke(revoke) => check_leases(revoke.leases.len()),
+        Command::ConfirmTeardown(confirm) => check_leases(confirm.leases.len()),
+        Command::Ready(list) | Command::Unfence(list) => check_leases(list.len()),
+        Command::ClaimNodes(nodes) | Command::ReleaseNodes(nodes) => {
+            let (named, limit) = (nodes.len(), NODES_PER_CLAIM_MAX);
+            refuse_if(named > limit, Refusal::TooManyNodes { named, limit })
+        }
+        Command::Request(request) => {
+            check_asks(&request.asks)?;
+            check_labels(&request.labels, LABELS_PER_NODE_MAX)
+        }
+        Command::SubmitAllocation(spec) => {
+            check_asks(&spec.asks)?;
+            check_labels(&spec.labels, LABELS_PER_ALLOCATION_MAX)
+        }
+        Command::PutNode(put) => {
+            check_labels(&put.labels, LABELS_PER_NODE_MAX)?;
+            let limit = CLASSES_PER_NODE_MAX;
+            refuse_if(put.capacity.len() > limit, Refusal::TooManyNodeClasses { limit })
+        }
+        Command::IssueToken(issue) => {
+            let too_many = issue.scope.app_instances.len() > APP_INSTANCES_PER_TOKEN_MAX;
+            refuse_if(too_many, Refusal::BadTokenScope { role: issue.role, why: TOO_MANY_APPS })
+        }
+        Command::PutRateCard(put) => {
+            let lines = put.prices.classes.len().max(put.prices.tiers.len());
+            let checked = if lines > RATE_LINES_MAX { put.prices.check() } else { Ok(()) };
+            checked.map_err(|why| Refusal::BadPrices { why })
+        }
+        plain_commands!() => Ok(()),
     }
-    Ok(())
 }
 
 /// Encodes a command for its payload hash. Busy time that is too large for the encoding is refused when the report is
@@ -475,12 +523,25 @@ fn put_payload(command: &Command, payload: &mut Vec<u8>) {
         Command::Request(request) if request.profile.is_some() => {
             Command::Request(RequestLease { profile: None, ..request.clone() }).put(payload);
         }
-        // A new secret is generated each time the request is sent.
-        Command::IssueToken(issue) => Command::IssueToken(IssueToken { hash: [0; 32], ..issue.clone() }).put(payload),
         Command::SubmitAllocation(spec) if spec.profile.is_some() => {
             Command::SubmitAllocation(AllocationSpec { profile: None, ..spec.clone() }).put(payload);
         }
-        _ => command.put(payload),
+        // A new secret is generated each time the request is sent.
+        Command::IssueToken(issue) => Command::IssueToken(IssueToken { hash: [0; 32], ..issue.clone() }).put(payload),
+        Command::Renew(_)
+        | Command::Release(_)
+        | Command::ReportActivity(_)
+        | Command::Request(_)
+        | Command::SubmitAllocation(_)
+        | Command::Revoke(_)
+        | Command::Ready(_)
+        | Command::ConfirmTeardown(_)
+        | Command::Unfence(_)
+        | Command::ClaimNodes(_)
+        | Command::ReleaseNodes(_)
+        | Command::PutNode(_)
+        | Command::PutRateCard(_)
+        | plain_commands!() => command.put(payload),
     }
 }
 
