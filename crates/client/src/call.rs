@@ -1,8 +1,8 @@
 //! A call of one endpoint: built, then awaited.
 
 use crate::client::{Client, Failure, Request};
-use crate::dice;
 use crate::error::Error;
+use crate::random;
 use leasehold_api::{Endpoint, Method};
 use serde::Serialize;
 use serde::de::DeserializeOwned;
@@ -62,7 +62,7 @@ pub struct Call<A> {
 impl<A: Answer> Call<A> {
     pub(crate) fn new(client: &Client, endpoint: &Endpoint, places: &[String]) -> Self {
         let request = client.endpoint(endpoint.path, places).map(|url| {
-            let (method, key) = (endpoint.method, endpoint.is_mutation().then(dice::key));
+            let (method, key) = (endpoint.method, endpoint.is_mutation().then(random::key));
             Request { method, url, accept: A::MEDIA, key, last_event_id: None, body: None }
         });
         Self { client: client.clone(), request, total: client.timeouts().total, answer: PhantomData }

@@ -1,7 +1,7 @@
 //! One connection pool to one daemon, and sending: attempts, answers, problems.
 
-use crate::cause::Cause;
 use crate::config::{Config, ConfigError, Timeouts};
+use crate::connection_error::Cause;
 use crate::error::Error;
 use crate::retry::{Backoff, again_at, parse_retry_after};
 use leasehold_api::{Method, PROBLEM_JSON, Problem};

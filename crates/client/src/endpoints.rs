@@ -2,7 +2,7 @@
 
 use crate::call::{Bytes, Call, Json, Text};
 use crate::client::Client;
-use crate::dice;
+use crate::random;
 use leasehold_api::*;
 use std::fmt::Display;
 
@@ -56,7 +56,7 @@ impl Client {
     /// again; [`Client::batch`] sends them as they are.
     pub fn batch_of(&self, mut operations: Vec<Operation>) -> Call<Json<BatchResults>> {
         for operation in &mut operations {
-            operation.key.get_or_insert_with(dice::key);
+            operation.key.get_or_insert_with(random::key);
         }
         self.batch(&Batch { operations })
     }

@@ -259,7 +259,7 @@ impl Shared {
     fn operations(&self, operation: impl Fn(&GrantedLease) -> Operation) -> Vec<Operation> {
         let named = |lease: &GrantedLease| Operation {
             lease: Some(lease.id.clone()),
-            key: Some(crate::dice::key()),
+            key: Some(crate::random::key()),
             ..operation(lease)
         };
         self.granted.leases.iter().map(named).collect()

@@ -5,23 +5,24 @@
 //! Every change carries an idempotency key, so that it is sent again without fear where the answer was lost.
 //! Never: a rule about leases, a retry without a deadline, a secret in a text.
 
+mod book_query;
 mod call;
-mod cause;
 mod client;
 mod config;
-mod dice;
+mod connection_error;
 mod endpoints;
 mod error;
 mod events;
 mod lease;
 mod page;
-mod question;
+mod random;
 mod retry;
 mod secret;
 mod settings;
 mod sse;
 mod waiting;
 
+pub use book_query::BookQuery;
 pub use call::{Answer, Bytes, Call, Download, Json, Text};
 pub use client::Client;
 pub use config::{Config, ConfigError, Timeouts};
@@ -29,7 +30,6 @@ pub use error::Error;
 pub use events::{Event, EventFilter, Events};
 pub use lease::{Keep, Lease, Lost, Report, Why};
 pub use page::{Page, Pages};
-pub use question::BookQuery;
 pub use secret::Secret;
 pub use settings::{Named, Settings};
 pub use waiting::Placed;

@@ -1,6 +1,6 @@
 //! How often and how long a call is tried: pauses that double, with jitter, up to a deadline.
 
-use crate::dice;
+use crate::random;
 use std::time::Duration;
 use tokio::time::Instant;
 
@@ -27,7 +27,7 @@ impl Backoff {
 
     /// The next pause: between half of the ceiling and all of it; the ceiling doubles.
     pub(crate) fn pause(&mut self) -> Duration {
-        let pause = dice::between(self.ceiling / 2, self.ceiling);
+        let pause = random::between(self.ceiling / 2, self.ceiling);
         self.ceiling = (self.ceiling * 2).min(self.max);
         pause
     }

@@ -9,10 +9,10 @@ mod audit;
 mod bench;
 mod cli;
 mod config;
-mod folder;
-mod humane;
+mod journal_files;
 mod remote;
 mod serve;
+mod time_format;
 
 use clap::Parser;
 use cli::{Cli, Command};

@@ -2,8 +2,8 @@
 
 use super::watch::{Sign, Watch};
 use super::{Lost, Shared, Why, has_ended, nothing};
-use crate::dice;
 use crate::error::Error;
+use crate::random;
 use crate::retry::Backoff;
 use leasehold_api::{Granted, Operation, Outcome, Problem, Renew, Ttl, When};
 use leasehold_model::Span;
@@ -42,7 +42,7 @@ impl Deadline {
 
     /// When to renew: at 60 to 80 % of the TTL.
     fn renew_at(&self) -> Instant {
-        self.asked_at + dice::between(self.ttl() * 6 / 10, self.ttl() * 8 / 10)
+        self.asked_at + random::between(self.ttl() * 6 / 10, self.ttl() * 8 / 10)
     }
 
     /// When to give up.

@@ -11,7 +11,7 @@ pub(crate) use collect::run as collect;
 pub(crate) use trust::REMARK as TRUST_REMARK;
 
 use crate::cli::{Audit, FolderArgs};
-use crate::folder::Folder;
+use crate::journal_files::Folder;
 use crate::problem::{EXIT_OK, Problem};
 use leasehold_tlog::KeyId;
 use leasehold_verify::Trust;

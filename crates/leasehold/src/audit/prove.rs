@@ -2,7 +2,7 @@
 
 use super::{read_text, read_trust};
 use crate::cli::ProveArgs;
-use crate::folder::Folder;
+use crate::journal_files::Folder;
 use crate::output::{failed, print, print_json};
 use crate::problem::Problem;
 use crate::term;

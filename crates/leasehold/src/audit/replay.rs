@@ -2,7 +2,7 @@
 
 use super::open;
 use crate::cli::ReplayArgs;
-use crate::folder::Folder;
+use crate::journal_files::Folder;
 use crate::output::{print, print_json};
 use crate::problem::{EXIT_NOT_VERIFIED, EXIT_OK, Problem};
 use leasehold_engine::{Readers, Replayed, State, replay};

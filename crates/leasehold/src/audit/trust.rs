@@ -4,7 +4,7 @@
 
 use super::open;
 use crate::cli::TrustArgs;
-use crate::folder::Folder;
+use crate::journal_files::Folder;
 use crate::output::{print, print_json};
 use crate::problem::Problem;
 use leasehold_model::Body;

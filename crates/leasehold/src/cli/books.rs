@@ -1,7 +1,7 @@
 //! `leasehold usage`, `cost`, `waste` and `sensitivity`.
 
 use super::remote::{WatchArgs, WhoseArgs};
-use crate::humane;
+use crate::time_format;
 use clap::builder::{EnumValueParser, TypedValueParser};
 use clap::{Args, Subcommand};
 use leasehold_api::{Kind, WasteClass, When};
@@ -218,7 +218,7 @@ pub(crate) struct SensitivityArgs {
 }
 
 pub(crate) fn moment(text: &str) -> Result<When, String> {
-    at(text, humane::now())
+    at(text, time_format::now())
 }
 
 /// An instant as people say it; days and months begin in UTC.

@@ -1,21 +1,21 @@
 //! Allocations: submitted, followed, looked at, ended.
 
-use super::asks;
+use super::details::{Facts, or_dash, word};
 use super::explain;
-use super::facts::{Facts, or_dash, word};
+use super::failure::Failed;
 use super::lease::{devices, revocation, short};
+use super::lease_request;
 use super::pairs::by_key;
 use super::session::{Session, keyed, past, whose};
-use super::told::Failed;
 use super::units::Classes;
 use super::watch::watch;
 use crate::cli::alloc::{AllocCommand, AllocListArgs, AllocShowArgs, SubmitArgs};
-use crate::humane;
 use crate::numbers;
 use crate::output::{print, print_json};
 use crate::problem::{EXIT_OK, Problem};
 use crate::table::{Align, Table};
 use crate::term::{self, Style};
+use crate::time_format;
 use leasehold_api::{
     Allocation, AllocationChanged, AllocationDetail, AllocationState, Attempt, AttemptEnd, CheckpointReport,
     CompleteAllocation, Replica, SubmitAllocation, Submitted, When,
@@ -65,7 +65,7 @@ fn now_is(changed: &AllocationChanged) -> String {
 
 async fn submit(session: &Session, args: SubmitArgs) -> Result<(), Failed> {
     let client = &session.client;
-    let (wanted, classes) = asks::wanted(client, &args.asks).await?;
+    let (wanted, classes) = lease_request::wanted(client, &args.asks).await?;
     let who = args.who;
     let request = SubmitAllocation {
         tenant: who.tenant,
@@ -139,7 +139,7 @@ fn places(session: &Session, replicas: &[Replica], classes: &Classes, over: bool
         ("ends", Align::Right),
     ];
     let mut table = Table::new(&headings).yielding(&["class", "devices"]);
-    let now = humane::now();
+    let now = time_format::now();
     for (number, replica) in (1..).zip(replicas) {
         for (place, lease) in replica.leases.iter().enumerate() {
             let first = |text: String| if place == 0 { text } else { String::new() };
@@ -152,8 +152,8 @@ fn places(session: &Session, replicas: &[Replica], classes: &Classes, over: bool
                 devices(&lease.devices),
                 first(match (over, replica.grace_ends_at) {
                     (true, _) => "-".to_owned(),
-                    (false, Some(grace)) => format!("{} (grace)", humane::distance(grace, now)),
-                    (false, None) => humane::distance(replica.expires_at, now),
+                    (false, Some(grace)) => format!("{} (grace)", time_format::distance(grace, now)),
+                    (false, None) => time_format::distance(replica.expires_at, now),
                 }),
             ]);
         }
@@ -208,7 +208,7 @@ fn allocations(items: &[Allocation], classes: &Classes) -> Table {
         ("ends by", Align::Right),
     ];
     let mut table = Table::new(&headings).yielding(&["workload", "user", "project", "pool", "submitted", "tenant"]);
-    let now = humane::now();
+    let now = time_format::now();
     for item in items {
         let plain = |text: String| (text, Style::Plain);
         table.styled([
@@ -222,8 +222,8 @@ fn allocations(items: &[Allocation], classes: &Classes) -> Table {
             plain(gang(item, classes)),
             plain(or_dash(item.pool.as_ref())),
             plain(word(item.priority)),
-            plain(humane::distance(item.submitted_at, now)),
-            plain(or_dash(item.ends_by.map(|at| humane::distance(at, now)))),
+            plain(time_format::distance(item.submitted_at, now)),
+            plain(or_dash(item.ends_by.map(|at| time_format::distance(at, now)))),
         ]);
     }
     table
@@ -239,7 +239,7 @@ async fn show(session: &Session, args: &AllocShowArgs) -> Result<(), Failed> {
 }
 
 fn deadline(at: When) -> String {
-    format!("{} ({})", humane::to_the_second(at), humane::distance(at, humane::now()))
+    format!("{} ({})", time_format::to_the_second(at), time_format::distance(at, time_format::now()))
 }
 
 fn facts(session: &Session, detail: &AllocationDetail, classes: &Classes) -> Facts {
@@ -264,8 +264,8 @@ fn facts(session: &Session, detail: &AllocationDetail, classes: &Classes) -> Fac
         .maybe("labels", (!labels.is_empty()).then(|| labels.join(", ")))
         .maybe("together in", allocation.together.map(lie))
         .maybe("no two in", allocation.apart.map(lie))
-        .maybe("walltime", allocation.walltime.map(|walltime| humane::span(walltime.0)))
-        .maybe("leases for", allocation.ttl.map(|ttl| humane::span(ttl.0)))
+        .maybe("walltime", allocation.walltime.map(|walltime| time_format::span(walltime.0)))
+        .maybe("leases for", allocation.ttl.map(|ttl| time_format::span(ttl.0)))
         .maybe("staged first", allocation.staged.then_some("yes"))
         .maybe("waits again", allocation.requeue.then_some("where it ends against its will"))
         .maybe("sensitive", allocation.sensitive.then_some("yes"))
@@ -292,9 +292,9 @@ fn one(session: &Session, detail: &AllocationDetail, classes: &Classes) -> Strin
 
 /// What became of an attempt, in one line.
 fn told(attempt: &Attempt) -> String {
-    let mut parts = vec![format!("since {}", humane::to_the_second(attempt.placed_at))];
+    let mut parts = vec![format!("since {}", time_format::to_the_second(attempt.placed_at))];
     if let Some(ended) = attempt.ended_at {
-        let length = humane::span(ended.0.since(attempt.placed_at.0));
+        let length = time_format::span(ended.0.since(attempt.placed_at.0));
         let why = match (&attempt.revocation, attempt.end) {
             // Which reason it was says more than that it was revoked.
             (Some(revoked), Some(AttemptEnd::Preempted | AttemptEnd::Revoked)) => format!(", {}", revocation(revoked)),
@@ -305,8 +305,8 @@ fn told(attempt: &Attempt) -> String {
     if let Some(last) = attempt.checkpoints.last() {
         let count = attempt.checkpoints.len();
         let many = if count == 1 { "checkpoint".to_owned() } else { format!("{count} checkpoints, the last") };
-        let (size, took) = (numbers::bytes(last.bytes), humane::span(last.took.0));
-        parts.push(format!("{many} {} of {size} in {took}", humane::distance(last.at, humane::now())));
+        let (size, took) = (numbers::bytes(last.bytes), time_format::span(last.took.0));
+        parts.push(format!("{many} {} of {size} in {took}", time_format::distance(last.at, time_format::now())));
     }
     parts.join("; ")
 }

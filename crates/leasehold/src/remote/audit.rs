@@ -1,8 +1,8 @@
 //! `leasehold audit …` over HTTP, where no folder is named.
 
 use super::events::records;
+use super::failure::Failed;
 use super::session::{Session, settings};
-use super::told::Failed;
 use crate::cli::remote::DaemonArgs;
 use crate::cli::{Audit, CheckpointArgs, ExportArgs, ProveArgs, RecordsArgs, TrustArgs};
 use crate::numbers::counted;

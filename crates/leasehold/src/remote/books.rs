@@ -1,21 +1,21 @@
 //! Usage and cost.
 
 use super::csv::{one_form, print_rows};
-use super::facts::{Facts, or_dash};
+use super::details::{Facts, or_dash};
+use super::failure::Failed;
 use super::figures::{
     Purse, Scale, amounts, bar_width, billionths, columns, field, is_cut, percent, say_as_of, scaled, shown, small_bar,
 };
 use super::session::Session;
-use super::told::Failed;
 use super::watch::watch;
 use crate::cli::books::{
     AskedArgs, CapacityArgs, CostArgs, CostCommand, CostRateArgs, FilterArgs, ForecastArgs, UsageArgs, UsageCommand,
 };
-use crate::humane;
 use crate::output::print;
 use crate::problem::Problem;
 use crate::table::{Align, Table};
 use crate::term::{Paint, Part, Style, bar};
+use crate::time_format;
 use leasehold_api::{
     Amount, CapacityReport, CapacityUse, CostRate, CostReport, Forecast, Of, Stretch, UsageReport, When,
 };
@@ -100,7 +100,7 @@ fn headed(cut: bool, names: &[&'static str], figures: &[(&'static str, Align)], 
 }
 
 fn cells(cut: bool, names: &[&'static str], of: &Of, from: When) -> Vec<(String, Style)> {
-    let when = cut.then(|| humane::to_the_second(from)).into_iter();
+    let when = cut.then(|| time_format::to_the_second(from)).into_iter();
     when.chain(names.iter().map(|name| or_dash(field(of, name)))).map(|text| (text, Style::Plain)).collect()
 }
 
@@ -338,7 +338,7 @@ async fn rate(session: &Session, args: CostRateArgs) -> Result<(), Failed> {
     } else {
         session.print_table(&table(&report))?;
     }
-    crate::term::say(&format!("leasehold: in an hour, as of {}\n", humane::to_the_second(report.as_of)));
+    crate::term::say(&format!("leasehold: in an hour, as of {}\n", time_format::to_the_second(report.as_of)));
     Ok(())
 }
 

@@ -1,11 +1,11 @@
 //! Classes and pools.
 
-use super::facts::{Facts, or_dash, word};
+use super::details::{Facts, or_dash, word};
+use super::failure::Failed;
 use super::pairs::by_key;
 use super::patch::{patch, something};
 use super::session::Session;
 use super::tenancy::{gone, made};
-use super::told::Failed;
 use crate::cli::capacity::{ClassCommand, ClassField, PoolCommand, PoolField};
 use crate::numbers::thousands;
 use crate::problem::Problem;

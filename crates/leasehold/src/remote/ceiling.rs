@@ -1,14 +1,14 @@
 //! Cost ceilings, and what counts against them.
 
-use super::facts::{Facts, word};
+use super::details::{Facts, word};
+use super::failure::Failed;
 use super::session::Session;
-use super::told::Failed;
 use crate::cli::ceiling::{CeilingArgs, CeilingCommand, CeilingSetArgs};
-use crate::humane;
 use crate::numbers::counted;
 use crate::problem::Problem;
 use crate::table::{Align, Table};
 use crate::term::Style;
+use crate::time_format;
 use leasehold_api::{Ceiling, CeilingChange, CeilingMode, Money};
 use leasehold_client::{Answer, Call};
 
@@ -95,7 +95,7 @@ fn one(session: &Session, ceiling: &Ceiling) -> String {
         .add("project", &ceiling.project)
         .maybe("app instance", ceiling.app_instance)
         .add("ceiling", format!("{}, {}", money(&ceiling.amount), word(ceiling.mode)))
-        .add("since", humane::to_the_second(ceiling.since))
+        .add("since", time_format::to_the_second(ceiling.since))
         .add("spent", money(&ceiling.spent))
         .add("reserved", format!("{} for {}", money(&ceiling.reserved), counted(ceiling.leases, "lease")))
         .add("left", left)

@@ -1,12 +1,12 @@
 //! Claims on nodes for sensitive work.
 
-use super::facts::{or_dash, word};
+use super::details::{or_dash, word};
+use super::failure::Failed;
 use super::session::Session;
-use super::told::Failed;
 use crate::cli::claim::ClaimCommand;
-use crate::humane;
 use crate::table::{Align, Table};
 use crate::term::Style;
+use crate::time_format;
 use leasehold_api::{ClaimPut, ClaimedNode, Custody, CustodyState, NewClaim, ReleaseNodes};
 
 pub(super) async fn run(session: &Session, command: ClaimCommand) -> Result<(), Failed> {
@@ -39,7 +39,7 @@ pub(super) fn in_words(custody: &Custody) -> String {
         },
         CustodyState::Wiping => match custody.wipe_by {
             Some(by) => {
-                format!("being wiped; it is quarantined at {} unless that is confirmed", humane::to_the_second(by))
+                format!("being wiped; it is quarantined at {} unless that is confirmed", time_format::to_the_second(by))
             }
             None => "being wiped".to_owned(),
         },
@@ -51,7 +51,7 @@ pub(super) fn in_words(custody: &Custody) -> String {
 }
 
 fn claimed(nodes: &[ClaimedNode]) -> Table {
-    let now = humane::now();
+    let now = time_format::now();
     let mut table = Table::new(&[
         ("node", Align::Left),
         ("pool", Align::Left),
@@ -77,8 +77,8 @@ fn claimed(nodes: &[ClaimedNode]) -> Table {
             plain(or_dash(holder.map(|holder| holder.tenant.clone()))),
             plain(or_dash(holder.map(|holder| holder.project.clone()))),
             plain(or_dash(holder.map(|holder| holder.user.clone()))),
-            plain(or_dash(node.custody.since.map(|at| humane::distance(at, now)))),
-            plain(or_dash(node.custody.wipe_by.map(|at| humane::distance(at, now)))),
+            plain(or_dash(node.custody.since.map(|at| time_format::distance(at, now)))),
+            plain(or_dash(node.custody.wipe_by.map(|at| time_format::distance(at, now)))),
         ]);
     }
     table

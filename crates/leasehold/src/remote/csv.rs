@@ -1,7 +1,7 @@
 //! Rows for other programs: RFC 4180, with lines that end as everywhere else here.
 
+use super::failure::Failed;
 use super::session::Session;
-use super::told::Failed;
 use crate::output::print;
 use crate::problem::Problem;
 

@@ -1,11 +1,11 @@
 //! Records as they become durable, and those of the journal.
 
+use super::failure::Failed;
+use super::record_lines::{tell, tell_some};
 use super::session::Session;
-use super::story::{tell, tell_some};
-use super::told::Failed;
 use crate::cli::events::{EventsArgs, RecordsArgs};
-use crate::humane;
 use crate::term;
+use crate::time_format;
 use leasehold_client::EventFilter;
 use leasehold_model::Span;
 
@@ -46,7 +46,7 @@ async fn follow(session: &Session, args: &EventsArgs) -> Result<(), Failed> {
         let pause = Span(u64::try_from(pause.as_nanos()).unwrap_or(u64::MAX));
         let what = error.to_string();
         let what = what.split_once("; ").map_or(what.as_str(), |(what, _)| what);
-        term::say(&format!("leasehold: {what}; again in {}\n", humane::span(pause)));
+        term::say(&format!("leasehold: {what}; again in {}\n", time_format::span(pause)));
     };
     let mut events = session.client.events(&filter)?.on_break(told);
     loop {

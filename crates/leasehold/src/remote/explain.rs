@@ -1,12 +1,12 @@
 //! Why: the checks, the scores and the deciding term of a decision.
 
-use super::facts::Facts;
+use super::details::Facts;
 use super::lease::short;
 use super::session::Session;
 use super::units::Classes;
-use crate::humane;
 use crate::table::{Align, Table};
 use crate::term::Style;
+use crate::time_format;
 use leasehold_api::{DecidedEviction, Ending, Explanation, NodeExplanation};
 
 pub(super) fn text(session: &Session, told: &Explanation) -> String {
@@ -19,7 +19,7 @@ pub(super) fn text(session: &Session, told: &Explanation) -> String {
     let mut facts = Facts::new()
         .add("outcome", session.paint.paint(style, &told.outcome))
         .add("why", &told.why)
-        .add("as of", humane::to_the_second(told.as_of))
+        .add("as of", time_format::to_the_second(told.as_of))
         .maybe("record", told.sequence)
         .maybe("replay", replay(told))
         .maybe("profile", Some(profile).filter(|profile| !profile.is_empty()));
@@ -28,7 +28,7 @@ pub(super) fn text(session: &Session, told: &Explanation) -> String {
             .add("place in the queue", place.position)
             .add("budget factor", &place.budget_factor)
             .add("fair-share deficit", &place.fair_share_deficit)
-            .maybe("starts by", place.starts_by.map(humane::to_the_second));
+            .maybe("starts by", place.starts_by.map(time_format::to_the_second));
     }
     let mut out = match &told.ending {
         Some(ending) => ended(facts, ending),
@@ -80,10 +80,9 @@ fn replay(told: &Explanation) -> Option<String> {
 }
 
 fn ended(facts: Facts, ending: &Ending) -> Facts {
-    let grace = ending
-        .grace_ends_at
-        .filter(|_| ending.ended_at.is_none())
-        .map(|at| format!("until {} ({})", humane::to_the_second(at), humane::distance(at, humane::now())));
+    let grace = ending.grace_ends_at.filter(|_| ending.ended_at.is_none()).map(|at| {
+        format!("until {} ({})", time_format::to_the_second(at), time_format::distance(at, time_format::now()))
+    });
     facts
         .add(
             "its end",
@@ -91,12 +90,12 @@ fn ended(facts: Facts, ending: &Ending) -> Facts {
                 "{} (record {}, {})",
                 ending.how.replace('_', " "),
                 ending.sequence,
-                humane::to_the_second(ending.at)
+                time_format::to_the_second(ending.at)
             ),
         )
         .add("why it ended", &ending.why)
         .maybe("grace", grace)
-        .maybe("ended", ending.ended_at.map(humane::to_the_second))
+        .maybe("ended", ending.ended_at.map(time_format::to_the_second))
 }
 
 /// Why a node is no candidate.
@@ -175,7 +174,7 @@ fn victims(decided: &DecidedEviction) -> Table {
             one.class.clone(),
             one.quanta.to_string(),
             one.node.clone().unwrap_or_else(|| "a node".to_owned()),
-            humane::to_the_second(one.expires_at),
+            time_format::to_the_second(one.expires_at),
             if one.gone { "gone".to_owned() } else { String::new() },
         ]);
     }
@@ -274,10 +273,9 @@ fn evictions(told: &Explanation) -> Option<Table> {
 
 pub(super) fn node(session: &Session, told: &NodeExplanation, classes: &Classes) -> String {
     let style = if told.available { Style::Green } else { Style::Red };
-    let promised = told
-        .promised_to
-        .iter()
-        .map(|one| format!("alloc-{}, which starts by {}", one.allocation_id, humane::to_the_second(one.starts_by)));
+    let promised = told.promised_to.iter().map(|one| {
+        format!("alloc-{}, which starts by {}", one.allocation_id, time_format::to_the_second(one.starts_by))
+    });
     let promised = promised.collect::<Vec<_>>().join("; ");
     let kept = told.reserved_for.iter().map(|number| format!("alloc-{number}")).collect::<Vec<_>>().join(", ");
     let facts = Facts::new()

@@ -118,7 +118,7 @@ pub(super) fn field(of: &Of, name: &str) -> Option<String> {
         Group::User => of.user.clone(),
         Group::Pool => of.pool.clone(),
         Group::Node => of.node.clone(),
-        Group::Priority => of.priority.map(super::facts::word),
+        Group::Priority => of.priority.map(super::details::word),
         Group::Tag => of.accounting_tag.clone(),
         Group::Allocation => of.allocation.clone(),
         Group::AppInstance => of.app_instance.clone(),
@@ -161,7 +161,7 @@ pub(super) fn is_cut<'a>(mut lines: impl Iterator<Item = &'a Stretch>) -> bool {
 
 /// Says up to where the journal is known.
 pub(super) fn say_as_of(as_of: When, stretch: Option<&Stretch>) {
-    let second = crate::humane::to_the_second;
+    let second = crate::time_format::to_the_second;
     let over = stretch.map(|over| format!(", from {} to {}", second(over.from), second(over.to)));
     term::say(&format!("leasehold: as of {}{}\n", second(as_of), over.unwrap_or_default()));
 }

@@ -1,20 +1,20 @@
 //! Leases, one at a time and as a list.
 
 use super::alloc::{self, wait_for_lease};
-use super::asks;
-use super::facts::{Facts, or_dash, word};
+use super::details::{Facts, or_dash, word};
+use super::failure::Failed;
+use super::lease_request;
+use super::record_lines;
 use super::session::{Session, keyed, past, whose};
-use super::story;
-use super::told::Failed;
 use super::units::Classes;
 use super::watch::watch;
 use super::{explain, quote};
 use crate::cli::lease::{LeaseCommand, LeaseListArgs};
-use crate::humane;
 use crate::output::{print, print_json};
 use crate::problem::EXIT_OK;
 use crate::table::{Align, Table};
 use crate::term::Style;
+use crate::time_format;
 use leasehold_api::{Granted, Lease, LeaseState, Release, Renew, Requested, Revocation, Revoke, Revoked, Ttl, When};
 use leasehold_model::LeaseNo;
 
@@ -23,7 +23,7 @@ pub(super) async fn run(session: &Session, command: LeaseCommand) -> Result<u8, 
     match command {
         LeaseCommand::Run(args) => return super::run::run(session, args).await,
         LeaseCommand::Request(args) => {
-            let (request, classes) = asks::request(client, &args.asks, &args.holder, args.ttl).await?;
+            let (request, classes) = lease_request::request(client, &args.asks, &args.holder, args.ttl).await?;
             let granted = match keyed(client.request_lease(&request), &args.change).await? {
                 Requested::Granted(granted) => granted,
                 Requested::Waiting(submitted) => wait_for_lease(session, &submitted).await?,
@@ -38,7 +38,7 @@ pub(super) async fn run(session: &Session, command: LeaseCommand) -> Result<u8, 
             session.show(client.explain_lease(&args.lease), |told| explain::text(session, told)).await?;
         }
         LeaseCommand::Quote(args) => {
-            let (request, _) = asks::request(client, &args.asks, &args.holder, args.ttl).await?;
+            let (request, _) = lease_request::request(client, &args.asks, &args.holder, args.ttl).await?;
             session.show(client.quote_lease(&request), |quote| quote::text(session, quote)).await?;
         }
         LeaseCommand::Renew(args) => {
@@ -65,7 +65,7 @@ pub(super) async fn run(session: &Session, command: LeaseCommand) -> Result<u8, 
         }
         LeaseCommand::Ready(args) => {
             let text = |done: &leasehold_api::ReadyAnswer| {
-                let at = humane::to_the_second(done.ended_at);
+                let at = time_format::to_the_second(done.ended_at);
                 format!("{} is ready to be torn down; its bill ended at {at}\n", short(&done.id))
             };
             session.change(client.lease_ready(&args.lease), &args.change, text).await?;
@@ -80,7 +80,7 @@ pub(super) async fn run(session: &Session, command: LeaseCommand) -> Result<u8, 
             let classes = if session.json { Classes::none() } else { Classes::load(client).await? };
             session.show(call, |lease| one(session, lease, &classes)).await?;
         }
-        LeaseCommand::History(args) => story::tell_all(session, client.lease_history(&args.lease)).await?,
+        LeaseCommand::History(args) => record_lines::tell_all(session, client.lease_history(&args.lease)).await?,
     }
     Ok(EXIT_OK)
 }
@@ -92,7 +92,7 @@ pub(super) fn short(id: &str) -> String {
 }
 
 fn deadline(at: When) -> String {
-    format!("{} ({})", humane::to_the_second(at), humane::distance(at, humane::now()))
+    format!("{} ({})", time_format::to_the_second(at), time_format::distance(at, time_format::now()))
 }
 
 pub(super) fn devices(devices: &[u32]) -> String {
@@ -137,7 +137,7 @@ fn revoked(revoked: &Revoked) -> String {
     let (are, is) = if leases.len() == 1 { ("is", "its holder has") } else { ("are", "their holder has") };
     let grace = match revoked.grace {
         Ttl(leasehold_model::Span::ZERO) => "no time to get ready".to_owned(),
-        grace => format!("{} to get ready", humane::span(grace.0)),
+        grace => format!("{} to get ready", time_format::span(grace.0)),
     };
     format!("{} {are} revoked; {is} {grace}\n", leases.join(", "))
 }
@@ -183,7 +183,7 @@ fn leases(leases: &[Lease], classes: &Classes) -> Table {
     ];
     let mut table = Table::new(&headings)
         .yielding(&["user", "priority", "devices", "project", "class", "node", "tenant", "quantity", "state"]);
-    let now = humane::now();
+    let now = time_format::now();
     for lease in leases {
         let plain = |text: String| (text, Style::Plain);
         table.styled([
@@ -197,7 +197,7 @@ fn leases(leases: &[Lease], classes: &Classes) -> Table {
             plain(lease.node.clone()),
             plain(devices(&lease.devices)),
             plain(word(lease.priority)),
-            plain(humane::distance(lease.ended_at.or(lease.grace_ends_at).unwrap_or(lease.expires_at), now)),
+            plain(time_format::distance(lease.ended_at.or(lease.grace_ends_at).unwrap_or(lease.expires_at), now)),
         ]);
     }
     table

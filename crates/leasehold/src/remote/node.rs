@@ -1,11 +1,11 @@
 //! Nodes: what they have, where it is, and taking them out and in.
 
-use super::facts::{Facts, or_dash, word};
+use super::details::{Facts, or_dash, word};
+use super::failure::Failed;
 use super::pairs::by_key;
 use super::patch::{patch, something};
 use super::session::Session;
 use super::tenancy::{gone, made};
-use super::told::Failed;
 use super::units::Classes;
 use super::watch::watch;
 use crate::cli::capacity::{NodeCommand, NodeCreateArgs, NodeField, NodeListArgs, NodeSetArgs};

@@ -1,15 +1,15 @@
 //! Quotas, in the units of their classes.
 
-use super::facts::{Facts, or_dash, word};
+use super::details::{Facts, or_dash, word};
+use super::failure::Failed;
 use super::session::Session;
-use super::told::Failed;
 use super::units::{Classes, parse};
 use super::watch::watch;
 use crate::cli::quota::{BurstArgs, LimitArgs, QuotaCommand, QuotaCreateArgs, QuotaListArgs};
-use crate::humane;
 use crate::problem::Problem;
 use crate::table::{Align, Table};
 use crate::term::Style;
+use crate::time_format;
 use leasehold_api::{Class, Limit, Measure, NewQuota, Nodes, Quota, QuotaChange};
 
 pub(super) async fn run(session: &Session, command: QuotaCommand) -> Result<(), Failed> {
@@ -193,8 +193,8 @@ fn one(session: &Session, quota: &Quota, classes: &Classes) -> String {
         .add("limit", format!("{} {unit}, {how}", amount(quota, base, classes)))
         .maybe("burst to", burst.map(|most| format!("{} {unit}", amount(quota, most, classes))));
     let facts = match &quota.limit {
-        Limit::Burst { burst_ttl, .. } => facts.add("for", humane::span(burst_ttl.0)),
+        Limit::Burst { burst_ttl, .. } => facts.add("for", time_format::span(burst_ttl.0)),
         _ => facts,
     };
-    facts.maybe("bursting since", quota.burst_since.map(humane::to_the_second)).text(session.paint)
+    facts.maybe("bursting since", quota.burst_since.map(time_format::to_the_second)).text(session.paint)
 }

@@ -1,12 +1,12 @@
 //! What a request would come to.
 
-use super::facts::Facts;
+use super::details::Facts;
 use super::figures::amounts;
 use super::session::Session;
-use crate::humane;
 use crate::numbers::counted;
 use crate::table::{Align, Table};
 use crate::term::Style;
+use crate::time_format;
 use leasehold_api::Quote;
 
 pub(super) fn text(session: &Session, quote: &Quote) -> String {
@@ -30,7 +30,7 @@ pub(super) fn text(session: &Session, quote: &Quote) -> String {
         .maybe("evicts", quote.evicts.map(|leases| counted(leases, "lease")))
         .maybe("pool", quote.pool.as_ref())
         .maybe("node", quote.node.as_ref())
-        .add("for", humane::span(quote.ttl.0))
+        .add("for", time_format::span(quote.ttl.0))
         .maybe("soft quota", quote.over_soft.then_some("would be passed"))
         .add("total", amounts(&quote.total))
         .text(session.paint);

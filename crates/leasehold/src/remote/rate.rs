@@ -1,15 +1,15 @@
 //! Prices: rate cards, and what is charged for leases that end badly.
 
-use super::facts::{Facts, or_dash, word};
+use super::details::{Facts, or_dash, word};
+use super::failure::Failed;
 use super::pairs::{by_key, twice};
 use super::patch::something;
 use super::session::Session;
-use super::told::Failed;
 use crate::cli::rate::{PolicyCommand, PolicySetArgs, RateCommand, RateSetArgs};
-use crate::humane;
 use crate::problem::Problem;
 use crate::table::{Align, Table};
 use crate::term::Style;
+use crate::time_format;
 use leasehold_api::{
     CardState, Charge, ChargePolicy, ChargesChange, Decimal, KindPriceChange, NewChargePolicy, NewRateCard, Patch,
     PriceChange, PriorityFactorChange, RateCard, RateCardChange, When,
@@ -127,7 +127,7 @@ fn style(state: CardState) -> Style {
 }
 
 fn from(from: When) -> String {
-    format!("{} ({})", humane::to_the_second(from), humane::distance(from, humane::now()))
+    format!("{} ({})", time_format::to_the_second(from), time_format::distance(from, time_format::now()))
 }
 
 fn cards(cards: &[RateCard]) -> Table {
@@ -152,7 +152,7 @@ fn cards(cards: &[RateCard]) -> Table {
             plain(number(card.id)),
             plain(card.pool.clone().unwrap_or_else(|| "all".into())),
             (word(card.state), style(card.state)),
-            plain(or_dash(card.from.map(humane::to_the_second))),
+            plain(or_dash(card.from.map(time_format::to_the_second))),
             plain(prices.currency.clone()),
             plain(prices.kinds.gpu.to_string()),
             plain(prices.kinds.cpu.to_string()),
@@ -174,7 +174,7 @@ fn one(session: &Session, card: &RateCard) -> String {
         .add("pool", card.pool.as_deref().unwrap_or("all that have none of their own"))
         .add("state", word(card.state))
         .maybe("from", card.from.map(from))
-        .maybe("set", card.set_at.map(humane::to_the_second))
+        .maybe("set", card.set_at.map(time_format::to_the_second))
         .add("gpu", per_second(&prices.kinds.gpu, "GPU"))
         .add("cpu", per_second(&prices.kinds.cpu, "core"))
         .add("mem", per_second(&prices.kinds.mem, "GiB"))
@@ -198,7 +198,7 @@ fn charge(charge: Charge) -> String {
     match charge {
         Charge::Full => "full".into(),
         Charge::None => "none".into(),
-        Charge::MinusLast(span) => format!("less the last {}", humane::span(span.0)),
+        Charge::MinusLast(span) => format!("less the last {}", time_format::span(span.0)),
     }
 }
 
@@ -210,7 +210,7 @@ fn policies(policies: &[ChargePolicy]) -> Table {
         table.styled([
             plain(number(policy.id)),
             (word(policy.state), style(policy.state)),
-            plain(or_dash(policy.from.map(humane::to_the_second))),
+            plain(or_dash(policy.from.map(time_format::to_the_second))),
             plain(charge(charges.preempted)),
             plain(charge(charges.fenced)),
             plain(charge(charges.node_lost)),

@@ -1,16 +1,16 @@
 //! `leasehold lease run`: a lease that is held while a command runs.
 
 use super::alloc::waits_for_room;
-use super::asks;
 use super::child::{Child, Ended};
+use super::failure::{Failed, plain};
 use super::lease::short;
+use super::lease_request;
 use super::session::Session;
-use super::told::{Failed, plain};
 use super::units::Classes;
 use crate::cli::lease::RunArgs;
-use crate::humane;
 use crate::problem::{EXIT_REFUSED, Problem};
 use crate::term;
+use crate::time_format;
 use leasehold_api::{Granted, Kind, Requested};
 use leasehold_client::{Keep, Lease, Lost, Why};
 use leasehold_model::Span;
@@ -22,7 +22,7 @@ const KILL_MARGIN: Duration = Duration::from_millis(500);
 
 pub(super) async fn run(session: &Session, args: RunArgs) -> Result<u8, Failed> {
     let client = &session.client;
-    let (request, classes) = asks::request(client, &args.asks, &args.holder, args.ttl).await?;
+    let (request, classes) = lease_request::request(client, &args.asks, &args.holder, args.ttl).await?;
     let asked_at = Instant::now();
     let lease = match client.request_lease(&request).await? {
         Requested::Granted(granted) => Lease::hold(client, granted, request.ttl.0, asked_at, Keep::default()),
@@ -96,7 +96,7 @@ async fn give_back(lease: Lease) {
 async fn take_down(mut child: Child, lease: Lease, lost: &Lost) -> Result<u8, Problem> {
     let left = lost.until.saturating_duration_since(Instant::now());
     let left_span = Span(u64::try_from(left.as_nanos()).unwrap_or(u64::MAX));
-    term::say(&format!("leasehold: {lost}; the command has {} to end\n", humane::span(left_span)));
+    term::say(&format!("leasehold: {lost}; the command has {} to end\n", time_format::span(left_span)));
     child.terminate();
     let kill_at = lost.until.checked_sub(KILL_MARGIN.min(left / 4)).unwrap_or(lost.until);
     let how = match tokio::time::timeout_at(kill_at, child.ended()).await {

@@ -1,6 +1,6 @@
 //! One command's conversation with a daemon.
 
-use super::told::{Failed, explain};
+use super::failure::{Failed, explain};
 use crate::cli::remote::{ChangeArgs, DaemonArgs, PastArgs, WhoseArgs};
 use crate::output::{print, print_json};
 use crate::problem::Problem;

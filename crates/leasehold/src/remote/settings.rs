@@ -1,9 +1,9 @@
 //! The engine's own limits.
 
-use super::facts::Facts;
+use super::details::Facts;
+use super::failure::Failed;
 use super::patch::something;
 use super::session::{Session, keyed};
-use super::told::Failed;
 use crate::cli::settings::SettingsCommand;
 use crate::output::print_json;
 use leasehold_api::{Settings, SettingsChange};

@@ -1,9 +1,9 @@
 //! Tenants, projects and users.
 
-use super::facts::{Facts, or_dash, word};
+use super::details::{Facts, or_dash, word};
+use super::failure::Failed;
 use super::patch::{patch, something};
 use super::session::Session;
-use super::told::Failed;
 use crate::cli::tenancy::{MemberChangeArgs, ProjectCommand, TenantCommand, TenantField, TenantSetArgs, UserCommand};
 use crate::numbers::{counted, thousands};
 use crate::problem::Problem;
@@ -124,7 +124,7 @@ fn budgets(session: &Session, usage: &TenantUsage) -> String {
         let used = of.used.get(..of.used.len().saturating_sub(6)).unwrap_or(&of.used).to_owned();
         table.row([what.to_owned(), used, or_dash(of.budget.map(thousands)), or_dash(of.fraction.as_ref())]);
     }
-    let days = format!("{}, up to {}", counted(usage.days.into(), "day"), crate::humane::to_the_second(usage.to));
+    let days = format!("{}, up to {}", counted(usage.days.into(), "day"), crate::time_format::to_the_second(usage.to));
     let facts = Facts::new()
         .add("tenant", &usage.tenant)
         .add("over", days)

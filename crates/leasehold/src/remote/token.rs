@@ -1,14 +1,14 @@
 //! Tokens: who may do what.
 
-use super::facts::{Facts, or_dash};
+use super::details::{Facts, or_dash};
+use super::failure::Failed;
 use super::session::{Session, keyed};
-use super::told::Failed;
 use crate::cli::token::{TokenCommand, TokenIssueArgs};
-use crate::humane;
 use crate::output::{print, print_json};
 use crate::problem::Problem;
 use crate::table::{Align, Table};
 use crate::term;
+use crate::time_format;
 use leasehold_api::{NewToken, Token, When};
 use std::fs::OpenOptions;
 use std::io::Write;
@@ -32,7 +32,7 @@ pub(super) async fn run(session: &Session, command: TokenCommand) -> Result<(), 
 async fn issue(session: &Session, args: TokenIssueArgs) -> Result<(), Failed> {
     // A file that cannot be written is told before there is a secret to lose.
     let file = args.out.as_deref().map(create).transpose()?;
-    let expires_in = args.expires_in.map(|ttl| When(humane::now().saturating_add(ttl.0)));
+    let expires_in = args.expires_in.map(|ttl| When(time_format::now().saturating_add(ttl.0)));
     let new = NewToken {
         name: args.name,
         role: args.role,
@@ -116,14 +116,14 @@ fn tokens(tokens: &[Token]) -> Table {
         ("fingerprint", Align::Left),
     ];
     let mut table = Table::new(&headings).yielding(&["fingerprint", "expires", "of"]);
-    let now = humane::now();
+    let now = time_format::now();
     for token in tokens {
         table.row([
             token.id.to_string(),
             token.name.clone(),
             token.role.to_string(),
             scope(token),
-            or_dash(token.expires_at.map(|at| humane::distance(at, now))),
+            or_dash(token.expires_at.map(|at| time_format::distance(at, now))),
             token.fingerprint.clone(),
         ]);
     }
@@ -131,8 +131,9 @@ fn tokens(tokens: &[Token]) -> Table {
 }
 
 fn one(session: &Session, token: &Token) -> String {
-    let expires =
-        token.expires_at.map(|at| format!("{} ({})", humane::to_the_second(at), humane::distance(at, humane::now())));
+    let expires = token
+        .expires_at
+        .map(|at| format!("{} ({})", time_format::to_the_second(at), time_format::distance(at, time_format::now())));
     Facts::new()
         .add("token", token.id)
         .add("name", &token.name)

@@ -1,6 +1,6 @@
 //! Quanta in the units people use, which depend on the class.
 
-use super::told::Failed;
+use super::failure::Failed;
 use crate::problem::Problem;
 use leasehold_api::Class;
 use leasehold_client::Client;

@@ -2,12 +2,12 @@
 
 use super::books::filtered;
 use super::csv::{one_form, print_rows};
-use super::facts::{or_dash, word};
+use super::details::{or_dash, word};
+use super::failure::Failed;
 use super::figures::{Scale, small_bar};
 use super::figures::{amounts, bar_width, billionths, columns, field, money, percent, permille, say_as_of, shown};
 use super::lease::short;
 use super::session::Session;
-use super::told::Failed;
 use crate::cli::books::{SensitivityArgs, WasteArgs};
 use crate::output::print;
 use crate::table::{Align, Table};

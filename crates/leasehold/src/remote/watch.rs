@@ -1,12 +1,12 @@
 //! The same question again and again, on a terminal, until Ctrl-C.
 
+use super::failure::{Failed, plain};
 use super::session::Session;
-use super::told::{Failed, plain};
-use crate::humane;
 use crate::output::print_on;
 use crate::problem::Problem;
 use crate::table::Table;
 use crate::term;
+use crate::time_format;
 use std::io::Write;
 use std::time::Duration;
 
@@ -62,8 +62,8 @@ pub(super) async fn watch(session: &Session, ask: impl AsyncFn() -> Result<Table
 
 fn draw(session: &Session, table: &Table, trouble: Option<&Problem>) -> Result<std::ops::ControlFlow<()>, Problem> {
     let (width, height) = term::screen().unwrap_or((80, 24));
-    let now = humane::now();
-    let mut lines = vec![session.paint.dim(&format!("  {}   every 2s, Ctrl-C ends", humane::clock(now, now)))];
+    let now = time_format::now();
+    let mut lines = vec![session.paint.dim(&format!("  {}   every 2s, Ctrl-C ends", time_format::clock(now, now)))];
     lines.extend(trouble.map(|problem| session.paint.paint(term::Style::Red, &format!("  {problem}"))));
     lines.push(String::new());
     if table.is_empty() {

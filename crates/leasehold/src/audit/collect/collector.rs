@@ -1,8 +1,8 @@
 //! Following a daemon's chain: its newest checkpoint, the batches up to it, and whether they fit.
 
 use super::refusal::Refusal;
-use crate::humane::now;
 use crate::problem::Problem;
+use crate::time_format::now;
 use leasehold_client::{Client, Error};
 use leasehold_journal::{Failure, Mirror, Misfit};
 use leasehold_model::{Hash, RawBatch};

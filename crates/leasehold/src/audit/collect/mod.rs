@@ -5,17 +5,17 @@
 
 mod collector;
 mod refusal;
-mod story;
+mod report;
 
 use super::read_trust;
 use crate::cli::collect::CollectArgs;
 use crate::cli::remote::DaemonArgs;
-use crate::humane::now;
 use crate::numbers::thousands;
 use crate::output::{print, print_json};
 use crate::problem::{EXIT_OK, Problem};
 use crate::remote::plain;
 use crate::term;
+use crate::time_format::now;
 use collector::{Collector, Stop};
 use leasehold_client::{Client, Named, Settings};
 use leasehold_journal::{Mirror, Options, RealDisk};
@@ -23,12 +23,12 @@ use leasehold_model::Hash;
 use leasehold_tlog::{Checkpoint, VerifierKey};
 use leasehold_verify::Trust;
 use refusal::Refusal;
+use report::{Came, Line, Quiet};
 use sha2::{Digest, Sha256};
 use std::os::unix::fs::DirBuilderExt;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::time::{Duration, Instant};
-use story::{Came, Line, Quiet};
 use tokio::signal::unix::{SignalKind, signal};
 
 /// Between two looks at the newest checkpoint.
@@ -233,7 +233,7 @@ impl<'a> Errand<'a> {
         }
         if self.json {
             // The sentence follows on stderr in any case.
-            let _ = print(&format!("{}\n", story::refusal_json(refusal, proved, evidence.as_ref())));
+            let _ = print(&format!("{}\n", report::refusal_json(refusal, proved, evidence.as_ref())));
         }
         problem.advice(advice)
     }

@@ -1,10 +1,10 @@
 //! Records for people: one line each, with what matters of it.
 
+use super::failure::Failed;
 use super::session::Session;
-use super::told::Failed;
-use crate::humane;
 use crate::output::print_on;
 use crate::term::{self, Paint, Style};
+use crate::time_format;
 use leasehold_client::{Call, Json, Page};
 use leasehold_model::Instant;
 use serde_json::Value;
@@ -22,7 +22,7 @@ pub(super) fn line(record: &Value, paint: Paint, now: Instant) -> String {
         (Some(tenant), None) => format!("{tenant}  "),
         _ => String::new(),
     };
-    let head = paint.dim(&format!("{}  {sequence:>7}", humane::clock(at, now)));
+    let head = paint.dim(&format!("{}  {sequence:>7}", time_format::clock(at, now)));
     let kind = paint.paint(style(kind), &format!("{kind:<22}"));
     let line = format!("{head}  {kind}  {who}{}", summary(record)).trim_end().to_owned();
     match term::screen() {
@@ -141,7 +141,7 @@ fn clock(value: &Value) -> String {
 
 /// Prints a record; breaks off when nobody reads any more.
 pub(super) fn tell(session: &Session, record: &Value) -> Result<ControlFlow<()>, Failed> {
-    let text = if session.json { record.to_string() } else { line(record, session.paint, humane::now()) };
+    let text = if session.json { record.to_string() } else { line(record, session.paint, time_format::now()) };
     Ok(print_on(&(text + "\n"))?)
 }
 

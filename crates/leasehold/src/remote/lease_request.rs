@@ -1,7 +1,7 @@
 //! What is asked for: `--gpu 2` finds its class where there is one.
 
+use super::failure::Failed;
 use super::pairs::by_key;
-use super::told::Failed;
 use super::units::Classes;
 use crate::cli::lease::{AskArgs, HolderArgs};
 use crate::problem::Problem;

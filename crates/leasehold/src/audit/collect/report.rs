@@ -2,9 +2,9 @@
 
 use super::collector::{Collector, Progress};
 use super::refusal::Refusal;
-use crate::humane;
 use crate::numbers::{bytes, thousands};
 use crate::term;
+use crate::time_format;
 use leasehold_journal::Mirror;
 use leasehold_model::Span;
 use leasehold_model::hex;
@@ -60,12 +60,12 @@ pub(super) struct Quiet(bool);
 
 impl Quiet {
     pub(super) fn look(&mut self, collector: &Collector) {
-        let age = humane::now().since(collector.mirror.stamp());
+        let age = time_format::now().since(collector.mirror.stamp());
         let quiet = collector.mirror.proved() > 0 && age > QUIET;
         if quiet && !self.0 {
             term::say(&format!(
                 "leasehold: the newest record is {} old, and a journal that lives has one each minute; the daemon may have stopped, or an old state is shown\n",
-                humane::span(age)
+                time_format::span(age)
             ));
         }
         self.0 = quiet;
