@@ -1,9 +1,9 @@
-//! The client of the HTTP API: what the command line, the agent and the tests speak to the daemon with.
+//! A client of the HTTP API, used by the command line, the agent and the tests.
 //!
-//! In: a [`Config`], typed requests of `leasehold_api`. Out: typed answers, [`Error`]s that say what to do, records as
-//! they become durable ([`Events`]), and leases that stay held while they are needed ([`Lease`]).
-//! Every change carries an idempotency key, so that it is sent again without fear where the answer was lost.
-//! Never: a rule about leases, a retry without a deadline, a secret in a text.
+//! In: a [`Config`], typed requests of `leasehold_api`. Out: typed answers, [`Error`]s with advice, records as they become
+//! durable ([`Events`]), and leases that are renewed while they are held ([`Lease`]).
+//! Every change has an idempotency key, so that it can safely be sent again if the answer was lost.
+//! Never: a rule about leases, a retry without a deadline, a secret in a message.
 
 mod book_query;
 mod call;
