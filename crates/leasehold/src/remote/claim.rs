@@ -1,4 +1,4 @@
-//! Claims on nodes for sensitive work.
+//! `leasehold claim …`.
 
 use super::details::{or_dash, word};
 use super::failure::Failed;
@@ -15,31 +15,34 @@ pub(super) async fn run(session: &Session, command: ClaimCommand) -> Result<(), 
         ClaimCommand::List => session.list(client.list_claims(), claimed).await,
         ClaimCommand::Make(args) => {
             let new = NewClaim { nodes: args.nodes, tenant: args.tenant, project: args.project, user: args.user };
-            session.change(client.claim_nodes(&new), &args.change, told).await
+            session.change(client.claim_nodes(&new), &args.change, node_states).await
         }
         ClaimCommand::Release(args) => {
             let release = ReleaseNodes { nodes: args.nodes };
-            session.change(client.release_nodes(&release), &args.change, told).await
+            session.change(client.release_nodes(&release), &args.change, node_states).await
         }
     }
 }
 
-/// What became of each node.
-fn told(put: &ClaimPut) -> String {
+/// The new state of each node.
+fn node_states(put: &ClaimPut) -> String {
     put.nodes.iter().map(|node| format!("node {} is {}\n", node.node, in_words(&node.custody))).collect()
 }
 
-/// Whose it is, in a phrase.
+/// The custody of a node in words.
 pub(super) fn in_words(custody: &Custody) -> String {
     match custody.state {
-        CustodyState::Open => "open to all".to_owned(),
+        CustodyState::Open => "available to everyone".to_owned(),
         CustodyState::Claimed => match &custody.holder {
             Some(holder) => format!("claimed by {} of {} for {}", holder.user, holder.tenant, holder.project),
             None => "claimed".to_owned(),
         },
         CustodyState::Wiping => match custody.wipe_by {
             Some(by) => {
-                format!("being wiped; it is quarantined at {} unless that is confirmed", time_format::to_the_second(by))
+                format!(
+                    "being wiped; unless the wipe is confirmed, it is quarantined at {}",
+                    time_format::to_the_second(by)
+                )
             }
             None => "being wiped".to_owned(),
         },

@@ -1,4 +1,4 @@
-//! The commands that speak to a daemon: each asks, and shows the answer as a table or as the daemon's own JSON.
+//! The commands that call a daemon. Each prints the answer as text or as the daemon's own JSON.
 
 mod alloc;
 mod audit;
