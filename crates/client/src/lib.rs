@@ -4,6 +4,8 @@
 //! durable ([`Events`]), and leases that are renewed while they are held ([`Lease`]).
 //! Every change has an idempotency key, so that it can safely be sent again if the answer was lost.
 //! Never: a rule about leases, a retry without a deadline, a secret in a message.
+//!
+//! `examples/hold_a_gpu.rs` is a complete program that holds a GPU while it works.
 
 mod book_query;
 mod call;

@@ -9,6 +9,8 @@ mod ceiling;
 #[path = "client_cli/claims.rs"]
 mod claims;
 mod common;
+#[path = "client_cli/example.rs"]
+mod example;
 #[path = "client_cli/explain.rs"]
 mod explain;
 #[path = "client_cli/past.rs"]
