@@ -167,7 +167,7 @@ fn a_cluster_is_set_up_and_used() {
     let problem: Value = serde_json::from_str(&sequence.err).expect("the problem, and nothing else");
     assert_eq!((sequence.code, sequence.out.as_str(), &problem["code"]), (1, "", &json!("quota_exceeded")));
     let hint =
-        format!("sealed as record {}; `leasehold audit replay --sequence", problem["sequence"].as_u64().unwrap() - 1);
+        format!("recorded as record {}; `leasehold audit replay --sequence", problem["sequence"].as_u64().unwrap() - 1);
     assert!(denied.err.contains(&hint), "{denied:?}");
     tells(&daemon.run("quota list").ok(), &["physics", "gpu-h100", "hard"]);
     assert_eq!(daemon.json("quota list --tenant physics")["quotas"][0]["used"], 2);
@@ -190,7 +190,7 @@ fn a_cluster_is_set_up_and_used() {
     let second = daemon.json("lease list")["leases"][0]["id"].as_str().unwrap().to_owned();
     tells(&daemon.run(&format!("lease revoke {second} --grace 0s --reason policy")).ok(), &["no time to get ready"]);
     let lines = daemon.run("lease list").ok();
-    assert!(lines.out.is_empty() && lines.err.contains("nothing to show"), "{lines:?}");
+    assert!(lines.out.is_empty() && lines.err.contains("nothing found"), "{lines:?}");
     tells(&daemon.run(&format!("lease show {lease}")).ok(), &["closed"]);
     let history = daemon.run(&format!("lease history {lease}")).ok();
     tells(&history, &["lease.granted", "lease.renewed", "lease.released", "2 GPU gpu-h100"]);
@@ -500,7 +500,10 @@ fn prices_are_set_shown_and_withdrawn() {
     assert_eq!(card["prices"]["kinds"]["cpu"], "0.001");
     tells(&daemon.run("rate list").ok(), &["built-in", "past", "in_force", "waiting", "training", "0.013"]);
     assert_eq!(daemon.json("rate list --pool training")["rate_cards"].as_array().map(Vec::len), Some(1));
-    tells(&daemon.run("rate set --card 1 --mem 0.5 --all-pools").ok(), &["all that have none", "0.5 CHF", "0.013 CHF"]);
+    tells(
+        &daemon.run("rate set --card 1 --mem 0.5 --all-pools").ok(),
+        &["all pools without a card", "0.5 CHF", "0.013 CHF"],
+    );
     tells(&daemon.by("ci.token", "rate show 1").ok(), &["waiting", "0.5 CHF"]);
     tells(&daemon.run("rate delete 1").ok(), &["rate card 1 was withdrawn"]);
     refuses(&daemon.run("rate show 1"), 1, "unknown_rate_card");

@@ -56,7 +56,7 @@ pub(crate) struct SubmitArgs {
     /// Place all replicas in the same domain
     #[arg(long, value_enum, value_name = "DOMAIN")]
     pub(crate) together: Option<Domain>,
-    /// Place every replica in another domain
+    /// Place each replica in a different domain
     #[arg(long, value_enum, value_name = "DOMAIN")]
     pub(crate) apart: Option<Domain>,
     /// Use only nodes with this label; repeatable

@@ -94,7 +94,7 @@ pub(crate) struct WhoArgs {
     /// Project that is charged [default: the project of the token]
     #[arg(long, value_name = "NAME")]
     pub(crate) project: Option<String>,
-    /// User that makes the request [default: the user of the token]
+    /// User that makes the request [default: the user of the token, if it has one]
     #[arg(long, value_name = "NAME")]
     pub(crate) user: Option<String>,
     /// Name of the workload, by which usage can be reported

@@ -39,7 +39,7 @@ fn usage_and_cost_are_shown_to_people_and_programs() {
     assert_eq!(csv.lines().next(), Some(heading));
     assert!(csv.contains("Z,\"train,me\",,gpu-h100,gpu,h100,GPU,"), "{csv}");
     let none = daemon.run("usage --user ada --tenant physics --priority guaranteed").ok();
-    assert!(none.out.is_empty() && none.err.contains("nothing to show"), "{none:?}");
+    assert!(none.out.is_empty() && none.err.contains("nothing found"), "{none:?}");
     assert_eq!(daemon.run("cost --to 2020-01-01 --csv").ok().out, "from,to,currency,amount,exact\n");
 
     let cost = daemon.run("cost --by tenant --bucket hour --zone Europe/Tallinn").ok();
