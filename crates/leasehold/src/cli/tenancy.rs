@@ -30,6 +30,9 @@ pub(crate) struct TenantCreateArgs {
     /// Tag for your own accounting; leases inherit it, and costs can be grouped by it
     #[arg(long, value_name = "TAG")]
     pub(crate) accounting_tag: Option<String>,
+    /// Contact of the tenant, such as an email address
+    #[arg(long, value_name = "TEXT")]
+    pub(crate) contact: Option<String>,
     /// Highest priority class that the tenant may request [default: standard]
     #[arg(long, value_enum, value_name = "PRIORITY")]
     pub(crate) max_priority: Option<Priority>,
@@ -55,6 +58,7 @@ pub(crate) struct TenantUsageArgs {
 #[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
 pub(crate) enum TenantField {
     AccountingTag,
+    Contact,
     MaxPriority,
     MaxEvictedQuantaPerHour,
     MaxNodes,
@@ -83,6 +87,9 @@ pub(crate) struct TenantSetArgs {
     /// Tag for your own accounting; new leases inherit it
     #[arg(long, value_name = "TAG")]
     pub(crate) accounting_tag: Option<String>,
+    /// Contact of the tenant, such as an email address
+    #[arg(long, value_name = "TEXT")]
+    pub(crate) contact: Option<String>,
     /// Highest priority class that the tenant may request
     #[arg(long, value_enum, value_name = "PRIORITY")]
     pub(crate) max_priority: Option<Priority>,
