@@ -6,7 +6,7 @@ mod folder;
 use super::cluster::nodes_with_agent;
 use super::scene::Scene;
 use super::tokens;
-use crate::place::Place;
+use crate::data_directory::Place;
 use crate::problem::Problem;
 use folder::AgentFolder;
 use leasehold_cell::Cell;

@@ -10,7 +10,7 @@ mod rhythm;
 mod week;
 
 use super::start::{ORIGIN, SEGMENT_BYTES};
-use crate::place::{Place, software};
+use crate::data_directory::{Place, software};
 use crate::problem::Problem;
 use crate::term;
 use leasehold_cell::{Clock, Core, ManualClock, StartOptions, SystemClock};

@@ -3,9 +3,9 @@
 use super::cluster::{CPU, H100, L40S, MEM};
 use super::scene::Tally;
 use super::usage::{Counts, Parted, QuantaNs, Usage};
+use crate::data_directory::Place;
 use crate::numbers::{bytes, counted, decimal, latency, thousands};
 use crate::output::{print, print_json};
-use crate::place::Place;
 use crate::problem::Problem;
 use crate::table::{Align, Table};
 use crate::term::{Paint, Style, fine_bar, program, shell_word};

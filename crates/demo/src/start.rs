@@ -1,7 +1,7 @@
 //! The demo's daemon: in this process, on embedded defaults.
 
 use super::scene::Pace;
-use crate::place::Place;
+use crate::data_directory::Place;
 use crate::problem::Problem;
 use leasehold_cell::{Cell, SystemClock};
 use leasehold_journal::Recovered;

@@ -7,10 +7,10 @@
 //! keep waiting, or that only stands behind a head, is no head itself.
 
 use crate::allocation::Allocation;
+use crate::assured_start::Promise;
 use crate::custody::Claimer;
 use crate::eviction::Plan;
 use crate::gang::{Floor, Gang, NoGang};
-use crate::promise::Promise;
 use crate::quota::Demand;
 use crate::standing::Standing;
 use crate::world::{Node, World};

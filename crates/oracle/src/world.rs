@@ -1,12 +1,12 @@
 //! Everything that the records have said so far.
 
 use crate::allocation::Allocation;
+use crate::assurance::Vows;
 use crate::ceiling::{CardChange, Ceiling, Scope};
 use crate::custody::Custody;
 use crate::heat::Heating;
 use crate::lease::Lease;
 use crate::queue::Heads;
-use crate::vow::Vows;
 use leasehold_model::body::{
     ChargePolicyPut, NodePut, PoolPut, ProjectPut, QuotaPut, RateCardPut, SettingsChanged, TenantPut, TokenIssued,
     UserPut,
