@@ -132,7 +132,7 @@ impl Books {
         let stretches = question.borders.len().max(2) - 1;
         let things = match self.source(question) {
             Source::Billing => self.billing.keys.len(),
-            Source::Nodes => self.nodes.places.keys.len(),
+            Source::Nodes => self.nodes.series.keys.len(),
             Source::Rows => {
                 let rows = self.chunks.iter().filter(|head| head.meets(window)).map(|head| head.rows as usize);
                 rows.sum::<usize>() + self.tail.len() + self.open.len()

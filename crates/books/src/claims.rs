@@ -5,7 +5,7 @@
 //! still change, back to its beginning, until it is over.
 
 use crate::facts::{BillingKey, Books, Phase};
-use crate::nodes::{Place, PlaceKey, Spot};
+use crate::nodes::{CapacitySeries, CapacitySeriesKey, QuantaState};
 use crate::row::{End, Life, Row};
 use crate::table::signed;
 use leasehold_meter::Window;
@@ -152,17 +152,17 @@ impl Books {
         Ok(())
     }
 
-    /// Quanta of a node went from one spot to another: what a claim leaves idle may have changed.
+    /// Quanta of a node went from one state to another: what a claim leaves idle may have changed.
     pub(crate) fn shift_idle(
         &mut self,
         node: NodeNo,
         class: ClassNo,
-        (from, to): (Spot, Spot),
+        (from, to): (QuantaState, QuantaState),
         quanta: u64,
         at: Instant,
     ) -> Followed {
         // What is torn down is nobody's: it lies idle.
-        let counts = |spot: Spot| matches!(spot, Spot::Held | Spot::Fenced);
+        let counts = |state: QuantaState| matches!(state, QuantaState::Held | QuantaState::Fenced);
         let by = match (counts(from), counts(to)) {
             (true, false) => signed(quanta),
             (false, true) => -signed(quanta),
@@ -227,7 +227,7 @@ impl Books {
         let (more, less): (Vec<_>, Vec<_>) = changes.iter().filter(|(_, by)| *by != 0).partition(|(_, by)| *by > 0);
         for (at, by) in more.into_iter().chain(less) {
             self.billing.change(billing, at, by, &mut self.store);
-            let key = PlaceKey { node, pool, class, place: Place::ClaimedIdle };
+            let key = CapacitySeriesKey { node, pool, class, series: CapacitySeries::ClaimedIdle };
             self.nodes.change(key, at, by, &mut self.store);
         }
     }

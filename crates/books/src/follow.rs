@@ -1,7 +1,7 @@
 //! How each kind of record changes the books. Outcomes are in the records; nothing is decided here.
 
 use crate::facts::{BillingKey, Books, BooksError, Open, Phase};
-use crate::nodes::{NodeBook, Spot};
+use crate::nodes::{NodeBook, QuantaState};
 use crate::row::{End, Ending, Life, Rare, Revocation, Row};
 use crate::table::signed;
 use leasehold_meter::Window;
@@ -124,7 +124,7 @@ impl Books {
                     (open.phase, open.row.fenced) = (Phase::Fenced, true);
                     open.row.rare.get_or_insert_default().fenced_at = Some(stamp);
                     let (node, class, quanta) = (open.row.node, open.row.class, open.row.quanta);
-                    let way = (Spot::TearingDown, Spot::Fenced);
+                    let way = (QuantaState::TearingDown, QuantaState::Fenced);
                     self.nodes.shift(node, class, way, quanta, stamp, &mut self.store)?;
                     // From its deadline on it is the operator's loss, whenever that was noticed.
                     self.shift_idle(node, class, way, quanta, record.effective_at)?;
@@ -207,8 +207,15 @@ impl Books {
         self.serve_idle(node, unpaid)
     }
 
-    /// Moves quanta of a node from one spot to another.
-    fn shift(&mut self, node: NodeNo, class: ClassNo, way: (Spot, Spot), quanta: u64, at: Instant) -> Followed {
+    /// Moves quanta of a node from one state to another.
+    fn shift(
+        &mut self,
+        node: NodeNo,
+        class: ClassNo,
+        way: (QuantaState, QuantaState),
+        quanta: u64,
+        at: Instant,
+    ) -> Followed {
         self.nodes.shift(node, class, way, quanta, at, &mut self.store)?;
         self.shift_idle(node, class, way, quanta, at)
     }
@@ -231,7 +238,7 @@ impl Books {
             let (class, quanta) = (member.class, member.quanta.0);
             let billing = self.payer(BillingKey { tenant, project, tag, class, pool, priority });
             self.billing.change(billing, record.stamp, signed(quanta), &mut self.store);
-            let way = (Spot::Free, Spot::Held);
+            let way = (QuantaState::Free, QuantaState::Held);
             self.shift(granted.node, class, way, quanta, record.stamp)?;
             let row = Row {
                 lease: LeaseNo(granted.first_lease.0 + i),
@@ -266,7 +273,7 @@ impl Books {
             self.finder.granted(row.lease, record.stamp);
             self.open_on.insert((row.node, row.lease));
             self.deadlines.add(deadline, row.lease);
-            self.occupy(row.lease, (row.node, class), quanta, member.devices);
+            self.reserved.use_devices(&row, true);
             self.open.insert(row.lease, Open { row, phase: Phase::Held, billing, revoked: None });
         }
         self.forget_deadlines();
@@ -290,10 +297,9 @@ impl Books {
         self.deadlines.ended(lease);
         let (billing, node, class, quanta) = (open.billing, row.node, row.class, row.quanta);
         self.billing.change(billing, ended_at, -signed(quanta), &mut self.store);
-        let to = if closed { Spot::Free } else { Spot::TearingDown };
-        self.shift(node, class, (Spot::Held, to), quanta, ended_at)?;
+        let to = if closed { QuantaState::Free } else { QuantaState::TearingDown };
+        self.shift(node, class, (QuantaState::Held, to), quanta, ended_at)?;
         if closed {
-            self.vacate(lease, (node, class), quanta);
             self.close_open(lease, record.stamp).expect("it was just there");
         }
         Ok(())
@@ -306,10 +312,9 @@ impl Books {
             if open.phase != from {
                 return Err("a lease in another phase");
             }
-            let spot = if from == Phase::Fenced { Spot::Fenced } else { Spot::TearingDown };
+            let state = if from == Phase::Fenced { QuantaState::Fenced } else { QuantaState::TearingDown };
             let (node, class, quanta) = (open.row.node, open.row.class, open.row.quanta);
-            self.shift(node, class, (spot, Spot::Free), quanta, stamp)?;
-            self.vacate(*lease, (node, class), quanta);
+            self.shift(node, class, (state, QuantaState::Free), quanta, stamp)?;
             self.close_open(*lease, stamp)?;
         }
         Ok(())
@@ -319,6 +324,7 @@ impl Books {
     fn close_open(&mut self, lease: LeaseNo, stamp: Instant) -> Followed {
         let mut row = self.open.remove(&lease).ok_or("no such lease")?.row;
         self.open_on.remove(&(row.node, lease));
+        self.reserved.use_devices(&row, false);
         row.life.closed_at = Some(stamp);
         self.close(row);
         Ok(())

@@ -44,7 +44,7 @@ pub use cost::{CostLine, LiveRate};
 pub use facts::{Books, BooksError};
 pub use keeper::{COMMIT_RECORDS, Keeper, Opened, Written};
 pub use leases::{LeasePage, LeaseQuestion};
-pub use nodes::{CapacityKey, CapacityLine, Place};
+pub use nodes::{CapacityKey, CapacityLine, CapacitySeries};
 pub use peak::PeakLine;
 pub use row::{End, Ending, Life, Rare, Revocation, Row};
 pub use sensitivity::{KindProfile, Sensitivity, WorkloadProfile};

@@ -1,6 +1,6 @@
 //! Where the capacity of each node was: held, being torn down, reserved, fenced, offline, or idle (SEMANTICS 3).
 //!
-//! Every change moves quanta from one place to another at one instant, so that the places add up to the capacity at every
+//! Every change moves quanta from one series to another at one instant, so that the series add up to the capacity at every
 //! instant, also where a change took effect before it was noticed.
 
 use crate::facts::{Books, BooksError};
@@ -13,7 +13,7 @@ use std::collections::BTreeMap;
 
 words! {
     /// A series of a node and class. What none of the others has of the capacity is idle.
-    pub enum Place {
+    pub enum CapacitySeries {
         Capacity = 1 "capacity",
         Held = 2 "held",
         TearingDown = 3 "tearing_down",
@@ -28,16 +28,16 @@ words! {
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
-pub(crate) struct PlaceKey {
+pub(crate) struct CapacitySeriesKey {
     pub(crate) node: NodeNo,
     pub(crate) pool: PoolNo,
     pub(crate) class: ClassNo,
-    pub(crate) place: Place,
+    pub(crate) series: CapacitySeries,
 }
 
 /// Where quanta of a node may be, from the lease's point of view.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Spot {
+pub(crate) enum QuantaState {
     Free,
     Held,
     TearingDown,
@@ -87,16 +87,16 @@ impl NodeBook {
 #[derive(Default)]
 pub(crate) struct Nodes {
     pub(crate) books: BTreeMap<NodeNo, NodeBook>,
-    pub(crate) places: Table<PlaceKey>,
+    pub(crate) series: Table<CapacitySeriesKey>,
 }
 
 const UNKNOWN: &str = "a node that was never put";
 
 impl Nodes {
-    pub(crate) fn change(&mut self, key: PlaceKey, at: Instant, delta: i64, store: &mut Store) {
+    pub(crate) fn change(&mut self, key: CapacitySeriesKey, at: Instant, delta: i64, store: &mut Store) {
         if delta != 0 {
-            let number = self.places.number(key);
-            self.places.change(number, at, delta, store);
+            let number = self.series.number(key);
+            self.series.change(number, at, delta, store);
         }
     }
 
@@ -157,15 +157,15 @@ impl Nodes {
             for class in &book.classes {
                 let offline = if book.is_available() { 0 } else { class.free() };
                 let levels = [
-                    (Place::Capacity, class.capacity),
-                    (Place::Held, class.held),
-                    (Place::TearingDown, class.tearing_down),
-                    (Place::Fenced, class.fenced),
-                    (Place::Reserved, class.reserved),
-                    (Place::Offline, offline),
+                    (CapacitySeries::Capacity, class.capacity),
+                    (CapacitySeries::Held, class.held),
+                    (CapacitySeries::TearingDown, class.tearing_down),
+                    (CapacitySeries::Fenced, class.fenced),
+                    (CapacitySeries::Reserved, class.reserved),
+                    (CapacitySeries::Offline, offline),
                 ];
-                for (place, level) in levels {
-                    let key = PlaceKey { node, pool: book.pool, class: class.class, place };
+                for (series, level) in levels {
+                    let key = CapacitySeriesKey { node, pool: book.pool, class: class.class, series };
                     self.change(key, at, sign * signed(level), store);
                 }
             }
@@ -182,16 +182,17 @@ impl Nodes {
         at: Instant,
         store: &mut Store,
     ) -> Result<(), &'static str> {
-        let way = if taken { (Spot::Free, Spot::Reserved) } else { (Spot::Reserved, Spot::Free) };
+        let way =
+            if taken { (QuantaState::Free, QuantaState::Reserved) } else { (QuantaState::Reserved, QuantaState::Free) };
         self.shift(node, class, way, quanta, at, store)
     }
 
-    /// Moves quanta of a node from one spot to another.
+    /// Moves quanta of a node from one state to another.
     pub(crate) fn shift(
         &mut self,
         node: NodeNo,
         class: ClassNo,
-        (from, to): (Spot, Spot),
+        (from, to): (QuantaState, QuantaState),
         quanta: u64,
         at: Instant,
         store: &mut Store,
@@ -199,20 +200,20 @@ impl Nodes {
         let book = self.books.get_mut(&node).ok_or(UNKNOWN)?;
         let (pool, available, at) = (book.pool, book.is_available(), at.max(book.since));
         let class_book = book.classes.iter_mut().find(|known| known.class == class).ok_or("a class the node lacks")?;
-        for (spot, sign) in [(from, -1), (to, 1)] {
-            let (place, level) = match spot {
-                Spot::Free if available => continue,
-                Spot::Free => (Place::Offline, None),
-                Spot::Held => (Place::Held, Some(&mut class_book.held)),
-                Spot::TearingDown => (Place::TearingDown, Some(&mut class_book.tearing_down)),
-                Spot::Fenced => (Place::Fenced, Some(&mut class_book.fenced)),
-                Spot::Reserved => (Place::Reserved, Some(&mut class_book.reserved)),
+        for (state, sign) in [(from, -1), (to, 1)] {
+            let (series, level) = match state {
+                QuantaState::Free if available => continue,
+                QuantaState::Free => (CapacitySeries::Offline, None),
+                QuantaState::Held => (CapacitySeries::Held, Some(&mut class_book.held)),
+                QuantaState::TearingDown => (CapacitySeries::TearingDown, Some(&mut class_book.tearing_down)),
+                QuantaState::Fenced => (CapacitySeries::Fenced, Some(&mut class_book.fenced)),
+                QuantaState::Reserved => (CapacitySeries::Reserved, Some(&mut class_book.reserved)),
             };
             if let Some(level) = level {
                 *level = level.checked_add_signed(sign * signed(quanta)).ok_or("more freed than was held")?;
             }
-            let number = self.places.number(PlaceKey { node, pool, class, place });
-            self.places.change(number, at, sign * signed(quanta), store);
+            let number = self.series.number(CapacitySeriesKey { node, pool, class, series });
+            self.series.change(number, at, sign * signed(quanta), store);
         }
         Ok(())
     }
@@ -231,16 +232,16 @@ pub struct CapacityLine {
 }
 
 impl CapacityLine {
-    fn add(&mut self, place: Place, amount: QuantaNs) {
-        *match place {
-            Place::Capacity => &mut self.capacity,
-            Place::Held => &mut self.held,
-            Place::TearingDown => &mut self.tearing_down,
-            Place::Fenced => &mut self.fenced,
-            Place::Offline => &mut self.offline,
-            Place::Reserved => &mut self.reserved,
+    fn add(&mut self, series: CapacitySeries, amount: QuantaNs) {
+        *match series {
+            CapacitySeries::Capacity => &mut self.capacity,
+            CapacitySeries::Held => &mut self.held,
+            CapacitySeries::TearingDown => &mut self.tearing_down,
+            CapacitySeries::Fenced => &mut self.fenced,
+            CapacitySeries::Offline => &mut self.offline,
+            CapacitySeries::Reserved => &mut self.reserved,
             // It is what it is: idle.
-            Place::ClaimedIdle => return,
+            CapacitySeries::ClaimedIdle => return,
         } += amount;
     }
 }
@@ -263,15 +264,15 @@ impl Books {
         takes: impl Fn(PoolNo, NodeNo, ClassNo) -> bool,
     ) -> Result<Vec<(CapacityKey, CapacityLine)>, BooksError> {
         let mut lines: BTreeMap<CapacityKey, CapacityLine> = BTreeMap::new();
-        let places = &self.nodes.places;
-        let wanted = places.numbered().filter(|(_, key)| takes(key.pool, key.node, key.class));
+        let all = &self.nodes.series;
+        let wanted = all.numbered().filter(|(_, key)| takes(key.pool, key.node, key.class));
         let wanted: Vec<u32> = wanted.map(|(number, _)| number).collect();
         let borders = [window.from, window.to.max(window.from)];
-        places.timeline.amounts(&borders, Wanted::These(&wanted), &self.store, |_, series, amount| {
-            let key = &places.keys[series as usize];
+        all.timeline.amounts(&borders, Wanted::These(&wanted), &self.store, |_, series, amount| {
+            let key = &all.keys[series as usize];
             let line =
                 CapacityKey { pool: by_pool.then_some(key.pool), node: by_node.then_some(key.node), class: key.class };
-            lines.entry(line).or_default().add(key.place, amount);
+            lines.entry(line).or_default().add(key.series, amount);
         });
         self.sound(())?;
         for (key, line) in &mut lines {

@@ -4,7 +4,7 @@ use crate::bytes::{get_list, put_list};
 use crate::chunk::ChunkHead;
 use crate::claims::{Claim, Idle, Step};
 use crate::facts::{BillingKey, Books, BooksError, Open, Phase};
-use crate::nodes::{ClassBook, NodeBook, Place, PlaceKey};
+use crate::nodes::{CapacitySeries, CapacitySeriesKey, ClassBook, NodeBook};
 use crate::row::{End, Life, Rare, Row};
 use crate::stays::OnNode;
 use crate::store::HEADS;
@@ -19,7 +19,7 @@ use std::hash::Hash;
 use std::ops::ControlFlow;
 
 /// Raised when these bytes change: older books are made anew from the journal.
-pub(crate) const BOOKS_VERSION: u32 = 3;
+pub(crate) const BOOKS_VERSION: u32 = 4;
 
 leasehold_model::fields! {
     /// A row, with its end in the order of the struct.
@@ -171,15 +171,15 @@ impl Field for BillingKey {
     }
 }
 
-impl Field for PlaceKey {
+impl Field for CapacitySeriesKey {
     fn put(&self, out: &mut Vec<u8>) {
         self.node.put(out);
         self.pool.put(out);
         self.class.put(out);
-        self.place.put(out);
+        self.series.put(out);
     }
     fn get(r: &mut Reader<'_>) -> Result<Self, DecodeError> {
-        Ok(Self { node: Field::get(r)?, pool: Field::get(r)?, class: Field::get(r)?, place: Place::get(r)? })
+        Ok(Self { node: Field::get(r)?, pool: Field::get(r)?, class: Field::get(r)?, series: CapacitySeries::get(r)? })
     }
 }
 
@@ -290,10 +290,9 @@ impl Books {
             open.billing.put(&mut out);
             open.revoked.put(&mut out);
         }
-        put_list(self.reserved.devices_of.iter().map(|(lease, devices)| (*lease, *devices)), &mut out);
         put_list(self.reserved.waiting.iter().map(|(number, kept)| (*number, kept.clone())), &mut out);
         put_table(&self.billing, &mut out);
-        put_table(&self.nodes.places, &mut out);
+        put_table(&self.nodes.series, &mut out);
         put_list(self.finder.pages.iter().copied(), &mut out);
         put_varint(self.stays.lists, &mut out);
         put_varint(self.stays.nodes.len() as u64, &mut out);
@@ -343,11 +342,10 @@ impl Books {
             self.open_on.insert((row.node, row.lease));
             self.open.insert(row.lease, Open { row, phase, billing, revoked });
         }
-        self.reserved.devices_of = get_list(&mut r)?.into_iter().collect();
         self.reserved.waiting = get_list(&mut r)?.into_iter().collect();
         self.restore_reserved().ok_or(DecodeError::BadInteger)?;
         self.billing = get_table(&mut r)?;
-        self.nodes.places = get_table(&mut r)?;
+        self.nodes.series = get_table(&mut r)?;
         for number in 0..u32::try_from(self.billing.keys.len()).map_err(|_| DecodeError::BadInteger)? {
             self.list_payer(number);
         }

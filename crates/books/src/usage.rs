@@ -3,7 +3,7 @@
 use crate::ask::{Key, LINES_MAX, Question, Source, Workloads, key_of, payer_key};
 use crate::facts::{Books, BooksError};
 use crate::mix::MixMap;
-use crate::nodes::Place;
+use crate::nodes::CapacitySeries;
 use crate::usage_lines::{Usage, UsageLine};
 use leasehold_meter::timeline::NO_GROUP;
 use leasehold_meter::{QuantaNs, Timeline, Wanted, Window};
@@ -82,11 +82,13 @@ impl Books {
                 Some((Plan::new(keyed, self.billing.keys.len()), &self.billing.timeline))
             }
             Source::Nodes => {
-                let places = &self.nodes.places;
-                let held = places.numbered().filter(|(_, key)| matches!(key.place, Place::Held | Place::ClaimedIdle));
+                let series = &self.nodes.series;
+                let held = series
+                    .numbered()
+                    .filter(|(_, key)| matches!(key.series, CapacitySeries::Held | CapacitySeries::ClaimedIdle));
                 let wanted = held.filter(|(_, key)| filter.takes_node(key.node, key.class));
                 let keyed = wanted.map(|(number, key)| (key_of(dims, |_| key.node.0.into()), key.class, number));
-                Some((Plan::new(keyed.collect(), places.keys.len()), &places.timeline))
+                Some((Plan::new(keyed.collect(), series.keys.len()), &series.timeline))
             }
             Source::Rows => None,
         }

@@ -9,7 +9,7 @@ pub use admission::{Asks, Denied, Granted, Member, Members, Particulars};
 pub use allocations::{
     AllocationCancelled, AllocationCheckpointed, AllocationCheckpointing, AllocationCompleted, AllocationDenied,
     AllocationFailed, AllocationPlaced, AllocationRequeued, AllocationStarted, AllocationSubmitted,
-    AllocationSuspended, Place, PreemptionDecided, ReservationDropped,
+    AllocationSuspended, PreemptionDecided, ReplicaPlacement, ReservationDropped,
 };
 pub use custody::{
     NodeQuarantined, NodeWiped, Nodes, NodesClaimed, NodesReleased, QuarantineCleared, SensitiveChanged,

@@ -68,11 +68,11 @@ impl World {
 
     /// The use of each device, by leases and by what is kept; empty for kinds without devices.
     pub(crate) fn device_use(&self, number: NodeNo, node: &Node, class: ClassNo) -> Vec<u64> {
-        self.shelf(number, node, class).map_or_else(Vec::new, |shelf| shelf.devices)
+        self.class_on_node(number, node, class).map_or_else(Vec::new, |found| found.devices)
     }
 
     /// What a node has of a class, and what is taken of it. None: the class does not exist.
-    pub(crate) fn shelf(&self, number: NodeNo, node: &Node, class: ClassNo) -> Option<Shelf> {
+    pub(crate) fn class_on_node(&self, number: NodeNo, node: &Node, class: ClassNo) -> Option<ClassOnNode> {
         let spec = self.classes.get(&class)?;
         let per_device = if spec.has_devices() { spec.quanta_per_unit } else { 0 };
         let count = node.capacity(class).checked_div(per_device).unwrap_or(0).min(64);
@@ -88,19 +88,19 @@ impl World {
             }
         }
         let parts = self.parts(number, node, class);
-        Some(Shelf { capacity: parts.capacity, used: parts.in_use(), per_device, devices })
+        Some(ClassOnNode { capacity: parts.capacity, used: parts.in_use(), per_device, devices })
     }
 
     /// Where `quanta` of a class would lie on a node: the set of its devices, zero for kinds without
     /// devices; none if it has no room.
     pub(crate) fn place(&self, number: NodeNo, node: &Node, class: ClassNo, quanta: u64) -> Option<u64> {
-        self.shelf(number, node, class)?.choose(quanta)
+        self.class_on_node(number, node, class)?.choose(quanta)
     }
 }
 
 /// One class on one node.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub(crate) struct Shelf {
+pub(crate) struct ClassOnNode {
     pub(crate) capacity: u64,
     pub(crate) used: u64,
     /// Quanta of one device; zero for kinds without.
@@ -109,7 +109,7 @@ pub(crate) struct Shelf {
     pub(crate) devices: Vec<u64>,
 }
 
-impl Shelf {
+impl ClassOnNode {
     pub(crate) fn free(&self) -> u64 {
         self.capacity.saturating_sub(self.used)
     }

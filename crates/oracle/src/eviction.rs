@@ -1,17 +1,17 @@
 //! Whom one that finds no room evicts, by trying every node (SEMANTICS 5).
 
-use crate::gang::{Allow, Floor, Within, within};
+use crate::gang::{Allow, Occupancy, Within, within};
 use crate::lease::{Lease, Phase};
 use crate::quota::Demand;
 use crate::world::World;
-use leasehold_model::body::Place;
+use leasehold_model::body::ReplicaPlacement;
 use leasehold_model::{AllocationNo, AllocationSpec, Instant, LeaseNo, NodeNo, Priority, Span, TenantNo};
 use std::collections::BTreeSet;
 
 /// What to evict, and where the replicas lie after it.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct Plan {
-    pub(crate) places: Vec<Place>,
+    pub(crate) places: Vec<ReplicaPlacement>,
     pub(crate) victims: Vec<LeaseNo>,
     pub(crate) quanta: u64,
 }
@@ -34,9 +34,9 @@ type Victim = (Priority, Instant, LeaseNo, Unit);
 type Pain = (Priority, usize, u64, NodeNo);
 
 struct Planned {
-    floor: Floor,
+    occupancy: Occupancy,
     fallen: BTreeSet<Unit>,
-    places: Vec<Place>,
+    places: Vec<ReplicaPlacement>,
 }
 
 impl World {
@@ -76,7 +76,7 @@ impl World {
     }
 
     fn nothing_planned(&self) -> Planned {
-        Planned { floor: Floor::of(self), fallen: BTreeSet::new(), places: Vec::new() }
+        Planned { occupancy: Occupancy::of(self), fallen: BTreeSet::new(), places: Vec::new() }
     }
 
     fn plan_replicas(&self, demand: &Demand, spec: &AllocationSpec, now: Instant, allow: Allow<'_>) -> Option<Planned> {
@@ -103,7 +103,7 @@ impl World {
                 here.is_some() && so_far.places.iter().all(|p| within(&self.nodes[&p.node], domain) != here)
             });
             let at = (node.put.pool, *number);
-            let passes = || self.judge_place(demand, at, &so_far.floor.taken, now).is_ok();
+            let passes = || self.judge_place(demand, at, &so_far.occupancy.taken, now).is_ok();
             if !self.suits(node, demand, spec) || !allow(*number) || !lies_apart || !passes() {
                 continue;
             }
@@ -114,15 +114,18 @@ impl World {
             }
         }
         let ((_, _, _, node), fallen) = best?;
-        let mut planned =
-            Planned { floor: so_far.floor.clone(), fallen: so_far.fallen.clone(), places: so_far.places.clone() };
+        let mut planned = Planned {
+            occupancy: so_far.occupancy.clone(),
+            fallen: so_far.fallen.clone(),
+            places: so_far.places.clone(),
+        };
         for lease in self.leases.iter().filter(|lease| self.is_in(lease, &fallen)) {
-            planned.floor.lift(lease, true);
+            planned.occupancy.lift(lease, true);
         }
         planned.fallen.extend(fallen);
-        let members = planned.floor.fit(node, spec).expect("that is why they fell");
-        planned.floor.occupy((self.nodes[&node].put.pool, node), &members);
-        planned.places.push(Place { node, members });
+        let members = planned.occupancy.fit(node, spec).expect("that is why they fell");
+        planned.occupancy.occupy((self.nodes[&node].put.pool, node), &members);
+        planned.places.push(ReplicaPlacement { node, members });
         Some(planned)
     }
 
@@ -131,10 +134,10 @@ impl World {
         // Whether it fits if these are gone from the node.
         let fits = |gone: &[Victim]| {
             let units: BTreeSet<Unit> = gone.iter().map(|(.., unit)| *unit).collect();
-            let mut floor = so_far.floor.clone();
+            let mut occupancy = so_far.occupancy.clone();
             let away = self.leases.iter().filter(|lease| lease.node == node && self.is_in(lease, &units));
-            away.for_each(|lease| floor.lift(lease, true));
-            floor.fit(node, spec).is_some()
+            away.for_each(|lease| occupancy.lift(lease, true));
+            occupancy.fit(node, spec).is_some()
         };
         let in_order = self.may_fall(spec.priority, node, &so_far.fallen);
         let count = (0..=in_order.len()).find(|count| fits(&in_order[..*count]))?;

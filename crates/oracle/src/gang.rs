@@ -1,12 +1,12 @@
 //! Where a gang would lie, by trying every node for every replica.
 
-use crate::capacity::Shelf;
+use crate::capacity::ClassOnNode;
 use crate::lease::Lease;
 use crate::placement::{ClassSeen, NodeSeen, Site, score};
-use crate::quota::{Demand, Ruling, Spot};
+use crate::quota::{Demand, NodeInPool, Ruling};
 use crate::request::Terms;
 use crate::world::{Node, World};
-use leasehold_model::body::{Member, Members, Place};
+use leasehold_model::body::{Member, Members, ReplicaPlacement};
 use leasehold_model::{
     AllocationSpec, ClassNo, DenyCause, Domain, Instant, Name, NodeNo, PoolNo, ProjectNo, Quanta, Span, TenantNo,
     UserNo,
@@ -14,57 +14,57 @@ use leasehold_model::{
 use std::cmp::Reverse;
 use std::collections::{BTreeMap, BTreeSet};
 
-/// What is taken of every node, or would be.
+/// What is used on every node, with placements that are only tried included.
 #[derive(Clone, Debug)]
-pub(crate) struct Floor {
-    shelves: BTreeMap<(NodeNo, ClassNo), Shelf>,
-    /// Where replicas lie that are not sealed yet.
-    pub(crate) taken: Vec<Spot>,
+pub(crate) struct Occupancy {
+    classes: BTreeMap<(NodeNo, ClassNo), ClassOnNode>,
+    /// The nodes of replicas that are placed tentatively.
+    pub(crate) taken: Vec<NodeInPool>,
 }
 
-impl Floor {
+impl Occupancy {
     pub(crate) fn of(world: &World) -> Self {
-        let mut shelves = BTreeMap::new();
+        let mut classes = BTreeMap::new();
         for (number, node) in &world.nodes {
             for (class, _) in &node.put.capacity {
-                shelves.extend(world.shelf(*number, node, *class).map(|shelf| ((*number, *class), shelf)));
+                classes.extend(world.class_on_node(*number, node, *class).map(|found| ((*number, *class), found)));
             }
         }
-        Self { shelves, taken: Vec::new() }
+        Self { classes, taken: Vec::new() }
     }
 
     pub(crate) fn free(&self, node: NodeNo, class: ClassNo) -> u64 {
-        self.shelves.get(&(node, class)).map_or(0, Shelf::free)
+        self.classes.get(&(node, class)).map_or(0, ClassOnNode::free)
     }
 
     /// One replica on one node.
     pub(crate) fn fit(&self, node: NodeNo, spec: &AllocationSpec) -> Option<Members> {
         let one = |(class, quanta): &(ClassNo, Quanta)| {
-            let devices = self.shelves.get(&(node, *class))?.choose(quanta.0)?;
+            let devices = self.classes.get(&(node, *class))?.choose(quanta.0)?;
             Some(Member { class: *class, quanta: *quanta, devices })
         };
         spec.asks.iter().map(one).collect()
     }
 
-    pub(crate) fn occupy(&mut self, at: Spot, members: &Members) {
+    pub(crate) fn occupy(&mut self, at: NodeInPool, members: &Members) {
         for member in members {
-            let shelf = self.shelves.get_mut(&(at.1, member.class)).expect("it was seen to fit");
-            shelf.change(member.devices, member.quanta.0, true);
+            let class = self.classes.get_mut(&(at.1, member.class)).expect("the member fits on this node");
+            class.change(member.devices, member.quanta.0, true);
         }
         self.taken.push(at);
     }
 
-    /// A lease is there no longer, or is there again.
+    /// Takes a lease away from its node, or puts it back.
     pub(crate) fn lift(&mut self, lease: &Lease, away: bool) {
-        let shelf = self.shelves.get_mut(&(lease.node, lease.class)).expect("a lease lies on a shelf");
-        shelf.change(lease.devices, lease.quanta, !away);
+        let class = self.classes.get_mut(&(lease.node, lease.class)).expect("a node has the class of its leases");
+        class.change(lease.devices, lease.quanta, !away);
     }
 }
 
 /// A place for each replica, and what the quotas say besides yes.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct Gang {
-    pub(crate) places: Vec<Place>,
+    pub(crate) places: Vec<ReplicaPlacement>,
     pub(crate) terms: Terms,
 }
 
@@ -111,17 +111,23 @@ impl Demand {
 impl World {
     /// Which of the nodes that could take a replica does: the one with the highest score (SEMANTICS 5), near the
     /// replicas that have their place; then the lower number.
-    fn preferred(&self, floor: &Floor, spec: &AllocationSpec, candidates: &[NodeNo], now: Instant) -> Option<NodeNo> {
+    fn preferred(
+        &self,
+        occupancy: &Occupancy,
+        spec: &AllocationSpec,
+        candidates: &[NodeNo],
+        now: Instant,
+    ) -> Option<NodeNo> {
         let site = |node: NodeNo| {
             let put = &self.nodes[&node].put;
             Site { node, rack: put.rack.clone(), zone: put.zone.clone() }
         };
-        let peers: Vec<Site> = floor.taken.iter().map(|(_, node)| site(*node)).collect();
+        let peers: Vec<Site> = occupancy.taken.iter().map(|(_, node)| site(*node)).collect();
         let worth = |node: NodeNo| {
             let known = &self.nodes[&node];
             let classes = spec.asks.iter().map(|(class, asked)| ClassSeen {
                 asked: asked.0,
-                free: floor.free(node, *class),
+                free: occupancy.free(node, *class),
                 total: known.capacity(*class),
                 sensitivity: spec.profile.map(|profile| profile.of(self.classes[class].kind)),
             });
@@ -168,8 +174,8 @@ impl World {
     pub(crate) fn judge_place(
         &self,
         demand: &Demand,
-        at: Spot,
-        taken: &[Spot],
+        at: NodeInPool,
+        taken: &[NodeInPool],
         now: Instant,
     ) -> Result<Vec<(leasehold_model::QuotaNo, Ruling)>, DenyCause> {
         let mut rulings = Vec::new();
@@ -183,12 +189,12 @@ impl World {
         Ok(rulings)
     }
 
-    /// Places all replicas, one after the other; what they take is laid on `floor`.
+    /// Places all replicas, one after the other; `occupancy` is what is used before.
     pub(crate) fn place_gang(
         &self,
         demand: &Demand,
         spec: &AllocationSpec,
-        floor: &Floor,
+        occupancy: &Occupancy,
         now: Instant,
         allow: Allow<'_>,
     ) -> Result<Gang, NoGang> {
@@ -197,21 +203,21 @@ impl World {
             return Err(NoGang::Quota(vec![cause]));
         }
         let Some(domain) = spec.together.filter(|_| spec.replicas > 1) else {
-            return self.place_replicas(demand, spec, (floor.clone(), terms), now, allow);
+            return self.place_replicas(demand, spec, (occupancy.clone(), terms), now, allow);
         };
         // The domain of the best first place, then the next that was not tried.
         let (mut tried, mut causes): (BTreeSet<Within>, Vec<DenyCause>) = (BTreeSet::new(), Vec::new());
         let of = |node: NodeNo| within(&self.nodes[&node], domain);
         loop {
             let open = |node: NodeNo| allow(node) && of(node).is_some_and(|here| !tried.contains(&here));
-            let (candidates, refusals) = self.candidates(demand, spec, floor, now, &open, &BTreeSet::new());
-            let Some(first) = self.preferred(floor, spec, &candidates, now) else {
+            let (candidates, refusals) = self.candidates(demand, spec, occupancy, now, &open, &BTreeSet::new());
+            let Some(first) = self.preferred(occupancy, spec, &candidates, now) else {
                 causes.extend(refusals);
                 break;
             };
             let here = of(first);
             let inside = |node: NodeNo| allow(node) && of(node) == here;
-            match self.place_replicas(demand, spec, (floor.clone(), terms.clone()), now, &inside) {
+            match self.place_replicas(demand, spec, (occupancy.clone(), terms.clone()), now, &inside) {
                 Ok(gang) => return Ok(gang),
                 Err(NoGang::Quota(refusals)) => causes.extend(refusals),
                 Err(NoGang::Room) => {}
@@ -225,29 +231,29 @@ impl World {
         &self,
         demand: &Demand,
         spec: &AllocationSpec,
-        (mut floor, mut terms): (Floor, Terms),
+        (mut occupancy, mut terms): (Occupancy, Terms),
         now: Instant,
         allow: Allow<'_>,
     ) -> Result<Gang, NoGang> {
         let mut places = Vec::new();
         let mut apart_from: BTreeSet<Within> = BTreeSet::new();
         for _ in 0..spec.replicas {
-            let (candidates, refusals) = self.candidates(demand, spec, &floor, now, allow, &apart_from);
-            let Some(node) = self.preferred(&floor, spec, &candidates, now) else {
+            let (candidates, refusals) = self.candidates(demand, spec, &occupancy, now, allow, &apart_from);
+            let Some(node) = self.preferred(&occupancy, spec, &candidates, now) else {
                 if refusals.is_empty() {
                     return Err(NoGang::Room);
                 }
-                let places = self.places_without_quotas(demand, spec, floor, now, allow, apart_from);
+                let places = self.places_without_quotas(demand, spec, occupancy, now, allow, apart_from);
                 let for_all = |cause| self.for_all(cause, demand, &places);
                 return Err(NoGang::Quota(refusals.into_iter().map(for_all).collect()));
             };
             let at = (self.nodes[&node].put.pool, node);
-            let rulings = self.judge_place(demand, at, &floor.taken, now).expect("it was seen to pass");
+            let rulings = self.judge_place(demand, at, &occupancy.taken, now).expect("it was seen to pass");
             rulings.into_iter().for_each(|(number, ruling)| terms.hear(number, ruling));
-            let members = floor.fit(node, spec).expect("it was seen to fit");
-            floor.occupy(at, &members);
+            let members = occupancy.fit(node, spec).expect("it was seen to fit");
+            occupancy.occupy(at, &members);
             apart_from.extend(spec.apart.and_then(|domain| within(&self.nodes[&node], domain)));
-            places.push(Place { node, members });
+            places.push(ReplicaPlacement { node, members });
         }
         Ok(Gang { places, terms })
     }
@@ -257,19 +263,19 @@ impl World {
         &self,
         demand: &Demand,
         spec: &AllocationSpec,
-        mut floor: Floor,
+        mut occupancy: Occupancy,
         now: Instant,
         allow: Allow<'_>,
         mut apart_from: BTreeSet<Within>,
-    ) -> Vec<Spot> {
-        while floor.taken.len() < spec.replicas as usize {
-            let open: Vec<NodeNo> = self.with_room(demand, spec, &floor, allow, &apart_from).collect();
-            let Some(node) = self.preferred(&floor, spec, &open, now) else { break };
-            let members = floor.fit(node, spec).expect("it was seen to fit");
-            floor.occupy((self.nodes[&node].put.pool, node), &members);
+    ) -> Vec<NodeInPool> {
+        while occupancy.taken.len() < spec.replicas as usize {
+            let open: Vec<NodeNo> = self.with_room(demand, spec, &occupancy, allow, &apart_from).collect();
+            let Some(node) = self.preferred(&occupancy, spec, &open, now) else { break };
+            let members = occupancy.fit(node, spec).expect("it was seen to fit");
+            occupancy.occupy((self.nodes[&node].put.pool, node), &members);
             apart_from.extend(spec.apart.and_then(|domain| within(&self.nodes[&node], domain)));
         }
-        floor.taken
+        occupancy.taken
     }
 
     /// Nodes that have room for one more replica, whatever quotas say.
@@ -277,14 +283,14 @@ impl World {
         &'a self,
         demand: &'a Demand,
         spec: &'a AllocationSpec,
-        floor: &'a Floor,
+        occupancy: &'a Occupancy,
         allow: Allow<'a>,
         apart_from: &'a BTreeSet<Within>,
     ) -> impl Iterator<Item = NodeNo> + 'a {
         let is_open = move |(number, node): &(&NodeNo, &Node)| {
             let apart =
                 spec.apart.is_none_or(|domain| within(node, domain).is_some_and(|at| !apart_from.contains(&at)));
-            self.suits(node, demand, spec) && allow(**number) && apart && floor.fit(**number, spec).is_some()
+            self.suits(node, demand, spec) && allow(**number) && apart && occupancy.fit(**number, spec).is_some()
         };
         self.nodes.iter().filter(is_open).map(|(number, _)| *number)
     }
@@ -294,14 +300,14 @@ impl World {
         &self,
         demand: &Demand,
         spec: &AllocationSpec,
-        floor: &Floor,
+        occupancy: &Occupancy,
         now: Instant,
         allow: Allow<'_>,
         apart_from: &BTreeSet<Within>,
     ) -> (Vec<NodeNo>, Vec<DenyCause>) {
         let (mut candidates, mut refusals) = (Vec::new(), Vec::new());
-        for number in self.with_room(demand, spec, floor, allow, apart_from) {
-            match self.judge_place(demand, (self.nodes[&number].put.pool, number), &floor.taken, now) {
+        for number in self.with_room(demand, spec, occupancy, allow, apart_from) {
+            match self.judge_place(demand, (self.nodes[&number].put.pool, number), &occupancy.taken, now) {
                 Ok(_) => candidates.push(number),
                 Err(cause) => refusals.push(cause),
             }

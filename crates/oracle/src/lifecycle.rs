@@ -134,7 +134,7 @@ impl World {
         let owed = self.check_closed(&numbers, released.closed)?;
         self.reported(record, &released.leases.0)?;
         self.end(&numbers, record, Phase::Releasing, released.closed);
-        command.owed_closure.extend(owed);
+        command.must_close.extend(owed);
         Ok(())
     }
 
@@ -223,7 +223,7 @@ impl World {
         }
         let owed = self.check_closed(numbers, started.closed)?;
         self.end(numbers, record, Phase::TearingDown, started.closed);
-        command.owed_closure.extend(owed);
+        command.must_close.extend(owed);
         Ok(())
     }
 
@@ -235,7 +235,7 @@ impl World {
         self.check_on_node(numbers, torn.node)?;
         for number in numbers {
             self.lease_mut(*number).close();
-            command.owed_closure.remove(number);
+            command.must_close.remove(number);
         }
         Ok(())
     }

@@ -1,7 +1,7 @@
 //! The oracle: reads records in order, says which one is not legal, and answers for the rest.
 
 use crate::acts::{Script, Sealing};
-use crate::command::{Claims, Command, claim_of};
+use crate::command::{Command, RememberedKeys, key_of};
 use crate::due::applied_by;
 use crate::queue::{Heads, minute_of};
 use crate::request::{Expected, RequestFacts};
@@ -20,7 +20,7 @@ pub struct Oracle {
     key: Option<[u8; 32]>,
     started: Option<(u64, u32)>,
     command: Command,
-    claims: Claims,
+    remembered_keys: RememberedKeys,
 }
 
 impl Default for Oracle {
@@ -51,7 +51,7 @@ impl Oracle {
             key: None,
             started: None,
             command: Command::default(),
-            claims: Claims::default(),
+            remembered_keys: RememberedKeys::default(),
         }
     }
 
@@ -103,21 +103,21 @@ impl Oracle {
             None => self.check_effective(record, is_timer)?,
         }
         self.world.check_unforetold(record, was_foretold.is_some())?;
-        self.claims.check(record, &self.command)?;
+        self.remembered_keys.check(record, &self.command)?;
         if let Some(facts) = facts {
             self.world.check_answer(record, facts)?;
         }
         self.apply(record, is_timer, was_foretold.is_some())?;
-        if let Some(key) = claim_of(record) {
-            self.command.claim = Some(key);
+        if let Some(key) = key_of(record) {
+            self.command.key = Some(key);
         }
-        self.claims.claim(record, self.world.settings.idempotency_window);
+        self.remembered_keys.remember(record, self.world.settings.idempotency_window);
         // What a gang is granted of what was kept for it is nobody else's meanwhile.
         if self.command.script.is_empty() {
             self.world.fill_reservations();
         }
         self.world.follow_episodes(record.stamp);
-        self.world.follow_vows(record);
+        self.world.follow_assurances(record);
         if moves_queue(record) || self.world.moves_money(record) {
             self.world.looked = None;
         }
@@ -176,7 +176,7 @@ impl Oracle {
                 if !self.is_looked_at(record.stamp) {
                     let before = self.last_stamp.unwrap_or(record.stamp);
                     let heads = self.world.look(record.stamp).or_else(|_| self.world.look(before)).ok();
-                    self.world.make_vows(heads.as_ref().unwrap_or(&Heads::new()), record.stamp);
+                    self.world.give_assurances(heads.as_ref().unwrap_or(&Heads::new()), record.stamp);
                     self.world.looked = heads.map(|heads| (minute_of(record.stamp), heads));
                 }
             }
@@ -237,7 +237,7 @@ impl Oracle {
             Body::KeyRotated(body) => self.key_rotated(record, body),
             Body::SettingsChanged(body) => {
                 world.settings_changed(body)?;
-                self.claims.shorten(body.idempotency_window);
+                self.remembered_keys.shorten(body.idempotency_window);
                 Ok(())
             }
             Body::ClassPut(body) => world.class_put(body),

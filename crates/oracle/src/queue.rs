@@ -7,10 +7,10 @@
 //! keep waiting, or that only stands behind a head, is no head itself.
 
 use crate::allocation::Allocation;
-use crate::assured_start::Promise;
+use crate::assured_start::AssuredStart;
 use crate::custody::Claimer;
 use crate::eviction::Plan;
-use crate::gang::{Floor, Gang, NoGang};
+use crate::gang::{Gang, NoGang, Occupancy};
 use crate::quota::Demand;
 use crate::standing::Standing;
 use crate::world::{Node, World};
@@ -59,23 +59,23 @@ enum Waits {
 /// What is kept for those that go first.
 pub(crate) struct Guard<'a> {
     world: &'a World,
-    promised: BTreeMap<Line, Option<Promise>>,
+    assured: BTreeMap<Line, Option<AssuredStart>>,
     now: Instant,
 }
 
 impl Guard<'_> {
     /// Whether one that starts now and runs for `walltime` at most may use a node.
     pub(crate) fn allows(&self, node: NodeNo, walltime: Option<Span>) -> bool {
-        match self.promised.get(&Line::at(&self.world.nodes[&node])) {
-            Some(Some(promise)) if promise.nodes.contains(&node) => {
-                self.world.gone_by(node, self.now, walltime).is_some_and(|gone| gone <= promise.start)
+        match self.assured.get(&Line::at(&self.world.nodes[&node])) {
+            Some(Some(assured)) if assured.nodes.contains(&node) => {
+                self.world.gone_by(node, self.now, walltime).is_some_and(|gone| gone <= assured.start)
             }
             _ => true,
         }
     }
 
     fn is_empty(&self) -> bool {
-        self.promised.values().all(Option::is_none)
+        self.assured.values().all(Option::is_none)
     }
 }
 
@@ -86,16 +86,16 @@ impl World {
     }
 
     pub(crate) fn guard(&self, heads: &Heads, before: Rank, now: Instant) -> Guard<'_> {
-        let promise = |rank: &Rank| self.allocations.get(&rank.3).and_then(|waits| self.promise(waits, now));
+        let assured = |rank: &Rank| self.allocations.get(&rank.3).and_then(|waits| self.assured_start(waits, now));
         let heads = heads.iter().filter(|(_, head)| **head < before);
-        Guard { world: self, promised: heads.map(|(line, head)| (*line, promise(head))).collect(), now }
+        Guard { world: self, assured: heads.map(|(line, head)| (*line, assured(head))).collect(), now }
     }
 
     /// The guard for one that asks now.
     pub(crate) fn guard_for(&self, tenant: TenantNo, priority: Priority, now: Instant) -> Guard<'_> {
         let heads = self.heads_at(now);
         if heads.is_empty() {
-            return Guard { world: self, promised: BTreeMap::new(), now };
+            return Guard { world: self, assured: BTreeMap::new(), now };
         }
         let rank = (Reverse(priority), Reverse(self.standing(tenant, now)), now, AllocationNo(u64::MAX));
         self.guard(&heads, rank, now)
@@ -131,8 +131,8 @@ impl World {
 
     fn try_one(&self, waits: &Allocation, guard: &Guard<'_>, now: Instant) -> Result<Waits, Move> {
         let (spec, demand) = (&waits.spec, waits.demand());
-        let floor = Floor::of(self);
-        match self.place_gang(&demand, spec, &floor, now, &|node| guard.allows(node, spec.walltime)) {
+        let occupancy = Occupancy::of(self);
+        match self.place_gang(&demand, spec, &occupancy, now, &|node| guard.allows(node, spec.walltime)) {
             Ok(gang) => return Err(Move::Start(waits.number, Box::new(gang))),
             Err(NoGang::Quota(_)) => return Ok(Waits::Otherwise),
             Err(NoGang::Room) => {}
@@ -144,7 +144,7 @@ impl World {
         if guard.is_empty() {
             return Ok(Waits::ForRoom);
         }
-        let would_fit = self.place_gang(&demand, spec, &floor, now, &|_| true) != Err(NoGang::Room);
+        let would_fit = self.place_gang(&demand, spec, &occupancy, now, &|_| true) != Err(NoGang::Room);
         let would_evict = || plan.is_none() && self.plan_eviction(&demand, spec, now, &|_| true).is_some();
         Ok(if would_fit || would_evict() { Waits::Otherwise } else { Waits::ForRoom })
     }

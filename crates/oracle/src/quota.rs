@@ -72,9 +72,9 @@ pub(crate) struct Demand {
 }
 
 /// Where a replica lies.
-pub(crate) type Spot = (PoolNo, NodeNo);
+pub(crate) type NodeInPool = (PoolNo, NodeNo);
 
-pub(crate) fn is_within(scope: &QuotaScope, (pool, node): Spot) -> bool {
+pub(crate) fn is_within(scope: &QuotaScope, (pool, node): NodeInPool) -> bool {
     scope.pool.is_none_or(|of| of == pool)
         && match scope.node {
             NodeScope::All | NodeScope::Each => true,
@@ -123,8 +123,8 @@ impl World {
         number: QuotaNo,
         quota: &Quota,
         demand: &Demand,
-        place: Option<Spot>,
-        taken: &[Spot],
+        place: Option<NodeInPool>,
+        taken: &[NodeInPool],
         now: Instant,
     ) -> Option<Ruling> {
         let scope = &quota.put.scope;
@@ -157,7 +157,13 @@ impl World {
         })
     }
 
-    fn use_and_request(&self, quota: &Quota, demand: &Demand, place: Option<Spot>, taken: &[Spot]) -> (u64, u64) {
+    fn use_and_request(
+        &self,
+        quota: &Quota,
+        demand: &Demand,
+        place: Option<NodeInPool>,
+        taken: &[NodeInPool],
+    ) -> (u64, u64) {
         let scope = &quota.put.scope;
         let asked = demand.asks.iter().filter(|(class, _)| scope.class.is_none_or(|c| c == *class));
         let each = match quota.put.measure {
@@ -184,7 +190,7 @@ impl World {
     }
 
     /// A refusal that one replica met, in the figures of the whole gang, all of which would lie at `places`.
-    pub(crate) fn for_all(&self, cause: DenyCause, demand: &Demand, places: &[Spot]) -> DenyCause {
+    pub(crate) fn for_all(&self, cause: DenyCause, demand: &Demand, places: &[NodeInPool]) -> DenyCause {
         let DenyCause::Quota { quota: number, used, requested, limit } = cause else { return cause };
         let quota = &self.quotas[&number];
         let per_node = quota.put.scope.node == NodeScope::Each && quota.put.measure != Measure::Nodes;

@@ -284,8 +284,8 @@ impl World {
     /// The first ask that no node could hold alone, else the first.
     fn scarcest(&self, asks: &[(ClassNo, u64)], candidates: &[NodeNo]) -> DenyCause {
         let most_free = |(class, quanta): &(ClassNo, u64)| {
-            let shelf = |number: &NodeNo| self.shelf(*number, &self.nodes[number], *class);
-            let room = candidates.iter().filter_map(shelf).map(|shelf| shelf.room_for(*quanta));
+            let on_node = |number: &NodeNo| self.class_on_node(*number, &self.nodes[number], *class);
+            let room = candidates.iter().filter_map(on_node).map(|found| found.room_for(*quanta));
             room.max().unwrap_or(0)
         };
         let short = asks.iter().find(|ask| most_free(ask) < ask.1).unwrap_or(&asks[0]);

@@ -7,12 +7,12 @@
 use crate::capacity::indexes;
 use crate::lease::Phase;
 use crate::world::World;
-use leasehold_model::body::{Member, Place};
+use leasehold_model::body::{Member, ReplicaPlacement};
 use leasehold_model::{AllocationNo, ClassNo, LeaseNo, NodeNo};
 
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct Reservation {
-    pub(crate) places: Vec<Place>,
+    pub(crate) places: Vec<ReplicaPlacement>,
     pub(crate) victims: Vec<LeaseNo>,
     /// For each place and member: what is kept of each device, or in all.
     kept: Vec<Vec<Vec<u64>>>,
@@ -25,8 +25,8 @@ fn shares(member: &Member) -> (usize, u64) {
 }
 
 impl Reservation {
-    pub(crate) fn new(places: Vec<Place>, victims: Vec<LeaseNo>) -> Self {
-        let nothing = |place: &Place| place.members.iter().map(|member| vec![0; shares(member).0]).collect();
+    pub(crate) fn new(places: Vec<ReplicaPlacement>, victims: Vec<LeaseNo>) -> Self {
+        let nothing = |place: &ReplicaPlacement| place.members.iter().map(|member| vec![0; shares(member).0]).collect();
         let kept = places.iter().map(nothing).collect();
         Self { places, victims, kept }
     }
@@ -71,10 +71,10 @@ impl World {
                 for (which, member) in place.members.iter().enumerate() {
                     let (_, each) = shares(member);
                     let Some(node) = self.nodes.get(&place.node) else { continue };
-                    let Some(shelf) = self.shelf(place.node, node, member.class) else { continue };
+                    let Some(found) = self.class_on_node(place.node, node, member.class) else { continue };
                     let free: Vec<u64> = match member.devices {
-                        0 => vec![shelf.free()],
-                        set => indexes(set).map(|i| shelf.devices.get(i).map_or(0, |d| shelf.per_device - d)).collect(),
+                        0 => vec![found.free()],
+                        set => indexes(set).map(|i| found.devices.get(i).map_or(0, |d| found.per_device - d)).collect(),
                     };
                     let found = self.allocations.get_mut(&number).expect("just listed");
                     let kept = &mut found.reservation.as_mut().expect("just listed").kept[at][which];

@@ -3,7 +3,7 @@
 use crate::allocation::Allocation;
 use crate::custody::Claimer;
 use crate::foretell::{Caller, Foretold, Told};
-use crate::gang::{Floor, NoGang, within};
+use crate::gang::{NoGang, Occupancy, within};
 use crate::quota::Demand;
 use crate::world::World;
 use leasehold_model::body::{AllocationDenied, AllocationSubmitted};
@@ -168,7 +168,7 @@ impl World {
         let guard = self.guard_for(tenant, spec.priority, now);
         let demand = Demand::of_gang(tenant, project, caller.user, &spec);
         let allow = |node| guard.allows(node, spec.walltime);
-        let placed = self.place_gang(&demand, &spec, &Floor::of(self), now, &allow);
+        let placed = self.place_gang(&demand, &spec, &Occupancy::of(self), now, &allow);
         if placed == Err(NoGang::Room)
             && let Some(why) = self.impossible(demand.claimer, &spec)
         {

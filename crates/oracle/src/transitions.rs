@@ -3,7 +3,7 @@
 use crate::acts::Sealing;
 use crate::allocation::Allocation;
 use crate::command::Command;
-use crate::gang::Floor;
+use crate::gang::Occupancy;
 use crate::lease::{Lease, Phase};
 use crate::quota::Demand;
 use crate::reservation::Reservation;
@@ -72,7 +72,7 @@ impl World {
         let guard = self.guard_for(tenant, spec.priority, record.stamp);
         let demand = Demand::of_gang(tenant, project, identity.user, spec);
         let allow = |node| guard.allows(node, spec.walltime);
-        let gang = self.place_gang(&demand, spec, &Floor::of(self), record.stamp, &allow).ok();
+        let gang = self.place_gang(&demand, spec, &Occupancy::of(self), record.stamp, &allow).ok();
         let number = AllocationNo(record.sequence);
         let allocation = Allocation {
             number,

@@ -1,7 +1,7 @@
 //! Everything that the records have said so far.
 
 use crate::allocation::Allocation;
-use crate::assurance::Vows;
+use crate::assurance::Assurances;
 use crate::ceiling::{CardChange, Ceiling, Scope};
 use crate::custody::Custody;
 use crate::heat::Heating;
@@ -100,8 +100,8 @@ pub(crate) struct World {
     pub(crate) evictions: Vec<(TenantNo, Instant, u64)>,
     /// The heads of the queue and the minute in which it was looked at; none if something has changed for it since.
     pub(crate) looked: Option<(u64, Heads)>,
-    /// What the heads were promised.
-    pub(crate) vows: Vows,
+    /// The starts that heads of lines were assured of.
+    pub(crate) assurances: Assurances,
     /// Those that were placed since the last command, or since time went on.
     pub(crate) placed_in_run: BTreeSet<AllocationNo>,
     /// The highest number handed out of each kind, deleted ones included.
@@ -132,7 +132,7 @@ impl World {
             allocations: BTreeMap::new(),
             evictions: Vec::new(),
             looked: None,
-            vows: Vows::new(),
+            assurances: Assurances::new(),
             placed_in_run: BTreeSet::new(),
             highest: BTreeMap::new(),
         }

@@ -203,7 +203,7 @@ impl Truth {
     /// other is refused for its token exactly if that is dead.
     fn check_foretold(&mut self, asked: &Asked, reply: &Reply, now: Instant) -> Step<()> {
         self.oracle.check_at_rest(now).map_err(|violation| violation.to_string())?;
-        self.oracle.check_promises(now).map_err(|violation| violation.to_string())?;
+        self.oracle.check_assured_starts(now).map_err(|violation| violation.to_string())?;
         let foretold = self.oracle.foretell(&asked.caller, &asked.wish, now);
         let refused = |code: &str| matches!(reply, Err(Unsealed::Refused(refusal)) if refusal.code() == code);
         // A key is looked up after the token and before everything else.

@@ -4,7 +4,7 @@ use super::body::{amount, denial_cause, labels};
 use super::object::{Object, count, devices};
 use super::{Directory, placement};
 use leasehold_model::allocation::{AllocationSpec, Domain};
-use leasehold_model::body::{AllocationDenied, Asks, Body, Place};
+use leasehold_model::body::{AllocationDenied, Asks, Body, ReplicaPlacement};
 use leasehold_model::id::PublicId;
 use leasehold_model::record::Record;
 use serde_json::Value;
@@ -48,7 +48,7 @@ pub(super) fn show<'a>(shown: Object<'a>, directory: &'a Directory, record: &Rec
     }
 }
 
-fn kept(directory: &Directory, place: &Place) -> Value {
+fn kept(directory: &Directory, place: &ReplicaPlacement) -> Value {
     let members = place
         .members
         .iter()

@@ -74,12 +74,12 @@ fields! {
 
 /// Where one replica will lie.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Place {
+pub struct ReplicaPlacement {
     pub node: NodeNo,
     pub members: Members,
 }
 
-impl Field for Place {
+impl Field for ReplicaPlacement {
     fn put(&self, out: &mut Vec<u8>) {
         assert!((1..=CLASSES_PER_REQUEST_MAX).contains(&self.members.len()), "a replica of 1 to 16 leases");
         self.node.put(out);
@@ -113,7 +113,7 @@ pub struct PreemptionDecided {
     pub priority: Priority,
     pub rules_version: u32,
     /// One for each replica, in order of placing.
-    pub places: Vec<Place>,
+    pub places: Vec<ReplicaPlacement>,
     pub victims: Leases,
 }
 
@@ -133,7 +133,7 @@ impl Field for PreemptionDecided {
         if n == 0 {
             return Err(DecodeError::Forbidden("an eviction for nothing"));
         }
-        let places = (0..n).map(|_| Place::get(r)).collect::<Result<_, _>>()?;
+        let places = (0..n).map(|_| ReplicaPlacement::get(r)).collect::<Result<_, _>>()?;
         Ok(Self { allocation, priority, rules_version, places, victims: Field::get(r)? })
     }
 }
