@@ -1,7 +1,7 @@
-//! The agent's folder: one agent at a time, who it is, and how far each teardown has come.
+//! The state directory: a lock, the agent's instance ID, and the progress of each teardown.
 //!
-//! A teardown leaves `begun` before its first hook and `done` after its last; both are durable before the next step.
-//! Only that they are there counts: what they hold is for people.
+//! A teardown writes `begun` before its first hook and `done` after its last; both are durable before the next step.
+//! Only their existence matters; their contents are for people.
 
 use super::plan::Found;
 use super::work::{LeaseId, Work};
@@ -17,17 +17,17 @@ const DONE: &str = "done";
 pub(crate) struct State {
     teardowns: PathBuf,
     instance: String,
-    /// Held while the agent lives; the system lets go of it however the agent ends.
+    /// Held while the agent runs; the kernel releases it when the process ends.
     _lock: File,
 }
 
 impl State {
-    /// Takes the folder, and makes it where it is not there.
+    /// Locks the directory; creates it if it is missing.
     pub(crate) fn open(folder: &Path) -> Result<Self, Problem> {
         let unusable = |error: io::Error| {
             Problem::refused("state_unusable", error.to_string())
                 .at(folder)
-                .advice("name a folder that the agent may write, with --state or `state`")
+                .advice("choose a directory that the agent can write, with --state or `state`")
         };
         let teardowns = folder.join("teardowns");
         DirBuilder::new().recursive(true).mode(0o700).create(&teardowns).map_err(unusable)?;
@@ -36,9 +36,9 @@ impl State {
         match lock.try_lock() {
             Ok(()) => {}
             Err(TryLockError::WouldBlock) => {
-                return Err(Problem::refused("state_in_use", "another agent runs on this folder")
+                return Err(Problem::refused("state_in_use", "another agent uses this directory")
                     .at(folder)
-                    .advice("stop it first; a second node on one machine needs a folder of its own"));
+                    .advice("stop it first; a second agent on one machine needs its own state directory"));
             }
             Err(TryLockError::Error(error)) => return Err(unusable(error)),
         }
@@ -46,7 +46,7 @@ impl State {
         Ok(Self { teardowns, instance, _lock: lock })
     }
 
-    /// 32 hexadecimal digits that tell this agent from others; made up once.
+    /// 32 hexadecimal digits that identify this agent; generated once.
     pub(crate) fn instance(&self) -> &str {
         &self.instance
     }
@@ -55,19 +55,19 @@ impl State {
         self.teardowns.join(format!("{lease}.{mark}"))
     }
 
-    /// Notes that the hooks of a lease are about to run.
+    /// Records that the hooks of a lease are about to run.
     pub(crate) fn begin(&self, work: &Work) -> io::Result<()> {
         let (class, quantity) = (&work.class, &work.quantity);
         let text = serde_json::json!({ "class": class, "quantity": quantity, "devices": work.devices });
         put(&self.path(&work.lease, BEGUN), &format!("{text}\n"))
     }
 
-    /// Notes that all hooks of a lease have succeeded.
+    /// Records that all hooks of a lease have succeeded.
     pub(crate) fn done(&self, lease: &LeaseId) -> io::Result<()> {
         put(&self.path(lease, DONE), "")
     }
 
-    /// Removes both notes. `done` first: alone it would be believed.
+    /// Removes both files. `done` first, because `done` alone would count as finished.
     pub(crate) fn forget(&self, lease: &LeaseId) -> io::Result<()> {
         for mark in [DONE, BEGUN] {
             match fs::remove_file(self.path(lease, mark)) {
@@ -107,7 +107,7 @@ fn put(path: &Path, text: &str) -> io::Result<()> {
 }
 
 fn sync_folder(path: &Path) -> io::Result<()> {
-    File::open(path.parent().expect("a file lies in a folder"))?.sync_all()
+    File::open(path.parent().expect("the file has a parent directory"))?.sync_all()
 }
 
 fn instance(folder: &Path) -> io::Result<String> {
@@ -115,7 +115,8 @@ fn instance(folder: &Path) -> io::Result<String> {
     match fs::read_to_string(&path) {
         Ok(text) => {
             let text = text.trim();
-            let unreadable = || io::Error::other(format!("{} is not 32 hexadecimal digits; remove it", path.display()));
+            let unreadable =
+                || io::Error::other(format!("{} does not contain 32 hexadecimal digits; remove it", path.display()));
             return LeaseId::new(text).map(|_| text.to_owned()).ok_or_else(unreadable);
         }
         Err(error) if error.kind() == io::ErrorKind::NotFound => {}
@@ -141,7 +142,8 @@ mod tests {
         Work { lease, class: "gpu".into(), quantity: "1".into(), devices: vec![], teardown_by: None }
     }
 
-    /// A folder that was let go of. A process that another test is just beginning has our files for a moment more.
+    /// Opens a directory again after its lock was released. A process that another test is just starting can hold the
+    /// lock for a moment.
     fn opened_again(folder: &Path) -> State {
         let deadline = Instant::now() + Duration::from_secs(20);
         loop {
@@ -167,7 +169,7 @@ mod tests {
     }
 
     #[test]
-    fn who_it_was_is_not_made_up_again_in_silence() {
+    fn an_invalid_instance_is_an_error() {
         let folder = tempfile::tempdir().unwrap();
         fs::write(folder.path().join("instance"), "rubbish").unwrap();
         let wrong = State::open(folder.path()).map(|_| ()).expect_err("that is nobody");
@@ -175,7 +177,7 @@ mod tests {
     }
 
     #[test]
-    fn how_far_a_teardown_came_is_found_again() {
+    fn the_progress_of_teardowns_is_restored() {
         let folder = tempfile::tempdir().unwrap();
         let state = State::open(folder.path()).unwrap();
         let (a, b, c) = (work('a'), work('b'), work('c'));
