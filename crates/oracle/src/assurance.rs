@@ -19,8 +19,8 @@ pub(crate) struct Assurance {
 pub(crate) type Assurances = BTreeMap<AllocationNo, Assurance>;
 
 impl World {
-    /// After a scheduling pass: its heads are assured of a start. An allocation that is no longer the head of the lines
-    /// of all its nodes loses its assurance.
+    /// After a scheduling pass: its heads are assured of a start. An allocation that is no longer the head of the
+    /// lines of all its nodes loses its assurance.
     pub(crate) fn give_assurances(&mut self, heads: &Heads, now: Instant) {
         let mut assurances = std::mem::take(&mut self.assurances);
         assurances.retain(|number, assurance| self.is_first(*number, assurance, heads));

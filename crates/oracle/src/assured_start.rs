@@ -1,8 +1,8 @@
 //! The assured start of a waiting allocation: when it starts at the latest, and where. Backfill must not delay it.
 //!
 //! Only ends that are certain count: an allocation with a walltime ends by then and is torn down within the teardown
-//! deadline; a lease that is being revoked or torn down is gone, or fenced, by its limit. Capacity that was evicted for
-//! others is reserved for them.
+//! deadline; a lease that is being revoked or torn down is gone, or fenced, by its limit. Capacity that was evicted
+//! for others is reserved for them.
 
 use crate::allocation::Allocation;
 use crate::gang::Occupancy;

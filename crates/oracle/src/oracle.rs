@@ -216,12 +216,16 @@ impl Oracle {
     /// it was last seen.
     fn check_effective(&self, record: &Record, is_timer: bool) -> Checked {
         let (at, stamp) = (record.effective_at, record.stamp);
-        let legal = match (&record.body, self.command.lost) {
-            _ if is_timer => true,
-            (Body::NodeLost(lost), _) => at == stamp || at == lost.last_seen,
-            (Body::Revoked(_), Some((_, last_seen))) => at == stamp || at == last_seen,
-            (Body::TeardownStarted(_), Some((_, last_seen))) => at == last_seen,
-            _ => at == stamp,
+        let legal = if is_timer {
+            true
+        } else if let Body::NodeLost(lost) = &record.body {
+            at == stamp || at == lost.last_seen
+        } else if let (Body::Revoked(_), Some((_, last_seen))) = (&record.body, self.command.lost) {
+            at == stamp || at == last_seen
+        } else if let (Body::TeardownStarted(_), Some((_, last_seen))) = (&record.body, self.command.lost) {
+            at == last_seen
+        } else {
+            at == stamp
         };
         demand!(legal, "effective", "{} stamped {stamp} takes effect at {at}", record.body.word());
         Ok(())

@@ -64,10 +64,7 @@ impl Asked {
             Some(facts) => Wish::Lease(Box::new(facts.clone())),
             None => wish(&request.command),
         };
-        let renews = match &request.command {
-            Command::Renew(renewals) => Some(renewals.len()),
-            _ => None,
-        };
+        let renews = if let Command::Renew(renewals) = &request.command { Some(renewals.len()) } else { None };
         Self { sent, facts, caller, wish, renews, decided: Rc::default() }
     }
 }
@@ -462,7 +459,7 @@ impl Life<'_> {
             let (size, now) = match reply {
                 Ok(Sealed { records, repeated: false, .. }) => (records[0].sequence, records[0].stamp),
                 Err(Unsealed::Refused(_)) | Ok(Sealed { repeated: true, .. }) => asked.decided.get(),
-                _ => continue,
+                Err(Unsealed::JournalFull | Unsealed::Busy | Unsealed::Archived { .. } | Unsealed::Stopped) => continue,
             };
             observe_before(self.truth, size)?;
             self.truth.check_foretold(asked, reply, now)?;
@@ -474,10 +471,10 @@ impl Life<'_> {
     /// What was answered once under a key is answered again. That nothing is decided twice within the
     /// window is the oracle's to say: it sees every claim.
     fn check_reply(&mut self, asked: &Asked, reply: Reply) -> Step<()> {
-        match (&reply, &asked.facts) {
-            (Err(Unsealed::Refused(_)), _) => self.truth.tally.refused += 1,
-            (Err(Unsealed::JournalFull), _) => self.truth.tally.full += 1,
-            _ => {}
+        match &reply {
+            Err(Unsealed::Refused(_)) => self.truth.tally.refused += 1,
+            Err(Unsealed::JournalFull) => self.truth.tally.full += 1,
+            Ok(_) | Err(Unsealed::Busy | Unsealed::Archived { .. } | Unsealed::Stopped) => {}
         }
         let Some(sent) = asked.sent else { return Ok(()) };
         let (_, key, _) = &self.truth.sent[sent];
@@ -502,8 +499,11 @@ impl Life<'_> {
                     return Err(format!("an answer changed:\n  {before:?}\n  {records:?}"));
                 }
             }
-            Err(Unsealed::Refused(Refusal::IdempotencyMismatch { .. })) => self.truth.tally.mismatches += 1,
-            _ => {}
+            Err(Unsealed::Refused(refusal)) => {
+                let mismatch = matches!(refusal, Refusal::IdempotencyMismatch { .. });
+                self.truth.tally.mismatches += u64::from(mismatch);
+            }
+            Err(Unsealed::JournalFull | Unsealed::Busy | Unsealed::Archived { .. } | Unsealed::Stopped) => {}
         }
         Ok(())
     }

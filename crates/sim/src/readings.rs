@@ -48,15 +48,14 @@ fn follow(reader: &mut Readers, batch: &Batch) -> Result<Vec<Record>, String> {
 type Decided = Result<Sealed<Sequences>, Refusal>;
 
 fn is_kept(quoted: &Result<Quoted, Refusal>, decided: &Decided, body: Option<&Body>) -> bool {
-    match (quoted, decided, body) {
-        (Err(quoted), Err(refusal), None) => quoted == refusal,
-        (Ok(Quoted::Granted(quote)), Ok(_), Some(Body::Granted(granted))) => {
-            (quote.node, quote.pool, quote.ttl, quote.capped_by, &quote.over_soft)
-                == (granted.node, granted.pool, granted.ttl, granted.capped_by, &granted.over_soft)
-        }
-        (Ok(Quoted::Evicts(_)), Ok(_), Some(Body::AllocationSubmitted(_))) => true,
-        (Ok(Quoted::Denied(cause)), Ok(_), Some(Body::Denied(denied))) => *cause == denied.cause,
-        _ => false,
+    match (quoted, decided) {
+        (Err(quoted), Err(refusal)) => body.is_none() && quoted == refusal,
+        (Err(_), Ok(_)) | (Ok(_), Err(_)) => false,
+        (Ok(Quoted::Granted(quote)), Ok(_)) => matches!(body, Some(Body::Granted(granted))
+            if (quote.node, quote.pool, quote.ttl, quote.capped_by, &quote.over_soft)
+                == (granted.node, granted.pool, granted.ttl, granted.capped_by, &granted.over_soft)),
+        (Ok(Quoted::Evicts(_)), Ok(_)) => matches!(body, Some(Body::AllocationSubmitted(_))),
+        (Ok(Quoted::Denied(cause)), Ok(_)) => matches!(body, Some(Body::Denied(denied)) if *cause == denied.cause),
     }
 }
 

@@ -87,7 +87,13 @@ pub(crate) fn wish(command: &Command) -> Wish {
         Command::ReportCheckpoint(report) => Wish::Say(report.allocation, Word::Checkpoint(report.took)),
         Command::CompleteAllocation(done) => Wish::Say(done.allocation, Word::Complete(done.exit_status)),
         Command::CancelAllocation(number) => Wish::Say(*number, Word::Cancel),
-        _ => Wish::Other,
+        #[rustfmt::skip]
+        Command::Request(_) | Command::Renew(_) | Command::Release(_) | Command::Revoke(_) | Command::Ready(_)
+        | Command::Unfence(_) | Command::ReportActivity(_) | Command::PutTenant(_) | Command::PutProject(_)
+        | Command::PutUser(_) | Command::PutPool(_) | Command::DeletePool(_) | Command::PutClass(_)
+        | Command::PutNode(_) | Command::DrainNode(_) | Command::ResumeNode(_) | Command::LoseNode(_)
+        | Command::ReturnNode(_) | Command::PutQuota(_) | Command::DeleteQuota(_) | Command::ChangeSettings(_)
+        | Command::RotateKey(_) | Command::Heartbeat(_) | Command::NoticeClockJump(_) => Wish::Other,
     }
 }
 
