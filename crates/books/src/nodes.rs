@@ -1,7 +1,7 @@
-//! Where the capacity of each node was: held, being torn down, reserved, fenced, offline, or idle (SEMANTICS 3).
+//! The capacity of each node by state: held, being torn down, reserved, fenced, offline, or idle (SEMANTICS 3).
 //!
-//! Every change moves quanta from one series to another at one instant, so that the series add up to the capacity at every
-//! instant, also where a change took effect before it was noticed.
+//! Every change moves quanta from one series to another at one instant. So the series add up to the capacity at every
+//! instant, even if a change took effect before it was noticed.
 
 use crate::facts::{Books, BooksError};
 use crate::store::Store;
@@ -12,15 +12,15 @@ use leasehold_model::{ClassNo, Instant, NodeNo, PoolNo, words};
 use std::collections::BTreeMap;
 
 words! {
-    /// A series of a node and class. What none of the others has of the capacity is idle.
+    /// A series of a node and class. Idle capacity is the rest and has no series.
     pub enum CapacitySeries {
         Capacity = 1 "capacity",
         Held = 2 "held",
         TearingDown = 3 "tearing_down",
         Fenced = 4 "fenced",
-        /// Free, on a node that is drained, lost, or not known to be clean.
+        /// Free, on a node that is drained, lost, being wiped or quarantined.
         Offline = 5 "offline",
-        /// What a claim leaves idle and its claimer pays for: a part of what is idle.
+        /// The part of the idle capacity that a claimer pays for.
         ClaimedIdle = 6 "claimed_idle",
         /// Free, and reserved for an allocation whose victims are being torn down.
         Reserved = 7 "reserved",
@@ -35,7 +35,7 @@ pub(crate) struct CapacitySeriesKey {
     pub(crate) series: CapacitySeries,
 }
 
-/// Where quanta of a node may be, from the lease's point of view.
+/// The state of quanta of a node.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum QuantaState {
     Free,
@@ -56,11 +56,11 @@ pub(crate) struct ClassBook {
 }
 
 impl ClassBook {
-    /// What is neither held nor fenced.
+    /// Quanta that are neither held nor fenced.
     pub(crate) fn unheld(&self) -> u64 {
         self.capacity.saturating_sub(self.held + self.fenced)
     }
-    /// What nobody has and nothing is reserved of.
+    /// Quanta that are not in use and not reserved.
     pub(crate) fn free(&self) -> u64 {
         self.capacity.saturating_sub(self.held + self.tearing_down + self.fenced + self.reserved)
     }
@@ -69,7 +69,7 @@ impl ClassBook {
 #[derive(Clone, Debug)]
 pub(crate) struct NodeBook {
     pub(crate) pool: PoolNo,
-    /// Since when it is in this pool: nothing of it is booked there for earlier.
+    /// When it joined this pool; earlier changes are booked at this instant.
     pub(crate) since: Instant,
     pub(crate) drained: bool,
     pub(crate) lost: bool,
@@ -90,7 +90,7 @@ pub(crate) struct Nodes {
     pub(crate) series: Table<CapacitySeriesKey>,
 }
 
-const UNKNOWN: &str = "a node that was never put";
+const UNKNOWN: &str = "unknown node";
 
 impl Nodes {
     pub(crate) fn change(&mut self, key: CapacitySeriesKey, at: Instant, delta: i64, store: &mut Store) {
@@ -143,7 +143,7 @@ impl Nodes {
         Ok(())
     }
 
-    /// Books the difference between a node as it was and as it is, at one instant.
+    /// Books the difference between two states of a node at one instant.
     fn replace(
         &mut self,
         node: NodeNo,
@@ -172,7 +172,7 @@ impl Nodes {
         }
     }
 
-    /// Reserves free quanta of a node, or frees what was reserved.
+    /// Reserves free quanta of a node, or frees reserved ones.
     pub(crate) fn reserve(
         &mut self,
         node: NodeNo,
@@ -199,7 +199,8 @@ impl Nodes {
     ) -> Result<(), &'static str> {
         let book = self.books.get_mut(&node).ok_or(UNKNOWN)?;
         let (pool, available, at) = (book.pool, book.is_available(), at.max(book.since));
-        let class_book = book.classes.iter_mut().find(|known| known.class == class).ok_or("a class the node lacks")?;
+        let class_book =
+            book.classes.iter_mut().find(|known| known.class == class).ok_or("the node does not have the class")?;
         for (state, sign) in [(from, -1), (to, 1)] {
             let (series, level) = match state {
                 QuantaState::Free if available => continue,
@@ -210,7 +211,7 @@ impl Nodes {
                 QuantaState::Reserved => (CapacitySeries::Reserved, Some(&mut class_book.reserved)),
             };
             if let Some(level) = level {
-                *level = level.checked_add_signed(sign * signed(quanta)).ok_or("more freed than was held")?;
+                *level = level.checked_add_signed(sign * signed(quanta)).ok_or("more is freed than was held")?;
             }
             let number = self.series.number(CapacitySeriesKey { node, pool, class, series });
             self.series.change(number, at, sign * signed(quanta), store);
@@ -219,7 +220,7 @@ impl Nodes {
     }
 }
 
-/// Where the capacity of a class was, over a window, in quanta × nanoseconds. The parts add up to the capacity.
+/// The capacity of a class by state over a window, in quanta × nanoseconds. The parts add up to the capacity.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct CapacityLine {
     pub capacity: QuantaNs,
@@ -240,13 +241,13 @@ impl CapacityLine {
             CapacitySeries::Fenced => &mut self.fenced,
             CapacitySeries::Offline => &mut self.offline,
             CapacitySeries::Reserved => &mut self.reserved,
-            // It is what it is: idle.
+            // It is a part of idle.
             CapacitySeries::ClaimedIdle => return,
         } += amount;
     }
 }
 
-/// By what capacity is told apart.
+/// The group of a line.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub struct CapacityKey {
     pub pool: Option<PoolNo>,
@@ -255,7 +256,7 @@ pub struct CapacityKey {
 }
 
 impl Books {
-    /// Where the capacity was, per class, and per pool or node if asked.
+    /// Capacity by state, per class, and per pool or node on request.
     pub fn capacity(
         &self,
         window: Window,
@@ -279,7 +280,11 @@ impl Books {
             let used = line.held + line.tearing_down + line.reserved + line.fenced + line.offline;
             line.idle = line.capacity.checked_sub(used).ok_or(BooksError::Inconsistent {
                 sequence: self.cursor,
-                what: if key.node.is_some() { "a node held more than it had" } else { "more was held than there was" },
+                what: if key.node.is_some() {
+                    "more is in use on a node than its capacity"
+                } else {
+                    "more is in use than the capacity"
+                },
             })?;
         }
         Ok(lines.into_iter().collect())

@@ -1,4 +1,4 @@
-//! The books as bytes: what a commit writes beside blocks and chunks, and how it is read back.
+//! Encoding of the books: what a commit writes in addition to blocks and chunks.
 
 use crate::bytes::{get_list, put_list};
 use crate::chunk::ChunkHead;
@@ -18,11 +18,11 @@ use leasehold_model::{Activity, Instant, LeaseNo, NodeNo};
 use std::hash::Hash;
 use std::ops::ControlFlow;
 
-/// Raised when these bytes change: older books are made anew from the journal.
+/// Raised when the encoding changes: older books are rebuilt from the journal.
 pub(crate) const BOOKS_VERSION: u32 = 4;
 
 leasehold_model::fields! {
-    /// A row, with its end in the order of the struct.
+    /// The encoded form of a row.
     pub struct StoredRow {
         pub lease: LeaseNo,
         pub tenant: leasehold_model::TenantNo,
@@ -137,7 +137,7 @@ impl StoredClaim {
         }
     }
 
-    /// Every claim has begun.
+    /// Fails if a class has no step.
     fn restored(self) -> Option<(NodeNo, Claim)> {
         let step = |step: StoredStep| Step { at: step.at, rest: step.rest, in_service: step.in_service };
         let class = |idle: StoredIdle| {
@@ -256,7 +256,7 @@ fn get_node(r: &mut Reader<'_>) -> Result<NodeBook, DecodeError> {
             held: Field::get(r)?,
             tearing_down: Field::get(r)?,
             fenced: Field::get(r)?,
-            // It follows from the reservations.
+            // Computed from the reservations.
             reserved: 0,
         });
     }
@@ -264,7 +264,7 @@ fn get_node(r: &mut Reader<'_>) -> Result<NodeBook, DecodeError> {
 }
 
 impl Books {
-    /// Everything that has no entry of its own.
+    /// Encodes everything that has no own entry.
     pub(crate) fn to_state(&self) -> Vec<u8> {
         let mut out = Vec::new();
         self.cursor.put(&mut out);
@@ -306,7 +306,7 @@ impl Books {
         out
     }
 
-    /// Answers how many chunks there are; [`Self::read_heads`] reads what is known of them.
+    /// Returns the number of chunks; [`Self::read_heads`] reads their summaries.
     pub(crate) fn read_state(&mut self, bytes: &[u8]) -> Result<u64, DecodeError> {
         let mut r = Reader::new(bytes);
         self.cursor = Field::get(&mut r)?;
@@ -368,7 +368,7 @@ impl Books {
         Ok(chunks)
     }
 
-    /// What is known of so many chunks, each of which has an entry of its own.
+    /// Reads the summaries of the chunks, each of which has its own entry.
     pub(crate) fn read_heads(&mut self, count: u64) -> Result<(), BooksError> {
         let mut heads = Vec::new();
         let mut sound = true;

@@ -1,8 +1,9 @@
 //! Capacity that is reserved for an allocation while its victims are torn down (SEMANTICS 3). It is free, but nobody
 //! else can have it.
 //!
-//! A preemption decision names the nodes and devices. From then on everything that becomes free there is reserved, up to
-//! the requested quanta of each device. If several allocations wait for the same device, the lower number goes first.
+//! A preemption decision names the nodes and devices. From then on everything that becomes free there is reserved, up
+//! to the requested quanta of each device. If several allocations wait for the same device, the lower number goes
+//! first.
 
 use crate::facts::Books;
 use crate::nodes::NodeBook;
