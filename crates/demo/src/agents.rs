@@ -1,14 +1,14 @@
 //! The agents: real processes of this program, one for each node with the large GPUs. They hang and are killed as the
 //! operator's script demands, are restarted when they exit by themselves, and always end with the demo.
 
-mod folder;
+mod directory;
 
 use super::cluster::nodes_with_agent;
 use super::scene::{LOCK, Scene};
 use super::tokens;
 use crate::data_directory::DemoDirectory;
 use crate::problem::Problem;
-use folder::AgentDirectory;
+use directory::AgentDirectory;
 use leasehold_cell::Cell;
 use leasehold_model::{NodeNo, Role, TokenScope};
 use rustix::process::{Pid, Signal, kill_process};
@@ -48,7 +48,7 @@ impl Agents {
                 .at(&root)
                 .advice("choose another data directory with --data; this directory is next to it")
         };
-        folder::prepare_common(&root).map_err(unusable)?;
+        directory::prepare_common(&root).map_err(unusable)?;
         let mut folders = BTreeMap::new();
         for node in nodes_with_agent() {
             let name = cell.now().read(|state| state.node(node).map(|node| node.name.to_string()));
@@ -91,7 +91,7 @@ impl Agents {
             let _ = cell.operate(leasehold_engine::Command::DetachAgent(*node));
             let _ = folder.remove();
         }
-        let _ = folder::remove_common(&self.root);
+        let _ = directory::remove_common(&self.root);
     }
 
     fn start(&self, folder: &AgentDirectory) -> std::io::Result<Child> {
@@ -144,7 +144,7 @@ pub(crate) fn root(directory: &DemoDirectory) -> PathBuf {
 
 /// The log file of an agent.
 pub(crate) fn log_of(directory: &DemoDirectory, node: &str) -> PathBuf {
-    folder::log_in(&root(directory).join(node))
+    directory::log_in(&root(directory).join(node))
 }
 
 impl Running {

@@ -1,13 +1,13 @@
 //! The generated history of a new data directory: a week that ends now, decided by the engine and written to the
 //! journal with a simulated clock. The same seed and start give the same records.
 //!
-//! [`pen`] decides, writes and advances the clock; [`week`] simulates holders and agents with the daily [`rhythm`];
+//! [`writer`] decides, writes and advances the clock; [`week`] simulates holders and agents with the daily [`rhythm`];
 //! [`incidents`] lists faults and what the operator did about them.
 
 mod incidents;
-mod pen;
 mod rhythm;
 mod week;
+mod writer;
 
 use super::start::{ORIGIN, SEGMENT_BYTES};
 use crate::data_directory::{DemoDirectory, software};
@@ -16,11 +16,11 @@ use crate::term;
 use leasehold_cell::{Clock, Core, ManualClock, StartOptions, SystemClock};
 use leasehold_journal::{Journal, Keys};
 use leasehold_model::{Instant, Span};
-use pen::Writer;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
 use week::Week;
+use writer::Writer;
 
 /// How long a burst may last in the generated history.
 const BURST_TTL: Span = Span::from_secs(4 * 3600);

@@ -4,8 +4,8 @@ use super::super::activity::report;
 use super::super::cluster::{H100, SLICES, TENANTS, has_agent, missing, nodes_with_agent, tenant_no};
 use super::super::habits::{HABITS, Template, choose_request};
 use super::incidents::{self, Incident};
-use super::pen::Writer;
 use super::rhythm;
+use super::writer::Writer;
 use crate::dice::Dice;
 use crate::problem::Problem;
 use leasehold_engine::command::{
