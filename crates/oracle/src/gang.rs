@@ -1,4 +1,4 @@
-//! Where a gang would lie, by trying every node for every replica.
+//! Places a gang by trying every node for every replica.
 
 use crate::capacity::ClassOnNode;
 use crate::lease::Lease;
@@ -37,7 +37,7 @@ impl Occupancy {
         self.classes.get(&(node, class)).map_or(0, ClassOnNode::free)
     }
 
-    /// One replica on one node.
+    /// The leases of one replica on a node, if it fits.
     pub(crate) fn fit(&self, node: NodeNo, spec: &AllocationSpec) -> Option<Members> {
         let one = |(class, quanta): &(ClassNo, Quanta)| {
             let devices = self.classes.get(&(node, *class))?.choose(quanta.0)?;
@@ -61,25 +61,25 @@ impl Occupancy {
     }
 }
 
-/// A place for each replica, and what the quotas say besides yes.
+/// The placement of each replica, and the terms of the quotas.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct Gang {
     pub(crate) places: Vec<ReplicaPlacement>,
     pub(crate) terms: Terms,
 }
 
-/// Why there is none.
+/// Why a gang cannot be placed.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) enum NoGang {
-    /// Some place had room, and each of those was refused. These are the refusals.
+    /// Quotas refused every node that had room. These are the refusals.
     Quota(Vec<DenyCause>),
     Room,
 }
 
-/// Nodes that may be used, as far as others are concerned.
+/// Whether a node may be used without delaying others.
 pub(crate) type Allow<'a> = &'a dyn Fn(NodeNo) -> bool;
 
-/// In which rack or zone a node is.
+/// The node, rack or zone of a node.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub(crate) enum Within {
     Node(NodeNo),
@@ -109,8 +109,8 @@ impl Demand {
 }
 
 impl World {
-    /// Which of the nodes that could take a replica does: the one with the highest score (SEMANTICS 5), near the
-    /// replicas that have their place; then the lower number.
+    /// Chooses the node for a replica: the highest score (SEMANTICS 5), which prefers nodes near the placed replicas;
+    /// then the lower number.
     fn preferred(
         &self,
         occupancy: &Occupancy,
@@ -137,7 +137,7 @@ impl World {
         candidates.iter().copied().max_by_key(|node| (worth(*node), Reverse(*node)))
     }
 
-    /// What leases of a gang in this pool are granted for, before quotas; none if the pool does not allow it.
+    /// The TTL of a gang's leases in this pool, before quotas; none if the pool does not allow it.
     pub(crate) fn gang_ttl(&self, pool: PoolNo, spec: &AllocationSpec) -> Option<Span> {
         let longest = self.grant_ttl_max(pool, spec.priority);
         let too_long = spec.ttl.is_some_and(|ttl| ttl > longest);
@@ -150,7 +150,7 @@ impl World {
         Some(asked.min(longest).min(spec.walltime.unwrap_or(longest)))
     }
 
-    /// Whether the spec may use this node at all, whatever is free there.
+    /// Whether the spec may use this node, regardless of free capacity.
     pub(crate) fn suits(&self, node: &Node, demand: &Demand, spec: &AllocationSpec) -> bool {
         node.is_open_to(demand.claimer)
             && spec.pool.is_none_or(|pool| pool == node.put.pool)
@@ -158,7 +158,7 @@ impl World {
             && self.gang_ttl(node.put.pool, spec).is_some()
     }
 
-    /// What all quotas say of a gang that need no place to say it; and, if they have nothing against it, the ceilings.
+    /// The terms of the quotas that do not depend on nodes; if they allow the gang, also of the ceilings.
     pub(crate) fn gang_terms(&self, demand: &Demand, now: Instant) -> Terms {
         let mut terms = Terms::default();
         for (number, quota) in self.quotas.iter().filter(|(_, quota)| !quota.depends_on_node()) {
@@ -170,7 +170,7 @@ impl World {
         terms
     }
 
-    /// What the others say of one more replica at a place; the first refusal if there is one.
+    /// The rulings of the other quotas on one more replica on a node, or the first refusal.
     pub(crate) fn judge_place(
         &self,
         demand: &Demand,
@@ -205,7 +205,7 @@ impl World {
         let Some(domain) = spec.together.filter(|_| spec.replicas > 1) else {
             return self.place_replicas(demand, spec, (occupancy.clone(), terms), now, allow);
         };
-        // The domain of the best first place, then the next that was not tried.
+        // The domain of the best first node, then the next that was not tried.
         let (mut tried, mut causes): (BTreeSet<Within>, Vec<DenyCause>) = (BTreeSet::new(), Vec::new());
         let of = |node: NodeNo| within(&self.nodes[&node], domain);
         loop {
@@ -258,7 +258,7 @@ impl World {
         Ok(Gang { places, terms })
     }
 
-    /// Where all replicas would lie, as far as there is room, if the rest of them met no quota that looks at nodes.
+    /// The nodes of all replicas, as far as there is room, if no quota that depends on nodes applied to the rest.
     fn places_without_quotas(
         &self,
         demand: &Demand,
@@ -278,7 +278,7 @@ impl World {
         occupancy.taken
     }
 
-    /// Nodes that have room for one more replica, whatever quotas say.
+    /// Nodes with room for one more replica, regardless of quotas.
     fn with_room<'a>(
         &'a self,
         demand: &'a Demand,
@@ -295,7 +295,7 @@ impl World {
         self.nodes.iter().filter(is_open).map(|(number, _)| *number)
     }
 
-    /// Nodes that one more replica could go to; and what quotas say where there is room and they refuse.
+    /// Nodes for one more replica, and the refusals of quotas on the other nodes with room.
     fn candidates(
         &self,
         demand: &Demand,

@@ -1,4 +1,4 @@
-//! Commands about tokens, agents, tenants and prices: how they are drawn, and how the oracle is told of them.
+//! Random commands about tokens, agents, tenants and prices, and their translation for the oracle.
 
 use crate::requests::{name, small};
 use crate::{ceilings, prices};
@@ -11,7 +11,7 @@ use leasehold_model::{
 use leasehold_oracle::Dice;
 use leasehold_oracle::{BudgetWishes, Wish, Word};
 
-/// What a command asks for, in the oracle's words.
+/// A command in the oracle's types.
 pub(crate) fn wish(command: &Command) -> Wish {
     match command {
         Command::IssueToken(issue) => Wish::IssueToken {
@@ -97,7 +97,7 @@ pub(crate) fn wish(command: &Command) -> Wish {
     }
 }
 
-/// Most callers have no token here, some a live one, a few one that is dead or never was.
+/// Most callers have no token, some a valid one, a few an invalid one.
 pub(crate) fn some_token(state: &State, dice: &mut Dice) -> Option<TokenNo> {
     if !dice.one_in(4) {
         return None;
@@ -141,7 +141,7 @@ pub(crate) fn any(state: &State, now: Instant, dice: &mut Dice) -> (Identity, Co
     }
 }
 
-/// The generation that speaks for the node, now and then one that no longer does.
+/// Mostly the current generation of the node, sometimes another.
 pub(crate) fn some_generation(state: &State, node: NodeNo, dice: &mut Dice) -> Option<u64> {
     match state.node(node).and_then(|node| node.agent) {
         Some(agent) if !dice.one_in(4) => Some(agent.generation),
@@ -175,7 +175,7 @@ fn update(dice: &mut Dice) -> UpdateTenant {
     }
 }
 
-/// A token, most often one that may be.
+/// A token, mostly a valid one.
 fn issue(state: &State, now: Instant, dice: &mut Dice) -> (Identity, Command) {
     let role = *dice.pick(Role::ALL);
     let identity = tenant_or_operator(dice);
