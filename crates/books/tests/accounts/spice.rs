@@ -1,4 +1,4 @@
-//! What the simulator's histories lack: more prices at awkward instants, more sorts of leases, more reasons.
+//! Adds what the simulator's histories lack: prices at critical instants, more kinds of leases, more reasons.
 
 use crate::history::{name, prices};
 use leasehold_model::body::Body;
@@ -91,7 +91,7 @@ pub(crate) fn spiced(mut records: Vec<Record>, dice: &mut Dice) -> Vec<Record> {
     records
 }
 
-/// The allocation that a record is about.
+/// The allocation in a record.
 fn allocation_mut(body: &mut Body) -> Option<&mut AllocationNo> {
     Some(match body {
         Body::AllocationPlaced(one) => &mut one.allocation,
@@ -123,7 +123,7 @@ fn allocation_mut(body: &mut Body) -> Option<&mut AllocationNo> {
     })
 }
 
-/// At once, at the very instant of some later event, or beside it.
+/// Now, at the instant of a later event, or a nanosecond before or after it.
 fn start(records: &[Record], stamp: Instant, dice: &mut Dice) -> Instant {
     let event = dice.pick(records);
     let at = if dice.one_in(2) { event.stamp } else { event.effective_at };

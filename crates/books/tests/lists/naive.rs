@@ -1,5 +1,5 @@
-//! The same lists by the most naive means: a pass over all records that keeps everything, and a filter over all of it.
-//! Shares no code with the books.
+//! The naive model: a pass over all records that keeps everything, and a filter over it. Shares no code with the
+//! books.
 
 use leasehold_model::body::Body;
 use leasehold_model::{AllocationNo, AllocationSpec, AllocationState, Instant, Reason, Record};
@@ -31,7 +31,7 @@ pub(crate) struct Lease {
     pub(crate) closed: Option<Instant>,
     pub(crate) fenced: Option<Instant>,
     pub(crate) state: &'static str,
-    /// The first record that said that it ends, when that was sealed, and why it was revoked.
+    /// The first record that announced its end, its stamp, and the reason of a revocation.
     pub(crate) ending: Option<(u64, Instant)>,
     pub(crate) revoked: Option<(Reason, u64)>,
 }
@@ -65,7 +65,7 @@ pub(crate) struct Allocation {
     pub(crate) submitted: Instant,
     pub(crate) ended: Option<Instant>,
     pub(crate) attempts: Vec<Attempt>,
-    /// The last record, when it was sealed, the exit status and the bytes written.
+    /// The record of its end, its stamp, the exit status and the bytes written.
     pub(crate) over: Option<(u64, Instant, Option<u32>, Option<u64>)>,
 }
 
