@@ -33,15 +33,15 @@ impl Cgroup {
         let mut all = vec![self.0.clone()];
         let mut visited = 0;
         while visited < all.len() {
-            let folder = all[visited].clone();
+            let directory = all[visited].clone();
             visited += 1;
-            let entries = match fs::read_dir(&folder) {
+            let entries = match fs::read_dir(&directory) {
                 Ok(entries) => entries,
                 Err(error) if error.kind() == io::ErrorKind::NotFound => continue,
-                Err(error) => return Err(Failure::at(&folder, &error)),
+                Err(error) => return Err(Failure::at(&directory, &error)),
             };
             for entry in entries {
-                let entry = entry.map_err(|error| Failure::at(&folder, &error))?;
+                let entry = entry.map_err(|error| Failure::at(&directory, &error))?;
                 if entry.file_type().is_ok_and(|kind| kind.is_dir()) {
                     all.push(entry.path());
                 }
@@ -53,9 +53,9 @@ impl Cgroup {
 
     /// Removes the cgroup. Failures are only logged: it contains no processes any more.
     fn remove(&self) {
-        for folder in self.tree().unwrap_or_default() {
-            if let Err(error) = fs::remove_dir(&folder) {
-                tracing::warn!("cannot remove the empty cgroup {}: {error}", folder.display());
+        for directory in self.tree().unwrap_or_default() {
+            if let Err(error) = fs::remove_dir(&directory) {
+                tracing::warn!("cannot remove the empty cgroup {}: {error}", directory.display());
             }
         }
     }
@@ -88,8 +88,8 @@ impl Job for Cgroup {
     /// The kernel does not list zombies in `cgroup.procs`.
     fn members(&self) -> Result<Vec<i32>, Failure> {
         let mut members = Vec::new();
-        for folder in self.tree()? {
-            let path = folder.join("cgroup.procs");
+        for directory in self.tree()? {
+            let path = directory.join("cgroup.procs");
             for line in read(&path)?.unwrap_or_default().lines() {
                 let pid = line
                     .trim()
@@ -179,14 +179,14 @@ mod tests {
 
     #[tokio::test]
     async fn a_directory_that_is_not_a_cgroup_is_an_error() {
-        let folder = tempfile::tempdir().unwrap();
-        assert!(end(folder.path(), &lease(), Duration::ZERO).await.is_err());
-        fs::write(folder.path().join("cgroup.procs"), "").unwrap();
-        assert_eq!(end(folder.path(), &lease(), Duration::ZERO).await, Ok(()));
-        let cgroup = folder.path().join(lease().as_str());
+        let directory = tempfile::tempdir().unwrap();
+        assert!(end(directory.path(), &lease(), Duration::ZERO).await.is_err());
+        fs::write(directory.path().join("cgroup.procs"), "").unwrap();
+        assert_eq!(end(directory.path(), &lease(), Duration::ZERO).await, Ok(()));
+        let cgroup = directory.path().join(lease().as_str());
         fs::create_dir(&cgroup).unwrap();
         fs::write(cgroup.join("cgroup.procs"), std::process::id().to_string()).unwrap();
-        let own = end(folder.path(), &lease(), Duration::ZERO).await.expect_err("the agent does not end itself");
+        let own = end(directory.path(), &lease(), Duration::ZERO).await.expect_err("the agent does not end itself");
         assert!(own.to_string().contains("the agent itself"), "{own}");
     }
 }

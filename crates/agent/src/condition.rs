@@ -98,8 +98,8 @@ mod tests {
 
     #[test]
     fn throttling_is_what_the_file_says() {
-        let folder = tempfile::tempdir().unwrap();
-        let file = folder.path().join("throttled");
+        let directory = tempfile::tempdir().unwrap();
+        let file = directory.path().join("throttled");
         let throttled = || Gauge::new(Some(file.clone())).read(Instant::now()).throttled;
         assert!(!throttled());
         for (text, is) in [("", false), ("0\n", false), ("1\n", true), ("thermal", true)] {

@@ -107,10 +107,10 @@ mod tests {
     }
 
     async fn ended(text: &str, term_wait: Duration) -> (Result<(), Failure>, bool) {
-        let folder = tempfile::tempdir().unwrap();
-        let file = folder.path().join(lease().as_str());
+        let directory = tempfile::tempdir().unwrap();
+        let file = directory.path().join(lease().as_str());
         fs::write(&file, text).unwrap();
-        let done = end(folder.path(), &lease(), term_wait).await;
+        let done = end(directory.path(), &lease(), term_wait).await;
         (done, file.exists())
     }
 
@@ -143,8 +143,11 @@ mod tests {
             let (done, kept) = ended(text, Duration::ZERO).await;
             assert!(done.is_err() && kept, "{text}");
         }
-        let folder = tempfile::tempdir().unwrap();
-        assert_eq!(end(folder.path(), &lease(), Duration::ZERO).await, Ok(()), "nothing was started");
-        assert!(end(&folder.path().join("gone"), &lease(), Duration::ZERO).await.is_err(), "the directory is missing");
+        let directory = tempfile::tempdir().unwrap();
+        assert_eq!(end(directory.path(), &lease(), Duration::ZERO).await, Ok(()), "nothing was started");
+        assert!(
+            end(&directory.path().join("gone"), &lease(), Duration::ZERO).await.is_err(),
+            "the directory is missing"
+        );
     }
 }

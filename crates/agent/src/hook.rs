@@ -194,8 +194,8 @@ mod tests {
 
     #[tokio::test]
     async fn a_command_knows_its_lease() {
-        let folder = tempfile::tempdir().unwrap();
-        let file = folder.path().join("seen");
+        let directory = tempfile::tempdir().unwrap();
+        let file = directory.path().join("seen");
         let say = "$LEASEHOLD_LEASE $LEASEHOLD_CLASS $LEASEHOLD_QUANTITY $LEASEHOLD_DEVICES $LEASEHOLD_NODE";
         sh(&format!("echo {say} > {}; echo done; echo oh >&2", file.display()), LONG).await.expect("it succeeds");
         assert_eq!(fs::read_to_string(&file).unwrap(), format!("{} h100 2 3,5 node-1\n", "a".repeat(32)));
@@ -220,8 +220,8 @@ mod tests {
 
     #[tokio::test]
     async fn at_its_limit_a_command_goes_with_its_group() {
-        let folder = tempfile::tempdir().unwrap();
-        let pid = folder.path().join("pid");
+        let directory = tempfile::tempdir().unwrap();
+        let pid = directory.path().join("pid");
         let script = format!("sleep 1000 & echo $! > {0}.new; mv {0}.new {0}; wait", pid.display());
         let began = Instant::now();
         // It writes its child's number long before; a machine where it does not is looked at again.
@@ -239,8 +239,8 @@ mod tests {
 
     #[tokio::test]
     async fn what_a_command_leaves_running_does_not_hold_it_up() {
-        let folder = tempfile::tempdir().unwrap();
-        let pid = folder.path().join("pid");
+        let directory = tempfile::tempdir().unwrap();
+        let pid = directory.path().join("pid");
         let began = Instant::now();
         sh(&format!("sleep 1000 & echo $! > {}", pid.display()), LONG).await.expect("it succeeds");
         assert!(began.elapsed() < LONG / 2);
@@ -251,8 +251,8 @@ mod tests {
 
     #[tokio::test]
     async fn a_command_that_is_given_up_is_killed() {
-        let folder = tempfile::tempdir().unwrap();
-        let pid = folder.path().join("pid");
+        let directory = tempfile::tempdir().unwrap();
+        let pid = directory.path().join("pid");
         let script = format!("echo $$ > {0}.new; mv {0}.new {0}; exec sleep 1000", pid.display());
         let began = Instant::now();
         let running = tokio::spawn(async move { sh(&script, LONG).await });

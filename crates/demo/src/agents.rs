@@ -28,7 +28,7 @@ const REGISTRATION_TIMEOUT: Duration = Duration::from_secs(15);
 /// The agents with their prepared directories; no agent runs yet.
 pub(crate) struct Agents {
     root: PathBuf,
-    folders: BTreeMap<NodeNo, AgentDirectory>,
+    directories: BTreeMap<NodeNo, AgentDirectory>,
     program: PathBuf,
 }
 
@@ -49,34 +49,34 @@ impl Agents {
                 .advice("choose another data directory with --data; this directory is next to it")
         };
         directory::prepare_common(&root).map_err(unusable)?;
-        let mut folders = BTreeMap::new();
+        let mut directories = BTreeMap::new();
         for node in nodes_with_agent() {
             let name = cell.now().read(|state| state.node(node).map(|node| node.name.to_string()));
             let name = name.ok_or_else(|| Problem::refused("unknown_node", format!("unknown node {node}")))?;
-            let folder = AgentDirectory::fill(&root, &name, url).map_err(unusable)?;
+            let directory = AgentDirectory::fill(&root, &name, url).map_err(unusable)?;
             let scope = TokenScope { node: Some(node), ..TokenScope::default() };
-            tokens::ensure(cell, &folder.token(), &name, Role::NodeAgent, scope)?;
-            folders.insert(node, folder);
+            tokens::ensure(cell, &directory.token(), &name, Role::NodeAgent, scope)?;
+            directories.insert(node, directory);
         }
-        Ok(Self { root, folders, program })
+        Ok(Self { root, directories, program })
     }
 
     /// Keeps the agents running until the demo is over, then stops them. The kernel kills them when the thread that
     /// started them ends, so all of them are started by this thread, which runs to the end.
     pub(crate) fn run(self, scene: &Scene) {
         let new = || Running { child: None, started_at: None };
-        let mut running: BTreeMap<NodeNo, Running> = self.folders.keys().map(|node| (*node, new())).collect();
+        let mut running: BTreeMap<NodeNo, Running> = self.directories.keys().map(|node| (*node, new())).collect();
         while !scene.is_over() {
             let without_power = *scene.without_power.lock().expect(LOCK);
             let hung = *scene.hung.lock().expect(LOCK);
-            for (node, folder) in &self.folders {
-                folder.hang(hung == Some(*node));
+            for (node, directory) in &self.directories {
+                directory.hang(hung == Some(*node));
                 let agent = running.get_mut(node).expect("there is one for each directory");
-                if without_power == Some(*node) { agent.kill() } else { agent.keep_running(|| self.start(folder)) }
+                if without_power == Some(*node) { agent.kill() } else { agent.keep_running(|| self.start(directory)) }
             }
             std::thread::sleep(ROUND);
         }
-        self.folders.values().for_each(|folder| folder.hang(false));
+        self.directories.values().for_each(|directory| directory.hang(false));
         stop(running.into_values().filter_map(|agent| agent.child).collect());
         if scene.cell.failure().is_none() {
             self.remove(&scene.cell);
@@ -86,25 +86,25 @@ impl Agents {
     /// Removes the agents' directories after a clean shutdown. After a crash they remain, and the agents continue with
     /// them.
     fn remove(&self, cell: &Cell) {
-        for (node, folder) in &self.folders {
+        for (node, directory) in &self.directories {
             // Errors do not matter: the agent may never have registered, and leftover files do no harm.
             let _ = cell.operate(leasehold_engine::Command::DetachAgent(*node));
-            let _ = folder.remove();
+            let _ = directory.remove();
         }
         let _ = directory::remove_common(&self.root);
     }
 
-    fn start(&self, folder: &AgentDirectory) -> std::io::Result<Child> {
+    fn start(&self, directory: &AgentDirectory) -> std::io::Result<Child> {
         use std::os::unix::process::CommandExt;
         let mut command = Command::new(&self.program);
-        command.arg("agent").arg("--config").arg(folder.config());
+        command.arg("agent").arg("--config").arg(directory.config());
         command.arg("--end-with-parent").arg(std::process::id().to_string());
         // The user may have set these for the client commands.
         for variable in ["LEASEHOLD_URL", "LEASEHOLD_TOKEN", "LEASEHOLD_TOKEN_FILE", "LEASEHOLD_LOG", "NOTIFY_SOCKET"] {
             command.env_remove(variable);
         }
         // In its own process group: Ctrl-C reaches only the demo, which then stops its agents in order.
-        command.process_group(0).stdin(Stdio::null()).stdout(Stdio::null()).stderr(folder.log()?).spawn()
+        command.process_group(0).stdin(Stdio::null()).stdout(Stdio::null()).stderr(directory.log()?).spawn()
     }
 }
 

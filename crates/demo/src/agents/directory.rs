@@ -39,14 +39,14 @@ pub(super) struct AgentDirectory(PathBuf);
 
 impl AgentDirectory {
     pub(super) fn fill(root: &Path, node: &str, url: &str) -> io::Result<Self> {
-        let folder = root.join(node);
-        DirBuilder::new().recursive(true).mode(0o700).create(&folder)?;
+        let directory = root.join(node);
+        DirBuilder::new().recursive(true).mode(0o700).create(&directory)?;
         let hook = root.join(HOOK_FILE);
-        let folder = Self(folder);
+        let directory = Self(directory);
         // A crash may have left the file.
-        folder.hang(false);
-        fs::write(folder.config(), folder.configuration(node, url, &hook))?;
-        Ok(folder)
+        directory.hang(false);
+        fs::write(directory.config(), directory.configuration(node, url, &hook))?;
+        Ok(directory)
     }
 
     fn configuration(&self, node: &str, url: &str, hook: &Path) -> String {
@@ -93,6 +93,6 @@ impl AgentDirectory {
     }
 }
 
-pub(super) fn log_in(folder: &Path) -> PathBuf {
-    folder.join("log")
+pub(super) fn log_in(directory: &Path) -> PathBuf {
+    directory.join("log")
 }
