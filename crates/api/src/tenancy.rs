@@ -16,6 +16,8 @@ pub struct Tenant {
     pub name: String,
     /// Inherited by every lease and every charge.
     pub accounting_tag: Option<String>,
+    /// Whom to write to or call about this tenant.
+    pub contact: Option<String>,
     /// The highest priority it may ask for.
     pub max_priority: Priority,
     /// How much it may have evicted in an hour.
@@ -42,7 +44,7 @@ pub struct Tenant {
     pub live_leases: u32,
 }
 
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct NewTenant {
     /// Name of the tenant; unique.
@@ -50,6 +52,9 @@ pub struct NewTenant {
     /// Tag that every lease and every charge inherits. None unless given.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub accounting_tag: Option<String>,
+    /// Whom to write to or call about this tenant, such as an email address. None unless given.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub contact: Option<String>,
     /// `standard` unless raised.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub max_priority: Option<Priority>,
@@ -68,6 +73,9 @@ pub struct TenantChange {
     /// Tag that every lease and every charge inherits. Absent keeps it, null clears it.
     #[serde(default, skip_serializing_if = "Patch::is_keep")]
     pub accounting_tag: Patch<String>,
+    /// Whom to write to or call about this tenant, such as an email address. Absent keeps it, null clears it.
+    #[serde(default, skip_serializing_if = "Patch::is_keep")]
+    pub contact: Patch<String>,
     /// Null sets it back to `standard`.
     #[serde(default, skip_serializing_if = "Patch::is_keep")]
     pub max_priority: Patch<Priority>,

@@ -60,7 +60,7 @@ impl Teller<'_> {
     fn tenant(&self, tenant: TenantNo) -> String {
         match self.state.tenant(tenant) {
             _ if !self.caller.sees_tenant(tenant) => "another tenant".to_owned(),
-            Some(tenant) => tenant.name.to_string(),
+            Some(tenant) => tenant.settings.name.to_string(),
             None => tenant.to_string(),
         }
     }

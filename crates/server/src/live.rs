@@ -12,7 +12,7 @@ use leasehold_cell::Observer;
 use leasehold_engine::State;
 use leasehold_model::body::{ClassPut, NodePut, PoolPut, ProjectPut, TenantPut, TokenIssued, UserPut};
 use leasehold_model::record::Hash;
-use leasehold_model::{Body, Record, TenantNo};
+use leasehold_model::{Body, Record, TenantNo, TenantSettings};
 use leasehold_view::Directory;
 use std::collections::{BTreeMap, VecDeque};
 use std::ops::ControlFlow;
@@ -340,10 +340,12 @@ fn names(genesis: Hash, state: &State) -> Directory {
     for tenant in state.tenants() {
         let put = TenantPut {
             tenant: tenant.number,
-            name: tenant.name.clone(),
-            accounting_tag: tenant.tag.and_then(|tag| state.tag(tag)).cloned(),
-            max_priority: tenant.max_priority,
-            max_evicted_quanta_per_hour: tenant.max_evicted_quanta_per_hour,
+            settings: TenantSettings {
+                accounting_tag: tenant.tag.and_then(|tag| state.tag(tag)).cloned(),
+                max_priority: tenant.settings.max_priority,
+                max_evicted_quanta_per_hour: tenant.settings.max_evicted_quanta_per_hour,
+                ..TenantSettings::named(tenant.settings.name.clone())
+            },
         };
         follow(put.into());
     }

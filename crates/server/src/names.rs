@@ -45,7 +45,7 @@ pub(crate) fn tenant(state: &State, caller: &Caller, text: &str) -> Result<Tenan
     let found = number.filter(|number| state.tenant(*number).is_some() && caller.sees_tenant(*number));
     found.ok_or_else(|| {
         let visible = state.tenants().filter(|tenant| caller.sees_tenant(tenant.number));
-        not_found("tenant", text, visible.map(|tenant| tenant.name.as_str()))
+        not_found("tenant", text, visible.map(|tenant| tenant.settings.name.as_str()))
     })
 }
 

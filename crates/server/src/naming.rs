@@ -35,7 +35,7 @@ impl Names<'_> {
 impl Naming for Names<'_> {
     fn tenant(&self, tenant: TenantNo) -> String {
         let found = self.state.tenant(tenant);
-        self.owned("tenant", found.map(|found| &found.name), tenant.0, |caller| caller.sees_tenant(tenant))
+        self.owned("tenant", found.map(|found| &found.settings.name), tenant.0, |caller| caller.sees_tenant(tenant))
     }
 
     fn project(&self, project: ProjectNo) -> String {

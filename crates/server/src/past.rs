@@ -62,7 +62,7 @@ pub(crate) fn lease(app: &App, state: &State, books: &Books, row: &Row, standing
         allocation_id: row.allocation.map(|allocation| allocation.0),
         app_instance: row.app_instance.map(|app| app.0),
         state: standing,
-        tenant: named(state.tenant(row.tenant).map(|tenant| &tenant.name), row.tenant),
+        tenant: named(state.tenant(row.tenant).map(|tenant| &tenant.settings.name), row.tenant),
         project: named(state.project(row.project).map(|project| &project.name), row.project),
         user: row.user.map(|user| named(state.user(user).map(|user| &user.name), user)),
         workload: show::text(row.workload.as_ref()),
@@ -105,7 +105,7 @@ pub(crate) fn allocation(app: &App, state: &State, story: &Story) -> api::Alloca
     let shown = as_submitted(app, state, outline.number, &identity, &story.spec, outline.submitted_at);
     api::Allocation {
         state: outline.state,
-        tenant: named(state.tenant(outline.tenant).map(|tenant| &tenant.name), outline.tenant),
+        tenant: named(state.tenant(outline.tenant).map(|tenant| &tenant.settings.name), outline.tenant),
         project: named(state.project(outline.project).map(|project| &project.name), outline.project),
         user: outline.user.map(|user| named(state.user(user).map(|user| &user.name), user)),
         attempt: story.attempts.last().map_or(0, |attempt| attempt.number),

@@ -49,7 +49,7 @@ pub(crate) fn told(state: &State, caller: &Caller, refusal: &Refusal) -> Problem
             Problem { detail, ..told.with("holder", holder) }
         }
         Refusal::ClaimOverQuota { tenant, .. } => match state.tenant(*tenant) {
-            Some(tenant) => told.with("tenant", tenant.name.as_str()),
+            Some(tenant) => told.with("tenant", tenant.settings.name.as_str()),
             None => told,
         },
         Refusal::CeilingExceeded { of, .. } => match state.project(of.project) {
@@ -175,7 +175,7 @@ fn three_numbers(state: &State, quota: QuotaNo, used: u64, requested: u64, limit
 pub(crate) fn denial(state: &State, whose: impl Into<Whose>, cause: &DenyCause) -> Problem {
     let Whose { tenant, project } = whose.into();
     let tenant = tenant.and_then(|tenant| state.tenant(tenant));
-    let tenant = tenant.map_or("?", |tenant| tenant.name.as_str());
+    let tenant = tenant.map_or("?", |tenant| tenant.settings.name.as_str());
     match *cause {
         DenyCause::Quota { quota, used, requested, limit } => codes::QUOTA_EXCEEDED
             .problem(format!(

@@ -37,10 +37,11 @@ pub(crate) fn tenant(state: &State, number: TenantNo) -> Option<api::Tenant> {
     let tenant = state.tenant(number)?;
     Some(api::Tenant {
         id: number.0,
-        name: tenant.name.as_str().to_owned(),
-        accounting_tag: text(tenant.tag.and_then(|tag| state.tag(tag))),
-        max_priority: tenant.max_priority,
-        max_evicted_quanta_per_hour: tenant.max_evicted_quanta_per_hour,
+        name: tenant.settings.name.as_str().to_owned(),
+        accounting_tag: text(tenant.settings.accounting_tag.as_ref()),
+        contact: text(tenant.settings.contact.as_ref()),
+        max_priority: tenant.settings.max_priority,
+        max_evicted_quanta_per_hour: tenant.settings.max_evicted_quanta_per_hour,
         max_nodes: own_limit(state, number, Measure::Nodes),
         max_leases: own_limit(state, number, Measure::Leases),
         max_concurrent_allocations: own_limit(state, number, Measure::Allocations),
@@ -61,7 +62,7 @@ pub(crate) fn fair_share(thousandths: u32) -> api::Decimal {
 }
 
 pub(crate) fn tenant_name(state: &State, tenant: TenantNo) -> String {
-    state.tenant(tenant).map_or_else(String::new, |tenant| tenant.name.as_str().to_owned())
+    state.tenant(tenant).map_or_else(String::new, |tenant| tenant.settings.name.as_str().to_owned())
 }
 
 pub(crate) fn project(state: &State, number: ProjectNo) -> Option<api::Project> {
@@ -224,7 +225,7 @@ pub(crate) fn token(state: &State, token: &Token) -> api::Token {
         id: token.number.0,
         name: token.name.as_str().to_owned(),
         role: token.role,
-        tenant: text(scope.tenant.and_then(|tenant| state.tenant(tenant)).map(|tenant| &tenant.name)),
+        tenant: text(scope.tenant.and_then(|tenant| state.tenant(tenant)).map(|tenant| &tenant.settings.name)),
         project: text(scope.project.and_then(|project| state.project(project)).map(|project| &project.name)),
         user: text(scope.user.and_then(|user| state.user(user)).map(|user| &user.name)),
         node: text(scope.node.and_then(|node| state.node(node)).map(|node| &node.name)),

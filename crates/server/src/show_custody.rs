@@ -8,7 +8,7 @@ use leasehold_model::Name;
 pub(crate) fn holder(state: &State, claim: Claim) -> api::ClaimHolder {
     let text = |name: Option<&Name>| name.map_or_else(String::new, |name| name.as_str().to_owned());
     api::ClaimHolder {
-        tenant: text(state.tenant(claim.by.tenant).map(|tenant| &tenant.name)),
+        tenant: text(state.tenant(claim.by.tenant).map(|tenant| &tenant.settings.name)),
         tenant_id: claim.by.tenant.0,
         project: text(state.project(claim.project).map(|project| &project.name)),
         project_id: claim.project.0,

@@ -7,7 +7,7 @@ use leasehold_engine::{Command, Engine, Lease, NodeClass, Phase, Request, State}
 use leasehold_model::body::{Body, Genesis, PerPriority, PreemptionDecided};
 use leasehold_model::{
     AllocationNo, AllocationSpec, Batch, ClassNo, ClassSpec, Identity, Instant, LeaseNo, NodeNo, PoolNo, Priority,
-    ProjectNo, Quanta, ResourceKind, Span, Strategy, TeardownMode, TenantNo,
+    ProjectNo, Quanta, ResourceKind, Span, Strategy, TeardownMode, TenantNo, TenantSettings,
 };
 use leasehold_oracle::Dice;
 use smallvec::smallvec;
@@ -75,10 +75,7 @@ impl Cluster {
             Identity::default(),
             Command::PutTenant(PutTenant {
                 tenant: None,
-                name: name("t"),
-                accounting_tag: None,
-                max_priority: Priority::Guaranteed,
-                max_evicted_quanta_per_hour: None,
+                settings: TenantSettings { max_priority: Priority::Guaranteed, ..TenantSettings::named(name("t")) },
             }),
         );
         let project = PutProject { project: None, tenant: TenantNo(0), name: name("p") };

@@ -69,9 +69,7 @@ impl Origin {
         let mut last = 0;
         for _ in 0..records {
             self.tenants += 1;
-            let (accounting_tag, max_priority, max_evicted_quanta_per_hour) = (None, None, None);
-            let name = format!("tenant-{:05}", self.tenants);
-            let new = NewTenant { name, accounting_tag, max_priority, max_evicted_quanta_per_hour };
+            let new = NewTenant { name: format!("tenant-{:05}", self.tenants), ..NewTenant::default() };
             let put = self.runtime.block_on(async { self.client.create_tenant(&new).await }).expect("a tenant");
             last = put.sequence;
         }

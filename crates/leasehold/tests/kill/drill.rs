@@ -15,7 +15,7 @@ use leasehold_model::body::PerPriority;
 use leasehold_model::hex;
 use leasehold_model::{
     Batch, Body, ClassNo, ClassSpec, Identity, LeaseNo, Name, PoolNo, Priority, ProjectNo, Quanta, Record,
-    ResourceKind, Span, Strategy, TeardownMode, TenantNo,
+    ResourceKind, Span, Strategy, TeardownMode, TenantNo, TenantSettings,
 };
 use leasehold_server::{Place, software};
 use sha2::{Digest, Sha256};
@@ -147,13 +147,7 @@ fn cluster() -> Vec<Command> {
             capacity: vec![(ClassNo(0), Quanta(1_000_000))],
         })
     }));
-    commands.push(Command::PutTenant(PutTenant {
-        tenant: None,
-        name: name("drill"),
-        accounting_tag: None,
-        max_priority: Priority::Standard,
-        max_evicted_quanta_per_hour: None,
-    }));
+    commands.push(Command::PutTenant(PutTenant { tenant: None, settings: TenantSettings::named(name("drill")) }));
     commands.push(Command::PutProject(PutProject { project: None, tenant: TenantNo(0), name: name("drill") }));
     commands
 }

@@ -302,7 +302,7 @@ fn show_quota(state: &State, quota: &Quota) -> Shown {
     let text = |name: Option<String>| name.unwrap_or_default();
     let labels = [
         ("quota", quota.number.to_string()),
-        ("tenant", text(state.tenant(scope.tenant).map(|tenant| tenant.name.to_string()))),
+        ("tenant", text(state.tenant(scope.tenant).map(|tenant| tenant.settings.name.to_string()))),
         ("project", text(scope.project.and_then(|project| Some(state.project(project)?.name.to_string())))),
         ("class", text(scope.class.and_then(|class| Some(state.class(class)?.name.to_string())))),
         ("pool", text(scope.pool.and_then(|pool| Some(state.pool(pool)?.name.to_string())))),

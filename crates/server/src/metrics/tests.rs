@@ -10,7 +10,7 @@ use leasehold_journal::{Journal, Keys, MemoryJournal};
 use leasehold_model::body::PerPriority;
 use leasehold_model::{
     ClassNo, ClassSpec, Identity, Instant, LeaseNo, LimitKind, Measure, Name, NodeNo, PoolNo, Priority, ProjectNo,
-    Quanta, QuotaScope, Reason, ResourceKind, Span, Strategy, TeardownMode, TenantNo, TokenNo,
+    Quanta, QuotaScope, Reason, ResourceKind, Span, Strategy, TeardownMode, TenantNo, TenantSettings, TokenNo,
 };
 use smallvec::smallvec;
 use std::collections::BTreeSet;
@@ -89,13 +89,7 @@ impl Scene {
         }));
         scene.node("node-0");
         scene.node("node-1");
-        scene.operate(Command::PutTenant(PutTenant {
-            tenant: None,
-            name: name("physics"),
-            accounting_tag: None,
-            max_priority: Priority::Standard,
-            max_evicted_quanta_per_hour: None,
-        }));
+        scene.operate(Command::PutTenant(PutTenant { tenant: None, settings: TenantSettings::named(name("physics")) }));
         scene.operate(Command::PutProject(PutProject { project: None, tenant: TenantNo(0), name: name("atlas") }));
         let last_seen = scene.cell.now().read(leasehold_engine::State::last_stamp);
         scene.operate(Command::LoseNode(LoseNode { node: NodeNo(1), last_seen }));
@@ -253,13 +247,7 @@ fn with_too_many_quotas_only_their_sums_are_shown() {
     let scene = Scene::played();
     for _ in 0..40 {
         let tenants = scene.cell.now().read(|state| state.tenants().count());
-        let put = PutTenant {
-            tenant: None,
-            name: name(&format!("tenant-{tenants}")),
-            accounting_tag: None,
-            max_priority: Priority::Standard,
-            max_evicted_quanta_per_hour: None,
-        };
+        let put = PutTenant { tenant: None, settings: TenantSettings::named(name(&format!("tenant-{tenants}"))) };
         scene.operate(Command::PutTenant(put));
         let tenant = TenantNo(u32::try_from(tenants).expect("few"));
         for _ in 0..128 {

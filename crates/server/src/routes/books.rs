@@ -67,7 +67,7 @@ impl Naming<'_> {
     }
 
     pub(super) fn tenant(&self, tenant: TenantNo) -> String {
-        self.state.tenant(tenant).map_or_else(|| tenant.to_string(), |tenant| tenant.name.to_string())
+        self.state.tenant(tenant).map_or_else(|| tenant.to_string(), |tenant| tenant.settings.name.to_string())
     }
     pub(super) fn project(&self, project: ProjectNo) -> String {
         self.state.project(project).map_or_else(|| project.to_string(), |project| project.name.to_string())

@@ -26,7 +26,7 @@ pub(super) async fn tenant_usage(context: Context) -> Answer {
         let used = state.spending(number, now, days).ok_or_else(|| show::gone_already("tenant"))?;
         let standing = state.standing(number, now);
         Ok::<_, Problem>(TenantUsage {
-            tenant: tenant.name.to_string(),
+            tenant: tenant.settings.name.to_string(),
             tenant_id: number.0,
             days,
             from: When(Instant((now.0 / HOUR).saturating_sub(u64::from(days) * 24) * HOUR)),
