@@ -3,7 +3,7 @@
 use crate::problem::Problem;
 use leasehold_cell::Clock;
 use leasehold_journal::{FileJournal, Keys, Options, Recovered};
-use leasehold_server::PlaceError;
+use leasehold_server::DataDirectoryError;
 use std::fs;
 use std::os::unix::fs::DirBuilderExt;
 use std::path::{Path, PathBuf};
@@ -12,7 +12,7 @@ use std::sync::Arc;
 pub(crate) use leasehold_server::software;
 
 pub(crate) struct DemoDirectory {
-    inner: leasehold_server::Place,
+    inner: leasehold_server::DataDirectory,
     pub(crate) temporary: bool,
 }
 
@@ -22,7 +22,7 @@ impl DemoDirectory {
             Some(data) => (data.to_owned(), false),
             None => (new_temporary_directory()?, true),
         };
-        let inner = leasehold_server::Place::prepare(&data).map_err(|error| problem(&error))?;
+        let inner = leasehold_server::DataDirectory::prepare(&data).map_err(|error| problem(&error))?;
         Ok(Self { inner, temporary })
     }
 
@@ -60,7 +60,7 @@ impl DemoDirectory {
     }
 }
 
-fn problem(error: &PlaceError) -> Problem {
+fn problem(error: &DataDirectoryError) -> Problem {
     Problem::told(error.code(), error)
 }
 

@@ -42,7 +42,7 @@ impl Origin {
             on_failure: Arc::new(|why| panic!("the journal failed: {why}")),
         };
         let daemon = Daemon::open(config, start).unwrap_or_else(|error| panic!("{error}"));
-        let token = std::fs::read_to_string(daemon.place().operator_token()).expect("a token");
+        let token = std::fs::read_to_string(daemon.data_directory().operator_token()).expect("a token");
         let listener = runtime.block_on(tokio::net::TcpListener::bind("127.0.0.1:0")).expect("a free port");
         let address = listener.local_addr().expect("an address");
         let (stop, stopped) = oneshot::channel::<()>();
