@@ -49,7 +49,7 @@ fn a_demo_shows_its_events_and_how_to_verify_the_journal() {
     let folder = tempfile::tempdir().unwrap();
     let data = folder.path().join("data");
     let said = on(&data, "demo --data {} --exit-after 9s --history 1d --seed 2").ok();
-    for told in ["Before this run", "Who held what", "What was sealed", "What was refused", "Verify it yourself"] {
+    for told in ["Before this run", "Usage in this run", "Records", "Denied requests", "Verify it yourself"] {
         assert!(said.out.contains(told), "no {told:?} in {}", said.out);
     }
     for told in ["drained l40s-03", "hangs", "loses power", "revoked the gang", "cleared"] {
