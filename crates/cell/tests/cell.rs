@@ -9,8 +9,8 @@ use leasehold_engine::{Command, Refusal, Request, State};
 use leasehold_journal::{FileJournal, Head, Journal, Keys, MemoryJournal, Options, RealDisk};
 use leasehold_model::body::PerPriority;
 use leasehold_model::{
-    Body, ClassNo, ClassSpec, Identity, Instant, LeaseNo, Name, NodeNo, PoolNo, Priority, ProjectNo, Quanta,
-    ResourceKind, Span, Strategy, TeardownMode, TenantNo, TenantSettings,
+    Body, ClassNo, ClassSpec, Identity, Instant, LeaseNo, Name, NodeNo, PoolNo, ProjectNo, Quanta, ResourceKind, Span,
+    Strategy, TeardownMode, TenantNo, TenantSettings,
 };
 use std::collections::VecDeque;
 use std::path::Path;

@@ -15,8 +15,8 @@ use leasehold_journal::Options;
 use leasehold_model::body::PerPriority;
 use leasehold_model::hex;
 use leasehold_model::{
-    Batch, Body, ClassNo, ClassSpec, Identity, LeaseNo, Name, PoolNo, Priority, ProjectNo, Quanta, Record,
-    ResourceKind, Span, Strategy, TeardownMode, TenantNo, TenantSettings,
+    Batch, Body, ClassNo, ClassSpec, Identity, LeaseNo, Name, PoolNo, ProjectNo, Quanta, Record, ResourceKind, Span,
+    Strategy, TeardownMode, TenantNo, TenantSettings,
 };
 use leasehold_server::{DataDirectory, software};
 use sha2::{Digest, Sha256};
