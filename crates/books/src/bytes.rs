@@ -2,7 +2,7 @@
 
 use leasehold_model::codec::{DecodeError, Field, Reader, put_varint};
 
-/// A number that may be absent: one more than itself, or zero.
+/// Encodes an optional number: zero if absent, else the number plus one.
 pub(crate) fn optional(value: Option<u64>) -> u64 {
     value.map_or(0, |value| value.saturating_add(1))
 }

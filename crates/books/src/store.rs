@@ -1,7 +1,7 @@
-//! Where segments, chunks and the rest are stored: in one file with redb, or in memory only.
+//! Storage of segments, chunks and the rest: one redb file, or memory only.
 //!
-//! Every entry of the file has a MAC. An entry that was damaged, or that somebody else wrote, is noticed when it is read:
-//! the answer is given up, and the books are rebuilt from the journal.
+//! Every entry in the file has a MAC (`seal.rs`). If one does not match, because the entry is damaged or somebody else
+//! wrote it, the answer fails and the books are rebuilt from the journal.
 
 use crate::facts::BooksError;
 use crate::mix::MixMap;
@@ -18,21 +18,21 @@ pub(crate) type Definition = TableDefinition<'static, u64, &'static [u8]>;
 pub(crate) const SEGMENTS: Definition = TableDefinition::new("segments");
 pub(crate) const ROWS: Definition = TableDefinition::new("rows");
 pub(crate) const STATE: Definition = TableDefinition::new("state");
-/// What is known of each chunk of rows without reading it.
+/// Summaries of chunks.
 pub(crate) const HEADS: Definition = TableDefinition::new("heads");
-/// Where the row of each closed lease lies, by pages.
+/// Pages of the index from lease numbers to rows.
 pub(crate) const FINDER: Definition = TableDefinition::new("finder");
-/// Which leases were on a node when.
+/// The index of leases by node.
 pub(crate) const STAYS: Definition = TableDefinition::new("stays");
-/// Allocations that are over, by number.
+/// Ended allocations, by number.
 pub(crate) const STORIES: Definition = TableDefinition::new("stories");
 
-/// Pages that the store itself keeps in memory.
+/// The page cache of the store.
 const PAGES_BYTES: usize = 48 << 20;
-/// Segments that are kept in memory once they were read.
+/// The most decoded segments in the cache.
 const CACHE_BYTES: usize = 512 << 20;
 
-/// Entries are stored in pieces: the store gives each piece a power of two of bytes, and these leave little of it unused.
+/// Entries are split into pieces of this size. The store allocates powers of two, of which these leave little unused.
 pub(crate) const PIECE_BYTES: usize = (64 << 10) - 256;
 const PIECE_BITS: u32 = 16;
 
@@ -54,13 +54,13 @@ pub(crate) fn write(
     Ok(new)
 }
 
-/// Removes an entry that was written.
+/// Removes an entry.
 pub(crate) fn remove(table: &mut Table<'_, u64, &'static [u8]>, key: u64) -> redb::Result<()> {
     let first = key << PIECE_BITS;
     table.retain_in(first..first + (1 << PIECE_BITS), |_, _| false)
 }
 
-/// Not what was written.
+/// The stored bytes are damaged.
 struct Unsound;
 
 /// Reads the bytes of an entry, if there is one.
@@ -77,7 +77,7 @@ fn read(table: &ReadOnlyTable<u64, &'static [u8]>, key: u64) -> Result<Option<Ve
     Ok(if all.is_empty() { None } else { Some(all) })
 }
 
-/// Segments that were read, in two generations: the older is forgotten when the younger has grown to its half.
+/// A cache of segments in two generations: the older one is dropped when the younger one is full.
 #[derive(Default)]
 struct Cache {
     young: MixMap<u64, Arc<Segment>>,
@@ -105,7 +105,7 @@ impl Cache {
     }
 }
 
-/// A file, as it was after its last commit.
+/// The file as of its last commit.
 pub(crate) struct File {
     pub(crate) database: Database,
     pub(crate) seal: Seal,
@@ -115,13 +115,13 @@ pub(crate) struct File {
 pub(crate) struct Store {
     pub(crate) file: Option<File>,
     pub(crate) next_place: u64,
-    /// Made since the last commit; in memory only they stay here.
+    /// New since the last commit; without a file they stay here.
     fresh: MixMap<u64, Arc<Segment>>,
     pub(crate) fresh_places: Vec<u64>,
     pub(crate) dropped: Vec<u64>,
     cache: Mutex<Cache>,
     damaged: AtomicBool,
-    /// Entries that were read, segments apart.
+    /// The number of entries that were read, without segments.
     reads: AtomicU64,
 }
 
@@ -139,14 +139,14 @@ impl Store {
         }
     }
 
-    /// Opens a file, or makes one.
+    /// Opens the file, or creates it.
     ///
-    /// The store trusts what it finds in its pages, and may panic where that is damaged; so all of their checksums are
-    /// looked at once, before anything is believed. That reads the whole file.
+    /// The store trusts its pages and can panic if they are damaged, so all checksums are verified first. This reads
+    /// the whole file.
     pub(crate) fn open(path: &Path, seal: Seal) -> Result<Self, redb::Error> {
         let mut database = Database::builder().set_cache_size(PAGES_BYTES).create(path)?;
         if !database.check_integrity()? {
-            return Err(redb::Error::Corrupted("its pages do not fit their checksums".to_owned()));
+            return Err(redb::Error::Corrupted("page checksums do not match".to_owned()));
         }
         let mut store = Self { file: Some(File { database, seal, segments: None }), ..Self::in_memory() };
         store.look_again()?;
@@ -160,7 +160,7 @@ impl Store {
         }
     }
 
-    /// After a commit: what was written can be read, and need not be kept.
+    /// After a commit: reads from the new version, and drops what was written from memory.
     pub(crate) fn look_again(&mut self) -> Result<(), redb::Error> {
         let Some(file) = &mut self.file else { return Ok(()) };
         file.segments = match file.database.begin_read()?.open_table(SEGMENTS) {
@@ -171,12 +171,12 @@ impl Store {
         Ok(())
     }
 
-    /// The bytes of a new segment, as they are kept.
+    /// The bytes of a new segment.
     pub(crate) fn fresh_segment(&self, place: u64) -> Option<&[u8]> {
         self.fresh.get(&place).map(|segment| segment.as_bytes())
     }
 
-    /// They were all written.
+    /// Marks all new segments as written.
     pub(crate) fn forget_fresh(&mut self) {
         self.fresh = MixMap::default();
         self.fresh_places.clear();
@@ -193,18 +193,18 @@ impl Store {
         let file = self.file.as_ref()?;
         let all = read(file.segments.as_ref()?, place).ok()??;
         let mut segment = Segment::from_bytes(file.seal.opened(SEGMENTS, place, &all)?).ok()?;
-        // It is in the file.
+        // It is only in the file.
         drop(segment.take_bytes());
         Some(segment)
     }
 
-    /// What was read is not what was written: the books are rebuilt.
+    /// Notes that the file is damaged; the books will be rebuilt.
     pub(crate) fn damage(&self) -> BooksError {
         self.mark_damaged();
         BooksError::Damaged
     }
 
-    /// The entries of a table, if it is there.
+    /// A table of the file, if it exists.
     fn table(&self, table: Definition) -> Result<Option<ReadOnlyTable<u64, &'static [u8]>>, Unsound> {
         let Some(file) = &self.file else { return Ok(None) };
         match file.database.begin_read().map_err(|_| Unsound)?.open_table(table) {
@@ -223,7 +223,7 @@ impl Store {
         Ok(all.zip(self.file.as_ref()).map(|(all, file)| (&file.seal, all)))
     }
 
-    /// One entry of the file, if it is there.
+    /// One entry of the file, if it exists.
     pub(crate) fn entry(&self, table: Definition, key: u64) -> Result<Option<Vec<u8>>, BooksError> {
         let Some((seal, all)) = self.stored(table, key)? else { return Ok(None) };
         seal.opened(table, key, &all).map(Some).ok_or_else(|| self.damage())
@@ -246,12 +246,12 @@ impl Store {
         Ok(count)
     }
 
-    /// One entry that must be there.
+    /// One entry that must exist.
     pub(crate) fn expect_entry(&self, table: Definition, key: u64) -> Result<Vec<u8>, BooksError> {
         self.entry(table, key)?.ok_or_else(|| self.damage())
     }
 
-    /// Entries from a key on, in order, until `each` has enough.
+    /// Calls `each` for entries from a key on, in order, until it breaks.
     pub(crate) fn entries(
         &self,
         table: Definition,
@@ -284,7 +284,7 @@ impl Store {
         Ok(())
     }
 
-    /// Entries that were read so far, segments apart.
+    /// The number of entries that were read so far, without segments.
     pub(crate) fn reads(&self) -> u64 {
         self.reads.load(Ordering::Relaxed)
     }

@@ -1,4 +1,4 @@
-//! What the state holds, as the API shows it.
+//! Objects of the state as the API shows them.
 
 use crate::app::App;
 use leasehold_api as api;
@@ -26,7 +26,7 @@ pub(crate) fn lease_state(phase: Phase) -> api::LeaseState {
     }
 }
 
-/// The limit of the quota that is exactly "this tenant, all of it".
+/// The limit of the quota whose scope is the whole tenant.
 fn own_limit(state: &State, tenant: TenantNo, measure: Measure) -> Option<u64> {
     let whole = QuotaScope { tenant, project: None, class: None, pool: None, node: NodeScope::All, priority: None };
     let quota = state.quotas_of(tenant).find(|quota| quota.scope == whole && quota.measure == measure);
@@ -235,12 +235,12 @@ pub(crate) fn token(state: &State, token: &Token) -> api::Token {
     }
 }
 
-/// The devices in a set.
+/// The indexes of the devices in a set.
 pub(crate) fn devices(set: u64) -> Vec<u32> {
     (0..64).filter(|device| set >> device & 1 == 1).collect()
 }
 
-/// A lease that is not closed, as far as the state knows it; the books know the rest.
+/// A lease that is not closed, with what the state has; the books have the rest.
 pub(crate) fn lease(app: &App, state: &State, lease: &Lease) -> api::Lease {
     let class = state.class(lease.class);
     api::Lease {
@@ -277,7 +277,7 @@ pub(crate) fn lease(app: &App, state: &State, lease: &Lease) -> api::Lease {
     }
 }
 
-/// Something that was just sealed and is gone again already: another change came between.
+/// The problem if an object was deleted by another request right after it was changed.
 pub(crate) fn gone_already(what: &str) -> leasehold_api::Problem {
-    codes::NOT_FOUND.problem(format!("The {what} was changed and, in the same moment, deleted by another request."))
+    codes::NOT_FOUND.problem(format!("The {what} was changed, but another request deleted it immediately afterwards."))
 }

@@ -1,4 +1,4 @@
-//! Whose a node is, in the words of the wire.
+//! The custody of nodes as the API shows it.
 
 use leasehold_api as api;
 use leasehold_api::When;

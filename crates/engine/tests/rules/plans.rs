@@ -131,7 +131,7 @@ fn who() -> Identity {
     Identity { tenant: Some(TenantNo(0)), project: Some(ProjectNo(0)), ..Identity::default() }
 }
 
-/// What falls together.
+/// Leases that are evicted together.
 type Unit = (Option<AllocationNo>, LeaseNo);
 
 fn unit(lease: &Lease) -> Unit {
@@ -157,16 +157,16 @@ fn fit(classes: &[NodeClass], spec: &AllocationSpec) -> Option<Vec<u64>> {
     chosen.collect()
 }
 
-type Pain = (Priority, usize, u64, NodeNo);
+type EvictionCost = (Priority, usize, u64, NodeNo);
 
-/// Who falls on one node, and how much that hurts.
+/// Which gangs are evicted on one node, and what that costs.
 fn plan_on(
     state: &State,
     gangs: &BTreeMap<Unit, Vec<&Lease>>,
     node: NodeNo,
     rooms: &Rooms,
     spec: &AllocationSpec,
-) -> Option<(Pain, Vec<Unit>)> {
+) -> Option<(EvictionCost, Vec<Unit>)> {
     let mut here = rooms[&node].clone();
     let change = |here: &mut Vec<NodeClass>, unit: &Unit, back: bool| {
         for lease in gangs[unit].iter().filter(|lease| lease.node == node) {
@@ -203,7 +203,7 @@ fn plan_on(
     Some(((highest, needed.len(), quanta, node), needed))
 }
 
-/// Where the replicas go and who falls, by looking at everything.
+/// Where the replicas are placed and which gangs are evicted, by examining every node.
 fn brute(state: &State, spec: &AllocationSpec) -> Option<(Vec<NodeNo>, BTreeSet<LeaseNo>)> {
     let mut gangs: BTreeMap<Unit, Vec<&Lease>> = BTreeMap::new();
     for lease in state.leases().into_iter().filter(|lease| lease.phase.is_held()) {

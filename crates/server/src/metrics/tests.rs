@@ -9,8 +9,8 @@ use leasehold_engine::{Command, Request};
 use leasehold_journal::{Journal, Keys, MemoryJournal};
 use leasehold_model::body::PerPriority;
 use leasehold_model::{
-    ClassNo, ClassSpec, Identity, Instant, LeaseNo, LimitKind, Measure, Name, NodeNo, PoolNo, Priority, ProjectNo,
-    Quanta, QuotaScope, Reason, ResourceKind, Span, Strategy, TeardownMode, TenantNo, TenantSettings, TokenNo,
+    ClassNo, ClassSpec, Identity, Instant, LeaseNo, LimitKind, Measure, Name, NodeNo, PoolNo, ProjectNo, Quanta,
+    QuotaScope, Reason, ResourceKind, Span, Strategy, TeardownMode, TenantNo, TenantSettings, TokenNo,
 };
 use smallvec::smallvec;
 use std::collections::BTreeSet;
@@ -21,7 +21,7 @@ fn name(text: &str) -> Name {
     Name::new(text).expect("a valid name")
 }
 
-/// A daemon's inside without its outside.
+/// A cell with metrics, without a listener.
 struct Scene {
     cell: Cell,
     metrics: Metrics,
@@ -113,14 +113,14 @@ impl Scene {
     }
 }
 
-/// The lines of these names.
+/// The lines of these metrics.
 fn lines(page: &str, names: &[&str]) -> String {
     let wanted = |line: &&str| names.iter().any(|name| line.starts_with(name));
     page.lines().filter(wanted).map(|line| format!("{line}\n")).collect()
 }
 
 #[test]
-fn the_page_says_how_things_stand() {
+fn the_page_shows_the_state() {
     let page = Scene::played().page();
     let shown = lines(
         &page,
@@ -266,14 +266,14 @@ fn with_too_many_quotas_only_their_sums_are_shown() {
     .assert_eq(&lines(&scene.page(), &["leasehold_quota"]));
 }
 
-/// The names on the page with their types.
+/// The metrics on the page, with their types.
 fn names_on(page: &str) -> BTreeSet<(String, String)> {
     let typed = page.lines().filter_map(|line| line.strip_prefix("# TYPE ")?.split_once(' '));
     typed.map(|(name, kind)| (name.to_owned(), kind.to_owned())).collect()
 }
 
 #[test]
-fn the_reference_page_lists_what_is_shown() {
+fn the_reference_page_lists_all_metrics() {
     let scene = Scene::played();
     scene.metrics.served(0, 200, Duration::ZERO);
     let shown = names_on(&scene.page());
@@ -311,7 +311,7 @@ fn prometheus_can_read_the_page_and_the_rules() {
 }
 
 #[test]
-fn every_alert_has_a_runbook_and_looks_at_figures_that_exist() {
+fn every_alert_has_a_runbook_and_uses_existing_metrics() {
     let rules = include_str!("../../../../packaging/prometheus/leasehold.rules.yml");
     let runbook = include_str!("../../../../docs/how-to/monitor.md");
     let alerts: Vec<&str> = rules.lines().filter_map(|line| line.trim().strip_prefix("- alert: ")).collect();

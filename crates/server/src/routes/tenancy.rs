@@ -31,7 +31,7 @@ pub(super) async fn show_tenant(context: Context) -> Answer {
     json(200, &found?)
 }
 
-/// Answers with the tenant as it stands after a change.
+/// Answers with the tenant after a change.
 fn tenant_put(context: &Context, status: u16, sequence: u64, tenant: TenantNo) -> Answer {
     let tenant = context.app.now.read(|state| show::tenant(state, tenant));
     json(status, &TenantPut { sequence, tenant: tenant.ok_or_else(|| show::gone_already("tenant"))? })
@@ -66,7 +66,7 @@ pub(super) async fn change_tenant(context: Context) -> Answer {
         contact: change.contact.try_map(|contact| names::name("contact", &contact))?.nested(),
     };
     if context.caller().role == Role::BillingAuthority && !settings.is_empty() {
-        return Err(codes::ROLE_FORBIDS.problem("A billing authority changes limits and budgets, nothing else."));
+        return Err(codes::ROLE_FORBIDS.problem("The role billing_authority may change limits and budgets only."));
     }
     let tenant = context.app.now.read(|state| names::tenant(state, context.caller(), context.subject()))?;
     let update = UpdateTenant {
@@ -92,8 +92,7 @@ fn thousandths(share: &Decimal) -> Result<u64, Problem> {
     let digits = |text: &str, most: usize| (1..=most).contains(&text.len()) && text.bytes().all(|b| b.is_ascii_digit());
     let number = format!("{whole}{part:0<3}").parse().ok().filter(|_| digits(whole, 1) && digits(part, 3));
     number.filter(|number| (1..=1000).contains(number)).ok_or_else(|| {
-        let detail =
-            "`fair_share_target` is a decimal fraction between 0.001 and 1 with up to three decimals, as text.";
+        let detail = "`fair_share_target` must be a decimal between 0.001 and 1 with up to three decimals, as text.";
         Problem::new(422, "bad_budget", detail).with("field", "fair_share_target")
     })
 }
@@ -103,7 +102,7 @@ pub(super) async fn delete_tenant(context: Context) -> Answer {
     changed(&context, tenant.map(Command::DeleteTenant)).await
 }
 
-/// Seals a change that has nothing more to say.
+/// Submits a change, and answers with its sequence only.
 pub(super) async fn changed(context: &Context, command: Result<Command, leasehold_api::Problem>) -> Answer {
     let sealed = context.seal(command?).await?;
     json(200, &Changed { sequence: sealed.sequence() })
