@@ -76,7 +76,7 @@ pub(crate) fn transitions() -> Vec<Outcome> {
         best_of_three(|| bench.round())
     };
     vec![
-        Outcome::at_least("engine.transitions", at_100k, "1/s", ">= 1,000,000", 1e6)
+        Outcome::at_least("engine.transitions", at_100k, "1/s", ">= 1,500,000", 1.5e6)
             .note("1,000 nodes, 1,000 tenants, 100,000 live leases; by processor time of one core"),
         Outcome::against("engine.transitions_1m", at_1m, "1/s", at_100k, ">= 0.7 of engine.transitions", 0.7)
             .note("1,000,000 live leases"),

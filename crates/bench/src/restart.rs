@@ -103,7 +103,7 @@ pub(crate) fn restart() -> Vec<Outcome> {
     vec![
         Outcome::at_most("restart.snapshot", best, "s", "<= 2", 2.0)
             .note("10,000,000 records, 1,000,000 live leases, 100,000 records since the snapshot, to the first grant"),
-        Outcome::at_least("restart.replay", replayed, "records/s", ">= 1,000,000", 1e6)
+        Outcome::at_least("restart.replay", replayed, "records/s", ">= 1,500,000", 1.5e6)
             .note("10,000,000 records, chain verified"),
     ]
 }

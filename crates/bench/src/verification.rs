@@ -47,7 +47,7 @@ pub(crate) fn verify_vs_hash() -> Vec<Outcome> {
     let one = best_of_three(|| verified(folder.path(), 1));
     let two = best_of_three(|| verified(folder.path(), 2));
     vec![
-        Outcome::against("verify.vs_hash", one, "records/s", hashed, ">= 0.6", 0.6).note("one thread, from files"),
+        Outcome::against("verify.vs_hash", one, "records/s", hashed, ">= 0.7", 0.7).note("one thread, from files"),
         Outcome::against("verify.vs_hash_two_threads", two, "records/s", one, ">= 1.6 x one thread", 1.6),
     ]
 }

@@ -27,7 +27,7 @@ impl<P: FnMut(u64) -> String> Client for Asking<P> {
 /// How long 99 of 100 answers take at most, in microseconds.
 pub(crate) fn p99_us(served: &Served, path: impl FnMut(u64) -> String) -> f64 {
     let asking = Asking { token: served.token.clone(), path, asked: 0 };
-    load::run(served.address, vec![asking], Until::Passed(Duration::from_secs(4))).percentile(990)
+    load::run(served.address(), vec![asking], Until::Passed(Duration::from_secs(4))).percentile(990)
 }
 
 /// Asks until the answer is there: books that are being opened say so.

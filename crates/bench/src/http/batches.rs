@@ -67,7 +67,7 @@ impl Client for Batches {
 /// Whole rounds of three batches on every connection: what was granted is released again.
 pub(super) fn load(served: &Served, seed: u64, rounds: u64) -> Loaded {
     let clients = (seed..seed + CONNECTIONS).map(|n| Batches::new(&served.token, n)).collect();
-    load::run(served.address, clients, Until::Answered(3 * rounds))
+    load::run(served.address(), clients, Until::Answered(3 * rounds))
 }
 
 /// Rounds that one daemon can take: renewals and releases are the operator's, who like a tenant may have a million keys

@@ -15,7 +15,7 @@ const KEEP_ALIVE: Duration = Duration::from_secs(15);
 
 /// Opens a stream for a tenant that does nothing, and reads its greeting.
 fn listen(served: &Served, tenant: &str) -> TcpStream {
-    let mut stream = TcpStream::connect(served.address).expect("the daemon listens");
+    let mut stream = TcpStream::connect(served.address()).expect("the daemon listens");
     let request = format!(
         "GET /api/v1/events?tenant={tenant} HTTP/1.1\r\nhost: bench\r\nauthorization: Bearer {}\r\n\r\n",
         served.token
@@ -35,7 +35,7 @@ fn listen(served: &Served, tenant: &str) -> TcpStream {
 fn make_silent(served: &Served) -> Vec<String> {
     let silent: Vec<String> = (0..100).map(|n| format!("silent-{n}")).collect();
     for tenant in &silent {
-        let mut stream = TcpStream::connect(served.address).expect("the daemon listens");
+        let mut stream = TcpStream::connect(served.address()).expect("the daemon listens");
         let body = format!(r#"{{"name":"{tenant}"}}"#);
         stream.write_all(&post("/api/v1/tenants", &served.token, None, &body)).expect("the daemon listens");
         let mut answer = [0u8; 512];
