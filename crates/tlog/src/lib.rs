@@ -25,7 +25,7 @@ mod subtree;
 pub use checkpoint::{Checkpoint, CheckpointError};
 pub use cosignature::{CosignatureError, WitnessKey, WitnessSigningKey};
 pub use frontier::{Frontier, FrontierError};
-pub use hash::{Hash, empty_root, leaf_hash, node_hash};
+pub use hash::{Hash, empty_root, leaf_hash, leaf_hashes, node_hash, perfect_root};
 pub use key::{BadSignature, KeyError, KeyId, SigningKey, VerifierKey, verify_raw};
 pub use note::{Note, NoteError, NoteSignature};
 pub use proof::{ConsistencyProof, InclusionProof, ProofError};

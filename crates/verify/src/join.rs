@@ -107,8 +107,8 @@ impl<'a> Joiner<'a> {
         let mut events = checked.events.into_iter().peekable();
         let mut runs = checked.runs.iter().peekable();
         while let Some((run, head)) = runs.next() {
-            while let Some((place, event)) = events.next_if(|(place, _)| place.sequence < run.end()) {
-                self.apply(place.sequence, event).map_err(|why| place.flaw(why))?;
+            while let Some((position, event)) = events.next_if(|(position, _)| position.sequence < run.end()) {
+                self.apply(position.sequence, event).map_err(|why| position.flaw(why))?;
             }
             run.join(&mut self.tree).expect("runs fit the tree that they were made for");
             self.head = *head;
@@ -128,7 +128,7 @@ impl<'a> Joiner<'a> {
     fn check_link_to(&self, first: &Linked, second_link: Option<Hash>) -> Result<(), Flaw> {
         match &self.last {
             Some(last) => check_follows(last, first, || second_link),
-            None if first.link != self.head => Err(first.place.flaw(Why::BrokenLink)),
+            None if first.link != self.head => Err(first.position.flaw(Why::BrokenLink)),
             None => Ok(()),
         }
     }
@@ -154,8 +154,8 @@ impl<'a> Joiner<'a> {
         self.keys.begin(&genesis.public_key)
     }
 
-    /// Holds the place reached so far against everything that was said about it: the header and the tree files of the
-    /// segment that begins here, the anchor, the pinned checkpoint.
+    /// Compares the position reached so far with everything that was claimed about it: the header and the tree files of
+    /// the segment that begins here, the anchor, the pinned checkpoint.
     pub(crate) fn settle(&mut self) -> Result<(), Flaw> {
         if let Some((header, trees)) = self.begun.take() {
             let flaw = |why| Flaw::in_segment(header.number, 0, Some(header.first_sequence), why);
