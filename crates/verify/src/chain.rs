@@ -1,7 +1,7 @@
-//! Checking one piece of the journal on its own: checksums, strict decoding, sequences, links, stamps and record
+//! Checking one piece of the journal by itself: checksums, strict decoding, sequences, links, timestamps and record
 //! signatures inside it, and the subtrees over it (journal-format.md, "What a verifier checks", 1 to 3 and 5).
 //!
-//! What a piece cannot know (the hash before its first record, the key in force) it hands on to [`crate::join`].
+//! What depends on earlier pieces (the hash before the first record, the key in force) is checked in [`crate::join`].
 
 use crate::chunks::{Chunk, Flaw};
 use crate::failure::Why;
@@ -28,43 +28,43 @@ impl RecordPosition {
     }
 }
 
-/// One record as its neighbours see it.
+/// What the checks of the neighbouring records need.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Linked {
     pub(crate) position: RecordPosition,
     pub(crate) stamp: Instant,
-    /// The hash it carries of the record before.
+    /// The hash of the record before, as this record states it.
     pub(crate) link: Hash,
     pub(crate) hash: Hash,
 }
 
-/// A record that says who signs.
+/// A record that brings a signing key into force.
 #[derive(Debug)]
 pub(crate) enum KeyEvent {
     Genesis(Box<Genesis>),
-    /// Signed by both keys; whether the old one was in force shows when the pieces are joined.
+    /// Signed by both keys; whether the old one was in force is checked when the pieces are joined.
     Rotation {
         old_key: [u8; 32],
         new_key: [u8; 32],
     },
 }
 
-/// What a piece turned out to be, up to its first flaw.
+/// The result of checking a piece, up to its first flaw.
 #[derive(Debug, Default)]
 pub(crate) struct Checked {
     pub(crate) first: Option<Linked>,
-    /// The link of the second record, to tell which end of a broken link was altered.
+    /// The link of the second record, to find out which end of a broken link was altered.
     pub(crate) second_link: Option<Hash>,
     pub(crate) last: Option<Linked>,
-    /// Cut at every size at which a root is wanted, each with the hash of its last record.
+    /// Cut at every size at which a root is needed, each with the hash of its last record.
     pub(crate) runs: Vec<(Run, Hash)>,
     pub(crate) events: Vec<(RecordPosition, KeyEvent)>,
     pub(crate) flaw: Option<Flaw>,
-    /// End of the last good batch in the file.
+    /// End of the last valid batch in the file.
     pub(crate) end: u64,
 }
 
-/// Checks the records of a piece. `marks` are the sizes at which the tree's root is wanted.
+/// Checks the records of a piece. `marks` are the sizes at which the tree's root is needed.
 pub(crate) fn check(chunk: &Chunk, marks: &[u64]) -> Checked {
     let mut walk = Walk::new(chunk, marks);
     let mut at = 0;
@@ -137,7 +137,7 @@ impl<'a> Walk<'a> {
         }
         let this = Linked { position, stamp: record.stamp, link: raw.prev_hash(), hash };
         if let Some(before) = &self.checked.last {
-            // Before it is checked: if it does not fit, that says something of the first record.
+            // Kept before it is checked: if it is wrong, it may show that the first record was altered.
             self.checked.second_link.get_or_insert(this.link);
             check_follows(before, &this, || link_of_next(later, after))?;
         }
@@ -171,13 +171,13 @@ impl<'a> Walk<'a> {
         self.checked.runs.push((self.run.finish(), head));
     }
 
-    /// What to say of a batch that is not whole. Where only the checksum fails, the links inside the batch may still
-    /// show which record it is.
+    /// The flaw of a damaged batch. If only the checksum is wrong, the links inside the batch may still show which record
+    /// was altered.
     fn damaged(&self, damage: Damage, bytes: &[u8], offset: u64) -> Flaw {
         let batch = RecordPosition { sequence: self.sequence, segment: self.segment, offset };
         let position = match damage {
-            Damage::BadChecksum => mend(bytes).and_then(|mended| {
-                let chunk = Chunk { segment: self.segment, offset, first_sequence: self.sequence, bytes: mended };
+            Damage::BadChecksum => with_right_checksum(bytes).and_then(|bytes| {
+                let chunk = Chunk { segment: self.segment, offset, first_sequence: self.sequence, bytes };
                 let failure = check(&chunk, &[]).flaw?.failure;
                 Some(RecordPosition { sequence: failure.sequence?, segment: self.segment, offset: failure.offset? })
             }),
@@ -196,8 +196,8 @@ impl<'a> Walk<'a> {
     }
 }
 
-/// The batch at the beginning of `bytes` with the checksum that it should have.
-fn mend(bytes: &[u8]) -> Option<Vec<u8>> {
+/// The batch at the beginning of `bytes` with its checksum corrected.
+fn with_right_checksum(bytes: &[u8]) -> Option<Vec<u8>> {
     let length = u32::from_le_bytes(*bytes.get(4..)?.first_chunk()?) as usize;
     let mut batch = bytes.get(..BATCH_HEADER_BYTES + length)?.to_vec();
     let mut crc = crc32fast::Hasher::new();
@@ -207,8 +207,8 @@ fn mend(bytes: &[u8]) -> Option<Vec<u8>> {
     Some(batch)
 }
 
-/// Checks link and stamp between two neighbours. Of a broken link the altered end is the one that does not fit its
-/// other neighbour either; `link_after` is what the record after `this` carries.
+/// Checks link and timestamp between two neighbours. If the link is broken, the altered record is the one that does not
+/// match its other neighbour either; `link_after` is the link of the record after `this`.
 pub(crate) fn check_follows(
     before: &Linked,
     this: &Linked,
@@ -263,7 +263,7 @@ fn key_event(raw: RawRecord<'_>, position: RecordPosition) -> Result<KeyEvent, F
     let bad_genesis = |why| Err(position.flaw(Why::BadGenesis(why)));
     if let Body::Genesis(genesis) = record.body {
         if record.continues {
-            return bad_genesis("it says that it continues the record before it, and there is none");
+            return bad_genesis("it is marked as a continuation, but there is no record before it");
         }
         if position.sequence > 0 {
             return bad_genesis("a second genesis record");
