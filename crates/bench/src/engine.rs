@@ -6,12 +6,12 @@ use leasehold_engine::Engine;
 use leasehold_model::{Batch, Instant, LeaseNo};
 use rustix::time::{ClockId, clock_gettime};
 
-/// As many requests as a commit takes.
+/// The number of requests in a commit.
 const CHUNK: usize = 999;
 const CHUNKS: usize = 1200;
 
-/// A standing load, and the transitions that keep it standing. Requests are made beside the clock:
-/// in the cell they come from other threads.
+/// An engine with a constant number of live leases. Requests are created outside the measured time, as in the cell,
+/// where other threads create them.
 struct Bench {
     engine: Engine,
     work: Workload,
@@ -60,7 +60,7 @@ impl Bench {
     }
 }
 
-/// The time this thread has had on a processor: what "on one core" means on a machine that is shared.
+/// Processor time of this thread, which does not depend on other load.
 fn cpu_seconds() -> f64 {
     let time = clock_gettime(ClockId::ThreadCPUTime);
     time.tv_sec as f64 + time.tv_nsec as f64 / 1e9

@@ -1,6 +1,6 @@
-//! A million allocations through the daemon: submitted, placed at once and completed, each by its tenant's own token,
-//! over connections that are kept, every word answered after its sync. Ten thousand nodes of three kinds carry a hundred
-//! thousand other leases meanwhile.
+//! A million allocations through the daemon: submitted, placed at once and completed, each with a tenant's token, over
+//! persistent connections, every request answered after its fsync. There are ten thousand nodes of three kinds with a
+//! hundred thousand other leases.
 
 use super::child::{LARGE_NODES, Served, TENANTS, processor_seconds};
 use super::fetch::fetch;
@@ -11,20 +11,20 @@ use crate::work::Dice;
 use std::fmt::Write;
 
 const CONNECTIONS: u64 = 64;
-/// Allocations of one connection in one stretch; the speed of each stretch is told, so that a slow decay would show.
+/// Allocations of one connection in one stretch; the rates of the stretches show whether the daemon becomes slower.
 const IN_A_STRETCH: u64 = 3125;
 const STRETCHES: u64 = 5;
 const ALLOCATIONS: u64 = CONNECTIONS * IN_A_STRETCH * STRETCHES;
-/// Requests of two leases each that stand throughout.
+/// Requests of two leases each that stay live.
 const STANDING: u64 = 50_000;
 const IN_A_BATCH: u64 = 1000;
 
-/// What others publish, in allocations a second. Kueue's scheduling test in CI admits 15,000 workloads in 351 s; Slurm's
-/// guide for high throughput speaks of 500 jobs a second.
+/// Published figures, in allocations per second. Kueue's scheduling test in CI admits 15,000 workloads in 351 s; Slurm's
+/// guide for high throughput mentions 500 jobs per second.
 const KUEUE: f64 = 15_000.0 / 351.0;
 const SLURM: f64 = 500.0;
 
-/// Asks for the leases that stand, a batch at a time.
+/// Requests the leases that stay live, in batches.
 struct Standing {
     token: String,
     dice: Dice,
@@ -54,7 +54,7 @@ impl Client for Standing {
     }
 }
 
-/// A tenant that submits and completes, over and over.
+/// A tenant that submits and completes allocations.
 struct Tenant {
     token: String,
     dice: Dice,
@@ -78,7 +78,7 @@ impl Client for Tenant {
         out.extend_from_slice(&bytes);
     }
 
-    /// An allocation is done once it is complete.
+    /// An allocation counts once it is completed.
     fn take(&mut self, status: u16, body: &[u8]) -> u64 {
         if let Some(id) = self.running.take() {
             assert_eq!(status, 200, "{}", text(body));
@@ -100,7 +100,7 @@ fn text(body: &[u8]) -> &str {
     std::str::from_utf8(body).expect("JSON is text")
 }
 
-/// The number that a field has.
+/// The value of a numeric field.
 fn number(body: &[u8], field: &str) -> Option<u64> {
     let rest = text(body).split_once(&format!(r#""{field}":"#))?.1;
     rest.split(|c: char| !c.is_ascii_digit()).next()?.parse().ok()
@@ -122,7 +122,7 @@ fn counted(served: &Served, series: &str) -> f64 {
     line.and_then(|value| value.trim().parse().ok()).unwrap_or_else(|| panic!("{series} is not on the page"))
 }
 
-/// What was said is what is kept: all commands sealed, nothing live, and the last of each tenant told in full.
+/// Checks the daemon's own counts, that no allocation is live, and the last allocation of each tenant.
 fn check(served: &Served, tenants: &[Tenant]) {
     for kind in ["submit_allocation", "complete_allocation"] {
         let sealed = counted(served, &format!(r#"leasehold_commands_total{{kind="{kind}",result="sealed"}}"#));

@@ -1,11 +1,12 @@
 //! The daemon in a separate process: this program, started again.
 
+use crate::bulk::{operate_all, send_all};
 use crate::scratch;
 use crate::work::{cluster, large_cluster};
-use leasehold_cell::{Sealed, SystemClock};
+use leasehold_cell::SystemClock;
 use leasehold_engine::command::RequestLease;
 use leasehold_engine::{Command, Request};
-use leasehold_model::{ClassNo, Identity, PoolNo, ProjectNo, Quanta, Span, TenantNo};
+use leasehold_model::{Body, ClassNo, Identity, PoolNo, ProjectNo, Quanta, Span, TenantNo};
 use leasehold_server::config::Config;
 use leasehold_server::{Daemon, Start, listen};
 use std::io::{BufRead, BufReader, Write};
@@ -16,21 +17,21 @@ use std::sync::Arc;
 use tokio::net::TcpListener;
 
 const ASKED: &str = "--serve-for-bench";
-/// On a journal that lies there already.
+/// With an existing journal.
 const ASKED_AS_IT_IS: &str = "--serve-as-it-is-for-bench";
-/// For a large cluster without a standing load.
+/// With a large cluster and no leases.
 const ASKED_LARGE: &str = "--serve-large-for-bench";
 pub(super) const TENANTS: u32 = 1000;
 const NODES: u32 = 1000;
 const STANDING: u32 = 2000;
 pub(super) const LARGE_NODES: u32 = 10_000;
 
-/// In the child: serves the folder that the command line names until it is killed.
+/// In the child: serves the directory given on the command line until it is killed.
 pub(super) fn serve_if_asked() -> bool {
     let mut arguments = std::env::args().skip(1);
     let asked = arguments.next();
     let Some(asked @ (ASKED | ASKED_AS_IT_IS | ASKED_LARGE)) = asked.as_deref() else { return false };
-    let folder = arguments.next().expect("a folder");
+    let folder = arguments.next().expect("a directory");
     run_to_end(serve(Path::new(&folder), asked.to_owned()));
     true
 }
@@ -61,7 +62,7 @@ async fn serve(folder: &Path, asked: String) {
     config.limits.streams = 11_000;
     let start = Start {
         clock: Arc::new(SystemClock::new()),
-        // What lies there already may be of any time.
+        // An existing journal may be of any time.
         accept_clock: furnished,
         new_operator_token: false,
         on_failure: Arc::new(|why| panic!("{why}")),
@@ -70,7 +71,7 @@ async fn serve(folder: &Path, asked: String) {
         let daemon = Daemon::open(config, start).unwrap_or_else(|error| panic!("{error}"));
         match asked.as_str() {
             ASKED => furnish(&daemon),
-            ASKED_LARGE => operate(&daemon, large_cluster(LARGE_NODES, TENANTS)),
+            ASKED_LARGE => operate_all(daemon.cell(), large_cluster(LARGE_NODES, TENANTS)),
             _ => {}
         }
         daemon
@@ -81,24 +82,20 @@ async fn serve(folder: &Path, asked: String) {
     daemon.serve(listener, std::future::pending()).await.expect("the daemon serves");
 }
 
-fn operate(daemon: &Daemon, commands: Vec<Command>) {
-    for command in commands {
-        assert!(matches!(daemon.cell().operate(command), Ok(Sealed { repeated: false, .. })), "the cluster is valid");
-    }
-}
-
-/// A thousand nodes, a thousand tenants with two quotas each, and a standing load.
+/// A thousand nodes, a thousand tenants with two quotas each, and leases that stay live.
 fn furnish(daemon: &Daemon) {
-    operate(daemon, cluster(NODES, TENANTS));
-    for lease in 0..STANDING {
+    operate_all(daemon.cell(), cluster(NODES, TENANTS));
+    let requests = (0..STANDING).map(|lease| {
         let tenant = lease % TENANTS;
         let identity =
             Identity { tenant: Some(TenantNo(tenant)), project: Some(ProjectNo(tenant)), ..Identity::default() };
         let mut ask = RequestLease::of(ClassNo(0), Quanta(1000), Span::from_secs(23 * 3600));
         ask.pool = Some(PoolNo(0));
-        let reply = daemon.cell().call(Request::new(identity, Command::Request(ask)));
-        assert!(matches!(reply, Ok(Sealed { repeated: false, .. })), "there is room");
-    }
+        (Request::new(identity, Command::Request(ask)), 0)
+    });
+    send_all(daemon.cell(), requests, |_, sealed| {
+        assert!(matches!(sealed.records[0].body, Body::Granted(_)), "there is room");
+    });
 }
 
 /// A server in a separate process: this program, started again. Dropping it kills the process.
@@ -144,22 +141,22 @@ pub(crate) struct Served {
 
 impl Served {
     pub(super) fn start() -> Self {
-        Self::anew(ASKED)
+        Self::in_new_directory(ASKED)
     }
 
     /// With ten thousand nodes of three kinds.
     pub(super) fn start_large() -> Self {
-        Self::anew(ASKED_LARGE)
+        Self::in_new_directory(ASKED_LARGE)
     }
 
-    fn anew(how: &str) -> Self {
+    fn in_new_directory(how: &str) -> Self {
         let folder = scratch::folder();
         let mut served = Self::run(how, folder.path());
         served.folder = Some(folder);
         served
     }
 
-    /// On a journal that lies there already.
+    /// With an existing journal.
     #[cfg(feature = "peers")]
     pub(crate) fn on(folder: &Path) -> Self {
         Self::run(ASKED_AS_IT_IS, folder)
@@ -197,7 +194,7 @@ impl Served {
 /// Processor time of a process, or of this one (`self`).
 pub(super) fn processor_seconds(process: &str) -> f64 {
     let stat = std::fs::read_to_string(format!("/proc/{process}/stat")).expect("the process runs");
-    // The name may hold anything; what follows its closing bracket is numbers.
+    // The name may contain anything; only numbers follow its closing bracket.
     let after = stat.rsplit_once(')').expect("a name").1;
     let fields: Vec<&str> = after.split_whitespace().collect();
     let ticks: f64 = [11, 12].iter().map(|place| fields[*place].parse::<f64>().expect("a number")).sum();

@@ -1,8 +1,8 @@
-//! The whole way over HTTP: a million allocations; and beside PostgreSQL single operations, batches, and ten thousand
+//! End to end over HTTP: a million allocations; single operations and batches, compared with PostgreSQL; and ten thousand
 //! listeners.
 //!
-//! The daemon is a process of its own (this program started again), the load comes from this one, and PostgreSQL is the
-//! one that Debian packages, started in a scratch folder. All share the machine's processors, as they would in life.
+//! The daemon is a separate process (this program started again), the load comes from this one, and PostgreSQL is that
+//! of Debian, started in a temporary directory. All share the machine's processors.
 
 mod allocations;
 #[cfg(feature = "peers")]
@@ -32,14 +32,14 @@ pub fn serve_if_asked() -> bool {
     child::serve_if_asked() || bare::serve_if_asked()
 }
 
-/// How often each figure is taken; the best counts.
+/// How often each figure is measured; the best is reported.
 const ROUNDS: usize = 3;
 
 fn best(rounds: impl Iterator<Item = f64>) -> f64 {
     rounds.fold(0.0, f64::max)
 }
 
-/// One operation to a request.
+/// One operation per request.
 pub(crate) fn singles() -> Vec<Outcome> {
     let postgres = Postgres::start();
     let linked = best((0..2).flat_map(|_| [8, 32]).map(|clients| postgres.singles(true, clients).per_second));
@@ -47,7 +47,7 @@ pub(crate) fn singles() -> Vec<Outcome> {
         (0..2).flat_map(|_| [32, 64, 64]).map(|clients| postgres.singles(false, clients)).collect();
     drop(postgres);
     let plain_best = best(plain.iter().map(|figures| figures.per_second));
-    // Of the runs with 64 clients the kindest to the peer.
+    // The best run of the peer with 64 clients.
     let plain_p99 = plain.iter().filter(|f| f.clients == 64).map(|f| f.p99_us).fold(f64::INFINITY, f64::min);
 
     let (runs, bare): (Vec<singles::Singles>, Vec<singles::Singles>) = (0..ROUNDS).map(|_| singles::run(64)).unzip();
@@ -69,7 +69,7 @@ pub(crate) fn singles() -> Vec<Outcome> {
     ]
 }
 
-/// A thousand operations to a request.
+/// A thousand operations per request.
 pub(crate) fn batches() -> Vec<Outcome> {
     let postgres = Postgres::start();
     let in_transactions = best((0..ROUNDS).flat_map(|_| [1, 2]).map(|clients| postgres.batches(clients)));

@@ -1,4 +1,4 @@
-//! One operation to a request: ask, renew, release, over and over, on many connections.
+//! One operation per request: request, renew, release, repeatedly, on many connections.
 
 use super::bare;
 use super::child::{Served, Server, processor_seconds};
@@ -15,7 +15,7 @@ pub(super) struct Singles {
     pub(super) per_second: f64,
     pub(super) p50_us: f64,
     pub(super) p99_us: f64,
-    /// How much of the processor time used was the load's own.
+    /// The load generator's share of the processor time used.
     pub(super) load_share: f64,
     pub(super) denials_per_second: f64,
 }
@@ -32,7 +32,7 @@ impl Singles {
     }
 }
 
-/// A client in its round of three.
+/// A client that requests, renews and releases.
 struct Round {
     token: String,
     dice: Dice,
