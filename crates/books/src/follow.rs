@@ -40,7 +40,7 @@ impl Books {
         match &record.body {
             Body::ClassPut(put) => drop(self.classes.insert(put.class, put.spec.clone())),
             Body::TenantPut(put) => {
-                match put.accounting_tag.as_ref().map(|tag| self.tag_number(tag)) {
+                match put.settings.accounting_tag.as_ref().map(|tag| self.tag_number(tag)) {
                     Some(tag) => self.tenant_tags.insert(put.tenant, tag),
                     None => self.tenant_tags.remove(&put.tenant),
                 };

@@ -226,7 +226,7 @@ mod tests {
         assert!(told("just text\n").contains("config.yaml"), "{}", told("just text\n"));
         assert!(Home::with("# nothing yet\n").load(&Named::default(), &[]).is_ok());
         let twice = told("url: a\nurl: b\n");
-        assert!(twice.contains("config.yaml:2: the key `url` stands twice"), "{twice}");
+        assert!(twice.contains("config.yaml:2: duplicate key `url`"), "{twice}");
     }
 
     #[test]

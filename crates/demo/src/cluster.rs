@@ -10,7 +10,7 @@ use leasehold_engine::{Command, Quota, Request, State};
 use leasehold_model::body::PerPriority;
 use leasehold_model::{
     ClassNo, ClassSpec, Identity, LimitKind, Measure, Name, NodeNo, NodeScope, PoolNo, Priority, ProjectNo, Quanta,
-    QuotaNo, QuotaScope, ResourceKind, Span, Strategy, TeardownMode, TenantNo, UserNo,
+    QuotaNo, QuotaScope, ResourceKind, Span, Strategy, TeardownMode, TenantNo, TenantSettings, UserNo,
 };
 use std::collections::VecDeque;
 use std::sync::Arc;
@@ -285,10 +285,11 @@ fn missing_of_tenant(state: &State, at: usize, tenant: &Tenant, burst_ttl: Span)
     if state.tenant(number).is_none() {
         commands.push(Command::PutTenant(PutTenant {
             tenant: None,
-            name: name(tenant.name),
-            accounting_tag: Some(name(tenant.tag)),
-            max_priority: tenant.max_priority,
-            max_evicted_quanta_per_hour: None,
+            settings: TenantSettings {
+                accounting_tag: Some(name(tenant.tag)),
+                max_priority: tenant.max_priority,
+                ..TenantSettings::named(name(tenant.name))
+            },
         }));
     }
     for (n, project) in tenant.projects.iter().enumerate() {

@@ -139,7 +139,8 @@ fn is_theirs(lease: &Lease) -> bool {
 fn revoke(scene: &Scene, grace: Span, victim: impl Fn(&State) -> Option<&Lease>) {
     let found = scene.cell.now().read(|state| {
         let lease = victim(state)?;
-        let tenant = state.tenant(lease.tenant).map_or(lease.tenant.to_string(), |tenant| tenant.name.to_string());
+        let tenant =
+            state.tenant(lease.tenant).map_or(lease.tenant.to_string(), |tenant| tenant.settings.name.to_string());
         Some((lease.number, lease.gang_len, tenant))
     });
     let Some((lease, gang_len, tenant)) = found else { return };

@@ -3,7 +3,7 @@
 use crate::problem::Problem;
 use leasehold_cell::Clock;
 use leasehold_journal::{FileJournal, Keys, Options, Recovered};
-use leasehold_server::PlaceError;
+use leasehold_server::DataDirectoryError;
 use std::fs;
 use std::os::unix::fs::DirBuilderExt;
 use std::path::{Path, PathBuf};
@@ -13,7 +13,7 @@ pub(crate) use leasehold_server::software;
 
 /// Where a journal of our own lives.
 pub(crate) struct Place {
-    folder: leasehold_server::Place,
+    folder: leasehold_server::DataDirectory,
     pub(crate) temporary: bool,
 }
 
@@ -23,7 +23,7 @@ impl Place {
             Some(data) => (data.to_owned(), false),
             None => (new_temporary_folder()?, true),
         };
-        let folder = leasehold_server::Place::prepare(&data).map_err(|error| told(&error))?;
+        let folder = leasehold_server::DataDirectory::prepare(&data).map_err(|error| told(&error))?;
         Ok(Self { folder, temporary })
     }
 
@@ -61,7 +61,7 @@ impl Place {
     }
 }
 
-fn told(error: &PlaceError) -> Problem {
+fn told(error: &DataDirectoryError) -> Problem {
     Problem::told(error.code(), error)
 }
 

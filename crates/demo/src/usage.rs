@@ -120,7 +120,7 @@ impl Usage {
             }
             Body::TenantPut(put) => {
                 let counts = self.tenants.get(&put.tenant).map(|(_, counts)| *counts).unwrap_or_default();
-                self.tenants.insert(put.tenant, (put.name.clone(), counts));
+                self.tenants.insert(put.tenant, (put.settings.name.clone(), counts));
             }
             Body::Granted(granted) => {
                 let Some(tenant) = tenant else { return };

@@ -10,7 +10,7 @@ mod owners;
 use crate::allocation::{Allocation, Allocations, Over};
 use crate::budget::{Meter, Spent};
 use crate::ceiling::Ceilings;
-use crate::custody::{Claimed, Claimer};
+use crate::custody::{ClaimedNodes, Claimer};
 use crate::idempotency::Claims;
 use crate::lease::{Lease, LeaseTable, Phase};
 use crate::node::Node;
@@ -22,7 +22,7 @@ use leasehold_model::body::PerPriority;
 use leasehold_model::codec::DecodeError;
 use leasehold_model::{
     AllocationNo, Budgets, ClassNo, ClassSpec, Instant, LeaseNo, Name, NodeNo, PoolNo, Priority, ProjectNo, QuotaNo,
-    Span, Strategy, TenantNo, TokenNo, UserNo, Weights, fields,
+    Span, Strategy, TenantNo, TenantSettings, TokenNo, UserNo, Weights, fields,
 };
 use std::collections::{BTreeMap, BTreeSet};
 use std::fmt;
@@ -65,11 +65,9 @@ impl Default for Settings {
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Tenant {
     pub number: TenantNo,
-    pub name: Name,
-    /// By its place in the list of tags.
+    pub settings: TenantSettings,
+    /// The accounting tag, as an index into the list of tags.
     pub tag: Option<u32>,
-    pub max_priority: Priority,
-    pub max_evicted_quanta_per_hour: Option<u64>,
     pub(crate) quotas: Vec<QuotaNo>,
     pub leases: u32,
     /// What was evicted on its behalf, and when, for an hour.
@@ -210,7 +208,7 @@ pub struct State {
     /// By class: whether any of it was ever leased. What a quantum is cannot change after that.
     pub(crate) leased: Vec<bool>,
     pub(crate) nodes: Table<Node>,
-    pub(crate) claimed: Claimed,
+    pub(crate) claimed: ClaimedNodes,
     pub(crate) quotas: Table<Quota>,
     pub(crate) tokens: Tokens,
     pub(crate) rate_cards: Table<RateCard>,

@@ -87,7 +87,7 @@ fn signals(kind: SignalKind) -> Result<tokio::signal::unix::Signal, Problem> {
 
 /// What was found at the start, and how to begin.
 fn tell(daemon: &Daemon, url: &str) {
-    let place = daemon.place();
+    let place = daemon.data_directory();
     if let Some(recovered) = &daemon.recovered {
         tracing::info!(
             records = recovered.size,

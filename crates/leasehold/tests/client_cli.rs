@@ -200,7 +200,10 @@ fn a_cluster_is_set_up_and_used() {
 #[test]
 fn changes_set_clear_and_keep() {
     let daemon = Daemon::with_cluster();
-    let tenant = daemon.json("tenant set physics --max-nodes 5 --max-leases 7");
+    let tenant = daemon.json("tenant set physics --max-nodes 5 --max-leases 7 --contact ops@physics.example");
+    assert_eq!(tenant["tenant"]["contact"], "ops@physics.example");
+    tells(&daemon.run("tenant show physics").ok(), &["contact", "ops@physics.example"]);
+    assert_eq!(daemon.json("tenant set physics --clear contact")["tenant"]["contact"], Value::Null);
     assert_eq!(tenant["tenant"]["accounting_tag"], "cost-4711");
     let tenant = daemon.json("tenant set physics --clear accounting-tag --clear max-nodes --name physik");
     let fields = ["name", "accounting_tag", "max_nodes", "max_leases"].map(|field| tenant["tenant"][field].clone());

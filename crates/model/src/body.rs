@@ -28,6 +28,7 @@ use crate::placement::Weights;
 use crate::policy::{Budgets, Level, LimitKind, Measure, Priority, QuotaScope, Strategy, TeardownCause, TeardownMode};
 use crate::quantity::Quanta;
 pub use crate::rate::{ChargePolicyPut, RateCardDeleted, RateCardPut};
+pub use crate::tenant::{TenantSettings, TenantSettingsChange};
 
 fields! {
     /// The first record: whose journal this is.
@@ -137,15 +138,7 @@ fields! {
     pub struct PoolPlacementPut { pub pool: PoolNo, pub weights: Option<Weights> }
 }
 
-fields! {
-    pub struct TenantPut {
-        pub tenant: TenantNo,
-        pub name: Name,
-        pub accounting_tag: Option<Name>,
-        pub max_priority: Priority,
-        pub max_evicted_quanta_per_hour: Option<u64>,
-    }
-}
+fields! { pub struct TenantPut { pub tenant: TenantNo, pub settings: TenantSettings } }
 fields! { pub struct TenantDeleted { pub tenant: TenantNo } }
 
 fields! {

@@ -79,6 +79,18 @@ impl<'a> Reader<'a> {
         self.rest.len()
     }
 
+    /// The bits of the fields that were added to a struct later and are present; see [`fields!`](crate::fields).
+    pub fn added(&mut self, known: u64) -> Result<u64, DecodeError> {
+        if self.rest.is_empty() {
+            return Ok(0);
+        }
+        match self.varint()? {
+            0 => Err(DecodeError::Forbidden("an empty set of added fields")),
+            bits if bits & !known != 0 => Err(DecodeError::BadCode { field: "added fields", code: bits }),
+            bits => Ok(bits),
+        }
+    }
+
     pub fn take(&mut self, n: usize) -> Result<&'a [u8], DecodeError> {
         let (head, rest) = self.rest.split_at_checked(n).ok_or(DecodeError::Truncated)?;
         self.rest = rest;
@@ -368,23 +380,46 @@ impl<A: Field, B: Field> Field for (A, B) {
 
 /// Declares a struct whose encoding is its fields in order. Used by every crate that seals or
 /// snapshots something, so that a field cannot be written and forgotten in reading.
+///
+/// A block `added` holds fields that came after the first records of this shape were sealed. Each is an `Option`
+/// with a bit of its own. A varint with the bits of those that are present follows the other fields, and is absent
+/// when it would be zero: old bytes stay valid, and a record without the new fields has the bytes it always had.
+/// Such a struct must be encoded last, because its end is the end of the bytes.
 #[macro_export]
 macro_rules! fields {
     ($(#[$meta:meta])* pub struct $name:ident { $($(#[$fmeta:meta])* pub $field:ident : $t:ty),* $(,)? }) => {
+        $crate::fields! { $(#[$meta])* pub struct $name { $($(#[$fmeta])* pub $field: $t),* } added {} }
+    };
+    (
+        $(#[$meta:meta])*
+        pub struct $name:ident { $($(#[$fmeta:meta])* pub $field:ident : $t:ty),* $(,)? }
+        added { $($(#[$ameta:meta])* $bit:literal pub $added:ident : Option<$at:ty>),* $(,)? }
+    ) => {
         $(#[$meta])*
         #[derive(Clone, Debug, PartialEq, Eq)]
-        pub struct $name { $($(#[$fmeta])* pub $field: $t),* }
+        pub struct $name { $($(#[$fmeta])* pub $field: $t,)* $($(#[$ameta])* pub $added: Option<$at>),* }
 
         impl $crate::codec::Field for $name {
             #[inline]
             #[allow(unused_variables)]
             fn put(&self, out: &mut Vec<u8>) {
                 $($crate::codec::Field::put(&self.$field, out);)*
+                let bits: u64 = 0 $(| if self.$added.is_some() { $bit } else { 0 })*;
+                if bits != 0 {
+                    $crate::codec::put_varint(bits, out);
+                }
+                $(if let Some(value) = &self.$added {
+                    $crate::codec::Field::put(value, out);
+                })*
             }
             #[inline]
             #[allow(unused_variables)]
             fn get(r: &mut $crate::codec::Reader<'_>) -> Result<Self, $crate::codec::DecodeError> {
-                Ok(Self { $($field: $crate::codec::Field::get(r)?),* })
+                $(let $field = $crate::codec::Field::get(r)?;)*
+                const KNOWN: u64 = 0 $(| $bit)*;
+                let bits = if KNOWN == 0 { 0 } else { r.added(KNOWN)? };
+                $(let $added = if bits & $bit == 0 { None } else { Some($crate::codec::Field::get(r)?) };)*
+                Ok(Self { $($field,)* $($added),* })
             }
             #[inline]
             #[allow(unused_variables)]

@@ -27,6 +27,7 @@ pub mod quantity;
 pub mod rate;
 pub mod record;
 pub mod state;
+pub mod tenant;
 pub mod word;
 
 pub use access::{Role, TokenScope};
@@ -51,6 +52,7 @@ pub use policy::{
 pub use quantity::Quanta;
 pub use record::{Hash, Idempotency, Identity, Key, Outline, Record};
 pub use state::{CustodyState, Group, LeaseState, RevokeReason, WasteClass};
+pub use tenant::{TenantSettings, TenantSettingsChange};
 pub use word::Words;
 
 /// The version of the byte format this crate writes and reads.

@@ -94,8 +94,9 @@ impl World {
     }
 
     pub(crate) fn tenant_put(&mut self, put: &TenantPut) -> Checked {
-        let taken = self.tenants.values().any(|other| other.tenant != put.tenant && other.name == put.name);
-        demand!(!taken, "name-taken", "another tenant is called {:?}", put.name);
+        let taken =
+            self.tenants.values().any(|other| other.tenant != put.tenant && other.settings.name == put.settings.name);
+        demand!(!taken, "name-taken", "another tenant is called {:?}", put.settings.name);
         if !self.tenants.contains_key(&put.tenant) {
             self.check_new_number("tenant", u64::from(put.tenant.0))?;
         }

@@ -9,7 +9,7 @@ use leasehold_model::policy::TeardownCause;
 use leasehold_model::{
     Body, ClassNo, ClassSpec, Instant, LeaseNo, LimitKind, Measure, Name, NodeNo, NodeScope, PoolNo, Priority,
     ProjectNo, Quanta, QuarantineCause, QuotaNo, QuotaScope, RULES_VERSION, Reason, Record, ResourceKind, Span,
-    Strategy, TeardownMode, TenantNo, UserNo,
+    Strategy, TeardownMode, TenantNo, TenantSettings, UserNo,
 };
 use proptest::prelude::*;
 use std::collections::BTreeSet;
@@ -62,10 +62,12 @@ impl Driver {
             let name = name("tenant", u64::from(n));
             self.put(body::TenantPut {
                 tenant,
-                name: name.clone(),
-                accounting_tag,
-                max_priority,
-                max_evicted_quanta_per_hour,
+                settings: TenantSettings {
+                    accounting_tag,
+                    max_priority,
+                    max_evicted_quanta_per_hour,
+                    ..TenantSettings::named(name.clone())
+                },
             });
             self.put(body::ProjectPut { project: ProjectNo(n), tenant, name: name.clone() });
             self.put(body::UserPut { user: UserNo(n), tenant, name });

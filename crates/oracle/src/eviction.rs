@@ -176,7 +176,7 @@ impl World {
         let hour = Span::from_secs(3600);
         let lately = self.evictions.iter().filter(|(of, at, _)| *of == tenant && at.saturating_add(hour) > now);
         let sum: u64 = lately.map(|(_, _, quanta)| quanta).sum();
-        let limit = self.tenants.get(&tenant).and_then(|tenant| tenant.max_evicted_quanta_per_hour);
+        let limit = self.tenants.get(&tenant).and_then(|tenant| tenant.settings.max_evicted_quanta_per_hour);
         limit.is_none_or(|limit| sum + quanta <= limit)
     }
 }

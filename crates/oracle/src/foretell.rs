@@ -13,7 +13,7 @@ use leasehold_model::limits::{BUDGET_DAYS_MAX, BUDGET_HOURS_MAX, QUOTAS_PER_TENA
 use leasehold_model::rate::{Charges, Prices};
 use leasehold_model::{
     AllocationNo, AllocationSpec, Body, Budgets, Instant, Level, LimitKind, Measure, Name, NodeNo, PoolNo, Priority,
-    ProjectNo, QuotaNo, QuotaScope, Role, TenantNo, TokenNo, TokenScope, UserNo,
+    ProjectNo, QuotaNo, QuotaScope, Role, TenantNo, TenantSettingsChange, TokenNo, TokenScope, UserNo,
 };
 
 /// Who asks, and how.
@@ -70,14 +70,11 @@ pub enum Wish {
     /// What is absent keeps its value, what is present and empty is cleared (SEMANTICS 4).
     UpdateTenant {
         tenant: TenantNo,
-        name: Option<Name>,
-        accounting_tag: Option<Option<Name>>,
-        max_priority: Option<Priority>,
-        max_evicted_quanta_per_hour: Option<Option<u64>>,
         max_nodes: Option<Option<u64>>,
         max_leases: Option<Option<u64>>,
         max_concurrent_allocations: Option<Option<u64>>,
         budgets: Box<BudgetWishes>,
+        settings: TenantSettingsChange,
     },
     PutRateCard {
         card: Option<u32>,
@@ -271,37 +268,37 @@ impl World {
     }
 
     fn foretell_update(&self, caller: &Caller, wish: &Wish) -> Told {
-        let Wish::UpdateTenant {
-            tenant,
-            name,
-            accounting_tag,
-            max_priority,
-            max_evicted_quanta_per_hour,
-            max_nodes,
-            max_leases,
-            max_concurrent_allocations,
-            budgets,
-        } = wish
+        let Wish::UpdateTenant { tenant, max_nodes, max_leases, max_concurrent_allocations, budgets, settings } = wish
         else {
             unreachable!("asked for one")
         };
         let visible = caller.tenant.is_none_or(|own| own == *tenant);
         let mut put: TenantPut = self.tenants.get(tenant).filter(|_| visible).ok_or("unknown_tenant")?.clone();
         let mut bodies: Vec<Body> = Vec::new();
-        if let Some(name) = name {
-            let taken = self.tenants.values().any(|other| other.tenant != *tenant && other.name == *name);
+        if let Some(name) = &settings.name {
+            let taken = self.tenants.values().any(|other| other.tenant != *tenant && other.settings.name == *name);
             if taken {
                 return Err("name_taken");
             }
-            put.name = name.clone();
+            put.settings.name = name.clone();
         }
-        put.accounting_tag = accounting_tag.clone().unwrap_or(put.accounting_tag);
-        put.max_priority = max_priority.unwrap_or(put.max_priority);
-        put.max_evicted_quanta_per_hour = max_evicted_quanta_per_hour.unwrap_or(put.max_evicted_quanta_per_hour);
-        let names_tenant_field = name.is_some()
-            || accounting_tag.is_some()
-            || max_priority.is_some()
-            || max_evicted_quanta_per_hour.is_some();
+        if let Some(tag) = &settings.accounting_tag {
+            put.settings.accounting_tag = tag.clone();
+        }
+        if let Some(priority) = settings.max_priority {
+            put.settings.max_priority = priority;
+        }
+        if let Some(quanta) = settings.max_evicted_quanta_per_hour {
+            put.settings.max_evicted_quanta_per_hour = quanta;
+        }
+        if let Some(contact) = &settings.contact {
+            put.settings.contact = contact.clone();
+        }
+        let names_tenant_field = settings.name.is_some()
+            || settings.accounting_tag.is_some()
+            || settings.max_priority.is_some()
+            || settings.max_evicted_quanta_per_hour.is_some()
+            || settings.contact.is_some();
 
         let scope = QuotaScope::of_tenant(*tenant);
         let mut count = self.quotas.values().filter(|quota| quota.put.scope.tenant == *tenant).count();

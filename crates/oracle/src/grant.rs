@@ -19,7 +19,7 @@ impl World {
         self.check_grant_room(granted)?;
         self.check_grant_weighing(granted)?;
         self.check_grant_quotas(record, granted, &facts)?;
-        let tag = self.tenants[&facts.tenant].accounting_tag.clone();
+        let tag = self.tenants[&facts.tenant].settings.accounting_tag.clone();
         for (position, member) in (0u64..).zip(&granted.members) {
             let number = LeaseNo(granted.first_lease.0 + position);
             self.take_number("lease", number.0);
@@ -86,11 +86,11 @@ impl World {
     fn check_grant_terms(&self, record: &Record, granted: &Granted) -> Checked {
         let tenant = &self.tenants[&record.identity.tenant.expect("checked with the names")];
         demand!(
-            granted.priority <= tenant.max_priority,
+            granted.priority <= tenant.settings.max_priority,
             "priority",
             "{} is above the tenant's {}",
             granted.priority,
-            tenant.max_priority
+            tenant.settings.max_priority
         );
         let longest = self.grant_ttl_max(granted.pool, granted.priority);
         demand!(granted.ttl > Span::ZERO && granted.ttl <= longest, "ttl", "{} of at most {longest}", granted.ttl);

@@ -199,7 +199,7 @@ impl World {
             (facts.asks.iter().any(|(class, quanta)| self.splits_devices(*class, *quanta)), "not_whole_devices"),
             (facts.ttl == Span::ZERO, "zero_ttl"),
             (!self.ttl_is_possible(facts), "ttl_too_long"),
-            (facts.priority > tenant.max_priority, "priority_above_max"),
+            (facts.priority > tenant.settings.max_priority, "priority_above_max"),
             (!self.labels_exist(facts), "impossible_labels"),
             (sensitive.is_some(), sensitive.unwrap_or_default()),
         ];

@@ -87,7 +87,7 @@ impl World {
         let faults = [
             ((0..spec.asks.len()).any(twice), "duplicate_class"),
             (spec.pool.is_some_and(|pool| !self.pools.contains_key(&pool)), "unknown_pool"),
-            (spec.priority > known.max_priority, "priority_above_max"),
+            (spec.priority > known.settings.max_priority, "priority_above_max"),
             (sensitive == Some("sensitive_needs_user"), "sensitive_needs_user"),
             (sensitive == Some("sensitive_needs_claim"), "sensitive_needs_claim"),
             (spec.replicas == 0, "no_replicas"),

@@ -144,7 +144,7 @@ impl World {
         let bound = of.bound();
         let expires_at = record.stamp.saturating_add(granted.ttl);
         demand!(bound.is_none_or(|bound| expires_at <= bound), "walltime", "{number} past {bound:?}");
-        let tag = self.tenants[&tenant].accounting_tag.clone();
+        let tag = self.tenants[&tenant].settings.accounting_tag.clone();
         for (position, member) in (0u64..).zip(&granted.members) {
             let number_of_lease = LeaseNo(granted.first_lease.0 + position);
             self.check_new_number("lease", number_of_lease.0)?;

@@ -77,7 +77,7 @@ fn submission(state: &State, dice: &mut Dice) -> (Identity, Command) {
         None => (tenant, project, dice.one_in(10).then(|| UserNo(small(dice, 3)))),
     };
     let domain = |dice: &mut Dice| *dice.pick(Domain::ALL);
-    let max = state.tenant(tenant).map_or(Priority::Standard, |tenant| tenant.max_priority);
+    let max = state.tenant(tenant).map_or(Priority::Standard, |tenant| tenant.settings.max_priority);
     let priority = *dice.pick(Priority::ALL);
     let longest = if dice.one_in(5) { 15_000 } else { 150 };
     let spec = AllocationSpec {

@@ -10,7 +10,7 @@ use leasehold_model::body::PerPriority;
 use leasehold_model::{
     Activity, ClassNo, ClassSpec, Identity, Instant, LeaseNo, LimitKind, Measure, Name, NodeNo, NodeScope, PoolNo,
     Priority, Profile, ProjectNo, Quanta, QuotaNo, QuotaScope, Reason, ResourceKind, Sensitivity, Span, Strategy,
-    TeardownMode, TenantNo, UserNo, Weights,
+    TeardownMode, TenantNo, TenantSettings, UserNo, Weights,
 };
 use leasehold_oracle::Dice;
 use leasehold_oracle::RequestFacts;
@@ -127,10 +127,12 @@ fn node_named(text: &str, node: Option<NodeNo>, dice: &mut Dice) -> PutNode {
 fn tenant_named(text: &str, tenant: Option<TenantNo>, dice: &mut Dice) -> PutTenant {
     PutTenant {
         tenant,
-        name: name(text),
-        accounting_tag: dice.one_in(2).then(|| name(&format!("cc-{}", dice.below(3)))),
-        max_priority: *dice.pick(Priority::ALL),
-        max_evicted_quanta_per_hour: dice.one_in(4).then(|| dice.below(30)),
+        settings: TenantSettings {
+            accounting_tag: dice.one_in(2).then(|| name(&format!("cc-{}", dice.below(3)))),
+            max_priority: *dice.pick(Priority::ALL),
+            max_evicted_quanta_per_hour: dice.one_in(4).then(|| dice.below(30)),
+            ..TenantSettings::named(name(text))
+        },
     }
 }
 
@@ -368,7 +370,7 @@ fn rare(state: &State, now: Instant, dice: &mut Dice) -> Command {
         8 => Command::PutNode(node_named(&format!("n{}", dice.below(9)), None, dice)),
         9 => {
             let tenant = TenantNo(small(dice, 4));
-            let old = state.tenant(tenant).map(|t| t.name.to_string()).unwrap_or_else(|| "t".to_owned());
+            let old = state.tenant(tenant).map(|t| t.settings.name.to_string()).unwrap_or_else(|| "t".to_owned());
             Command::PutTenant(tenant_named(&old, Some(tenant), dice))
         }
         10 => Command::DeleteTenant(TenantNo(small(dice, 5))),

@@ -6,7 +6,8 @@ use leasehold_engine::command::{IssueToken, RegisterAgent, ReportCondition, Upda
 use leasehold_engine::{Command, State};
 use leasehold_model::body::{CeilingDeleted, CeilingPut};
 use leasehold_model::{
-    AppInstanceNo, Identity, Instant, Level, NodeNo, Priority, ProjectNo, Role, TenantNo, TokenNo, TokenScope, UserNo,
+    AppInstanceNo, Identity, Instant, Level, NodeNo, Priority, ProjectNo, Role, TenantNo, TenantSettingsChange,
+    TokenNo, TokenScope, UserNo,
 };
 use leasehold_oracle::Dice;
 use leasehold_oracle::{BudgetWishes, Wish, Word};
@@ -48,10 +49,6 @@ pub(crate) fn wish(command: &Command) -> Wish {
         }
         Command::UpdateTenant(update) => Wish::UpdateTenant {
             tenant: update.tenant,
-            name: update.name.clone(),
-            accounting_tag: update.accounting_tag.clone(),
-            max_priority: update.max_priority,
-            max_evicted_quanta_per_hour: update.max_evicted_quanta_per_hour,
             max_nodes: update.max_nodes,
             max_leases: update.max_leases,
             max_concurrent_allocations: update.max_concurrent_allocations,
@@ -63,6 +60,7 @@ pub(crate) fn wish(command: &Command) -> Wish {
                 burst_allowance: update.burst_allowance,
                 max_pending: update.max_pending,
             }),
+            settings: update.settings.clone(),
         },
         Command::PutRateCard(put) => {
             Wish::PutRateCard { card: put.card, pool: put.pool, from: put.from, prices: put.prices.clone() }
@@ -151,12 +149,16 @@ fn update(dice: &mut Dice) -> UpdateTenant {
     fn cleared_or<T>(dice: &mut Dice, value: impl FnOnce(&mut Dice) -> T) -> Option<T> {
         (!dice.one_in(3)).then(|| value(dice))
     }
-    UpdateTenant {
-        tenant: TenantNo(small(dice, 4)),
+    let tenant = TenantNo(small(dice, 4));
+    let settings = TenantSettingsChange {
         name: some(dice, |dice| name(&format!("tenant-{}", dice.below(9)))),
         accounting_tag: some(dice, |dice| cleared_or(dice, |dice| name(&format!("cc-{}", dice.below(3))))),
         max_priority: some(dice, |dice| *dice.pick(Priority::ALL)),
         max_evicted_quanta_per_hour: some(dice, |dice| cleared_or(dice, |dice| dice.below(9))),
+        contact: None,
+    };
+    let update = UpdateTenant {
+        tenant,
         max_nodes: some(dice, |dice| cleared_or(dice, |dice| 1 + dice.below(4))),
         max_leases: some(dice, |dice| cleared_or(dice, |dice| 1 + dice.below(12))),
         max_concurrent_allocations: some(dice, |dice| cleared_or(dice, |dice| 1 + dice.below(4))),
@@ -166,7 +168,11 @@ fn update(dice: &mut Dice) -> UpdateTenant {
         fair_share_target: some(dice, |dice| cleared_or(dice, |dice| 100 * dice.below(12))),
         burst_allowance: some(dice, |dice| cleared_or(dice, |dice| 1 + dice.below(9))),
         max_pending: some(dice, |dice| cleared_or(dice, |dice| dice.below(9))),
-    }
+        settings,
+    };
+    // Taken from what was drawn already: another draw would change what every kept seed does.
+    let contact = update.max_pending.map(|n| n.map(|n| name(&format!("ops-{n}@example.org"))));
+    UpdateTenant { settings: TenantSettingsChange { contact, ..update.settings }, ..update }
 }
 
 /// A token, most often one that may be.

@@ -69,9 +69,10 @@ pub(super) fn show(directory: &Directory, record: &Record) -> Value {
         Body::PoolDeleted(gone) => new().named("pool", gone.pool),
         Body::TenantPut(put) => new()
             .named("tenant", put.tenant)
-            .field("accounting_tag", text(put.accounting_tag.as_ref()))
-            .field("max_priority", put.max_priority.word())
-            .field("max_evicted_quanta_per_hour", put.max_evicted_quanta_per_hour.map(count)),
+            .field("accounting_tag", text(put.settings.accounting_tag.as_ref()))
+            .field("max_priority", put.settings.max_priority.word())
+            .field("max_evicted_quanta_per_hour", put.settings.max_evicted_quanta_per_hour.map(count))
+            .field("contact", text(put.settings.contact.as_ref())),
         Body::TenantDeleted(gone) => new().named("tenant", gone.tenant),
         Body::ProjectPut(put) => new().named("project", put.project).named("tenant", put.tenant),
         Body::ProjectDeleted(gone) => new().named("project", gone.project),

@@ -198,8 +198,8 @@ impl Directory {
                 self.names_mut().pools.insert(put.pool, put.name.clone());
             }
             Body::TenantPut(put) => {
-                let tag = put.accounting_tag.clone().map(Arc::new);
-                self.names_mut().tenants.insert(put.tenant, Tenant { name: put.name.clone(), tag });
+                let tag = put.settings.accounting_tag.clone().map(Arc::new);
+                self.names_mut().tenants.insert(put.tenant, Tenant { name: put.settings.name.clone(), tag });
             }
             Body::ProjectPut(put) => {
                 self.names_mut().projects.insert(put.project, Owned { tenant: put.tenant, name: put.name.clone() });

@@ -61,7 +61,7 @@ agent.yaml: unknown key `stat` at line 2; did you mean `state`?
 agent.yaml: unknown key `teardwn` at line 3; did you mean `teardown`?
 agent.yaml: unknown value `cgroups` at line 2; did you mean `cgroup`?
 agent.yaml: `10` is not a length of time at line 1; write it like 90s, 10m, 1h30m, 2d or 250ms
-agent.yaml: the key `node` stands twice at line 2; keep one of the two
+agent.yaml: duplicate key `node` at line 2; keep one of the two
 agent.yaml: missing field `command` at line 1; docs/how-to/agent.md shows every key
 agent.yaml: unknown key `frobnicate` at line 1; the keys here are builtin, cgroup_root, pid_dir, term_wait, teardown, wipe
 ";

@@ -124,8 +124,7 @@ impl Stage {
             capacity: [("gpu".into(), "2".into()), ("cpu".into(), "4".into())].into(),
         };
         client.create_node(&node).await.expect("a node");
-        let tenant =
-            NewTenant { name: "t".into(), accounting_tag: None, max_priority: None, max_evicted_quanta_per_hour: None };
+        let tenant = NewTenant { name: "t".into(), ..NewTenant::default() };
         client.create_tenant(&tenant).await.expect("a tenant");
         let project = NewProject { name: "p".into(), tenant: Some("t".into()) };
         client.create_project(&project).await.expect("a project");

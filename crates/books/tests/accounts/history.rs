@@ -10,7 +10,8 @@ use leasehold_model::policy::TeardownCause;
 use leasehold_model::rate::{Charge, ChargePolicyPut, Charges, Currency, Decimal, Prices, RateCardPut};
 use leasehold_model::{
     Activity, AllocationNo, AppInstanceNo, ClassNo, ClassSpec, FORMAT_VERSION, Identity, Instant, LeaseNo, Name,
-    NodeNo, PoolNo, Priority, ProjectNo, Quanta, Reason, Record, ResourceKind, Span, TeardownMode, TenantNo, UserNo,
+    NodeNo, PoolNo, Priority, ProjectNo, Quanta, Reason, Record, ResourceKind, Span, TeardownMode, TenantNo,
+    TenantSettings, UserNo,
 };
 use smallvec::SmallVec;
 
@@ -106,10 +107,11 @@ impl History {
     pub(crate) fn tenant(&mut self, tenant: u32, tag: Option<&str>) {
         self.push(TenantPut {
             tenant: TenantNo(tenant),
-            name: name(&format!("tenant {tenant}")),
-            accounting_tag: tag.map(name),
-            max_priority: Priority::Guaranteed,
-            max_evicted_quanta_per_hour: None,
+            settings: TenantSettings {
+                accounting_tag: tag.map(name),
+                max_priority: Priority::Guaranteed,
+                ..TenantSettings::named(name(&format!("tenant {tenant}")))
+            },
         });
     }
 

@@ -136,7 +136,7 @@ impl Naive {
         let workload = who.workload.as_ref().map(ToString::to_string);
         match &record.body {
             Body::TenantPut(put) => {
-                match &put.accounting_tag {
+                match &put.settings.accounting_tag {
                     Some(tag) => self.tags.insert(put.tenant.0, tag.to_string()),
                     None => self.tags.remove(&put.tenant.0),
                 };

@@ -9,7 +9,8 @@ use leasehold_model::body::{
 use leasehold_model::policy::TeardownCause;
 use leasehold_model::{
     AllocationNo, AllocationSpec, AttemptEnd, ClassNo, ClassSpec, FORMAT_VERSION, Identity, Instant, LeaseNo, Name,
-    NodeNo, PoolNo, Priority, ProjectNo, Quanta, Reason, Record, ResourceKind, Span, TeardownMode, TenantNo, UserNo,
+    NodeNo, PoolNo, Priority, ProjectNo, Quanta, Reason, Record, ResourceKind, Span, TeardownMode, TenantNo,
+    TenantSettings, UserNo,
 };
 use leasehold_sim::Dice;
 use smallvec::smallvec;
@@ -63,10 +64,11 @@ impl World {
         for tenant in 0..u32::try_from(TENANTS).expect("small") {
             self.push(TenantPut {
                 tenant: TenantNo(tenant),
-                name: name(&format!("tenant {tenant}")),
-                accounting_tag: (tenant % 3 == 0).then(|| name(&format!("cc-{}", tenant / 3))),
-                max_priority: Priority::Guaranteed,
-                max_evicted_quanta_per_hour: None,
+                settings: TenantSettings {
+                    accounting_tag: (tenant % 3 == 0).then(|| name(&format!("cc-{}", tenant / 3))),
+                    max_priority: Priority::Guaranteed,
+                    ..TenantSettings::named(name(&format!("tenant {tenant}")))
+                },
             });
         }
         for node in 0..NODES {

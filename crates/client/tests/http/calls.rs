@@ -7,7 +7,7 @@ use serde_json::json;
 use std::time::Duration;
 
 fn physics() -> NewTenant {
-    NewTenant { name: "physics".into(), accounting_tag: None, max_priority: None, max_evicted_quanta_per_hour: None }
+    NewTenant { name: "physics".into(), ..NewTenant::default() }
 }
 
 fn tenant_put() -> serde_json::Value {

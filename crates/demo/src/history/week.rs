@@ -13,7 +13,9 @@ use leasehold_engine::command::{
 };
 use leasehold_engine::{Command, Lease, Phase, Request};
 use leasehold_model::limits::LEASES_PER_RECORD_MAX;
-use leasehold_model::{Identity, Instant, LeaseNo, LimitKind, NodeNo, Quanta, QuotaNo, Reason, Span};
+use leasehold_model::{
+    Identity, Instant, LeaseNo, LimitKind, NodeNo, Quanta, QuotaNo, Reason, Span, TenantSettingsChange,
+};
 use std::cmp::Reverse;
 use std::collections::{BTreeMap, BinaryHeap};
 
@@ -135,7 +137,10 @@ impl Week {
     fn allow_evictions(&mut self, allowed: bool) -> Result<(), Problem> {
         for tenant in (0..TENANTS.len()).map(tenant_no) {
             let most = Some((!allowed).then_some(0));
-            let update = UpdateTenant { max_evicted_quanta_per_hour: most, ..UpdateTenant::of(tenant) };
+            let update = UpdateTenant {
+                settings: TenantSettingsChange { max_evicted_quanta_per_hour: most, ..TenantSettingsChange::default() },
+                ..UpdateTenant::of(tenant)
+            };
             self.operate(Command::UpdateTenant(update))?;
         }
         Ok(())

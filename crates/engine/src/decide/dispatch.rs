@@ -268,7 +268,7 @@ impl Engine {
                 terms.add(*quota, *verdict).ok()?;
             }
             // Where it lies was decided when its victims were.
-            let members: Members = place.members.iter().map(crate::reservation::Kept::member).collect();
+            let members: Members = place.members.iter().map(crate::reservation::ReservedMember::member).collect();
             let placed = Placed { node: node.number, pool: node.pool, members, verdicts, weighing: None };
             tentative.count(&self.state, &placed, &of_nodes);
             places.push(placed);
@@ -480,7 +480,7 @@ impl<'a> View<'a> {
         debug_assert!(known.is_none() || known == plan(), "a plan for another state");
         let plan = known.or_else(plan)?;
         let tenant = self.tenant(ask.tenant).expect("an allocation's tenant exists");
-        let limit = tenant.max_evicted_quanta_per_hour;
+        let limit = tenant.settings.max_evicted_quanta_per_hour;
         let after = tenant.evicted(ask.now).saturating_add(plan.quanta);
         Some(if limit.is_none_or(|limit| after <= limit) { Ok(plan) } else { Err(Blocked::Evictions) })
     }

@@ -29,8 +29,6 @@ impl State {
     pub(super) fn check_tenancy(&self) -> Sound {
         // Half of the numbers that a timer can carry: no engine will ever hand out the rest.
         demand(self.next_lease <= ID_MAX / 2, "more leases than can have been")?;
-        let mut tags = self.tenants.iter().flatten().filter_map(|tenant| tenant.tag);
-        demand(tags.all(|tag| (tag as usize) < self.tags.len()), "a tag that is not listed")?;
         let has_tenant = |tenant: TenantNo| self.tenant(tenant).is_some();
         let mut owners = self.projects.iter().flatten().map(|p| p.tenant);
         demand(owners.all(has_tenant), "a project of no tenant")?;

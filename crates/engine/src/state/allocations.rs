@@ -285,7 +285,7 @@ impl State {
     /// Whether what finds room for others may not for this tenant: its limits look at nodes, or at whom it evicts.
     fn is_particular(&self, tenant: TenantNo) -> bool {
         let looks_at_nodes = |quota: &crate::quota::Quota| quota.depends_on_node();
-        self.tenant(tenant).is_some_and(|tenant| tenant.max_evicted_quanta_per_hour.is_some())
+        self.tenant(tenant).is_some_and(|tenant| tenant.settings.max_evicted_quanta_per_hour.is_some())
             || self.quotas_of(tenant).any(looks_at_nodes)
     }
 

@@ -81,7 +81,7 @@ impl<'a> Filter<'a> {
     fn takes(&mut self, record: &Record) -> bool {
         let of_tenant = self.args.tenant.as_deref().is_none_or(|name| {
             if let Body::TenantPut(put) = &record.body
-                && put.name.as_str() == name
+                && put.settings.name.as_str() == name
             {
                 self.tenants.insert(put.tenant);
             }

@@ -129,7 +129,7 @@ fn text(state: &State, first: &Record, records: usize, verdict: &Replayed) -> St
 /// What the decision was about, in words.
 fn told(state: &State, record: &Record, out: &mut String) {
     let node = |node| state.node(node).map_or_else(String::new, |node| node.name.to_string());
-    let tenant = |tenant| state.tenant(tenant).map_or_else(String::new, |tenant| tenant.name.to_string());
+    let tenant = |tenant| state.tenant(tenant).map_or_else(String::new, |tenant| tenant.settings.name.to_string());
     if let Body::PreemptionDecided(decided) = &record.body {
         let requester = state.allocation(decided.allocation);
         let who = requester.map_or_else(String::new, |found| format!(" of {}", tenant(found.tenant)));

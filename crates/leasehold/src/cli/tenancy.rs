@@ -29,6 +29,9 @@ pub(crate) struct TenantCreateArgs {
     /// Inherited by every lease and every charge
     #[arg(long, value_name = "TAG")]
     pub(crate) accounting_tag: Option<String>,
+    /// Whom to write to or call about this tenant, such as an email address
+    #[arg(long, value_name = "TEXT")]
+    pub(crate) contact: Option<String>,
     /// The highest priority it may ask for [default: standard]
     #[arg(long, value_enum, value_name = "WORD")]
     pub(crate) max_priority: Option<Priority>,
@@ -54,6 +57,7 @@ pub(crate) struct TenantUsageArgs {
 #[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
 pub(crate) enum TenantField {
     AccountingTag,
+    Contact,
     MaxPriority,
     MaxEvictedQuantaPerHour,
     MaxNodes,
@@ -82,6 +86,9 @@ pub(crate) struct TenantSetArgs {
     /// Inherited by every new lease and its charges
     #[arg(long, value_name = "TAG")]
     pub(crate) accounting_tag: Option<String>,
+    /// Whom to write to or call about this tenant, such as an email address
+    #[arg(long, value_name = "TEXT")]
+    pub(crate) contact: Option<String>,
     /// The highest priority it may ask for
     #[arg(long, value_enum, value_name = "WORD")]
     pub(crate) max_priority: Option<Priority>,

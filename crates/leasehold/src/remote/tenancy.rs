@@ -26,6 +26,7 @@ pub(super) async fn tenant(session: &Session, command: TenantCommand) -> Result<
             let new = NewTenant {
                 name: args.name,
                 accounting_tag: args.accounting_tag,
+                contact: args.contact,
                 max_priority: args.max_priority,
                 max_evicted_quanta_per_hour: args.max_evicted_quanta_per_hour,
             };
@@ -50,6 +51,7 @@ fn changed(args: &TenantSetArgs) -> Result<TenantChange, Problem> {
     something(TenantChange {
         name: args.name.clone(),
         accounting_tag: patch(args.accounting_tag.clone(), clear, TenantField::AccountingTag)?,
+        contact: patch(args.contact.clone(), clear, TenantField::Contact)?,
         max_priority: patch(priority, clear, TenantField::MaxPriority)?,
         max_evicted_quanta_per_hour: patch(evicted, clear, TenantField::MaxEvictedQuantaPerHour)?,
         max_nodes: patch(args.max_nodes, clear, TenantField::MaxNodes)?,
@@ -97,6 +99,7 @@ fn one_tenant(session: &Session, tenant: &Tenant) -> String {
     Facts::new()
         .add("tenant", &tenant.name)
         .add("number", tenant.id)
+        .maybe("contact", tenant.contact.as_ref())
         .add("leases", thousands(tenant.live_leases.into()))
         .add("leases up to", or_dash(tenant.max_leases.map(thousands)))
         .add("nodes up to", or_dash(tenant.max_nodes.map(thousands)))

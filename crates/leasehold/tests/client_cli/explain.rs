@@ -112,7 +112,7 @@ fn a_victim_is_told_why_it_falls_and_how_long_it_has() {
     daemon.run(&format!("lease ready {lease}")).ok();
     until(&daemon, &format!("alloc show alloc-{waits}"), |shown| shown["state"] == "running");
     let told = daemon.run(&format!("alloc explain alloc-{waits}")).ok();
-    tells(&told, &["granted", "where its victims made room", &decided, "gpu-1", "the same"]);
+    tells(&told, &["granted", "on capacity freed by the eviction", &decided, "gpu-1", "the same"]);
 }
 
 #[test]

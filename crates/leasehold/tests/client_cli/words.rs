@@ -86,7 +86,7 @@ fn a_claim_that_is_refused_names_the_holder() {
     for said in [daemon.run(bob), daemon.by("ci.token", "claim make gpu-1 --user bob")] {
         refuses(&said, 1, "node_claimed");
         assert!(
-            said.err.contains("Node \"gpu-1\" is claimed already, by user \"ada\" of tenant \"physics\""),
+            said.err.contains("Node \"gpu-1\" is already claimed by user \"ada\" of tenant \"physics\""),
             "{said:?}"
         );
     }

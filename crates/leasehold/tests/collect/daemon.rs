@@ -42,7 +42,7 @@ impl Origin {
             on_failure: Arc::new(|why| panic!("the journal failed: {why}")),
         };
         let daemon = Daemon::open(config, start).unwrap_or_else(|error| panic!("{error}"));
-        let token = std::fs::read_to_string(daemon.place().operator_token()).expect("a token");
+        let token = std::fs::read_to_string(daemon.data_directory().operator_token()).expect("a token");
         let listener = runtime.block_on(tokio::net::TcpListener::bind("127.0.0.1:0")).expect("a free port");
         let address = listener.local_addr().expect("an address");
         let (stop, stopped) = oneshot::channel::<()>();
@@ -69,9 +69,7 @@ impl Origin {
         let mut last = 0;
         for _ in 0..records {
             self.tenants += 1;
-            let (accounting_tag, max_priority, max_evicted_quanta_per_hour) = (None, None, None);
-            let name = format!("tenant-{:05}", self.tenants);
-            let new = NewTenant { name, accounting_tag, max_priority, max_evicted_quanta_per_hour };
+            let new = NewTenant { name: format!("tenant-{:05}", self.tenants), ..NewTenant::default() };
             let put = self.runtime.block_on(async { self.client.create_tenant(&new).await }).expect("a tenant");
             last = put.sequence;
         }

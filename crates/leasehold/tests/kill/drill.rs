@@ -15,9 +15,9 @@ use leasehold_model::body::PerPriority;
 use leasehold_model::hex;
 use leasehold_model::{
     Batch, Body, ClassNo, ClassSpec, Identity, LeaseNo, Name, PoolNo, Priority, ProjectNo, Quanta, Record,
-    ResourceKind, Span, Strategy, TeardownMode, TenantNo,
+    ResourceKind, Span, Strategy, TeardownMode, TenantNo, TenantSettings,
 };
-use leasehold_server::{Place, software};
+use leasehold_server::{DataDirectory, software};
 use sha2::{Digest, Sha256};
 use std::io::{self, Write};
 use std::path::Path;
@@ -38,13 +38,13 @@ fn main() {
 }
 
 fn drill(data: &Path, submitters: u64, seed: u64) {
-    let place = Place::prepare(data).expect("a folder");
+    let directory = DataDirectory::prepare(data).expect("a folder");
     let clock = SystemClock::new();
-    let keys = place.keys(Some(ORIGIN), ORIGIN).expect("keys");
+    let keys = directory.keys(Some(ORIGIN), ORIGIN).expect("keys");
     let public_key = keys.public_keys()[0];
     let options = Options { segment_bytes: SEGMENT_BYTES, ..Options::default() };
     let (journal, _) =
-        place.open_journal(Arc::new(keys), options, &clock).unwrap_or_else(|error| panic!("it opens: {error}"));
+        directory.open_journal(Arc::new(keys), options, &clock).unwrap_or_else(|error| panic!("it opens: {error}"));
     let mut start = StartOptions::new(software(), public_key);
     start.headroom_bytes = HEADROOM_BYTES;
     let mut options = CellOptions::new(start);
@@ -147,13 +147,7 @@ fn cluster() -> Vec<Command> {
             capacity: vec![(ClassNo(0), Quanta(1_000_000))],
         })
     }));
-    commands.push(Command::PutTenant(PutTenant {
-        tenant: None,
-        name: name("drill"),
-        accounting_tag: None,
-        max_priority: Priority::Standard,
-        max_evicted_quanta_per_hour: None,
-    }));
+    commands.push(Command::PutTenant(PutTenant { tenant: None, settings: TenantSettings::named(name("drill")) }));
     commands.push(Command::PutProject(PutProject { project: None, tenant: TenantNo(0), name: name("drill") }));
     commands
 }

@@ -147,7 +147,7 @@ impl Accounts {
             Body::ClassPut(put) => drop(self.classes.insert(put.class, put.spec.clone())),
             Body::TenantPut(put) => {
                 self.tags.remove(&put.tenant);
-                self.tags.extend(put.accounting_tag.clone().map(|tag| (put.tenant, tag)));
+                self.tags.extend(put.settings.accounting_tag.clone().map(|tag| (put.tenant, tag)));
             }
             Body::RateCardPut(card) => {
                 self.cards.retain(|old| old.card != card.card);
