@@ -425,6 +425,11 @@ macro_rules! fields {
             #[allow(unused_variables)]
             fn validate(r: &mut $crate::codec::Reader<'_>) -> Result<(), $crate::codec::DecodeError> {
                 $(<$t as $crate::codec::Field>::validate(r)?;)*
+                const KNOWN: u64 = 0 $(| $bit)*;
+                let bits = if KNOWN == 0 { 0 } else { r.added(KNOWN)? };
+                $(if bits & $bit != 0 {
+                    <$at as $crate::codec::Field>::validate(r)?;
+                })*
                 Ok(())
             }
         }
