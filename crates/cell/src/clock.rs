@@ -1,13 +1,13 @@
-//! Time for the cell: two clocks in, one stamp out that never goes back.
+//! Time for the cell: makes stamps that never decrease from the wall clock and the monotonic clock.
 
 use leasehold_model::{Instant, Span};
 use std::sync::atomic::{AtomicU64, Ordering};
 
-/// What the machine says the time is.
+/// A source of time.
 pub trait Clock: Send + Sync {
-    /// The wall clock, which people and NTP may set.
+    /// The wall clock, which people and NTP can set.
     fn wall(&self) -> Instant;
-    /// A clock that only ever runs forward, from an arbitrary beginning.
+    /// A clock that never goes backwards, counted from an arbitrary start.
     fn monotonic(&self) -> Span;
 }
 
@@ -32,7 +32,7 @@ impl Default for SystemClock {
 impl Clock for SystemClock {
     fn wall(&self) -> Instant {
         let since = std::time::SystemTime::now().duration_since(std::time::UNIX_EPOCH);
-        // A clock before 1970 is read as 1970: far outside the accepted gap, and refused as such.
+        // A clock before 1970 is read as 1970, which is far outside the accepted gap and therefore refused.
         Instant(since.map_or(0, |d| u64::try_from(d.as_nanos()).unwrap_or(u64::MAX)))
     }
     fn monotonic(&self) -> Span {
@@ -40,7 +40,7 @@ impl Clock for SystemClock {
     }
 }
 
-/// Clocks that stand still until they are moved, for tests, the simulator and made-up histories.
+/// Clocks that change only when they are told to, for tests, the simulator and generated histories.
 #[derive(Debug, Default)]
 pub struct ManualClock {
     wall: AtomicU64,
@@ -51,12 +51,12 @@ impl ManualClock {
     pub fn at(wall: Instant) -> Self {
         Self { wall: AtomicU64::new(wall.0), monotonic: AtomicU64::new(0) }
     }
-    /// Time passes.
+    /// Advances both clocks.
     pub fn advance(&self, by: Span) {
         self.wall.fetch_add(by.0, Ordering::SeqCst);
         self.monotonic.fetch_add(by.0, Ordering::SeqCst);
     }
-    /// Someone sets the wall clock.
+    /// Sets the wall clock.
     pub fn set_wall(&self, wall: Instant) {
         self.wall.store(wall.0, Ordering::SeqCst);
     }
@@ -74,33 +74,33 @@ impl Clock for ManualClock {
 /// The wall clock may drift this far from the monotonic one before it counts as a jump.
 const JUMP: Span = Span::from_secs(1);
 
-/// Makes stamps: the wall clock as it was at the start, moved on by the monotonic clock. A jump of
-/// the wall clock must not expire the cluster (SEMANTICS 2).
+/// Makes stamps: the wall clock at startup plus the time that has passed on the monotonic clock. So a jump of the wall
+/// clock cannot expire leases (SEMANTICS 2).
 #[derive(Clone, Debug)]
 pub struct Stamper {
     base: Instant,
     began: Span,
     last: Instant,
-    /// How far the wall clock stood from the stamps when that was last noticed.
+    /// The difference between the wall clock and the stamps, as of the last reported jump.
     offset: i128,
 }
 
 impl Stamper {
-    /// Begins at the wall clock, or at `last_stamp` if that is later.
+    /// Starts at the wall clock, or at `last_stamp` if that is later.
     pub fn start(clock: &dyn Clock, last_stamp: Instant) -> Self {
         let wall = clock.wall();
         let base = wall.max(last_stamp);
         Self { base, began: clock.monotonic(), last: base, offset: distance(wall, base) }
     }
 
-    /// The stamp for now.
+    /// The stamp for the present instant.
     pub fn now(&mut self, clock: &dyn Clock) -> Instant {
         let elapsed = Span(clock.monotonic().0.saturating_sub(self.began.0));
         self.last = self.last.max(self.base.saturating_add(elapsed));
         self.last
     }
 
-    /// The wall clock, if it has jumped since the last time this was asked.
+    /// The wall clock, if it has jumped since the last call.
     pub fn jumped(&mut self, clock: &dyn Clock) -> Option<Instant> {
         let now = self.now(clock);
         let wall = clock.wall();

@@ -1,4 +1,4 @@
-//! The steps of the way, without threads. Whoever calls them decides what runs beside what.
+//! The steps of the pipeline, without threads. The caller decides which of them run concurrently.
 
 use crate::clock::{Clock, Stamper};
 use crate::inbox::{Reply, Unsealed};
@@ -12,13 +12,12 @@ use std::fmt;
 use std::ops::ControlFlow;
 use std::sync::Arc;
 
-/// A record is sealed at least this often, so that silence is proved too (SEMANTICS 6).
+/// A record is sealed at least this often, to prove that nothing happened in between (SEMANTICS 6).
 const HEARTBEAT: Span = Span::from_secs(60);
-/// Requests whose memory is fetched together before they are decided.
+/// The number of requests whose data is loaded into the cache together before they are decided.
 const WARM: usize = 32;
 
-/// A batch on its way to the disk, with who waits for which of its records: what was decided for each request, from
-/// which the reply is made once the batch is durable.
+/// A batch that is not durable yet, with the outcome of each of its requests. The replies are sent once it is durable.
 pub struct Pending<T> {
     batch: Batch,
     waiting: Vec<(T, Result<Sealed<Sequences>, Unsealed>)>,
@@ -28,7 +27,7 @@ impl<T> Pending<T> {
     pub fn new() -> Self {
         Self { batch: Batch::new(0), waiting: Vec::new() }
     }
-    /// Neither records nor anyone who waits.
+    /// Whether there are neither records nor requests to answer.
     pub fn is_empty(&self) -> bool {
         self.batch.is_empty() && self.waiting.is_empty()
     }
@@ -55,9 +54,9 @@ pub struct Core {
     journal: Arc<dyn Journal>,
     clock: Arc<dyn Clock>,
     stamper: Stamper,
-    /// Bytes kept free in the journal for what a single command may need.
+    /// Bytes that are kept free in the journal, enough for any single command.
     headroom_bytes: u64,
-    /// The most records that go into one batch.
+    /// The largest number of records in one batch.
     batch_records_max: u32,
 }
 
@@ -76,15 +75,15 @@ impl Core {
     pub fn journal(&self) -> &Arc<dyn Journal> {
         &self.journal
     }
-    /// The deciding state, ahead of the disk: for the simulator's checks, not for readers.
+    /// The engine. Its state is ahead of the disk, so it is for the simulator's checks, not for readers.
     pub fn engine(&self) -> &Engine {
         &self.engine
     }
-    /// The stamp for now.
+    /// The stamp for the present instant.
     pub fn stamp(&mut self) -> Instant {
         self.stamper.now(&*self.clock)
     }
-    /// When something may come due by itself: a timer, or the next heartbeat.
+    /// When the next timer or heartbeat may be due.
     pub fn next_due(&self) -> Instant {
         let heartbeat = self.engine.state().last_stamp().saturating_add(HEARTBEAT);
         self.engine.next_due().map_or(heartbeat, |due| due.min(heartbeat))
@@ -93,7 +92,7 @@ impl Core {
         pending.batch.count() >= self.batch_records_max
     }
 
-    /// Whether the journal has room for what is decided and one more command, whatever it is.
+    /// Whether the journal has room for the decided records and any one further command.
     pub fn has_room<T>(&self, pending: &Pending<T>, in_flight_bytes: usize) -> bool {
         let needed = self.headroom_bytes + (pending.bytes() + in_flight_bytes) as u64;
         self.journal.room() >= needed
@@ -105,9 +104,9 @@ impl Core {
         }
     }
 
-    /// Decides requests from the front of `requests` into `pending` until the batch is full; those
-    /// decided are taken out. `in_flight_bytes` are being appended meanwhile. When the journal has no
-    /// room, all are taken out and answered so.
+    /// Decides requests from the front of `requests` into `pending` until the batch is full, and removes them.
+    /// `in_flight_bytes` is the size of the batch that is being appended. If the journal has no room, all requests are
+    /// removed and answered with `JournalFull`.
     pub fn decide<T>(
         &mut self,
         requests: &mut VecDeque<(T, Request)>,
@@ -137,11 +136,11 @@ impl Core {
         }
     }
 
-    /// Applies what is due by itself: timers, a heartbeat after a silent minute, word of a clock jump.
-    /// Answers whether all of it fit.
+    /// Applies what is due without a request: timers, a heartbeat record after a minute without records, a clock jump.
+    /// Returns whether all of it fit into the batch and the journal.
     pub fn tick<T>(&mut self, pending: &mut Pending<T>, in_flight_bytes: usize) -> bool {
         self.begin(pending);
-        // Without room, what is due waits and keeps its instant (SEMANTICS 6).
+        // Without room, timers wait; their records will carry the instant at which they were due (SEMANTICS 6).
         if self.is_full(pending) || !self.has_room(pending, in_flight_bytes) {
             return false;
         }
@@ -159,15 +158,14 @@ impl Core {
         true
     }
 
-    /// A command of the cell's own.
+    /// Decides a command of the cell itself.
     fn own(&mut self, now: Instant, command: Command, batch: &mut Batch) {
         let request = Request::new(Identity::default(), command);
         self.engine.decide(now, &request, batch).expect("the cell's own commands are valid");
     }
 }
 
-/// Makes a decided batch durable. After an error the cell must stop: what was decided cannot be
-/// taken back.
+/// Makes a decided batch durable. After an error the cell must stop, because decisions cannot be undone.
 pub fn commit<T>(journal: &dyn Journal, pending: &mut Pending<T>) -> Result<Option<Head>, AppendError> {
     if pending.batch.is_empty() {
         return Ok(None);
@@ -175,8 +173,8 @@ pub fn commit<T>(journal: &dyn Journal, pending: &mut Pending<T>) -> Result<Opti
     journal.append(&mut pending.batch).map(Some)
 }
 
-/// Why a durable batch could not be shown. Either way this program and its journal do not agree,
-/// and the process must stop.
+/// Why a durable batch could not be published. In each case the journal contradicts this program, and the process must
+/// stop.
 #[derive(Debug)]
 pub enum PublishError {
     Fold(FoldError),
@@ -187,15 +185,15 @@ pub enum PublishError {
 impl fmt::Display for PublishError {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
-            Self::Fold(error) => write!(f, "a sealed record does not fold: {error}"),
-            Self::Damaged(what) => write!(f, "a sealed batch cannot be read: {what}"),
-            Self::Read(error) => write!(f, "the record of an earlier answer cannot be read: {error}"),
+            Self::Fold(error) => write!(f, "a durable record cannot be applied: {error}"),
+            Self::Damaged(what) => write!(f, "a durable batch cannot be decoded: {what}"),
+            Self::Read(error) => write!(f, "the records of a repeated request cannot be read: {error}"),
         }
     }
 }
 impl std::error::Error for PublishError {}
 
-/// Shows a durable batch to readers and hands out the replies, in the order of the requests.
+/// Makes a durable batch visible to readers and sends the replies in the order of the requests.
 pub fn publish<T>(
     journal: &dyn Journal,
     now: &Now,
@@ -228,7 +226,7 @@ pub fn publish<T>(
     Ok(())
 }
 
-/// The records of a sealed batch, each to be taken by the request it answers.
+/// The records of a batch. Each is taken by the request that it answers.
 fn decode(batch: &Batch) -> Result<Vec<Option<Record>>, PublishError> {
     if batch.is_empty() {
         return Ok(Vec::new());
@@ -242,7 +240,7 @@ fn decode(batch: &Batch) -> Result<Vec<Option<Record>>, PublishError> {
     Ok(records)
 }
 
-/// The records of a command that was sealed earlier: the first, and those that continue it.
+/// The records of an earlier command: the one at `first` and those that continue it.
 pub(crate) fn sealed_before(journal: &dyn Journal, first: u64) -> Result<Records, PublishError> {
     let mut records = Records::new();
     let mut damaged = None;

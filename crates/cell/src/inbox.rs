@@ -1,34 +1,34 @@
-//! Replies, and where they are put.
+//! Replies to requests, and where they are delivered.
 
 use leasehold_engine::{Refusal, Sealed};
 use std::collections::VecDeque;
 use std::sync::{Condvar, Mutex};
 
-/// What became of a request. A reply that speaks of records is given after they are durable and visible to readers.
+/// The outcome of a request. A reply with records is sent after they are durable and visible to readers.
 pub type Reply = Result<Sealed, Unsealed>;
 
-/// Why there is nothing to show for a request.
+/// Why a request has no records.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Unsealed {
-    /// Not sealed; nothing changed.
+    /// The request was refused; nothing changed.
     Refused(Refusal),
-    /// Sealed before, as this record, in a segment that was moved away since.
+    /// The request is a repetition, and its records are in a segment that has been archived.
     Archived { sequence: u64 },
-    /// The disk has no room for more records. Reads go on; try again later.
+    /// The disk has no room for more records; nothing was done. Reads still work. Try again later.
     JournalFull,
-    /// Too many requests wait already; nothing was done. Try again.
+    /// Too many requests are waiting; nothing was done. Try again.
     Busy,
-    /// The cell is stopping or has stopped: whether the request was sealed is not known.
+    /// The cell is stopping or has stopped. It is not known whether the request was carried out.
     Stopped,
 }
 
-/// Where replies go. `put` is called for each, then `wake` once for many.
+/// The receiver of replies. `put` is called for each reply, then `wake` once for several.
 pub trait Replies: Send + Sync {
     fn put(&self, tag: u64, reply: Reply);
     fn wake(&self);
 }
 
-/// A box for one caller that waits for its replies.
+/// A receiver for one caller that waits for its replies.
 #[derive(Debug, Default)]
 pub struct Inbox {
     replies: Mutex<VecDeque<(u64, Reply)>>,
@@ -42,9 +42,9 @@ impl Inbox {
 
     /// Waits until there is at least one reply and takes all of them.
     pub fn take(&self, into: &mut VecDeque<(u64, Reply)>) {
-        let mut replies = self.replies.lock().expect("no one panics with an inbox");
+        let mut replies = self.replies.lock().expect("no thread panics while it holds the inbox");
         while replies.is_empty() {
-            replies = self.arrived.wait(replies).expect("no one panics with an inbox");
+            replies = self.arrived.wait(replies).expect("no thread panics while it holds the inbox");
         }
         into.append(&mut replies);
     }
@@ -52,7 +52,7 @@ impl Inbox {
 
 impl Replies for Inbox {
     fn put(&self, tag: u64, reply: Reply) {
-        self.replies.lock().expect("no one panics with an inbox").push_back((tag, reply));
+        self.replies.lock().expect("no thread panics while it holds the inbox").push_back((tag, reply));
     }
     fn wake(&self) {
         self.arrived.notify_one();

@@ -1,11 +1,11 @@
-//! The way of a command: decide → seal → sync → reply → publish.
+//! The pipeline of a command: decide → seal → sync → publish → reply.
 //!
-//! In: requests from many callers, node heartbeats, a clock. Out: replies, each after its records are
-//! durable and visible; the view of durable records that readers use ([`Now`]).
+//! In: requests from many callers, heartbeats of nodes, a clock. Out: replies, each after its records are durable and
+//! visible; the view of durable records for readers ([`Now`]).
 //!
-//! [`Core`] is the way as plain steps, for whoever owns the threads (the simulator owns none);
-//! [`Cell`] runs the steps on threads: the next batch is decided while the last one syncs.
-//! Never: HTTP, an answer before its records are durable, a read of the deciding state.
+//! [`Core`] has the steps without threads, for the simulator. [`Cell`] runs the steps on threads: the next batch is
+//! decided while the last one is being synced. Must never: know HTTP, reply before the records are durable, let readers
+//! see the deciding state.
 
 mod clock;
 mod core;

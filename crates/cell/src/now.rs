@@ -1,23 +1,23 @@
-//! The view of durable records that readers use: a second fold, behind the disk, never ahead of it.
+//! The view for readers: a second fold, of durable records only.
 
 use crate::stats::Published;
 use leasehold_engine::{FoldError, Readers, State};
 use leasehold_model::Record;
 use std::sync::{OnceLock, PoisonError, RwLock};
 
-/// What is true as far as the journal can prove. The cell answers a mutation after this view has
-/// applied it, so that a caller always reads its own writes.
+/// The state after the last durable record. The cell replies to a request after this view has applied its records, so
+/// that a caller always reads its own writes.
 pub struct Now {
     state: RwLock<Readers>,
     observer: OnceLock<Box<dyn Observer>>,
     published: Published,
 }
 
-/// Is told of each record as it becomes visible. Called on the publishing thread: be quick, and do not
-/// read [`Now`] in `record`, which runs while the view is being changed.
+/// Receives each record as it becomes visible. It is called on the publishing thread and must be quick. `record` must
+/// not read [`Now`], because it runs while the view is being changed.
 pub trait Observer: Send + Sync {
     fn record(&self, record: &Record);
-    /// All records of a batch have been told, and readers see them.
+    /// All records of a batch were delivered and are visible to readers.
     fn batch_done(&self);
 }
 
@@ -26,25 +26,25 @@ impl Now {
         Self { state: RwLock::new(state), observer: OnceLock::new(), published: Published::default() }
     }
 
-    /// Has `observer` told of every record from now on. There is one; a second is turned away.
+    /// Delivers every further record to `observer`. There can be only one; a second one is returned as an error.
     pub fn observe(&self, observer: Box<dyn Observer>) -> Result<(), Box<dyn Observer>> {
         self.observer.set(observer)
     }
 
-    /// Reads the state as of one durable record. Keep it short, as publishing waits meanwhile; and do not read again
-    /// inside: with a publisher waiting between the two, both would wait for ever.
+    /// Reads the state as of one durable record. Keep it short, because publishing waits meanwhile. Do not nest reads:
+    /// with a publisher waiting between the two, both would wait forever.
     pub fn read<T>(&self, look: impl FnOnce(&State) -> T) -> T {
         self.readers(|readers| look(readers))
     }
 
-    /// The same with what is kept for readers beside the state: leases in order, and where something would go.
+    /// Like `read`, with the components for readers: leases in order and the placement index.
     pub fn readers<T>(&self, look: impl FnOnce(&Readers) -> T) -> T {
         #[cfg(debug_assertions)]
         let _alone = nested::Reading::begin();
         look(&self.state.read().unwrap_or_else(PoisonError::into_inner))
     }
 
-    /// What was applied since the start.
+    /// Counts of the records that were applied since startup.
     pub fn published(&self) -> &Published {
         &self.published
     }
@@ -68,7 +68,7 @@ impl Now {
     }
 }
 
-/// Finds a read inside a read, which would be a deadlock only now and then.
+/// Detects nested reads, which would otherwise cause a deadlock only occasionally.
 #[cfg(debug_assertions)]
 mod nested {
     use std::cell::Cell;
@@ -81,7 +81,7 @@ mod nested {
 
     impl Reading {
         pub(super) fn begin() -> Self {
-            assert!(!READS.replace(true), "the view of durable records is read inside a read of it");
+            assert!(!READS.replace(true), "nested read of the view of durable records");
             Self
         }
     }

@@ -1,4 +1,4 @@
-//! Starting: the state from a snapshot and the records after it, the clock looked at, a `started` record sealed.
+//! Startup: loads a snapshot, replays the records after it, checks the clock, and seals a `started` record.
 
 use crate::clock::{Clock, Stamper};
 use crate::core::Core;
@@ -11,22 +11,22 @@ use leasehold_model::{Batch, FORMAT_VERSION, Identity, Instant, Name, RULES_VERS
 use std::fmt;
 use std::sync::Arc;
 
-/// How a cell starts.
+/// Options for the startup of a cell.
 #[derive(Clone, Debug)]
 pub struct StartOptions {
-    /// What the `started` record says of the program.
+    /// The name and version of the program, for the `started` record.
     pub software: Name,
-    /// The key that a new journal's first record pins.
+    /// The public key for the genesis record of a new journal.
     pub public_key: [u8; 32],
-    /// The engine's limits; sealed if they differ from those in force. `None` leaves them.
+    /// The engine's settings. They are recorded if they differ from those in force. `None` keeps those.
     pub settings: Option<Settings>,
-    /// Start although the wall clock lies outside the gap; that is sealed.
+    /// Whether to start although the wall clock is outside the accepted gap. The journal records that.
     pub accept_clock: bool,
-    /// How far the wall clock may lie after the last stamp.
+    /// How far the wall clock may be after the last stamp.
     pub max_clock_gap: Span,
-    /// The most records in one batch.
+    /// The largest number of records in one batch.
     pub batch_records_max: u32,
-    /// Journal bytes kept free for what one command may need.
+    /// Bytes that are kept free in the journal, enough for any single command.
     pub headroom_bytes: u64,
 }
 
@@ -50,7 +50,7 @@ pub enum StartError {
     Read(ReadError),
     Snapshot(SnapshotError),
     Fold(FoldError),
-    /// The wall clock lies before the last stamp, or too far after it.
+    /// The wall clock is before the last stamp, or too far after it.
     Clock {
         last_stamp: Instant,
         wall: Instant,
@@ -85,30 +85,30 @@ impl fmt::Display for StartError {
             Self::Fold(error) => error.fmt(f),
             Self::Clock { last_stamp, wall } => write!(
                 f,
-                "the clock says {wall}, but the last record was sealed at {last_stamp}; set the clock right, \
-                 or start with --accept-clock, which is sealed in the journal"
+                "the clock shows {wall}, but the last record was made at {last_stamp}; correct the clock, \
+                 or start with --accept-clock, which is recorded in the journal"
             ),
             Self::Append(error) => error.fmt(f),
             Self::Prepare(error) => error.fmt(f),
-            Self::Settings(refusal) => write!(f, "the settings cannot be: {refusal}"),
-            Self::BadOrigin(why) => write!(f, "the journal's origin cannot be sealed: {why}"),
+            Self::Settings(refusal) => write!(f, "invalid settings: {refusal}"),
+            Self::BadOrigin(why) => write!(f, "invalid origin of the journal: {why}"),
         }
     }
 }
 impl std::error::Error for StartError {}
 
-/// What was found at the start.
+/// What the startup found.
 #[derive(Clone, Debug)]
 pub struct Opened {
-    /// Where the snapshot stood that the state came from; zero if there was none.
+    /// The number of records in the snapshot that was used; zero if there was none.
     pub snapshot_size: u64,
-    /// Records folded after it.
+    /// The number of records that were replayed after it.
     pub replayed: u64,
-    /// Snapshots that could not be used, and why.
+    /// The snapshots that could not be used, with the reason for each.
     pub damaged_snapshots: Vec<String>,
 }
 
-/// The state at the newest usable snapshot of at most so many records, and what became of the others.
+/// The state of the newest usable snapshot with at most `size_max` records. Adds the unusable ones to `damaged`.
 pub(crate) fn newest_state(
     journal: &dyn Journal,
     mut size_max: u64,
@@ -121,7 +121,7 @@ pub(crate) fn newest_state(
         let head = snapshot.position.head;
         match State::from_snapshot(&snapshot.state) {
             Ok(state) if state.size() == head.size => return Ok((state, head)),
-            Ok(_) => damaged.push(format!("snapshot at {}: it says otherwise itself", head.size)),
+            Ok(_) => damaged.push(format!("snapshot at {}: it contains the state at another record", head.size)),
             Err(error) => damaged.push(format!("snapshot at {}: {error}", head.size)),
         }
         match head.size.checked_sub(1) {
@@ -132,7 +132,7 @@ pub(crate) fn newest_state(
 }
 
 impl Core {
-    /// Opens a cell on a journal: when it returns, the `started` record is durable and visible.
+    /// Opens a cell on a journal. When it returns, the `started` record is durable and visible.
     pub fn open(
         journal: Arc<dyn Journal>,
         clock: Arc<dyn Clock>,
@@ -167,7 +167,7 @@ impl Core {
             clock_accepted,
         };
         engine.started(now, started, &mut batch);
-        // Allocating takes a while; usually there is room, and the allocator sees to the rest.
+        // Allocating segments takes a while. Usually there is room, and the allocator thread makes more later.
         if journal.room() < options.headroom_bytes + batch.bytes().len() as u64 {
             journal.prepare().or_else(|error| match error {
                 PrepareError::Full(_) => Ok(()),
@@ -176,7 +176,7 @@ impl Core {
         }
         append_and_show(&*journal, &now_view, &mut batch)?;
         if let Some(settings) = options.settings.clone().filter(|s| s != engine.state().settings()) {
-            // What came due in our absence comes first, as before any command.
+            // Timers that came due while the daemon was not running go first, as before any command.
             loop {
                 batch.reset(engine.state().size());
                 let all_done = engine.advance(now, &mut batch, options.batch_records_max);
@@ -194,15 +194,15 @@ impl Core {
     }
 }
 
-/// Makes a batch of the start durable and visible.
+/// Makes a batch of the startup durable and visible.
 fn append_and_show(journal: &dyn Journal, now: &Now, batch: &mut Batch) -> Result<(), StartError> {
     journal.append(batch).map_err(StartError::Append)?;
-    let sealed: Result<Vec<_>, _> = batch.frames().map(|f| f.expect("just encoded").decode()).collect();
-    let sealed = sealed.expect("what was just encoded decodes");
+    let sealed: Result<Vec<_>, _> = batch.frames().map(|f| f.expect("it was encoded above").decode()).collect();
+    let sealed = sealed.expect("a batch that was just encoded can be decoded");
     now.publish(sealed.iter()).map_err(StartError::Fold)
 }
 
-/// SEMANTICS 2: before the last stamp, or too far after it, only with the operator's word.
+/// A wall clock before the last stamp, or too far after it, needs the operator's consent (SEMANTICS 2).
 fn check_clock(clock: &dyn Clock, state: &State, options: &StartOptions) -> Result<Option<ClockAccepted>, StartError> {
     let (wall, last_stamp) = (clock.wall(), state.last_stamp());
     let fits = wall >= last_stamp && wall.since(last_stamp) <= options.max_clock_gap;

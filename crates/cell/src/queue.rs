@@ -1,4 +1,4 @@
-//! Where callers leave their requests, and where the decider finds them.
+//! The queue of requests between the callers and the decider thread.
 
 use crate::inbox::{Replies, Reply, Unsealed};
 use leasehold_engine::Request;
@@ -7,10 +7,10 @@ use std::collections::VecDeque;
 use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
-/// Where a reply goes, and under which tag. A ticket that is dropped unanswered, whatever became of
-/// the thread that had it, answers `Stopped`: nobody waits for ever.
+/// The receiver of a reply and its tag. A ticket that is dropped without a reply answers `Stopped`, even if its thread
+/// panicked, so that no caller waits forever.
 pub(crate) struct Ticket {
-    /// Nobody waits for the cell's own requests.
+    /// `None` for requests of the cell itself.
     to: Option<Arc<dyn Replies>>,
     tag: u64,
 }
@@ -22,7 +22,7 @@ impl Ticket {
     pub(crate) fn of_nobody() -> Self {
         Self { to: None, tag: 0 }
     }
-    /// Puts the reply where it goes; says who is to be woken.
+    /// Delivers the reply. Returns the receiver, which the caller must wake.
     pub(crate) fn answer(mut self, reply: Reply) -> Option<Arc<dyn Replies>> {
         let to = self.to.take();
         if let Some(to) = &to {
@@ -41,11 +41,11 @@ impl Drop for Ticket {
     }
 }
 
-/// A request with where its reply goes.
+/// A request with the receiver of its reply.
 pub struct Submission {
     pub request: Request,
     pub to: Arc<dyn Replies>,
-    /// The caller's own mark, handed back with the reply.
+    /// Chosen by the caller, and returned with the reply.
     pub tag: u64,
 }
 
@@ -53,14 +53,14 @@ pub struct Submission {
 pub(crate) struct Waiting {
     pub(crate) requests: VecDeque<(Ticket, Request)>,
     pub(crate) seen: Vec<NodeNo>,
-    /// The writer has nothing to do.
+    /// Whether the writer has nothing to do.
     pub(crate) writer_idle: bool,
-    /// Bytes the writer is appending.
+    /// The size of the batch that the writer is appending.
     pub(crate) in_flight_bytes: usize,
     pub(crate) stopping: bool,
 }
 
-/// The queue in front of the engine. Bounded: callers beyond the limit are told so at once.
+/// The queue in front of the engine. It is bounded: requests beyond the limit are answered `Busy` at once.
 pub(crate) struct Queue {
     waiting: Mutex<Waiting>,
     changed: Condvar,
@@ -74,7 +74,7 @@ impl Queue {
     }
 
     pub(crate) fn lock(&self) -> MutexGuard<'_, Waiting> {
-        // A thread that panics with the queue stops the cell: what it holds is still whole.
+        // A thread that panics while it holds the queue stops the cell, but the queue itself is still intact.
         self.waiting.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
@@ -86,13 +86,13 @@ impl Queue {
         self.changed.wait_timeout(guard, at_most).unwrap_or_else(PoisonError::into_inner).0
     }
 
-    /// Drops the requests that wait, and so answers them: nobody is left to decide them.
+    /// Drops the waiting requests when they can no longer be decided. Dropping their tickets answers them.
     pub(crate) fn abandon(&self) {
         let abandoned = std::mem::take(&mut self.lock().requests);
         drop(abandoned);
     }
 
-    /// Adds requests in order; those for which there is no place, or no cell any more, are answered here.
+    /// Adds requests in order. Answers them at once if the queue is full or the cell is stopping.
     pub(crate) fn submit(&self, submissions: impl Iterator<Item = Submission>) {
         let mut turned_away = Vec::new();
         let mut waiting = self.lock();

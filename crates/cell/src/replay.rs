@@ -1,4 +1,4 @@
-//! Folding a journal into a state, with the chain verified on the way.
+//! Replay: folds a journal into a state and verifies its hash chain.
 
 use crate::open::StartError;
 use leasehold_engine::{FoldError, State};
@@ -7,18 +7,18 @@ use leasehold_model::Record;
 use std::ops::ControlFlow;
 use std::sync::mpsc::sync_channel;
 
-/// From this many records on, reading and folding take a core each.
+/// From this many records on, reading and folding run in two threads.
 const WORTH_A_THREAD: u64 = 20_000;
-/// Records handed over at a time.
+/// How many records are passed between the threads at a time.
 const CHUNK: usize = 256;
 
-/// Folds the journal's records into `state`, from where it stands to the head, with the chain
-/// verified from `from`.
+/// Folds the records that `state` does not have yet, up to the head of the journal. The hash chain is verified from
+/// `from` on.
 pub fn replay(journal: &dyn Journal, state: &mut State, from: Head) -> Result<Head, StartError> {
     replay_to(journal, state, from, journal.head().size)
 }
 
-/// The same, up to the record before `size`.
+/// Like `replay`, up to the record before `size`.
 pub(crate) fn replay_to(journal: &dyn Journal, state: &mut State, from: Head, size: u64) -> Result<Head, StartError> {
     if size.saturating_sub(from.size) < WORTH_A_THREAD {
         return read(journal, from, size, &mut |record| state.apply(&record).map_err(StartError::Fold));
@@ -32,7 +32,7 @@ pub(crate) fn replay_to(journal: &dyn Journal, state: &mut State, from: Head, si
                 chunk.push((record, scope));
                 if chunk.len() == CHUNK {
                     let full = std::mem::replace(&mut chunk, Vec::with_capacity(CHUNK));
-                    // A folder that has given up says why itself.
+                    // If the folding thread has stopped, it reports the reason itself.
                     to_fold.send(full).map_err(|_| StartError::Fold(GIVEN_UP))?;
                 }
                 Ok(())
@@ -44,14 +44,14 @@ pub(crate) fn replay_to(journal: &dyn Journal, state: &mut State, from: Head, si
             state.apply_many(&chunk).map_err(StartError::Fold)?;
         }
         drop(chunks);
-        reader.join().expect("reading does not panic")
+        reader.join().expect("the reading thread does not panic")
     })
 }
 
-/// Stands for an error that the other side reports.
+/// A placeholder for an error that the other thread reports.
 const GIVEN_UP: FoldError = FoldError::Inconsistent { sequence: 0, what: "folding ended early" };
 
-/// Reads, verifies and decodes; hands each record on.
+/// Reads, verifies and decodes records, and passes each one to `take`.
 fn read(
     journal: &dyn Journal,
     from: Head,

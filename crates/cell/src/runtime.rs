@@ -1,4 +1,4 @@
-//! The steps on threads: decider, writer, publisher; and in the background the checkpointer, the
+//! Runs the steps of [`Core`] on threads: decider, writer and publisher; and in the background the checkpointer, the
 //! allocator and the snapshotter.
 
 use crate::clock::Clock;
@@ -20,18 +20,18 @@ use std::sync::{Arc, Mutex};
 use std::thread::JoinHandle;
 use std::time::Duration;
 
-/// How a cell runs.
+/// Options of a running cell.
 #[derive(Clone)]
 pub struct CellOptions {
     pub start: StartOptions,
-    /// Requests that may wait; more are turned away as busy.
+    /// How many requests may wait. Further ones are answered `Busy`.
     pub requests_max: usize,
-    /// A checkpoint follows within this time.
+    /// New records are covered by a checkpoint within about this time.
     pub checkpoint_every: Duration,
-    /// Records between snapshots.
+    /// The number of records between two snapshots.
     pub snapshot_every: u64,
-    /// Called once, with the reason, when the cell must stop: a failed disk, or a journal that this
-    /// program cannot follow. The daemon ends the process here.
+    /// Called once, with the reason, when the cell must stop: after a disk failure, or if the journal contradicts this
+    /// program. The daemon ends the process here.
     pub on_failure: Arc<dyn Fn(&str) + Send + Sync>,
 }
 
@@ -53,7 +53,7 @@ struct Shared {
     clock: Arc<dyn Clock>,
     now: Arc<Now>,
     stats: Stats,
-    /// What background threads wait on between rounds.
+    /// Background threads wait for this between two rounds.
     background: std::sync::Condvar,
     background_lock: Mutex<()>,
     stopping: AtomicBool,
@@ -62,10 +62,10 @@ struct Shared {
 }
 
 impl Shared {
-    /// Stops everything: the first reason counts.
+    /// Stops the cell because of a failure. Only the first reason is kept.
     fn fail(&self, why: &str) {
         let first = {
-            let mut failed = self.failed.lock().expect("no one panics with the reason");
+            let mut failed = self.failed.lock().expect("no thread panics while it holds the reason");
             let first = failed.is_none();
             failed.get_or_insert_with(|| why.to_owned());
             first
@@ -84,21 +84,21 @@ impl Shared {
     }
 
     fn has_failed(&self) -> bool {
-        self.failed.lock().expect("no one panics with the reason").is_some()
+        self.failed.lock().expect("no thread panics while it holds the reason").is_some()
     }
 
-    /// Waits for `at_most` or until the cell stops; answers whether to go on.
+    /// Waits for `at_most` or until the cell stops. Returns whether to continue.
     fn rest(&self, at_most: Duration) -> bool {
-        let guard = self.background_lock.lock().expect("no one panics between rounds");
+        let guard = self.background_lock.lock().expect("no thread panics while it holds the lock");
         if self.stopping.load(Ordering::SeqCst) {
             return false;
         }
-        drop(self.background.wait_timeout(guard, at_most).expect("no one panics between rounds"));
+        drop(self.background.wait_timeout(guard, at_most).expect("no thread panics while it holds the lock"));
         !self.stopping.load(Ordering::SeqCst)
     }
 }
 
-/// A thread that panics takes the cell with it: nobody waits for ever, and nothing goes on half.
+/// Stops the cell if its thread panics, so that no caller waits forever and no step runs without the others.
 struct Guard {
     name: &'static str,
     shared: Arc<Shared>,
@@ -116,7 +116,7 @@ impl Drop for Guard {
 /// A running cell.
 pub struct Cell {
     shared: Arc<Shared>,
-    /// Those of the lease path first, then those of the background: they are joined in this order.
+    /// The threads of the pipeline, then those in the background. They are joined in this order.
     threads: Mutex<Vec<JoinHandle<()>>>,
 }
 
@@ -142,7 +142,7 @@ impl Cell {
             failed: Mutex::new(None),
             on_failure: options.on_failure,
         });
-        // One batch is being synced while one is decided: the channel between holds none.
+        // One batch is being synced while another one is being decided, so the channel between holds none.
         let (to_writer, from_decider) = sync_channel::<Batchful>(1);
         let (to_publisher, from_writer) = sync_channel::<Batchful>(4);
         let (give_back, reuse) = sync_channel::<Batchful>(8);
@@ -187,7 +187,7 @@ impl Cell {
         Ok((Self { shared, threads: Mutex::new(threads) }, opened))
     }
 
-    /// What readers may see.
+    /// The view for readers.
     pub fn now(&self) -> &Arc<Now> {
         &self.shared.now
     }
@@ -197,16 +197,16 @@ impl Cell {
     pub fn stats(&self) -> &Stats {
         &self.shared.stats
     }
-    /// Requests that wait to be decided.
+    /// The number of requests that wait to be decided.
     pub fn queued(&self) -> usize {
         self.shared.queue.lock().requests.len()
     }
     /// Why the cell stopped, if it had to.
     pub fn failure(&self) -> Option<String> {
-        self.shared.failed.lock().expect("no one panics with the reason").clone()
+        self.shared.failed.lock().expect("no thread panics while it holds the reason").clone()
     }
 
-    /// Leaves requests; each reply goes where its submission says.
+    /// Submits requests. Each reply goes to the receiver of its submission.
     pub fn submit(&self, submissions: impl IntoIterator<Item = Submission>) {
         self.shared.queue.submit(submissions.into_iter());
     }
@@ -217,21 +217,21 @@ impl Cell {
         self.submit([Submission { request, to: inbox.clone(), tag: 0 }]);
         let mut replies = VecDeque::new();
         inbox.take(&mut replies);
-        replies.pop_front().expect("a reply was waited for").1
+        replies.pop_front().expect("take waits for a reply").1
     }
 
-    /// Sends a command on the operator's own behalf and waits for its reply.
+    /// Sends a command as the operator and waits for its reply.
     pub fn operate(&self, command: Command) -> Reply {
         self.call(Request::new(Identity::default(), command))
     }
 
-    /// A node gave a sign of life.
+    /// Reports a heartbeat of a node.
     pub fn node_seen(&self, node: NodeNo) {
         self.shared.queue.lock().seen.push(node);
         self.shared.queue.notify();
     }
 
-    /// A clean stop: what was accepted is answered, the journal is closed with a last checkpoint.
+    /// Shuts down cleanly: accepted requests are answered, and the journal is closed with a last checkpoint.
     pub fn stop(&self) -> Result<(), String> {
         self.join();
         let now = Instant(self.shared.clock.wall().0);
@@ -243,9 +243,10 @@ impl Cell {
 
     fn join(&self) {
         self.shared.stop();
-        let threads = std::mem::take(&mut *self.threads.lock().expect("no one panics with the threads"));
+        let threads =
+            std::mem::take(&mut *self.threads.lock().expect("no thread panics while it holds the list of threads"));
         for thread in threads {
-            // A thread that panicked has said so itself; the others still end in order.
+            // A thread that panicked has reported it; the others still end in order.
             let _ = thread.join();
         }
     }
@@ -257,7 +258,7 @@ impl Drop for Cell {
     }
 }
 
-/// Longest sleep of the decider: how late a timer may be noticed when the clock is not the real one.
+/// The longest sleep of the decider. With a simulated clock, a timer can be noticed this late.
 const TICK: Duration = Duration::from_millis(100);
 
 fn decider(shared: &Shared, mut core: Core, to_writer: &SyncSender<Batchful>, reuse: &Receiver<Batchful>) {
@@ -275,7 +276,7 @@ fn decider(shared: &Shared, mut core: Core, to_writer: &SyncSender<Batchful>, re
                     break;
                 }
                 let until_due = core.next_due().since(core.stamp());
-                // Without room, what is due waits; so do we.
+                // If the journal has no room, timers wait, and so does the decider.
                 if can_decide && until_due.0 == 0 && core.has_room(&pending, waiting.in_flight_bytes) {
                     break;
                 }
@@ -310,14 +311,14 @@ fn decider(shared: &Shared, mut core: Core, to_writer: &SyncSender<Batchful>, re
         }
         let nothing_left = requests.is_empty() && pending.is_empty() && shared.queue.lock().requests.is_empty();
         if stopping && (nothing_left || shared.has_failed()) {
-            // Whoever still waits is told by their ticket.
+            // Dropping their tickets answers the callers that still wait.
             shared.queue.abandon();
             return;
         }
     }
 }
 
-/// Heartbeats of nodes; one that was lost and speaks again has returned.
+/// Records heartbeats of nodes. A lost node with a new heartbeat has returned.
 fn note_seen(
     seen: Vec<NodeNo>,
     now: Instant,
@@ -333,7 +334,7 @@ fn note_seen(
     }
 }
 
-/// Gives the batch to the writer; false if there is no writer any more.
+/// Passes the batch to the writer. Returns false if the writer has ended.
 fn hand_over(shared: &Shared, batch: Batchful, to_writer: &SyncSender<Batchful>) -> bool {
     {
         let mut waiting = shared.queue.lock();
@@ -349,7 +350,7 @@ fn writer(shared: &Shared, from_decider: &Receiver<Batchful>, to_publisher: &Syn
         match commit(&*shared.journal, &mut batch) {
             Ok(_) => shared.stats.appended(batch.records(), began, shared.journal.last_sync()),
             Err(error) => {
-                shared.fail(&format!("the journal did not take a decided batch: {error}"));
+                shared.fail(&format!("the journal could not append a batch: {error}"));
                 return;
             }
         }
@@ -372,7 +373,7 @@ fn publisher(shared: &Shared, from_writer: &Receiver<Batchful>, give_back: &Sync
         let shown = publish(&*shared.journal, &shared.now, &mut batch, |ticket, reply| {
             to_wake.extend(ticket.answer(reply));
         });
-        // Each caller is woken once, however many replies it got.
+        // Each caller is woken once, even if it got several replies.
         to_wake.sort_unstable_by_key(|to| Arc::as_ptr(to).addr());
         to_wake.dedup_by(|a, b| Arc::ptr_eq(a, b));
         to_wake.drain(..).for_each(|to| to.wake());
@@ -381,7 +382,7 @@ fn publisher(shared: &Shared, from_writer: &Receiver<Batchful>, give_back: &Sync
             shared.fail(&error.to_string());
             return;
         }
-        // If nobody takes it back, it is simply dropped.
+        // If the decider does not need the batch, it is dropped.
         let _ = give_back.try_send(batch);
     }
 }
@@ -399,7 +400,7 @@ fn checkpointer(shared: &Shared, every: Duration) {
                 shared.stats.checkpoint_covered_at_ns.store(now.0, Ordering::Relaxed);
             }
             Err(failure) => {
-                shared.fail(&format!("a checkpoint failed: {failure}"));
+                shared.fail(&format!("the checkpoint failed: {failure}"));
                 return;
             }
         }
@@ -417,7 +418,7 @@ fn allocator(shared: &Shared) {
                 shared.fail(&failure.to_string());
                 return;
             }
-            // Survivable: commands are answered `journal_full` until there is room again (SEMANTICS 6).
+            // Not fatal: commands are answered `journal_full` until there is room again (SEMANTICS 6).
             Err(PrepareError::Full(_) | PrepareError::Io(_)) => {
                 shared.stats.allocation_failures.fetch_add(1, Ordering::Relaxed);
                 if !shared.rest(Duration::from_secs(1)) {
@@ -429,8 +430,8 @@ fn allocator(shared: &Shared) {
 }
 
 fn snapshotter(shared: &Shared, every: u64) {
-    // Folding takes a processor for a while: the lease path goes first. Not being allowed to step
-    // back is no reason to go without snapshots.
+    // Folding uses a processor for a while, so this thread gets a low priority. If that is not permitted, snapshots are
+    // taken anyway.
     let _ = rustix::process::setpriority_process(None, 19);
     let mut last = shared.journal.snapshots().ok().and_then(|sizes| sizes.last().copied()).unwrap_or(0);
     while shared.rest(Duration::from_millis(200)) {
@@ -444,7 +445,7 @@ fn snapshotter(shared: &Shared, every: u64) {
             }
             Err(_) => {
                 shared.stats.snapshot_failures.fetch_add(1, Ordering::Relaxed);
-                // A snapshot saves time and proves nothing: try again later, with more records behind it.
+                // Snapshots only speed up the startup: try again after more records.
                 last = shared.journal.checkpointed().size();
             }
         }

@@ -1,12 +1,12 @@
-//! Snapshots by a background fold: the previous snapshot and the records after it make the next
-//! one, from files alone. The lease path is not touched.
+//! Snapshots are made by a fold in the background: the next one is computed from the previous one and the records after
+//! it, read from the files. That does not slow down requests.
 
 use crate::open::{StartError, newest_state};
 use crate::replay::replay_to;
 use leasehold_journal::{Journal, SnapshotError};
 use std::fmt;
 
-/// Why no snapshot was taken. Nothing is lost by it but time at the next start.
+/// Why no snapshot was taken. The only consequence is a slower startup.
 #[derive(Debug)]
 pub enum SnapshotFailure {
     Replay(StartError),
@@ -23,11 +23,11 @@ impl fmt::Display for SnapshotFailure {
 }
 impl std::error::Error for SnapshotFailure {}
 
-/// Folds up to the newest checkpoint and keeps the result. Returns its size, or `None` if there is
-/// nothing new since the last one.
+/// Folds up to the newest checkpoint and stores the result. Returns its size, or `None` if there are no new records
+/// since the last snapshot.
 pub fn take_snapshot(journal: &dyn Journal) -> Result<Option<u64>, SnapshotFailure> {
     let target = journal.checkpointed().position;
-    // One of another version, or damaged, is passed over as at a start: the next one takes its place.
+    // As at startup, a snapshot that is damaged or of another version is skipped.
     let (mut state, from) = newest_state(journal, target.size(), &mut Vec::new()).map_err(SnapshotFailure::Replay)?;
     if target.size() == from.size {
         return Ok(None);

@@ -1,11 +1,11 @@
-//! Figures of a running cell: plain atomic adds on the way, read by whoever wants to show them.
+//! Statistics of a running cell, as atomic counters that other threads can read.
 
 use leasehold_model::body::{Denied, Granted};
 use leasehold_model::{Body, DenyCause, Record};
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::{Duration, Instant};
 
-/// Upper bounds in nanoseconds, 10 µs to 10 s: for what a disk or a queue takes.
+/// Upper bounds of latencies of disks and queues in nanoseconds, from 10 µs to 10 s.
 pub const LATENCY_BOUNDS_NS: &[u64] = &[
     10_000,
     25_000,
@@ -26,22 +26,22 @@ pub const LATENCY_BOUNDS_NS: &[u64] = &[
     2_500_000_000,
     10_000_000_000,
 ];
-/// Upper bounds for records in a batch.
+/// Upper bounds for the number of records in a batch.
 const BATCH_BOUNDS: &[u64] = &[1, 2, 4, 8, 16, 32, 64, 128, 256, 512, 1024, 4096, 16_384, 65_536];
 
-/// How often which size was seen. Many may add at once.
+/// A histogram. Several threads can add to it at once.
 #[derive(Debug)]
 pub struct Histogram {
     bounds: &'static [u64],
-    /// One for each bound, and one for what lies above all.
+    /// One count for each bound, and one for values above all bounds.
     counts: Box<[AtomicU64]>,
     sum: AtomicU64,
 }
 
 impl Histogram {
-    /// `bounds` rise.
+    /// `bounds` must be sorted.
     pub fn new(bounds: &'static [u64]) -> Self {
-        assert!(bounds.is_sorted(), "bounds rise");
+        assert!(bounds.is_sorted(), "bounds are sorted");
         let counts = (0..=bounds.len()).map(|_| AtomicU64::new(0)).collect();
         Self { bounds, counts, sum: AtomicU64::new(0) }
     }
@@ -56,7 +56,8 @@ impl Histogram {
         self.add(u64::try_from(took.as_nanos()).unwrap_or(u64::MAX));
     }
 
-    /// Each bound with how many lie at or below it and above the one before; `None` is above all.
+    /// Each bound with the number of values at or below it and above the bound before. `None` is for values above all
+    /// bounds.
     pub fn buckets(&self) -> impl Iterator<Item = (Option<u64>, u64)> + '_ {
         let bounds = self.bounds.iter().copied().map(Some).chain([None]);
         bounds.zip(self.counts.iter().map(|count| count.load(Ordering::Relaxed)))
@@ -69,7 +70,7 @@ impl Histogram {
     }
 }
 
-/// Of the threads.
+/// Statistics of the threads.
 #[derive(Debug)]
 pub struct Stats {
     pub batches: AtomicU64,
@@ -78,15 +79,16 @@ pub struct Stats {
     pub snapshots: AtomicU64,
     pub snapshot_failures: AtomicU64,
     pub allocation_failures: AtomicU64,
-    /// When the newest checkpoint was last seen to cover every record, in nanoseconds since 1970; zero before the first.
+    /// When the newest checkpoint last covered every record, in nanoseconds since 1970. Zero before the first
+    /// checkpoint.
     pub checkpoint_covered_at_ns: AtomicU64,
-    /// Records in each batch.
+    /// Number of records in each batch.
     pub batch_records: Histogram,
-    /// Nanoseconds that sealing, writing and syncing a batch took.
+    /// Nanoseconds for sealing, writing and syncing a batch.
     pub append_ns: Histogram,
-    /// Nanoseconds of them that the disk took to sync it.
+    /// The part of these nanoseconds in which the disk synced the batch.
     pub sync_ns: Histogram,
-    /// Nanoseconds that showing a durable batch to readers and replying took.
+    /// Nanoseconds for making a durable batch visible to readers and replying.
     pub publish_ns: Histogram,
 }
 
@@ -109,7 +111,7 @@ impl Default for Stats {
 }
 
 impl Stats {
-    /// A batch is durable; appending it began at `began`.
+    /// Counts a batch that became durable. Appending it began at `began`.
     pub(crate) fn appended(&self, records: u32, began: Instant, sync: Option<Duration>) {
         self.append_ns.add_time(began.elapsed());
         sync.into_iter().for_each(|sync| self.sync_ns.add_time(sync));
@@ -121,10 +123,10 @@ impl Stats {
     }
 }
 
-/// Kinds have codes below this.
+/// All codes of record kinds are below this.
 const CODES: usize = 128;
 
-/// Records that were shown to readers since the start, by what they say.
+/// The number of records that became visible to readers since startup, by kind.
 #[derive(Debug)]
 pub struct Published {
     kinds: [AtomicU64; CODES],
@@ -167,7 +169,7 @@ impl Published {
         }
     }
 
-    /// Every kind with how many of it there were.
+    /// Every kind with the number of its records.
     pub fn kinds(&self) -> impl Iterator<Item = (&'static str, u64)> + '_ {
         Body::KINDS.iter().map(|(code, word)| (*word, self.kinds[*code as usize].load(Ordering::Relaxed)))
     }

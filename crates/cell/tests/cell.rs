@@ -9,8 +9,8 @@ use leasehold_engine::{Command, Refusal, Request, State};
 use leasehold_journal::{FileJournal, Head, Journal, Keys, MemoryJournal, Options, RealDisk};
 use leasehold_model::body::PerPriority;
 use leasehold_model::{
-    Body, ClassNo, ClassSpec, Identity, Instant, LeaseNo, Name, NodeNo, PoolNo, Priority, ProjectNo, Quanta,
-    ResourceKind, Span, Strategy, TeardownMode, TenantNo, TenantSettings,
+    Body, ClassNo, ClassSpec, Identity, Instant, LeaseNo, Name, NodeNo, PoolNo, ProjectNo, Quanta, ResourceKind, Span,
+    Strategy, TeardownMode, TenantNo, TenantSettings,
 };
 use std::collections::VecDeque;
 use std::path::Path;
@@ -162,7 +162,7 @@ fn a_restart_goes_on_from_the_snapshot() {
     assert!(opened.snapshot_size > 0 && opened.replayed <= 3, "{opened:?}");
     assert_eq!(cell.now().read(State::live_leases), 21);
     drop(cell);
-    // Up to the second `started` record the fold is what it was.
+    // The restart added a second `started` record to the fold.
     let mut state = State::new();
     leasehold_cell::replay(&*journal, &mut state, Head::EMPTY).expect("the journal replays");
     assert_ne!(state.digest(), digest, "a restart is sealed");
@@ -187,14 +187,14 @@ fn a_deadline_is_kept_by_the_clock_alone() {
 }
 
 #[test]
-fn a_silent_node_is_lost_as_of_its_last_word_and_returns_with_its_next() {
+fn a_silent_node_is_lost_as_of_its_last_heartbeat_and_returns_with_its_next() {
     let clock = Arc::new(ManualClock::at(START));
     let cell = start(memory(), &clock);
     settle(&cell, TeardownMode::Confirmed);
     let lease = granted(&cell.call(Request::new(physics(), ask(1000, 3600))));
     clock.advance(Span::from_secs(10));
     cell.node_seen(NodeNo(0));
-    // Any answered command shows that the heartbeat before it was taken.
+    // A reply to any command shows that the heartbeat before it was processed.
     cell.call(Request::new(physics(), ask(1, 60))).expect("it is granted");
     clock.advance(Span::from_secs(61));
     while !cell.now().read(|state| state.node(NodeNo(0)).is_some_and(|node| node.lost)) {
@@ -209,9 +209,9 @@ fn a_silent_node_is_lost_as_of_its_last_word_and_returns_with_its_next() {
 }
 
 #[test]
-fn a_full_journal_is_said_and_survived() {
+fn a_full_journal_is_reported_and_not_fatal() {
     let clock = Arc::new(ManualClock::at(START));
-    // Two segments' worth of room, and a headroom that leaves nothing of it.
+    // Room for two segments, and a headroom that uses up all of it.
     let mut options = options();
     let journal = memory();
     options.start.headroom_bytes = journal.room() - 2000;
@@ -229,9 +229,13 @@ fn a_full_journal_is_said_and_survived() {
     }
     assert!(matches!(replies[0], Ok(Sealed { repeated: false, .. })), "{:?}", replies[0]);
     let full = replies.iter().filter(|reply| **reply == Err(Unsealed::JournalFull)).count();
-    assert!(full > 0 && cell.failure().is_none(), "the journal filled up, and nothing broke");
+    assert!(full > 0 && cell.failure().is_none(), "the journal filled up without a failure");
     let sealed = replies.len() - full;
-    assert_eq!(cell.now().read(|state| state.classes().count()), sealed, "reads go on, and show what was sealed");
+    assert_eq!(
+        cell.now().read(|state| state.classes().count()),
+        sealed,
+        "reads still work and show the accepted classes"
+    );
 }
 
 #[test]
@@ -254,7 +258,7 @@ fn too_many_requests_are_turned_away_and_the_rest_is_answered_in_order() {
 }
 
 #[test]
-fn a_clock_that_went_back_is_refused_until_someone_accepts_it() {
+fn a_clock_that_went_back_is_refused_unless_the_operator_accepts_it() {
     let folder = tempfile::tempdir().expect("a folder");
     let clock = Arc::new(ManualClock::at(START));
     start(file(folder.path(), 4 << 20, &clock), &clock).stop().expect("a clean stop");
@@ -275,7 +279,7 @@ fn a_clock_that_went_back_is_refused_until_someone_accepts_it() {
                 let mut accepting = options();
                 accepting.start.accept_clock = true;
                 let (cell, _) = Cell::start(file(folder_copy.path(), 4 << 20, &clock), clock.clone(), accepting)
-                    .expect("it starts when it is told to");
+                    .expect("it starts with accept_clock");
                 let sealed = cell.journal().record(cell.now().read(State::size) - 1).expect("it can be read");
                 let record = sealed.expect("it is there").decode().expect("it decodes");
                 let Body::Started(started) = record.body else { panic!("not a start: {record:?}") };
@@ -303,7 +307,7 @@ fn copy(from: &Path, to: &Path) {
 }
 
 #[test]
-fn a_stopped_journal_stops_the_cell_and_says_why_once() {
+fn a_stopped_journal_stops_the_cell_and_reports_why_once() {
     let clock = Arc::new(ManualClock::at(START));
     let journal = memory();
     let told: Arc<Mutex<Vec<String>>> = Arc::default();
@@ -312,7 +316,7 @@ fn a_stopped_journal_stops_the_cell_and_says_why_once() {
     options.on_failure = Arc::new(move |why| list.lock().expect("a list").push(why.to_owned()));
     let (cell, _) = Cell::start(journal.clone(), clock.clone(), options).expect("the cell starts");
     settle(&cell, TeardownMode::Immediate);
-    // Closing it under the cell is as good as a failed disk: every later append fails.
+    // Closing the journal has the same effect as a disk failure: every later append fails.
     journal.close(clock.wall()).expect("it closes");
     let reply = cell.call(Request::new(physics(), ask(1000, 60)));
     assert!(matches!(reply, Err(Unsealed::Stopped | Unsealed::JournalFull)), "{reply:?}");
@@ -324,7 +328,7 @@ fn a_stopped_journal_stops_the_cell_and_says_why_once() {
     }
 }
 
-/// A clock that brings down the one thread that decides, once it is told to.
+/// A clock that makes the decider thread panic once the trap is set.
 struct Trap {
     clock: ManualClock,
     set: AtomicBool,
@@ -350,7 +354,7 @@ impl Clock for Trap {
 
 /// Regression: requests that waited when a thread of the cell panicked were never answered.
 #[test]
-fn a_thread_that_panics_leaves_nobody_waiting() {
+fn a_thread_that_panics_leaves_no_caller_waiting() {
     let trap = Arc::new(Trap { clock: ManualClock::at(START), set: AtomicBool::new(false) });
     let (cell, _) = Cell::start(memory(), trap.clone(), options()).expect("the cell starts");
     settle(&cell, TeardownMode::Immediate);
@@ -362,7 +366,7 @@ fn a_thread_that_panics_leaves_nobody_waiting() {
     while replies.len() < 100 {
         inbox.take(&mut replies);
     }
-    // What was decided before the trap sprang may have been sealed; nothing else is known.
+    // Requests that were decided before the panic may have been sealed.
     assert!(replies.iter().any(|(_, reply)| *reply == Err(Unsealed::Stopped)));
     assert!(
         replies.iter().all(|(_, reply)| matches!(reply, Err(Unsealed::Stopped) | Ok(Sealed { repeated: false, .. }))),

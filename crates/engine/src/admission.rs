@@ -1,5 +1,5 @@
-//! What quotas and cost ceilings say of an ask, one check after the other (SEMANTICS 4). Deciding stops at the first that
-//! refuses, an explanation shows all of them.
+//! The checks of a request against quotas and cost ceilings (SEMANTICS 4). Deciding stops at the first check that
+//! refuses; an explanation shows all of them.
 
 use crate::ask::Ask;
 use crate::ceiling::{Ceiling, CeilingScope};
@@ -9,24 +9,24 @@ use leasehold_model::rate::Currency;
 use leasehold_model::{Amount, CeilingMode, ClassNo, DenyCause, Instant, LimitKind, Quanta, QuotaNo, Span};
 use smallvec::SmallVec;
 
-/// What one quota says.
+/// The check of one quota.
 struct Check<'s> {
     quota: &'s Quota,
-    /// What one replica asks of it; for quotas on allocations, the allocation.
+    /// The amount that one replica counts; for quotas on allocations, the whole allocation.
     each: u64,
     requested: u64,
-    /// Nothing yet where that depends on the node.
+    /// `None` if it depends on the node.
     verdict: Option<Verdict>,
 }
 
-/// Quotas whose answer depends on the node, with what one replica asks of each.
+/// Quotas whose verdict depends on the node, with the amount that one replica counts in each.
 pub(crate) type NodeQuotas = SmallVec<[(QuotaNo, u64); 4]>;
 
-/// What the quotas say besides yes or no.
+/// The conditions that quotas attach to a grant.
 #[derive(Clone, Default)]
 pub(crate) struct Terms {
     pub(crate) over_soft: SmallVec<[QuotaNo; 1]>,
-    /// The earliest end that a burst quota allows, and which quota that is.
+    /// The earliest end that a burst quota allows, with that quota.
     until: Option<(Instant, QuotaNo)>,
 }
 
@@ -45,13 +45,13 @@ impl Terms {
         Ok(())
     }
 
-    /// Each soft quota once, in order.
+    /// Sorts the exceeded soft quotas and removes duplicates.
     pub(crate) fn settle(&mut self) {
         self.over_soft.sort_unstable();
         self.over_soft.dedup();
     }
 
-    /// What is left of a TTL, and which quota shortened it.
+    /// The TTL that the quotas allow, and the quota that shortened it.
     pub(crate) fn ttl(&self, asked: Span, now: Instant) -> (Span, Option<QuotaNo>) {
         match self.until {
             Some((end, quota)) if end.since(now) < asked => (end.since(now), Some(quota)),
@@ -60,7 +60,7 @@ impl Terms {
     }
 }
 
-/// What one quota said, for an explanation.
+/// The check of one quota, for an explanation.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct QuotaCheck {
     pub quota: QuotaNo,
@@ -77,11 +77,11 @@ pub enum QuotaSaid {
     /// Granted, but no longer than this.
     Until(Instant),
     Refused(DenyCause),
-    /// Its answer depends on the node: it stands with the candidates.
+    /// The verdict depends on the node: each candidate has its own.
     ByNode,
 }
 
-/// What one cost ceiling said.
+/// The check of one cost ceiling, for an explanation.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct CeilingCheck {
     pub scope: CeilingScope,
@@ -94,7 +94,7 @@ pub struct CeilingCheck {
 }
 
 impl CeilingCheck {
-    /// Whether what is asked for passes it.
+    /// Whether the request would exceed the ceiling.
     pub fn is_passed(&self) -> bool {
         let sum = self.spent.saturating_add(self.reserved).saturating_add(self.requested);
         self.requested > Amount::ZERO && sum > self.amount
@@ -102,7 +102,7 @@ impl CeilingCheck {
 }
 
 impl State {
-    /// Shows every quota that the ask counts in, by number, as long as `show` agrees.
+    /// Calls `show` for every quota in which the ask counts, by number, until it returns an error.
     #[inline]
     fn check_quotas<'s>(
         &'s self,
@@ -126,7 +126,8 @@ impl State {
         Ok(())
     }
 
-    /// On which terms an ask may be met, as far as that does not depend on nodes, and which quotas do; or what refuses it.
+    /// The terms for an ask as far as they do not depend on the node, and the quotas that do; or the cause of its
+    /// denial.
     pub(crate) fn admission(&self, ask: &Ask<'_>) -> Result<(Terms, NodeQuotas), DenyCause> {
         let mut terms = Terms::default();
         let mut of_nodes = NodeQuotas::new();
@@ -142,14 +143,14 @@ impl State {
         Ok((terms, of_nodes))
     }
 
-    /// All quotas that depend on the node, whatever the others say.
+    /// All quotas that depend on the node, even if another one denies the ask.
     pub(crate) fn node_quotas(&self, ask: &Ask<'_>) -> NodeQuotas {
         let mut of_nodes = NodeQuotas::new();
         let all = self.check_quotas(ask, |check| {
             of_nodes.extend(check.verdict.is_none().then_some((check.quota.number, check.each)));
             Ok(())
         });
-        all.expect("all are shown");
+        all.expect("the callback never fails");
         of_nodes
     }
 
@@ -167,7 +168,7 @@ impl State {
             checks.push(QuotaCheck { quota: quota.number, used, requested, limit, said });
             Ok(())
         });
-        all.expect("all are shown");
+        all.expect("the callback never fails");
         checks
     }
 

@@ -1,4 +1,4 @@
-//! Allocations that are not over: waiting in the queue, or holding a gang of leases.
+//! Live allocations: those that wait in the queue or hold a gang of leases.
 
 use crate::custody::Claimer;
 use crate::reservation::Reservation;
@@ -8,7 +8,6 @@ use leasehold_model::{
 };
 use std::collections::BTreeMap;
 
-/// One allocation.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Allocation {
     /// The sequence of the record that submitted it.
@@ -19,22 +18,22 @@ pub struct Allocation {
     pub workload: Option<Name>,
     pub spec: AllocationSpec,
     pub state: AllocationState,
-    /// When it was first submitted: its age in the queue, however often it comes back.
+    /// When it was submitted. It keeps this age when it is requeued.
     pub submitted_at: Instant,
-    /// How often it was given capacity.
+    /// The number of attempts so far.
     pub attempt: u32,
     /// When the last attempt began.
     pub placed_at: Instant,
-    /// The leases of the last attempt are numbered from here.
+    /// The first lease of the last attempt; the others have the following numbers.
     pub first_lease: LeaseNo,
     pub leases: u32,
-    /// How many of them are held.
+    /// How many leases of the last attempt are still held.
     pub held: u32,
-    /// Whether this attempt has a checkpoint to go on from.
+    /// Whether this attempt has written a checkpoint.
     pub checkpointed: bool,
-    /// How this attempt began to end against its will, if it did.
+    /// Why this attempt is being ended involuntarily, if it is.
     pub ends: Option<AttemptEnd>,
-    /// Where the last of its leases ended so far.
+    /// The latest end among those of its leases that have ended.
     pub ended_at: Instant,
     pub(crate) reservation: Option<Box<Reservation>>,
 }
@@ -62,7 +61,7 @@ impl Allocation {
         })
     }
 
-    /// On whose behalf its records are.
+    /// The identity that its records carry.
     pub(crate) fn identity(&self) -> Identity {
         Identity {
             tenant: Some(self.tenant),
@@ -73,13 +72,13 @@ impl Allocation {
         }
     }
 
-    /// Whose claimed nodes it goes to; none where it is not sensitive.
+    /// The user on whose claimed nodes it runs. `None` unless it is sensitive.
     pub fn claimer(&self) -> Option<Claimer> {
         let user = self.user.filter(|_| self.spec.sensitive)?;
         Some(Claimer { tenant: self.tenant, user })
     }
 
-    /// The numbers of its last attempt's leases.
+    /// The numbers of the leases of the last attempt.
     pub fn lease_numbers(&self) -> impl Iterator<Item = LeaseNo> + use<> {
         (self.first_lease.0..self.first_lease.0 + u64::from(self.leases)).map(LeaseNo)
     }
@@ -88,28 +87,28 @@ impl Allocation {
         self.state.is_placed() && (self.first_lease.0..self.first_lease.0 + u64::from(self.leases)).contains(&lease.0)
     }
 
-    /// When this attempt must end, if it must.
+    /// When this attempt ends at the latest, if it has a walltime.
     pub fn bound(&self) -> Option<Instant> {
         self.spec.walltime.filter(|_| self.state.is_placed()).map(|walltime| self.placed_at.saturating_add(walltime))
     }
 
-    /// Whether its leases and its state do not agree: a record is due that says what becomes of it.
+    /// Whether its attempt is ending and the record that settles it has not been made yet.
     pub(crate) fn is_unsettled(&self) -> bool {
         self.state.is_placed() && self.ends.is_some()
     }
 
-    /// The decision whose victims make room for it, while it waits for them.
+    /// The sequence of the eviction decision whose victims it is waiting for.
     pub fn kept_by(&self) -> Option<u64> {
         self.reservation.as_deref().map(|reservation| reservation.sequence)
     }
 
-    /// What the queue waits to tear down for it, or has already.
+    /// The nodes on which capacity is reserved for it.
     pub fn reserved_on(&self) -> impl Iterator<Item = leasehold_model::NodeNo> + '_ {
         self.reservation.iter().flat_map(|reservation| reservation.places.iter().map(|place| place.node))
     }
 }
 
-/// How an allocation that is over came to its end.
+/// How an allocation ended.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Over {
     pub allocation: AllocationNo,
@@ -119,14 +118,14 @@ pub struct Over {
     pub at: Instant,
 }
 
-/// How many that are over are remembered, so that a late report is told what happened.
+/// How many ended allocations are remembered, so that a late report gets a precise answer.
 pub(crate) const OVER_KEPT: usize = 4096;
 
-/// Allocations by number; those that are over for a while.
+/// Live allocations by number, and the most recently ended ones.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Allocations {
     pub(crate) live: BTreeMap<AllocationNo, Box<Allocation>>,
-    /// In the order in which they ended, the oldest overwritten first.
+    /// A ring buffer of ended allocations; the oldest is overwritten first.
     pub(crate) over: Vec<Over>,
     pub(crate) next_over: usize,
 }
@@ -139,7 +138,6 @@ impl Allocations {
         self.live.get_mut(&number).map(|allocation| &mut **allocation)
     }
 
-    /// It is over.
     pub(crate) fn close(&mut self, number: AllocationNo, state: AllocationState, at: Instant) -> Option<Allocation> {
         let closed = self.live.remove(&number)?;
         let over = Over { allocation: number, tenant: closed.tenant, project: closed.project, state, at };

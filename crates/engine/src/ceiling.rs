@@ -259,7 +259,7 @@ impl State {
             if cost < before {
                 to.headroom(self, lease.tenant);
             } else {
-                to.stirred(self);
+                to.queue_affected(self);
             }
         }
     }

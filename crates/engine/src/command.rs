@@ -1,4 +1,4 @@
-//! What can be asked of the engine.
+//! The commands of the engine.
 
 use leasehold_model::body::{Asks, PerPriority};
 use leasehold_model::codec::{DecodeError, Field, Reader};
@@ -39,7 +39,7 @@ fields! {
         pub dra_claim_id: Option<Name>,
         /// Labels that the node must have.
         pub labels: Vec<(Name, Name)>,
-        /// What the workload is known to depend on. Learned, not asked: see `put_payload`.
+        /// What the workload depends on, as measured. It is no part of what the caller sent: see `put_payload`.
         pub profile: Option<Profile>,
     }
 }
@@ -67,7 +67,7 @@ impl RequestLease {
         }
     }
 
-    /// The allocation that it becomes where others must make room first.
+    /// The allocation that the request becomes if it has to wait for an eviction.
     pub(crate) fn as_allocation(&self, asks: &Asks) -> AllocationSpec {
         AllocationSpec {
             pool: self.pool,
@@ -87,28 +87,27 @@ impl RequestLease {
 }
 
 fields! {
-    /// One lease to renew, for `ttl` from now, with what its holder reports.
+    /// One lease to renew for `ttl` from now, with its activity report.
     pub struct RenewOne { pub lease: LeaseNo, pub ttl: Span, pub activity: Option<Activity> }
 }
 fields! {
-    /// One lease to give back.
+    /// One lease to release, with its activity report.
     pub struct ReleaseOne { pub lease: LeaseNo, pub activity: Option<Activity> }
 }
-/// Leases of one command; nearly always one.
+/// The leases of one command, usually a single one.
 pub type LeaseList = SmallVec<[LeaseNo; 2]>;
 
 fields! {
     pub struct PutTenant { pub tenant: Option<TenantNo>, pub settings: TenantSettings }
 }
 fields! {
-    /// Changes some of a tenant's settings. What is absent keeps its value; what is present and
-    /// empty is cleared (SEMANTICS 4).
+    /// Changes some settings of a tenant. An absent field keeps its value; a field that is present and empty is cleared
+    /// (SEMANTICS 4).
     pub struct UpdateTenant {
         pub tenant: TenantNo,
-        /// A hard quota on the tenant's nodes, and one on its leases.
+        /// Hard quotas on the tenant's nodes, leases, and allocations that hold capacity.
         pub max_nodes: Option<Option<u64>>,
         pub max_leases: Option<Option<u64>>,
-        /// And one on its allocations that hold capacity.
         pub max_concurrent_allocations: Option<Option<u64>>,
         /// Budgets over a rolling window, which order the queue.
         pub gpu_hours_budget: Option<Option<u64>>,
@@ -151,7 +150,7 @@ fields! {
         pub ttl_max: PerPriority,
         pub lifetime_max: PerPriority,
         pub grace: Option<Span>,
-        /// Absent: as they are. Present and empty: those of the strategy.
+        /// Absent: unchanged. Present and empty: those of the strategy.
         pub weights: Option<Option<Weights>>,
     }
 }
@@ -178,7 +177,8 @@ fields! {
 }
 
 fields! {
-    /// Prices from an instant on; from now on where none is given. `card` is one that waits, to be replaced.
+    /// Prices that apply from an instant on, by default from now on. `card` is a card that has not begun, to be
+    /// replaced.
     pub struct PutRateCard {
         pub card: Option<u32>,
         pub pool: Option<PoolNo>,
@@ -187,7 +187,7 @@ fields! {
     }
 }
 fields! {
-    /// What is charged for leases that end badly, from an instant on; from now on where none is given.
+    /// What is charged for leases that were interrupted, from an instant on, by default from now on.
     pub struct PutChargePolicy {
         pub policy: Option<u32>,
         pub from: Option<Instant>,
@@ -196,7 +196,7 @@ fields! {
 }
 
 fields! {
-    /// What a project, or one of its app instances, may cost from here on; put again, it keeps what was spent.
+    /// The most that a project or one of its app instances may cost. Updating a ceiling keeps the amount already spent.
     pub struct PutCeiling {
         pub project: ProjectNo,
         pub app_instance: Option<AppInstanceNo>,
@@ -209,11 +209,11 @@ fields! { pub struct DeleteCeiling { pub project: ProjectNo, pub app_instance: O
 
 macro_rules! commands {
     ($($(#[$meta:meta])* $code:literal $name:ident($t:ty) $word:literal,)*) => {
-        /// One thing to do. Where a number is absent, the engine hands one out.
+        /// One command. The engine assigns a number if an entry is put without one.
         #[derive(Clone, Debug, PartialEq, Eq)]
         pub enum Command { $($(#[$meta])* $name($t),)* }
 
-        /// What a command asks for, without the particulars: what the metrics count commands by.
+        /// The kind of a command, for metrics.
         #[derive(Clone, Copy, Debug, PartialEq, Eq)]
         pub enum CommandKind { $($name),* }
 
@@ -247,11 +247,11 @@ macro_rules! commands {
 
 fields! { pub struct Revoke { pub leases: LeaseList, pub reason: Reason, pub grace: Option<Span> } }
 fields! {
-    /// `generation` is the agent's that confirms; absent where an operator does.
+    /// `generation` is that of the confirming agent; absent if an operator confirms.
     pub struct ConfirmTeardown { pub node: NodeNo, pub leases: LeaseList, pub generation: Option<u64> }
 }
 fields! {
-    /// A process wants to be the node's agent. One that runs already is replaced only by `takeover`.
+    /// A process registers as the agent of a node. With `takeover` it replaces an agent that is registered already.
     pub struct RegisterAgent { pub node: NodeNo, pub instance: u128, pub takeover: bool }
 }
 fields! {
@@ -274,11 +274,11 @@ fields! {
     }
 }
 fields! {
-    /// A checkpoint of so many bytes was written, in that time.
+    /// A checkpoint was written: its size, and how long that took.
     pub struct ReportCheckpoint { pub allocation: AllocationNo, pub bytes: u64, pub took: Span }
 }
 fields! {
-    /// The work is done. An exit status above zero says that it failed.
+    /// The work is done. An exit status above zero means that it failed.
     pub struct CompleteAllocation {
         pub allocation: AllocationNo,
         pub exit_status: Option<u32>,
@@ -286,7 +286,7 @@ fields! {
     }
 }
 fields! {
-    /// Whether a released node is clean. `generation` is the agent's that says so; absent where an operator does.
+    /// Whether a released node is clean. `generation` is that of the reporting agent; absent if an operator reports.
     pub struct ReportWipe { pub node: NodeNo, pub generation: Option<u64>, pub clean: bool }
 }
 fields! { pub struct LoseNode { pub node: NodeNo, pub last_seen: Instant } }
@@ -299,11 +299,11 @@ commands! {
     2 Renew(SmallVec<[RenewOne; 1]>) "renew",
     3 Release(SmallVec<[ReleaseOne; 1]>) "release",
     4 Revoke(Revoke) "revoke",
-    /// The holder of revoked leases is ready before grace ends.
+    /// The holder of revoked leases is ready for the teardown before the grace period ends.
     5 Ready(LeaseList) "ready",
     /// The node has torn these down.
     6 ConfirmTeardown(ConfirmTeardown) "confirm_teardown",
-    /// An operator vouches for fenced capacity.
+    /// An operator confirms that fenced capacity is clean.
     7 Unfence(LeaseList) "unfence",
     8 ReportActivity(SmallVec<[ReleaseOne; 1]>) "report_activity",
     10 SubmitAllocation(AllocationSpec) "submit_allocation",
@@ -343,43 +343,44 @@ commands! {
     51 ReportCondition(ReportCondition) "report_condition",
     /// An operator declares the node to be without an agent.
     52 DetachAgent(NodeNo) "detach_agent",
-    /// A user wants these for sensitive work.
+    /// A user claims nodes for sensitive work.
     53 ClaimNodes(Vec<NodeNo>) "claim_nodes",
     54 ReleaseNodes(Vec<NodeNo>) "release_nodes",
     55 ReportWipe(ReportWipe) "report_wipe",
-    /// An operator vouches that a quarantined node is clean.
+    /// An operator confirms that a quarantined node is clean.
     56 ClearQuarantine(NodeNo) "clear_quarantine",
     60 IssueToken(IssueToken) "issue_token",
     61 RevokeToken(TokenNo) "revoke_token",
 }
 
-/// A command with who asks and, if it may be sent twice, its idempotency key.
+/// A command with the identity of its caller and an optional idempotency key.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Request {
     pub identity: Identity,
     pub command: Command,
-    pub(crate) claim: Option<Claim>,
+    pub(crate) key: Option<RequestKey>,
 }
 
-/// An idempotency key, hashed where the request is made and not on the engine's one thread.
+/// An idempotency key with its hashes. They are computed by the caller, not on the engine's single thread.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) struct Claim {
+pub(crate) struct RequestKey {
     pub(crate) sealed: Idempotency,
     pub(crate) scope: u128,
 }
 
 impl Request {
     pub fn new(identity: Identity, command: Command) -> Self {
-        Self { identity, command, claim: None }
+        Self { identity, command, key: None }
     }
 
-    /// The same, to be decided once however often it is sent. Keys belong to (tenant, principal).
+    /// A request with an idempotency key: it is decided once, however often it is sent. Keys belong to (tenant,
+    /// principal).
     pub fn once(identity: Identity, command: Command, key: &[u8]) -> Result<Self, Refusal> {
         let sealed_key = Key::new(key).ok_or(Refusal::BadIdempotencyKey { bytes: key.len() })?;
         check_lengths(&command)?;
         let mut payload = Vec::with_capacity(128);
         put_payload(&command, &mut payload);
-        // What the command acts on behalf of is part of what it says.
+        // The project, the user and the workload are part of the request.
         identity.project.put(&mut payload);
         identity.user.put(&mut payload);
         identity.workload.put(&mut payload);
@@ -387,98 +388,158 @@ impl Request {
         let mut head = [0u8; 16];
         head.copy_from_slice(&digest[..16]);
         let sealed = Idempotency { owner: identity.tenant, key: sealed_key, payload: head };
-        let scope = claim_scope(identity.tenant, identity.token, key);
-        Ok(Self { identity, command, claim: Some(Claim { sealed, scope }) })
+        let scope = key_scope(identity.tenant, identity.token, key);
+        Ok(Self { identity, command, key: Some(RequestKey { sealed, scope }) })
     }
 }
 
-/// Refuses what is too long to be written down, with the answer that deciding it would give.
-fn check_lengths(command: &Command) -> Result<(), Refusal> {
-    let leases = match command {
-        Command::Renew(list) => list.len(),
-        Command::Release(list) | Command::ReportActivity(list) => list.len(),
-        Command::Revoke(revoke) => revoke.leases.len(),
-        Command::ConfirmTeardown(confirm) => confirm.leases.len(),
-        Command::Ready(list) | Command::Unfence(list) => list.len(),
-        Command::ClaimNodes(nodes) | Command::ReleaseNodes(nodes) if nodes.len() > NODES_PER_CLAIM_MAX => {
-            return Err(Refusal::TooManyNodes { named: nodes.len(), limit: NODES_PER_CLAIM_MAX });
-        }
-        Command::Request(request) if request.asks.len() > CLASSES_PER_REQUEST_MAX => {
-            return Err(Refusal::TooManyClasses { asked: request.asks.len(), limit: CLASSES_PER_REQUEST_MAX });
-        }
-        Command::SubmitAllocation(spec) if spec.asks.len() > CLASSES_PER_REQUEST_MAX => {
-            return Err(Refusal::TooManyClasses { asked: spec.asks.len(), limit: CLASSES_PER_REQUEST_MAX });
-        }
-        Command::SubmitAllocation(spec) if spec.labels.len() > LABELS_PER_ALLOCATION_MAX => {
-            return Err(Refusal::TooManyLabels { limit: LABELS_PER_ALLOCATION_MAX });
-        }
-        Command::Request(request) if request.labels.len() > LABELS_PER_NODE_MAX => {
-            return Err(Refusal::TooManyLabels { limit: LABELS_PER_NODE_MAX });
-        }
-        Command::PutNode(put) if put.labels.len() > LABELS_PER_NODE_MAX => {
-            return Err(Refusal::TooManyLabels { limit: LABELS_PER_NODE_MAX });
-        }
-        Command::PutNode(put) if put.capacity.len() > CLASSES_PER_NODE_MAX => {
-            return Err(Refusal::TooManyNodeClasses { limit: CLASSES_PER_NODE_MAX });
-        }
-        Command::IssueToken(issue) if issue.scope.app_instances.len() > APP_INSTANCES_PER_TOKEN_MAX => {
-            return Err(Refusal::BadTokenScope { role: issue.role, why: TOO_MANY_APPS });
-        }
-        Command::PutRateCard(put) if put.prices.classes.len().max(put.prices.tiers.len()) > RATE_LINES_MAX => {
-            put.prices.check().map_err(|why| Refusal::BadPrices { why })?;
-            0
-        }
-        _ => 0,
+/// Commands without lists and without anything that the caller did not send. A new command is added here, or to the
+/// functions below.
+macro_rules! plain_commands {
+    () => {
+        Command::StartAllocation(_)
+            | Command::BeginCheckpoint(_)
+            | Command::ReportCheckpoint(_)
+            | Command::CompleteAllocation(_)
+            | Command::CancelAllocation(_)
+            | Command::PutTenant(_)
+            | Command::DeleteTenant(_)
+            | Command::UpdateTenant(_)
+            | Command::PutProject(_)
+            | Command::DeleteProject(_)
+            | Command::PutUser(_)
+            | Command::DeleteUser(_)
+            | Command::PutPool(_)
+            | Command::DeletePool(_)
+            | Command::PutClass(_)
+            | Command::DeleteNode(_)
+            | Command::DrainNode(_)
+            | Command::ResumeNode(_)
+            | Command::LoseNode(_)
+            | Command::ReturnNode(_)
+            | Command::PutQuota(_)
+            | Command::DeleteQuota(_)
+            | Command::ChangeSettings(_)
+            | Command::RotateKey(_)
+            | Command::Heartbeat(_)
+            | Command::NoticeClockJump(_)
+            | Command::DeleteRateCard(_)
+            | Command::PutChargePolicy(_)
+            | Command::PutCeiling(_)
+            | Command::DeleteCeiling(_)
+            | Command::RegisterAgent(_)
+            | Command::ReportCondition(_)
+            | Command::DetachAgent(_)
+            | Command::ReportWipe(_)
+            | Command::ClearQuarantine(_)
+            | Command::RevokeToken(_)
     };
-    if leases > LEASES_PER_RECORD_MAX {
-        return Err(Refusal::TooManyLeases { named: leases, limit: LEASES_PER_RECORD_MAX });
-    }
-    Ok(())
 }
 
-/// The command as it is hashed. A report of more busy time than the format can write is refused
-/// when it is decided, and alone; for the hash it is the most that can be written.
+/// Refuses commands that are too long to be encoded, with the same refusal that deciding them would give.
+fn check_lengths(command: &Command) -> Result<(), Refusal> {
+    let refuse_if = |too_long: bool, refusal: Refusal| if too_long { Err(refusal) } else { Ok(()) };
+    let check_leases = |named: usize| {
+        let limit = LEASES_PER_RECORD_MAX;
+        refuse_if(named > limit, Refusal::TooManyLeases { named, limit })
+    };
+    let check_asks = |asks: &Asks| {
+        let (asked, limit) = (asks.len(), CLASSES_PER_REQUEST_MAX);
+        refuse_if(asked > limit, Refusal::TooManyClasses { asked, limit })
+    };
+    let check_labels =
+        |labels: &[(Name, Name)], limit: usize| refuse_if(labels.len() > limit, Refusal::TooManyLabels { limit });
+    match command {
+        Command::Renew(list) => check_leases(list.len()),
+        Command::Release(list) | Command::ReportActivity(list) => check_leases(list.len()),
+        Command::Revoke(revoke) => check_leases(revoke.leases.len()),
+        Command::ConfirmTeardown(confirm) => check_leases(confirm.leases.len()),
+        Command::Ready(list) | Command::Unfence(list) => check_leases(list.len()),
+        Command::ClaimNodes(nodes) | Command::ReleaseNodes(nodes) => {
+            let (named, limit) = (nodes.len(), NODES_PER_CLAIM_MAX);
+            refuse_if(named > limit, Refusal::TooManyNodes { named, limit })
+        }
+        Command::Request(request) => {
+            check_asks(&request.asks)?;
+            check_labels(&request.labels, LABELS_PER_NODE_MAX)
+        }
+        Command::SubmitAllocation(spec) => {
+            check_asks(&spec.asks)?;
+            check_labels(&spec.labels, LABELS_PER_ALLOCATION_MAX)
+        }
+        Command::PutNode(put) => {
+            check_labels(&put.labels, LABELS_PER_NODE_MAX)?;
+            let limit = CLASSES_PER_NODE_MAX;
+            refuse_if(put.capacity.len() > limit, Refusal::TooManyNodeClasses { limit })
+        }
+        Command::IssueToken(issue) => {
+            let too_many = issue.scope.app_instances.len() > APP_INSTANCES_PER_TOKEN_MAX;
+            refuse_if(too_many, Refusal::BadTokenScope { role: issue.role, why: TOO_MANY_APPS })
+        }
+        Command::PutRateCard(put) => {
+            let lines = put.prices.classes.len().max(put.prices.tiers.len());
+            let checked = if lines > RATE_LINES_MAX { put.prices.check() } else { Ok(()) };
+            checked.map_err(|why| Refusal::BadPrices { why })
+        }
+        plain_commands!() => Ok(()),
+    }
+}
+
+/// Encodes a command for its payload hash. Busy time that is too large for the encoding is refused when the report is
+/// decided; for the hash it is replaced by the largest value that can be encoded.
 fn put_payload(command: &Command, payload: &mut Vec<u8>) {
-    let absurd = |activity: &Option<Activity>| activity.is_some_and(|a| a.busy > BUSY_WRITTEN_MAX);
-    let tame = |activity: &mut Option<Activity>| {
+    let too_large = |activity: &Option<Activity>| activity.is_some_and(|a| a.busy > BUSY_WRITTEN_MAX);
+    let limit = |activity: &mut Option<Activity>| {
         if let Some(activity) = activity {
             activity.busy = activity.busy.min(BUSY_WRITTEN_MAX);
         }
     };
     match command {
-        Command::Renew(list) if list.iter().any(|one| absurd(&one.activity)) => {
+        Command::Renew(list) if list.iter().any(|one| too_large(&one.activity)) => {
             let mut list = list.clone();
-            list.iter_mut().for_each(|one| tame(&mut one.activity));
+            list.iter_mut().for_each(|one| limit(&mut one.activity));
             Command::Renew(list).put(payload);
         }
-        Command::Release(list) | Command::ReportActivity(list) if list.iter().any(|one| absurd(&one.activity)) => {
+        Command::Release(list) | Command::ReportActivity(list) if list.iter().any(|one| too_large(&one.activity)) => {
             let mut list = list.clone();
-            list.iter_mut().for_each(|one| tame(&mut one.activity));
+            list.iter_mut().for_each(|one| limit(&mut one.activity));
             let is_release = matches!(command, Command::Release(_));
-            let tamed = if is_release { Command::Release(list) } else { Command::ReportActivity(list) };
-            tamed.put(payload);
+            let limited = if is_release { Command::Release(list) } else { Command::ReportActivity(list) };
+            limited.put(payload);
         }
-        // What is known of a workload changes between two sendings of one request.
+        // The profile is measured, not sent by the caller, and may change before the request is sent again.
         Command::Request(request) if request.profile.is_some() => {
             Command::Request(RequestLease { profile: None, ..request.clone() }).put(payload);
         }
-        // The secret is drawn anew each time a request is sent, so it is not part of what is asked.
-        Command::IssueToken(issue) => Command::IssueToken(IssueToken { hash: [0; 32], ..issue.clone() }).put(payload),
-        // What is known of the workload is ours, not part of what is asked.
         Command::SubmitAllocation(spec) if spec.profile.is_some() => {
             Command::SubmitAllocation(AllocationSpec { profile: None, ..spec.clone() }).put(payload);
         }
-        _ => command.put(payload),
+        // A new secret is generated each time the request is sent.
+        Command::IssueToken(issue) => Command::IssueToken(IssueToken { hash: [0; 32], ..issue.clone() }).put(payload),
+        Command::Renew(_)
+        | Command::Release(_)
+        | Command::ReportActivity(_)
+        | Command::Request(_)
+        | Command::SubmitAllocation(_)
+        | Command::Revoke(_)
+        | Command::Ready(_)
+        | Command::ConfirmTeardown(_)
+        | Command::Unfence(_)
+        | Command::ClaimNodes(_)
+        | Command::ReleaseNodes(_)
+        | Command::PutNode(_)
+        | Command::PutRateCard(_)
+        | plain_commands!() => command.put(payload),
     }
 }
 
-/// Scaled numbers leave room for their unit (`codec::put_scaled`).
+/// The largest busy time that can be encoded: scaled numbers need some bits for their unit (`codec::put_scaled`).
 const BUSY_WRITTEN_MAX: u128 = (1 << 120) - 1;
 
-/// Where a key is looked up. A cryptographic hash, so that no tenant can make a key that meets
-/// another tenant's.
-pub(crate) fn claim_scope(owner: Option<TenantNo>, token: Option<TokenNo>, key: &[u8]) -> u128 {
-    // 17 bytes of scope and at most 64 of key: fixed places, so two claims never spell the same.
+/// The hash under which an idempotency key is remembered. It is cryptographic, so that no tenant can construct a key
+/// that collides with one of another tenant.
+pub(crate) fn key_scope(owner: Option<TenantNo>, token: Option<TokenNo>, key: &[u8]) -> u128 {
+    // 17 bytes for owner, token and length, then at most 64 for the key: different keys never have the same encoding.
     let mut bytes = [0u8; 17 + IDEMPOTENCY_KEY_BYTES_MAX];
     let mut put = |at: usize, number: Option<u32>| {
         let word = number.map_or(0, |n| u64::from(n) + 1).to_le_bytes();
@@ -486,7 +547,7 @@ pub(crate) fn claim_scope(owner: Option<TenantNo>, token: Option<TokenNo>, key: 
     };
     put(0, owner.map(|t| t.0));
     put(8, token.map(|t| t.0));
-    bytes[16] = u8::try_from(key.len()).expect("a key's length was checked");
+    bytes[16] = u8::try_from(key.len()).expect("the length of the key was checked");
     bytes[17..17 + key.len()].copy_from_slice(key);
     let digest: [u8; 32] = Sha256::digest(&bytes[..17 + key.len()]).into();
     let mut scope = [0u8; 16];

@@ -1,8 +1,8 @@
-//! Deciding: a request and an instant in, records out. What is decided is applied at once, so
-//! that the next request sees it; nobody outside reads this state before the records are durable.
+//! Deciding: a request and an instant in, records out. A decision is applied at once, so that the next request sees it.
+//! Readers have a state of their own, because this one is ahead of the disk.
 //!
-//! Beside the state, which records alone change, an engine keeps what only deciding needs: timers, the placement index
-//! and the scheduler. They follow the fold, are in no snapshot, and are made anew from any state.
+//! Beside the state, which only records change, an engine has what only deciding needs: timers, the placement index and
+//! the scheduler. They follow the fold, are not in snapshots, and can be rebuilt from any state.
 
 mod access;
 pub(crate) mod admission;
@@ -12,8 +12,8 @@ mod ceilings;
 mod custody;
 pub(crate) mod dispatch;
 mod endings;
-mod look;
-mod places;
+mod inventory;
+mod placement_preview;
 pub(crate) mod quote;
 mod rates;
 mod renewal;
@@ -23,7 +23,7 @@ mod timers;
 pub(crate) use access::TOO_MANY_APPS;
 
 use crate::allocation::Allocation;
-use crate::command::{Claim, Command, Request};
+use crate::command::{Command, Request, RequestKey};
 use crate::follow::Follower;
 use crate::lease::Lease;
 use crate::placement::Placement;
@@ -39,7 +39,7 @@ use leasehold_model::limits::{IDEMPOTENCY_KEYS_PER_TENANT_MAX, LEASES_PER_RECORD
 use leasehold_model::{AllocationNo, Batch, Identity, Instant, LeaseNo, NodeNo, Record, TenantNo};
 use smallvec::SmallVec;
 
-/// The engine: its state, and the rules by which records are made.
+/// The engine: a state, and the rules that make records.
 #[derive(Clone, Debug, Default)]
 pub struct Engine {
     state: State,
@@ -48,28 +48,28 @@ pub struct Engine {
     scheduler: Scheduler,
 }
 
-/// The records of one command as they are made.
+/// The records of one command while it is being decided.
 struct Draft<'a> {
     engine: &'a mut Engine,
     out: &'a mut Batch,
     now: Instant,
     identity: &'a Identity,
-    claim: Option<&'a Claim>,
+    key: Option<&'a RequestKey>,
     first: u64,
     count: u32,
 }
 
 impl Draft<'_> {
-    /// Makes a record of this command and applies it. The first one carries the claim.
+    /// Adds a record to this command and applies it. The first record carries the idempotency key.
     fn emit(&mut self, tenant: Option<TenantNo>, body: impl Into<Body>, shape: impl FnOnce(&mut Record)) {
-        let claim = self.claim.take();
+        let key = self.key.take();
         let mut record = Record {
             sequence: self.engine.state.size(),
             stamp: self.now,
             effective_at: self.now,
             identity: Identity { tenant: tenant.or(self.identity.tenant), ..self.identity.clone() },
             reason: None,
-            idempotency: claim.map(|claim| claim.sealed),
+            idempotency: key.map(|key| key.sealed),
             hcl_entry: None,
             dra_claim_id: None,
             signers: SmallVec::new(),
@@ -77,7 +77,7 @@ impl Draft<'_> {
             body: body.into(),
         };
         shape(&mut record);
-        self.engine.seal(&record, claim.map(|claim| claim.scope), self.out);
+        self.engine.seal(&record, key.map(|key| key.scope), self.out);
         self.count += 1;
     }
 
@@ -87,23 +87,23 @@ impl Draft<'_> {
 }
 
 impl Engine {
-    /// An engine that goes on from a state, as a snapshot or a replay left it.
+    /// An engine that continues from a state, for example from a snapshot or a replay.
     pub fn new(state: State) -> Self {
         let (timers, placement, scheduler) = (Timers::of(&state), Placement::of(&state), Scheduler::of(&state));
         Self { state, timers, placement, scheduler }
     }
 
-    /// The deciding state. It runs ahead of the disk: for deciding and for tests, not for readers.
+    /// The deciding state. It is ahead of the disk, so it is for deciding and for tests, not for readers.
     pub fn state(&self) -> &State {
         &self.state
     }
 
-    /// The same, with the placement index.
+    /// The deciding state with the placement index.
     pub fn view(&self) -> View<'_> {
         self.placement.view(&self.state)
     }
 
-    /// The earliest instant at which something may come due; it may prove too early, never too late.
+    /// The earliest instant at which something may come due. It can be too early but is never too late.
     pub fn next_due(&self) -> Option<Instant> {
         if self.scheduler.is_due(&self.state) {
             return Some(self.state.last_stamp());
@@ -111,7 +111,7 @@ impl Engine {
         self.timers.peek().map(Entry::due)
     }
 
-    /// Fetches what the coming requests will touch into the cache. Decides nothing, and may be left out.
+    /// Loads what the next requests will need into the CPU cache. Changes nothing.
     pub fn warm<'r>(&self, requests: impl Iterator<Item = &'r Request>) {
         self.state.warm_requests(&self.timers, requests);
     }
@@ -120,17 +120,17 @@ impl Engine {
         out.push(record);
         let Self { state, timers, placement, scheduler } = self;
         let folded = state.fold(record, scope, &mut Beside { timers, placement, scheduler });
-        folded.expect("what the engine decides, the fold accepts");
+        folded.expect("the fold accepts every record that the engine makes");
     }
 
     /// The first record of a journal.
     pub fn genesis(&mut self, now: Instant, genesis: Genesis, out: &mut Batch) {
-        assert_eq!(self.state.size(), 0, "a journal begins once");
+        assert_eq!(self.state.size(), 0, "genesis is the first record");
         let record = Record::new(0, now, genesis);
         self.seal(&record, None, out);
     }
 
-    /// The first record of a process that takes over as the one writer.
+    /// The first record of a process that becomes the writer of the journal.
     pub fn started(&mut self, now: Instant, started: Started, out: &mut Batch) {
         let record = Record::new(self.state.size(), now, started);
         self.seal(&record, None, out);
@@ -138,39 +138,39 @@ impl Engine {
 
     /// Decides one request at `now`. Every timer due by then must have been applied ([`Self::advance`]).
     pub fn decide(&mut self, now: Instant, request: &Request, out: &mut Batch) -> Result<Sealed<Sequences>, Refusal> {
-        assert!(now >= self.state.last_stamp(), "stamps never go back");
+        assert!(now >= self.state.last_stamp(), "stamps never decrease");
         if let Some(token) = request.identity.token
             && !self.state.token(token).is_some_and(|found| found.is_live(&self.state, now))
         {
             return Err(Refusal::TokenNotLive { token });
         }
-        if let Some(repeated) = self.check_claim(now, request)? {
+        if let Some(repeated) = self.check_key(now, request)? {
             return Ok(repeated);
         }
         let first = self.state.size();
-        let (identity, claim) = (&request.identity, request.claim.as_ref());
-        let mut draft = Draft { engine: self, out, now, identity, claim, first, count: 0 };
+        let (identity, key) = (&request.identity, request.key.as_ref());
+        let mut draft = Draft { engine: self, out, now, identity, key, first, count: 0 };
         let refused = draft.command(&request.command)?;
-        assert!(draft.count > 0, "a command that stands is sealed");
+        assert!(draft.count > 0, "an accepted command has at least one record");
         let records = Sequences { first: draft.first, count: draft.count };
         Ok(Sealed { records, refused, repeated: false })
     }
 
-    /// Looks an idempotency key up: a repeat is answered again, a changed payload is refused.
-    fn check_claim(&self, now: Instant, request: &Request) -> Result<Option<Sealed<Sequences>>, Refusal> {
-        let Some(claim) = &request.claim else { return Ok(None) };
-        let owner = claim.sealed.owner;
+    /// Looks up the idempotency key: a repeated request gets its earlier answer, one with another payload is refused.
+    fn check_key(&self, now: Instant, request: &Request) -> Result<Option<Sealed<Sequences>>, Refusal> {
+        let Some(key) = &request.key else { return Ok(None) };
+        let owner = key.sealed.owner;
         if let Some(tenant) = owner.filter(|tenant| self.state.tenant(*tenant).is_none()) {
             return Err(Refusal::UnknownTenant { tenant });
         }
-        let claims = &self.state.claims;
+        let remembered = &self.state.idempotency_keys;
         let window = self.state.settings.idempotency_window;
-        match claims.find(claim.scope, now, window) {
-            Some(claimed) if claimed.payload == claim.sealed.payload => {
-                Ok(Some(Sealed::again(Sequences { first: claimed.sequence, count: 0 })))
+        match remembered.find(key.scope, now, window) {
+            Some(found) if found.payload == key.sealed.payload => {
+                Ok(Some(Sealed::again(Sequences { first: found.sequence, count: 0 })))
             }
-            Some(claimed) => Err(Refusal::IdempotencyMismatch { sequence: claimed.sequence }),
-            None if claims.is_full(owner, IDEMPOTENCY_KEYS_PER_TENANT_MAX, now, window) => {
+            Some(found) => Err(Refusal::IdempotencyMismatch { sequence: found.sequence }),
+            None if remembered.is_full(owner, IDEMPOTENCY_KEYS_PER_TENANT_MAX, now, window) => {
                 Err(Refusal::TooManyIdempotencyKeys { limit: IDEMPOTENCY_KEYS_PER_TENANT_MAX })
             }
             None => Ok(None),
@@ -178,7 +178,7 @@ impl Engine {
     }
 }
 
-/// What deciding keeps beside its state.
+/// What the engine keeps beside its state.
 struct Beside<'a> {
     timers: &'a mut Timers,
     placement: &'a mut Placement,
@@ -237,20 +237,21 @@ impl Follower for Beside<'_> {
     fn headroom(&mut self, state: &State, tenant: TenantNo) {
         self.scheduler.headroom(state, tenant);
     }
-    fn stirred(&mut self, state: &State) {
-        self.scheduler.stir(state);
+    fn queue_affected(&mut self, state: &State) {
+        self.scheduler.queue_affected(state);
     }
-    fn anything_possible(&mut self) {
-        self.scheduler.anew = true;
+    fn recheck_queue(&mut self) {
+        self.scheduler.recheck_all = true;
     }
     fn standings_changed(&mut self) {
         self.scheduler.forget_standings();
     }
 }
 
-/// A list that is nearly always of one: single commands stay off the heap.
+/// A list that usually has one element, so that most commands do not allocate.
 type Few<T> = SmallVec<[T; 1]>;
 
+/// The leases that a command on several leases left out, with the reason for each; or why it is refused altogether.
 type Partial = Result<Vec<(LeaseNo, Refusal)>, Refusal>;
 
 impl Draft<'_> {
@@ -337,7 +338,7 @@ impl Draft<'_> {
     }
 }
 
-/// Sorts the leases of a command and checks that each is named once and not too many are.
+/// Sorts the leases of a command, and checks that there are not too many of them and none is named twice.
 fn in_order<T: Clone>(items: &[T], lease: impl Fn(&T) -> LeaseNo) -> Result<Few<T>, Refusal> {
     if items.is_empty() {
         return Err(Refusal::NoLeases);

@@ -9,7 +9,7 @@ use crate::admission::{CeilingCheck, QuotaCheck};
 use crate::allocation::Allocation;
 use crate::ask::Ask;
 use crate::command::RequestLease;
-use crate::decide::admission::Look;
+use crate::decide::admission::RequestContext;
 use crate::placement::{Candidate, Explained};
 use crate::preempt::PossibleEviction;
 use crate::queue::{Standing, Waits};
@@ -115,9 +115,9 @@ impl View<'_> {
         request: &RequestLease,
         top: usize,
     ) -> Result<Explanation, Refusal> {
-        let look = Look::new(*self, now, identity);
-        let asks = look.check(request)?;
-        Ok(self.explain_ask(look.ask(request, &asks), None, top))
+        let context = RequestContext::new(*self, now, identity);
+        let asks = context.check(request)?;
+        Ok(self.explain_ask(context.ask(request, &asks), None, top))
     }
 
     /// Explains a gang as it would be decided if it were submitted at `now`. `replica` is the replica whose nodes are

@@ -1,8 +1,8 @@
-//! The changes that folding a record reports to whatever is kept beside a state.
+//! The changes that folding a record reports to components beside the state.
 //!
-//! A [`State`] holds what everybody needs who folds records. Deciding needs more (timers, the placement index, the
-//! scheduler), readers need other things (leases in order). Each of these is a component that follows the fold; a fold
-//! that nobody follows is compiled without a trace of them.
+//! A [`State`] contains only what every fold needs. Deciding needs more (timers, the placement index, the scheduler),
+//! and readers need other things (leases in order). Each of these is a component that follows the fold and is updated
+//! by the methods below. A fold without followers pays nothing for them.
 
 use crate::allocation::Allocation;
 use crate::lease::Lease;
@@ -11,52 +11,52 @@ use crate::state::State;
 use crate::timer::Entry;
 use leasehold_model::{AllocationNo, NodeNo, TenantNo};
 
-/// Told of each change in the order in which it happens. `state` is as far as the fold has come with the record.
-#[expect(unused_variables, reason = "a follower that does not care about a change leaves it out")]
+/// Receives each change in the order in which it happens. `state` may be in the middle of folding the record.
+#[expect(unused_variables, reason = "a follower implements only the methods that it needs")]
 pub(crate) trait Follower {
-    /// A lease stands in the table at `slot`, with everything that a grant says of it.
+    /// A lease was granted and is complete in the table at `slot`.
     fn lease_granted(&mut self, state: &State, slot: u32) {}
-    /// The instant may have changed at which something happens to a lease by itself.
+    /// The instant of a lease's next timer may have changed.
     fn lease_due(&mut self, state: &State, slot: u32) {}
-    /// A lease has just left the table.
+    /// A lease was removed from the table.
     fn lease_closed(&mut self, state: &State) {}
-    /// All limits on others' work start afresh.
+    /// All grace periods, teardown deadlines and wipe deadlines were restarted.
     fn limits_restarted(&mut self, state: &State) {}
-    /// Something other than a lease comes due.
+    /// A timer for something other than a lease was set.
     fn comes_due(&mut self, entry: Entry) {}
 
-    /// A node is new, gone, or has another capacity, location or condition.
+    /// A node was added or deleted, or its capacity, location or condition has changed.
     fn node_put(&mut self, state: &State, node: NodeNo) {}
-    /// What is free on a node has changed, or its heat.
+    /// The free capacity or the heat of a node has changed.
     fn node_changed(&mut self, state: &State, node: NodeNo) {}
-    /// A lease may be evicted from now on, or no longer.
+    /// A lease became evictable (`added`) or is no longer evictable.
     fn evictable(&mut self, lease: &Lease, added: bool) {}
-    /// Which leases on a node may be evicted has changed; what is free there has not.
+    /// The set of evictable leases on a node has changed, but not its free capacity.
     fn evictable_changed(&mut self, state: &State, node: NodeNo) {}
 
-    /// An allocation waits for capacity from now on.
+    /// An allocation begins to wait for capacity.
     fn waits(&mut self, allocation: AllocationNo) {}
-    /// An allocation waits no longer, or waits for its victims only.
+    /// An allocation no longer waits for capacity: it left the queue or waits for its victims.
     fn waits_no_longer(&mut self, key: &ShapeKey, allocation: &Allocation) {}
-    /// An allocation that waits is grouped with others from now on.
+    /// A waiting allocation moved to another shape.
     fn regrouped(&mut self, from: &ShapeKey, to: &ShapeKey, allocation: &Allocation) {}
-    /// A lease of an allocation's attempt has ended, or begun to end.
+    /// A lease of an allocation's attempt has ended or begun to end.
     fn attempt_ends(&mut self, allocation: AllocationNo) {}
-    /// A record says what became of an attempt.
+    /// An attempt was settled by a record.
     fn attempt_over(&mut self, allocation: AllocationNo) {}
-    /// Capacity on a node was given back.
+    /// Capacity on a node became free.
     fn freed(&mut self, state: &State, node: NodeNo) {}
     /// Capacity was taken by a tenant.
     fn taken(&mut self, state: &State, by: TenantNo) {}
     /// A tenant may have more room under its quotas and ceilings.
     fn headroom(&mut self, state: &State, tenant: TenantNo) {}
-    /// Something has changed that may matter to those that wait.
-    fn stirred(&mut self, state: &State) {}
-    /// More may have become possible for those that wait than what was freed tells.
-    fn anything_possible(&mut self) {}
-    /// What the order of tenants in the queue is made of has changed.
+    /// Something has changed that may affect waiting allocations.
+    fn queue_affected(&mut self, state: &State) {}
+    /// A change may let any waiting allocation start, not only those that fit into freed capacity.
+    fn recheck_queue(&mut self) {}
+    /// The values that the order of tenants is computed from have changed.
     fn standings_changed(&mut self) {}
 }
 
-/// Nobody follows.
+/// A fold without followers.
 impl Follower for () {}

@@ -1,14 +1,14 @@
-//! Idempotency keys: claimed in the same append as what they guard, kept for a window by stamp.
+//! Idempotency keys: recorded together with the command they protect, and remembered for a window of time.
 
 use crate::index::Index;
 use leasehold_model::{Instant, Span, TenantNo};
 use std::collections::VecDeque;
 
-/// What a key was used for, and when.
+/// An idempotency key that was used: when, and for which command.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) struct Claimed {
+pub(crate) struct RememberedKey {
     pub(crate) stamp: Instant,
-    /// The hash of whose key it is and which.
+    /// The hash of the owner, the principal and the key (`command::key_scope`).
     pub(crate) scope: u128,
     pub(crate) owner: Option<TenantNo>,
     pub(crate) payload: [u8; 16],
@@ -16,103 +16,105 @@ pub(crate) struct Claimed {
     pub(crate) sequence: u64,
 }
 
-/// Claims of one stretch of memory: growing moves none of them.
+/// Keys are stored in chunks of this size, so that growing does not move them.
 const CHUNK: usize = 1024;
 
-/// Claims in the order they were made, and where in that order each stands. Stamps never go back,
-/// so the oldest are always in front.
+/// The remembered keys in the order of their records. Stamps never decrease, so the oldest keys are always in front.
 #[derive(Clone, Debug, Default)]
-pub(crate) struct Claims {
-    /// The claim with place `p` stands in the chunk of places `p / CHUNK`.
-    chunks: VecDeque<Vec<Claimed>>,
-    /// How many have been forgotten: the place of the first that is left.
+pub(crate) struct RememberedKeys {
+    /// The key at position `p` is in the chunk for the positions with the same `p / CHUNK`.
+    chunks: VecDeque<Vec<RememberedKey>>,
+    /// How many keys have been forgotten, which is also the position of the first remembered one.
     forgotten: u64,
-    /// The place after the last.
+    /// The position after the last key.
     end: u64,
-    /// Places by scope; their lower halves, which tell all that are left apart.
-    places: Index,
-    /// Claims of nobody in particular, then of each tenant by number.
+    /// Positions by scope. Only the lower halves are stored, which are enough to distinguish the remembered ones.
+    positions: Index,
+    /// The number of keys without an owner, then of those of each tenant by tenant number.
     per_owner: Vec<u32>,
 }
 
-/// Scopes are hashes already; but a snapshot can say anything, and must not make look-ups slow.
+/// Scopes are hashes already, but a forged snapshot may contain any scopes and must not make lookups slow.
 #[expect(clippy::cast_possible_truncation, reason = "both halves are folded in")]
 fn hash(scope: u128) -> u64 {
     (scope as u64 ^ (scope >> 64) as u64).wrapping_mul(0x9e37_79b9_7f4a_7c15)
 }
 
-#[expect(clippy::cast_possible_truncation, reason = "fewer than 2^32 claims are left at a time")]
-fn lower_half(place: u64) -> u32 {
-    place as u32
+#[expect(clippy::cast_possible_truncation, reason = "fewer than 2^32 keys are remembered at a time")]
+fn lower_half(position: u64) -> u32 {
+    position as u32
 }
 
-fn owner_place(owner: Option<TenantNo>) -> usize {
+fn owner_index(owner: Option<TenantNo>) -> usize {
     owner.map_or(0, |tenant| tenant.0 as usize + 1)
 }
 
-/// Which chunk of those that are left, and where in it.
-fn position(place: u64, forgotten: u64) -> (usize, usize) {
-    let chunk = place / CHUNK as u64 - forgotten / CHUNK as u64;
-    let in_chunk = place % CHUNK as u64;
-    (usize::try_from(chunk).expect("a place in memory"), usize::try_from(in_chunk).expect("below a small constant"))
+/// The index of the chunk among the remaining ones, and the offset in it.
+fn chunk_and_offset(position: u64, forgotten: u64) -> (usize, usize) {
+    let chunk = position / CHUNK as u64 - forgotten / CHUNK as u64;
+    let offset = position % CHUNK as u64;
+    (
+        usize::try_from(chunk).expect("the number of chunks fits in memory"),
+        usize::try_from(offset).expect("below a small constant"),
+    )
 }
 
 fn is_over(stamp: Instant, now: Instant, window: Span) -> bool {
     stamp.saturating_add(window) <= now
 }
 
-impl Claims {
-    fn at(&self, place: u64) -> &Claimed {
-        let (chunk, in_chunk) = position(place, self.forgotten);
-        &self.chunks[chunk][in_chunk]
+impl RememberedKeys {
+    fn at(&self, position: u64) -> &RememberedKey {
+        let (chunk, offset) = chunk_and_offset(position, self.forgotten);
+        &self.chunks[chunk][offset]
     }
 
-    fn claimed(&self, scope: u128) -> Option<&Claimed> {
+    fn lookup(&self, scope: u128) -> Option<&RememberedKey> {
         let whole = |half: u32| self.forgotten + u64::from(half.wrapping_sub(lower_half(self.forgotten)));
-        let place = self.places.find(hash(scope), |half| self.at(whole(half)).scope == scope)?;
-        Some(self.at(whole(place)))
+        let position = self.positions.find(hash(scope), |half| self.at(whole(half)).scope == scope)?;
+        Some(self.at(whole(position)))
     }
 
-    /// What `scope` was used for, if that lies within `window` of `now`.
-    pub(crate) fn find(&self, scope: u128, now: Instant, window: Span) -> Option<&Claimed> {
-        self.claimed(scope).filter(|claimed| !is_over(claimed.stamp, now, window))
+    /// The key with this scope, if it was used within `window` before `now`.
+    pub(crate) fn find(&self, scope: u128, now: Instant, window: Span) -> Option<&RememberedKey> {
+        self.lookup(scope).filter(|key| !is_over(key.stamp, now, window))
     }
 
-    /// Whether `scope` is claimed, within the window or not. Fetches its place into the cache; see
+    /// Whether a key with this scope is remembered, even if its window is over. Loads it into the cache, see
     /// `Engine::warm`.
     pub(crate) fn touch(&self, scope: u128) -> bool {
-        self.claimed(scope).is_some()
+        self.lookup(scope).is_some()
     }
 
-    /// Whether the owner has `limit` claims within `window` of `now`.
+    /// Whether the owner has `limit` keys that were used within `window` before `now`.
     pub(crate) fn is_full(&self, owner: Option<TenantNo>, limit: u32, now: Instant, window: Span) -> bool {
-        let kept = self.per_owner.get(owner_place(owner)).copied().unwrap_or(0);
-        // Claims that are over without having been swept do not count; they matter at the limit only.
+        let kept = self.per_owner.get(owner_index(owner)).copied().unwrap_or(0);
+        // Keys whose window is over may not be swept yet; they are subtracted only when the limit seems reached.
         kept >= limit && {
             let over = self.in_order().take_while(|c| is_over(c.stamp, now, window));
             kept as usize - over.filter(|c| c.owner == owner).count() >= limit as usize
         }
     }
 
-    pub(crate) fn newest(&self) -> Option<&Claimed> {
+    pub(crate) fn newest(&self) -> Option<&RememberedKey> {
         self.chunks.back().and_then(|chunk| chunk.last())
     }
 
-    pub(crate) fn claim(&mut self, claimed: Claimed) {
-        self.places.insert(hash(claimed.scope), lower_half(self.end));
-        let place = owner_place(claimed.owner);
-        if self.per_owner.len() <= place {
-            self.per_owner.resize(place + 1, 0);
+    pub(crate) fn add(&mut self, key: RememberedKey) {
+        self.positions.insert(hash(key.scope), lower_half(self.end));
+        let owner = owner_index(key.owner);
+        if self.per_owner.len() <= owner {
+            self.per_owner.resize(owner + 1, 0);
         }
-        self.per_owner[place] += 1;
+        self.per_owner[owner] += 1;
         if self.chunks.back().is_none_or(|chunk| chunk.len() == CHUNK) {
             self.chunks.push_back(Vec::with_capacity(CHUNK));
         }
-        self.chunks.back_mut().expect("it was just made sure of").push(claimed);
+        self.chunks.back_mut().expect("a chunk was added if there was none").push(key);
         self.end += 1;
     }
 
-    /// Forgets claims that are over at `stamp`, the stamp of a record.
+    /// Forgets keys whose window is over at `stamp`, the stamp of a record.
     pub(crate) fn sweep(&mut self, stamp: Instant, window: Span) {
         while self.forgotten < self.end {
             let oldest = self.at(self.forgotten);
@@ -120,8 +122,8 @@ impl Claims {
                 return;
             }
             let (scope, owner) = (oldest.scope, oldest.owner);
-            self.places.remove(hash(scope), lower_half(self.forgotten));
-            self.per_owner[owner_place(owner)] -= 1;
+            self.positions.remove(hash(scope), lower_half(self.forgotten));
+            self.per_owner[owner_index(owner)] -= 1;
             self.forgotten += 1;
             if self.forgotten.is_multiple_of(CHUNK as u64) {
                 self.chunks.pop_front();
@@ -129,19 +131,19 @@ impl Claims {
         }
     }
 
-    /// Every claim, oldest first.
-    pub(crate) fn in_order(&self) -> impl Iterator<Item = &Claimed> + '_ {
-        let (_, gone) = position(self.forgotten, self.forgotten);
+    /// Every remembered key, oldest first.
+    pub(crate) fn in_order(&self) -> impl Iterator<Item = &RememberedKey> + '_ {
+        let (_, gone) = chunk_and_offset(self.forgotten, self.forgotten);
         let mut chunks = self.chunks.iter();
         let first = chunks.next().map_or(&[][..], |oldest| &oldest[gone..]);
         first.iter().chain(chunks.flatten())
     }
 
     pub(crate) fn len(&self) -> usize {
-        self.places.len()
+        self.positions.len()
     }
 
-    pub(crate) fn reserve(&mut self, claims: usize) {
-        self.places.reserve(claims);
+    pub(crate) fn reserve(&mut self, keys: usize) {
+        self.positions.reserve(keys);
     }
 }

@@ -1,8 +1,8 @@
-//! From a hash to a place in a table, in one open array: the table itself says whether the place is
-//! the right one. Eight bytes to a cell, so that a look-up waits for memory once; never iterated,
-//! so that its order cannot show.
+//! A hash index with open addressing: maps hashes to positions in a table, which the caller compares with the key. A
+//! cell has eight bytes, so that a lookup usually waits for memory once. The index is never iterated, so its order
+//! cannot influence anything.
 
-/// A cell: the upper half of the hash with [`TAKEN`] set, then the place. Zero where nothing is.
+/// A cell: the upper half of the hash with [`TAKEN`] set, then the position. Zero if the cell is empty.
 type Cell = u64;
 
 const TAKEN: Cell = 1 << 32;
@@ -10,14 +10,14 @@ const CELLS_MIN: usize = 64;
 
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Index {
-    /// A power of two of them, or none. A cell lies at or after its home, with no gap between.
+    /// Their number is zero or a power of two. An entry is at its home cell or after it, without an empty cell between.
     cells: Vec<Cell>,
-    /// How far down the bits of a hash lie that say which cell is its home.
+    /// How far a hash is shifted to the right to get its home cell.
     shift: u32,
     len: usize,
 }
 
-#[expect(clippy::cast_possible_truncation, reason = "the lower half is the place")]
+#[expect(clippy::cast_possible_truncation, reason = "the lower half is the position")]
 fn place(cell: Cell) -> u32 {
     cell as u32
 }
@@ -31,13 +31,13 @@ impl Index {
         self.len
     }
 
-    /// The upper bits of a cell are those of its hash.
+    /// The home cell of an entry; the upper bits of the entry are those of its hash.
     #[inline]
     fn home(&self, cell: Cell) -> usize {
-        usize::try_from(cell >> self.shift).expect("fewer bits than cells")
+        usize::try_from(cell >> self.shift).expect("the shift leaves as many bits as a cell number has")
     }
 
-    /// The place filed under `hash` that `is_it`.
+    /// The position stored under `hash` for which `is_it` is true.
     #[inline]
     pub(crate) fn find(&self, hash: u64, is_it: impl Fn(u32) -> bool) -> Option<u32> {
         let cells = self.cells.as_slice();
@@ -56,9 +56,9 @@ impl Index {
         None
     }
 
-    /// Files a place that is not there yet.
+    /// Adds a position that is not in the index.
     pub(crate) fn insert(&mut self, hash: u64, place: u32) {
-        // At most half full: runs stay short.
+        // At most half full, so that runs stay short.
         if (self.len + 1) * 2 > self.cells.len() {
             self.resize((self.cells.len() * 2).max(CELLS_MIN));
         }
@@ -76,13 +76,13 @@ impl Index {
         self.cells[at & mask] = cell;
     }
 
-    /// Takes out a place that is there, and closes the gap.
+    /// Removes a position that is in the index, and closes the gap.
     pub(crate) fn remove(&mut self, hash: u64, place: u32) {
         let mask = self.cells.len() - 1;
         let gone = cell(hash, place);
         let mut gap = self.home(gone);
         while self.cells[gap & mask] != gone {
-            assert!(self.cells[gap & mask] != 0, "what is taken out was filed");
+            assert!(self.cells[gap & mask] != 0, "the removed position is in the index");
             gap += 1;
         }
         let mut at = gap;
@@ -110,7 +110,7 @@ impl Index {
     }
 
     fn resize(&mut self, cells: usize) {
-        assert!(cells <= 1 << 31, "fewer than 2^31 places");
+        assert!(cells <= 1 << 31, "fewer than 2^31 cells");
         let before = std::mem::replace(&mut self.cells, vec![0; cells]);
         self.shift = 64 - cells.trailing_zeros();
         for cell in before.into_iter().filter(|cell| *cell != 0) {
@@ -124,7 +124,7 @@ mod tests {
     use super::*;
     use std::collections::BTreeMap;
 
-    /// Against a map, with hashes that meet often, and at the end of the array.
+    /// Compares with a map, using hashes that collide often and that wrap around the end of the array.
     #[test]
     fn it_finds_what_was_filed_and_nothing_else() {
         for crowd in [1u64, 7, 64, u64::MAX] {

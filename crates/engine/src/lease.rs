@@ -1,4 +1,4 @@
-//! Live leases: everything between the grant and the confirmed teardown.
+//! Live leases, from the grant to the confirmed teardown.
 
 use crate::index::Index;
 use crate::timer::{Entry, TimerKind};
@@ -7,54 +7,54 @@ use leasehold_model::{
 };
 
 words! {
-    /// Where a lease is in its life (SEMANTICS 3). A closed lease is no longer kept.
+    /// The phase of a live lease (SEMANTICS 3). Closed leases are removed from the table.
     pub enum Phase {
         Active = 1 "active",
-        /// Revoked, within grace: still held and billed.
+        /// Revoked, and the grace period is running: still held and billed.
         Revoking = 2 "revoking",
-        /// Given back; teardown is not confirmed.
+        /// Released by its holder; the teardown is not confirmed.
         Releasing = 3 "releasing",
-        /// The deadline passed; teardown is not confirmed.
+        /// The deadline has passed; the teardown is not confirmed.
         Expired = 4 "expired",
-        /// Revoked and grace is over; teardown is not confirmed.
+        /// Revoked, and the grace period is over; the teardown is not confirmed.
         TearingDown = 5 "tearing_down",
-        /// Teardown was not confirmed in time.
+        /// The teardown was not confirmed in time.
         Fenced = 6 "fenced",
     }
 }
 
 impl Phase {
-    /// Still held by its holder and billed.
+    /// Whether the lease is still held and billed.
     pub const fn is_held(self) -> bool {
         matches!(self, Self::Active | Self::Revoking)
     }
-    /// Ended, and waiting for the node's word.
+    /// Whether the lease has ended and the node has not yet confirmed the teardown.
     pub const fn is_tearing_down(self) -> bool {
         matches!(self, Self::Releasing | Self::Expired | Self::TearingDown)
     }
 }
 
-/// No slot: the end of a chain.
+/// Marks the end of a list of slots.
 pub(crate) const NONE: u32 = u32::MAX;
 
-/// One lease. Fields are ordered and sized so that a million of them stay small.
+/// One lease. The fields are ordered and sized so that a million leases need little memory.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Lease {
     pub number: LeaseNo,
-    /// The first lease of the request it came with.
+    /// The first lease of its request.
     pub gang: LeaseNo,
     pub quanta: Quanta,
-    /// Which devices, as a bit set.
+    /// Its devices, as a bit set.
     pub devices: u64,
     pub granted_at: Instant,
     pub expires_at: Instant,
-    /// Where billing stopped; meaningful once it is no longer held.
+    /// When billing stopped. Valid once the lease is no longer held.
     pub ended_at: Instant,
-    /// When grace or the teardown limit ends; meaningful in those phases.
+    /// The end of the grace period or the teardown deadline. Valid while one of them is running.
     pub limit_at: Instant,
     /// The grace of its revocation.
     pub grace: Span,
-    /// Up to where activity was reported.
+    /// The end of the last reported activity.
     pub reported_to: Instant,
     pub tenant: TenantNo,
     pub project: ProjectNo,
@@ -63,7 +63,7 @@ pub struct Lease {
     pub of: Option<AllocationNo>,
     pub node: NodeNo,
     pub pool: PoolNo,
-    /// The accounting tag at the grant, by its place in the state's list of tags.
+    /// The tenant's accounting tag at the grant, as an index into the state's list of tags.
     pub tag: Option<u32>,
     pub class: ClassNo,
     pub gang_len: u8,
@@ -71,21 +71,21 @@ pub struct Lease {
     pub priority: Priority,
     pub sensitive: bool,
     pub over_soft: bool,
-    /// Its gang has several replicas, which may lie on one node.
+    /// Whether its gang has several replicas, which may be on the same node.
     pub(crate) crowd: bool,
-    /// Neighbours in the list of its node's leases.
+    /// Slots of its neighbours in the list of leases on the node.
     pub(crate) node_next: u32,
     pub(crate) node_prev: u32,
 }
 
 impl Lease {
-    /// Whether it may fall to one of higher priority, at all.
+    /// Whether a request of higher priority could evict it.
     pub(crate) fn is_evictable(&self) -> bool {
         self.phase == Phase::Active && !self.sensitive
     }
 
-    /// The instant at which something happens to it by itself.
-    pub(crate) fn true_timer(&self) -> Option<Entry> {
+    /// Its timer: the end of the lease, of the grace period or of the teardown deadline.
+    pub(crate) fn timer(&self) -> Option<Entry> {
         let id = self.number.0;
         match self.phase {
             Phase::Active => Some(Entry::new(self.expires_at, TimerKind::Expiry, id)),
@@ -96,7 +96,7 @@ impl Lease {
     }
 }
 
-/// Lease numbers are handed out in order: one multiplication scatters them well enough.
+/// Lease numbers are consecutive, so one multiplication distributes them well enough.
 fn hash(number: LeaseNo) -> u64 {
     number.0.wrapping_mul(0x9e37_79b9_7f4a_7c15)
 }
@@ -106,7 +106,7 @@ const CHUNK: usize = 1024;
 /// The number of a slot that holds no lease.
 const VACANT: LeaseNo = LeaseNo(u64::MAX);
 
-/// Leases by slot, slots by number. Slots live in chunks, so that growth neither copies a million
+/// Leases by slot, and slots by lease number. Slots are stored in chunks, so that growing neither copies a million
 /// leases nor doubles their memory.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct LeaseTable {
@@ -139,7 +139,7 @@ impl LeaseTable {
 
     pub(crate) fn insert(&mut self, lease: Lease) -> u32 {
         let number = lease.number;
-        debug_assert!(self.slot(number).is_none(), "{number} exists twice");
+        debug_assert!(self.slot(number).is_none(), "{number} is in the table already");
         let slot = if let Some(slot) = self.free.pop() {
             *self.at_mut(slot) = lease;
             slot
@@ -148,7 +148,7 @@ impl LeaseTable {
                 self.chunks.push(Vec::with_capacity(CHUNK));
             }
             let chunks = self.chunks.len();
-            let chunk = self.chunks.last_mut().expect("a chunk was just made sure of");
+            let chunk = self.chunks.last_mut().expect("a chunk was added if there was none");
             chunk.push(lease);
             u32::try_from((chunks - 1) * CHUNK + chunk.len() - 1).expect("fewer than 2^32 live leases")
         };
@@ -162,7 +162,7 @@ impl LeaseTable {
         self.free.push(slot);
     }
 
-    /// Every live lease, in no order that means anything: only for what does not depend on one.
+    /// Every live lease in arbitrary order: only for work that does not depend on the order.
     pub(crate) fn in_any_order(&self) -> impl Iterator<Item = &Lease> {
         self.chunks.iter().flatten().filter(|lease| lease.number != VACANT)
     }

@@ -1,15 +1,16 @@
 //! The deterministic state machine that decides leases.
 //!
-//! In: a [`Request`] and the instant it is decided at; or records read back from a journal.
-//! Out: records, encoded into a batch; a [`Refusal`] where a request cannot stand, which changes nothing.
+//! In: a [`Request`] and the instant it is decided at; or records read back from a journal. Out: records, encoded into
+//! a batch; or a [`Refusal`] for an invalid request, which changes nothing.
 //!
-//! A [`State`] changes only by folding a record: what deciding does to it is exactly what a replay does. What an
-//! [`Engine`] and [`Readers`] keep beside it follows the fold (`follow.rs`). Never: a clock, I/O, randomness, floats, the
-//! order of a hash map.
+//! A [`State`] changes only by folding a record, so deciding changes it exactly as a replay does. What an [`Engine`]
+//! and [`Readers`] keep beside the state follows the fold (`follow.rs`). Must never: read a clock, do I/O, use
+//! randomness or floats, depend on the order of a hash map.
 
 mod admission;
 mod allocation;
 mod ask;
+mod assured_start;
 mod budget;
 mod ceiling;
 pub mod command;
@@ -23,12 +24,12 @@ mod heat;
 mod idempotency;
 mod index;
 mod lease;
+mod lease_order;
 mod naming;
 mod node;
 mod on_nodes;
 mod placement;
 mod preempt;
-mod promise;
 mod queue;
 mod quota;
 mod rate;
@@ -36,7 +37,6 @@ mod readers;
 mod refusal;
 mod replay;
 mod reservation;
-mod roll;
 mod scheduler;
 mod sealed;
 mod snapshot;
@@ -48,6 +48,7 @@ mod warm;
 
 pub use admission::{CeilingCheck, QuotaCheck, QuotaSaid};
 pub use allocation::{Allocation, Over};
+pub use assured_start::AssuredStart;
 pub use budget::Spending;
 pub use ceiling::{Ceiling, CeilingScope};
 pub use command::{Command, CommandKind, Request};
@@ -61,7 +62,6 @@ pub use naming::{ByNumber, Naming};
 pub use node::{Agent, CapacitySplit, Condition, Node, NodeClass};
 pub use placement::{Candidate, Exclusion, Explained, Placement};
 pub use preempt::PossibleEviction;
-pub use promise::Promise;
 pub use queue::{Positions, Standing, Standings, WaitReason, Waits};
 pub use quota::{Episode, Quota};
 pub use rate::{ChargePolicy, RateCard};

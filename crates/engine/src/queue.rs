@@ -1,7 +1,7 @@
-//! What waits, and in which order (SEMANTICS 4): priority, then budget factor, fair-share deficit and age.
+//! The queue of waiting allocations and its order (SEMANTICS 4): priority, then budget factor, fair-share deficit, age.
 //!
-//! Those that wait for the same are kept together as a *shape*. All of this is derived from the allocations and is
-//! rebuilt with them; what deciding remembers about the queue is the scheduler's (`scheduler.rs`).
+//! Allocations with equal requirements are grouped into a *shape*. The queue is derived from the allocations and
+//! rebuilt with them. What the engine remembers between scheduling passes is in `scheduler.rs`.
 
 mod positions;
 mod waits;
@@ -17,7 +17,8 @@ use leasehold_model::{AllocationNo, Domain, Instant, Name, PoolNo, Priority, Pro
 use std::cmp::Reverse;
 use std::collections::{BTreeMap, BTreeSet};
 
-/// Those that wait for the same nodes: for a pool's that are open to all, or for those that one user has claimed.
+/// A part of the queue: the allocations that wait for the open nodes of a pool, or for the nodes that a user has
+/// claimed.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub(crate) enum Line {
     Pool(PoolNo),
@@ -30,7 +31,7 @@ impl Line {
         node.custody.claim().map_or(Self::Pool(node.pool), |claim| Self::Claimed(claim.by))
     }
 
-    /// Whether one that goes to those claimed nodes, or to that pool, stands in it.
+    /// Whether an allocation for the nodes of this claimer, or for this pool, waits in the line.
     pub(crate) fn has(self, claimer: Option<Claimer>, pool: Option<PoolNo>) -> bool {
         match (self, claimer) {
             (Self::Pool(number), None) => pool.is_none_or(|of| of == number),
@@ -40,7 +41,7 @@ impl Line {
     }
 }
 
-/// What decides where and whether an allocation fits.
+/// Everything that determines where an allocation fits. Allocations with equal keys form a shape.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub(crate) struct ShapeKey {
     pub(crate) priority: Priority,
@@ -52,19 +53,20 @@ pub(crate) struct ShapeKey {
     pub(crate) apart: Option<Domain>,
     pub(crate) walltime: Option<Span>,
     pub(crate) ttl: Option<Span>,
-    /// Whose claimed nodes it waits for, if it is sensitive.
+    /// The user for whose claimed nodes it waits, if it is sensitive.
     pub(crate) claimer: Option<Claimer>,
-    /// Where the tenant's limits look at nodes or at whom it evicts, one's own finding no room says nothing of others.
-    pub(crate) of: Option<ProjectNo>,
+    /// The project, for tenants whose limits depend on the node or on evictions: whether their allocations fit tells
+    /// nothing about those of others. `None` for all other tenants.
+    pub(crate) project: Option<ProjectNo>,
 }
 
 impl ShapeKey {
-    /// Whether it waits for nodes of that line.
+    /// Whether allocations of this shape wait in the line.
     pub(crate) fn stands_in(&self, line: Line) -> bool {
         line.has(self.claimer, self.pool)
     }
 
-    fn of(allocation: &Allocation, particular: bool) -> Self {
+    fn of(allocation: &Allocation, own_shapes: bool) -> Self {
         let spec = &allocation.spec;
         Self {
             priority: spec.priority,
@@ -77,55 +79,55 @@ impl ShapeKey {
             walltime: spec.walltime,
             ttl: spec.ttl,
             claimer: allocation.claimer(),
-            of: particular.then_some(allocation.project),
+            project: own_shapes.then_some(allocation.project),
         }
     }
 }
 
-/// How a tenant stands in the queue; the greater goes first.
+/// The rank of a tenant in the queue; the greater one goes first.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub struct Standing {
-    /// Of 2^20: 1 up to 80 % of the budget, falling to a twentieth at 120 %.
+    /// In units of 2^-20: 1 up to 80 % of the budget, decreasing to 1/20 at 120 %.
     pub factor: u32,
-    /// How far the tenant is below its fair share, of 2^20.
+    /// How far the tenant is below its fair share, in units of 2^-20.
     pub deficit: i64,
 }
 
 impl Standing {
-    /// Of a tenant without budget or share that has used nothing.
+    /// The standing of a tenant that has neither budget nor share and has used nothing.
     pub const FRESH: Self = Self { factor: 1 << 20, deficit: 0 };
 }
 
-/// The place of an entry in the queue; the lesser goes first.
+/// The rank of an allocation in the queue; the lesser one goes first.
 pub(crate) type Rank = (Reverse<Priority>, Reverse<Standing>, Instant, AllocationNo);
 
-/// Those of one shape, by tenant and then by age.
+/// The allocations of one shape, by tenant and then by age.
 pub(crate) type Waiting = BTreeMap<TenantNo, BTreeSet<(Instant, AllocationNo)>>;
 
 pub(crate) fn line_up(waiting: &mut Waiting, allocation: &Allocation) {
     waiting.entry(allocation.tenant).or_default().insert((allocation.submitted_at, allocation.number));
 }
 
-/// Whether it stood there.
+/// Removes an allocation. Returns whether it was there.
 pub(crate) fn step_out(waiting: &mut Waiting, allocation: &Allocation) -> bool {
     let Some(line) = waiting.get_mut(&allocation.tenant) else { return false };
-    let stood = line.remove(&(allocation.submitted_at, allocation.number));
+    let was_there = line.remove(&(allocation.submitted_at, allocation.number));
     if line.is_empty() {
         waiting.remove(&allocation.tenant);
     }
-    stood
+    was_there
 }
 
-/// The allocations that wait.
+/// The waiting allocations.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Queue {
-    /// Those that wait for capacity.
+    /// Allocations that wait for capacity.
     pub(crate) shapes: BTreeMap<ShapeKey, Waiting>,
-    /// Those whose victims are being torn down.
+    /// Allocations with a reservation, which wait for the teardown of their victims.
     pub(crate) reserved: BTreeSet<AllocationNo>,
-    /// Tenants whose allocations are grouped by themselves.
-    particular: BTreeSet<TenantNo>,
-    /// All that wait, by tenant.
+    /// Tenants whose allocations share no shape with those of other tenants.
+    with_own_shapes: BTreeSet<TenantNo>,
+    /// The number of waiting allocations of each tenant.
     pending: BTreeMap<TenantNo, u64>,
     total: usize,
 }
@@ -138,31 +140,31 @@ impl Queue {
         self.pending.get(&tenant).copied().unwrap_or(0)
     }
 
-    /// With which others an allocation is grouped.
+    /// The shape to which an allocation belongs.
     pub(crate) fn key(&self, allocation: &Allocation) -> ShapeKey {
-        ShapeKey::of(allocation, self.particular.contains(&allocation.tenant))
+        ShapeKey::of(allocation, self.with_own_shapes.contains(&allocation.tenant))
     }
 
-    pub(crate) fn is_particular(&self, tenant: TenantNo) -> bool {
-        self.particular.contains(&tenant)
+    pub(crate) fn has_own_shapes(&self, tenant: TenantNo) -> bool {
+        self.with_own_shapes.contains(&tenant)
     }
 
-    pub(crate) fn set_particular(&mut self, tenant: TenantNo, particular: bool) {
-        if particular {
-            self.particular.insert(tenant);
+    pub(crate) fn set_own_shapes(&mut self, tenant: TenantNo, own_shapes: bool) {
+        if own_shapes {
+            self.with_own_shapes.insert(tenant);
         } else {
-            self.particular.remove(&tenant);
+            self.with_own_shapes.remove(&tenant);
         }
     }
 
-    /// One more waits.
+    /// Adds an allocation that waits for capacity.
     pub(crate) fn add(&mut self, key: &ShapeKey, allocation: &Allocation) {
         *self.pending.entry(allocation.tenant).or_insert(0) += 1;
         self.total += 1;
         self.line_up(key, allocation);
     }
 
-    /// It waits no longer.
+    /// Removes an allocation that no longer waits.
     pub(crate) fn remove(&mut self, key: &ShapeKey, allocation: &Allocation) {
         self.step_out(key, allocation);
         self.reserved.remove(&allocation.number);
@@ -174,13 +176,13 @@ impl Queue {
         }
     }
 
-    /// It waits for its victims only.
+    /// Moves an allocation from those that wait for capacity to those that wait for their victims.
     pub(crate) fn reserve(&mut self, key: &ShapeKey, allocation: &Allocation) {
         self.step_out(key, allocation);
         self.reserved.insert(allocation.number);
     }
 
-    /// It waits for capacity.
+    /// Adds an allocation to its shape, without counting it.
     pub(crate) fn line_up(&mut self, key: &ShapeKey, allocation: &Allocation) {
         match self.shapes.get_mut(key) {
             Some(waiting) => line_up(waiting, allocation),
@@ -203,7 +205,7 @@ impl crate::state::State {
         pools.chain(self.claimed.claimers().map(Line::Claimed))
     }
 
-    /// The place of one that waits.
+    /// The rank of a waiting allocation.
     pub(crate) fn rank_of(&self, found: &Allocation, now: Instant) -> Rank {
         let standing = self.standing(found.tenant, now);
         (Reverse(found.spec.priority), Reverse(standing), found.submitted_at, found.number)

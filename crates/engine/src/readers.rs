@@ -1,10 +1,10 @@
-//! The state for readers: leases in order of number, no idempotency keys, and a placement index that is brought up to
-//! date when somebody asks where something would go, so that following the journal costs readers little.
+//! The state for readers: with leases in order of number, without idempotency keys, and with a placement index that is
+//! updated only when a quote or an explanation needs it, so that following the journal stays cheap.
 
 use crate::follow::Follower;
 use crate::lease::Lease;
+use crate::lease_order::LeaseOrder;
 use crate::placement::Placement;
-use crate::roll::Roll;
 use crate::state::{FoldError, State};
 use crate::view::View;
 use leasehold_model::{LeaseNo, NodeNo, Record};
@@ -14,41 +14,41 @@ use std::sync::RwLock;
 #[derive(Debug)]
 pub struct Readers {
     state: State,
-    roll: Roll,
+    lease_order: LeaseOrder,
     index: RwLock<Index>,
 }
 
 impl Readers {
-    /// Readers of what `state` says, which its owner keeps: the keys alone are not copied.
+    /// A copy of `state` for readers, without its idempotency keys. `state` itself is unchanged.
     pub fn beside(state: &mut State) -> Self {
-        let keys = std::mem::take(&mut state.claims);
+        let keys = std::mem::take(&mut state.idempotency_keys);
         let copy = state.clone();
-        state.claims = keys;
+        state.idempotency_keys = keys;
         let mut index = Index::default();
         copy.nodes().for_each(|node| index.mark(node.number, Mark::Put));
-        Self { roll: Roll::of(&copy.leases), state: copy, index: RwLock::new(index) }
+        Self { lease_order: LeaseOrder::of(&copy.leases), state: copy, index: RwLock::new(index) }
     }
 
-    /// Folds one record. After an error the state must be thrown away.
+    /// Folds one record. After an error the state must be discarded.
     pub fn apply(&mut self, record: &Record) -> Result<(), FoldError> {
         let index = self.index.get_mut().expect(NO_PANIC);
-        self.state.fold(record, None, &mut Beside { roll: &mut self.roll, index })
+        self.state.fold(record, None, &mut Beside { lease_order: &mut self.lease_order, index })
     }
 
     /// Leases that are not closed with a higher number than `after`, by number.
     pub fn leases_after(&self, after: Option<LeaseNo>) -> impl Iterator<Item = &Lease> {
-        self.roll.after(after, &self.state.leases)
+        self.lease_order.after(after, &self.state.leases)
     }
 
-    /// Looks at the state with the placement index, which costs as much as nodes have changed since the last look. Do not
-    /// look again inside: another look may wait to bring the index up to date.
-    pub fn view<T>(&self, look: impl FnOnce(View<'_>) -> T) -> T {
+    /// Calls `read` with the state and an up-to-date placement index. The cost depends on how many nodes have changed
+    /// since the last call. `read` must not call this again: it could wait for itself to update the index.
+    pub fn view<T>(&self, read: impl FnOnce(View<'_>) -> T) -> T {
         let is_stale = !self.index.read().expect(NO_PANIC).stale.is_empty();
         if is_stale {
             self.index.write().expect(NO_PANIC).catch_up(&self.state);
         }
-        // Nobody folds meanwhile: that takes this exclusively.
-        look(self.index.read().expect(NO_PANIC).placement.view(&self.state))
+        // No record is folded in between: `apply` needs exclusive access.
+        read(self.index.read().expect(NO_PANIC).placement.view(&self.state))
     }
 }
 
@@ -65,9 +65,9 @@ impl Deref for Readers {
     }
 }
 
-const NO_PANIC: &str = "no one panics with the placement index";
+const NO_PANIC: &str = "no thread panics while it holds the placement index";
 
-/// What has become of a node since the index saw it last.
+/// How a node has changed since the index was last updated.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord)]
 enum Mark {
     #[default]
@@ -79,22 +79,22 @@ enum Mark {
 #[derive(Debug, Default)]
 struct Index {
     placement: Placement,
-    /// By node.
+    /// By node number.
     marks: Vec<Mark>,
-    /// Those that are not fresh.
+    /// The nodes that are not `Fresh`.
     stale: Vec<NodeNo>,
 }
 
 impl Index {
     fn mark(&mut self, node: NodeNo, mark: Mark) {
-        let place = node.0 as usize;
-        if self.marks.len() <= place {
-            self.marks.resize(place + 1, Mark::Fresh);
+        let index = node.0 as usize;
+        if self.marks.len() <= index {
+            self.marks.resize(index + 1, Mark::Fresh);
         }
-        if self.marks[place] == Mark::Fresh {
+        if self.marks[index] == Mark::Fresh {
             self.stale.push(node);
         }
-        self.marks[place] = self.marks[place].max(mark);
+        self.marks[index] = self.marks[index].max(mark);
     }
 
     fn catch_up(&mut self, state: &State) {
@@ -109,16 +109,16 @@ impl Index {
 }
 
 struct Beside<'a> {
-    roll: &'a mut Roll,
+    lease_order: &'a mut LeaseOrder,
     index: &'a mut Index,
 }
 
 impl Follower for Beside<'_> {
     fn lease_granted(&mut self, state: &State, slot: u32) {
-        self.roll.add(state.leases.at(slot).number, slot);
+        self.lease_order.add(state.leases.at(slot).number, slot);
     }
     fn lease_closed(&mut self, state: &State) {
-        self.roll.strike(&state.leases);
+        self.lease_order.note_removed(&state.leases);
     }
     fn node_put(&mut self, _: &State, node: NodeNo) {
         self.index.mark(node, Mark::Put);

@@ -1,8 +1,9 @@
-//! What deciding remembers about the queue: who finds no room, who waits for headroom, what has changed since the last
-//! pass. Part of the engine, never of a state: it is not in snapshots, and looking once too often changes nothing.
+//! What the engine remembers about the queue between two scheduling passes: which allocations find no capacity, which
+//! wait for quota headroom, and what has changed since the last pass. It is no part of the state and not in snapshots;
+//! an additional pass changes nothing.
 //!
-//! If one of a shape finds no room, none does, until something changes that could let it. So a change costs what it
-//! touches, not what waits.
+//! Allocations with equal requirements form a shape. If one of a shape finds no capacity, none of that shape does until
+//! something relevant changes. So the cost of a change depends on what it affects, not on the length of the queue.
 
 use crate::allocation::Allocation;
 use crate::preempt::Plan;
@@ -12,68 +13,69 @@ use leasehold_model::{AllocationNo, Instant, NodeNo, TenantNo};
 use std::cmp::Reverse;
 use std::collections::{BTreeMap, BTreeSet};
 
-/// Why a shape is passed over.
+/// Why a scheduling pass skips a shape.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Blocked {
-    /// There is no room.
+    /// No node has the free capacity.
     Room,
-    /// There is room that must be left to one that goes first.
+    /// The free capacity is reserved for a higher-ranked allocation.
     Behind,
-    /// There would be room, but its tenant has had enough evicted for now.
+    /// An eviction would make room, but the tenant has reached its limit on evictions.
     Evictions,
-    /// There is room where its quotas do not allow it.
+    /// The only free capacity is where the tenant's quotas do not allow it.
     Quota,
 }
 
 impl Blocked {
-    /// Whether any change in the queue, or to what it waits for, may let it go.
-    pub(crate) fn is_fickle(self) -> bool {
+    /// Whether any change of the queue can lift it. `Room` is lifted only by freed capacity.
+    pub(crate) fn is_provisional(self) -> bool {
         self != Self::Room
     }
-    /// Whether it can be the first of its pool. What one may not evict now does not take its promise from it.
+    /// Whether an allocation blocked like this can be the head of its line. An allocation that waits for its tenant's
+    /// eviction limit keeps its assured start.
     pub(crate) fn finds_no_room(self) -> bool {
         matches!(self, Self::Room | Self::Evictions)
     }
 }
 
-/// Those of a shape that a pass looks at.
+/// The allocations of one shape that a scheduling pass considers.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Shape {
     waiting: Waiting,
     pub(crate) blocked: Option<Blocked>,
-    /// The first of them, if it is known.
+    /// The highest rank among them; `None` if it must be recomputed.
     first: Option<Rank>,
 }
 
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Scheduler {
     pub(crate) shapes: BTreeMap<ShapeKey, Shape>,
-    /// Waiting since the last pass, and in no shape yet: what starts at once is never in one.
+    /// Queued since the last pass and not yet in a shape: an allocation that starts at once never enters one.
     arrived: Vec<AllocationNo>,
-    /// Waiting for quota headroom: looked at again when the tenant's use or its limits change.
+    /// Waiting for quota headroom: considered again when the tenant's usage or limits change.
     for_quota: BTreeMap<TenantNo, BTreeSet<AllocationNo>>,
-    /// Whose leases have ended, or begun to end, without a word on what becomes of them.
+    /// Leases of these have ended or begun to end, and no record has settled the attempt yet.
     pub(crate) unsettled: BTreeSet<AllocationNo>,
-    /// Nodes on which something became free since the last pass.
+    /// Nodes on which capacity became free since the last pass.
     pub(crate) freed: BTreeSet<NodeNo>,
-    /// More may have become possible than what was freed tells.
-    pub(crate) anew: bool,
-    /// The order has changed, or who stands in it: those that stand behind others may go.
-    pub(crate) moved: bool,
-    /// Some wait for what any change may bring: for a promise to move, above all.
-    pub(crate) fickle: bool,
-    /// The first in each line that finds no room, as of the last pass.
+    /// Whether the next pass considers every shape, because a change may have affected any of them.
+    pub(crate) recheck_all: bool,
+    /// Whether the queue or its order has changed, so that shapes with a provisional block are considered again.
+    pub(crate) queue_changed: bool,
+    /// Whether some shape has a provisional block ([`Blocked::is_provisional`]).
+    pub(crate) provisional: bool,
+    /// The head of each line as of the last pass: the first allocation that finds no capacity.
     pub(crate) heads: BTreeMap<Line, Rank>,
     minute: u64,
     standings: BTreeMap<TenantNo, Standing>,
-    /// Whom a request evicts that became an allocation, and the size of the state that this was planned on.
+    /// The eviction plan of a lease request that became an allocation, with the size of the state it was planned for.
     planned: Option<(AllocationNo, u64, Plan)>,
 }
 
 impl Scheduler {
-    /// For a state that was folded without it: everything is looked at anew.
+    /// A scheduler for a state that was folded without one. Its first pass considers every shape.
     pub(crate) fn of(state: &State) -> Self {
-        let mut scheduler = Self { anew: true, ..Self::default() };
+        let mut scheduler = Self { recheck_all: true, ..Self::default() };
         for found in state.allocations_after(None) {
             if found.is_unsettled() {
                 scheduler.unsettled.insert(found.number);
@@ -85,53 +87,52 @@ impl Scheduler {
         scheduler
     }
 
-    /// Whether a pass could change anything, in the minute of the last one.
+    /// Whether a pass within the same minute as the last one could change anything.
     pub(crate) fn is_due(&self, state: &State) -> bool {
         let waits = state.waiting() > 0;
-        !self.unsettled.is_empty() || waits && (self.anew || self.moved || !self.freed.is_empty())
+        !self.unsettled.is_empty() || waits && (self.recheck_all || self.queue_changed || !self.freed.is_empty())
     }
-    /// The same, at `now`: standings are taken afresh each minute.
+    /// Whether a pass at `now` could change anything: standings are recomputed every minute.
     pub(crate) fn is_due_at(&self, state: &State, now: Instant) -> bool {
         self.is_due(state) || state.waiting() > 0 && minute(now) != self.minute
     }
 
-    /// Keeps the plan by which a request became the newest allocation: it is carried out on the next pass.
+    /// Keeps the eviction plan of a lease request that just became an allocation, for the next pass.
     pub(crate) fn keep_plan(&mut self, state: &State, allocation: AllocationNo, plan: Plan) {
         self.planned = Some((allocation, state.size(), plan));
     }
 
-    /// The plan that was kept for an allocation, if nothing has changed since.
+    /// The plan that was kept for an allocation, if the state has not changed since.
     pub(crate) fn planned_for(&mut self, state: &State, allocation: AllocationNo) -> Option<Plan> {
         let (_, size, plan) = self.planned.take_if(|(number, ..)| *number == allocation)?;
         (size == state.size()).then_some(plan)
     }
 
-    /// Something has changed that may matter to those that wait.
-    pub(crate) fn stir(&mut self, state: &State) {
-        self.moved |= state.waiting() > 0;
+    /// Something has changed that may affect waiting allocations.
+    pub(crate) fn queue_affected(&mut self, state: &State) {
+        self.queue_changed |= state.waiting() > 0;
     }
 
-    /// Capacity was taken, which moves promises; by the tenant of a head, whose quotas may keep it waiting now.
+    /// Capacity was taken. That can move assured starts, and a head of the same tenant may now exceed its quotas.
     pub(crate) fn take(&mut self, state: &State, by: TenantNo) {
         let is_theirs = |number| state.allocation(number).is_some_and(|head| head.tenant == by);
-        self.moved |= self.fickle || self.heads.values().any(|(.., number)| is_theirs(*number));
+        self.queue_changed |= self.provisional || self.heads.values().any(|(.., number)| is_theirs(*number));
     }
 
-    /// One more waits.
     pub(crate) fn arrive(&mut self, allocation: AllocationNo) {
         self.arrived.push(allocation);
-        self.moved = true;
+        self.queue_changed = true;
     }
 
-    /// Puts those that have arrived among those that are looked at.
+    /// Adds the allocations that arrived since the last pass to their shapes.
     pub(crate) fn take_in(&mut self, state: &State) {
         for number in std::mem::take(&mut self.arrived) {
-            let waits = state.allocation(number).expect("what waits exists");
+            let waits = state.allocation(number).expect("a waiting allocation exists");
             self.line_up(&state.queue.key(waits), waits);
         }
     }
 
-    /// Puts one that waits among those that are looked at.
+    /// Adds a waiting allocation to its shape.
     fn line_up(&mut self, key: &ShapeKey, allocation: &Allocation) {
         let shape = match self.shapes.get_mut(key) {
             Some(shape) => shape,
@@ -139,29 +140,29 @@ impl Scheduler {
         };
         line_up(&mut shape.waiting, allocation);
         shape.first = None;
-        // Where there is no room for the others there is none for it.
+        // If the others of its shape find no capacity, it finds none either.
         if shape.blocked != Some(Blocked::Room) {
             shape.blocked = None;
         }
-        self.moved = true;
+        self.queue_changed = true;
     }
 
-    /// Whether it was among them.
+    /// Removes an allocation from its shape. Returns whether it was there.
     fn leave_line(&mut self, key: &ShapeKey, allocation: &Allocation) -> bool {
         let Some(shape) = self.shapes.get_mut(key) else { return false };
         shape.first = None;
-        let stood = step_out(&mut shape.waiting, allocation);
+        let was_there = step_out(&mut shape.waiting, allocation);
         if shape.waiting.is_empty() {
             self.shapes.remove(key);
         }
-        stood
+        was_there
     }
 
-    /// It is looked at no more. Those behind it may have more room now.
+    /// An allocation no longer waits for capacity. Those behind it may start now.
     pub(crate) fn step_out(&mut self, key: &ShapeKey, allocation: &Allocation) {
-        self.moved = true;
-        if let Some(place) = self.arrived.iter().rposition(|number| *number == allocation.number) {
-            self.arrived.remove(place);
+        self.queue_changed = true;
+        if let Some(index) = self.arrived.iter().rposition(|number| *number == allocation.number) {
+            self.arrived.remove(index);
             return;
         }
         self.leave_line(key, allocation);
@@ -173,22 +174,22 @@ impl Scheduler {
         }
     }
 
-    /// It is looked at with others from now on, unless it waits for headroom.
+    /// Moves an allocation to another shape, unless it waits for quota headroom.
     pub(crate) fn regroup(&mut self, from: &ShapeKey, to: &ShapeKey, allocation: &Allocation) {
         if self.leave_line(from, allocation) {
             self.line_up(to, allocation);
         }
     }
 
-    /// It is looked at again when its tenant may have headroom.
+    /// Leaves an allocation out of the passes until its tenant may have quota headroom.
     pub(crate) fn wait_for_quota(&mut self, key: &ShapeKey, allocation: &Allocation) {
         self.leave_line(key, allocation);
         self.for_quota.entry(allocation.tenant).or_default().insert(allocation.number);
     }
 
-    /// A tenant's limits or its use have changed: who waited for that is looked at again.
+    /// The limits or the usage of a tenant have changed: allocations that waited for that are considered again.
     pub(crate) fn headroom(&mut self, state: &State, tenant: TenantNo) {
-        self.stir(state);
+        self.queue_affected(state);
         if self.for_quota.is_empty() {
             return;
         }
@@ -199,7 +200,8 @@ impl Scheduler {
         }
     }
 
-    /// Prices have changed, or a minute has passed: whoever waits because of what things cost is looked at again.
+    /// Prices have changed or a minute has passed: allocations that wait because of a cost ceiling are considered
+    /// again.
     pub(crate) fn line_up_for_cost(&mut self, state: &State) {
         if state.ceilings.is_empty() || self.for_quota.is_empty() {
             return;
@@ -210,12 +212,12 @@ impl Scheduler {
     pub(crate) fn free(&mut self, state: &State, node: NodeNo) {
         if state.waiting() > 0 {
             self.freed.insert(node);
-            self.moved = true;
+            self.queue_changed = true;
         }
     }
 
-    /// Takes standings as they are in the minute of `now`; they are asked for as they are needed. Answers whether the
-    /// minute is another than before.
+    /// Discards the standings if `now` is in another minute than the last pass, and returns whether it is. New ones are
+    /// computed on demand.
     pub(crate) fn begin_minute(&mut self, now: Instant) -> bool {
         let begins = self.minute != minute(now);
         if begins {
@@ -224,19 +226,19 @@ impl Scheduler {
             for shape in self.shapes.values_mut() {
                 shape.first = None;
             }
-            self.moved = true;
+            self.queue_changed = true;
         }
         begins
     }
 
-    /// Something that standings are made of has changed.
+    /// Discards the standings, because something they are computed from has changed.
     pub(crate) fn forget_standings(&mut self) {
         self.standings.clear();
         self.shapes.values_mut().for_each(|shape| shape.first = None);
-        self.moved = true;
+        self.queue_changed = true;
     }
 
-    /// The first of all in shapes that `which` picks, by its shape.
+    /// The highest-ranked waiting allocation in the shapes that satisfy `which`, with the key of its shape.
     pub(crate) fn first(
         &mut self,
         which: impl Fn(&ShapeKey, &Shape) -> bool,

@@ -1,34 +1,33 @@
-//! What became of a request: the same type from the engine that decides it to whoever asked.
+//! The outcome of a request, in one type from the engine to the caller.
 
 use crate::refusal::Refusal;
 use leasehold_model::{LeaseNo, Record};
 use smallvec::SmallVec;
 
-/// The records of one command, nearly always one.
+/// The records of one command, usually a single one.
 pub type Records = SmallVec<[Record; 1]>;
 
-/// Where the records of a command stand in the journal.
+/// The position of a command's records in the journal.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Sequences {
     pub first: u64,
-    /// None where the command was sealed before: nothing was written then.
+    /// Zero for a repeated command: nothing was written for the repetition.
     pub count: u32,
 }
 
-/// What a request was sealed as. `R` are its records: where they stand while they are not durable yet, and the records
-/// themselves after that.
+/// The outcome of a request. `R` is [`Sequences`] until the records are durable, and [`Records`] after that.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Sealed<R = Records> {
-    /// At least one; a denial is a record too.
+    /// At least one: a denial is recorded, too.
     pub records: R,
-    /// Leases that a command on many left out, and why.
+    /// The leases that a command on several leases left out, with the reason for each.
     pub refused: Vec<(LeaseNo, Refusal)>,
-    /// It was sealed before, under the same idempotency key.
+    /// Whether the same idempotency key was used before, and this is the outcome of that request.
     pub repeated: bool,
 }
 
 impl<R> Sealed<R> {
-    /// Sealed before.
+    /// The outcome of a repeated request.
     pub fn again(records: R) -> Self {
         Self { records, refused: Vec::new(), repeated: true }
     }
@@ -36,7 +35,7 @@ impl<R> Sealed<R> {
 
 impl Sealed {
     pub fn first(&self) -> &Record {
-        self.records.first().expect("what was sealed has a record")
+        self.records.first().expect("an outcome has at least one record")
     }
     pub fn sequence(&self) -> u64 {
         self.first().sequence

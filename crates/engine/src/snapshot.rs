@@ -1,16 +1,16 @@
-//! The state as bytes: what a restart loads instead of replaying the whole journal.
+//! Encoding and decoding of snapshots, which a restart loads instead of replaying the whole journal.
 //!
-//! Only what cannot be derived is written, in order of number; counters, lists and timers are
-//! rebuilt. Equal states give equal bytes, so the bytes are also what two states are compared by.
+//! Only what cannot be derived is written, in order of number; counters, lists and timers are rebuilt. Equal states
+//! have equal bytes, so two states can be compared by their snapshots.
 
 mod allocations;
 mod ceilings;
+mod consistency;
 mod custody;
-mod sound;
 
 use crate::budget::Spent;
 use crate::heat::Heat;
-use crate::idempotency::Claimed;
+use crate::idempotency::RememberedKey;
 use crate::lease::{Lease, NONE, Phase};
 use crate::node::{Agent, Condition, Node, NodeClass};
 use crate::quota::{Episode, Quota};
@@ -23,13 +23,13 @@ use leasehold_model::{Instant, Name, NodeNo, Quanta, QuotaNo, TenantNo, TenantSe
 use sha2::{Digest, Sha256};
 use std::fmt;
 
-/// The version of these bytes; a snapshot of another version is thrown away and rebuilt.
+/// The version of the encoding. A snapshot of another version is discarded and rebuilt.
 const SNAPSHOT_VERSION: u32 = 10;
 
-/// The least that a lease takes in a snapshot: a forged count must not make a reader allocate.
+/// The smallest size of an encoded lease. It limits how much memory a forged count can make a reader allocate.
 const LEASE_BYTES_MIN: usize = 60;
-/// Stamp, scope, owner, payload and sequence of one idempotency key.
-const CLAIM_BYTES_MIN: usize = 8 + 16 + 1 + 16 + 1;
+/// The smallest size of an encoded idempotency key: stamp, scope, owner, payload and sequence.
+const KEY_BYTES_MIN: usize = 8 + 16 + 1 + 16 + 1;
 
 /// Why bytes are not a snapshot of this version.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -42,9 +42,9 @@ pub enum BadSnapshot {
 impl fmt::Display for BadSnapshot {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
-            Self::OtherVersion(version) => write!(f, "the snapshot is of version {version}"),
-            Self::Decode(error) => write!(f, "the snapshot cannot be read: {error}"),
-            Self::Inconsistent(what) => write!(f, "the snapshot contradicts itself: {what}"),
+            Self::OtherVersion(version) => write!(f, "the snapshot has version {version}, expected {SNAPSHOT_VERSION}"),
+            Self::Decode(error) => write!(f, "the snapshot cannot be decoded: {error}"),
+            Self::Inconsistent(what) => write!(f, "the snapshot is inconsistent: {what}"),
         }
     }
 }
@@ -56,7 +56,7 @@ impl From<DecodeError> for BadSnapshot {
     }
 }
 
-/// A table row by row; a deleted row is a zero byte.
+/// Encodes a table row by row. A deleted row is a zero byte.
 fn put_table<T>(table: &[Option<T>], out: &mut Vec<u8>, mut row: impl FnMut(&T, &mut Vec<u8>)) {
     put_varint(table.len() as u64, out);
     for entry in table {
@@ -72,17 +72,17 @@ fn get_table<T>(
     mut row: impl FnMut(u32, &mut Reader<'_>) -> Result<T, BadSnapshot>,
 ) -> Result<Vec<Option<T>>, BadSnapshot> {
     let n = r.count(usize::MAX)?;
-    // Rows take more memory than bytes: a forged count must not set it all aside.
+    // A row needs more memory than its bytes: a forged count must not allocate all of that in advance.
     let mut table = Vec::with_capacity(n.min(1 << 16));
-    for place in 0..n {
-        let number = u32::try_from(place).map_err(|_| BadSnapshot::Inconsistent("a table too long"))?;
+    for index in 0..n {
+        let number = u32::try_from(index).map_err(|_| BadSnapshot::Inconsistent("a table is too long"))?;
         table.push(if bool::get(r)? { Some(row(number, r)?) } else { None });
     }
     Ok(table)
 }
 
 impl State {
-    /// The whole state, canonically.
+    /// The canonical encoding of the whole state.
     pub fn to_snapshot(&self) -> Vec<u8> {
         let mut out = Vec::with_capacity(256 + self.leases.len() * 72);
         SNAPSHOT_VERSION.put(&mut out);
@@ -115,18 +115,18 @@ impl State {
         self.gpu_time.put(&mut out);
         put_table(&self.gone, &mut out, put_gone);
         allocations::put(&self.allocations, &mut out);
-        put_varint(self.claims.len() as u64, &mut out);
-        for claimed in self.claims.in_order() {
-            claimed.stamp.put(&mut out);
-            claimed.scope.put(&mut out);
-            claimed.owner.put(&mut out);
-            claimed.payload.put(&mut out);
-            claimed.sequence.put(&mut out);
+        put_varint(self.idempotency_keys.len() as u64, &mut out);
+        for key in self.idempotency_keys.in_order() {
+            key.stamp.put(&mut out);
+            key.scope.put(&mut out);
+            key.owner.put(&mut out);
+            key.payload.put(&mut out);
+            key.sequence.put(&mut out);
         }
         out
     }
 
-    /// SHA-256 of the snapshot bytes: two states are equal if their digests are.
+    /// The SHA-256 hash of the snapshot. Two states are equal if their digests are.
     pub fn digest(&self) -> [u8; 32] {
         Sha256::digest(self.to_snapshot()).into()
     }
@@ -195,25 +195,25 @@ impl State {
         ceilings::get(&mut state, r)?;
         state.gpu_time = Field::get(r)?;
         if !state.meters_are_sound() {
-            return Err(BadSnapshot::Inconsistent("time used by leases that are not there"));
+            return Err(BadSnapshot::Inconsistent("usage is counted for leases that do not exist"));
         }
         state.gone = get_table(r, |_, r| get_gone(r))?;
         if !(state.gone.is_empty() || state.gone.len() == GONE_KEPT) {
-            return Err(BadSnapshot::Inconsistent("a list of ended leases of another length"));
+            return Err(BadSnapshot::Inconsistent("the list of closed leases has the wrong length"));
         }
         allocations::get(&mut state, r)?;
-        let claims = r.count(usize::MAX)?;
-        state.claims.reserve(claims.min(r.remaining() / CLAIM_BYTES_MIN));
-        for _ in 0..claims {
-            let claimed = Claimed {
+        let keys = r.count(usize::MAX)?;
+        state.idempotency_keys.reserve(keys.min(r.remaining() / KEY_BYTES_MIN));
+        for _ in 0..keys {
+            let key = RememberedKey {
                 stamp: Field::get(r)?,
                 scope: Field::get(r)?,
                 owner: Field::get(r)?,
                 payload: Field::get(r)?,
                 sequence: Field::get(r)?,
             };
-            state.check_claim(&claimed)?;
-            state.claims.claim(claimed);
+            state.check_key(&key)?;
+            state.idempotency_keys.add(key);
         }
         r.finish()?;
         state.count_pool_nodes();
@@ -237,16 +237,16 @@ impl State {
     fn rebuild_tenant_quotas(&mut self) -> Result<(), BadSnapshot> {
         for quota in self.quotas.iter().flatten() {
             let tenant = entry_mut(&mut self.tenants, quota.scope.tenant.0);
-            tenant.ok_or(BadSnapshot::Inconsistent("a quota of no tenant"))?.quotas.push(quota.number);
+            tenant.ok_or(BadSnapshot::Inconsistent("a quota without a tenant"))?.quotas.push(quota.number);
         }
         Ok(())
     }
 
     fn restore_lease(&mut self, lease: Lease) {
-        let tenant = entry_mut(&mut self.tenants, lease.tenant.0).expect("it was checked");
+        let tenant = entry_mut(&mut self.tenants, lease.tenant.0).expect("it was checked before");
         tenant.leases += 1;
-        entry_mut(&mut self.projects, lease.project.0).expect("it was checked").leases += 1;
-        let node = entry_mut(&mut self.nodes, lease.node.0).expect("it was checked");
+        entry_mut(&mut self.projects, lease.project.0).expect("it was checked before").leases += 1;
+        let node = entry_mut(&mut self.nodes, lease.node.0).expect("it was checked before");
         let class = node.class_mut(lease.class);
         match lease.phase {
             Phase::Fenced => class.fenced += lease.quanta.0,
@@ -257,8 +257,8 @@ impl State {
         }
         class.occupy_devices(lease.devices, lease.quanta, true);
         if lease.phase != Phase::Fenced {
-            for place in 0..tenant.quotas.len() {
-                let quota = entry_mut(&mut self.quotas, tenant.quotas[place].0).expect("a listed quota exists");
+            for index in 0..tenant.quotas.len() {
+                let quota = entry_mut(&mut self.quotas, tenant.quotas[index].0).expect("a listed quota exists");
                 quota.tally(&lease, true);
             }
         }
@@ -271,11 +271,11 @@ impl State {
 
     fn count_pool_nodes(&mut self) {
         for node in self.nodes.iter().flatten() {
-            entry_mut(&mut self.pools, node.pool.0).expect("it was checked").nodes += 1;
+            entry_mut(&mut self.pools, node.pool.0).expect("it was checked before").nodes += 1;
         }
     }
 
-    /// A node without what is leased on it. The classes must be there already.
+    /// Decodes a node without its leases. The classes must be decoded already.
     fn get_node(&self, number: NodeNo, r: &mut Reader<'_>) -> Result<Node, BadSnapshot> {
         let mut node = Node::new(number, Field::get(r)?, Field::get(r)?);
         node.rack = Field::get(r)?;
@@ -286,7 +286,7 @@ impl State {
         node.lost = Field::get(r)?;
         node.custody = custody::get(r)?;
         node.last_generation = Field::get(r)?;
-        // The agent that is registered, if one is, was the last to come.
+        // A registered agent always has the last generation.
         let instance: Option<u128> = Field::get(r)?;
         node.agent = instance.map(|instance| Agent { generation: node.last_generation, instance });
         node.condition = Condition { load: Field::get(r)?, errors: Field::get(r)?, throttled: Field::get(r)? };
@@ -301,11 +301,11 @@ impl State {
 }
 
 fn put_tenant(t: &Tenant, out: &mut Vec<u8>) {
-    // With their length: fields added to the settings later end with the bytes.
+    // With their length in front, because fields may be added to the end of the settings later.
     let settings = t.settings.to_bytes();
     put_varint(settings.len() as u64, out);
     out.extend_from_slice(&settings);
-    // As many as an hour saw, which may be more than a record could list.
+    // All evictions of an hour, which may be more than fit into one record.
     put_varint(t.evictions.len() as u64, out);
     t.evictions.iter().for_each(|eviction| eviction.put(out));
     t.budgets.put(out);
@@ -425,7 +425,7 @@ fn get_quota(number: QuotaNo, r: &mut Reader<'_>) -> Result<Quota, BadSnapshot> 
     Ok(quota)
 }
 
-/// The fields of a lease that are its own; its timer and its neighbours are derived.
+/// Encodes a lease without its timer and its neighbours on the node, which are derived.
 fn put_lease(l: &Lease, out: &mut Vec<u8>) {
     l.number.put(out);
     (l.number.0 - l.gang.0).put(out);
@@ -455,7 +455,10 @@ fn put_lease(l: &Lease, out: &mut Vec<u8>) {
 
 fn get_lease(r: &mut Reader<'_>) -> Result<Lease, BadSnapshot> {
     let number = leasehold_model::LeaseNo::get(r)?;
-    let gang = number.0.checked_sub(u64::get(r)?).ok_or(BadSnapshot::Inconsistent("a gang after its member"))?;
+    let gang = number
+        .0
+        .checked_sub(u64::get(r)?)
+        .ok_or(BadSnapshot::Inconsistent("a gang that begins after one of its members"))?;
     Ok(Lease {
         number,
         gang: leasehold_model::LeaseNo(gang),

@@ -1,4 +1,4 @@
-//! Everything the engine knows: a fold over the journal, nothing else.
+//! The state of the engine: the result of folding the journal, and nothing else.
 
 mod allocations;
 mod custody;
@@ -11,7 +11,7 @@ use crate::allocation::{Allocation, Allocations, Over};
 use crate::budget::{Meter, Spent};
 use crate::ceiling::Ceilings;
 use crate::custody::{ClaimedNodes, Claimer};
-use crate::idempotency::Claims;
+use crate::idempotency::RememberedKeys;
 use crate::lease::{Lease, LeaseTable, Phase};
 use crate::node::Node;
 use crate::queue::Queue;
@@ -29,21 +29,21 @@ use std::fmt;
 use std::ops::Bound;
 
 fields! {
-    /// The engine's own limits; sealed, so that a replay decides the same.
+    /// The engine's limits. They are recorded in the journal, so that a replay decides the same.
     pub struct Settings {
-        /// The longest TTL where a pool sets none.
+        /// The longest TTL in pools that set none.
         pub ttl_max: Span,
-        /// Grace of a revocation that names none, where the pool sets none.
+        /// Grace of a revocation if neither the request nor the pool sets one.
         pub grace_default: Span,
         /// How long a node has to confirm a teardown.
         pub teardown_deadline: Span,
-        /// How long a node may be silent.
+        /// How long a node may go without a heartbeat before it counts as lost.
         pub node_timeout: Span,
         /// How long an idempotency key is remembered.
         pub idempotency_window: Span,
-        /// In what time a node's heat halves.
+        /// The half-life of a node's heat.
         pub heat_half_life: Span,
-        /// How many nodes may be claimed or being wiped, in all; no limit where there is none.
+        /// How many nodes may be claimed or in the wipe at the same time. `None`: no limit.
         pub sensitive_pool_size: Option<u64>,
     }
 }
@@ -70,13 +70,13 @@ pub struct Tenant {
     pub tag: Option<u32>,
     pub(crate) quotas: Vec<QuotaNo>,
     pub leases: u32,
-    /// What was evicted on its behalf, and when, for an hour.
+    /// Quanta evicted on its behalf within the last hour, with the instant of each eviction.
     pub(crate) evictions: Vec<(Instant, u64)>,
     pub budgets: Budgets,
     pub(crate) spent: Box<Spent>,
 }
 
-/// Evictions are counted for this long.
+/// How long an eviction counts against the limit of the tenant that caused it.
 const EVICTIONS_KEPT: Span = Span::from_secs(3600);
 
 impl Tenant {
@@ -113,11 +113,11 @@ pub struct Pool {
     pub lifetime_max: PerPriority,
     pub grace: Option<Span>,
     pub nodes: u32,
-    /// By which its nodes are chosen, where not by its strategy's.
+    /// Placement weights that replace those of the strategy.
     pub weights: Option<Weights>,
 }
 
-/// How a lease that is gone came to its end.
+/// How a closed lease ended.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct Gone {
     pub(crate) lease: LeaseNo,
@@ -126,11 +126,11 @@ pub(crate) struct Gone {
     pub(crate) at: Instant,
 }
 
-/// How many ended leases are remembered, so that a second release is told what happened. Older
-/// ones are answered as not found; their story is in the journal.
+/// How many closed leases are remembered, so that a repeated release gets a precise answer. Older leases are answered
+/// as not found; the journal still has their records.
 pub(crate) const GONE_KEPT: usize = 4096;
 
-/// Classes are few: a table of them is indexed by number on every node.
+/// The largest number of classes. It is small because every node has a table that is indexed by class number.
 pub(crate) const CLASSES_MAX: usize = 1024;
 
 /// A record that this engine cannot fold.
@@ -151,7 +151,7 @@ pub enum FoldError {
     StampBack {
         sequence: u64,
     },
-    /// The record speaks of something that is not there, or not in that state.
+    /// The record refers to something that does not exist or is in another state.
     Inconsistent {
         sequence: u64,
         what: &'static str,
@@ -161,24 +161,26 @@ pub enum FoldError {
 impl fmt::Display for FoldError {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
-            Self::Decode { sequence, error } => write!(f, "record {sequence} cannot be read: {error}"),
+            Self::Decode { sequence, error } => write!(f, "record {sequence} cannot be decoded: {error}"),
             Self::UnknownKind { sequence, kind } => write!(
                 f,
                 "record {sequence} is of kind {kind}, which this version does not know; run the version that wrote it"
             ),
             Self::OutOfOrder { expected, found } => {
-                write!(f, "record {found} stands where {expected} belongs")
+                write!(f, "expected record {expected}, found record {found}")
             }
-            Self::StampBack { sequence } => write!(f, "the stamp of record {sequence} goes back"),
+            Self::StampBack { sequence } => {
+                write!(f, "the stamp of record {sequence} is before that of its predecessor")
+            }
             Self::Inconsistent { sequence, what } => {
-                write!(f, "record {sequence} does not fit what came before: {what}")
+                write!(f, "record {sequence} contradicts the records before it: {what}")
             }
         }
     }
 }
 impl std::error::Error for FoldError {}
 
-/// A table by number: numbers are handed out in order and never again.
+/// Entries by number. Numbers are assigned in rising order and never reused.
 pub(crate) type Table<T> = Vec<Option<T>>;
 
 pub(crate) fn entry<T>(table: &[Option<T>], number: u32) -> Option<&T> {
@@ -197,7 +199,7 @@ pub struct State {
     pub(crate) origin: Option<Name>,
     pub(crate) public_key: [u8; 32],
     pub(crate) epoch: u64,
-    /// The version of the rules that the process in charge decides by, as it said when it started.
+    /// The rules version of the process that writes the journal, from its `Started` record.
     pub(crate) rules_version: Option<u32>,
     pub(crate) settings: Settings,
     pub(crate) tenants: Table<Tenant>,
@@ -205,7 +207,7 @@ pub struct State {
     pub(crate) users: Table<User>,
     pub(crate) pools: Table<Pool>,
     pub(crate) classes: Table<ClassSpec>,
-    /// By class: whether any of it was ever leased. What a quantum is cannot change after that.
+    /// Whether a class was ever leased, by class number. After that the size of its quantum cannot change.
     pub(crate) leased: Vec<bool>,
     pub(crate) nodes: Table<Node>,
     pub(crate) claimed: ClaimedNodes,
@@ -218,20 +220,20 @@ pub struct State {
     pub(crate) next_lease: u64,
     pub(crate) leases: LeaseTable,
     pub(crate) allocations: Allocations,
-    /// Those of them that wait.
+    /// The waiting allocations.
     pub(crate) queue: Queue,
-    /// When placed allocations must end.
+    /// The end of the walltime of each placed allocation that has one.
     pub(crate) bounds: BTreeSet<(Instant, AllocationNo)>,
     /// Nodes on which leases are ending.
     pub(crate) ending: BTreeSet<NodeNo>,
     /// GPU time of all tenants.
     pub(crate) gpu_time: Meter,
     pub(crate) gone: Vec<Option<Gone>>,
-    pub(crate) claims: Claims,
+    pub(crate) idempotency_keys: RememberedKeys,
     pub(crate) names: Names,
 }
 
-/// Names that are taken, by what they name and, where they are, within which tenant.
+/// Names in use, by the kind of thing they name. Names of projects and users are unique within their tenant.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Names {
     pub(crate) tenants: BTreeMap<Name, u32>,
@@ -257,7 +259,7 @@ impl State {
     pub fn origin(&self) -> Option<&Name> {
         self.origin.as_ref()
     }
-    /// The key in force.
+    /// The public key that signs checkpoints at present.
     pub fn public_key(&self) -> &[u8; 32] {
         &self.public_key
     }
@@ -295,24 +297,24 @@ impl State {
     pub fn live_leases(&self) -> usize {
         self.leases.len()
     }
-    /// Every lease that is not closed, by number. All of them are sorted for it; see [`crate::Readers::leases_after`].
+    /// Every lease that is not closed, by number. Sorts all of them; see [`crate::Readers::leases_after`] for pages.
     pub fn leases(&self) -> Vec<&Lease> {
         self.leases.in_order()
     }
-    /// An allocation that is not over.
+    /// A live allocation, one that has not ended.
     pub fn allocation(&self, allocation: AllocationNo) -> Option<&Allocation> {
         self.allocations.get(allocation)
     }
-    /// Those that are not over with a higher number than `after`, by number.
+    /// Live allocations with a higher number than `after`, by number.
     pub fn allocations_after(&self, after: Option<AllocationNo>) -> impl Iterator<Item = &Allocation> {
         let from = after.map_or(Bound::Unbounded, Bound::Excluded);
         self.allocations.live.range((from, Bound::Unbounded)).map(|(_, allocation)| &**allocation)
     }
-    /// How one that is over ended, if that is not long ago.
+    /// How an allocation ended, if it is still remembered.
     pub fn allocation_over(&self, allocation: AllocationNo) -> Option<&Over> {
         self.allocations.over(allocation)
     }
-    /// Allocations that wait.
+    /// The number of waiting allocations.
     pub fn waiting(&self) -> usize {
         self.queue.len()
     }
@@ -338,14 +340,14 @@ impl State {
         let listed = self.tenant(tenant).map_or(&[][..], |tenant| &tenant.quotas);
         listed.iter().filter_map(|quota| self.quota(*quota))
     }
-    /// A token that was neither revoked nor forgotten after it expired.
+    /// A token that was not revoked. An expired one may be missing, because expired tokens are removed after a while.
     pub fn token(&self, token: TokenNo) -> Option<&Token> {
         self.tokens.get(token)
     }
     pub fn tokens(&self) -> impl Iterator<Item = &Token> {
         self.tokens.iter()
     }
-    /// The token whose secret has this SHA-256; whether it is live is another question.
+    /// The token whose secret has this SHA-256 hash. It may have expired.
     pub fn token_by_hash(&self, hash: &[u8; 32]) -> Option<TokenNo> {
         self.tokens.by_hash(hash)
     }
@@ -393,11 +395,11 @@ impl State {
     }
 
     pub(crate) fn mark_leased(&mut self, class: ClassNo) {
-        let place = class.0 as usize;
-        if self.leased.len() <= place {
-            self.leased.resize(place + 1, false);
+        let index = class.0 as usize;
+        if self.leased.len() <= index {
+            self.leased.resize(index + 1, false);
         }
-        self.leased[place] = true;
+        self.leased[index] = true;
     }
 
     /// The longest TTL that a grant in `pool` may have.
@@ -407,8 +409,8 @@ impl State {
     }
 
     pub(crate) fn gone(&self, lease: LeaseNo) -> Option<&Gone> {
-        let place = usize::try_from(lease.0 % GONE_KEPT as u64).ok()?;
-        self.gone.get(place)?.as_ref().filter(|gone| gone.lease == lease)
+        let index = usize::try_from(lease.0 % GONE_KEPT as u64).ok()?;
+        self.gone.get(index)?.as_ref().filter(|gone| gone.lease == lease)
     }
 }
 

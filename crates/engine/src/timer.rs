@@ -1,9 +1,9 @@
-//! What is due when, by (due, kind, id).
+//! Timers, in the order (due, kind, id).
 //!
-//! A lease has one entry in the heap, at or before its true instant. A renewal moves the true
-//! instant and leaves the entry: when it comes up early it is pushed back to where it belongs.
-//! So the most frequent command costs the heap nothing. Entries of leases that are gone are
-//! dropped as they come up, or all at once when they outnumber the living.
+//! Each lease has one entry in the heap, at or before the instant of its actual timer. A renewal moves the timer and
+//! leaves the entry unchanged; when the entry comes up too early, it is pushed again with the right instant. So
+//! renewals, the most frequent commands, do not touch the heap. Entries of closed leases are dropped when they come up,
+//! or all at once when there are too many of them.
 
 use crate::node::Node;
 use crate::quota::Quota;
@@ -13,8 +13,8 @@ use std::cmp::Reverse;
 use std::collections::BinaryHeap;
 
 words! {
-    /// What comes due, in the order of SEMANTICS 2 for equal instants. Heartbeats have their
-    /// place in that order, too; they are watched by the cell, which asks the engine to lose a node.
+    /// The kinds of timers, in the order of SEMANTICS 2 for equal instants. Missed heartbeats are part of that order,
+    /// too, but the cell watches them and asks the engine to declare a node lost.
     pub enum TimerKind {
         Expiry = 0 "expiry",
         Grace = 1 "grace",
@@ -32,22 +32,22 @@ pub(crate) struct Entry {
 }
 
 const ID_BITS: u32 = 60;
-/// Ids lie below this.
+/// All ids are below this.
 pub(crate) const ID_MAX: u64 = 1 << ID_BITS;
 
 impl Entry {
-    /// After everything that can come due.
+    /// Later than every timer.
     pub(crate) const NEVER: Self = Self { due: Instant::MAX, kind_and_id: u64::MAX };
 
     pub(crate) fn new(due: Instant, kind: TimerKind, id: u64) -> Self {
-        assert!(id >> ID_BITS == 0, "an id that leaves no room for its kind");
+        assert!(id >> ID_BITS == 0, "a timer id has at most 60 bits");
         Self { due, kind_and_id: (kind as u64) << ID_BITS | id }
     }
     /// The end of a burst quota's episode.
     pub(crate) fn burst(quota: QuotaNo, due: Instant) -> Self {
         Self::new(due, TimerKind::Burst, u64::from(quota.0))
     }
-    /// The end of the time that a node has to be wiped.
+    /// The deadline of a node's wipe.
     pub(crate) fn wipe(node: NodeNo, due: Instant) -> Self {
         Self::new(due, TimerKind::Wipe, u64::from(node.0))
     }
@@ -60,7 +60,7 @@ impl Entry {
     fn is_wipe(self) -> bool {
         self.kind_and_id >> ID_BITS == TimerKind::Wipe as u64
     }
-    /// Whether its id is a lease's.
+    /// Whether it is the timer of a lease.
     pub(crate) fn is_of_lease(self) -> bool {
         !self.is_burst() && !self.is_wipe()
     }
@@ -69,29 +69,29 @@ impl Entry {
     }
 }
 
-/// Of an engine: what is due is decided, not folded.
+/// The timers of an engine. They are no part of the state, because a fold does not need them.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Timers {
     heap: BinaryHeap<Reverse<Entry>>,
-    /// The entry in the heap that stands for each lease, by its slot in the table.
+    /// The current heap entry of each lease, by its slot in the lease table.
     armed: Vec<Entry>,
 }
 
 impl Timers {
-    /// Every timer that is really set.
+    /// The timers of everything in the state.
     pub(crate) fn of(state: &State) -> Self {
         let mut timers = Self::default();
         timers.reset(state);
         timers
     }
 
-    /// Leaves out the entries of what is gone.
+    /// Rebuilds the heap from the state, without outdated entries.
     pub(crate) fn reset(&mut self, state: &State) {
         let mut entries = Vec::with_capacity(state.leases.len());
         self.armed.clear();
         for (slot, lease) in state.leases.slots() {
-            self.make_place(slot);
-            if let Some(due) = lease.true_timer() {
+            self.ensure_slot(slot);
+            if let Some(due) = lease.timer() {
                 self.armed[slot as usize] = due;
                 entries.push(Reverse(due));
             }
@@ -103,7 +103,7 @@ impl Timers {
         self.heap = entries.into();
     }
 
-    fn make_place(&mut self, slot: u32) {
+    fn ensure_slot(&mut self, slot: u32) {
         if self.armed.len() <= slot as usize {
             self.armed.resize(slot as usize + 1, Entry::NEVER);
         }
@@ -119,18 +119,18 @@ impl Timers {
         self.heap.pop().map(|e| e.0)
     }
 
-    /// A new lease stands at `slot`.
+    /// Sets the timer of a new lease at `slot`.
     pub(crate) fn begin(&mut self, state: &State, slot: u32) {
-        self.make_place(slot);
-        let due = state.leases.at(slot).true_timer().unwrap_or(Entry::NEVER);
+        self.ensure_slot(slot);
+        let due = state.leases.at(slot).timer().unwrap_or(Entry::NEVER);
         self.armed[slot as usize] = due;
         self.push(due);
     }
 
-    /// Makes sure that the lease at `slot` is woken at its true instant.
+    /// Makes sure that the lease at `slot` has an entry no later than its timer.
     pub(crate) fn arm(&mut self, state: &State, slot: u32) {
         let armed = &mut self.armed[slot as usize];
-        if let Some(due) = state.leases.at(slot).true_timer()
+        if let Some(due) = state.leases.at(slot).timer()
             && due < *armed
         {
             *armed = due;
@@ -138,15 +138,15 @@ impl Timers {
         }
     }
 
-    /// The slot of the lease that an entry stands for; none where another entry does, or the lease is gone.
+    /// The slot of the lease to which an entry belongs. `None` if the entry is outdated or the lease is closed.
     pub(crate) fn slot_of(&self, state: &State, entry: Entry) -> Option<u32> {
         state.leases.slot(LeaseNo(entry.id())).filter(|slot| self.armed[*slot as usize] == entry)
     }
 
-    /// Takes the first entry out of the heap; its lease has none until it is armed again.
+    /// Removes the first entry from the heap. Its lease has no entry until `arm` is called.
     pub(crate) fn take(&mut self, state: &State, first: Entry) {
         let taken = self.pop();
-        assert_eq!(taken, Some(first), "the entry that was looked at is the one that is taken");
+        assert_eq!(taken, Some(first), "the entry to take is the first one");
         if first.is_of_lease()
             && let Some(slot) = state.leases.slot(LeaseNo(first.id()))
         {
@@ -154,14 +154,14 @@ impl Timers {
         }
     }
 
-    /// Drops the entries of leases that are gone, when they outnumber the living so far that it pays.
+    /// Drops the entries of closed leases when there are so many of them that a rebuild pays off.
     pub(crate) fn sweep(&mut self, state: &State) {
         if self.heap.len() > 2 * state.leases.len() + 1024 {
             self.reset(state);
         }
     }
 
-    /// Fetches what is known of a lease into the cache.
+    /// Loads the entry of a lease into the cache.
     pub(crate) fn touch(&self, slot: u32) -> u64 {
         self.armed.get(slot as usize).map_or(0, |entry| entry.due.0)
     }

@@ -1,4 +1,4 @@
-//! Tokens: what principals authenticate with, known here by the hash of their secret alone.
+//! Tokens, with which principals authenticate. Only the hash of the secret is stored.
 
 use crate::state::{State, Table, entry};
 use leasehold_model::limits::{TOKENS_MAX, TOKENS_PER_TENANT_MAX};
@@ -7,7 +7,7 @@ use std::collections::hash_map::DefaultHasher;
 use std::collections::{BTreeSet, HashMap};
 use std::hash::BuildHasherDefault;
 
-/// A token that was not revoked. Whether it still opens anything is [`Self::is_live`].
+/// A token that was not revoked. [`Self::is_live`] tells whether it is still valid.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Token {
     pub number: TokenNo,
@@ -24,8 +24,8 @@ impl Token {
         self.expires_at.is_some_and(|at| at <= now)
     }
 
-    /// Not expired, and all that it is confined to still exists. Numbers are never given out
-    /// twice, so what is gone stays gone and the token stays dead.
+    /// Whether it has not expired and everything in its scope still exists. Numbers are never reused, so a token that
+    /// is not live never becomes live again.
     pub fn is_live(&self, state: &State, now: Instant) -> bool {
         let scope = &self.scope;
         !self.is_expired(now)
@@ -36,15 +36,15 @@ impl Token {
     }
 }
 
-/// Tokens by number and by hash. Those that expired are forgotten when the next one is issued, so
-/// that short-lived tokens, one for each job, neither pile up nor count.
+/// Tokens by number and by hash. Expired tokens are removed when the next one is issued, so that short-lived tokens
+/// (one for each job) neither accumulate nor count against the limit.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Tokens {
     table: Table<Box<Token>>,
-    /// Looked up, never iterated. The hasher has no key of its own: a replay needs no randomness.
+    /// Never iterated. The hasher has a fixed key, because a replay must not depend on randomness.
     by_hash: HashMap<[u8; 32], TokenNo, BuildHasherDefault<DefaultHasher>>,
     expiries: BTreeSet<(Instant, TokenNo)>,
-    /// How many are kept of each tenant, by its number.
+    /// The number of stored tokens of each tenant, by tenant number.
     per_tenant: Vec<u32>,
 }
 
@@ -62,9 +62,9 @@ impl Tokens {
         self.by_hash.get(hash).copied()
     }
 
-    /// Who has as many tokens as there may be, if anyone: the tenant, or all together.
+    /// Which limit on the number of tokens is reached, if any: that of the tenant or the overall one.
     pub(crate) fn full(&self, tenant: Option<TenantNo>, now: Instant) -> Option<(&'static str, u32)> {
-        // Those that expired since the last one was issued are still kept; they matter at the limit only.
+        // Expired tokens that are still stored do not count; they are subtracted only when a limit seems reached.
         let expired = || self.expiries.iter().take_while(|(at, _)| *at <= now).map(|(_, no)| *no);
         if let Some(tenant) = tenant {
             let kept = self.per_tenant.get(tenant.0 as usize).copied().unwrap_or(0) as usize;
@@ -80,14 +80,14 @@ impl Tokens {
 
     pub(crate) fn insert(&mut self, token: Token) -> Result<(), &'static str> {
         if token.number.0 as usize != self.table.len() {
-            return Err("a token number out of order");
+            return Err("the token number is out of order");
         }
         self.keep(&token)?;
         self.table.push(Some(Box::new(token)));
         Ok(())
     }
 
-    /// The table as a snapshot has it, with what follows from it.
+    /// Rebuilds the indexes from the table of a snapshot.
     pub(crate) fn restore(table: Table<Box<Token>>) -> Result<Self, &'static str> {
         let mut tokens = Self::default();
         table.iter().flatten().try_for_each(|token| tokens.keep(token))?;
@@ -97,7 +97,7 @@ impl Tokens {
 
     fn keep(&mut self, token: &Token) -> Result<(), &'static str> {
         if self.by_hash.insert(token.hash, token.number).is_some() {
-            return Err("a token that exists twice");
+            return Err("two tokens have the same hash");
         }
         self.expiries.extend(token.expires_at.map(|at| (at, token.number)));
         if let Some(tenant) = token.scope.tenant {
@@ -122,10 +122,10 @@ impl Tokens {
         Ok(())
     }
 
-    /// Forgets tokens that are expired at `stamp`, the stamp of a record.
+    /// Removes tokens that have expired at `stamp`, the stamp of a record.
     pub(crate) fn sweep(&mut self, stamp: Instant) {
         while let Some((_, expired)) = self.expiries.first().copied().filter(|(at, _)| *at <= stamp) {
-            self.remove(expired).expect("a token that can expire is kept");
+            self.remove(expired).expect("a token in the list of expiries is stored");
         }
     }
 }

@@ -29,8 +29,8 @@ impl<'s> Prefetch<'s> {
         self.seen ^= value;
     }
 
-    fn claim(&mut self, scope: u128) {
-        self.see(u64::from(self.state.claims.touch(scope)));
+    fn key(&mut self, scope: u128) {
+        self.see(u64::from(self.state.idempotency_keys.touch(scope)));
     }
 
     /// A lease that is about to change, or to end, which also changes its neighbours in the chain of its node.
@@ -65,8 +65,8 @@ impl State {
         let mut prefetch = Prefetch::of(self, Some(timers));
         let mut next_lease = self.next_lease;
         for request in requests {
-            if let Some(claim) = &request.claim {
-                prefetch.claim(claim.scope);
+            if let Some(key) = &request.key {
+                prefetch.key(key.scope);
             }
             // Only the most frequent commands are worth it.
             if let Command::Request(_) = &request.command {
@@ -85,7 +85,7 @@ impl State {
     pub(crate) fn warm_records(&self, records: &[(Record, Option<u128>)]) {
         let mut prefetch = Prefetch::of(self, None);
         for (record, scope) in records {
-            scope.iter().for_each(|scope| prefetch.claim(*scope));
+            scope.iter().for_each(|scope| prefetch.key(*scope));
             if let Body::Granted(granted) = &record.body {
                 prefetch.held.extend(record.identity.tenant.map(|tenant| (tenant, granted.node)));
             } else if let Body::Renewed(renewed) = &record.body {
@@ -97,8 +97,8 @@ impl State {
             }
         }
         // About as many old keys will expire as new ones are added.
-        for claimed in self.claims.in_order().take(records.len()) {
-            prefetch.claim(claimed.scope);
+        for found in self.idempotency_keys.in_order().take(records.len()) {
+            prefetch.key(found.scope);
         }
     }
 }

@@ -1,4 +1,4 @@
-//! The small deterministic encoding everything sealed is written in.
+//! The deterministic encoding of records and snapshots.
 //!
 //! Every value has exactly one encoding, and decoding accepts no other: re-encoding what was
 //! decoded gives the same bytes (SEMANTICS 6). Integers are LEB128 without superfluous groups.
@@ -10,13 +10,13 @@ use std::fmt;
 pub enum DecodeError {
     /// The bytes end before the value does.
     Truncated,
-    /// A value is followed by bytes that belong to nothing.
+    /// Bytes are left after the value.
     TrailingBytes(usize),
     /// An integer is written longer than it needs to be, or does not fit its type.
     BadInteger,
     /// Text that is not UTF-8 or breaks the rules for names.
     BadText,
-    /// A code that this field does not know.
+    /// A code that is not defined for this field.
     BadCode { field: &'static str, code: u64 },
     /// A well-formed value that the format forbids here.
     Forbidden(&'static str),
@@ -123,7 +123,7 @@ impl<'a> Reader<'a> {
         self.varint_long()
     }
 
-    /// Two to nine groups; what is longer, or not as it should be, is left to [`Self::varint_wide`].
+    /// Two to nine groups; longer or invalid integers are left to [`Self::varint_wide`].
     fn varint_long(&mut self) -> Result<u64, DecodeError> {
         let mut value = 0;
         for (at, byte) in self.rest.iter().take(9).enumerate() {
@@ -160,8 +160,8 @@ impl<'a> Reader<'a> {
         }
     }
 
-    /// A count of items, each of which takes at least one byte: it cannot exceed what is left, so
-    /// a forged count cannot make a reader allocate.
+    /// A count of items. Each takes at least one byte, so the count cannot exceed the remaining bytes, and a forged
+    /// count cannot cause a large allocation.
     pub fn count(&mut self, max: usize) -> Result<usize, DecodeError> {
         let n = usize::try_from(self.varint()?).map_err(|_| DecodeError::BadInteger)?;
         if n > max {
@@ -203,8 +203,8 @@ pub fn put_varint_wide(mut value: u128, out: &mut Vec<u8>) {
 /// The units a scaled number may be written in, coarsest first, in nanoseconds.
 const SCALES: [u128; 4] = [1_000_000_000, 1_000_000, 1_000, 1];
 
-/// Writes a count of nanoseconds (or quantum-nanoseconds) in the coarsest unit that is exact:
-/// people and programs speak in seconds and milliseconds, and those take two to four bytes.
+/// Writes nanoseconds (or quantum-nanoseconds) in the coarsest unit that is exact. Whole seconds and milliseconds, the
+/// usual case, take two to four bytes.
 pub fn put_scaled(value: u128, out: &mut Vec<u8>) {
     if let Ok(value) = u64::try_from(value)
         && value < 1 << 62
@@ -220,7 +220,7 @@ pub fn put_scaled(value: u128, out: &mut Vec<u8>) {
     }
 }
 
-/// The same for most: a century of nanoseconds.
+/// The fast path for values up to a century of nanoseconds.
 fn put_scaled_short(value: u64, out: &mut Vec<u8>) {
     let (in_unit, unit) = if value.is_multiple_of(1_000_000_000) {
         (value / 1_000_000_000, 0)
@@ -312,7 +312,7 @@ impl<T: Field> Field for Option<T> {
     }
 }
 
-/// Lists inside a body: at most this many items unless the type says otherwise.
+/// The most items of a list inside a body, unless its type has another limit.
 pub const LIST_MAX: usize = 4096;
 
 impl<T: Field> Field for Vec<T> {
@@ -378,13 +378,12 @@ impl<A: Field, B: Field> Field for (A, B) {
     }
 }
 
-/// Declares a struct whose encoding is its fields in order. Used by every crate that seals or
-/// snapshots something, so that a field cannot be written and forgotten in reading.
+/// Declares a struct whose encoding is its fields in order, so that encoding and decoding cannot differ.
 ///
-/// A block `added` holds fields that came after the first records of this shape were sealed. Each is an `Option`
-/// with a bit of its own. A varint with the bits of those that are present follows the other fields, and is absent
-/// when it would be zero: old bytes stay valid, and a record without the new fields has the bytes it always had.
-/// Such a struct must be encoded last, because its end is the end of the bytes.
+/// The block `added` contains fields that were introduced after records of this shape existed. Each is an `Option` with
+/// its own bit. A varint with the bits of the present fields follows the other fields; it is absent if it would be zero.
+/// So old bytes stay valid, and a record without the new fields has the same bytes as before. Such a struct must be
+/// encoded last, because its end is the end of the bytes.
 #[macro_export]
 macro_rules! fields {
     ($(#[$meta:meta])* pub struct $name:ident { $($(#[$fmeta:meta])* pub $field:ident : $t:ty),* $(,)? }) => {

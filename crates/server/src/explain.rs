@@ -171,7 +171,7 @@ impl Explainer<'_> {
             position: place.waits.position,
             budget_factor: fraction(u64::from(place.standing.factor)),
             fair_share_deficit: decimal(i128::from(place.standing.deficit), 1 << 20),
-            starts_by: place.waits.promise.as_ref().map(|promise| When(promise.start)),
+            starts_by: place.waits.assured_start.as_ref().map(|assured| When(assured.start)),
         }
     }
 

@@ -156,7 +156,7 @@ pub(crate) fn waiting(state: &Readers, caller: &Caller, found: &Allocation, now:
         position: waits.position,
         reason: api::WaitReason::Due,
         detail: String::new(),
-        starts_by: waits.promise.map(|promise| When(promise.start)),
+        starts_by: waits.assured_start.map(|assured| When(assured.start)),
         quota_id: None,
         used: None,
         requested: None,

@@ -1,4 +1,4 @@
-//! The engine's state in the oracle's words.
+//! The engine's state as the oracle's summary.
 
 use leasehold_engine::{Allocation, Custody, Lease, Phase, State};
 use leasehold_model::body::{

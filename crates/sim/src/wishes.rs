@@ -1,4 +1,4 @@
-//! Commands about tokens, agents, tenants and prices: how they are drawn, and how the oracle is told of them.
+//! Random commands about tokens, agents, tenants and prices, and their translation for the oracle.
 
 use crate::requests::{name, small};
 use crate::{ceilings, prices};
@@ -12,7 +12,7 @@ use leasehold_model::{
 use leasehold_oracle::Dice;
 use leasehold_oracle::{BudgetWishes, Wish, Word};
 
-/// What a command asks for, in the oracle's words.
+/// A command in the oracle's types.
 pub(crate) fn wish(command: &Command) -> Wish {
     match command {
         Command::IssueToken(issue) => Wish::IssueToken {
@@ -85,11 +85,17 @@ pub(crate) fn wish(command: &Command) -> Wish {
         Command::ReportCheckpoint(report) => Wish::Say(report.allocation, Word::Checkpoint(report.took)),
         Command::CompleteAllocation(done) => Wish::Say(done.allocation, Word::Complete(done.exit_status)),
         Command::CancelAllocation(number) => Wish::Say(*number, Word::Cancel),
-        _ => Wish::Other,
+        #[rustfmt::skip]
+        Command::Request(_) | Command::Renew(_) | Command::Release(_) | Command::Revoke(_) | Command::Ready(_)
+        | Command::Unfence(_) | Command::ReportActivity(_) | Command::PutTenant(_) | Command::PutProject(_)
+        | Command::PutUser(_) | Command::PutPool(_) | Command::DeletePool(_) | Command::PutClass(_)
+        | Command::PutNode(_) | Command::DrainNode(_) | Command::ResumeNode(_) | Command::LoseNode(_)
+        | Command::ReturnNode(_) | Command::PutQuota(_) | Command::DeleteQuota(_) | Command::ChangeSettings(_)
+        | Command::RotateKey(_) | Command::Heartbeat(_) | Command::NoticeClockJump(_) => Wish::Other,
     }
 }
 
-/// Most callers have no token here, some a live one, a few one that is dead or never was.
+/// Most callers have no token, some a valid one, a few an invalid one.
 pub(crate) fn some_token(state: &State, dice: &mut Dice) -> Option<TokenNo> {
     if !dice.one_in(4) {
         return None;
@@ -133,7 +139,7 @@ pub(crate) fn any(state: &State, now: Instant, dice: &mut Dice) -> (Identity, Co
     }
 }
 
-/// The generation that speaks for the node, now and then one that no longer does.
+/// Mostly the current generation of the node, sometimes another.
 pub(crate) fn some_generation(state: &State, node: NodeNo, dice: &mut Dice) -> Option<u64> {
     match state.node(node).and_then(|node| node.agent) {
         Some(agent) if !dice.one_in(4) => Some(agent.generation),
@@ -175,7 +181,7 @@ fn update(dice: &mut Dice) -> UpdateTenant {
     UpdateTenant { settings: TenantSettingsChange { contact, ..update.settings }, ..update }
 }
 
-/// A token, most often one that may be.
+/// A token, mostly a valid one.
 fn issue(state: &State, now: Instant, dice: &mut Dice) -> (Identity, Command) {
     let role = *dice.pick(Role::ALL);
     let identity = tenant_or_operator(dice);

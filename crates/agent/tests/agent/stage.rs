@@ -25,8 +25,8 @@ use tokio::task::JoinHandle;
 
 const PATIENCE: Duration = Duration::from_secs(30);
 
-/// Held while a process is begun and while a journal is opened. A process that is just being begun still has our files,
-/// and with them the lock of a journal that we look into twice.
+/// Held while a process is begun and while a journal is opened. A process that is just being begun still has our
+/// files, and with them the lock of a journal that we look into twice.
 static BEGINNING: Mutex<()> = Mutex::new(());
 
 fn beginning() -> MutexGuard<'static, ()> {
@@ -252,7 +252,7 @@ pub(crate) struct Agent {
 impl Agent {
     /// The same, once it speaks for the node.
     pub(crate) async fn registered(mut self) -> Self {
-        self.says("the agent speaks for the node").await;
+        self.says("registered as the agent of the node").await;
         self
     }
 

@@ -1,5 +1,5 @@
-//! A long history, made up without an engine: many leases on many nodes, most short, some very long, that end in every
-//! way; some of them of allocations with one attempt or several.
+//! A long generated history, without an engine: many leases on many nodes, most short, some very long, that end in
+//! every way; some belong to allocations with one or more attempts.
 
 use leasehold_model::body::{
     AllocationCancelled, AllocationCheckpointed, AllocationCompleted, AllocationFailed, AllocationPlaced,
@@ -23,14 +23,14 @@ fn name(text: &str) -> Name {
     Name::new(text).expect("a valid name")
 }
 
-/// What happens to a lease next.
+/// The next event of a lease.
 #[derive(Clone, Copy)]
 enum Next {
     End,
     TearDown,
     Fence,
     Unfence,
-    /// Of an allocation, which ends with its only lease.
+    /// It belongs to an allocation, which ends with its only lease.
     EndAttempt(AllocationNo, u32),
 }
 
@@ -129,7 +129,7 @@ impl World {
         lease
     }
 
-    /// Minutes for most, days for some.
+    /// Minutes for most leases, days for some.
     fn duration(&mut self) -> u64 {
         let longest = *self.dice.pick(&[600, 3600, 3600, 7200, 20 * 86_400]);
         self.dice.below(longest * 1_000_000_000)
@@ -225,7 +225,7 @@ impl World {
     }
 }
 
-/// So many leases and what became of them; the last ones live on.
+/// Generates this number of leases; the last ones are still held.
 pub(crate) fn long_history(leases: u64, seed: u64, public_key: [u8; 32]) -> Vec<Record> {
     let mut world = World {
         dice: Dice::new(seed),

@@ -1,44 +1,46 @@
-//! Tokens: issued, revoked, and asked for before anything else is.
+//! Commands about tokens: issue and revoke.
 
 use super::Draft;
-use super::places::number;
+use super::inventory::number;
 use crate::command::IssueToken;
 use crate::refusal::Refusal;
 use leasehold_model::body::{TokenIssued, TokenRevoked};
 use leasehold_model::limits::APP_INSTANCES_PER_TOKEN_MAX;
 use leasehold_model::{Role, TokenNo, TokenScope};
 
-/// Roles that a tenant may hand out and take back within itself.
-const fn is_tenants_own(role: Role) -> bool {
+/// Roles of tokens that a tenant may issue and revoke itself.
+const fn may_be_issued_by_tenant(role: Role) -> bool {
     matches!(role, Role::TenantAdmin | Role::ProjectMember | Role::AppOperator)
 }
 
-/// What each role must and may be confined to.
-fn check_shape(role: Role, scope: &TokenScope) -> Result<(), &'static str> {
+/// The scopes that each role needs and may have.
+fn check_scope_of_role(role: Role, scope: &TokenScope) -> Result<(), &'static str> {
     let demand = |holds: bool, why| if holds { Ok(()) } else { Err(why) };
     let (tenant, project) = (scope.tenant.is_some(), scope.project.is_some());
     let (user, node, apps) = (scope.user.is_some(), scope.node.is_some(), !scope.app_instances.is_empty());
     match role {
         Role::Operator | Role::Auditor => {
-            demand(!tenant && !project && !user && !node && !apps, "is not confined to anything; leave the scope empty")
+            demand(!tenant && !project && !user && !node && !apps, "must have an empty scope")
         }
         Role::TenantAdmin => {
-            demand(tenant, "names its tenant")?;
-            demand(!project && !node && !apps, "names a tenant and at most a user of it")
+            demand(tenant, "needs a tenant")?;
+            demand(!project && !node && !apps, "may be limited to a tenant and a user, nothing else")
         }
         Role::ProjectMember => {
-            demand(tenant && project, "names its tenant and its project")?;
-            demand(!node && !apps, "names a tenant, a project and at most a user")
+            demand(tenant && project, "needs a tenant and a project")?;
+            demand(!node && !apps, "may be limited to a tenant, a project and a user, nothing else")
         }
         Role::NodeAgent => {
-            demand(node, "names its node")?;
-            demand(!tenant && !project && !user && !apps, "names a node and nothing else")
+            demand(node, "needs a node")?;
+            demand(!tenant && !project && !user && !apps, "may be limited to a node, nothing else")
         }
         Role::AppOperator => {
-            demand(tenant && apps, "names its tenant and at least one app instance")?;
-            demand(!project && !user && !node, "names a tenant and app instances, nothing else")
+            demand(tenant && apps, "needs a tenant and at least one app instance")?;
+            demand(!project && !user && !node, "may be limited to a tenant and app instances, nothing else")
         }
-        Role::BillingAuthority => demand(!project && !user && !node && !apps, "names a tenant or nothing"),
+        Role::BillingAuthority => {
+            demand(!project && !user && !node && !apps, "may be limited to a tenant, nothing else")
+        }
     }
 }
 
@@ -48,20 +50,20 @@ impl Draft<'_> {
         let bad = |why| Refusal::BadTokenScope { role, why };
         let mut scope = issue.scope.clone();
         if self.identity.tenant.is_some() {
-            if !is_tenants_own(role) {
-                return Err(bad(NOT_A_TENANTS));
+            if !may_be_issued_by_tenant(role) {
+                return Err(bad(OPERATOR_ONLY));
             }
             if scope.tenant != self.identity.tenant {
-                return Err(bad("that a tenant issues is confined to that tenant"));
+                return Err(bad("must be limited to the tenant that issues it"));
             }
         }
-        check_shape(role, &scope).map_err(bad)?;
+        check_scope_of_role(role, &scope).map_err(bad)?;
         if scope.app_instances.len() > APP_INSTANCES_PER_TOKEN_MAX {
             return Err(bad(TOO_MANY_APPS));
         }
         scope.app_instances.sort_unstable();
         if scope.app_instances.windows(2).any(|pair| pair[0] == pair[1]) {
-            return Err(bad("names an app instance once"));
+            return Err(bad("must not name an app instance twice"));
         }
         self.check_token_scope(&scope)?;
         if issue.expires_at.is_some_and(|at| at <= self.now) {
@@ -81,7 +83,7 @@ impl Draft<'_> {
         Ok(())
     }
 
-    /// What the scope names exists, and is the tenant's.
+    /// Checks that everything in the scope exists and belongs to the tenant.
     fn check_token_scope(&self, scope: &TokenScope) -> Result<(), Refusal> {
         let state = self.state();
         if let Some(tenant) = scope.tenant {
@@ -103,13 +105,13 @@ impl Draft<'_> {
         }
     }
 
-    /// A token may be revoked while it lives and after what it was for is gone, not after it expired.
+    /// A token can be revoked until it expires, also after something in its scope was deleted.
     pub(super) fn revoke_token(&mut self, token: TokenNo) -> Result<(), Refusal> {
         let own = |of| self.identity.tenant.is_none() || of == self.identity.tenant;
         let found = self.state().token(token).filter(|found| !found.is_expired(self.now) && own(found.scope.tenant));
         let found = found.ok_or(Refusal::UnknownToken { token })?;
-        if self.identity.tenant.is_some() && !is_tenants_own(found.role) {
-            return Err(Refusal::BadTokenScope { role: found.role, why: NOT_A_TENANTS });
+        if self.identity.tenant.is_some() && !may_be_issued_by_tenant(found.role) {
+            return Err(Refusal::BadTokenScope { role: found.role, why: OPERATOR_ONLY });
         }
         let tenant = found.scope.tenant;
         self.emit(tenant, TokenRevoked { token }, |_| {});
@@ -117,5 +119,5 @@ impl Draft<'_> {
     }
 }
 
-const NOT_A_TENANTS: &str = "is issued and revoked by an operator, not by a tenant";
-pub(crate) const TOO_MANY_APPS: &str = "names at most 64 app instances";
+const OPERATOR_ONLY: &str = "can be issued and revoked only by an operator";
+pub(crate) const TOO_MANY_APPS: &str = "may name at most 64 app instances";

@@ -1,6 +1,6 @@
-//! Asking for a lease: validate, then quota, then capacity (SEMANTICS 4).
+//! Deciding a request for a lease: validation, then quotas, then capacity (SEMANTICS 4).
 
-use super::places::check_labels;
+use super::inventory::check_labels;
 use super::{Draft, Engine};
 use crate::admission::Terms;
 use crate::ask::Ask;
@@ -21,20 +21,26 @@ use leasehold_model::{
 use std::collections::BTreeMap;
 
 impl Draft<'_> {
-    pub(super) fn look(&self) -> Look<'_> {
-        Look { view: self.view(), now: self.now, identity: self.identity, heads: &self.engine.scheduler.heads }
+    pub(super) fn request_context(&self) -> RequestContext<'_> {
+        RequestContext {
+            view: self.view(),
+            now: self.now,
+            identity: self.identity,
+            heads: &self.engine.scheduler.heads,
+        }
     }
 
     pub(super) fn request_lease(&mut self, request: &RequestLease) -> Result<(), Refusal> {
-        let look = self.look();
-        let asks = look.check(request)?;
-        match look.admit(request, &asks) {
+        let context = self.request_context();
+        let asks = context.check(request)?;
+        match context.admit(request, &asks) {
             Ok((placed, terms)) => self.grant(request, placed, terms),
             Err(cause) => {
-                if let Some((spec, plan)) = look.eviction(request, &asks, cause) {
-                    let is_first = look.heads.is_empty();
+                if let Some((spec, plan)) = context.eviction(request, &asks, cause) {
+                    let is_first = context.heads.is_empty();
                     let number = AllocationNo(self.state().size());
-                    // The eviction is no part of this command: its answer is the requester's, the eviction is not.
+                    // The eviction is no part of this command, because the requester must not see the records of
+                    // others.
                     self.emit(None, AllocationSubmitted { spec }, |record| {
                         record.hcl_entry = request.hcl_entry.clone();
                         record.dra_claim_id = request.dra_claim_id.clone();
@@ -69,7 +75,7 @@ impl Draft<'_> {
         Ok(())
     }
 
-    /// A renewal may ask for what its pool allows; how long it lives in all is another question.
+    /// Checks the TTL of a renewal against the pool. The limit on the lifetime is checked elsewhere.
     pub(super) fn check_renewal_ttl(&self, ttl: Span, pool: PoolNo, priority: Priority) -> Result<(), Refusal> {
         if ttl == Span::ZERO {
             return Err(Refusal::ZeroTtl);
@@ -112,23 +118,23 @@ impl Draft<'_> {
     }
 }
 
-/// What a request is judged by; judging changes nothing.
-pub(crate) struct Look<'a> {
+/// What a request is checked and decided against. It is read-only.
+pub(crate) struct RequestContext<'a> {
     pub(super) view: View<'a>,
     pub(super) now: Instant,
     pub(super) identity: &'a Identity,
-    /// Those that wait and go first, to whom something may be promised.
+    /// The heads of the lines, which may have an assured start.
     pub(super) heads: &'a BTreeMap<Line, Rank>,
 }
 
-impl<'a> Look<'a> {
-    /// Where what is promised to those that wait does not matter.
+impl<'a> RequestContext<'a> {
+    /// A context in which assured starts do not matter.
     pub(crate) fn new(view: View<'a>, now: Instant, identity: &'a Identity) -> Self {
         const NONE: &BTreeMap<Line, Rank> = &BTreeMap::new();
         Self { view, now, identity, heads: NONE }
     }
 
-    /// Validates; the asks come back in the order in which they are placed.
+    /// Validates a request. Returns its asks in the order in which they are placed.
     pub(crate) fn check(&self, request: &RequestLease) -> Result<Asks, Refusal> {
         self.check_identity(request)?;
         let asks = self.check_asks(&request.asks)?;
@@ -137,12 +143,12 @@ impl<'a> Look<'a> {
         Ok(asks)
     }
 
-    /// What is asked for, once it was checked.
+    /// The ask of a request that has passed `check`.
     pub(crate) fn ask<'r>(&self, request: &'r RequestLease, asks: &'r Asks) -> Ask<'r> {
-        Ask::of_request(self.identity, request, asks, self.now).expect("a request that was checked has a holder")
+        Ask::of_request(self.identity, request, asks, self.now).expect("check has found the holder")
     }
 
-    /// Asks quotas and capacity for a request that was checked.
+    /// Applies quotas and looks for capacity. The request must have passed `check`.
     pub(super) fn admit(&self, request: &RequestLease, asks: &Asks) -> Result<(Placed, Terms), DenyCause> {
         let mut ask = self.ask(request, asks);
         let guard = self.view.guard(self.heads, &ask);
@@ -169,7 +175,7 @@ impl<'a> Look<'a> {
         Ok(())
     }
 
-    /// Who would hold it, and who asks, exist and belong together.
+    /// Checks that the tenant, the project and the user exist and belong together.
     pub(crate) fn check_holder(&self, source: Option<ProjectNo>) -> Result<(TenantNo, ProjectNo), Refusal> {
         let view = self.view;
         let number = self.identity.tenant.ok_or(Refusal::TenantRequired)?;
@@ -205,7 +211,7 @@ impl<'a> Look<'a> {
         }
     }
 
-    /// Sensitive work is some user's, and that user has a claim: on the node, where one is named.
+    /// Sensitive work needs a user who has claimed a node, and if the request names a node, that one.
     pub(super) fn check_sensitive(&self, sensitive: bool, node: Option<NodeNo>) -> Result<(), Refusal> {
         if !sensitive {
             return Ok(());
@@ -218,7 +224,7 @@ impl<'a> Look<'a> {
         if has_claim { Ok(()) } else { Err(Refusal::SensitiveNeedsClaim) }
     }
 
-    /// The asks in order of class, with devices first: what is scarcest is looked for first.
+    /// Checks the asks and sorts them by class. Classes with devices come first, because they are the scarcest.
     pub(super) fn check_asks(&self, asks: &Asks) -> Result<Asks, Refusal> {
         if asks.is_empty() {
             return Err(Refusal::NothingAsked);
@@ -251,7 +257,7 @@ impl<'a> Look<'a> {
         Ok(sorted)
     }
 
-    /// The TTL must be possible somewhere the request may go.
+    /// At least one pool that the request may use must allow the TTL.
     fn check_request_ttl(&self, request: &RequestLease) -> Result<(), Refusal> {
         if request.ttl == Span::ZERO {
             return Err(Refusal::ZeroTtl);
@@ -265,7 +271,7 @@ impl<'a> Look<'a> {
         Ok(())
     }
 
-    /// Some node has what is asked for, even if it is drained or lost today.
+    /// At least one node must have the labels, even if it is drained or lost at present.
     fn check_request_labels(&self, request: &RequestLease) -> Result<(), Refusal> {
         if request.labels.is_empty() {
             return Ok(());
@@ -278,14 +284,15 @@ impl<'a> Look<'a> {
         if nodes.any(has_all) { Ok(()) } else { Err(Refusal::ImpossibleLabels) }
     }
 
-    /// What a request becomes that finds no room but may evict: an allocation that waits for its victims (SEMANTICS 5).
+    /// The allocation that a request becomes if it finds no capacity but may evict, with the plan of the eviction. The
+    /// allocation waits for its victims (SEMANTICS 5).
     pub(super) fn eviction(
         &self,
         request: &RequestLease,
         asks: &Asks,
         cause: DenyCause,
     ) -> Option<(AllocationSpec, Plan)> {
-        // One that names its node is meant for that node or not at all.
+        // A request for a certain node is never queued.
         let finds_no_room = matches!(cause, DenyCause::Capacity { .. }) && request.node.is_none();
         if !finds_no_room || !self.view.could_evict(&self.ask(request, asks)) {
             return None;

@@ -1,4 +1,4 @@
-//! Agents: the one process that speaks for a node, and what it says about it.
+//! Commands about agents: the process on each node that reports for it.
 
 use super::Draft;
 use crate::command::{RegisterAgent, ReportCondition};
@@ -12,8 +12,8 @@ impl Draft<'_> {
         self.state().node(node).ok_or(Refusal::UnknownNode { node })
     }
 
-    /// What an agent says counts only while it is the registered one: a predecessor that was cut
-    /// off must not confirm what its successor knows nothing of.
+    /// Only the registered agent may report for its node. A replaced agent must not confirm teardowns of which its
+    /// successor does not know.
     pub(super) fn check_generation(&self, node: NodeNo, generation: u64) -> Result<(), Refusal> {
         let registered = self.known_node(node)?.agent.map(|agent| agent.generation);
         if registered == Some(generation) {

@@ -1,4 +1,4 @@
-//! What can be asked of an allocation, apart from waiting: submit, start, checkpoint, complete, cancel.
+//! Commands about allocations: submit, start, checkpoint, complete, cancel.
 
 use super::{Draft, Few};
 use crate::allocation::Allocation;
@@ -23,18 +23,18 @@ use leasehold_model::{
 impl Draft<'_> {
     pub(super) fn submit_allocation(&mut self, spec: &AllocationSpec) -> Result<(), Refusal> {
         let spec = self.check_spec(spec)?;
-        let look = self.look();
-        let (tenant, _) = look.check_holder(spec.source_project)?;
-        let ask = Ask::of_spec(self.identity, &spec, self.now).expect("it has a holder");
-        let guard = look.view.guard(look.heads, &ask);
-        let found = look.view.place_gang(&Ask { allow: guard.as_deref(), ..ask }, &mut Tentative::default());
+        let context = self.request_context();
+        let (tenant, _) = context.check_holder(spec.source_project)?;
+        let ask = Ask::of_spec(self.identity, &spec, self.now).expect("check_holder has found the holder");
+        let guard = context.view.guard(context.heads, &ask);
+        let found = context.view.place_gang(&Ask { allow: guard.as_deref(), ..ask }, &mut Tentative::default());
         if let Err(NoGang::Room) = found {
             self.check_possible(&ask)?;
         }
         drop(guard);
         let cause = match &found {
             Err(NoGang::Quota(cause @ DenyCause::Quota { .. })) => Some(*cause),
-            // What is reserved returns; what is spent does not.
+            // Reserved money may be returned, so the request waits for it; spent money is never returned.
             Err(NoGang::Quota(cause @ DenyCause::Ceiling { spent, requested, amount, .. }))
                 if spent.saturating_add(*requested) > *amount =>
             {
@@ -56,22 +56,22 @@ impl Draft<'_> {
         }
         let number = AllocationNo(self.state().size());
         self.plain(AllocationSubmitted { spec });
-        // Who was there before it has had its turn: it starts now if it may.
+        // The allocations before it were considered on the last pass, so it may start now.
         if let Ok(gang) = found {
             self.start_gang(number, gang);
         }
         Ok(())
     }
 
-    /// What is asked for can be, as far as that does not depend on what is there.
+    /// Validates the parts of a submission that do not depend on the nodes.
     fn check_spec(&self, spec: &AllocationSpec) -> Result<AllocationSpec, Refusal> {
-        let look = self.look();
-        look.check_holder(spec.source_project)?;
+        let context = self.request_context();
+        context.check_holder(spec.source_project)?;
         let mut spec = spec.clone();
-        spec.asks = look.check_asks(&spec.asks)?;
-        look.check_pool(spec.pool)?;
-        look.check_priority(spec.priority)?;
-        look.check_sensitive(spec.sensitive, None)?;
+        spec.asks = context.check_asks(&spec.asks)?;
+        context.check_pool(spec.pool)?;
+        context.check_priority(spec.priority)?;
+        context.check_sensitive(spec.sensitive, None)?;
         if spec.replicas == 0 {
             return Err(Refusal::NoReplicas);
         }
@@ -101,7 +101,7 @@ impl Draft<'_> {
         Ok(spec)
     }
 
-    /// An empty cluster could hold it: what never can is refused, not queued.
+    /// Checks that it would fit an empty cluster. An allocation that can never start is refused instead of queued.
     fn check_possible(&self, ask: &Ask<'_>) -> Result<(), Refusal> {
         let (fits, labelled) = self.state().could_hold(ask);
         if !labelled && !ask.labels.is_empty() {
@@ -117,7 +117,7 @@ impl Draft<'_> {
         Ok(())
     }
 
-    /// The allocation, if the one who asks may act for its holder.
+    /// The allocation, if the caller may act for its holder.
     fn own_allocation(&self, number: AllocationNo) -> Result<&Allocation, Refusal> {
         let identity = self.identity;
         let is_theirs = |tenant, project| {
@@ -136,7 +136,7 @@ impl Draft<'_> {
         Ok(found)
     }
 
-    /// The same, while it holds capacity.
+    /// The allocation, if the caller may act for its holder and it holds capacity.
     fn placed_allocation(&self, number: AllocationNo) -> Result<&Allocation, Refusal> {
         let found = self.own_allocation(number)?;
         if found.state.is_placed() {
@@ -165,7 +165,7 @@ impl Draft<'_> {
         Ok(())
     }
 
-    /// A checkpoint is written. If the gang is being revoked, it is ready: its billing stops here.
+    /// A checkpoint was written. If the gang is being revoked, it is ready to be torn down, and its billing stops.
     pub(super) fn report_checkpoint(&mut self, report: &ReportCheckpoint) -> Result<(), Refusal> {
         let number = report.allocation;
         let found = self.placed_allocation(number)?;
@@ -227,7 +227,7 @@ impl Draft<'_> {
         Ok(())
     }
 
-    /// Releases what a gang still holds.
+    /// Releases the leases that a gang still holds.
     fn give_back(&mut self, identity: &leasehold_model::Identity, held: &[LeaseNo]) {
         if held.is_empty() {
             return;
@@ -240,5 +240,5 @@ impl Draft<'_> {
     }
 }
 
-/// What a process can end with.
+/// The largest exit status of a process.
 const EXIT_STATUS_MAX: u32 = 255;

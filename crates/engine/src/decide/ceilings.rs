@@ -1,4 +1,4 @@
-//! Cost ceilings: who has one, and how high it is (SEMANTICS 4).
+//! Commands about cost ceilings, and the check of renewals against them (SEMANTICS 4).
 
 use super::Draft;
 use crate::ceiling::CeilingScope;
@@ -11,7 +11,7 @@ use leasehold_model::limits::{CEILING_AMOUNT_MAX, CEILINGS_PER_TENANT_MAX};
 use leasehold_model::{Amount, CeilingMode, Instant, ProjectNo, TenantNo};
 use std::collections::BTreeMap;
 
-/// What other renewals of the same command take of ceilings already.
+/// What the renewals of one command take from each ceiling so far.
 pub(super) type Taken = BTreeMap<CeilingScope, Amount>;
 
 impl Draft<'_> {
@@ -48,8 +48,8 @@ impl Draft<'_> {
         Ok(())
     }
 
-    /// Whether hard ceilings leave room for a lease to go on to `until`: for the extension, and for what prices have
-    /// added since its deadline was set. A deadline that does not move away is never refused. What is taken is noted.
+    /// Checks that the hard ceilings cover a lease until `until`: the extension, and the effect of price changes since
+    /// its deadline was set. A deadline that does not move later is never refused. Adds the cost to `taken`.
     pub(super) fn check_renewal_cost(&self, lease: &Lease, until: Instant, taken: &mut Taken) -> Result<(), Refusal> {
         let state = self.state();
         if state.ceilings.is_empty() {

@@ -12,9 +12,9 @@ use leasehold_model::limits::NODES_PER_CLAIM_MAX;
 use leasehold_model::{DenyCause, Identity, NodeNo, ProjectNo, QuarantineCause, TenantNo};
 
 impl Draft<'_> {
-    /// All of them or none. There is no waiting list.
+    /// Claims all of the nodes or none. There is no waiting list for claims.
     pub(super) fn claim_nodes(&mut self, nodes: &[NodeNo]) -> Result<(), Refusal> {
-        let (tenant, project) = self.look().check_holder(None)?;
+        let (tenant, project) = self.request_context().check_holder(None)?;
         let user = self.identity.user.ok_or(Refusal::SensitiveNeedsUser)?;
         let nodes = in_rising_order(nodes)?;
         for number in &nodes.0 {
@@ -31,7 +31,9 @@ impl Draft<'_> {
         let not_ready = |state| Err(Refusal::NodeNotReady { node, state });
         match found.custody {
             Custody::Open => {}
-            Custody::Claimed(claim) if claim.by == by => return Err(Refusal::NodeAlready { node, state: "yours" }),
+            Custody::Claimed(claim) if claim.by == by => {
+                return Err(Refusal::NodeAlready { node, state: "claimed by this user" });
+            }
             Custody::Claimed(_) => return Err(Refusal::NodeClaimed { node }),
             Custody::Wiping { .. } => return not_ready("being wiped"),
             Custody::Quarantined { .. } => return not_ready("quarantined"),
@@ -78,20 +80,20 @@ impl Draft<'_> {
             if (first.by, first.project) != (claim.by, claim.project) {
                 return Err(Refusal::ClaimsDiffer);
             }
-            // What is fenced stays so, whoever has the node.
+            // Fenced leases do not prevent a release: they stay fenced under the next custodian.
             let on = self.state().leases_on(*number);
             if on.iter().any(|lease| lease.phase != Phase::Fenced) {
                 return Err(Refusal::NodeHasLeases { node: *number });
             }
         }
-        let Claim { by, project, .. } = of.expect("at least one is named");
+        let Claim { by, project, .. } = of.expect("at least one node is named");
         let of =
             Identity { tenant: Some(by.tenant), project: Some(project), user: Some(by.user), ..Identity::default() };
         self.emit_for(&of, NodesReleased { nodes });
         Ok(())
     }
 
-    /// The claim on a node, if the one who asks may act for its holder. Of others' claims nothing is told.
+    /// The claim on a node, if the caller may act for its holder. Claims of others are answered like missing ones.
     fn own_claim(&self, node: NodeNo) -> Result<Claim, Refusal> {
         let found = self.state().node(node).ok_or(Refusal::UnknownNode { node })?;
         let asker = self.identity;
@@ -130,7 +132,7 @@ impl Draft<'_> {
     }
 }
 
-/// The nodes of a command, each named once and not too many of them.
+/// Sorts the nodes of a command, and checks that there are not too many of them and none is named twice.
 fn in_rising_order(nodes: &[NodeNo]) -> Result<Nodes, Refusal> {
     if nodes.is_empty() {
         return Err(Refusal::NoNodes);

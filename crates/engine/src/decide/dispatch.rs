@@ -1,17 +1,18 @@
-//! What follows by itself from what ended: attempts that are over, victims that are gone, the queue that moves on.
+//! The scheduling pass: settles attempts that have ended, starts allocations whose victims are gone, and starts or
+//! evicts for waiting allocations.
 //!
-//! Runs before each command and whenever something became free. Doing it once more changes nothing: what is decided
-//! here depends on the state and the minute alone.
+//! It runs before each command and after capacity became free. An additional pass changes nothing, because its
+//! decisions depend only on the state and the current minute.
 
 use super::{Draft, Engine};
 use crate::allocation::Allocation;
 use crate::ask::{Allow, Ask};
+use crate::assured_start::AssuredStart;
 use crate::gang::{Gang, NoGang};
 use crate::lease::Phase;
 use crate::node::Node;
 use crate::placement::{Placed, Tentative, Wanted};
 use crate::preempt::Plan;
-use crate::promise::Promise;
 use crate::queue::{Line, Rank, ShapeKey};
 use crate::scheduler::{Blocked, Shape};
 use crate::view::View;
@@ -24,7 +25,7 @@ use std::cell::RefCell;
 use std::collections::BTreeMap;
 
 impl Draft<'_> {
-    /// A record on behalf of an allocation's holder, by whoever asks.
+    /// Adds a record on behalf of an allocation's holder, with the token of the caller.
     pub(super) fn emit_for(&mut self, of: &Identity, body: impl Into<Body>) {
         let of = of.clone();
         self.emit(of.tenant, body, |record| {
@@ -33,9 +34,9 @@ impl Draft<'_> {
         });
     }
 
-    /// Gives a gang the capacity that was found for it.
+    /// Starts an attempt of an allocation on the capacity that was found for it.
     pub(super) fn start_gang(&mut self, number: AllocationNo, gang: Gang) {
-        let waits = self.state().allocation(number).expect("it was just looked at").clone();
+        let waits = self.state().allocation(number).expect("the caller has found it").clone();
         let identity = waits.identity();
         let spec = &waits.spec;
         let first_lease = LeaseNo(self.state().next_lease);
@@ -50,7 +51,7 @@ impl Draft<'_> {
             let ttl = self
                 .state()
                 .ttl_in(in_pool, &Ask::of(&waits, self.now))
-                .expect("only pools that allow it are looked at");
+                .expect("only pools that allow the gang were considered");
             let (ttl, capped_by) = gang.terms.ttl(ttl, self.now);
             let granted = Granted {
                 first_lease: LeaseNo(self.state().next_lease),
@@ -71,14 +72,14 @@ impl Draft<'_> {
                 capped_by,
                 profile: spec.profile.filter(|_| weighing.is_some()),
                 weighing,
-                // They stand in what was submitted.
+                // The record of the submission has them.
                 labels: Vec::new(),
             };
             self.emit_for(&identity, granted);
         }
     }
 
-    /// Says what becomes of an allocation whose attempt has ended, within the command that ended it.
+    /// Settles an allocation whose attempt has ended, within the command that ended it.
     pub(super) fn settle_own(&mut self, number: AllocationNo) {
         if let Some(found) = self.state().allocation(number).filter(|found| found.is_unsettled() && found.held == 0) {
             let found = found.clone();
@@ -87,9 +88,9 @@ impl Draft<'_> {
     }
 
     fn settle_ended(&mut self, found: &Allocation) {
-        let (allocation, end) = (found.number, found.ends.expect("its attempt has ended"));
+        let (allocation, end) = (found.number, found.ends.expect("an unsettled attempt has an end"));
         let body: Body = match end {
-            // It had the time it asked for.
+            // It had all the time that it requested.
             AttemptEnd::Walltime => failed(allocation, end),
             _ if found.checkpointed => AllocationSuspended { allocation, end }.into(),
             _ if found.spec.requeue => AllocationRequeued { allocation, end }.into(),
@@ -102,7 +103,7 @@ impl Draft<'_> {
         });
     }
 
-    /// An involuntary end of one member of a gang revokes the others (SEMANTICS 3).
+    /// Revokes the other members of a gang after the involuntary end of one (SEMANTICS 3).
     fn settle_rest(&mut self, found: &Allocation, rest: &[LeaseNo]) {
         let reason = match found.ends {
             Some(AttemptEnd::NodeLost) => Reason::NodeLost,
@@ -123,7 +124,7 @@ impl Draft<'_> {
         }
     }
 
-    /// Seals an eviction and begins it.
+    /// Records an eviction and revokes the victims.
     fn evict(&mut self, requester: &Allocation, plan: Plan) {
         let sequence = self.state().size();
         let victims = plan.victims.clone();
@@ -159,8 +160,8 @@ fn failed(allocation: AllocationNo, end: AttemptEnd) -> Body {
 }
 
 impl Engine {
-    /// Says what follows from what ended, at most about `records_max` records of it. Answers whether all is said, or
-    /// as much as can be before a timer that it made due.
+    /// Runs a scheduling pass with at most about `records_max` records. Returns whether it is complete, or as complete
+    /// as possible before a timer that it made due.
     pub(super) fn dispatch(&mut self, now: Instant, out: &mut Batch, records_max: u32) -> bool {
         if !self.scheduler.is_due_at(&self.state, now) {
             return true;
@@ -172,16 +173,17 @@ impl Engine {
                 || self.follow_reservations(now, out, limit) && self.move_queue(now, out, limit))
     }
 
-    /// An eviction without grace makes a timer due: it comes before the next act, however much is said at once.
+    /// An eviction without grace makes a timer due at once. The timer goes before the next decision, whatever
+    /// `records_max` is.
     fn a_timer_is_due(&self, now: Instant) -> bool {
         self.timers.peek().is_some_and(|entry| entry.due() <= now)
     }
 
-    /// One act of the engine's own: its first record begins a command, the others continue it.
+    /// One decision without a request: its first record begins a command, the others continue it.
     fn act(&mut self, now: Instant, out: &mut Batch, act: impl FnOnce(&mut Draft<'_>)) {
         let identity = Identity::default();
         let first = self.state.size();
-        act(&mut Draft { engine: self, out, now, identity: &identity, claim: None, first, count: 0 });
+        act(&mut Draft { engine: self, out, now, identity: &identity, key: None, first, count: 0 });
     }
 
     fn settle(&mut self, now: Instant, out: &mut Batch, limit: u64) -> bool {
@@ -203,7 +205,8 @@ impl Engine {
                     draft.settle_rest(&found, &rest);
                 }
             });
-            // Revoking the rest says nothing new of it: only their ends do.
+            // Revoking the other members marks the allocation as unsettled again, but only their ends have
+            // consequences.
             self.scheduler.unsettled.remove(&number);
             if self.a_timer_is_due(now) {
                 return true;
@@ -212,9 +215,9 @@ impl Engine {
         true
     }
 
-    /// Those whose victims are gone start; those whose victims will not go look elsewhere.
+    /// Starts allocations whose victims are gone, and drops reservations that can no longer be filled.
     fn follow_reservations(&mut self, now: Instant, out: &mut Batch, limit: u64) -> bool {
-        // One that gives up may leave another what it lacks: all are looked at again.
+        // A dropped reservation may free what another one lacks, so all are considered again.
         loop {
             if self.state.size() >= limit {
                 return self.state.queue.reserved.is_empty();
@@ -225,22 +228,22 @@ impl Engine {
         }
     }
 
-    /// Whether there was one.
+    /// Starts one allocation or drops one reservation. Returns whether there was one.
     fn follow_one_reservation(&mut self, now: Instant, out: &mut Batch) -> bool {
         let waiting: Vec<AllocationNo> = self.state.queue.reserved.iter().copied().collect();
         for number in waiting {
             let Some(waits) = self.state.allocation(number).cloned() else { continue };
             let Some(reservation) = waits.reservation.as_deref() else { continue };
-            let lies = |node: leasehold_model::NodeNo| self.state.node(node).is_some_and(Node::is_available);
+            let is_available = |node: leasehold_model::NodeNo| self.state.node(node).is_some_and(Node::is_available);
             let is_fenced = |lease: &LeaseNo| self.state.lease(*lease).is_some_and(|l| l.phase == Phase::Fenced);
             let is_gone = |lease: &LeaseNo| self.state.lease(*lease).is_none();
-            let broken = !reservation.places.iter().all(|place| lies(place.node))
+            let broken = !reservation.places.iter().all(|place| is_available(place.node))
                 || reservation.victims.0.iter().any(is_fenced)
                 || !reservation.is_full() && reservation.victims.0.iter().all(is_gone);
             if !broken && !reservation.is_full() {
                 continue;
             }
-            let gang = if broken { None } else { self.kept_gang(&waits, now) };
+            let gang = if broken { None } else { self.reserved_gang(&waits, now) };
             let identity = waits.identity();
             self.act(now, out, |draft| match gang {
                 Some(gang) => draft.start_gang(number, gang),
@@ -251,8 +254,8 @@ impl Engine {
         false
     }
 
-    /// The gang on what is kept for it, if its quotas still allow it.
-    fn kept_gang(&self, waits: &Allocation, now: Instant) -> Option<Gang> {
+    /// The gang on its reserved capacity, if its quotas still allow it.
+    fn reserved_gang(&self, waits: &Allocation, now: Instant) -> Option<Gang> {
         let reservation = waits.reservation.as_deref()?;
         let ask = Ask::of(waits, now);
         let (mut terms, of_nodes) = self.state.admission(&ask).ok()?;
@@ -260,14 +263,14 @@ impl Engine {
         let mut places = Vec::new();
         for place in &reservation.places {
             let node = self.state.node(place.node)?;
-            // What its pool allows may have changed since the eviction.
+            // The limits of the pool may have changed since the eviction.
             self.state.ttl_in(self.state.pool(node.pool)?, &ask)?;
             let wanted = Wanted { tentative: &tentative, ..Wanted::one(&ask, &of_nodes) };
             let verdicts = self.state.judge(node, &wanted).ok()?;
             for (quota, verdict) in &verdicts {
                 terms.add(*quota, *verdict).ok()?;
             }
-            // Where it lies was decided when its victims were.
+            // Devices were chosen together with the victims.
             let members: Members = place.members.iter().map(crate::reservation::ReservedMember::member).collect();
             let placed = Placed { node: node.number, pool: node.pool, members, verdicts, weighing: None };
             tentative.count(&self.state, &placed, &of_nodes);
@@ -277,60 +280,61 @@ impl Engine {
         Some(Gang { places, terms })
     }
 
-    /// Starts what may start, in order; evicts for what may evict.
+    /// Goes through the queue in order: starts allocations that fit, and evicts for those that may evict.
     fn move_queue(&mut self, now: Instant, out: &mut Batch, limit: u64) -> bool {
         self.scheduler.take_in(&self.state);
-        // What things cost may have changed.
-        if self.scheduler.begin_minute(now) || self.scheduler.anew {
+        // Costs may have changed.
+        if self.scheduler.begin_minute(now) || self.scheduler.recheck_all {
             self.scheduler.line_up_for_cost(&self.state);
         }
         self.unblock(now);
-        // What is promised to those that go first holds until something is taken or given back.
-        let mut promised = Promised::new();
+        // Assured starts remain valid until capacity is taken or freed.
+        let mut computed = ComputedStarts::new();
         while let Some((rank, key)) = self.first_in(now, |_, shape| shape.blocked.is_none()) {
             if self.state.size() >= limit {
                 return false;
             }
-            if self.try_start(rank, &key, now, out, &mut promised) {
-                promised.clear();
+            if self.try_start(rank, &key, now, out, &mut computed) {
+                computed.clear();
                 if self.a_timer_is_due(now) {
                     return true;
                 }
-                // Those that held back for it, or for what it took, go before those that come after it.
+                // Shapes that were blocked because of it, or because of what it took, go before those after it.
                 let shapes = self.scheduler.shapes.values_mut();
-                let fickle = shapes.filter(|shape| shape.blocked.is_some_and(Blocked::is_fickle));
-                fickle.for_each(|shape| shape.blocked = None);
+                let provisional = shapes.filter(|shape| shape.blocked.is_some_and(Blocked::is_provisional));
+                provisional.for_each(|shape| shape.blocked = None);
             }
         }
         self.scheduler.heads = self.heads(now, None);
         let scheduler = &mut self.scheduler;
-        (scheduler.anew, scheduler.moved) = (false, false);
-        scheduler.fickle = scheduler.shapes.values().any(|shape| shape.blocked.is_some_and(Blocked::is_fickle));
+        (scheduler.recheck_all, scheduler.queue_changed) = (false, false);
+        scheduler.provisional =
+            scheduler.shapes.values().any(|shape| shape.blocked.is_some_and(Blocked::is_provisional));
         scheduler.freed.clear();
         true
     }
 
-    /// The first that waits in shapes that `which` picks.
+    /// The highest-ranked waiting allocation in the shapes that satisfy `which`.
     fn first_in(&mut self, now: Instant, which: impl Fn(&ShapeKey, &Shape) -> bool) -> Option<(Rank, ShapeKey)> {
         self.scheduler.first(which, &|tenant| self.state.standing(tenant, now))
     }
 
-    /// In each line the first that finds no room, if it goes before `rank`.
+    /// The head of each line, the first allocation that finds no capacity, if it goes before the given rank.
     fn heads(&mut self, now: Instant, before: Option<Rank>) -> BTreeMap<Line, Rank> {
         let mut heads = BTreeMap::new();
-        let finds_none = |shape: &Shape| shape.blocked.is_some_and(Blocked::finds_no_room);
-        if !self.scheduler.shapes.values().any(finds_none) {
+        let finds_no_room = |shape: &Shape| shape.blocked.is_some_and(Blocked::finds_no_room);
+        if !self.scheduler.shapes.values().any(finds_no_room) {
             return heads;
         }
         let lines: Vec<Line> = self.state.lines().collect();
         for line in lines {
-            let stands = |key: &ShapeKey, shape: &Shape| finds_none(shape) && key.stands_in(line);
-            while let Some((head, key)) = self.first_in(now, stands) {
+            let in_line = |key: &ShapeKey, shape: &Shape| finds_no_room(shape) && key.stands_in(line);
+            while let Some((head, key)) = self.first_in(now, in_line) {
                 if before.is_some_and(|before| head >= before) {
                     break;
                 }
-                // One that its quotas keep waiting holds up nobody.
-                let waits = self.state.allocation(head.3).expect("what waits exists");
+                // An allocation that waits for its quotas does not hold up others.
+                let waits = self.state.allocation(head.3).expect("a waiting allocation exists");
                 if self.state.admission(&Ask::of(waits, now)).is_ok() {
                     heads.insert(line, head);
                     break;
@@ -341,14 +345,14 @@ impl Engine {
         heads
     }
 
-    /// Shapes that may fit now are looked at again.
+    /// Lifts the block of shapes that may fit now.
     fn unblock(&mut self, now: Instant) {
         let scheduler = &mut self.scheduler;
         let freed: Vec<&Node> = scheduler.freed.iter().filter_map(|node| self.state.node(*node)).collect();
-        let (anew, moved) = (scheduler.anew, scheduler.moved);
+        let (recheck_all, queue_changed) = (scheduler.recheck_all, scheduler.queue_changed);
         for (key, shape) in &mut scheduler.shapes {
             let Some(blocked) = shape.blocked else { continue };
-            if anew || moved && (blocked.is_fickle() || key.of.is_some()) {
+            if recheck_all || queue_changed && (blocked.is_provisional() || key.project.is_some()) {
                 shape.blocked = None;
                 continue;
             }
@@ -365,21 +369,21 @@ impl Engine {
         }
     }
 
-    /// Whether the queue has moved by it.
+    /// Tries to start an allocation, or to evict for it. Returns whether the queue has changed.
     fn try_start(
         &mut self,
         rank: Rank,
         key: &ShapeKey,
         now: Instant,
         out: &mut Batch,
-        promised: &mut Promised,
+        computed: &mut ComputedStarts,
     ) -> bool {
-        let waits = self.state.allocation(rank.3).expect("what waits exists").clone();
+        let waits = self.state.allocation(rank.3).expect("a waiting allocation exists").clone();
         let heads = self.heads(now, Some(rank));
         let is_first = heads.is_empty();
         let known = self.scheduler.planned_for(&self.state, waits.number).filter(|_| is_first);
-        let promises = Promises { heads, made: RefCell::new(std::mem::take(promised)) };
-        let allow = |node: &Node| promises.allow(self.view(), node, now, waits.spec.walltime);
+        let assured = AssuredStarts { heads, computed: RefCell::new(std::mem::take(computed)) };
+        let allow = |node: &Node| assured.allow(self.view(), node, now, waits.spec.walltime);
         let anywhere = Ask::of(&waits, now);
         let ask = Ask { allow: Some(&allow as Allow<'_>).filter(|_| !is_first), ..anywhere };
         match self.view().place_gang(&ask, &mut Tentative::default()) {
@@ -392,14 +396,14 @@ impl Engine {
                     self.scheduler.wait_for_quota(key, &waits);
                     return true;
                 }
-                // Elsewhere there may be room that its quotas allow.
+                // Its quotas may allow capacity on other nodes.
                 self.block(key, Blocked::Quota);
                 return false;
             }
             Err(NoGang::Room) => {}
         }
-        // Where another is to start, nothing is evicted for one that goes after it.
-        let spare = |node: &Node| promises.allow(self.view(), node, now, None);
+        // Nothing is evicted on nodes where a higher-ranked allocation has an assured start.
+        let spare = |node: &Node| assured.allow(self.view(), node, now, None);
         let spared = Ask { allow: Some(&spare as Allow<'_>).filter(|_| !is_first), ..anywhere };
         let blocked = match self.view().plan_for(&spared, known) {
             Some(Ok(plan)) => {
@@ -415,7 +419,7 @@ impl Engine {
             !matches!(placed, Err(NoGang::Room)) || evicts()
         };
         let blocked = if held_back { Blocked::Behind } else { blocked };
-        *promised = promises.made.into_inner();
+        *computed = assured.computed.into_inner();
         self.block(key, blocked);
         false
     }
@@ -427,57 +431,59 @@ impl Engine {
     }
 }
 
-/// What is kept for those that go first, by line.
-pub(crate) struct Promises {
+/// The assured starts of the heads of the lines, computed on demand.
+pub(crate) struct AssuredStarts {
     pub(crate) heads: BTreeMap<Line, Rank>,
-    made: RefCell<Promised>,
+    computed: RefCell<ComputedStarts>,
 }
 
-/// What was promised to whom; nothing to those who need what nobody must give back.
-type Promised = BTreeMap<AllocationNo, Option<Promise>>;
+/// Assured starts by allocation; `None` for those that have none.
+type ComputedStarts = BTreeMap<AllocationNo, Option<AssuredStart>>;
 
-impl Promises {
+impl AssuredStarts {
     pub(crate) fn new(heads: BTreeMap<Line, Rank>) -> Self {
-        Self { heads, made: RefCell::default() }
+        Self { heads, computed: RefCell::default() }
     }
 
-    /// When one of those that go first starts at the latest.
+    /// When a head starts at the latest.
     pub(crate) fn start_of(&self, view: View<'_>, head: AllocationNo, now: Instant) -> Option<Instant> {
-        self.made_for(view, head, now).map(|promise| promise.start)
+        self.computed_for(view, head, now).map(|assured| assured.start)
     }
 
-    fn made_for(&self, view: View<'_>, head: AllocationNo, now: Instant) -> Option<Promise> {
-        let make = || view.allocation(head).and_then(|waits| view.promise(waits, now));
-        self.made.borrow_mut().entry(head).or_insert_with(make).clone()
+    fn computed_for(&self, view: View<'_>, head: AllocationNo, now: Instant) -> Option<AssuredStart> {
+        let compute = || view.allocation(head).and_then(|waits| view.assured_start(waits, now));
+        self.computed.borrow_mut().entry(head).or_insert_with(compute).clone()
     }
 
+    /// Whether work with this walltime may use a node without delaying the head of its line.
     pub(crate) fn allow(&self, view: View<'_>, node: &Node, now: Instant, walltime: Option<Span>) -> bool {
         let Some((_, _, _, number)) = self.heads.get(&Line::at(node)) else { return true };
-        let mut made = self.made.borrow_mut();
-        let promise = made.entry(*number).or_insert_with(|| {
+        let mut computed = self.computed.borrow_mut();
+        let assured = computed.entry(*number).or_insert_with(|| {
             let waits = view.allocation(*number)?;
-            view.promise(waits, now)
+            view.assured_start(waits, now)
         });
-        let Some(promise) = promise else { return true };
-        !promise.nodes.contains(&node.number)
-            || view.gone_by(node, now, walltime).is_some_and(|gone| gone <= promise.start)
+        let Some(assured) = assured else { return true };
+        !assured.nodes.contains(&node.number)
+            || view.gone_by(node, now, walltime).is_some_and(|gone| gone <= assured.start)
     }
 }
 
-/// Says which nodes may be used.
+/// A filter for the nodes that may be used.
 pub(crate) type Guard<'s> = Box<dyn Fn(&Node) -> bool + 's>;
 
 impl<'a> View<'a> {
-    /// What one that finds no room evicts, if it may; `known` if that was planned on the same state for the same nodes.
+    /// The eviction plan for an ask that finds no capacity, if it may evict. `known` is a plan that was made on the
+    /// same state for the same nodes.
     pub(crate) fn plan_for(&self, ask: &Ask<'_>, known: Option<Plan>) -> Option<Result<Plan, Blocked>> {
         if !self.could_evict(ask) {
             return None;
         }
         let (_, of_nodes) = self.admission(ask).ok()?;
         let plan = || self.plan_preemption(ask, &of_nodes);
-        // What quotas say of a node may change with time alone.
+        // Verdicts of quotas about a node can change with time alone.
         let known = known.filter(|_| of_nodes.is_empty());
-        debug_assert!(known.is_none() || known == plan(), "a plan for another state");
+        debug_assert!(known.is_none() || known == plan(), "the known plan was made on the same state");
         let plan = known.or_else(plan)?;
         let tenant = self.tenant(ask.tenant).expect("an allocation's tenant exists");
         let limit = tenant.settings.max_evicted_quanta_per_hour;
@@ -485,15 +491,15 @@ impl<'a> View<'a> {
         Some(if limit.is_none_or(|limit| after <= limit) { Ok(plan) } else { Err(Blocked::Evictions) })
     }
 
-    /// Which nodes one that asks now may use, by what is promised to those of `heads` that go before it. `None`: all.
+    /// The nodes that an ask may use without delaying those of `heads` that go before it. `None`: all nodes.
     pub(crate) fn guard(&self, heads: &BTreeMap<Line, Rank>, ask: &Ask<'_>) -> Option<Guard<'a>> {
         if heads.is_empty() {
             return None;
         }
         let rank = self.rank(ask);
         let before = heads.iter().filter(|(_, head)| **head < rank);
-        let promises = Promises::new(before.map(|(line, head)| (*line, *head)).collect());
+        let assured = AssuredStarts::new(before.map(|(line, head)| (*line, *head)).collect());
         let (view, now, walltime) = (*self, ask.now, ask.walltime);
-        Some(Box::new(move |node| promises.allow(view, node, now, walltime)))
+        Some(Box::new(move |node| assured.allow(view, node, now, walltime)))
     }
 }

@@ -1,4 +1,4 @@
-//! Release, revocation, readiness, teardown and fences.
+//! Commands that end leases: release, revocation, readiness, teardown and fences.
 
 use super::renewal::{by_tenant, ended};
 use super::{Draft, Few, Partial, in_order};
@@ -17,7 +17,7 @@ impl Draft<'_> {
     pub(super) fn release(&mut self, releases: &[ReleaseOne]) -> Partial {
         let mut refused = Vec::new();
         if let [one] = releases {
-            // Nearly always: nothing to put in order or to part by tenant.
+            // The usual case is one lease: nothing to sort, nothing to group by tenant.
             let lease = self.holder_of(one.lease)?;
             if !lease.phase.is_held() {
                 return Err(ended(lease));
@@ -32,23 +32,23 @@ impl Draft<'_> {
             self.emit(Some(tenant), Released { leases, closed }, |_| {});
             return Ok(refused);
         }
-        let mut standing = Few::new();
+        let mut accepted = Few::new();
         for one in in_order(releases, |one| one.lease)? {
             match self.holder_of(one.lease) {
                 Ok(lease) if lease.phase.is_held() => {
                     let tenant = lease.tenant;
-                    if let Some(allocation) = self.torn_gang(lease, releases) {
+                    if let Some(allocation) = self.partly_released_gang(lease, releases) {
                         refused.push((one.lease, Refusal::LeaseOfAllocation { lease: one.lease, allocation }));
                         continue;
                     }
                     let activity = self.checked_activity(one.lease, one.activity, &mut refused);
-                    standing.push((tenant, Reported { lease: one.lease, activity }));
+                    accepted.push((tenant, Reported { lease: one.lease, activity }));
                 }
                 Ok(lease) => refused.push((one.lease, ended(lease))),
                 Err(refusal) => refused.push((one.lease, refusal)),
             }
         }
-        for (tenant, leases) in by_tenant(standing, &refused)? {
+        for (tenant, leases) in by_tenant(accepted, &refused)? {
             let numbers: Few<LeaseNo> = leases.iter().map(|r| r.lease).collect();
             self.complete_whole(&numbers)?;
             let closed = self.all_immediate(&numbers);
@@ -58,14 +58,14 @@ impl Draft<'_> {
         Ok(refused)
     }
 
-    /// The allocation that a lease would be torn out of, if not all that its gang holds is given back.
-    fn torn_gang(&self, lease: &Lease, releases: &[ReleaseOne]) -> Option<AllocationNo> {
+    /// The allocation of a lease, if the command releases only a part of what its gang holds.
+    fn partly_released_gang(&self, lease: &Lease, releases: &[ReleaseOne]) -> Option<AllocationNo> {
         let found = self.state().allocation(lease.of?).filter(|found| found.has_lease(lease.number))?;
         let named = releases.iter().filter(|one| found.has_lease(one.lease)).count();
         (named < found.held as usize).then_some(found.number)
     }
 
-    /// Allocations whose leases are all given back are complete.
+    /// Completes the allocations whose leases are all released. Refuses to release only some leases of a gang.
     fn complete_whole(&mut self, leases: &[LeaseNo]) -> Result<(), Refusal> {
         let state = self.state();
         let of = leases.iter().filter_map(|lease| state.lease(*lease)).filter_map(|lease| {
@@ -75,7 +75,7 @@ impl Draft<'_> {
         let mut whole: BTreeMap<AllocationNo, Vec<LeaseNo>> = BTreeMap::new();
         of.for_each(|(number, lease)| whole.entry(number).or_default().push(lease));
         for (allocation, named) in whole {
-            let found = self.state().allocation(allocation).expect("it was just looked up");
+            let found = self.state().allocation(allocation).expect("it was found above");
             if named.len() < found.held as usize {
                 return Err(Refusal::LeaseOfAllocation { lease: named[0], allocation });
             }
@@ -85,28 +85,28 @@ impl Draft<'_> {
         Ok(())
     }
 
-    /// Whether every one of them lies on a node that needs no confirmation.
+    /// Whether all leases are on nodes whose teardown needs no confirmation.
     pub(super) fn all_immediate(&self, leases: &[LeaseNo]) -> bool {
         leases.iter().all(|lease| self.is_immediate(*lease))
     }
 
     fn is_immediate(&self, lease: LeaseNo) -> bool {
-        self.tears_down_at_once(self.state().lease(lease).expect("a lease that stands"))
+        self.tears_down_at_once(self.state().lease(lease).expect("an accepted lease is live"))
     }
 
     fn tears_down_at_once(&self, lease: &Lease) -> bool {
         self.state().node(lease.node).expect("a lease's node exists").teardown == TeardownMode::Immediate
     }
 
-    /// Where a record ended leases of both sorts of nodes, those that need no confirmation are
-    /// closed by records of their own, one per node.
+    /// If a record ended leases on nodes with and without confirmed teardown, closes those without by additional
+    /// records, one per node.
     pub(super) fn close_immediate(&mut self, tenant: TenantNo, leases: &[LeaseNo], closed: bool) {
         if closed {
             return;
         }
         let mut by_node: BTreeMap<NodeNo, Vec<LeaseNo>> = BTreeMap::new();
         for lease in leases.iter().filter(|lease| self.is_immediate(**lease)) {
-            let node = self.state().lease(*lease).expect("a lease that stands").node;
+            let node = self.state().lease(*lease).expect("an accepted lease is live").node;
             by_node.entry(node).or_default().push(*lease);
         }
         for (node, leases) in by_node {
@@ -119,7 +119,7 @@ impl Draft<'_> {
             return Err(Refusal::GraceTooLong { limit: LIMIT_SPAN_MAX });
         }
         let mut refused = Vec::new();
-        let mut standing: Few<(TenantNo, LeaseNo)> = Few::new();
+        let mut accepted: Few<(TenantNo, LeaseNo)> = Few::new();
         for number in in_order(&revoke.leases, |lease| *lease)? {
             match self.holder_of(number) {
                 Ok(lease) if lease.phase == Phase::Active => {
@@ -130,7 +130,7 @@ impl Draft<'_> {
                         None => (0..u64::from(lease.gang_len)).map(|i| LeaseNo(lease.gang.0 + i)).collect(),
                     };
                     let active = |no: &LeaseNo| self.state().lease(*no).is_some_and(|l| l.phase == Phase::Active);
-                    standing.extend(gang.into_iter().filter(active).map(|no| (lease.tenant, no)));
+                    accepted.extend(gang.into_iter().filter(active).map(|no| (lease.tenant, no)));
                 }
                 Ok(lease) if lease.phase == Phase::Revoking => {
                     refused.push((number, Refusal::LeaseRevoking { lease: number }));
@@ -139,10 +139,10 @@ impl Draft<'_> {
                 Err(refusal) => refused.push((number, refusal)),
             }
         }
-        standing.sort_unstable();
-        standing.dedup();
-        for (tenant, leases) in by_tenant(standing, &refused)? {
-            // Grace is the pool's where the command names none; one record for each length.
+        accepted.sort_unstable();
+        accepted.dedup();
+        for (tenant, leases) in by_tenant(accepted, &refused)? {
+            // Without a grace in the command, each pool has its own. There is one record for each length.
             let mut by_grace: BTreeMap<_, Vec<LeaseNo>> = BTreeMap::new();
             for lease in leases {
                 by_grace.entry(self.grace_of(lease, revoke)).or_default().push(lease);
@@ -161,7 +161,7 @@ impl Draft<'_> {
         revoke.grace.unwrap_or_else(|| self.pool_grace(lease))
     }
 
-    /// The grace of a revocation that names none.
+    /// The grace of a revocation if the command sets none.
     pub(super) fn pool_grace(&self, lease: LeaseNo) -> leasehold_model::Span {
         let state = self.state();
         let pool = state.lease(lease).and_then(|lease| state.pool(lease.pool));
@@ -177,7 +177,7 @@ impl Draft<'_> {
                 _ => Err(ended(lease)),
             }
         };
-        let (groups, refused) = self.sort_out(leases, check)?;
+        let (groups, refused) = self.split(leases, check)?;
         for (tenant, leases) in groups {
             let closed = self.all_immediate(&leases);
             let body =
@@ -203,12 +203,12 @@ impl Draft<'_> {
             }
             match lease.phase {
                 phase if phase.is_tearing_down() => Ok(lease.tenant),
-                // A node that speaks too late does not clear a fence: only an operator does.
+                // A late confirmation does not clear a fence: only an operator does.
                 Phase::Fenced => Err(Refusal::LeaseFenced { lease: number }),
                 _ => Err(Refusal::LeaseNotTearingDown { lease: number }),
             }
         };
-        let (groups, refused) = self.sort_out(&confirm.leases, check)?;
+        let (groups, refused) = self.split(&confirm.leases, check)?;
         for (tenant, leases) in groups {
             self.emit(Some(tenant), TornDown { node, leases: leases.into_iter().collect() }, |_| {});
         }
@@ -220,42 +220,42 @@ impl Draft<'_> {
             let lease = draft.holder_of(number)?;
             if lease.phase == Phase::Fenced { Ok(lease.tenant) } else { Err(Refusal::LeaseNotFenced { lease: number }) }
         };
-        let (groups, refused) = self.sort_out(leases, check)?;
+        let (groups, refused) = self.split(leases, check)?;
         for (tenant, leases) in groups {
             self.emit(Some(tenant), Unfenced { leases: leases.into_iter().collect() }, |_| {});
         }
         Ok(refused)
     }
 
-    /// Parts the leases of a command into those that stand, by tenant, and those that are refused.
-    #[expect(clippy::type_complexity, reason = "named nowhere else")]
-    fn sort_out(
+    /// Splits the leases of a command into the accepted ones, by tenant, and the refused ones.
+    #[expect(clippy::type_complexity, reason = "used only here")]
+    fn split(
         &self,
         leases: &[LeaseNo],
         check: impl Fn(&Self, LeaseNo) -> Result<TenantNo, Refusal>,
     ) -> Result<(Few<(TenantNo, Few<LeaseNo>)>, Vec<(LeaseNo, Refusal)>), Refusal> {
         let mut refused = Vec::new();
-        let mut standing = Few::new();
+        let mut accepted = Few::new();
         for number in in_order(leases, |lease| *lease)? {
             match check(self, number) {
-                Ok(tenant) => standing.push((tenant, number)),
+                Ok(tenant) => accepted.push((tenant, number)),
                 Err(refusal) => refused.push((number, refusal)),
             }
         }
-        Ok((by_tenant(standing, &refused)?, refused))
+        Ok((by_tenant(accepted, &refused)?, refused))
     }
 
-    /// Ends everything on a lost node at the instant it was last seen.
+    /// Ends all leases on a lost node at the instant it was last seen.
     pub(super) fn end_all_on(&mut self, node: NodeNo, last_seen: leasehold_model::Instant) {
         let held = self.state().leases_on(node).into_iter().filter(|lease| lease.phase.is_held());
-        let standing: Few<(TenantNo, LeaseNo)> = held.map(|lease| (lease.tenant, lease.number)).collect();
-        if standing.is_empty() {
+        let accepted: Few<(TenantNo, LeaseNo)> = held.map(|lease| (lease.tenant, lease.number)).collect();
+        if accepted.is_empty() {
             return;
         }
-        let groups = by_tenant(standing, &[]).expect("something stands");
+        let groups = by_tenant(accepted, &[]).expect("at least one lease is accepted");
         for (tenant, leases) in groups {
             for leases in leases.chunks(LEASES_PER_RECORD_MAX) {
-                // Those that were being revoked already have their reason.
+                // Leases that are being revoked have a reason already.
                 let is_active = |no: &LeaseNo| self.state().lease(*no).is_some_and(|l| l.phase == Phase::Active);
                 let active: Leases = leases.iter().copied().filter(is_active).collect();
                 if !active.0.is_empty() {

@@ -1,57 +1,57 @@
-//! What a request would come to, if it were made now. Nothing changes.
+//! Quotes: the outcome that a request would have now. Nothing changes.
 
-use super::admission::Look;
+use super::admission::RequestContext;
 use crate::command::RequestLease;
 use crate::refusal::Refusal;
 use crate::view::View;
 use leasehold_model::{DenyCause, Identity, Instant, NodeNo, PoolNo, QuotaNo, Span};
 use smallvec::SmallVec;
 
-/// What would become of a request.
+/// The outcome that a request would have.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Quoted {
     Granted(Quote),
-    /// Others must make room first; it would wait until they have.
+    /// The request would evict others and wait until their leases are torn down.
     Evicts(Evicts),
     Denied(DenyCause),
 }
 
-/// A grant that was not made.
+/// The grant that a request would get.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Quote {
     pub node: NodeNo,
     pub pool: PoolNo,
-    /// What would be held: shorter than asked if a burst quota ends it.
+    /// The TTL that would be granted. It is shorter than requested if a burst quota ends before.
     pub ttl: Span,
     pub capped_by: Option<QuotaNo>,
-    /// Soft quotas that it would pass.
+    /// Soft quotas that it would exceed.
     pub over_soft: SmallVec<[QuotaNo; 1]>,
 }
 
-/// An eviction that was not made.
+/// The eviction that a request would cause.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Evicts {
     pub node: NodeNo,
     pub pool: PoolNo,
-    /// How many leases would fall.
+    /// How many leases would be evicted.
     pub leases: usize,
 }
 
 impl View<'_> {
-    /// Judges a request as it would be if it were made at `now`. Who stands first in the queue is found anew, since
-    /// only a scheduler remembers it.
+    /// The outcome of a request at `now`. The heads of the queue are recomputed, because only a scheduler remembers
+    /// them.
     pub fn quote(&self, now: Instant, identity: &Identity, request: &RequestLease) -> Result<Quoted, Refusal> {
-        let look = Look::new(*self, now, identity);
-        let asks = look.check(request)?;
-        let heads = self.heads_before(&look.ask(request, &asks));
-        let look = Look { heads: &heads, ..look };
-        Ok(match look.admit(request, &asks) {
+        let context = RequestContext::new(*self, now, identity);
+        let asks = context.check(request)?;
+        let heads = self.heads_before(&context.ask(request, &asks));
+        let context = RequestContext { heads: &heads, ..context };
+        Ok(match context.admit(request, &asks) {
             Ok((placed, terms)) => {
                 let (ttl, capped_by) = terms.ttl(request.ttl, now);
                 let over_soft = terms.over_soft;
                 Quoted::Granted(Quote { node: placed.node, pool: placed.pool, ttl, capped_by, over_soft })
             }
-            Err(cause) => match look.eviction(request, &asks, cause).and_then(|(_, plan)| {
+            Err(cause) => match context.eviction(request, &asks, cause).and_then(|(_, plan)| {
                 let node = plan.places.first()?.node;
                 let pool = self.node(node)?.pool;
                 Some(Evicts { node, pool, leases: plan.victims.0.len() })

@@ -1,8 +1,8 @@
-//! Rate cards and charge policies. What is past stays as it was rated: a card begins now or later, and once it has
-//! begun it can only be succeeded (SEMANTICS 7).
+//! Commands about rate cards and charge policies. The cost of the past never changes: a card begins now or later, and
+//! once it has begun it can only be followed by another one (SEMANTICS 7).
 
 use super::Draft;
-use super::places::number;
+use super::inventory::number;
 use crate::command::{PutChargePolicy, PutRateCard};
 use crate::refusal::Refusal;
 use leasehold_model::body::{ChargePolicyPut, RateCardDeleted, RateCardPut};
@@ -75,7 +75,7 @@ impl Draft<'_> {
     }
 }
 
-/// Now, unless the command says later.
+/// The start of a card or policy: the given instant, or now if there is none.
 fn starts(from: Option<Instant>, now: Instant) -> Result<Instant, Refusal> {
     match from {
         Some(from) if from < now => Err(Refusal::StartInPast { now }),

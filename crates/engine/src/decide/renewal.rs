@@ -1,4 +1,4 @@
-//! Renewing: the deadline is replaced, never past what lifetime and burst allow.
+//! Renewals, which set a new deadline within the limits on lifetime, walltime and burst; and activity reports.
 
 use super::ceilings::Taken;
 use super::{Draft, Few, Partial, in_order};
@@ -14,26 +14,26 @@ impl Draft<'_> {
     pub(super) fn renew(&mut self, renewals: &[RenewOne]) -> Partial {
         let mut refused = Vec::new();
         if let [one] = renewals {
-            // Nearly always: nothing to put in order or to part by tenant.
+            // The usual case is one lease: nothing to sort, nothing to group by tenant.
             let (tenant, expires_at) = self.renew_one(one, &mut Taken::new())?;
             let activity = self.checked_activity(one.lease, one.activity, &mut refused);
             let renewal = Renewal { lease: one.lease, expires_at, activity };
             self.emit(Some(tenant), Renewed { renewals: Few::from_buf([renewal]) }, |_| {});
             return Ok(refused);
         }
-        let mut standing: Few<(TenantNo, Renewal)> = Few::new();
+        let mut accepted: Few<(TenantNo, Renewal)> = Few::new();
         let mut taken = Taken::new();
         for one in in_order(renewals, |one| one.lease)? {
             match self.renew_one(&one, &mut taken) {
                 Ok((tenant, expires_at)) => {
-                    // A bad report is refused alone: the renewal stands (SEMANTICS 8).
+                    // An invalid activity report does not refuse the renewal (SEMANTICS 8).
                     let activity = self.checked_activity(one.lease, one.activity, &mut refused);
-                    standing.push((tenant, Renewal { lease: one.lease, expires_at, activity }));
+                    accepted.push((tenant, Renewal { lease: one.lease, expires_at, activity }));
                 }
                 Err(refusal) => refused.push((one.lease, refusal)),
             }
         }
-        let groups = by_tenant(standing, &refused)?;
+        let groups = by_tenant(accepted, &refused)?;
         for (tenant, renewals) in groups {
             self.emit(Some(tenant), Renewed { renewals }, |_| {});
         }
@@ -53,13 +53,13 @@ impl Draft<'_> {
         let pool = self.state().pool(lease.pool).expect("a lease's pool exists");
         if let Some(lifetime) = pool.lifetime_max.of(lease.priority) {
             let end = lease.granted_at.saturating_add(lifetime);
-            // It stops there; what stands there already cannot be renewed further.
+            // A renewal is shortened to this end. A lease whose deadline is there already cannot be renewed further.
             if asked > end && end <= lease.expires_at {
                 return Err(Refusal::LifetimeReached { lease: one.lease, at: end });
             }
             expires_at = expires_at.min(end);
         }
-        // An attempt ends with its walltime, however often it is renewed.
+        // Renewals cannot extend an attempt past its walltime.
         let of = lease.of.and_then(|number| self.state().allocation(number));
         if let Some(end) = of.filter(|found| found.has_lease(one.lease)).and_then(Allocation::bound) {
             if asked > end && end <= lease.expires_at {
@@ -73,7 +73,7 @@ impl Draft<'_> {
             if let Some(end) = quota.renewal_limit(lease, self.now)
                 && expires_at > end
             {
-                // Burst may shorten what is asked for, not what was granted.
+                // A burst quota may shorten the extension, but not what was granted before.
                 if end <= lease.expires_at {
                     return Err(Refusal::BurstOver { lease: one.lease, quota: *number, at: end });
                 }
@@ -86,7 +86,7 @@ impl Draft<'_> {
 
     pub(super) fn report_activity(&mut self, reports: &[ReleaseOne]) -> Partial {
         let mut refused = Vec::new();
-        let mut standing = Few::new();
+        let mut accepted = Few::new();
         for one in in_order(reports, |one| one.lease)? {
             let lease = match self.holder_of(one.lease) {
                 Ok(lease) if lease.phase.is_held() => lease,
@@ -100,19 +100,19 @@ impl Draft<'_> {
                 }
             };
             let tenant = lease.tenant;
-            // A report without a report covers nothing.
+            // A missing report counts as one that covers no time.
             let report = Some(one.activity.unwrap_or_default());
             if let Some(activity) = self.checked_activity(one.lease, report, &mut refused) {
-                standing.push((tenant, Reported { lease: one.lease, activity: Some(activity) }));
+                accepted.push((tenant, Reported { lease: one.lease, activity: Some(activity) }));
             }
         }
-        for (tenant, reports) in by_tenant(standing, &refused)? {
+        for (tenant, reports) in by_tenant(accepted, &refused)? {
             self.emit(Some(tenant), ActivityReported { leases: ReportedLeases(reports) }, |_| {});
         }
         Ok(refused)
     }
 
-    /// The report, if it can be true; otherwise the refusal of the report alone.
+    /// The report if it is plausible. Otherwise adds a refusal for the report alone.
     pub(super) fn checked_activity(
         &self,
         number: LeaseNo,
@@ -130,8 +130,7 @@ impl Draft<'_> {
         }
     }
 
-    /// The lease, if the one who asks may act for its holder. What belongs to another tenant
-    /// does not exist for them.
+    /// The lease, if the caller may act for its holder. Leases of other tenants are answered as not found.
     pub(super) fn holder_of(&self, number: LeaseNo) -> Result<&Lease, Refusal> {
         let identity = &self.identity;
         let Some(lease) = self.state().lease(number) else {
@@ -139,7 +138,7 @@ impl Draft<'_> {
             let gone = gone.filter(|gone| identity.tenant.is_none_or(|tenant| tenant == gone.tenant));
             return Err(match gone {
                 None => Refusal::LeaseNotFound { lease: number },
-                // It is over: the fence was cleared.
+                // The fence was cleared, so the lease is closed.
                 Some(gone) if gone.phase == Phase::Fenced => Refusal::LeaseClosed { lease: number, at: gone.at },
                 Some(gone) => ended_as(number, gone.phase, gone.at),
             });
@@ -154,7 +153,7 @@ impl Draft<'_> {
     }
 }
 
-/// What to say of a lease that is no longer held.
+/// The refusal for a lease that is no longer held.
 pub(super) fn ended(lease: &Lease) -> Refusal {
     ended_as(lease.number, lease.phase, lease.ended_at)
 }
@@ -168,24 +167,24 @@ fn ended_as(lease: LeaseNo, phase: Phase, at: Instant) -> Refusal {
     }
 }
 
-/// One group per tenant, in order of tenant: no record carries two tenants' data. If nothing
-/// stands, the first refusal is the answer.
+/// One group per tenant, in order of tenant number, because no record contains data of two tenants. If nothing is
+/// accepted, returns the first refusal.
 pub(super) fn by_tenant<T>(
-    mut standing: Few<(TenantNo, T)>,
+    mut accepted: Few<(TenantNo, T)>,
     refused: &[(LeaseNo, Refusal)],
 ) -> Result<Few<(TenantNo, Few<T>)>, Refusal> {
-    if standing.is_empty() {
-        let (_, first) = refused.first().expect("each lease stands or is refused");
+    if accepted.is_empty() {
+        let (_, first) = refused.first().expect("each lease is accepted or refused");
         return Err(first.clone());
     }
-    if standing.len() == 1 {
-        let (tenant, item) = standing.remove(0);
+    if accepted.len() == 1 {
+        let (tenant, item) = accepted.remove(0);
         return Ok(SmallVec::from_buf([(tenant, SmallVec::from_buf([item]))]));
     }
-    // Stable: within a tenant the leases stay in order of their numbers.
-    standing.sort_by_key(|(tenant, _)| *tenant);
+    // The sort is stable: within a tenant the leases stay in order of their numbers.
+    accepted.sort_by_key(|(tenant, _)| *tenant);
     let mut groups: Few<(TenantNo, Few<T>)> = Few::new();
-    for (tenant, item) in standing {
+    for (tenant, item) in accepted {
         match groups.last_mut() {
             Some((last, items)) if *last == tenant => items.push(item),
             _ => groups.push((tenant, SmallVec::from_buf([item]))),

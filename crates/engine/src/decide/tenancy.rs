@@ -1,7 +1,7 @@
-//! Tenants, projects, users and quotas.
+//! Commands about tenants, projects, users and quotas.
 
 use super::Draft;
-use super::places::{free_name, number};
+use super::inventory::{free_name, number};
 use crate::command::{PutProject, PutQuota, PutTenant, PutUser, UpdateTenant};
 use crate::refusal::Refusal;
 use crate::state::Tenant;
@@ -13,7 +13,7 @@ use leasehold_model::limits::{BUDGET_DAYS_MAX, BUDGET_HOURS_MAX, QUOTAS_PER_TENA
 use leasehold_model::{Budgets, LimitKind, Measure, NodeScope, ProjectNo, QuotaNo, QuotaScope, Span, TenantNo, UserNo};
 
 impl Draft<'_> {
-    /// Operators see everything; a tenant sees what is its own, and cannot tell the rest from nothing.
+    /// Operators see everything. A tenant sees only what belongs to it; everything else is answered as unknown.
     pub(super) fn may_see(&self, tenant: TenantNo) -> bool {
         self.identity.tenant.is_none_or(|own| own == tenant)
     }
@@ -35,7 +35,7 @@ impl Draft<'_> {
         Ok(())
     }
 
-    /// All of an update or nothing: whatever may be refused is looked at before the first record.
+    /// Makes all changes of an update or none: everything that can be refused is checked before the first record.
     pub(super) fn update_tenant(&mut self, update: &UpdateTenant) -> Result<(), Refusal> {
         let state = self.state();
         let tenant = update.tenant;
@@ -44,7 +44,7 @@ impl Draft<'_> {
         free_name(state.names.tenants.get(&settings.name), tenant.0)?;
         let quotas = self.tenant_limits(update, old)?;
         let budgets = Self::budgets(update, old)?;
-        // An update that changes nothing is sealed too: who asked for it wants an answer.
+        // An update without changes is recorded, too, because every answer refers to a record.
         if !update.settings.is_empty() || quotas.is_empty() && budgets.is_none() {
             self.emit(Some(tenant), TenantPut { tenant, settings }, |_| {});
         }
@@ -57,7 +57,7 @@ impl Draft<'_> {
         Ok(())
     }
 
-    /// The tenant's budgets as the update leaves them, if it changes any.
+    /// The tenant's budgets after the update, if it changes any.
     fn budgets(update: &UpdateTenant, tenant: &Tenant) -> Result<Option<Budgets>, Refusal> {
         let given = [
             update.gpu_hours_budget,
@@ -96,7 +96,7 @@ impl Draft<'_> {
         }))
     }
 
-    /// The records by which an update's limits become quotas of the whole tenant.
+    /// The records that turn the limits of an update into quotas of the whole tenant.
     fn tenant_limits(&self, update: &UpdateTenant, tenant: &Tenant) -> Result<Vec<Body>, Refusal> {
         let state = self.state();
         let scope = QuotaScope::of_tenant(update.tenant);
@@ -229,7 +229,7 @@ impl Draft<'_> {
             }
         }
         let state = self.state();
-        let tenant = state.tenant(put.scope.tenant).expect("it was checked");
+        let tenant = state.tenant(put.scope.tenant).expect("check_scope has found the tenant");
         match put.quota {
             Some(quota) => {
                 let old = state.quota(quota).filter(|old| self.may_see(old.scope.tenant));
@@ -280,8 +280,8 @@ impl Draft<'_> {
         if put.measure == Measure::Nodes && scope.node == NodeScope::Each {
             return Err(Refusal::NodesPerNode);
         }
-        let of_places = scope.class.is_some() || scope.pool.is_some() || scope.node != NodeScope::All;
-        if put.measure == Measure::Allocations && of_places {
+        let by_location = scope.class.is_some() || scope.pool.is_some() || scope.node != NodeScope::All;
+        if put.measure == Measure::Allocations && by_location {
             return Err(Refusal::AllocationsScope);
         }
         Ok(())

@@ -1,4 +1,4 @@
-//! What comes due by itself, in the order of SEMANTICS 2: by (due, kind, id).
+//! What happens without a request: timers, in the order of SEMANTICS 2 (due, kind, id).
 
 use super::Engine;
 use crate::lease::Phase;
@@ -9,7 +9,7 @@ use leasehold_model::limits::LEASES_PER_RECORD_MAX;
 use leasehold_model::policy::TeardownCause;
 use leasehold_model::{Batch, Instant, LeaseNo, NodeNo, QuarantineCause, QuotaNo, Record, TeardownMode, TenantNo};
 
-/// Leases that one record can end together: same instant, same tenant, same phase, same sort of node.
+/// What leases must have in common to be ended by one record.
 #[derive(Clone, Copy, PartialEq, Eq)]
 struct Together {
     due: Instant,
@@ -19,14 +19,15 @@ struct Together {
 }
 
 impl Engine {
-    /// Applies what is due at or before `now`, at most `records_max` records of it. Answers
-    /// whether all of it is done; if not, call again before deciding anything.
+    /// Applies everything that is due at or before `now`, with at most about `records_max` records. Returns whether all
+    /// of it is done; if not, call it again before deciding anything.
     pub fn advance(&mut self, now: Instant, out: &mut Batch, records_max: u32) -> bool {
-        assert!(now >= self.state.last_stamp(), "stamps never go back");
+        assert!(now >= self.state.last_stamp(), "stamps never decrease");
         let limit = self.state.size() + u64::from(records_max);
         loop {
-            let left =
-                |state: &State| u32::try_from(limit.saturating_sub(state.size())).expect("no more than at first");
+            let left = |state: &State| {
+                u32::try_from(limit.saturating_sub(state.size())).expect("at most records_max are left")
+            };
             if !self.apply_timers(now, out, left(&self.state)) || left(&self.state) == 0 {
                 return self.is_done(now);
             }
@@ -34,7 +35,7 @@ impl Engine {
             if !self.dispatch(now, out, left(&self.state)) {
                 return false;
             }
-            // What followed may have come due at once: an eviction without grace.
+            // A scheduling pass can make a timer due at once, for example an eviction without grace.
             if self.state.size() == before {
                 return true;
             }
@@ -55,7 +56,7 @@ impl Engine {
                 continue;
             }
             let lease = LeaseNo(due.id());
-            // A record names leases in rising order; the heap hands them out that way.
+            // A record lists its leases in rising order, which is the order of the heap.
             if let (Some((open, leases)), Some(together)) = (&mut run, together)
                 && *open == together
                 && leases.0.len() < LEASES_PER_RECORD_MAX
@@ -65,7 +66,7 @@ impl Engine {
                 leases.0.push(lease);
                 continue;
             }
-            // Sealing may sweep the heap: what comes next is looked at again after it.
+            // Sealing a record may rebuild the heap, so its first entry is read again.
             if let Some(run) = run.take() {
                 self.end_run(now, run, out);
                 made += 1;
@@ -87,15 +88,15 @@ impl Engine {
         true
     }
 
-    /// What the first entry stands for, if it is its lease's own and true. One that is not is taken
-    /// out; one that came up early goes back to its place.
+    /// What the first entry ends, if it is current and due. Removes an outdated entry, and pushes an entry that came up
+    /// early again with the right instant.
     fn comes_due(&mut self, due: Entry) -> Option<Together> {
         let Some(slot) = self.timers.slot_of(&self.state, due) else {
             self.timers.pop();
             return None;
         };
         let lease = self.state.leases.at(slot);
-        if lease.true_timer() != Some(due) {
+        if lease.timer() != Some(due) {
             self.timers.take(&self.state, due);
             self.timers.arm(&self.state, slot);
             return None;
@@ -109,14 +110,14 @@ impl Engine {
         })
     }
 
-    /// Seals the leases that come due together.
+    /// Makes the record that ends a group of leases.
     fn end_run(&mut self, now: Instant, (together, leases): (Together, Leases), out: &mut Batch) {
         let closed = together.closed;
         let body: Body = match together.phase {
             Phase::Active => Expired { leases, closed }.into(),
             Phase::Revoking => TeardownStarted { leases, cause: TeardownCause::GraceEnded, closed }.into(),
             Phase::Releasing | Phase::Expired | Phase::TearingDown => Fenced { leases }.into(),
-            Phase::Fenced => unreachable!("a fence has no timer"),
+            Phase::Fenced => unreachable!("a fenced lease has no timer"),
         };
         let mut record = Record::new(self.state.size(), now, body);
         record.effective_at = together.due;
@@ -124,7 +125,7 @@ impl Engine {
         self.seal(&record, None, out);
     }
 
-    /// A wipe that nobody confirmed in time: the node is out of reach until an operator acts.
+    /// Quarantines a node whose wipe was not confirmed in time. Only an operator can clear that.
     fn end_wipe(&mut self, now: Instant, due: Entry, out: &mut Batch) -> bool {
         let node = NodeNo(u32::try_from(due.id()).expect("node numbers fit 32 bits"));
         let found = self.state.node(node).filter(|found| found.custody.wipe_due() == Some(due.due()));

@@ -3,7 +3,7 @@
 use super::{Deciding, deciding};
 use crate::admission::NodeQuotas;
 use crate::ask::Ask;
-use crate::decide::dispatch::Promises;
+use crate::decide::dispatch::AssuredStarts;
 use crate::gang::{DomainId, NoGang, domain_of};
 use crate::node::Node;
 use crate::placement::{Exclusion, Explained, Placed, Tentative, Wanted};
@@ -29,7 +29,7 @@ pub struct ReplicaPlace {
 pub(super) struct Placing<'a> {
     view: View<'a>,
     ask: Ask<'a>,
-    promises: Promises,
+    assured: AssuredStarts,
     of_nodes: NodeQuotas,
 }
 
@@ -42,13 +42,13 @@ pub(super) struct Found {
 impl<'a> Placing<'a> {
     /// Recomputes the heads of the queue, because only the engine's scheduler remembers them.
     pub(super) fn new(view: View<'a>, ask: Ask<'a>) -> Self {
-        let promises = Promises::new(view.heads_before(&ask));
+        let assured = AssuredStarts::new(view.heads_before(&ask));
         let of_nodes = view.admission(&ask).map_or_else(|_| NodeQuotas::new(), |(_, of_nodes)| of_nodes);
-        Self { view, ask, promises, of_nodes }
+        Self { view, ask, assured, of_nodes }
     }
 
     fn may_use(&self, node: &Node) -> bool {
-        self.promises.allow(self.view, node, self.ask.now, self.ask.walltime)
+        self.assured.allow(self.view, node, self.ask.now, self.ask.walltime)
     }
 
     /// Places all replicas; if that is impossible, as many as fit.
@@ -139,7 +139,7 @@ impl<'a> Placing<'a> {
             return Vec::new();
         }
         // Nothing is evicted on nodes that are reserved for a higher-ranked allocation.
-        let spare = |node: &Node| self.promises.allow(self.view, node, self.ask.now, None);
+        let spare = |node: &Node| self.assured.allow(self.view, node, self.ask.now, None);
         self.view.possible_evictions(&Ask { allow: Some(&spare), ..self.ask }, &self.of_nodes, top)
     }
 }

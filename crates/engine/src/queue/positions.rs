@@ -1,4 +1,4 @@
-//! The places of all that wait, found at once: what a list of them shows.
+//! The queue positions of all waiting allocations, computed together for lists.
 
 use super::Rank;
 use crate::custody::Claimer;
@@ -6,22 +6,22 @@ use crate::state::State;
 use leasehold_model::{AllocationNo, Instant, PoolNo};
 use std::collections::BTreeMap;
 
-/// Which places one waits for; two that wait meet if they could take the same.
-type Wants = (Option<Claimer>, Option<PoolNo>);
+/// The line of an allocation. Two allocations compete if they could use the same nodes.
+type LineKey = (Option<Claimer>, Option<PoolNo>);
 
-pub(super) fn meet(one: Wants, other: Wants) -> bool {
-    let pools_meet = one.1.is_none() || other.1.is_none() || one.1 == other.1;
-    one.0 == other.0 && (pools_meet || one.0.is_some())
+pub(super) fn compete(one: LineKey, other: LineKey) -> bool {
+    let same_pool = one.1.is_none() || other.1.is_none() || one.1 == other.1;
+    one.0 == other.0 && (same_pool || one.0.is_some())
 }
 
-/// Who waits, in no order yet.
-pub struct Standings(Vec<(Rank, Wants)>);
+/// The waiting allocations with their ranks, not yet sorted.
+pub struct Standings(Vec<(Rank, LineKey)>);
 
-/// The place of each that waits, counted from one.
+/// The position of each waiting allocation, counted from one.
 pub struct Positions(BTreeMap<AllocationNo, u64>);
 
 impl State {
-    /// Everything that waits. Putting it in order is left to the caller, who need not hold the state for that.
+    /// All waiting allocations. The caller sorts them with [`Standings::in_order`], which does not need the state.
     pub fn standings(&self, now: Instant) -> Standings {
         let mut of_tenant = BTreeMap::new();
         let mut all = Vec::with_capacity(self.queue.len());
@@ -34,8 +34,8 @@ impl State {
                 all.extend(line.iter().map(|one| (rank(one), (key.claimer, key.pool))));
             }
         }
-        let apart = self.queue.reserved.iter().filter_map(|number| self.allocation(*number));
-        all.extend(apart.map(|other| (self.rank_of(other, now), (other.claimer(), other.spec.pool))));
+        let with_victims = self.queue.reserved.iter().filter_map(|number| self.allocation(*number));
+        all.extend(with_victims.map(|other| (self.rank_of(other, now), (other.claimer(), other.spec.pool))));
         Standings(all)
     }
 }
@@ -43,15 +43,15 @@ impl State {
 impl Standings {
     pub fn in_order(mut self) -> Positions {
         self.0.sort_unstable();
-        // Of each sort, how many went before. Only those of the same claimer, or of none, can meet.
-        let mut gone: BTreeMap<Wants, u64> = BTreeMap::new();
-        let place = |(rank, wants): (Rank, Wants)| {
-            let same = gone.range((wants.0, None)..=(wants.0, Some(PoolNo(u32::MAX))));
-            let before: u64 = same.filter(|(other, _)| meet(wants, **other)).map(|(_, count)| count).sum();
-            *gone.entry(wants).or_default() += 1;
+        // How many of each line went before. Only allocations of the same claimer, or without one, can compete.
+        let mut counted: BTreeMap<LineKey, u64> = BTreeMap::new();
+        let position = |(rank, line): (Rank, LineKey)| {
+            let same = counted.range((line.0, None)..=(line.0, Some(PoolNo(u32::MAX))));
+            let before: u64 = same.filter(|(other, _)| compete(line, **other)).map(|(_, count)| count).sum();
+            *counted.entry(line).or_default() += 1;
             (rank.3, before + 1)
         };
-        Positions(self.0.into_iter().map(place).collect())
+        Positions(self.0.into_iter().map(position).collect())
     }
 }
 

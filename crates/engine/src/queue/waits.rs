@@ -1,61 +1,62 @@
-//! Why one that waits does not run, and how many go before it.
+//! Why an allocation waits, and its position in the queue.
 //!
-//! Told from the state and the minute alone, so that readers can ask: what the scheduler remembers (who is blocked, who
-//! stands first) is found anew.
+//! Both are computed from the state and the current minute, so that readers can ask for them: readers have no
+//! scheduler, so what it remembers (which shapes are blocked, which allocations are heads) is recomputed.
 
-use super::positions::meet;
+use super::positions::compete;
 use super::{Line, Queue, Rank, ShapeKey};
 use crate::allocation::Allocation;
 use crate::ask::Ask;
+use crate::assured_start::AssuredStart;
 use crate::custody::Claimer;
-use crate::decide::dispatch::Promises;
+use crate::decide::dispatch::AssuredStarts;
 use crate::gang::NoGang;
 use crate::lease::Phase;
 use crate::node::Node;
 use crate::placement::Tentative;
-use crate::promise::Promise;
 use crate::view::View;
 use leasehold_model::{AllocationNo, ClassNo, DenyCause, Instant, NodeNo, Quanta, TenantNo};
 use std::cell::Cell;
 use std::cmp::Reverse;
 use std::collections::{BTreeMap, BTreeSet, BinaryHeap};
 
-/// How one that waits stands.
+/// The situation of a waiting allocation.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Waits {
-    /// Its place among those that wait for a pool that it may use, counted from one.
+    /// Its position among the allocations that wait for the same nodes, counted from one.
     pub position: u64,
     pub reason: WaitReason,
-    /// When it starts at the latest and where. Only to the first that finds no room anything is promised.
-    pub promise: Option<Promise>,
+    /// When it starts at the latest and where. Only the head of a line has an assured start.
+    pub assured_start: Option<AssuredStart>,
 }
 
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum WaitReason {
-    /// A quota has no headroom for it.
+    /// A quota or a ceiling has no headroom for it.
     Quota(DenyCause),
-    /// Its victims are not gone yet from these nodes.
+    /// Its victims on these nodes are not torn down yet.
     Victims { nodes: BTreeSet<NodeNo> },
-    /// There is no room: so many of its replicas would find a place, and this is missing for the others.
+    /// There is too little free capacity: `fits` replicas could be placed, and `short` quanta of `class` are missing
+    /// for the others.
     Room { fits: u32, class: ClassNo, short: Quanta },
-    /// There is room that would delay one that goes first.
+    /// It would fit, but would delay a higher-ranked allocation.
     Behind { ahead: AllocationNo, start: Instant },
-    /// There would be room if its tenant had not had so much evicted within the hour.
+    /// An eviction would make room, but its tenant has reached its limit on evictions per hour.
     Evictions { used: u64, limit: u64 },
-    /// Nothing stands in its way: it starts when the queue is looked at next.
+    /// It starts on the next scheduling pass.
     Due,
 }
 
-/// Those before it that are looked at to find out who stands first; what is said of a longer queue is
-/// that there is no room.
-const LOOKED_AT_MAX: usize = 64;
+/// How many allocations are examined to find the heads before one. In a longer queue, the reason is given as a lack of
+/// capacity.
+const EXAMINED_MAX: usize = 64;
 
-/// What keeps one from starting, as deciding would find it.
+/// What keeps an allocation from starting, as a scheduling pass would find it.
 enum Hindrance {
     Nothing,
     Quota(DenyCause),
     Room,
-    /// Refused at least one node for the sake of this one.
+    /// At least one node was excluded because it is reserved for this allocation.
     Behind(AllocationNo),
 }
 
@@ -68,35 +69,35 @@ impl View<'_> {
         let position = 1 + self.going_before(waits, now);
         if let Some(kept) = waits.reservation.as_deref() {
             let live = kept.victims.0.iter().filter_map(|lease| self.lease(*lease));
-            let gone_from = live.filter(|lease| lease.phase != Phase::Fenced).map(|lease| lease.node).collect();
-            return Some(Waits { position, reason: WaitReason::Victims { nodes: gone_from }, promise: None });
+            let nodes = live.filter(|lease| lease.phase != Phase::Fenced).map(|lease| lease.node).collect();
+            return Some(Waits { position, reason: WaitReason::Victims { nodes }, assured_start: None });
         }
         let ask = Ask::of(waits, now);
-        let promises = Promises::new(self.heads_before(&ask));
-        let (reason, promise) = match self.hindrance(&ask, &promises) {
+        let assured = AssuredStarts::new(self.heads_before(&ask));
+        let (reason, assured_start) = match self.hindrance(&ask, &assured) {
             Hindrance::Nothing => (WaitReason::Due, None),
             Hindrance::Quota(cause) => (WaitReason::Quota(cause), None),
             found => {
-                // One that has had enough evicted for now is the head like any other that finds no room.
-                let is_first = promises.heads.is_empty();
-                let promise = || is_first.then(|| self.promise(waits, now)).flatten();
-                match self.too_much_evicted(&ask, &promises) {
+                // An allocation that waits for the limit on evictions can be a head, like any other without capacity.
+                let is_first = assured.heads.is_empty();
+                let assured_start = || is_first.then(|| self.assured_start(waits, now)).flatten();
+                match self.too_much_evicted(&ask, &assured) {
                     Some(WaitReason::Due) => (WaitReason::Due, None),
-                    Some(reason) => (reason, promise()),
-                    None => (self.no_room(&ask, &found, &promises), promise()),
+                    Some(reason) => (reason, assured_start()),
+                    None => (self.no_room(&ask, &found, &assured), assured_start()),
                 }
             }
         };
-        Some(Waits { position, reason, promise })
+        Some(Waits { position, reason, assured_start })
     }
 
-    /// How many that could take the same places go before it.
+    /// How many allocations that compete for the same nodes go before it.
     fn going_before(&self, waits: &Allocation, now: Instant) -> u64 {
         let own = self.rank_of(waits, now);
-        let meets = |claimer: Option<Claimer>, pool| meet((claimer, pool), (waits.claimer(), waits.spec.pool));
+        let competes = |claimer: Option<Claimer>, pool| compete((claimer, pool), (waits.claimer(), waits.spec.pool));
         let mut standings = BTreeMap::new();
         let mut count = 0;
-        for (key, waiting) in self.queue.shapes.iter().filter(|(key, _)| meets(key.claimer, key.pool)) {
+        for (key, waiting) in self.queue.shapes.iter().filter(|(key, _)| competes(key.claimer, key.pool)) {
             for (tenant, line) in waiting {
                 let standing = *standings.entry(*tenant).or_insert_with(|| self.standing(*tenant, now));
                 let before = (Reverse(key.priority), Reverse(standing)).cmp(&(own.0, own.1));
@@ -107,57 +108,57 @@ impl View<'_> {
                 };
             }
         }
-        let apart = self.queue.reserved.iter().filter_map(|number| self.allocation(*number));
-        let before = |other: &&Allocation| meets(other.claimer(), other.spec.pool) && self.rank_of(other, now) < own;
-        count + apart.filter(before).count() as u64
+        let with_victims = self.queue.reserved.iter().filter_map(|number| self.allocation(*number));
+        let before = |other: &&Allocation| competes(other.claimer(), other.spec.pool) && self.rank_of(other, now) < own;
+        count + with_victims.filter(before).count() as u64
     }
 
-    /// In each line that it stands in, the first before it that finds no room.
+    /// The head of each line in which it waits: the first allocation before it that finds no capacity.
     pub(crate) fn heads_before(&self, ask: &Ask<'_>) -> BTreeMap<Line, Rank> {
         if self.queue.shapes.is_empty() {
             return BTreeMap::new();
         }
         let (own, now) = (self.rank(ask), ask.now);
         let lines: Vec<Line> = self.lines().filter(|line| line.has(ask.claimer, ask.pool)).collect();
-        let mut promises = Promises::new(BTreeMap::new());
+        let mut assured = AssuredStarts::new(BTreeMap::new());
         let mut settled: BTreeSet<&ShapeKey> = BTreeSet::new();
         let mut left = self.queue.firsts(&|tenant| self.standing(tenant, now));
-        let mut looked_at = 0;
+        let mut examined = 0;
         while let Some(Reverse((rank, key, tenant))) = left.pop() {
-            if rank >= own || looked_at == LOOKED_AT_MAX || lines.iter().all(|line| promises.heads.contains_key(line)) {
+            if rank >= own || examined == EXAMINED_MAX || lines.iter().all(|line| assured.heads.contains_key(line)) {
                 break;
             }
-            let meets = lines.iter().any(|line| key.stands_in(*line));
-            if !meets || settled.contains(key) {
+            let competes = lines.iter().any(|line| key.stands_in(*line));
+            if !competes || settled.contains(key) {
                 continue;
             }
-            looked_at += 1;
+            examined += 1;
             let Some(before) = self.allocation(rank.3) else { continue };
-            match self.hindrance(&Ask::of(before, now), &promises) {
-                // Others of its shape may have the headroom that it lacks.
+            match self.hindrance(&Ask::of(before, now), &assured) {
+                // Others of its shape may have the quota headroom that it lacks.
                 Hindrance::Quota(_) => left.extend(self.queue.after(key, tenant, rank).map(Reverse)),
                 Hindrance::Room => {
                     settled.insert(key);
-                    let mut heads = std::mem::take(&mut promises.heads);
+                    let mut heads = std::mem::take(&mut assured.heads);
                     for line in lines.iter().filter(|line| key.stands_in(**line)) {
                         heads.entry(*line).or_insert(rank);
                     }
-                    promises = Promises::new(heads);
+                    assured = AssuredStarts::new(heads);
                 }
                 Hindrance::Behind(_) | Hindrance::Nothing => {
                     settled.insert(key);
                 }
             }
         }
-        promises.heads
+        assured.heads
     }
 
-    fn hindrance(&self, ask: &Ask<'_>, promises: &Promises) -> Hindrance {
+    fn hindrance(&self, ask: &Ask<'_>, assured: &AssuredStarts) -> Hindrance {
         let behind = Cell::new(None);
         let allow = |node: &Node| {
-            let free = promises.allow(*self, node, ask.now, ask.walltime);
+            let free = assured.allow(*self, node, ask.now, ask.walltime);
             if !free {
-                behind.set(promises.heads.get(&Line::at(node)).map(|head| head.3).or(behind.get()));
+                behind.set(assured.heads.get(&Line::at(node)).map(|head| head.3).or(behind.get()));
             }
             free
         };
@@ -169,21 +170,21 @@ impl View<'_> {
         }
     }
 
-    fn too_much_evicted(&self, ask: &Ask<'_>, promises: &Promises) -> Option<WaitReason> {
-        // Where another is to start, nothing is evicted for one that goes after it.
-        let spare = |node: &Node| promises.allow(*self, node, ask.now, None);
+    fn too_much_evicted(&self, ask: &Ask<'_>, assured: &AssuredStarts) -> Option<WaitReason> {
+        // Nothing is evicted on nodes where a higher-ranked allocation has an assured start.
+        let spare = |node: &Node| assured.allow(*self, node, ask.now, None);
         let plan = self.plan_for(&Ask { allow: Some(&spare), ..*ask }, None)?;
         let tenant = self.tenant(ask.tenant)?;
         match (plan, tenant.settings.max_evicted_quanta_per_hour) {
             (Err(_), Some(limit)) => Some(WaitReason::Evictions { used: tenant.evicted(ask.now), limit }),
-            // The eviction is due.
+            // The eviction happens on the next scheduling pass.
             (Ok(_), _) => Some(WaitReason::Due),
             (Err(_), None) => None,
         }
     }
 
-    /// No room at all, or none that it may take before others.
-    fn no_room(&self, ask: &Ask<'_>, found: &Hindrance, promises: &Promises) -> WaitReason {
+    /// The reason if there is too little capacity, or none that it may use before others.
+    fn no_room(&self, ask: &Ask<'_>, found: &Hindrance, assured: &AssuredStarts) -> WaitReason {
         let place = |replicas: u32| {
             let ask = Ask { replicas, ..*ask };
             let mut taken = Tentative::default();
@@ -200,7 +201,7 @@ impl View<'_> {
         }
         if fits == ask.replicas
             && let Hindrance::Behind(ahead) = found
-            && let Some(start) = promises.start_of(*self, *ahead, ask.now)
+            && let Some(start) = assured.start_of(*self, *ahead, ask.now)
         {
             return WaitReason::Behind { ahead: *ahead, start };
         }
@@ -217,16 +218,16 @@ impl View<'_> {
         };
         let shorts: Vec<_> = ask.asks.iter().map(short).collect();
         let (_, class, short) =
-            *shorts.iter().find(|(is_short, ..)| *is_short).or(shorts.first()).expect("a request asks for something");
+            *shorts.iter().find(|(is_short, ..)| *is_short).or(shorts.first()).expect("a request has at least one ask");
         WaitReason::Room { fits, class, short }
     }
 }
 
-/// One that is the first of its tenant in its shape.
+/// The first allocation of a tenant in a shape.
 type First<'a> = (Rank, &'a ShapeKey, TenantNo);
 
 impl Queue {
-    /// The first of each tenant in each shape, the first of all on top.
+    /// The first allocation of each tenant in each shape, with the highest-ranked one on top.
     fn firsts(&self, standing: &dyn Fn(TenantNo) -> super::Standing) -> BinaryHeap<Reverse<First<'_>>> {
         let mut standings = BTreeMap::new();
         let mut heap = Vec::new();
@@ -241,7 +242,7 @@ impl Queue {
         heap.into()
     }
 
-    /// The next of the same tenant in the same shape.
+    /// The next allocation of the same tenant in the same shape.
     fn after<'a>(&'a self, key: &'a ShapeKey, tenant: TenantNo, rank: Rank) -> Option<First<'a>> {
         let line = self.shapes.get(key)?.get(&tenant)?;
         let after = (std::ops::Bound::Excluded((rank.2, rank.3)), std::ops::Bound::Unbounded);

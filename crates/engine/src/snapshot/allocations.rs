@@ -1,4 +1,4 @@
-//! Allocations as bytes: those that live, what is kept for them, and how the last ones ended.
+//! Encoding and decoding of live allocations, their reservations, and the most recently ended allocations.
 
 use super::BadSnapshot;
 use crate::allocation::{Allocation, Allocations, OVER_KEPT, Over};
@@ -15,7 +15,7 @@ pub(super) fn put(allocations: &Allocations, out: &mut Vec<u8>) {
     for allocation in allocations.live.values() {
         put_one(allocation, out);
     }
-    // In the order in which they ended.
+    // Ended allocations, in the order in which they ended.
     put_varint(allocations.over.len() as u64, out);
     let (later, earlier) = allocations.over.split_at(oldest(allocations));
     for over in earlier.iter().chain(later) {
@@ -27,7 +27,7 @@ pub(super) fn put(allocations: &Allocations, out: &mut Vec<u8>) {
     }
 }
 
-/// Where the oldest of those that are over stands.
+/// The index of the oldest ended allocation.
 fn oldest(allocations: &Allocations) -> usize {
     if allocations.over.len() < OVER_KEPT { 0 } else { allocations.next_over }
 }
@@ -70,7 +70,7 @@ fn bad<T>(what: &'static str) -> Result<T, BadSnapshot> {
     Err(BadSnapshot::Inconsistent(what))
 }
 
-/// Reads them into a state that has its nodes and leases already.
+/// Decodes allocations into a state. Its nodes and leases must be decoded already.
 pub(super) fn get(state: &mut State, r: &mut Reader<'_>) -> Result<(), BadSnapshot> {
     let mut last = None;
     for _ in 0..r.count(usize::MAX)? {
@@ -131,40 +131,42 @@ fn get_one(r: &mut Reader<'_>) -> Result<Allocation, BadSnapshot> {
     Ok(found)
 }
 
-/// Whether what is said of it can be.
+/// Checks that an allocation is possible in the state.
 fn check(state: &State, found: &Allocation) -> Result<(), BadSnapshot> {
     if state.project(found.project).is_none_or(|project| project.tenant != found.tenant) {
-        return bad("an allocation of no project");
+        return bad("an allocation without a project of its tenant");
     }
     if found.state.is_over() || found.number.0 >= state.size {
-        return bad("an allocation that is over, or to come");
+        return bad("a live allocation that has ended or has a future number");
     }
     let spec = &found.spec;
     let asks = (1..=CLASSES_PER_REQUEST_MAX).contains(&spec.asks.len());
     if !asks || spec.replicas == 0 || spec.leases() > ALLOCATION_LEASES_MAX as u64 {
-        return bad("an allocation of nothing, or of too much");
+        return bad("an allocation with no leases or too many");
     }
-    for (place, (class, quanta)) in spec.asks.iter().enumerate() {
-        let Some(known) = state.class(*class) else { return bad("an allocation of no class") };
+    for (index, (class, quanta)) in spec.asks.iter().enumerate() {
+        let Some(known) = state.class(*class) else { return bad("an allocation of a class that does not exist") };
         let per_device = known.quanta_per_unit;
         let is_whole = !known.has_devices() || quanta.0 <= per_device || quanta.0.is_multiple_of(per_device);
-        let is_new = spec.asks[..place].iter().all(|(other, _)| other != class);
+        let is_new = spec.asks[..index].iter().all(|(other, _)| other != class);
         if !(1..=QUANTA_PER_NODE_MAX).contains(&quanta.0) || !is_whole || !is_new {
-            return bad("an allocation that nobody could have asked for");
+            return bad("an allocation with an invalid quantity or a duplicate class");
         }
     }
     let placed = found.state.is_placed();
     if placed && (u64::from(found.leases) != spec.leases() || found.attempt == 0 || found.reservation.is_some()) {
-        return bad("an attempt that cannot be");
+        return bad("a placed allocation with an invalid attempt");
     }
     if found.first_lease.0 > state.next_lease || u64::from(found.leases) > state.next_lease - found.first_lease.0 {
-        return bad("an attempt with leases to come");
+        return bad("an attempt with lease numbers that are not assigned yet");
     }
     let Some(reservation) = &found.reservation else { return Ok(()) };
     for place in &reservation.places {
-        let Some(node) = state.node(place.node) else { return bad("something kept on no node") };
+        let Some(node) = state.node(place.node) else { return bad("a reservation on a node that does not exist") };
         for kept in &place.members {
-            let Some(class) = node.class(kept.class) else { return bad("something kept of no class") };
+            let Some(class) = node.class(kept.class) else {
+                return bad("a reservation of a class that the node does not have");
+            };
             let devices = kept.devices.count_ones() as usize;
             let fits = u64::from(64 - kept.devices.leading_zeros()) <= class.devices.len() as u64
                 && class.devices.len() as u64 <= DEVICES_PER_CLASS_MAX
@@ -173,7 +175,7 @@ fn check(state: &State, found: &Allocation) -> Result<(), BadSnapshot> {
                 && kept.each <= if devices > 0 { class.per_device } else { class.capacity }
                 && kept.have.iter().all(|have| *have <= kept.each);
             if !fits {
-                return bad("more kept than there is");
+                return bad("a reservation that exceeds the capacity of the node");
             }
         }
     }
@@ -183,18 +185,18 @@ fn check(state: &State, found: &Allocation) -> Result<(), BadSnapshot> {
 impl State {
     fn restore_allocation(&mut self, found: Allocation) -> Result<(), BadSnapshot> {
         for place in found.reservation.iter().flat_map(|reservation| &reservation.places) {
-            let node = entry_mut(&mut self.nodes, place.node.0).expect("it was checked");
+            let node = entry_mut(&mut self.nodes, place.node.0).expect("it was checked before");
             for kept in &place.members {
                 let class = node.class_mut(kept.class);
                 let sum = kept.have.iter().sum::<u64>();
                 if class.free() < sum {
-                    return bad("more kept than is free");
+                    return bad("a reservation that exceeds the free capacity of the node");
                 }
                 class.reserved += sum;
                 let indexes = (0..64usize).filter(|index| kept.devices >> index & 1 == 1);
                 for (index, have) in indexes.zip(&kept.have) {
                     if class.per_device - class.devices[index] < *have {
-                        return bad("more kept than is free on a device");
+                        return bad("a reservation that exceeds the free capacity of a device");
                     }
                     class.devices[index] += have;
                 }
@@ -204,7 +206,7 @@ impl State {
         Ok(())
     }
 
-    /// Everything about allocations that follows from them and from the leases.
+    /// Rebuilds what is derived from the allocations and leases: the queue, the counters, the ends of walltimes.
     pub(super) fn rebuild_queue(&mut self) {
         let mut held: Vec<(AllocationNo, LeaseNo)> = Vec::new();
         for lease in self.leases.in_any_order().filter(|lease| lease.phase.is_held()) {
@@ -215,7 +217,7 @@ impl State {
                 found.held += 1;
             }
         }
-        self.find_particular();
+        self.find_own_shapes();
         for found in self.allocations.live.values() {
             if found.state.is_queued() {
                 let key = self.queue.key(found);
@@ -228,7 +230,7 @@ impl State {
             if let Some(bound) = found.bound() {
                 self.bounds.insert((bound, found.number));
             }
-            let tenant = crate::state::entry(&self.tenants, found.tenant.0).expect("it was checked");
+            let tenant = crate::state::entry(&self.tenants, found.tenant.0).expect("it was checked before");
             for number in &tenant.quotas {
                 let quota = entry_mut(&mut self.quotas, number.0).expect("a listed quota exists");
                 quota.tally_allocation(found, true);

@@ -1,5 +1,5 @@
-//! Cost ceilings as bytes, with what is kept back for each lease: that depends on the cards that were known when it was
-//! granted or renewed, so it is written and not derived.
+//! Encoding and decoding of cost ceilings, with the amount that each reserves for each lease. That depends on the rate
+//! cards at the time of the grant or the last renewal, so it is written instead of derived.
 
 use super::BadSnapshot;
 use crate::ceiling::{Ceiling, CeilingScope, Ceilings};
@@ -32,14 +32,14 @@ pub(super) fn put(ceilings: &Ceilings, out: &mut Vec<u8>) {
     }
 }
 
-/// The leases must be there already.
+/// Decodes ceilings into a state. Its leases must be decoded already.
 pub(super) fn get(state: &mut State, r: &mut Reader<'_>) -> Result<(), BadSnapshot> {
     let wrong = BadSnapshot::Inconsistent;
     let mut last = None;
     for _ in 0..r.count(usize::MAX)? {
         let lease = LeaseNo::get(r)?;
         if state.lease(lease).is_none() || last.replace(lease).is_some_and(|last| last >= lease) {
-            return Err(wrong("an app instance of no lease"));
+            return Err(wrong("an app instance of a lease that does not exist or is out of order"));
         }
         state.ceilings.set_app(lease, Field::get(r)?);
     }
@@ -48,12 +48,12 @@ pub(super) fn get(state: &mut State, r: &mut Reader<'_>) -> Result<(), BadSnapsh
         let put = CeilingPut::get(r)?;
         let scope = CeilingScope { project: put.project, app_instance: put.app_instance };
         if state.project(put.project).is_none() || last.replace(scope).is_some_and(|last| last >= scope) {
-            return Err(wrong("a ceiling of no project"));
+            return Err(wrong("a ceiling of a project that does not exist or is out of order"));
         }
         let mut ceiling = Ceiling::new(scope, &put, Field::get(r)?);
         ceiling.spent = Field::get(r)?;
         if !can_be_a_ceiling(ceiling.amount) || ceiling.since > state.last_stamp() {
-            return Err(wrong("a ceiling that cannot be"));
+            return Err(wrong("a ceiling with an invalid amount or start"));
         }
         get_held(state, &mut ceiling, r)?;
         state.ceilings.insert(ceiling);
@@ -61,7 +61,7 @@ pub(super) fn get(state: &mut State, r: &mut Reader<'_>) -> Result<(), BadSnapsh
     Ok(())
 }
 
-/// Something is kept back for just those leases that are held under it.
+/// Decodes the reserved amounts of a ceiling. It has one for each lease that is held under it, and no other.
 fn get_held(state: &State, ceiling: &mut Ceiling, r: &mut Reader<'_>) -> Result<(), BadSnapshot> {
     let is_under = |lease: &Lease| {
         let app = ceiling.scope.app_instance;
@@ -73,12 +73,12 @@ fn get_held(state: &State, ceiling: &mut Ceiling, r: &mut Reader<'_>) -> Result<
         state.leases.in_any_order().filter(|lease| is_under(lease)).map(|l| l.number).collect();
     under.sort_unstable();
     if r.count(usize::MAX)? != under.len() {
-        return Err(BadSnapshot::Inconsistent("money for leases that are not there"));
+        return Err(BadSnapshot::Inconsistent("a reserved amount that belongs to no held lease"));
     }
     for expected in under {
         let (lease, cost) = (LeaseNo::get(r)?, Amount::get(r)?);
         if lease != expected || cost > LEASE_COST_MAX {
-            return Err(BadSnapshot::Inconsistent("money for leases that are not there"));
+            return Err(BadSnapshot::Inconsistent("a reserved amount that belongs to no held lease"));
         }
         ceiling.hold(lease, cost);
     }

@@ -1,4 +1,4 @@
-//! Whose a node is, in bytes.
+//! Encoding and decoding of the custody of nodes.
 
 use super::BadSnapshot;
 use crate::custody::{Claim, Claimer, Custody};
@@ -42,14 +42,14 @@ pub(super) fn get(r: &mut Reader<'_>) -> Result<Custody, DecodeError> {
 }
 
 impl State {
-    /// Claims are held by those who are there.
+    /// Checks that the holders of claims exist.
     pub(super) fn check_custody(&self) -> Result<(), BadSnapshot> {
         for claim in self.nodes().filter_map(|node| node.custody.claim()) {
             let of_tenant = self.tenant(claim.by.tenant).is_some()
                 && self.user(claim.by.user).is_some_and(|user| user.tenant == claim.by.tenant)
                 && self.project(claim.project).is_some_and(|project| project.tenant == claim.by.tenant);
             if !of_tenant {
-                return Err(BadSnapshot::Inconsistent("a node claimed by nobody"));
+                return Err(BadSnapshot::Inconsistent("a claim whose holder does not exist"));
             }
         }
         Ok(())

@@ -1,4 +1,4 @@
-//! The fold's side of allocations, and of the capacity that is kept for them.
+//! Folding the records of allocations and of the capacity that is reserved for them.
 
 use super::{State, entry_mut};
 use crate::allocation::Allocation;
@@ -14,12 +14,12 @@ type Folded = Result<(), &'static str>;
 impl State {
     fn queued(&mut self, number: AllocationNo) -> Result<&mut Allocation, &'static str> {
         let found = self.allocations.get_mut(number).ok_or("no such allocation")?;
-        if found.state.is_queued() { Ok(found) } else { Err("an allocation that does not wait") }
+        if found.state.is_queued() { Ok(found) } else { Err("the allocation is not waiting") }
     }
 
     fn placed(&mut self, number: AllocationNo) -> Result<&mut Allocation, &'static str> {
         let found = self.allocations.get_mut(number).ok_or("no such allocation")?;
-        if found.state.is_placed() { Ok(found) } else { Err("an allocation that holds nothing") }
+        if found.state.is_placed() { Ok(found) } else { Err("the allocation holds no capacity") }
     }
 
     pub(super) fn fold_submitted(
@@ -29,28 +29,28 @@ impl State {
         to: &mut impl Follower,
     ) -> Folded {
         let number = AllocationNo(record.sequence);
-        let made = Allocation::new(number, &record.identity, submitted.spec.clone(), record.stamp);
-        let made = made.ok_or("an allocation of nobody")?;
-        self.tenant(made.tenant).ok_or("no such tenant")?;
-        self.project(made.project).ok_or("no such project")?;
-        let key = self.queue.key(&made);
-        self.queue.add(&key, &made);
+        let new = Allocation::new(number, &record.identity, submitted.spec.clone(), record.stamp);
+        let new = new.ok_or("an allocation without a tenant or a project")?;
+        self.tenant(new.tenant).ok_or("no such tenant")?;
+        self.project(new.project).ok_or("no such project")?;
+        let key = self.queue.key(&new);
+        self.queue.add(&key, &new);
         to.waits(number);
-        self.allocations.live.insert(number, Box::new(made));
+        self.allocations.live.insert(number, Box::new(new));
         Ok(())
     }
 
-    /// An attempt begins; the grants of its leases follow.
+    /// An attempt begins. The grants of its leases follow as records of their own.
     pub(super) fn fold_placed(&mut self, record: &Record, placed: &AllocationPlaced, to: &mut impl Follower) -> Folded {
         let number = placed.allocation;
         let waits = self.queued(number)?.clone();
         if placed.attempt != waits.attempt + 1 || u64::from(placed.leases) != waits.spec.leases() {
-            return Err("an attempt out of order");
+            return Err("the attempt has the wrong number or the wrong number of leases");
         }
         self.empty_reservation(number, to);
         self.leave_queue(&waits, to);
         let staged = waits.spec.staged;
-        let found = self.allocations.get_mut(number).expect("it was just there");
+        let found = self.allocations.get_mut(number).expect("it was found above");
         found.state = if staged { AllocationState::Staging } else { AllocationState::Running };
         found.attempt = placed.attempt;
         found.placed_at = record.stamp;
@@ -78,7 +78,7 @@ impl State {
         Ok(())
     }
 
-    /// The attempt is over, the allocation is not: it waits again.
+    /// The attempt is over, and the allocation goes back into the queue.
     pub(super) fn fold_back_in_queue(
         &mut self,
         number: AllocationNo,
@@ -87,7 +87,7 @@ impl State {
         to: &mut impl Follower,
     ) -> Folded {
         self.end_attempt(number, stamp, to)?;
-        let found = self.allocations.get_mut(number).expect("its attempt just ended");
+        let found = self.allocations.get_mut(number).expect("end_attempt has found it");
         found.state = state;
         found.ends = None;
         let found = &*self.allocations.live[&number];
@@ -97,7 +97,6 @@ impl State {
         Ok(())
     }
 
-    /// It waits no longer.
     fn leave_queue(&mut self, waits: &Allocation, to: &mut impl Follower) {
         let key = self.queue.key(waits);
         self.queue.remove(&key, waits);
@@ -134,7 +133,7 @@ impl State {
         Ok(())
     }
 
-    /// Counts a gang that holds capacity in or out of its tenant's quotas.
+    /// Adds a placed allocation to the quotas of its tenant, or removes it from them.
     fn count_allocation(&mut self, allocation: &Allocation, added: bool, stamp: Instant, to: &mut impl Follower) {
         let tenant = super::entry(&self.tenants, allocation.tenant.0).expect("an allocation's tenant exists");
         for number in &tenant.quotas {
@@ -157,7 +156,7 @@ impl State {
         let number = decided.allocation;
         let waits = self.queued(number)?;
         if waits.reservation.is_some() {
-            return Err("an allocation that evicts twice");
+            return Err("the allocation has a reservation already");
         }
         waits.reservation = Some(Box::new(Reservation::new(record.sequence, &decided.places, &decided.victims)));
         let waits = waits.clone();
@@ -174,7 +173,7 @@ impl State {
     }
 
     pub(super) fn fold_reservation_dropped(&mut self, number: AllocationNo, to: &mut impl Follower) -> Folded {
-        self.queued(number)?.reservation.as_ref().ok_or("nothing is kept for it")?;
+        self.queued(number)?.reservation.as_ref().ok_or("the allocation has no reservation")?;
         let freed = self.empty_reservation(number, to);
         self.queue.reserved.remove(&number);
         let waits = &*self.allocations.live[&number];
@@ -184,9 +183,9 @@ impl State {
         freed.into_iter().try_for_each(|node| self.fill_reservations(node, to))
     }
 
-    /// Gives what is kept for an allocation back to the pool, and answers where that was.
+    /// Frees the capacity that is reserved for an allocation. Returns the nodes on which it was.
     fn empty_reservation(&mut self, number: AllocationNo, to: &mut impl Follower) -> Vec<NodeNo> {
-        let found = self.allocations.get_mut(number).expect("it was looked up");
+        let found = self.allocations.get_mut(number).expect("the caller has found it");
         let Some(mut reservation) = found.reservation.take() else { return Vec::new() };
         for place in &mut reservation.places {
             for kept in &mut place.members {
@@ -198,35 +197,35 @@ impl State {
         reservation.places.iter().map(|place| place.node).collect()
     }
 
-    /// Keeps what is free on a node for those it is kept for, in order of their numbers.
+    /// Moves free capacity of a node into the reservations that lack capacity there, in order of allocation number.
     pub(super) fn fill_reservations(&mut self, node: NodeNo, to: &mut impl Follower) -> Folded {
         if self.queue.reserved.is_empty() {
             return Ok(());
         }
         let waiting: Vec<AllocationNo> = self.queue.reserved.iter().copied().collect();
-        let mut kept_here = false;
+        let mut changed = false;
         for number in waiting {
             let Some(found) = self.allocations.get_mut(number) else { return Err("no such allocation") };
             let Some(mut reservation) = found.reservation.take() else { continue };
             for place in reservation.places.iter_mut().filter(|place| place.node == node) {
                 for kept in &mut place.members {
                     if self.node(node).and_then(|node| node.class(kept.class)).is_none() {
-                        return Err("a class that the node does not have");
+                        return Err("the node does not have the class");
                     }
                     self.change_class(node, kept.class, |class| kept.fill(class));
-                    kept_here = true;
+                    changed = true;
                 }
             }
-            self.allocations.get_mut(number).expect("it was just there").reservation = Some(reservation);
+            self.allocations.get_mut(number).expect("it was found above").reservation = Some(reservation);
         }
-        // What is kept is not free: placement is told.
-        if kept_here {
+        // Reserved capacity is not free: the placement index must be updated.
+        if changed {
             to.node_changed(self, node);
         }
         Ok(())
     }
 
-    /// A lease of an allocation is revoked: how its attempt ends is settled by the first of them.
+    /// A lease of an allocation was revoked. The first lease to end determines how the attempt ends.
     pub(super) fn follow_revoked(&mut self, lease: &Lease, reason: Option<Reason>, to: &mut impl Follower) {
         let end = match reason {
             Some(Reason::Preempted { .. }) => AttemptEnd::Preempted,
@@ -260,7 +259,7 @@ impl State {
         to.attempt_ends(number);
     }
 
-    /// A new lease belongs to an allocation, if the grant says so and it is true.
+    /// Links a new lease to the allocation that its grant names, if that is placed and the lease is one of its gang.
     pub(super) fn join_allocation(&mut self, of: Option<AllocationNo>, lease: &mut Lease) {
         let found = of.and_then(|of| self.allocations.get_mut(of)).filter(|found| found.has_lease(lease.number));
         let Some(found) = found else { return };
@@ -269,7 +268,8 @@ impl State {
         lease.crowd = found.spec.replicas > 1;
     }
 
-    /// What is kept of a class on a node for those that wait: for each device, or one number for kinds without.
+    /// Quanta of a class that are reserved on a node: one number for each device, or a single one for kinds without
+    /// devices.
     pub fn reserved(&self, node: NodeNo, class: ClassNo) -> Vec<u64> {
         let devices = self.node(node).and_then(|node| node.class(class)).map_or(0, |class| class.devices.len());
         let mut sums = vec![0; devices.max(1)];
@@ -282,25 +282,26 @@ impl State {
         sums
     }
 
-    /// Whether what finds room for others may not for this tenant: its limits look at nodes, or at whom it evicts.
-    fn is_particular(&self, tenant: TenantNo) -> bool {
-        let looks_at_nodes = |quota: &crate::quota::Quota| quota.depends_on_node();
+    /// Whether the tenant has limits that depend on the node or on evictions, so that a gang of another tenant may fit
+    /// where an equal one of this tenant does not.
+    fn has_own_shapes(&self, tenant: TenantNo) -> bool {
+        let by_node = |quota: &crate::quota::Quota| quota.depends_on_node();
         self.tenant(tenant).is_some_and(|tenant| tenant.settings.max_evicted_quanta_per_hour.is_some())
-            || self.quotas_of(tenant).any(looks_at_nodes)
+            || self.quotas_of(tenant).any(by_node)
     }
 
-    /// A tenant's limits have changed: those of its allocations that wait are grouped accordingly.
+    /// The limits of a tenant have changed: groups its waiting allocations accordingly.
     pub(super) fn regroup(&mut self, tenant: TenantNo, to: &mut impl Follower) {
-        let particular = self.is_particular(tenant);
-        to.stirred(self);
-        if particular == self.queue.is_particular(tenant) {
+        let own_shapes = self.has_own_shapes(tenant);
+        to.queue_affected(self);
+        if own_shapes == self.queue.has_own_shapes(tenant) {
             return;
         }
         let queue = &mut self.queue;
         let all = self.allocations.live.values().filter(|found| found.tenant == tenant);
         let waiting = || all.clone().filter(|found| found.state.is_queued() && found.reservation.is_none());
         let before: Vec<ShapeKey> = waiting().map(|found| queue.key(found)).collect();
-        queue.set_particular(tenant, particular);
+        queue.set_own_shapes(tenant, own_shapes);
         for (found, from) in waiting().zip(before) {
             let key = queue.key(found);
             queue.step_out(&from, found);
@@ -309,16 +310,16 @@ impl State {
         }
     }
 
-    /// The same, for a queue that is made anew.
-    pub(crate) fn find_particular(&mut self) {
+    /// Sets the groups of all tenants, for a queue that is being rebuilt.
+    pub(crate) fn find_own_shapes(&mut self) {
         let numbers: Vec<TenantNo> = self.tenants().map(|tenant| tenant.number).collect();
         for tenant in numbers {
-            let particular = self.is_particular(tenant);
-            self.queue.set_particular(tenant, particular);
+            let own_shapes = self.has_own_shapes(tenant);
+            self.queue.set_own_shapes(tenant, own_shapes);
         }
     }
 
-    /// The allocations of a tenant, or of one of its projects, that are not over.
+    /// Whether some live allocation satisfies `of`.
     pub(crate) fn has_allocations(&self, of: impl Fn(&Allocation) -> bool) -> bool {
         self.allocations.live.values().any(|allocation| of(allocation))
     }

@@ -1,4 +1,4 @@
-//! The fold's side of claims on nodes.
+//! Folding claims on nodes, their release and the wipe.
 
 use super::{State, entry, entry_mut};
 use crate::custody::{Claim, Claimer, Custody};
@@ -36,7 +36,7 @@ impl State {
     ) -> Folded {
         for node in &released.nodes.0 {
             let custody = self.node(*node).ok_or("no such node")?.custody;
-            let claim = custody.claim().ok_or("a node that nobody has claimed")?;
+            let claim = custody.claim().ok_or("the node is not claimed")?;
             self.pass_node(*node, Custody::wiping(record.stamp), |_| true, to)?;
             self.count_claim(claim, *node, false, record.stamp, to);
             to.headroom(self, claim.by.tenant);
@@ -73,14 +73,14 @@ impl State {
     ) -> Folded {
         let from = self.node(number).ok_or("no such node")?.custody;
         if !may(from) {
-            return Err("a node in other hands");
+            return Err("the node is in another custody state");
         }
         self.set_node_state(number, |node| node.custody = next, to)?;
         self.claimed.change(number, from, next);
         Ok(())
     }
 
-    /// Counts a claimed node in or out of its tenant's quotas on nodes.
+    /// Adds a claimed node to its tenant's quotas on nodes, or removes it from them.
     fn count_claim(&mut self, claim: Claim, number: NodeNo, added: bool, stamp: Instant, to: &mut impl Follower) {
         let pool = entry(&self.nodes, number.0).expect("a claimed node exists").pool;
         let tenant = entry(&self.tenants, claim.by.tenant.0).expect("a claimer's tenant exists");
@@ -92,7 +92,7 @@ impl State {
         }
     }
 
-    /// Limits on wipes start afresh when we do, as all limits on others' work.
+    /// Restarts the deadlines of wipes at startup, as `restart_limits` does for leases.
     pub(super) fn restart_wipes(&mut self, stamp: Instant) {
         for node in self.nodes.iter_mut().flatten() {
             if let Custody::Wiping { since, .. } = node.custody {
@@ -102,13 +102,13 @@ impl State {
         }
     }
 
-    /// Whether any node is claimed in such a way.
+    /// Whether some claim satisfies `which`.
     pub(crate) fn has_claims(&self, which: impl Fn(Claim) -> bool) -> bool {
         let nodes = self.claimed.claimers().flat_map(|claimer| self.claimed.nodes_of(claimer));
         nodes.filter_map(|node| self.node(node)?.custody.claim()).any(which)
     }
 
-    /// The index of claims, and what they count in quotas, from the nodes alone.
+    /// Rebuilds the index of claims and their part of the quotas from the nodes.
     pub(crate) fn rebuild_claims(&mut self) {
         let all: Vec<(NodeNo, Custody)> = self.nodes().map(|node| (node.number, node.custody)).collect();
         for (number, custody) in all {

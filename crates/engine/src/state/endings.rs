@@ -1,4 +1,4 @@
-//! The fold's side of how leases end, and of the counters that follow a lease around.
+//! Folding the ends of leases, and the counters that change with a lease.
 
 use super::{GONE_KEPT, Gone, State, entry, entry_mut};
 use crate::follow::Follower;
@@ -12,7 +12,7 @@ type Folded = Result<(), &'static str>;
 impl State {
     pub(super) fn held_slot(&self, lease: LeaseNo) -> Result<u32, &'static str> {
         let slot = self.leases.slot(lease).ok_or("no such lease")?;
-        if self.leases.at(slot).phase.is_held() { Ok(slot) } else { Err("a lease that is no longer held") }
+        if self.leases.at(slot).phase.is_held() { Ok(slot) } else { Err("the lease is no longer held") }
     }
 
     /// Held leases end: billing stops at the record's effective instant.
@@ -41,7 +41,7 @@ impl State {
             }
             self.meter_end(&lease, record.stamp, to);
             self.settle_cost(&lease, to);
-            to.stirred(self);
+            to.queue_affected(self);
             if lease.of.is_some() {
                 self.follow_ended(&lease, to);
             }
@@ -70,20 +70,20 @@ impl State {
             let slot = self.leases.slot(*number).ok_or("no such lease")?;
             let lease = self.leases.at(slot).clone();
             if !from(lease.phase) {
-                return Err("a lease in another phase");
+                return Err("the lease is in another phase");
             }
             self.close(slot, &lease, stamp, lease.phase, to);
         }
         Ok(())
     }
 
-    /// A fenced lease is operator loss: no longer the tenant's quota (SEMANTICS 3).
+    /// Fenced leases are the operator's loss: they no longer count in the tenant's quotas (SEMANTICS 3).
     pub(super) fn fold_fenced(&mut self, leases: &[LeaseNo], stamp: Instant, to: &mut impl Follower) -> Folded {
         for number in leases {
             let slot = self.leases.slot(*number).ok_or("no such lease")?;
             let lease = self.leases.at_mut(slot);
             if !lease.phase.is_tearing_down() {
-                return Err("a lease that was not being torn down");
+                return Err("the lease is not being torn down");
             }
             lease.phase = Phase::Fenced;
             let lease = lease.clone();
@@ -98,7 +98,8 @@ impl State {
         Ok(())
     }
 
-    /// Limits on others' work start afresh when we do: our outage must not fence the cluster.
+    /// Restarts all grace periods and teardown deadlines at startup: an outage of the daemon must not fence the
+    /// cluster.
     pub(super) fn restart_limits(&mut self, stamp: Instant, to: &mut impl Follower) {
         let teardown = self.settings.teardown_deadline;
         for lease in self.leases.in_any_order_mut() {
@@ -112,14 +113,14 @@ impl State {
         to.limits_restarted(self);
     }
 
-    /// The lease is over: its capacity, which counted as `held`, tearing down or fenced by the
-    /// phase it was `counted_as`, is free.
+    /// Removes a lease and frees its capacity, which was counted as held, tearing down or fenced according to
+    /// `counted_as`.
     fn close(&mut self, slot: u32, lease: &Lease, stamp: Instant, counted_as: Phase, to: &mut impl Follower) {
-        let place = usize::try_from(lease.number.0 % GONE_KEPT as u64).expect("below a small constant");
-        if self.gone.len() <= place {
+        let index = usize::try_from(lease.number.0 % GONE_KEPT as u64).expect("below a small constant");
+        if self.gone.len() <= index {
             self.gone.resize(GONE_KEPT, None);
         }
-        self.gone[place] =
+        self.gone[index] =
             Some(Gone { lease: lease.number, tenant: lease.tenant, phase: lease.phase, at: lease.ended_at });
         self.move_capacity(lease, |class, quanta| match counted_as {
             Phase::Active | Phase::Revoking => class.held -= quanta,
@@ -136,7 +137,7 @@ impl State {
             to.headroom(self, lease.tenant);
         }
         to.freed(self, lease.node);
-        self.fill_reservations(lease.node, to).expect("what is kept lies on classes that exist");
+        self.fill_reservations(lease.node, to).expect("the classes of a reservation exist on its node");
         to.node_changed(self, lease.node);
         entry_mut(&mut self.tenants, lease.tenant.0).expect("a lease's tenant exists").leases -= 1;
         entry_mut(&mut self.projects, lease.project.0).expect("a lease's project exists").leases -= 1;
@@ -146,35 +147,36 @@ impl State {
         to.lease_closed(self);
     }
 
-    /// The caller tells placement, once for all leases of a grant.
+    /// Takes the capacity of a lease. The caller reports the node as changed, once for all leases of a grant.
     pub(super) fn occupy(&mut self, lease: &Lease, to: &mut impl Follower) -> Folded {
         let node = entry(&self.nodes, lease.node.0).ok_or("no such node")?;
-        let class = node.class(lease.class).ok_or("a class that the node does not have")?;
+        let class = node.class(lease.class).ok_or("the node does not have the class")?;
         if class.free() < lease.quanta.0 {
-            return Err("more than the node has");
+            return Err("the node has too little free capacity");
         }
         self.move_capacity(lease, |class, quanta| class.held += quanta);
         if lease.is_evictable() {
             to.evictable(lease, true);
         }
-        let node = entry_mut(&mut self.nodes, lease.node.0).expect("it was just there");
+        let node = entry_mut(&mut self.nodes, lease.node.0).expect("it was found above");
         node.class_mut(lease.class).occupy_devices(lease.devices, lease.quanta, true);
         Ok(())
     }
 
-    /// Changes where a lease's capacity is. Placement is told by whoever changes what is free.
+    /// Changes the counters of a lease's class on its node. A caller that changes the free capacity reports the node as
+    /// changed.
     fn move_capacity(&mut self, lease: &Lease, change: impl FnOnce(&mut NodeClass, u64)) {
         let Quanta(quanta) = lease.quanta;
         self.change_class(lease.node, lease.class, |class| change(class, quanta));
     }
 
-    /// Changes what is where on a node; the same goes for it.
+    /// Changes the counters of a class on a node; the caller reports as for `move_capacity`.
     pub(super) fn change_class(&mut self, number: NodeNo, of: ClassNo, change: impl FnOnce(&mut NodeClass)) {
-        let node = entry_mut(&mut self.nodes, number.0).expect("what changes is on a node that exists");
+        let node = entry_mut(&mut self.nodes, number.0).expect("the node exists");
         change(node.class_mut(of));
     }
 
-    /// Keeps count of the leases that are ending on a node.
+    /// Counts the leases that are ending on a node.
     pub(crate) fn count_ending(&mut self, number: NodeNo, added: bool) {
         let node = entry_mut(&mut self.nodes, number.0).expect("a lease's node exists");
         node.ending = if added { node.ending + 1 } else { node.ending - 1 };
@@ -216,7 +218,7 @@ impl State {
         }
     }
 
-    /// The leases on a node, in no order that means anything.
+    /// The leases on a node, in arbitrary order.
     pub(crate) fn chain_of(&self, node: NodeNo) -> impl Iterator<Item = &Lease> {
         let first = self.node(node).map_or(NONE, |node| node.first_lease);
         let at = |slot: u32| (slot != NONE).then(|| self.leases.at(slot));

@@ -1,13 +1,12 @@
-//! The fold: how each kind of record changes the state. Outcomes are in the records; nothing is
-//! decided here.
+//! The fold: how each kind of record changes the state. Records carry their outcome, so nothing is decided here.
 
 use super::{FoldError, Project, Settings, State, Table, User, entry, entry_mut};
 use crate::ceiling::CeilingScope;
-use crate::command::claim_scope;
+use crate::command::key_scope;
 use crate::custody::Custody;
 use crate::follow::Follower;
 use crate::heat;
-use crate::idempotency::Claimed;
+use crate::idempotency::RememberedKey;
 use crate::lease::{Lease, NONE, Phase};
 use crate::node::Condition;
 use leasehold_model::body::{Body, Granted};
@@ -15,28 +14,27 @@ use leasehold_model::{AllocationState, Instant, LeaseNo, Record, Span};
 
 type Folded = Result<(), &'static str>;
 
-/// Puts a new entry at the next number, or replaces one.
+/// Adds an entry under the next number, or replaces one.
 pub(super) fn put<T>(table: &mut Table<T>, number: u32, value: T) -> Folded {
-    let place = number as usize;
+    let index = number as usize;
     match table.len() {
-        len if place < len => table[place] = Some(value),
-        len if place == len => table.push(Some(value)),
+        len if index < len => table[index] = Some(value),
+        len if index == len => table.push(Some(value)),
         _ => return Err("a number was skipped"),
     }
     Ok(())
 }
 
 impl State {
-    /// Folds one record. After an error the state must be thrown away: the journal and this
-    /// program do not agree.
+    /// Folds one record. After an error the state must be discarded: the journal contradicts this program.
     pub fn apply(&mut self, record: &Record) -> Result<(), FoldError> {
         self.fold(record, Self::scope_of(record), &mut ())
     }
 
-    /// The scope of a record's idempotency key: the costly part of folding it, which a replay
-    /// leaves to another thread.
+    /// The scope of a record's idempotency key (see `key_scope`). Computing it is the expensive part of folding a
+    /// record, so a replay does it in another thread.
     pub fn scope_of(record: &Record) -> Option<u128> {
-        record.idempotency.as_ref().map(|c| claim_scope(c.owner, record.identity.token, &c.key))
+        record.idempotency.as_ref().map(|c| key_scope(c.owner, record.identity.token, &c.key))
     }
 
     /// Folds many records, each with its [`Self::scope_of`].
@@ -50,8 +48,8 @@ impl State {
         Ok(())
     }
 
-    /// Folds one record and tells a follower. Its idempotency key is kept under `scope`; whoever does not decide and
-    /// takes no snapshots passes none.
+    /// Folds one record and reports the changes to a follower. The idempotency key is remembered under `scope`; `None`
+    /// for states that neither decide nor are written to snapshots.
     pub(crate) fn fold(
         &mut self,
         record: &Record,
@@ -68,11 +66,11 @@ impl State {
         if let Body::Unknown { kind, .. } = record.body {
             return Err(FoldError::UnknownKind { sequence, kind });
         }
-        self.claims.sweep(record.stamp, self.settings.idempotency_window);
+        self.idempotency_keys.sweep(record.stamp, self.settings.idempotency_window);
         self.fold_body(record, to).map_err(|what| FoldError::Inconsistent { sequence, what })?;
-        if let (Some(claim), Some(scope)) = (&record.idempotency, scope) {
+        if let (Some(key), Some(scope)) = (&record.idempotency, scope) {
             let (stamp, sequence) = (record.stamp, record.sequence);
-            self.claims.claim(Claimed { stamp, scope, owner: claim.owner, payload: claim.payload, sequence });
+            self.idempotency_keys.add(RememberedKey { stamp, scope, owner: key.owner, payload: key.payload, sequence });
         }
         self.size += 1;
         self.last_stamp = record.stamp;
@@ -95,7 +93,7 @@ impl State {
                 self.restart_limits(stamp, to);
             }
             Body::Heartbeat(_) | Body::ClockJumped(_) | Body::Denied(_) | Body::AllocationDenied(_) => {}
-            Body::Preempted(_) => return Err("a kind that no engine writes"),
+            Body::Preempted(_) => return Err("a kind of record that no version writes"),
             Body::KeyRotated(rotation) => self.public_key = rotation.new_key,
             Body::SettingsChanged(s) => {
                 self.settings = Settings {
@@ -107,7 +105,7 @@ impl State {
                     heat_half_life: self.settings.heat_half_life,
                     sensitive_pool_size: self.settings.sensitive_pool_size,
                 };
-                to.anything_possible();
+                to.recheck_queue();
             }
             Body::PlacementChanged(s) => self.fold_half_life(s.heat_half_life, stamp, to),
             Body::SensitiveChanged(s) => self.settings.sensitive_pool_size = s.pool_size,
@@ -175,11 +173,11 @@ impl State {
             }
             Body::NodePut(node) => self.fold_node(node, to)?,
             Body::NodeDeleted(gone) => {
-                to.anything_possible();
+                to.recheck_queue();
                 let node = self.nodes.get_mut(gone.node.0 as usize).and_then(Option::take);
                 let node = node.ok_or("no such node")?;
                 if node.custody.claim().is_some() {
-                    return Err("a node that somebody has claimed");
+                    return Err("the node is claimed");
                 }
                 self.claimed.change(gone.node, node.custody, Custody::Open);
                 self.names.nodes.remove(&node.name);
@@ -213,13 +211,13 @@ impl State {
             Body::RateCardPut(put) => {
                 self.fold_rate_card(put, stamp)?;
                 if !self.ceilings.is_empty() {
-                    to.anything_possible();
+                    to.recheck_queue();
                 }
             }
             Body::RateCardDeleted(gone) => {
                 self.fold_rate_card_deleted(gone.card, stamp)?;
                 if !self.ceilings.is_empty() {
-                    to.anything_possible();
+                    to.recheck_queue();
                 }
             }
             Body::CeilingPut(put) => self.fold_ceiling(put, stamp, to)?,
@@ -288,7 +286,7 @@ impl State {
             Body::AllocationCancelled(gone) => {
                 self.fold_over(gone.allocation, AllocationState::Cancelled, stamp, to)?
             }
-            Body::Unknown { .. } => unreachable!("refused before"),
+            Body::Unknown { .. } => unreachable!("fold refuses unknown kinds"),
         }
         Ok(())
     }
@@ -301,7 +299,7 @@ impl State {
             to.evictable(&lease, false);
             to.evictable_changed(self, lease.node);
         }
-        to.stirred(self);
+        to.queue_affected(self);
         if lease.of.is_some() {
             self.follow_revoked(&lease, record.reason, to);
         }
@@ -311,7 +309,7 @@ impl State {
         let lease = self.leases.at_mut(slot);
         lease.phase = Phase::Revoking;
         lease.grace = grace;
-        // Grace never reaches past the deadline (SEMANTICS 2).
+        // Grace never extends past the deadline (SEMANTICS 2).
         lease.limit_at = stamp.saturating_add(grace).min(lease.expires_at);
         to.lease_due(self, slot);
         Ok(())
@@ -319,7 +317,7 @@ impl State {
 
     fn fold_grant(&mut self, record: &Record, granted: &Granted, to: &mut impl Follower) -> Folded {
         if granted.first_lease.0 != self.next_lease {
-            return Err("a lease number out of order");
+            return Err("the lease number is out of order");
         }
         let tenant = record.identity.tenant.ok_or("a grant without a tenant")?;
         let project = record.identity.project.ok_or("a grant without a project")?;
@@ -328,7 +326,7 @@ impl State {
         owner.leases += members;
         let tag = owner.tag;
         entry_mut(&mut self.projects, project.0).ok_or("no such project")?.leases += members;
-        let expires_at = record.stamp.checked_add(granted.ttl).ok_or("a deadline past the end of time")?;
+        let expires_at = record.stamp.checked_add(granted.ttl).ok_or("the deadline is later than any instant")?;
         for (i, member) in (0u64..).zip(&granted.members) {
             let mut lease = Lease {
                 number: LeaseNo(granted.first_lease.0 + i),

@@ -1,4 +1,4 @@
-//! The fold's side of nodes: what they have, who speaks for them, and how hot they are.
+//! Folding the records of nodes: capacity, agents and heat.
 
 use super::fold::put;
 use super::{State, entry, entry_mut};
@@ -46,7 +46,7 @@ impl State {
             node.classes.push(now);
         }
         put(&mut self.nodes, number.0, node)?;
-        to.anything_possible();
+        to.recheck_queue();
         to.node_put(self, number);
         self.fill_reservations(number, to)
     }
@@ -58,7 +58,7 @@ impl State {
         to: &mut impl Follower,
     ) -> Folded {
         change(entry_mut(&mut self.nodes, node.0).ok_or("no such node")?);
-        to.anything_possible();
+        to.recheck_queue();
         to.node_put(self, node);
         Ok(())
     }
@@ -67,14 +67,14 @@ impl State {
         let node = entry_mut(&mut self.nodes, registered.node.0).ok_or("no such node")?;
         let generation = registered.generation;
         if node.last_generation.checked_add(1) != Some(generation) {
-            return Err("an agent's generation out of order");
+            return Err("the agent's generation is out of order");
         }
         node.last_generation = generation;
         node.agent = Some(Agent { generation, instance: registered.instance });
         Ok(())
     }
 
-    /// A node's heat without what has passed: one that has cooled down is as cold as any other.
+    /// A node's heat for comparison: a node that has cooled down equals one that was never hot.
     pub(crate) fn heat_left(&self, node: &Node) -> Heat {
         if node.heat.level == 0 || node.heat.at(self.last_stamp, self.settings.heat_half_life) == 0 {
             return Heat::NONE;
@@ -82,7 +82,7 @@ impl State {
         node.heat
     }
 
-    /// Trouble with a node: it is avoided for a while.
+    /// Raises the heat of a node that had trouble, so that placement avoids it for a while.
     pub(super) fn heat(&mut self, number: NodeNo, by: u16, stamp: Instant, to: &mut impl Follower) -> Folded {
         let half_life = self.settings.heat_half_life;
         entry_mut(&mut self.nodes, number.0).ok_or("no such node")?.heat.rise(by, stamp, half_life);
@@ -98,7 +98,7 @@ impl State {
         nodes.into_iter().try_for_each(|node| self.heat(node, heat::FENCED, stamp, to))
     }
 
-    /// Heat goes over to the grid of another half-life as it is now.
+    /// Changes the half-life: the present heat of each node is kept and decays with the new half-life.
     pub(super) fn fold_half_life(&mut self, half_life: Span, stamp: Instant, to: &mut impl Follower) {
         let old = std::mem::replace(&mut self.settings.heat_half_life, half_life);
         for place in 0..self.nodes.len() {

@@ -1,4 +1,4 @@
-//! The fold's side of those who ask and what they may have: pools, tenants, quotas, tokens.
+//! Folding the records of pools, tenants, quotas and tokens.
 
 use super::fold::put;
 use super::{Pool, State, Tenant, entry, entry_mut};
@@ -23,7 +23,7 @@ impl State {
             None => (0, None),
         };
         self.names.pools.insert(put_pool.name.clone(), number);
-        to.anything_possible();
+        to.recheck_queue();
         let pool = Pool {
             name: put_pool.name.clone(),
             strategy: put_pool.strategy,
@@ -42,9 +42,9 @@ impl State {
             match self.tenants.get_mut(t.tenant.0 as usize).and_then(Option::take) {
                 Some(old) => {
                     self.names.tenants.remove(&old.settings.name);
-                    // Those that had enough evicted may go on, or may not any more.
+                    // Allocations that wait for the eviction limit may start now, or the other way round.
                     if old.settings.max_evicted_quanta_per_hour != t.settings.max_evicted_quanta_per_hour {
-                        to.anything_possible();
+                        to.recheck_queue();
                     }
                     (old.quotas, old.leases, old.evictions, old.budgets, old.spent)
                 }
@@ -58,7 +58,7 @@ impl State {
         Ok(())
     }
 
-    /// Tags are few and live for ever: leases keep the one they were granted under.
+    /// Tags are few and are never removed, because leases keep the tag under which they were granted.
     pub(super) fn tag_number(&mut self, tag: &Name) -> u32 {
         let place = self.tags.iter().position(|known| known == tag).unwrap_or_else(|| {
             self.tags.push(tag.clone());
@@ -67,7 +67,7 @@ impl State {
         u32::try_from(place).expect("fewer than 2^32 tags")
     }
 
-    /// A tenant takes its projects with their ceilings, its users and its quotas with it.
+    /// Deleting a tenant deletes its projects with their ceilings, its users and its quotas.
     pub(super) fn fold_tenant_deleted(&mut self, number: u32) -> Folded {
         let tenant = self.tenants.get_mut(number as usize).and_then(Option::take).ok_or("no such tenant")?;
         self.names.tenants.remove(&tenant.settings.name);
@@ -134,7 +134,7 @@ impl State {
 
     pub(super) fn fold_token(&mut self, issued: &TokenIssued, stamp: Instant) -> Folded {
         if issued.scope.tenant.is_some_and(|tenant| self.tenant(tenant).is_none()) {
-            return Err("a token of no tenant");
+            return Err("a token for a tenant that does not exist");
         }
         self.tokens.sweep(stamp);
         self.tokens.insert(Token {

@@ -470,33 +470,33 @@ fn each_has_its_code_and_its_sentence() {
         a user moved to another tenant
             tenant_fixed: projects and users cannot move to another tenant
         an operator confined to a tenant
-            bad_token_scope: a token for the role operator is not confined to anything; leave the scope empty
+            bad_token_scope: a token for the role operator must have an empty scope
         an admin of no tenant
-            bad_token_scope: a token for the role tenant_admin names its tenant
+            bad_token_scope: a token for the role tenant_admin needs a tenant
         an admin of a project
-            bad_token_scope: a token for the role tenant_admin names a tenant and at most a user of it
+            bad_token_scope: a token for the role tenant_admin may be limited to a tenant and a user, nothing else
         a member of no project
-            bad_token_scope: a token for the role project_member names its tenant and its project
+            bad_token_scope: a token for the role project_member needs a tenant and a project
         a member of a node
-            bad_token_scope: a token for the role project_member names a tenant, a project and at most a user
+            bad_token_scope: a token for the role project_member may be limited to a tenant, a project and a user, nothing else
         an agent of no node
-            bad_token_scope: a token for the role node_agent names its node
+            bad_token_scope: a token for the role node_agent needs a node
         an agent of a tenant
-            bad_token_scope: a token for the role node_agent names a node and nothing else
+            bad_token_scope: a token for the role node_agent may be limited to a node, nothing else
         an operator of no app
-            bad_token_scope: a token for the role app_operator names its tenant and at least one app instance
+            bad_token_scope: a token for the role app_operator needs a tenant and at least one app instance
         an app operator of a project
-            bad_token_scope: a token for the role app_operator names a tenant and app instances, nothing else
+            bad_token_scope: a token for the role app_operator may be limited to a tenant and app instances, nothing else
         an app instance twice
-            bad_token_scope: a token for the role app_operator names an app instance once
+            bad_token_scope: a token for the role app_operator must not name an app instance twice
         65 app instances
-            bad_token_scope: a token for the role app_operator names at most 64 app instances
+            bad_token_scope: a token for the role app_operator may name at most 64 app instances
         billing of a project
-            bad_token_scope: a token for the role billing_authority names a tenant or nothing
+            bad_token_scope: a token for the role billing_authority may be limited to a tenant, nothing else
         a tenant that makes operators
-            bad_token_scope: a token for the role operator is issued and revoked by an operator, not by a tenant
+            bad_token_scope: a token for the role operator can be issued and revoked only by an operator
         a tenant that makes another's admins
-            bad_token_scope: a token for the role tenant_admin that a tenant issues is confined to that tenant
+            bad_token_scope: a token for the role tenant_admin must be limited to the tenant that issues it
         a token of no tenant
             unknown_tenant: there is no tenant-99
         a token of another tenant's project
@@ -512,7 +512,7 @@ fn each_has_its_code_and_its_sentence() {
         another tenant's token
             unknown_token: there is no token-0
         a tenant's token that is the operator's
-            bad_token_scope: a token for the role billing_authority is issued and revoked by an operator, not by a tenant
+            bad_token_scope: a token for the role billing_authority can be issued and revoked only by an operator
         an update of another tenant
             unknown_tenant: there is no tenant-1
         an update to a taken name

@@ -342,14 +342,10 @@ fn put_node(node: Option<u32>, label: u32, pool: u32, immediate: bool, gpus: u64
     })
 }
 fn put_tenant(tenant: Option<u32>, label: u32, max_priority: Priority, tag: u8) -> Command {
-    Command::PutTenant(PutTenant {
-        tenant: tenant.map(TenantNo),
-        settings: TenantSettings {
-            accounting_tag: (tag > 0).then(|| name(format!("tag{tag}"))),
-            max_priority,
-            ..TenantSettings::named(name(format!("tenant{label}")))
-        },
-    })
+    let accounting_tag = (tag > 0).then(|| name(format!("tag{tag}")));
+    let named = TenantSettings::named(name(format!("tenant{label}")));
+    let settings = TenantSettings { accounting_tag, max_priority, ..named };
+    Command::PutTenant(PutTenant { tenant: tenant.map(TenantNo), settings })
 }
 
 impl Step {

@@ -387,7 +387,7 @@ fn later_bodies() -> Vec<Body> {
             allocation: AllocationNo(300),
             priority: Priority::Guaranteed,
             rules_version: 1,
-            places: vec![Place {
+            places: vec![ReplicaPlacement {
                 node: NodeNo(300),
                 members: smallvec![Member { class: ClassNo(0), quanta: Quanta(14), devices: 0b11 }],
             }],

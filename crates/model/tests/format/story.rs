@@ -213,7 +213,7 @@ fn allocations() -> Vec<Record> {
     };
     let first = u64::try_from(beginnings().len() + leasing().len() + agents_and_tokens().len() + money().len());
     let allocation = AllocationNo(first.expect("a short story") + 1);
-    let place = |node| Place {
+    let place = |node| ReplicaPlacement {
         node: NodeNo(node),
         members: smallvec![Member { class: ClassNo(0), quanta: Quanta(14), devices: 0b11 }],
     };

@@ -3,7 +3,7 @@
 use super::Explainer;
 use leasehold_api as api;
 use leasehold_api::When;
-use leasehold_engine::{Promise, View};
+use leasehold_engine::{AssuredStart, View};
 use leasehold_model::{Instant, NodeNo, Priority};
 
 impl Explainer<'_> {
@@ -49,8 +49,8 @@ impl Explainer<'_> {
         });
         let waiting = || self.state.allocations_after(None).filter(|found| found.state.is_queued());
         let kept = waiting().filter(|found| found.reserved_on().any(|on| on == number));
-        let promised = view.promises(at).into_iter().filter(|(_, promise)| promise.nodes.contains(&number));
-        let promised = promised.map(|(allocation, Promise { start, .. })| api::NodePromise {
+        let promised = view.assured_starts(at).into_iter().filter(|(_, assured)| assured.nodes.contains(&number));
+        let promised = promised.map(|(allocation, AssuredStart { start, .. })| api::NodePromise {
             allocation_id: allocation.0,
             starts_by: When(start),
         });

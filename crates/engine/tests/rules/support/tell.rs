@@ -133,7 +133,8 @@ impl Names {
                         WaitReason::Evictions { used, limit } => format!("evicted {used} of {limit}"),
                         WaitReason::Due => "due".to_owned(),
                     };
-                    let by = waits.promise.map_or_else(String::new, |p| format!(", starts by {}", self.time(p.start)));
+                    let by =
+                        waits.assured_start.map_or_else(String::new, |p| format!(", starts by {}", self.time(p.start)));
                     let number = self.allocation(found.number);
                     line(&mut text, format!("{number} place {}: {reason}{by}", waits.position));
                 }

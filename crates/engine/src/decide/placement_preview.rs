@@ -1,6 +1,6 @@
-//! Where requests would go and why, by the placement index alone: for tests and benchmarks of it.
+//! Where requests would be placed by the placement index alone, for its tests and benchmarks.
 
-use super::admission::Look;
+use super::admission::RequestContext;
 use crate::command::RequestLease;
 use crate::gang::NoGang;
 use crate::placement::{Explained, Tentative, Wanted};
@@ -9,8 +9,8 @@ use crate::view::View;
 use leasehold_model::{DenyCause, Identity, Instant, NodeNo};
 
 impl View<'_> {
-    /// Scores every node for a request: the best `top` with their terms, and how many are none of
-    /// the candidates, by why.
+    /// Scores every node for a request. Returns the best `top` candidates with their scores, and for the other nodes how
+    /// many were excluded for each reason.
     pub fn explain_request(
         &self,
         now: Instant,
@@ -18,13 +18,13 @@ impl View<'_> {
         request: &RequestLease,
         top: usize,
     ) -> Result<Explained, Refusal> {
-        let look = Look::new(*self, now, identity);
-        let asks = look.check(request)?;
-        let ask = look.ask(request, &asks);
+        let context = RequestContext::new(*self, now, identity);
+        let asks = context.check(request)?;
+        let ask = context.ask(request, &asks);
         Ok(self.explain(&Wanted::one(&ask, &self.node_quotas(&ask)), &|_| None, top))
     }
 
-    /// Where so many of the same request would go together, each near those before it; all or none.
+    /// Where `members` equal requests would be placed together, each one near those before it. All are placed or none.
     pub fn quote_gang(
         &self,
         now: Instant,
@@ -32,9 +32,9 @@ impl View<'_> {
         request: &RequestLease,
         members: usize,
     ) -> Result<Result<Vec<NodeNo>, DenyCause>, Refusal> {
-        let look = Look::new(*self, now, identity);
-        let asks = look.check(request)?;
-        let ask = look.ask(request, &asks);
+        let context = RequestContext::new(*self, now, identity);
+        let asks = context.check(request)?;
+        let ask = context.ask(request, &asks);
         let node_quotas = self.node_quotas(&ask);
         let mut tentative = Tentative::default();
         let mut peers = Vec::with_capacity(members);

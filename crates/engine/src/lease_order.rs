@@ -1,18 +1,18 @@
-//! Live leases in order of number, for readers that go through them page by page.
+//! Live leases in order of number, for readers that read them page by page.
 //!
-//! Numbers are handed out in rising order: appending keeps the order, and nothing is ever sorted.
+//! Lease numbers rise, so appending keeps the order and nothing has to be sorted.
 
 use crate::lease::{Lease, LeaseTable};
 use leasehold_model::LeaseNo;
 
-/// Every live lease with its slot, among some that are gone.
+/// Every live lease with its slot, and some closed leases that were not removed yet.
 #[derive(Clone, Debug, Default)]
-pub(crate) struct Roll {
+pub(crate) struct LeaseOrder {
     entries: Vec<(LeaseNo, u32)>,
     gone: usize,
 }
 
-impl Roll {
+impl LeaseOrder {
     pub(crate) fn of(leases: &LeaseTable) -> Self {
         let slot = |lease: &Lease| leases.slot(lease.number).expect("a live lease has a slot");
         Self { entries: leases.in_order().into_iter().map(|lease| (lease.number, slot(lease))).collect(), gone: 0 }
@@ -23,8 +23,8 @@ impl Roll {
         self.entries.push((lease, slot));
     }
 
-    /// One of them has just left the table.
-    pub(crate) fn strike(&mut self, leases: &LeaseTable) {
+    /// A lease was removed from the table. Its entry is dropped later, together with many others.
+    pub(crate) fn note_removed(&mut self, leases: &LeaseTable) {
         self.gone += 1;
         if self.gone * 2 > self.entries.len() {
             self.entries.retain(|(lease, slot)| leases.at(*slot).number == *lease);
@@ -39,7 +39,7 @@ impl Roll {
         leases: &'s LeaseTable,
     ) -> impl Iterator<Item = &'s Lease> + 's {
         let first = self.entries.partition_point(|(lease, _)| after.is_some_and(|after| *lease <= after));
-        // A slot may have passed on to another lease.
+        // The slot may be empty or belong to another lease by now.
         self.entries[first..]
             .iter()
             .map(|(no, slot)| (no, leases.at(*slot)))

@@ -1,4 +1,4 @@
-//! Classes, pools and nodes.
+//! Commands about classes, pools, nodes and settings.
 
 use super::Draft;
 use crate::command::{LoseNode, PutClass, PutNode, PutPool};
@@ -15,7 +15,7 @@ use leasehold_model::limits::{
 use leasehold_model::placement::BadWeights;
 use leasehold_model::{ClassNo, Name, NodeNo, PoolNo, Quanta, Span};
 
-/// The number for an entry: its own, or the next one if it has none.
+/// The number of an entry: the given one, or the next free one.
 pub(super) fn number(given: Option<u32>, len: usize) -> Result<u32, Refusal> {
     match given {
         Some(number) => Ok(number),
@@ -23,7 +23,7 @@ pub(super) fn number(given: Option<u32>, len: usize) -> Result<u32, Refusal> {
     }
 }
 
-/// Refuses a name that something else has.
+/// Refuses a name that another entry has.
 pub(super) fn free_name(taken_by: Option<&u32>, number: u32) -> Result<(), Refusal> {
     match taken_by {
         Some(other) if *other != number => Err(Refusal::NameTaken),
@@ -44,7 +44,7 @@ impl Draft<'_> {
         let class = class_no(number);
         if put.class.is_some() {
             let old = state.class(class).ok_or(Refusal::UnknownClass { class })?;
-            // A tier has a factor on the price: with another one, what was used would be rated anew.
+            // Prices depend on the tier: changing it would change the cost of past usage.
             let (was, is) =
                 ((old.kind, old.quanta_per_unit, &old.tier), (put.spec.kind, put.spec.quanta_per_unit, &put.spec.tier));
             let changed = was != is;
@@ -207,7 +207,7 @@ impl Draft<'_> {
         Ok(())
     }
 
-    /// A node is lost: its leases end as of the instant it was last seen.
+    /// Declares a node lost. Its leases end at the instant it was last seen.
     pub(super) fn lose_node(&mut self, lost: &LoseNode) -> Result<(), Refusal> {
         let node = lost.node;
         let found = self.state().node(node).ok_or(Refusal::UnknownNode { node })?;

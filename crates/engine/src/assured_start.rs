@@ -1,7 +1,9 @@
-//! When the first that waits will start at the latest, and where: what backfill must not delay.
+//! The assured start of a waiting allocation: when it starts at the latest, and on which nodes. Backfill must not delay
+//! the assured start of the head of a line.
 //!
-//! Only firm ends count. An allocation ends by its walltime, renewed or not; a lease that is being torn down is gone,
-//! or fenced, by its limit. A lease without a bound may be renewed for ever and promises nothing.
+//! Only ends that are certain count. The leases of an allocation with a walltime end by then, renewed or not; a
+//! teardown is confirmed or fenced by its deadline. A lease without a walltime may be renewed forever and is not
+//! counted on.
 
 use crate::allocation::Allocation;
 use crate::ask::Ask;
@@ -14,19 +16,19 @@ use leasehold_model::{AllocationNo, Instant, LeaseNo, NodeNo, Span, TeardownMode
 use std::cmp::Reverse;
 use std::collections::{BTreeSet, BinaryHeap};
 
-/// How many ends are looked ahead; one that needs more has no promise.
+/// How many ends of walltimes are considered. An allocation that needs more has no assured start.
 const ENDS_MAX: usize = 4096;
 
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Promise {
-    /// It starts at this instant, or before.
+pub struct AssuredStart {
+    /// The allocation starts at this instant or before.
     pub start: Instant,
-    /// On these nodes.
+    /// It starts on these nodes.
     pub nodes: BTreeSet<NodeNo>,
 }
 
 impl State {
-    /// How long a node may take to give back what ended.
+    /// How long the teardown on a node may take.
     fn clearing(&self, node: &Node) -> Span {
         match node.teardown {
             TeardownMode::Immediate => Span::ZERO,
@@ -34,25 +36,25 @@ impl State {
         }
     }
 
-    /// When a gang that starts now on this node is gone from it, at the latest.
+    /// When a gang that starts now on this node has released it at the latest. `None` without a walltime.
     pub(crate) fn gone_by(&self, node: &Node, now: Instant, walltime: Option<Span>) -> Option<Instant> {
         Some(now.saturating_add(walltime?).saturating_add(self.clearing(node)))
     }
 }
 
 impl View<'_> {
-    /// What the one that waits can count on: the first instant by which, of all that must end, enough has for it to
-    /// fit. `None` if it needs what nobody must give back.
-    pub fn promise(&self, waits: &Allocation, now: Instant) -> Option<Promise> {
+    /// The first instant by which enough leases must have ended for a waiting allocation to fit. `None` if it needs
+    /// capacity that nobody has to release.
+    pub fn assured_start(&self, waits: &Allocation, now: Instant) -> Option<AssuredStart> {
         let ask = Ask::of(waits, now);
         let mut tentative = Tentative::default();
         if let Some(nodes) = self.nodes_for(&ask, &tentative) {
-            return Some(Promise { start: now, nodes });
+            return Some(AssuredStart { start: now, nodes });
         }
         let mut ends = self.ending_by(now);
         let mut bounds = self.bounds.iter().take(ENDS_MAX).peekable();
         loop {
-            // What ends by its bound ends no earlier than that.
+            // Leases end no earlier than the walltime of their allocation, so it is enough to add those that come next.
             while let Some((bound, number)) =
                 bounds.next_if(|(bound, _)| ends.peek().is_none_or(|Reverse((at, _))| bound <= at))
             {
@@ -68,25 +70,25 @@ impl View<'_> {
                 && at == start
             {
                 ends.pop();
-                let lease = self.lease(number).expect("it was just listed");
+                let lease = self.lease(number).expect("it was listed above");
                 let node = self.node(lease.node).expect("a lease's node exists");
                 tentative.vacate(node, lease);
                 may_fit |= self.fit(node, &ask, &tentative).is_some();
             }
             if may_fit && let Some(nodes) = self.nodes_for(&ask, &tentative) {
-                return Some(Promise { start, nodes });
+                return Some(AssuredStart { start, nodes });
             }
         }
     }
 
-    /// What those can count on that go first in their pool and find no room: recounted from what waits.
-    pub fn promises(&self, now: Instant) -> Vec<(AllocationNo, Promise)> {
+    /// The assured starts of the first waiting allocation of each line, recomputed from the queue.
+    pub fn assured_starts(&self, now: Instant) -> Vec<(AllocationNo, AssuredStart)> {
         let mut waiting: Vec<&Allocation> =
             self.allocations_after(None).filter(|a| a.state.is_queued() && a.reservation.is_none()).collect();
         waiting.sort_by_key(|found| self.rank_of(found, now));
         let mut first = BTreeSet::new();
         let heads = waiting.into_iter().filter(|found| first.insert((found.claimer(), found.spec.pool)));
-        heads.filter_map(|found| Some((found.number, self.promise(found, now)?))).collect()
+        heads.filter_map(|found| Some((found.number, self.assured_start(found, now)?))).collect()
     }
 
     fn nodes_for(&self, ask: &Ask<'_>, tentative: &Tentative) -> Option<BTreeSet<NodeNo>> {
@@ -96,15 +98,16 @@ impl View<'_> {
 }
 
 impl State {
-    /// What is ending already, and by when it is gone; but for what was evicted for others.
+    /// The leases that are ending, with the latest instant of their teardown. Victims of evictions for others are left
+    /// out.
     fn ending_by(&self, now: Instant) -> BinaryHeap<Reverse<(Instant, LeaseNo)>> {
         let reserved = self.queue.reserved.iter().filter_map(|number| self.allocation(*number)?.reservation.as_deref());
-        let spoken_for: BTreeSet<LeaseNo> = reserved.flat_map(|kept| kept.victims.0.iter().copied()).collect();
+        let reserved_victims: BTreeSet<LeaseNo> = reserved.flat_map(|kept| kept.victims.0.iter().copied()).collect();
         let mut ending = BinaryHeap::new();
         for node in self.ending.iter().filter_map(|node| self.node(*node)) {
             for lease in self.leases_on(node.number) {
                 let ends = lease.phase == Phase::Revoking || lease.phase.is_tearing_down();
-                if !ends || spoken_for.contains(&lease.number) {
+                if !ends || reserved_victims.contains(&lease.number) {
                     continue;
                 }
                 let clearing = if lease.phase == Phase::Revoking { self.clearing(node) } else { Span::ZERO };
