@@ -55,11 +55,6 @@ pub enum StartError {
         last_stamp: Instant,
         wall: Instant,
     },
-    /// The journal was opened in an epoch that its records already contain: an old anchor was put back.
-    Epoch {
-        last: u64,
-        opened: u64,
-    },
     Append(AppendError),
     Prepare(PrepareError),
     Settings(Refusal),
@@ -74,7 +69,6 @@ impl StartError {
             Self::Fold(FoldError::UnknownKind { .. }) => "record_kind_unknown",
             Self::Fold(_) => "record_inconsistent",
             Self::Clock { .. } => "clock_gap",
-            Self::Epoch { .. } => "epoch_repeated",
             Self::Append(AppendError::Full) | Self::Prepare(PrepareError::Full(_)) => "journal_full",
             Self::Append(_) | Self::Prepare(_) => "journal_failed",
             Self::Settings(refusal) => refusal.code(),
@@ -93,11 +87,6 @@ impl fmt::Display for StartError {
                 f,
                 "the clock shows {wall}, but the last record was made at {last_stamp}; correct the clock, \
                  or start with --accept-clock, which is recorded in the journal"
-            ),
-            Self::Epoch { last, opened } => write!(
-                f,
-                "the journal was opened in epoch {opened}, but its records already contain epoch {last}: an older \
-                 anchor was put back; restore the newest one"
             ),
             Self::Append(error) => error.fmt(f),
             Self::Prepare(error) => error.fmt(f),
@@ -158,9 +147,6 @@ impl Core {
         let end = replay(&*journal, &mut state, from)?;
         let opened = Opened { snapshot_size: from.size, replayed: end.size - from.size, damaged_snapshots };
 
-        if state.epoch() >= journal.epoch() {
-            return Err(StartError::Epoch { last: state.epoch(), opened: journal.epoch() });
-        }
         let last_stamp = state.last_stamp();
         let clock_accepted = check_clock(&*clock, &state, options)?;
         let now_view = Now::new(Readers::beside(&mut state));
@@ -182,7 +168,8 @@ impl Core {
             engine.recovered(now, found, &mut batch);
         }
         let started = Started {
-            epoch: journal.epoch(),
+            // Epochs grow, also where an older anchor was put back.
+            epoch: journal.epoch().max(engine.state().epoch().saturating_add(1)),
             software: options.software.clone(),
             rules_version: RULES_VERSION,
             clock_accepted,

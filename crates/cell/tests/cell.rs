@@ -313,7 +313,7 @@ fn copy(from: &Path, to: &Path) {
 fn a_forged_tail_is_neither_folded_nor_signed() {
     let clock = Arc::new(ManualClock::at(START));
     let folder = tempfile::tempdir().expect("a directory");
-    let cell = start(file(folder.path(), 1 << 20, &clock), &clock);
+    let cell = start(file(folder.path(), 4 << 20, &clock), &clock);
     settle(&cell, TeardownMode::Immediate);
     let head = cell.journal().head();
     cell.stop().expect("it stops");
@@ -330,7 +330,7 @@ fn a_forged_tail_is_neither_folded_nor_signed() {
     std::fs::write(&segment, bytes).expect("written");
 
     let disk = Arc::new(RealDisk::new(folder.path()));
-    let layout = Options { segment_bytes: 1 << 20, index_bytes: 4096 };
+    let layout = Options { segment_bytes: 4 << 20, index_bytes: 4096 };
     let local = leasehold_journal::conformance::local();
     let refused = FileJournal::open(disk.clone(), layout, keys(), local.clone(), clock.wall());
     assert_eq!(refused.err().as_ref().map(closed), Some("journal_tail_unproved"));

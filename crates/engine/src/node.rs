@@ -108,9 +108,14 @@ impl NodeClass {
             return true;
         }
         let each = quanta.0 / u64::from(devices.count_ones().max(1));
-        let exist = devices.checked_shr(self.devices.len() as u32).unwrap_or(0) == 0;
         let mut wanted = self.devices.iter().enumerate().filter(|(index, _)| devices >> index & 1 == 1);
-        exist && wanted.all(|(_, used)| used.saturating_add(each) <= self.per_device)
+        self.has_devices(devices) && wanted.all(|(_, used)| used.saturating_add(each) <= self.per_device)
+    }
+
+    /// Whether the node has these devices of the class; none where the class is not divided into devices.
+    pub(crate) fn has_devices(&self, devices: u64) -> bool {
+        let count = u32::try_from(self.devices.len()).expect("at most 64 devices");
+        if self.per_device == 0 { devices == 0 } else { devices.checked_shr(count).unwrap_or(0) == 0 }
     }
 
     /// Moves `quanta` on `devices` in or out of use.

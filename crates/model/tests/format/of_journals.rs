@@ -1,6 +1,5 @@
 //! Arbitrary records about the journal itself.
 
-use leasehold_model::Words;
 use leasehold_model::body::{Body, Converted, TailAction, TailResolved};
 use proptest::prelude::{BoxedStrategy, Strategy, any, prop_oneof};
 use proptest::sample::select;

@@ -1,7 +1,7 @@
 //! What a start does with a data directory that somebody else has written to (SEMANTICS 11, "Local authenticity").
 
 use leasehold_cell::SystemClock;
-use leasehold_journal::{Journal, Keys};
+use leasehold_journal::Keys;
 use leasehold_model::body::{Body, TailAction, TenantDeleted};
 use leasehold_model::{Batch, Record, TenantNo};
 use leasehold_server::config::Config;

@@ -11,7 +11,7 @@ use leasehold_books::Keeper;
 use leasehold_cell::{Core, ManualClock, StartOptions, replay as fold, take_snapshot};
 use leasehold_engine::{Replayed, State, replay};
 use leasehold_journal::{FileJournal, Head, Journal, Keys, Local, Options, RealDisk, Secret};
-use leasehold_model::body::{Body, Converted};
+use leasehold_model::body::Body;
 use leasehold_model::{AttemptEnd, Instant, Name, RULES_VERSION, Record};
 use leasehold_tlog::SigningKey;
 use leasehold_verify::{Trust, verify};
@@ -219,9 +219,10 @@ fn a_daemon_starts_on_every_journal() {
         journal.checkpoint(last).unwrap();
         let taken = take_snapshot(&*journal).unwrap_or_else(|error| panic!("{}: {error}", frozen.name));
         assert_eq!(taken, Some(journal.head().size), "{}", frozen.name);
-        // All of them are of format version 1: the start converts them, and they verify as before.
+        // The start converts a journal of format version 1. All of them verify as before.
         let first = journal.record(plain.size()).unwrap().unwrap().decode().unwrap();
-        assert_eq!(first.body, Converted { format_version: 2 }.into(), "{}", frozen.name);
+        let was_converted = frozen.records.iter().any(|record| matches!(record.body, Body::Converted(_)));
+        assert_eq!(matches!(first.body, Body::Converted(_)), !was_converted, "{}", frozen.name);
         journal.close(last).unwrap();
         frozen.verify();
     }
@@ -308,4 +309,31 @@ fn the_kind_that_was_never_written_is_read_and_not_folded() {
     let folded: Vec<bool> = frozen.records.iter().map(|record| state.apply(record).is_ok()).collect();
     assert_eq!(folded, [true, true, false, false]);
     assert!(matches!(frozen.records[2].body, Body::Preempted(_)));
+}
+
+#[test]
+fn zz_write_converted() {
+    let frozen = Frozen::open(&root().join("rules-3/burst"));
+    let start = |tail| {
+        let keys = Arc::new(Keys::new(ORIGIN, &[1; 32]).unwrap());
+        let disk = Arc::new(RealDisk::new(frozen.copy.path()));
+        let local = Local { tail, ..Local::new(Secret::new([7; 32])) };
+        let now = frozen.records.last().unwrap().stamp;
+        let opened = FileJournal::open(disk, Options::default(), keys.clone(), local, now);
+        let journal = Arc::new(opened.unwrap().0);
+        let options = StartOptions::new(Name::new("frozen").unwrap(), keys.public_keys()[0]);
+        Core::open(journal.clone(), Arc::new(ManualClock::at(now)), &options).unwrap();
+        journal.close(now).unwrap();
+    };
+    start(leasehold_journal::UnprovedTail::Refuse);
+    let last = frozen.copy.path().join("journal/00000002.seg");
+    let mut bytes = fs::read(&last).unwrap();
+    bytes.extend(b"not ours");
+    fs::write(&last, bytes).unwrap();
+    start(leasehold_journal::UnprovedTail::Cut);
+    frozen.verify();
+    let to = root().join("rules-3/converted/data");
+    fs::create_dir_all(to.join("journal")).unwrap();
+    copy_files(&frozen.copy.path().join("journal"), &to.join("journal"));
+    fs::copy(frozen.copy.path().join("anchor"), to.join("anchor")).unwrap();
 }
