@@ -310,30 +310,3 @@ fn the_kind_that_was_never_written_is_read_and_not_folded() {
     assert_eq!(folded, [true, true, false, false]);
     assert!(matches!(frozen.records[2].body, Body::Preempted(_)));
 }
-
-#[test]
-fn zz_write_converted() {
-    let frozen = Frozen::open(&root().join("rules-3/burst"));
-    let start = |tail| {
-        let keys = Arc::new(Keys::new(ORIGIN, &[1; 32]).unwrap());
-        let disk = Arc::new(RealDisk::new(frozen.copy.path()));
-        let local = Local { tail, ..Local::new(Secret::new([7; 32])) };
-        let now = frozen.records.last().unwrap().stamp;
-        let opened = FileJournal::open(disk, Options::default(), keys.clone(), local, now);
-        let journal = Arc::new(opened.unwrap().0);
-        let options = StartOptions::new(Name::new("frozen").unwrap(), keys.public_keys()[0]);
-        Core::open(journal.clone(), Arc::new(ManualClock::at(now)), &options).unwrap();
-        journal.close(now).unwrap();
-    };
-    start(leasehold_journal::UnprovedTail::Refuse);
-    let last = frozen.copy.path().join("journal/00000002.seg");
-    let mut bytes = fs::read(&last).unwrap();
-    bytes.extend(b"not ours");
-    fs::write(&last, bytes).unwrap();
-    start(leasehold_journal::UnprovedTail::Cut);
-    frozen.verify();
-    let to = root().join("rules-3/converted/data");
-    fs::create_dir_all(to.join("journal")).unwrap();
-    copy_files(&frozen.copy.path().join("journal"), &to.join("journal"));
-    fs::copy(frozen.copy.path().join("anchor"), to.join("anchor")).unwrap();
-}
