@@ -1,6 +1,6 @@
-//! What is asked for: capacity for one or more replicas. A lease request asks for one replica.
+//! A request for the capacity of one or more replicas. A lease request has one replica.
 //!
-//! Deciding, quoting, explaining and the reasons for waiting all start from an [`Ask`].
+//! Deciding, quoting, explaining and wait reasons all start from an [`Ask`].
 
 use crate::allocation::Allocation;
 use crate::command::RequestLease;
@@ -15,43 +15,43 @@ use leasehold_model::{
 };
 use std::cmp::Reverse;
 
-/// Says which nodes may be used.
+/// A filter for the nodes that may be used.
 pub(crate) type Allow<'a> = &'a dyn Fn(&Node) -> bool;
 
 #[derive(Clone, Copy)]
 pub(crate) struct Ask<'a> {
     pub(crate) tenant: TenantNo,
     pub(crate) project: ProjectNo,
-    /// Whose claimed nodes it goes to; none where it is not sensitive.
+    /// The user whose claimed nodes it needs; `None` if it is not sensitive.
     pub(crate) claimer: Option<Claimer>,
     pub(crate) pool: Option<PoolNo>,
-    /// The one node that it is meant for.
+    /// The node that the request names.
     pub(crate) node: Option<NodeNo>,
-    /// For each replica.
+    /// The classes and quanta of each replica.
     pub(crate) asks: &'a Asks,
     pub(crate) replicas: u32,
     pub(crate) priority: Priority,
     pub(crate) ttl: Option<Span>,
     pub(crate) walltime: Option<Span>,
-    /// Labels that the nodes must have, all of them.
+    /// Labels that a node must have, all of them.
     pub(crate) labels: &'a [(Name, Name)],
-    /// What the workload depends on, if that is known.
+    /// The sensitivity profile of the workload, if it is known.
     pub(crate) profile: Option<Profile>,
     pub(crate) together: Option<Domain>,
     pub(crate) apart: Option<Domain>,
     pub(crate) app_instance: Option<AppInstanceNo>,
-    /// It counts as an allocation in quotas, and may wait.
+    /// Whether it counts as an allocation in quotas, and may wait.
     pub(crate) is_allocation: bool,
-    /// When it was submitted, and as what: now, after all others, where it has not been yet.
+    /// When and under which number it was submitted. If it was not submitted yet: now, and after all others.
     pub(crate) submitted_at: Instant,
     pub(crate) number: AllocationNo,
     pub(crate) now: Instant,
-    /// Nodes that it may use, as far as others go before it; all where there is nothing to say.
+    /// The nodes that are not reserved for higher-ranked allocations; `None` allows all nodes.
     pub(crate) allow: Option<Allow<'a>>,
 }
 
 impl<'a> Ask<'a> {
-    /// A lease that is requested now; `None` if it would be nobody's. The asks are in the order in which they are placed.
+    /// A lease that is requested now; `None` if the identity has no tenant or project. `asks` are in placement order.
     pub(crate) fn of_request(
         identity: &Identity,
         request: &'a RequestLease,
@@ -82,16 +82,16 @@ impl<'a> Ask<'a> {
         })
     }
 
-    /// An allocation that is submitted now; `None` if it would be nobody's.
+    /// An allocation that is submitted now; `None` if the identity has no tenant or project.
     pub(crate) fn of_spec(identity: &Identity, spec: &'a AllocationSpec, now: Instant) -> Option<Self> {
         let holder = (identity.tenant?, identity.project?, Claimer::of(identity, spec.sensitive));
         Some(Self::gang(holder, spec, now))
     }
 
-    /// An allocation that waits.
-    pub(crate) fn of(waits: &'a Allocation, now: Instant) -> Self {
-        let holder = (waits.tenant, waits.project, waits.claimer());
-        Self { submitted_at: waits.submitted_at, number: waits.number, ..Self::gang(holder, &waits.spec, now) }
+    /// A submitted allocation.
+    pub(crate) fn of(found: &'a Allocation, now: Instant) -> Self {
+        let holder = (found.tenant, found.project, found.claimer());
+        Self { submitted_at: found.submitted_at, number: found.number, ..Self::gang(holder, &found.spec, now) }
     }
 
     fn gang(
@@ -123,7 +123,7 @@ impl<'a> Ask<'a> {
         }
     }
 
-    /// Whoever waits in that shape.
+    /// What all waiting allocations of one shape have in common; tenant, project and rank are placeholders.
     pub(crate) fn of_shape(key: &'a ShapeKey, now: Instant) -> Self {
         Self {
             tenant: TenantNo(0),
@@ -149,21 +149,21 @@ impl<'a> Ask<'a> {
         }
     }
 
-    /// What all replicas must lie in together, where there are several.
+    /// The sort of domain that all replicas must share; `None` if there is only one replica.
     pub(crate) fn home(&self) -> Option<Domain> {
         self.together.filter(|_| self.replicas > 1)
     }
 }
 
 impl State {
-    /// Whether this pool allows the TTL and the walltime.
+    /// Whether a pool allows the TTL and the walltime.
     #[inline]
     fn allows(&self, pool: &Pool, ask: &Ask<'_>) -> bool {
         let too_long = |walltime| pool.lifetime_max.of(ask.priority).is_some_and(|lifetime| walltime > lifetime);
         ask.ttl.is_none_or(|ttl| ttl <= self.ttl_max(pool, ask.priority)) && !ask.walltime.is_some_and(too_long)
     }
 
-    /// What leases in this pool are granted for, before quotas; `None` if the pool does not allow it.
+    /// The TTL of leases in a pool, before quotas shorten it; `None` if the pool does not allow the request.
     pub(crate) fn ttl_in(&self, pool: &Pool, ask: &Ask<'_>) -> Option<Span> {
         if !self.allows(pool, ask) {
             return None;
@@ -173,20 +173,20 @@ impl State {
         Some(ask.walltime.map_or(asked, |walltime| asked.min(walltime)))
     }
 
-    /// The most that a priority may be granted for in that pool, or in any.
+    /// The longest TTL that a priority can get in a pool, or in any pool.
     pub(crate) fn longest_ttl(&self, pool: Option<PoolNo>, priority: Priority) -> Span {
         let pools = self.pools().filter(|(number, _)| pool.is_none_or(|pool| pool == *number));
         pools.map(|(_, pool)| self.ttl_max(pool, priority)).max().unwrap_or(self.settings.ttl_max)
     }
 
-    /// Whether a node in this pool may be used, as far as the pool goes.
+    /// Whether a pool is the requested one and allows the TTL and the walltime.
     #[inline]
     pub(crate) fn pool_suits(&self, number: PoolNo, ask: &Ask<'_>) -> bool {
         ask.pool.is_none_or(|asked| asked == number)
             && self.allows(entry(&self.pools, number.0).expect("a node's pool exists"), ask)
     }
 
-    /// Whether a node may be used, whatever is free there.
+    /// Whether a node may be used, regardless of its free capacity.
     pub(crate) fn suits(&self, node: &Node, ask: &Ask<'_>) -> bool {
         node.is_open_to(ask.claimer)
             && self.pool_suits(node.pool, ask)
@@ -194,7 +194,7 @@ impl State {
             && ask.allow.is_none_or(|allow| allow(node))
     }
 
-    /// Its place in the queue, if it waits or waited.
+    /// Its rank in the queue, or the rank that it would have.
     pub(crate) fn rank(&self, ask: &Ask<'_>) -> Rank {
         (Reverse(ask.priority), Reverse(self.standing(ask.tenant, ask.now)), ask.submitted_at, ask.number)
     }

@@ -1,8 +1,8 @@
-//! What a tenant has used lately, for its place in the queue (SEMANTICS 4).
+//! What a tenant used recently, which determines its standing in the queue (SEMANTICS 4).
 //!
-//! GPU time and node time are integrals that grow at a level. What each had come to is kept at whole hours, so that
-//! a rolling window that starts on one is two look-ups, and at the last whole minute, when standings are taken: a
-//! standing depends on the journal and the minute, not on when in the minute it was asked for.
+//! GPU time and node time are integrals of a level over time. Their values are kept at whole hours, so that the use in
+//! a rolling window that starts at one takes two lookups, and at the last whole minute, for which standings are
+//! computed: a standing depends only on the journal and the minute, not on the instant of the query.
 
 use crate::follow::Follower;
 use crate::lease::Lease;
@@ -16,30 +16,30 @@ use std::collections::{BTreeMap, VecDeque};
 
 const MINUTE: u64 = 60_000_000_000;
 const HOUR: u64 = 60 * MINUTE;
-/// One GPU, or one node, as a level.
+/// The level of one GPU, or of one node, is 2 to the power of this.
 pub(crate) const ONE: u32 = 20;
 const HOURS_KEPT: u64 = (BUDGET_DAYS_MAX as u64 + 1) * 24;
-/// One for each hour, the running one, and one from before the longest window.
+/// One for each hour of the longest window, one for the current hour, and one before the window.
 const MARKS_MAX: usize = (BUDGET_DAYS_MAX as usize + 1) * 24 + 2;
 
-/// More than all GPUs of the world until the end of time.
+/// More than any cluster can use; larger sums in a snapshot are invalid.
 const SUM_MAX: u128 = 1 << 106;
 
-/// An amount that grows at a level.
+/// The integral of a level over time.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub(crate) struct Meter {
     level: u64,
     /// Level × nanoseconds, up to `since`.
     sum: u128,
     since: Instant,
-    /// What it was at the whole minute before `since`.
+    /// The sum at the whole minute before `since`.
     at_minute: u128,
-    /// What it was at the beginning of hours; where some are left out, the level was zero between.
+    /// The sums at the beginning of hours. The level was zero during hours that are left out.
     marks: VecDeque<(u64, u128)>,
 }
 
 impl Meter {
-    /// What it comes to at `at`, which must not lie before the last change.
+    /// The sum at `at`, which must not be before `since`.
     fn grown(&self, at: Instant) -> u128 {
         self.sum + u128::from(self.level) * u128::from(at.since(self.since).0)
     }
@@ -59,7 +59,7 @@ impl Meter {
                 let sum = self.grown(Instant(mark * HOUR));
                 self.marks.push_back((mark, sum));
             }
-            // One from before the longest window is enough to begin it.
+            // One mark before the longest window is enough.
             while self.marks.len() > 1 && self.marks[1].0 + HOURS_KEPT <= hour {
                 self.marks.pop_front();
             }
@@ -78,7 +78,7 @@ impl Meter {
         self.level -= by;
     }
 
-    /// What grew at `level` since `from` was not so: it had ended then.
+    /// Subtracts what was added at `level` since `from`, because a lease had already ended at that instant.
     fn take_back(&mut self, level: u64, from: Instant) {
         let since = |at: u64| u128::from(level) * u128::from(at.saturating_sub(from.0));
         self.sum = self.sum.saturating_sub(since(self.since.0));
@@ -88,7 +88,7 @@ impl Meter {
         }
     }
 
-    /// Whether any history could have made it so, at that level and by then.
+    /// Whether these values are possible with this level at this stamp; snapshots are checked with it.
     fn is_sound(&self, level: u64, last_stamp: Instant) -> bool {
         let marks = || self.marks.iter();
         let rise = marks().zip(marks().skip(1)).all(|(a, b)| a.0 < b.0 && a.1 <= b.1);
@@ -102,26 +102,26 @@ impl Meter {
             && last.1 <= self.sum
     }
 
-    /// What it was at the whole minute before `now`.
+    /// The sum at the whole minute before `now`.
     fn at_minute_of(&self, now: Instant) -> u128 {
         let minute = Instant(now.0 / MINUTE * MINUTE);
         if minute >= self.since { self.grown(minute) } else { self.at_minute }
     }
 
-    /// What it was at the beginning of an hour, or at zero if that lies before all that is kept.
+    /// The sum at the beginning of an hour; zero if that is before the first mark.
     fn at_hour(&self, hour: u64) -> u128 {
         if hour * HOUR >= self.since.0 {
             return self.grown(Instant(hour * HOUR));
         }
         let place = self.marks.partition_point(|(mark, _)| *mark < hour);
         match self.marks.get(place) {
-            // Before the first that is kept there was nothing.
+            // Nothing was used before the first mark.
             Some((first, _)) if place == 0 && *first > hour => 0,
             found => found.map_or(0, |(_, sum)| *sum),
         }
     }
 
-    /// What it grew by in the window that ends with the whole minute before `now`.
+    /// The increase during the window that ends at the whole minute before `now`.
     fn in_window(&self, now: Instant, days: u32) -> u128 {
         let start = (now.0 / HOUR).saturating_sub(u64::from(days) * 24);
         self.at_minute_of(now).saturating_sub(self.at_hour(start))
@@ -144,7 +144,7 @@ impl Field for Meter {
     }
 }
 
-/// What one tenant uses.
+/// What one tenant used.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub(crate) struct Spent {
     gpus: Meter,
@@ -168,12 +168,12 @@ impl Field for Spent {
 pub struct Spending {
     pub gpu: u128,
     pub node: u128,
-    /// Of all tenants.
+    /// GPU time of all tenants.
     pub all_gpu: u128,
 }
 
 impl Spending {
-    /// What one hour of one GPU or node is, in the same.
+    /// One hour of one GPU or node, in the same unit.
     pub const HOUR: u128 = (HOUR as u128) << ONE;
 }
 
@@ -212,7 +212,7 @@ impl State {
         }
     }
 
-    /// A lease is no longer held; it may have ended before the record that says so.
+    /// Stops counting a lease. It may have ended before the stamp of the record that ends it.
     pub(crate) fn meter_end(&mut self, lease: &Lease, stamp: Instant, to: &mut impl Follower) {
         let (level, ended) = (self.gpu_level(lease), lease.ended_at);
         let spent = &mut entry_mut(&mut self.tenants, lease.tenant.0).expect("a lease's tenant exists").spent;
@@ -226,7 +226,7 @@ impl State {
             spent.nodes.fall(stamp, 1 << ONE);
             spent.nodes.take_back(1 << ONE, last);
         }
-        // What was true at the whole minute is not what it was taken for.
+        // The sums at the last whole minute have changed, and with them the standings of this minute.
         if ended.0 < stamp.0 / MINUTE * MINUTE {
             to.standings_changed();
         }
@@ -237,7 +237,7 @@ impl State {
         self.tenant(tenant).map_or(0, |tenant| tenant.spent.on.leases(node))
     }
 
-    /// Whether what a snapshot says was used goes with the leases that it says are held.
+    /// Whether the use in a snapshot is consistent with its held leases.
     pub(crate) fn meters_are_sound(&self) -> bool {
         let mut held: BTreeMap<TenantNo, (u64, BTreeMap<NodeNo, u32>)> = BTreeMap::new();
         let mut all = 0u64;
@@ -253,11 +253,11 @@ impl State {
             && self.tenants().all(|tenant| {
                 let (gpus, on) = held.remove(&tenant.number).unwrap_or_default();
                 let nodes = (on.len() as u64) << ONE;
-                let said = tenant.spent.on.in_order();
+                let counted = tenant.spent.on.in_order();
                 tenant.spent.gpus.is_sound(gpus, stamp)
                     && tenant.spent.nodes.is_sound(nodes, stamp)
-                    && said.iter().all(|(_, (_, last))| *last <= stamp)
-                    && said.into_iter().map(|(node, (count, _))| (node, count)).eq(on)
+                    && counted.iter().all(|(_, (_, last))| *last <= stamp)
+                    && counted.into_iter().map(|(node, (count, _))| (node, count)).eq(on)
             })
     }
 
@@ -271,7 +271,7 @@ impl State {
         })
     }
 
-    /// How a tenant stands in the queue in the minute of `now`.
+    /// The standing of a tenant in the queue in the minute of `now`.
     pub fn standing(&self, tenant: TenantNo, now: Instant) -> Standing {
         let Some(found) = self.tenant(tenant) else { return Standing::FRESH };
         let budgets = &found.budgets;
@@ -294,9 +294,9 @@ impl State {
 mod tests {
     use super::*;
 
-    /// A snapshot of a year of use is written and read: more hours than a list of a record may have items.
+    /// A year has more hours than a list in a record may have items.
     #[test]
-    fn a_year_of_hours_is_kept_as_bytes() {
+    fn a_year_of_use_is_encoded_and_decoded() {
         let mut meter = Meter::default();
         meter.rise(Instant(1), 1 << ONE);
         for day in 1..=500 {

@@ -1,8 +1,8 @@
-//! What a project, or one of its app instances, may cost (SEMANTICS 4).
+//! Cost ceilings: the most that a project, or one of its app instances, may cost (SEMANTICS 4).
 //!
-//! A ceiling counts what leases cost that have ended, and keeps back what those that are held will have cost by their
-//! deadline. What a lease does not use of that returns when it ends. All of it is the engine's own: from the leases, and
-//! from the rate cards that it knows.
+//! A ceiling counts the cost of ended leases, and reserves for each held lease what it will have cost by its deadline.
+//! What a lease does not use of its reservation is returned when it ends. The engine computes all of this from the
+//! leases and the rate cards of its own state.
 
 use crate::ask::Ask;
 use crate::follow::Follower;
@@ -20,28 +20,28 @@ use leasehold_model::{
 };
 use std::collections::BTreeMap;
 
-/// What a ceiling is of: a project, or one of its app instances.
+/// What a ceiling applies to: a project, or one of its app instances.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub struct CeilingScope {
     pub project: ProjectNo,
     pub app_instance: Option<AppInstanceNo>,
 }
 
-/// A ceiling with what counts against it.
+/// A ceiling with the amounts that count against it.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Ceiling {
     pub scope: CeilingScope,
     pub amount: Amount,
-    /// What is priced in another currency is not counted.
+    /// Costs in other currencies are not counted.
     pub currency: Currency,
     pub mode: CeilingMode,
-    /// What is held from here on counts.
+    /// Costs are counted from here on.
     pub since: Instant,
-    /// What leases cost that have ended.
+    /// The cost of ended leases.
     pub spent: Amount,
-    /// What is kept back for those that are held, in all.
+    /// The sum that is reserved for held leases.
     pub reserved: Amount,
-    /// The same for each of them.
+    /// The amount that is reserved for each held lease.
     held: BTreeMap<LeaseNo, Amount>,
 }
 
@@ -59,7 +59,7 @@ impl Ceiling {
     pub fn is_exceeded(&self) -> bool {
         self.used() > self.amount
     }
-    /// What each lease under it may still cost, by number.
+    /// The amount that is reserved for each held lease, by number.
     pub fn held(&self) -> impl Iterator<Item = (LeaseNo, Amount)> + '_ {
         self.held.iter().map(|(lease, cost)| (*lease, *cost))
     }
@@ -67,7 +67,7 @@ impl Ceiling {
         self.held.get(&lease).copied().unwrap_or_default()
     }
 
-    /// What stands against another `requested`. What costs nothing is never refused.
+    /// Denies another `requested` that would exceed a hard ceiling. What costs nothing is never denied.
     pub(crate) fn judge(&self, requested: Amount) -> Result<(), DenyCause> {
         let after = self.used().saturating_add(requested);
         if self.mode == CeilingMode::Soft || requested == Amount::ZERO || after <= self.amount {
@@ -77,13 +77,13 @@ impl Ceiling {
         Err(DenyCause::Ceiling { app_instance, spent: self.spent, reserved: self.reserved, requested, amount })
     }
 
-    /// Keeps so much back for a lease, instead of what was.
+    /// Reserves an amount for a lease, replacing what was reserved for it.
     pub(crate) fn hold(&mut self, lease: LeaseNo, cost: Amount) {
         let before = self.held.insert(lease, cost).unwrap_or_default();
         self.reserved = self.reserved.saturating_sub(before).saturating_add(cost);
     }
 
-    /// A lease has ended, and cost so much; the rest of what was kept back for it returns.
+    /// Counts the cost of an ended lease, and returns the rest of its reservation.
     fn end(&mut self, lease: LeaseNo, cost: Amount) {
         let before = self.held.remove(&lease).unwrap_or_default();
         self.reserved = self.reserved.saturating_sub(before);
@@ -91,7 +91,7 @@ impl Ceiling {
     }
 }
 
-/// All ceilings, and the app instances of the leases that are for one, until they are closed.
+/// All ceilings, and the app instance of each lease that has one, until the lease is closed.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Ceilings {
     by_scope: BTreeMap<CeilingScope, Ceiling>,
@@ -121,13 +121,13 @@ impl Ceilings {
         self.apps.insert(lease, app);
     }
 
-    /// Those that something of a project and an app instance counts against, the project's first.
+    /// The ceilings that apply to a project and an app instance, the project's first.
     pub(crate) fn of(&self, project: ProjectNo, app: Option<AppInstanceNo>) -> impl Iterator<Item = &Ceiling> {
         let own = app.map(|app| CeilingScope { project, app_instance: Some(app) });
         let scopes = [Some(CeilingScope { project, app_instance: None }), own];
         scopes.into_iter().flatten().filter_map(|scope| self.by_scope.get(&scope))
     }
-    /// Those that a lease counts against.
+    /// The ceilings that apply to a lease.
     pub(crate) fn over(&self, lease: &Lease) -> impl Iterator<Item = &Ceiling> {
         self.of(lease.project, self.apps.get(&lease.number).copied())
     }
@@ -157,19 +157,19 @@ impl State {
     pub fn ceiling(&self, scope: CeilingScope) -> Option<&Ceiling> {
         self.ceilings.get(scope)
     }
-    /// Those of one tenant, by project and app instance.
+    /// The ceilings of one tenant, by project and app instance.
     pub fn ceilings_of(&self, tenant: TenantNo) -> impl Iterator<Item = &Ceiling> {
         self.ceilings().filter(move |ceiling| self.project(ceiling.scope.project).is_some_and(|p| p.tenant == tenant))
     }
-    /// The app instance that a lease was granted to, until it is closed.
+    /// The app instance that a lease was granted to, until the lease is closed.
     pub fn app_instance_of(&self, lease: LeaseNo) -> Option<AppInstanceNo> {
         self.ceilings.apps().get(&lease).copied()
     }
 
-    /// What it costs to hold something from one instant to another, by the cards known now: in one currency, rounded up
-    /// to a billionth.
+    /// The cost of holding capacity from one instant to another by the current rate cards, in one currency, rounded up to
+    /// a billionth.
     pub(crate) fn cost(&self, what: Priced, from: Instant, to: Instant, currency: Currency) -> Amount {
-        let spec = self.class(what.class).expect("what is priced has a class");
+        let spec = self.class(what.class).expect("the class of priced capacity exists");
         let mut sum = U256::ZERO;
         let mut at = from;
         while at < to {
@@ -185,32 +185,33 @@ impl State {
         u128::try_from(cost).map_or(LEASE_COST_MAX, |cost| Amount(cost).min(LEASE_COST_MAX))
     }
 
-    /// When the prices of a pool change, or changed.
+    /// The instants at which the prices of a pool change.
     fn card_starts(&self, pool: PoolNo) -> impl Iterator<Item = Instant> {
         let of_pool = move |of: Option<PoolNo>| of.is_none_or(|of| of == pool);
         self.rate_cards().filter(move |card| of_pool(card.pool)).map(|card| card.from)
     }
 
-    /// What it costs to hold something for a time from now on, at the most that this becomes within the minute of
-    /// `now`. So those that wait are judged alike for a whole minute, whenever in it the queue is looked at.
+    /// The highest cost of holding capacity for a TTL from any instant in the minute of `now` on. Waiting allocations
+    /// thus get the same verdict during a whole minute, no matter when a scheduling pass runs.
     fn cost_within_minute(&self, what: Priced, ttl: Span, now: Instant, currency: Currency) -> Amount {
         let begin = Instant(minute(now) * MINUTE.0);
         let end = begin.saturating_add(MINUTE);
-        // A window that moves changes how fast its cost grows only where one of its ends meets another card.
+        // The cost of a moving window is linear except where one of its ends meets the start of a card, so its maximum
+        // is at one of these instants or at an end of the minute.
         let meets = self.card_starts(what.pool).flat_map(|start| [start.0, start.0.saturating_sub(ttl.0)]);
         let inside = meets.map(Instant).filter(|at| *at > begin && *at < end);
         let starts = [begin, end].into_iter().chain(inside);
         starts.map(|at| self.cost(what, at, at.saturating_add(ttl), currency)).max().unwrap_or_default()
     }
 
-    /// The dearest of the pools that something may lie in: where it will is not known yet.
+    /// The highest cost over the pools that may be used, because the pool is not chosen yet.
     fn dearest(&self, pool: Option<PoolNo>, cost: impl Fn(PoolNo) -> Option<Amount>) -> Amount {
         let pools = self.pools().filter(|(number, found)| found.nodes > 0 && pool.is_none_or(|pool| pool == *number));
         pools.filter_map(|(number, _)| cost(number)).max().unwrap_or_default()
     }
 
-    /// What all that is asked for would cost by the deadline of its first leases, if it were granted now. One that waits is
-    /// asked once a minute, so that the dearest instant of the minute counts.
+    /// What a request would cost by the deadline of its first leases if it were granted now. For allocations, the most
+    /// expensive instant of the minute counts, because waiting ones are checked once a minute.
     pub(crate) fn cost_of(&self, ask: &Ask<'_>, currency: Currency) -> Amount {
         let pool = ask.pool.or_else(|| ask.node.and_then(|node| self.node(node)).map(|node| node.pool));
         let one = self.dearest(pool, |number| {
@@ -227,18 +228,18 @@ impl State {
         one.times(u64::from(ask.replicas))
     }
 
-    /// What a lease will have cost under a ceiling, if it is held to `until`.
+    /// The cost of a lease that counts against a ceiling, if it is held until `until`.
     pub(crate) fn cost_under(&self, ceiling: &Ceiling, lease: &Lease, until: Instant) -> Amount {
         self.cost(Priced::of(lease), lease.granted_at.max(ceiling.since), until, ceiling.currency)
     }
 
-    /// What each ceiling over a lease has to say of it, if it is held to `until`.
+    /// The cost of a lease under each ceiling that applies to it, if it is held until `until`.
     fn costs_of(&self, lease: &Lease, until: Instant) -> [Option<(CeilingScope, Amount)>; 2] {
         let mut costs = self.ceilings.over(lease).map(|c| (c.scope, self.cost_under(c, lease, until)));
         [costs.next(), costs.next()]
     }
 
-    /// A lease is granted.
+    /// Records the app instance of a new lease, and reserves its cost.
     pub(crate) fn count_cost(&mut self, lease: &Lease, granted: &Granted, to: &mut impl Follower) {
         if let Some(app) = granted.app_instance {
             self.ceilings.set_app(lease.number, app);
@@ -246,13 +247,13 @@ impl State {
         self.reserve_cost(lease, to);
     }
 
-    /// Keeps back what a held lease will have cost by its deadline.
+    /// Reserves what a held lease will have cost by its deadline.
     pub(crate) fn reserve_cost(&mut self, lease: &Lease, to: &mut impl Follower) {
         if self.ceilings.is_empty() {
             return;
         }
         for (scope, cost) in self.costs_of(lease, lease.expires_at).into_iter().flatten() {
-            let ceiling = self.ceilings.by_scope.get_mut(&scope).expect("it was just found");
+            let ceiling = self.ceilings.by_scope.get_mut(&scope).expect("the ceiling exists");
             let before = ceiling.reserved_for(lease.number);
             ceiling.hold(lease.number, cost);
             if cost < before {
@@ -263,17 +264,17 @@ impl State {
         }
     }
 
-    /// A lease has ended: what it cost is spent, and what it did not use returns.
+    /// Counts the cost of an ended lease as spent, and returns the rest of its reservation.
     pub(crate) fn settle_cost(&mut self, lease: &Lease, to: &mut impl Follower) {
         if !self.ceilings.is_empty() {
             for (scope, cost) in self.costs_of(lease, lease.ended_at).into_iter().flatten() {
-                self.ceilings.by_scope.get_mut(&scope).expect("it was just found").end(lease.number, cost);
+                self.ceilings.by_scope.get_mut(&scope).expect("the ceiling exists").end(lease.number, cost);
                 to.headroom(self, lease.tenant);
             }
         }
     }
 
-    /// A lease is closed: nobody asks whose it was any more.
+    /// Forgets the app instance of a closed lease.
     pub(crate) fn forget_app(&mut self, lease: LeaseNo) {
         self.ceilings.apps.remove(&lease);
     }
@@ -287,7 +288,7 @@ impl State {
         let scope = CeilingScope { project: put.project, app_instance: put.app_instance };
         let tenant = self.project(put.project).ok_or("no such project")?.tenant;
         match self.ceilings.by_scope.get_mut(&scope) {
-            Some(old) if old.currency != put.currency => return Err("a ceiling that changes its currency"),
+            Some(old) if old.currency != put.currency => return Err("the currency of a ceiling changed"),
             Some(old) => (old.amount, old.mode) = (put.amount, put.mode),
             None => {
                 let mut ceiling = Ceiling::new(scope, put, stamp);

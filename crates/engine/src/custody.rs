@@ -1,11 +1,11 @@
-//! Whose a node is: everyone's, a user's who claimed it for sensitive work, or nobody's until it is known to be clean
+//! The custody of a node: open to all, claimed by a user for sensitive work, or out of service until it has been wiped
 //! (SEMANTICS 10).
 
 use leasehold_model::limits::WIPE_DEADLINE;
 use leasehold_model::{CustodyState, Identity, Instant, NodeNo, ProjectNo, QuarantineCause, TenantNo, UserNo};
 use std::collections::{BTreeMap, BTreeSet};
 
-/// The one whose sensitive work may run on a claimed node.
+/// The user whose sensitive work may run on a claimed node.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub struct Claimer {
     pub tenant: TenantNo,
@@ -13,7 +13,7 @@ pub struct Claimer {
 }
 
 impl Claimer {
-    /// Whose nodes a request goes to: its user's if it is sensitive.
+    /// The claimer whose nodes a request needs; `None` unless it is sensitive.
     pub(crate) fn of(identity: &Identity, sensitive: bool) -> Option<Self> {
         let (tenant, user) = (identity.tenant?, identity.user?);
         sensitive.then_some(Self { tenant, user })
@@ -23,18 +23,18 @@ impl Claimer {
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Claim {
     pub by: Claimer,
-    /// It pays for what lies idle.
+    /// The project that pays for the idle capacity of the node.
     pub project: ProjectNo,
     pub since: Instant,
 }
 
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum Custody {
-    /// Anyone's work may run here, but for sensitive work.
+    /// All work may run here except sensitive work.
     #[default]
     Open,
     Claimed(Claim),
-    /// Released: quarantined at `limit_at` if nobody confirms that it is clean.
+    /// Released. The node is quarantined at `limit_at` unless the wipe has been confirmed by then.
     Wiping {
         since: Instant,
         limit_at: Instant,
@@ -46,7 +46,7 @@ pub enum Custody {
 }
 
 impl Custody {
-    /// From `stamp` on.
+    /// A wipe that starts at `stamp`.
     pub(crate) fn wiping(stamp: Instant) -> Self {
         Self::Wiping { since: stamp, limit_at: stamp.saturating_add(WIPE_DEADLINE) }
     }
@@ -71,7 +71,7 @@ impl Custody {
         }
     }
 
-    /// When its wipe must be confirmed.
+    /// The instant by which the wipe must be confirmed.
     pub(crate) const fn wipe_due(&self) -> Option<Instant> {
         match self {
             Self::Wiping { limit_at, .. } => Some(*limit_at),
@@ -84,7 +84,7 @@ impl Custody {
         matches!(self, Self::Claimed(_) | Self::Wiping { .. })
     }
 
-    /// Whether work of `claimer`, or ordinary work where there is none, may run here.
+    /// Whether sensitive work of `claimer`, or ordinary work if there is none, may run here.
     pub(crate) fn is_open_to(&self, claimer: Option<Claimer>) -> bool {
         match self {
             Self::Open => claimer.is_none(),
@@ -94,15 +94,15 @@ impl Custody {
     }
 }
 
-/// Who has claimed what; all of it follows from the nodes.
+/// The nodes that each user has claimed; derived from the custody of all nodes.
 #[derive(Clone, Debug, Default)]
-pub(crate) struct Claimed {
+pub(crate) struct ClaimedNodes {
     by_claimer: BTreeMap<Claimer, BTreeSet<NodeNo>>,
     sensitive_pool: u64,
 }
 
-impl Claimed {
-    /// A node's custody changes.
+impl ClaimedNodes {
+    /// Updates the index for a node whose custody changes.
     pub(crate) fn change(&mut self, node: NodeNo, from: Custody, to: Custody) {
         if let Some(claim) = from.claim()
             && let Some(nodes) = self.by_claimer.get_mut(&claim.by)

@@ -1,15 +1,15 @@
-//! What could be evicted from each node: so that a plan of eviction looks closely at few nodes.
+//! The evictable leases of each node, counted, so that planning an eviction has to examine few nodes.
 
 use crate::lease::Lease;
 use crate::node::{Node, NodeClass};
 use crate::state::State;
 use leasehold_model::{ClassNo, NodeNo, Priority};
 
-/// Leases that may be evicted, on one device or, for kinds without devices, on the node; by priority.
+/// Evictable leases on one device or, for kinds without devices, on the node; by priority.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(crate) struct Evictable {
     pub(crate) quanta: [u64; 3],
-    /// How many of them lie nowhere else.
+    /// The number of leases that use no other device.
     pub(crate) leases: [u32; 3],
 }
 
@@ -21,13 +21,13 @@ impl Evictable {
     }
 }
 
-/// The leases of one class on one node that may be evicted.
+/// The evictable leases of one class on one node.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct EvictableClass {
     class: ClassNo,
-    /// For each device; of kinds without devices there is one.
+    /// For each device; kinds without devices have one entry.
     pub(crate) on: Vec<Evictable>,
-    /// How many share a gang with others of this class, and how many with others at all.
+    /// How many may share their gang with other leases of this class, and how many with any other leases.
     pub(crate) in_crowds: u32,
     pub(crate) in_gangs: u32,
 }
@@ -63,7 +63,7 @@ impl EvictableClass {
     }
 }
 
-/// One node, class by class in the node's own order.
+/// The evictable leases of one node, by class in the node's own order.
 pub(crate) type EvictableNode = Vec<EvictableClass>;
 
 pub(crate) fn count(node: &mut EvictableNode, lease: &Lease, added: bool) {
@@ -71,11 +71,11 @@ pub(crate) fn count(node: &mut EvictableNode, lease: &Lease, added: bool) {
     class.expect("a lease's class exists on its node").count(lease, added);
 }
 
-/// All nodes.
+/// The evictable leases of all nodes.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Evictables {
     nodes: Vec<EvictableNode>,
-    /// Quanta in all, by class and priority.
+    /// Quanta on all nodes, by class and priority.
     sums: Vec<[u64; 3]>,
 }
 
@@ -85,26 +85,26 @@ impl Evictables {
         self.nodes.get(node.0 as usize).unwrap_or(NOTHING)
     }
 
-    /// Quanta of a class that are held below a priority, on all nodes, and may be evicted.
+    /// Evictable quanta of a class below a priority, on all nodes.
     pub(crate) fn below(&self, class: ClassNo, priority: Priority) -> u64 {
         let held = self.sums.get(class.0 as usize).copied().unwrap_or_default();
         held[..priority.index()].iter().sum()
     }
 
-    /// The same on one node.
+    /// Evictable quanta of a class below a priority, on one node.
     pub(crate) fn below_on(&self, node: NodeNo, class: ClassNo, priority: Priority) -> u64 {
         let known = self.on(node).iter().find(|known| known.class == class);
         known.map_or(0, |known| (0..priority.index()).map(|below| known.quanta(below)).sum())
     }
 
-    /// A lease may be evicted from now on, or no longer.
+    /// Counts a lease that has become evictable, or is no longer.
     pub(crate) fn count(&mut self, lease: &Lease, added: bool) {
         count(&mut self.nodes[lease.node.0 as usize], lease, added);
         let sum = &mut self.sums[lease.class.0 as usize][lease.priority.index()];
         *sum = if added { *sum + lease.quanta.0 } else { *sum - lease.quanta.0 };
     }
 
-    /// Counts the leases of a node anew.
+    /// Recounts the leases of a node.
     pub(crate) fn recount(&mut self, state: &State, number: NodeNo) {
         let place = number.0 as usize;
         if self.nodes.len() <= place {
@@ -136,8 +136,8 @@ impl Evictables {
         }
     }
 
-    /// Whether all that is known of a node is what there is.
-    pub(crate) fn are_true_of(&self, state: &State, node: &Node) -> bool {
+    /// Whether the counts of a node are up to date.
+    pub(crate) fn match_node(&self, state: &State, node: &Node) -> bool {
         *self.on(node.number) == Self::counted(state, node)
     }
 }

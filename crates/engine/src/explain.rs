@@ -1,5 +1,5 @@
-//! Why something was granted, denied, made to wait or evicted: every check with its numbers, every node with its score
-//! (SEMANTICS 5). For people who ask, not for the way of a request: it scores every node, one by one.
+//! Explains why something was granted, denied, queued or evicted: every check with its numbers, every node with its
+//! score (SEMANTICS 5). It scores every node one by one, which is too slow for deciding.
 
 mod placing;
 
@@ -11,7 +11,7 @@ use crate::ask::Ask;
 use crate::command::RequestLease;
 use crate::decide::admission::RequestContext;
 use crate::placement::{Candidate, Explained};
-use crate::preempt::Sacrifice;
+use crate::preempt::PossibleEviction;
 use crate::queue::{Standing, Waits};
 use crate::refusal::Refusal;
 use crate::view::View;
@@ -19,7 +19,7 @@ use leasehold_model::body::Asks;
 use leasehold_model::{AllocationSpec, DenyCause, Identity, Instant, Profile};
 use placing::Placing;
 
-/// What made the winner win.
+/// What made the difference between the chosen node and the runner-up.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Deciding {
     Pressure,
@@ -28,9 +28,9 @@ pub enum Deciding {
     Fragmentation,
     /// The runner-up is hotter.
     Heat,
-    /// They are worth the same: the lower number wins.
+    /// The scores are equal: the lower number wins.
     Number,
-    /// There was no other.
+    /// There was no other candidate.
     Alone,
 }
 
@@ -48,40 +48,40 @@ impl Deciding {
     }
 }
 
-/// The whole answer.
+/// A decision with all of its checks.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Explanation {
     pub asks: Asks,
-    /// What the workload was known to depend on, if anything was.
+    /// The sensitivity profile of the workload, if one was used.
     pub profile: Option<Profile>,
     pub quotas: Vec<QuotaCheck>,
     pub ceilings: Vec<CeilingCheck>,
-    /// How many replicas are asked for.
+    /// How many replicas are requested.
     pub replica_count: u32,
-    /// For which of them the nodes are told, counted from one: each finds what those before it leave.
+    /// The replica that `placement` is for, counted from one. Each replica takes capacity from those after it.
     pub replica: u32,
-    /// The nodes, for that replica.
+    /// The nodes, as that replica finds them.
     pub placement: Explained,
-    /// What made the winner win; nothing where nothing is placed.
+    /// What decided between the two best nodes; `None` if nothing is placed.
     pub deciding: Option<Deciding>,
-    /// Where the replicas of a gang go, the first ones of many; none of one that cannot start.
+    /// Where the first replicas of a gang are placed; empty if the gang cannot start, or has one replica.
     pub replicas: Vec<ReplicaPlace>,
-    /// What would stand in the way of one that finds no place.
+    /// Why it cannot be placed, if so.
     pub denied: Option<DenyCause>,
-    /// What would have to fall on the nodes where that hurts least, the best first.
-    pub evictions: Vec<Sacrifice>,
-    /// Only of an allocation that waits.
-    pub queue: Option<Place>,
+    /// What would have to be evicted, on the nodes with the lowest eviction cost, lowest first.
+    pub evictions: Vec<PossibleEviction>,
+    /// Only for a waiting allocation.
+    pub queue: Option<QueueStanding>,
 }
 
-/// Where one that waits stands.
+/// The rank of a waiting allocation, and what it waits for.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Place {
+pub struct QueueStanding {
     pub standing: Standing,
     pub waits: Waits,
 }
 
-/// By which of its terms the best candidate beat the next.
+/// The term by which the best candidate leads most over the next one.
 fn deciding(best: &[Candidate]) -> Option<Deciding> {
     let [first, rest @ ..] = best else { return None };
     let Some(next) = rest.first() else { return Some(Deciding::Alone) };
@@ -120,8 +120,8 @@ impl View<'_> {
         Ok(self.explain_ask(context.ask(request, &asks), None, top))
     }
 
-    /// Explains a gang as it would be decided if it were submitted at `now`: one of its replicas, the first unless
-    /// another is named. `None` if it would be nobody's.
+    /// Explains a gang as it would be decided if it were submitted at `now`. `replica` is the replica whose nodes are
+    /// shown, the first by default. `None` if the identity has no tenant or project.
     pub fn explain_gang(
         &self,
         now: Instant,
@@ -133,7 +133,7 @@ impl View<'_> {
         Some(self.explain_ask(Ask::of_spec(identity, spec, now)?, replica, top))
     }
 
-    /// Explains an allocation as it stands: what it waits for, or where a replica of it would go.
+    /// Explains an allocation in its current state: what it waits for, or where a replica would be placed.
     pub fn explain_allocation(
         &self,
         found: &Allocation,
@@ -142,12 +142,12 @@ impl View<'_> {
         top: usize,
     ) -> Explanation {
         let mut explanation = self.explain_ask(Ask::of(found, now), replica, top);
-        explanation.queue = self.place_in_queue(found, now);
+        explanation.queue = self.queue_standing(found, now);
         explanation
     }
 
-    /// Explains one that starts, or waits to start, where its victims make room: nothing is chosen for it any more, but
-    /// its quotas and ceilings are asked again.
+    /// Explains an allocation that starts, or waits to start, on the capacity of its victims: its nodes are already
+    /// chosen, but its quotas and ceilings are checked again.
     pub fn explain_kept(&self, found: &Allocation, now: Instant) -> Explanation {
         let ask = Ask::of(found, now);
         Explanation {
@@ -162,14 +162,14 @@ impl View<'_> {
             replicas: Vec::new(),
             denied: None,
             evictions: Vec::new(),
-            queue: self.place_in_queue(found, now),
+            queue: self.queue_standing(found, now),
         }
     }
 
-    /// Where an allocation stands that waits.
-    pub fn place_in_queue(&self, found: &Allocation, now: Instant) -> Option<Place> {
+    /// The rank of a waiting allocation and what it waits for; `None` if it does not wait.
+    pub fn queue_standing(&self, found: &Allocation, now: Instant) -> Option<QueueStanding> {
         let waits = self.waiting_for(found, now)?;
-        Some(Place { standing: self.standing(found.tenant, now), waits })
+        Some(QueueStanding { standing: self.standing(found.tenant, now), waits })
     }
 
     fn explain_ask(&self, ask: Ask<'_>, replica: Option<u32>, top: usize) -> Explanation {
@@ -177,7 +177,7 @@ impl View<'_> {
         let found = placing.place();
         let (placement, number) = placing.nodes_for(&found, replica, top);
         let evictions = match found.denied {
-            Some(DenyCause::Capacity { .. }) => placing.sacrifices(top),
+            Some(DenyCause::Capacity { .. }) => placing.possible_evictions(top),
             _ => Vec::new(),
         };
         Explanation {

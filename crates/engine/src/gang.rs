@@ -1,4 +1,4 @@
-//! Where a gang goes: its replicas one by one, each at the best place that those before it leave.
+//! Places a gang: its replicas one by one, each on the best node after the earlier ones have been placed.
 
 use crate::admission::{NodeQuotas, Terms};
 use crate::ask::{Allow, Ask};
@@ -10,64 +10,65 @@ use leasehold_model::body::{Member, Members};
 use leasehold_model::{ClassNo, DenyCause, Domain, Measure, Name, NodeNo, NodeScope, Quanta};
 use std::collections::{BTreeMap, BTreeSet};
 
-/// The answer: a place for each replica.
+/// A placed gang: a node for each replica, and the quota terms of its leases.
 pub(crate) struct Gang {
     pub(crate) places: Vec<Placed>,
     pub(crate) terms: Terms,
 }
 
-/// Why there is none.
+/// Why a gang cannot be placed: a quota denies it, or there is not enough free capacity.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum NoGang {
     Quota(DenyCause),
     Room,
 }
 
-/// Replicas that have their place: their nodes, and the domains that others must keep away from.
+/// The replicas that are already placed: their nodes, and the domains that later replicas must avoid.
 #[derive(Default)]
-struct Laid {
+struct PlacedReplicas {
     peers: Vec<NodeNo>,
-    spots: BTreeSet<Spot>,
+    domains: BTreeSet<DomainId>,
 }
 
-/// In which rack or zone a node is; the node itself for `Domain::Node`.
+/// The identity of a domain: a particular rack or zone, or a node for `Domain::Node`.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
-pub(crate) enum Spot {
+pub(crate) enum DomainId {
     Node(NodeNo),
     Named(Name),
 }
 
-pub(crate) fn spot(node: &Node, domain: Domain) -> Option<Spot> {
+/// The rack, zone or node that a node belongs to; `None` if it has no rack or zone.
+pub(crate) fn domain_of(node: &Node, domain: Domain) -> Option<DomainId> {
     match domain {
-        Domain::Node => Some(Spot::Node(node.number)),
-        Domain::Rack => node.rack.clone().map(Spot::Named),
-        Domain::Zone => node.zone.clone().map(Spot::Named),
+        Domain::Node => Some(DomainId::Node(node.number)),
+        Domain::Rack => node.rack.clone().map(DomainId::Named),
+        Domain::Zone => node.zone.clone().map(DomainId::Named),
     }
 }
 
 impl View<'_> {
-    /// Places all replicas, or says why not. What they take is added to `tentative`.
+    /// Places all replicas, or returns why that is impossible. Their capacity is added to `tentative`.
     pub(crate) fn place_gang(&self, ask: &Ask<'_>, tentative: &mut Tentative) -> Result<Gang, NoGang> {
         let (terms, of_nodes) = self.admission(ask).map_err(NoGang::Quota)?;
         let Some(domain) = ask.home() else {
             return self.place_replicas(ask, terms, &of_nodes, tentative, None);
         };
-        // The domain of the best first place, then the next that was not tried.
-        let mut tried: BTreeSet<Spot> = BTreeSet::new();
-        let mut refused = None;
+        // Try the domain of the best node for a first replica, then the next untried one.
+        let mut tried: BTreeSet<DomainId> = BTreeSet::new();
+        let mut quota_denial = None;
         loop {
-            let lies_somewhere = |node: &Node| ask.apart.is_none_or(|domain| spot(node, domain).is_some());
+            let has_domain = |node: &Node| ask.apart.is_none_or(|domain| domain_of(node, domain).is_some());
             let untried =
-                |node: &Node| lies_somewhere(node) && spot(node, domain).is_some_and(|spot| !tried.contains(&spot));
+                |node: &Node| has_domain(node) && domain_of(node, domain).is_some_and(|id| !tried.contains(&id));
             let first = match self.best_place(ask, &of_nodes, tentative, &[], Some(&untried)) {
                 Ok(first) => first,
-                // Where one domain has the room and only a quota stands against it, that is what it waits for.
-                Err(none) => return Err(refused.map_or(none, NoGang::Quota)),
+                // If a domain has the capacity and only a quota denies it, the quota is the reason.
+                Err(none) => return Err(quota_denial.map_or(none, NoGang::Quota)),
             };
-            let node = self.node(first.node).expect("it was just found");
-            let here = spot(node, domain).expect("only nodes with one are looked at");
+            let node = self.node(first.node).expect("the chosen node exists");
+            let here = domain_of(node, domain).expect("only nodes with a domain are searched");
             let mut trial = tentative.clone();
-            let within = |node: &Node| spot(node, domain).as_ref() == Some(&here);
+            let within = |node: &Node| domain_of(node, domain).as_ref() == Some(&here);
             match self.place_replicas(ask, terms.clone(), &of_nodes, &mut trial, Some(&within)) {
                 Ok(gang) => {
                     *tentative = trial;
@@ -75,7 +76,7 @@ impl View<'_> {
                 }
                 Err(none) => {
                     if let NoGang::Quota(cause) = none {
-                        refused.get_or_insert(cause);
+                        quota_denial.get_or_insert(cause);
                     }
                     tried.insert(here);
                 }
@@ -92,12 +93,12 @@ impl View<'_> {
         within: Option<Allow<'_>>,
     ) -> Result<Gang, NoGang> {
         let mut places: Vec<Placed> = Vec::new();
-        let mut laid = Laid::default();
+        let mut earlier = PlacedReplicas::default();
         for _ in 0..ask.replicas {
-            let placed = match self.lay(ask, of_nodes, tentative, &mut laid, within) {
+            let placed = match self.place_next(ask, of_nodes, tentative, &mut earlier, within) {
                 Ok(placed) => placed,
                 Err(NoGang::Quota(cause)) => {
-                    let cause = self.asked_by_all(cause, ask, of_nodes, (tentative.clone(), laid), within);
+                    let cause = self.denial_of_whole_gang(cause, ask, of_nodes, (tentative.clone(), earlier), within);
                     return Err(NoGang::Quota(cause));
                 }
                 Err(NoGang::Room) => return Err(NoGang::Room),
@@ -112,46 +113,46 @@ impl View<'_> {
         Ok(Gang { places, terms })
     }
 
-    /// The best place for one more replica beside those that have theirs.
-    fn lay(
+    /// The best node for one more replica, given the earlier ones.
+    fn place_next(
         &self,
         ask: &Ask<'_>,
         of_nodes: &NodeQuotas,
         tentative: &Tentative,
-        laid: &mut Laid,
+        earlier: &mut PlacedReplicas,
         within: Option<Allow<'_>>,
     ) -> Result<Placed, NoGang> {
         let apart = |node: &Node| match ask.apart {
             None => true,
-            Some(domain) => spot(node, domain).is_some_and(|spot| !laid.spots.contains(&spot)),
+            Some(domain) => domain_of(node, domain).is_some_and(|id| !earlier.domains.contains(&id)),
         };
-        let lies_well = |node: &Node| within.is_none_or(|within| within(node)) && apart(node);
-        let within = if ask.apart.is_some() { Some(&lies_well as Allow<'_>) } else { within };
-        let placed = self.best_place(ask, of_nodes, tentative, &laid.peers, within)?;
-        laid.peers.push(placed.node);
+        let is_allowed = |node: &Node| within.is_none_or(|within| within(node)) && apart(node);
+        let within = if ask.apart.is_some() { Some(&is_allowed as Allow<'_>) } else { within };
+        let placed = self.best_place(ask, of_nodes, tentative, &earlier.peers, within)?;
+        earlier.peers.push(placed.node);
         if let Some(domain) = ask.apart {
-            laid.spots.extend(spot(self.node(placed.node).expect("it was just found"), domain));
+            earlier.domains.extend(domain_of(self.node(placed.node).expect("the chosen node exists"), domain));
         }
         Ok(placed)
     }
 
-    /// What a quota over several nodes says of the whole gang, where it was found at one of the replicas: the others
-    /// are laid as if it were not there, as far as there is room.
-    fn asked_by_all(
+    /// Extends the denial of a quota over several nodes, found at one of the replicas, to the whole gang: the remaining
+    /// replicas are placed without quotas, as far as there is capacity, and counted.
+    fn denial_of_whole_gang(
         &self,
         cause: DenyCause,
         ask: &Ask<'_>,
         of_nodes: &NodeQuotas,
-        (mut tentative, mut laid): (Tentative, Laid),
+        (mut tentative, mut earlier): (Tentative, PlacedReplicas),
         within: Option<Allow<'_>>,
     ) -> DenyCause {
         let DenyCause::Quota { quota, used, requested, limit } = cause else { return cause };
-        let found = self.quota(quota).expect("a quota that stands in the way exists");
+        let found = self.quota(quota).expect("a quota that denies exists");
         if found.scope.node == NodeScope::Each && found.measure != Measure::Nodes {
             return cause;
         }
-        while laid.peers.len() < ask.replicas as usize {
-            match self.lay(ask, &NodeQuotas::new(), &tentative, &mut laid, within) {
+        while earlier.peers.len() < ask.replicas as usize {
+            match self.place_next(ask, &NodeQuotas::new(), &tentative, &mut earlier, within) {
                 Ok(placed) => tentative.take(self, &placed, of_nodes),
                 Err(_) => break,
             }
@@ -161,7 +162,7 @@ impl View<'_> {
         DenyCause::Quota { quota, used, requested: requested.max(all), limit }
     }
 
-    /// The best place for one more replica.
+    /// The best node for one more replica among those that `within` allows.
     pub(crate) fn best_place(
         &self,
         ask: &Ask<'_>,
@@ -178,7 +179,7 @@ impl View<'_> {
         }
     }
 
-    /// Where the one replica of a lease request goes and on which terms, or why nowhere.
+    /// Places the one replica of a lease request, with its quota terms, or returns why that is impossible.
     pub(crate) fn place_lease(&self, ask: &Ask<'_>) -> Result<(Placed, Terms), DenyCause> {
         let (mut terms, of_nodes) = self.admission(ask)?;
         let wanted = Wanted::one(ask, &of_nodes);
@@ -194,7 +195,7 @@ impl View<'_> {
 }
 
 impl State {
-    /// One replica on one node, as it is with what was taken.
+    /// The devices that one replica would get on a node, with the tentative changes; `None` if it does not fit.
     pub(crate) fn fit(&self, node: &Node, ask: &Ask<'_>, tentative: &Tentative) -> Option<Members> {
         let classes = tentative.classes(node);
         let mut members = Members::new();
@@ -205,16 +206,18 @@ impl State {
         Some(members)
     }
 
-    /// How many replicas an empty cluster could hold, counting no further than asked; and whether any node carries
-    /// the labels.
+    /// How many replicas an empty cluster could hold, counting up to the requested number; and whether any node has the
+    /// labels.
     pub(crate) fn could_hold(&self, ask: &Ask<'_>) -> (u64, bool) {
         let wanted = u64::from(ask.replicas);
         let (mut most, mut labelled) = (0u64, false);
-        // What one domain holds, where all must lie in one; the whole cluster is one otherwise.
-        let mut domains: BTreeMap<Option<Spot>, (u64, BTreeSet<Spot>)> = BTreeMap::new();
+        // By the domain that all replicas must share, or `None` for the whole cluster: how many replicas fit, and the
+        // domains in which at least one fits if they must be apart.
+        let mut domains: BTreeMap<Option<DomainId>, (u64, BTreeSet<DomainId>)> = BTreeMap::new();
         for node in self.nodes() {
             let in_pool = ask.pool.is_none_or(|pool| pool == node.pool);
-            // What others have claimed comes back some day; what is open is not for sensitive work.
+            // Ordinary work counts all nodes, because claimed ones will be released. Sensitive work counts the nodes that
+            // its user has claimed.
             let in_reach = ask.claimer.is_none_or(|claimer| node.custody.is_open_to(Some(claimer)));
             if !in_pool || !in_reach || !ask.labels.iter().all(|label| node.labels.contains(label)) {
                 continue;
@@ -224,17 +227,17 @@ impl State {
             let here = ask.asks.iter().map(per_class).min().unwrap_or(0);
             let together = match ask.home() {
                 None => None,
-                Some(domain) => match spot(node, domain) {
+                Some(domain) => match domain_of(node, domain) {
                     None => continue,
-                    spot => spot,
+                    id => id,
                 },
             };
-            let (fits, spots) = domains.entry(together).or_default();
+            let (fits, apart) = domains.entry(together).or_default();
             *fits = match ask.apart {
                 None => fits.saturating_add(here),
                 Some(domain) => {
-                    spots.extend(spot(node, domain).filter(|_| here > 0));
-                    spots.len() as u64
+                    apart.extend(domain_of(node, domain).filter(|_| here > 0));
+                    apart.len() as u64
                 }
             };
             most = most.max(*fits);

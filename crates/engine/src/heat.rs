@@ -1,32 +1,32 @@
-//! How much a node is to be avoided: 0 to 1000, raised by trouble, lowered by time (SEMANTICS 5).
+//! How much placement avoids a node: 0 to 1000, raised by trouble, lowered by time (SEMANTICS 5).
 //!
-//! Time counts in steps of a grid that begins at the epoch, eight to a half-life. Between steps and
-//! records heat stands still, so what it is at an instant follows from what it last was, and when.
-//! Cooling by `a` and then by `b` steps is cooling by `a + b`, and a hotter node stays the hotter
-//! one: the search rests on both.
+//! Heat decays in steps of a global grid that begins at the epoch, eight steps to a half-life. Between
+//! steps and records it is constant, so the heat at an instant follows from its last value and step.
+//! Cooling by `a` and then by `b` steps equals cooling by `a + b` steps, and cooling preserves the order
+//! of two nodes. The search relies on both.
 
 use crate::node::Condition;
 use leasehold_model::{Instant, Span};
 
-/// The most there is: a node that is chosen only where there is no other.
+/// The maximum. A node with this heat is chosen only if there is no other candidate.
 pub const HEAT_MAX: u16 = 1000;
-/// Less than this is nothing.
+/// Less than this becomes zero.
 const HEAT_MIN: u16 = 10;
 /// Steps in which heat halves.
 const STEPS_PER_HALF_LIFE: u64 = 8;
 
-/// A teardown was not confirmed, and capacity is fenced: for each record of it that names the node.
+/// Capacity was fenced because a teardown was not confirmed; for each record that names the node.
 pub(crate) const FENCED: u16 = 250;
-/// The node fell silent.
+/// The node was lost.
 pub(crate) const LOST: u16 = 500;
-/// Its agent finds the load one level higher.
+/// The agent reports a load that is one level higher.
 const LOAD: u16 = 100;
-/// Its agent finds the errors one level higher.
+/// The agent reports errors that are one level higher.
 const ERRORS: u16 = 200;
-/// Its agent finds it throttled.
+/// The agent reports that throttling began.
 const THROTTLED: u16 = 150;
 
-/// What a report adds: something for each level that rose, nothing for those that fell.
+/// The heat that a condition report adds: only levels that rose count.
 pub(crate) fn of_report(before: Condition, after: Condition) -> u16 {
     let risen = |before: u8, after: u8| u16::from(after.saturating_sub(before));
     LOAD * risen(before.load as u8, after.load as u8)
@@ -34,19 +34,19 @@ pub(crate) fn of_report(before: Condition, after: Condition) -> u16 {
         + THROTTLED * risen(u8::from(before.throttled), u8::from(after.throttled))
 }
 
-/// The step of the grid on which an instant lies.
+/// The step of the grid that contains an instant.
 pub(crate) fn step_at(now: Instant, half_life: Span) -> u64 {
     now.0 / (half_life.0 / STEPS_PER_HALF_LIFE).max(1)
 }
 
-/// One step later: times 2^(-1/8), to the nearest.
+/// The heat one step later: multiplied by 2^(-1/8) and rounded to the nearest integer.
 fn cooled(level: u16) -> u16 {
     let level = (u32::from(level) * 60_097 + 32_768) >> 16;
-    let level = u16::try_from(level).expect("less than before");
+    let level = u16::try_from(level).expect("cooling never raises the level");
     if level < HEAT_MIN { 0 } else { level }
 }
 
-/// Heat as of a step.
+/// A heat level and the step at which it was computed.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Heat {
     pub(crate) level: u16,
@@ -68,7 +68,7 @@ impl Heat {
         level
     }
 
-    /// What it is at an instant, no earlier than it last rose.
+    /// The heat at an instant, which must not be before the last rise.
     pub fn at(self, now: Instant, half_life: Span) -> u16 {
         self.at_step(step_at(now, half_life))
     }
@@ -80,14 +80,14 @@ impl Heat {
         }
     }
 
-    /// The same heat on another grid.
+    /// Converts the heat to the grid of a new half-life.
     pub(crate) fn regrid(&mut self, now: Instant, old: Span, new: Span) {
         if self.level > 0 {
             *self = Self { level: self.at(now, old), step: step_at(now, new) };
         }
     }
 
-    /// The lesser of two at all later steps, as of the later of theirs.
+    /// The lesser of two heats, as of the later of their steps. It is the lesser at all later steps, too.
     pub(crate) fn least(self, other: Self) -> Self {
         let step = self.step.max(other.step);
         Self { level: self.at_step(step).min(other.at_step(step)), step }
@@ -109,7 +109,7 @@ mod tests {
         assert_eq!(Heat { level: 1000, step: 0 }.at_step(u64::MAX), 0);
     }
 
-    /// What the bounds of the search rest on.
+    /// The bounds of the search rely on this.
     #[test]
     fn cooling_keeps_order_and_adds_up() {
         for level in 0..=HEAT_MAX {
@@ -136,7 +136,11 @@ mod tests {
         let mut heat = Heat::NONE;
         heat.rise(800, Instant(1_999_999_999), half_life);
         assert_eq!(heat.at(Instant(1_999_999_999), half_life), 800);
-        assert_eq!(heat.at(Instant::from_secs(2), half_life), cooled(800), "the step, not a second, has passed");
+        assert_eq!(
+            heat.at(Instant::from_secs(2), half_life),
+            cooled(800),
+            "one step of the grid has passed, though not a second"
+        );
         heat.rise(800, Instant::from_secs(10), half_life);
         assert_eq!(heat.level, HEAT_MAX);
     }

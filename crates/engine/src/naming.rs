@@ -1,7 +1,7 @@
-//! How a sentence calls the things it speaks of: by number, unless it is told by somebody who knows their names.
+//! How the message of a refusal refers to objects: by number, or by name.
 //!
-//! Deciding knows numbers; people know names, and not all may know all names. So a refusal is written through a
-//! [`Naming`], and whoever tells it to somebody brings theirs.
+//! The engine has only numbers. People know names, but not everyone may see all names. So a refusal formats its message
+//! with a [`Naming`], which the server implements for the caller that it answers.
 
 use crate::ceiling::CeilingScope;
 use crate::refusal::RegisteredGeneration;
@@ -13,7 +13,7 @@ use leasehold_model::{
     Role, Span, TenantNo, TokenNo, UserNo,
 };
 
-/// What things are called.
+/// Returns how a message refers to an object. The default is its number.
 pub trait Naming {
     fn tenant(&self, tenant: TenantNo) -> String {
         tenant.to_string()
@@ -41,26 +41,26 @@ pub trait Naming {
     }
 }
 
-/// Everything by its number, as logs and tests have it.
+/// Refers to everything by number, as logs and tests do.
 pub struct ByNumber;
 impl Naming for ByNumber {}
 
-/// A part of a sentence.
-pub(crate) trait Told {
-    fn told(&self, naming: &dyn Naming) -> String;
+/// A value that can be part of a message.
+pub(crate) trait Phrase {
+    fn phrase(&self, naming: &dyn Naming) -> String;
 }
 
-macro_rules! by_name {
+macro_rules! named {
     ($($number:ident $what:ident,)*) => {$(
-        impl Told for $number {
-            fn told(&self, naming: &dyn Naming) -> String {
+        impl Phrase for $number {
+            fn phrase(&self, naming: &dyn Naming) -> String {
                 naming.$what(*self)
             }
         }
     )*};
 }
 
-by_name! {
+named! {
     TenantNo tenant,
     ProjectNo project,
     UserNo user,
@@ -71,22 +71,22 @@ by_name! {
     TokenNo token,
 }
 
-macro_rules! as_it_is {
+macro_rules! unnamed {
     ($($part:ty),* $(,)?) => {$(
-        impl Told for $part {
-            fn told(&self, _: &dyn Naming) -> String {
+        impl Phrase for $part {
+            fn phrase(&self, _: &dyn Naming) -> String {
                 self.to_string()
             }
         }
     )*};
 }
 
-// Leases and allocations have no names: their numbers are what people see of them, too.
-as_it_is!(LeaseNo, AllocationNo, AllocationState, Amount, Currency, Instant, Span, Priority, Role);
-as_it_is!(usize, u64, u32, &'static str, BadActivity, BadPrices, BadWeights, RegisteredGeneration);
+// Leases and allocations have no names; people also know them by number.
+unnamed!(LeaseNo, AllocationNo, AllocationState, Amount, Currency, Instant, Span, Priority, Role);
+unnamed!(usize, u64, u32, &'static str, BadActivity, BadPrices, BadWeights, RegisteredGeneration);
 
-impl Told for CeilingScope {
-    fn told(&self, naming: &dyn Naming) -> String {
+impl Phrase for CeilingScope {
+    fn phrase(&self, naming: &dyn Naming) -> String {
         let project = naming.project(self.project);
         match self.app_instance {
             Some(app) => format!("app instance {} of {project}", app.0),

@@ -1,11 +1,11 @@
-//! Nodes and where their capacity is: held, tearing down, reserved, fenced, offline or idle.
+//! Nodes, and how their capacity is split: held, tearing down, reserved, fenced, offline or idle.
 
 use crate::custody::{Claimer, Custody};
 use crate::heat::Heat;
 use crate::lease::NONE;
 use leasehold_model::{ClassNo, Level, Name, NodeNo, PoolNo, Quanta, TeardownMode};
 
-/// Where a node's capacity of one class is. The six add up to the capacity (SEMANTICS 3).
+/// How a node's capacity of one class is split. The six parts add up to the capacity (SEMANTICS 3).
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct CapacitySplit {
     pub held: u64,
@@ -30,11 +30,11 @@ pub struct NodeClass {
     pub held: u64,
     pub tearing_down: u64,
     pub fenced: u64,
-    /// Kept for requesters whose victims are being torn down.
+    /// Kept for allocations whose victims are being torn down.
     pub reserved: u64,
-    /// Quanta in use of each device; empty for kinds without devices.
+    /// Quanta in use on each device; empty for kinds without devices.
     pub devices: Vec<u64>,
-    /// Quanta of one device.
+    /// Quanta of one device; zero for kinds without devices.
     pub per_device: u64,
 }
 
@@ -56,13 +56,13 @@ impl NodeClass {
     pub fn used(&self) -> u64 {
         self.held + self.tearing_down + self.reserved + self.fenced
     }
-    /// What nobody has, whether or not the node may give it out.
+    /// What is not in use, whether or not the node is in service.
     pub fn free(&self) -> u64 {
         self.capacity - self.used()
     }
 
-    /// The most that a request for about `quanta` could have of it: a part of one device lies in that device, and
-    /// what is more is whole devices.
+    /// The most that a request for about `quanta` could get. Up to one device must be free on one device; more than that
+    /// must be whole devices.
     pub(crate) fn room_for(&self, quanta: Quanta) -> u64 {
         if self.per_device == 0 {
             return self.free();
@@ -81,8 +81,8 @@ impl NodeClass {
         }
     }
 
-    /// The devices a request for `quanta` would get: the fullest one it fits into, or the first
-    /// whole ones. `None` if it does not fit; an empty set for kinds without devices.
+    /// The devices that a request for `quanta` would get: the fullest one that it fits into, or the first ones that are
+    /// not in use. `None` if it does not fit; an empty set for kinds without devices.
     pub fn choose_devices(&self, quanta: Quanta) -> Option<u64> {
         if quanta.0 > self.free() {
             return None;
@@ -112,22 +112,22 @@ impl NodeClass {
         while rest != 0 {
             let used = &mut self.devices[rest.trailing_zeros() as usize];
             *used = if taken { *used + each } else { *used - each };
-            assert!(*used <= self.per_device, "a device holds more than it has");
+            assert!(*used <= self.per_device, "more of a device is in use than it has");
             rest &= rest - 1;
         }
     }
 }
 
-/// The process that speaks for a node.
+/// The registered agent of a node.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Agent {
-    /// Which of the node's registrations this is, counted from one.
+    /// The number of this registration with the node, counted from one.
     pub generation: u64,
-    /// Which process it is, as it says itself.
+    /// Identifies the agent process; chosen by the agent.
     pub instance: u128,
 }
 
-/// How a node is, as its agent last said.
+/// The condition of a node, as last reported by its agent.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Condition {
     pub load: Level,
@@ -155,15 +155,15 @@ pub struct Node {
     pub lost: bool,
     pub custody: Custody,
     pub agent: Option<Agent>,
-    /// Of the last agent there was; zero if there was none. It counts on when an agent is detached.
+    /// The generation of the last agent that registered; zero if none did. It is kept when an agent is detached.
     pub last_generation: u64,
     pub condition: Condition,
     pub heat: Heat,
     /// In order of class number.
     pub classes: Vec<NodeClass>,
-    /// How many of its leases are ending: revoked, or being torn down.
+    /// The number of its leases that are being revoked or torn down.
     pub(crate) ending: u32,
-    /// The newest of its leases; they are chained through the lease table.
+    /// The newest of its leases; its leases are a linked list in the lease table.
     pub(crate) first_lease: u32,
 }
 
@@ -190,11 +190,11 @@ impl Node {
         }
     }
 
-    /// May new work be placed here, but for sensitive work?
+    /// Whether new work that is not sensitive may be placed here.
     pub fn is_available(&self) -> bool {
         self.is_open_to(None)
     }
-    /// May work of `claimer`, or ordinary work where there is none, be placed here?
+    /// Whether sensitive work of `claimer`, or ordinary work if there is none, may be placed here.
     pub(crate) fn is_open_to(&self, claimer: Option<Claimer>) -> bool {
         self.is_in_service() && self.custody.is_open_to(claimer)
     }
@@ -207,8 +207,8 @@ impl Node {
     pub(crate) fn class_mut(&mut self, class: ClassNo) -> &mut NodeClass {
         self.classes.iter_mut().find(|c| c.class == class).expect("a lease's class exists on its node")
     }
-    /// Of each class with devices: how many are partly in use, and what is free on those. No whole device can be made
-    /// of it.
+    /// For each class with devices: how many devices are partly in use, and what is free on those. This capacity cannot
+    /// be given to requests for whole devices.
     pub fn free_in_parts(&self) -> impl Iterator<Item = (ClassNo, u64, u64)> + '_ {
         self.classes.iter().filter(|class| class.per_device > 0).map(|class| {
             let parts = class.devices.iter().filter(|used| **used > 0 && **used < class.per_device);
@@ -216,7 +216,7 @@ impl Node {
             (class.class, parts.count() as u64, free)
         })
     }
-    /// Whether anything on it is kept for one that waits.
+    /// Whether any of its capacity is reserved for a waiting allocation.
     pub fn is_reserved(&self) -> bool {
         self.classes.iter().any(|class| class.reserved > 0)
     }
@@ -227,9 +227,9 @@ impl Node {
     pub fn split(&self, class: ClassNo) -> CapacitySplit {
         let Some(c) = self.class(class) else { return CapacitySplit::default() };
         let free = c.free();
-        // What a claim leaves idle is the claimer's to pay: it is not offline.
-        let is_somebodys = matches!(self.custody, Custody::Open | Custody::Claimed(_));
-        let (offline, idle) = if self.is_in_service() && is_somebodys { (0, free) } else { (free, 0) };
+        // The idle capacity of a claimed node is charged to its claimer, so it does not count as offline.
+        let is_usable = matches!(self.custody, Custody::Open | Custody::Claimed(_));
+        let (offline, idle) = if self.is_in_service() && is_usable { (0, free) } else { (free, 0) };
         CapacitySplit {
             held: c.held,
             tearing_down: c.tearing_down,

@@ -1,37 +1,38 @@
-//! On which nodes a tenant holds something. Looked up with every grant and every end, so it is one open array to a
-//! tenant: a look-up waits for memory once.
+//! The nodes on which a tenant holds leases. Every grant and every end looks this up, so it is an open-addressing hash
+//! table: a lookup waits for memory only once.
 
 use leasehold_model::codec::{DecodeError, Field, Reader};
 use leasehold_model::{Instant, NodeNo};
 
-/// What a tenant holds on one node.
+/// The leases of a tenant on one node.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) struct Here {
+pub(crate) struct Cell {
     node: NodeNo,
-    /// How many leases. Zero where the cell is empty.
+    /// The number of leases; zero if the cell is empty.
     pub(crate) leases: u32,
-    /// The last end of those that were there meanwhile.
+    /// The latest end of the tenant's leases on the node since it last had none there.
     pub(crate) last_end: Instant,
 }
 
-const EMPTY: Here = Here { node: NodeNo(0), leases: 0, last_end: Instant(0) };
+const EMPTY: Cell = Cell { node: NodeNo(0), leases: 0, last_end: Instant(0) };
 const CELLS_MIN: usize = 8;
 
 #[derive(Clone, Debug, Default)]
 pub(crate) struct OnNodes {
-    /// A power of two of them, or none. A cell lies at or after its home, with no gap between.
-    cells: Vec<Here>,
+    /// Their number is a power of two, or zero. There is no empty cell between a node's home and its cell.
+    cells: Vec<Cell>,
     len: usize,
 }
 
 impl OnNodes {
+    /// The index at which the search for a node begins.
     fn home(&self, node: NodeNo) -> usize {
         let hash = u64::from(node.0).wrapping_mul(0x9e37_79b9_7f4a_7c15);
         usize::try_from(hash >> 32).expect("32 bits") & (self.cells.len() - 1)
     }
 
-    /// The cell of a node, or the empty one where it belongs. There must be an empty one.
-    fn place(&self, node: NodeNo) -> usize {
+    /// The index of a node's cell, or of the empty cell for it. The table must have an empty cell.
+    fn find(&self, node: NodeNo) -> usize {
         let mask = self.cells.len() - 1;
         let mut at = self.home(node);
         while self.cells[at].leases > 0 && self.cells[at].node != node {
@@ -40,33 +41,33 @@ impl OnNodes {
         at
     }
 
-    /// How many leases are there.
+    /// The number of leases on a node.
     pub(crate) fn leases(&self, node: NodeNo) -> u32 {
-        if self.cells.is_empty() { 0 } else { self.cells[self.place(node)].leases }
+        if self.cells.is_empty() { 0 } else { self.cells[self.find(node)].leases }
     }
 
-    /// One more lease there; answers whether it is the first.
+    /// Adds a lease on a node. Returns whether it is the first there.
     pub(crate) fn add(&mut self, node: NodeNo) -> bool {
-        // At most half full: runs stay short.
+        // At most half full, so that runs of cells stay short.
         if (self.len + 1) * 2 > self.cells.len() {
             self.grow();
         }
-        let at = self.place(node);
+        let at = self.find(node);
         let here = &mut self.cells[at];
         let is_first = here.leases == 0;
         if is_first {
-            *here = Here { node, ..EMPTY };
+            *here = Cell { node, ..EMPTY };
             self.len += 1;
         }
         self.cells[at].leases += 1;
         is_first
     }
 
-    /// A lease there ended; where it was the last one, answers the last end of all that were there.
+    /// Removes a lease that ended. If it was the last on the node, returns the latest end of all leases there.
     pub(crate) fn remove(&mut self, node: NodeNo, ended: Instant) -> Option<Instant> {
-        let at = self.place(node);
+        let at = self.find(node);
         let here = &mut self.cells[at];
-        assert!(here.leases > 0, "a lease that ends was counted");
+        assert!(here.leases > 0, "a lease ended that was not counted");
         here.leases -= 1;
         here.last_end = here.last_end.max(ended);
         let (left, last) = (here.leases, here.last_end);
@@ -77,7 +78,7 @@ impl OnNodes {
         })
     }
 
-    /// Moves those behind an emptied cell up that would not be found any more.
+    /// Moves later cells into the gap that a search for their node would otherwise stop at.
     fn close_gap(&mut self, mut gap: usize) {
         let mask = self.cells.len() - 1;
         let mut at = gap;
@@ -99,13 +100,13 @@ impl OnNodes {
         let cells = (self.cells.len() * 2).max(CELLS_MIN);
         for here in std::mem::replace(&mut self.cells, vec![EMPTY; cells]) {
             if here.leases > 0 {
-                let at = self.place(here.node);
+                let at = self.find(here.node);
                 self.cells[at] = here;
             }
         }
     }
 
-    /// By number: the order of the cells means nothing.
+    /// Sorted by node number, because the order of the cells depends on history.
     pub(crate) fn in_order(&self) -> Vec<(NodeNo, (u32, Instant))> {
         let taken = self.cells.iter().filter(|here| here.leases > 0);
         let mut all: Vec<_> = taken.map(|here| (here.node, (here.leases, here.last_end))).collect();
@@ -136,8 +137,8 @@ impl Field for OnNodes {
         let cells = if all.is_empty() { 0 } else { (all.len() * 2).next_power_of_two().max(CELLS_MIN) };
         let mut found = Self { cells: vec![EMPTY; cells], len: all.len() };
         for (node, (leases, last_end)) in all {
-            let at = found.place(node);
-            found.cells[at] = Here { node, leases, last_end };
+            let at = found.find(node);
+            found.cells[at] = Cell { node, leases, last_end };
         }
         Ok(found)
     }
@@ -148,17 +149,17 @@ mod tests {
     use super::*;
     use std::collections::BTreeMap;
 
-    /// Against a map, with few nodes, so that runs meet and wrap round the end.
+    /// There are few nodes, so that runs of cells meet and wrap around the end.
     #[test]
-    fn it_counts_as_a_map_does() {
+    fn it_equals_a_map() {
         let mut on = OnNodes::default();
         let mut map: BTreeMap<NodeNo, (u32, Instant)> = BTreeMap::new();
-        let mut dice = 1u64;
+        let mut random = 1u64;
         for step in 0..20_000u64 {
-            dice = dice.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1_442_695_040_888_963_407);
-            let node = NodeNo(u32::try_from((dice >> 33) % 40).expect("small"));
+            random = random.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1_442_695_040_888_963_407);
+            let node = NodeNo(u32::try_from((random >> 33) % 40).expect("small"));
             let wanted = if step % 4000 < 2000 { 3 } else { 1 };
-            if dice >> 62 < wanted {
+            if random >> 62 < wanted {
                 let here = map.entry(node).or_insert((0, Instant(0)));
                 here.0 += 1;
                 assert_eq!(on.add(node), here.0 == 1);

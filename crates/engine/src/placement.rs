@@ -1,23 +1,23 @@
-//! Where a request goes: filter, then score (SEMANTICS 5). `docs/reference/placement.md` has the sums.
+//! Chooses the node for a request: filter, then score (SEMANTICS 5). `docs/reference/placement.md` has the formulas.
 //!
-//! The answer is the one that scoring every node would give; `search.rs` finds it without.
+//! The result is the same as scoring every node would give; `search.rs` finds it without scoring all of them.
 
 mod bound;
 mod curve;
 mod explain;
 mod index;
+mod node_tree;
+mod node_trees;
 mod peers;
 mod ranking;
 mod score;
 mod search;
-mod shelf;
-mod shelves;
 mod stock;
 mod tentative;
 
-pub use explain::{Candidate, Explained, Unfit};
+pub use explain::{Candidate, Exclusion, Explained};
 pub use index::Placement;
-use shelves::Shelves;
+use node_trees::NodeTrees;
 pub(crate) use tentative::{Counted, Tentative};
 
 use crate::ask::{Allow, Ask};
@@ -29,41 +29,41 @@ use leasehold_model::body::Members;
 use leasehold_model::{ClassNo, DenyCause, NodeNo, PoolNo, Quanta, QuotaNo, Weighing};
 use search::Search;
 
-/// The question: where one more replica goes.
+/// The query: where to place one more replica.
 #[derive(Clone, Copy)]
 pub(crate) struct Wanted<'a> {
     pub(crate) ask: &'a Ask<'a>,
-    /// Quotas whose answer depends on the node, with what is asked of each.
+    /// Quotas whose verdict depends on the node, with the amount that the replica adds to each.
     pub(crate) node_quotas: &'a [(QuotaNo, u64)],
-    /// Nodes to be near to: of the replicas that have their place already.
+    /// Nodes of the replicas that were placed before; locality is measured to them.
     pub(crate) peers: &'a [NodeNo],
-    /// What those replicas have taken.
+    /// The capacity that those replicas take.
     pub(crate) tentative: &'a Tentative,
     /// A further filter, for affinity.
     pub(crate) within: Option<Allow<'a>>,
 }
 
-/// The answer.
+/// The chosen node, and the devices on it.
 #[derive(Clone, Debug)]
 pub(crate) struct Placed {
     pub(crate) node: NodeNo,
     pub(crate) pool: PoolNo,
     pub(crate) members: Members,
-    /// What the node's quotas said, apart from "within".
+    /// The verdicts of the quotas that depend on the node, without [`Verdict::Within`].
     pub(crate) verdicts: Vec<(QuotaNo, Verdict)>,
-    /// By which weights the node was chosen; none where it was named.
+    /// The weights by which the node was chosen; `None` if the request named the node.
     pub(crate) weighing: Option<Weighing>,
 }
 
 impl Pool {
-    /// By which weights its nodes are chosen.
+    /// The weights by which its nodes are scored.
     pub fn weighing(&self) -> Weighing {
         self.weights.map_or(Weighing::Strategy(self.strategy), Weighing::Custom)
     }
 }
 
 impl<'a> Wanted<'a> {
-    /// The first replica of all.
+    /// A query for the first replica: it has no peers, and nothing is taken yet.
     pub(crate) fn one(ask: &'a Ask<'a>, node_quotas: &'a [(QuotaNo, u64)]) -> Self {
         Self { ask, node_quotas, peers: &[], tentative: Tentative::NOTHING, within: None }
     }
@@ -72,12 +72,12 @@ impl<'a> Wanted<'a> {
         self.ask.labels.iter().all(|label| node.labels.contains(label))
     }
 
-    /// Whether any node will do that has room.
+    /// Whether every node with enough capacity is suitable.
     fn takes_any(&self) -> bool {
         self.ask.labels.is_empty() && self.ask.allow.is_none() && self.within.is_none()
     }
 
-    /// Labels and the further filters.
+    /// Whether a node passes the labels and the further filters.
     fn suits(&self, node: &Node) -> bool {
         self.labels_suit(node)
             && self.ask.allow.is_none_or(|allow| allow(node))
@@ -86,7 +86,7 @@ impl<'a> Wanted<'a> {
 }
 
 impl View<'_> {
-    /// The best place, without a word on why there is none.
+    /// The best node for a replica, or `None` if there is no candidate.
     pub(crate) fn find(&self, wanted: &Wanted<'_>) -> Option<Placed> {
         let found = match wanted.ask.node {
             Some(number) => self.named(number, wanted).filter(|node| self.judge(node, wanted).is_ok()),
@@ -97,12 +97,12 @@ impl View<'_> {
             Some(_) => None,
             None => Some(self.pool(node.pool).expect("a node's pool exists").weighing()),
         };
-        let members = self.fit(node, wanted.ask, wanted.tentative).expect("it was seen to fit");
-        let verdicts = self.judge(node, wanted).expect("it was seen to be allowed");
+        let members = self.fit(node, wanted.ask, wanted.tentative).expect("the search returns nodes that fit");
+        let verdicts = self.judge(node, wanted).expect("the search returns nodes that quotas allow");
         Some(Placed { node: node.number, pool: node.pool, members, verdicts, weighing })
     }
 
-    /// What quotas say of the node that would have been chosen without them, if they alone stand in the way.
+    /// The quota denial for the node that would be chosen without quotas; `None` if no node has the capacity.
     pub(crate) fn denial_by_quota(&self, wanted: &Wanted<'_>) -> Option<DenyCause> {
         let without_quotas = match wanted.ask.node {
             Some(number) => self.named(number, wanted),
@@ -112,8 +112,8 @@ impl View<'_> {
         without_quotas.and_then(|node| self.judge(node, wanted).err())
     }
 
-    /// The class that stands in the way most, for the refusal: the first of which no node has
-    /// enough, or else the first that was asked for.
+    /// The denial for lack of capacity. It names the first class of which no node has enough, or else the first class
+    /// of the request.
     pub(crate) fn scarcest(&self, wanted: &Wanted<'_>) -> DenyCause {
         let all =
             wanted.ask.asks.iter().map(|(class, quanta)| (*class, *quanta, self.most_free(*class, *quanta, wanted)));
@@ -122,7 +122,7 @@ impl View<'_> {
         DenyCause::Capacity { class, requested, most_free: Quanta(free) }
     }
 
-    /// The most that such a request could have of a class on a node that it may go to.
+    /// The most of a class that such a request could get on one of the nodes that it may use.
     fn most_free(&self, class: ClassNo, quanta: Quanta, wanted: &Wanted<'_>) -> u64 {
         let on = |node: &Node| wanted.tentative.class(node, class).map_or(0, |class| class.room_for(quanta));
         let suits = |node: &&Node| {
@@ -135,18 +135,18 @@ impl View<'_> {
             return self.nodes().filter(suits).map(on).max().unwrap_or(0);
         }
         let pools = self.pools().filter(|(number, _)| self.pool_suits(*number, wanted.ask));
-        let shelves = pools.flat_map(|(number, _)| self.placement.shelves.of_pool(number));
+        let trees = pools.flat_map(|(number, _)| self.placement.trees.of_pool(number));
         let rows = self.pools().filter(|(number, _)| self.pool_suits(*number, wanted.ask));
-        let rows = rows.flat_map(|(number, _)| self.placement.shelves.rows_of(number)).filter(|row| row.class == class);
+        let rows = rows.flat_map(|(number, _)| self.placement.trees.rows_of(number)).filter(|row| row.class == class);
         let in_rows = rows.filter_map(|row| row.ranking.last_below(None)).map(|(free, _)| free);
         let spec = self.class(class).filter(|spec| spec.has_devices());
         let per_device = spec.map_or(0, |spec| spec.quanta_per_unit);
-        shelves.filter_map(|shelf| shelf.most_room(class, quanta, per_device)).chain(in_rows).max().unwrap_or(0)
+        trees.filter_map(|tree| tree.most_room(class, quanta, per_device)).chain(in_rows).max().unwrap_or(0)
     }
 }
 
 impl State {
-    /// The node that was asked for, if it has room.
+    /// The node that the request names, if it is suitable and has the capacity.
     fn named(&self, number: NodeNo, wanted: &Wanted<'_>) -> Option<&Node> {
         let node = self
             .node(number)
@@ -154,7 +154,7 @@ impl State {
         (wanted.suits(node) && self.fit(node, wanted.ask, wanted.tentative).is_some()).then_some(node)
     }
 
-    /// What the quotas that depend on the node say, apart from "within".
+    /// The verdicts of the quotas that depend on the node, without [`Verdict::Within`].
     pub(crate) fn judge(&self, node: &Node, wanted: &Wanted<'_>) -> Result<Vec<(QuotaNo, Verdict)>, DenyCause> {
         let mut verdicts = Vec::new();
         for (number, asked) in wanted.node_quotas {

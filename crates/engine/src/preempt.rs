@@ -1,25 +1,25 @@
-//! Whom an allocation evicts (SEMANTICS 5).
+//! Which leases are evicted so that an allocation fits (SEMANTICS 5).
 //!
-//! Victims have strictly lower priority, are never sensitive, and fall as whole gangs: lowest priority first, then
-//! the one that would end first, then the lower lease. On each node they are added in that order until a replica
-//! fits; then, in reverse order, each that turns out unneeded is put back. Among nodes the one wins whose
-//! highest-priority victim is lowest, then the one with the fewest gangs, then the fewest quanta, then the lower
-//! node. Nothing falls unless the whole gang then fits.
+//! Victims have strictly lower priority and are never sensitive. They are evicted as whole gangs: lowest priority
+//! first, then the earliest end, then the lowest lease number. On each node, victims are added in that order until a
+//! replica fits; then, in reverse order, victims that are not needed are dropped. Among nodes, the one wins whose
+//! highest victim priority is lowest, then the one with the fewest gangs, then the fewest quanta, then the lowest
+//! number. Nothing is evicted unless the whole gang fits afterwards.
 
-mod glance;
+mod eviction_bound;
 mod planner;
 mod trial;
 
-pub(crate) use glance::Glances;
+pub(crate) use eviction_bound::EvictionBounds;
 
 use crate::admission::NodeQuotas;
 use crate::ask::Ask;
-use crate::gang::{Spot, spot};
+use crate::gang::{DomainId, domain_of};
 use crate::lease::Lease;
 use crate::node::Node;
 use crate::state::{State, entry};
 use crate::view::View;
-use glance::Glance;
+use eviction_bound::EvictionBound;
 use leasehold_model::body::{Leases, Place};
 use leasehold_model::limits::LEASES_PER_RECORD_MAX;
 use leasehold_model::{AllocationNo, ClassNo, LeaseNo, NodeNo, Priority};
@@ -27,7 +27,7 @@ use planner::Planner;
 use smallvec::SmallVec;
 use std::collections::BTreeSet;
 
-/// What to evict, and where the replicas lie after it.
+/// Which leases to evict, and where the replicas are placed afterwards.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct Plan {
     pub(crate) places: Vec<Place>,
@@ -35,16 +35,16 @@ pub(crate) struct Plan {
     pub(crate) quanta: u64,
 }
 
-/// What falls together: the leases of one allocation, or of one request.
+/// Leases that are evicted together: those of one allocation, or of one request.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
-enum Unit {
+enum EvictionUnit {
     Allocation(AllocationNo),
     Request(LeaseNo),
 }
 
-/// What one node would have to give up for one replica: compared in the order of the fields, the lesser is chosen.
+/// What one replica would evict on one node. Nodes are compared by the fields in order; the least is chosen.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Sacrifice {
+pub struct PossibleEviction {
     /// The highest priority among the victims.
     pub highest: Priority,
     pub gangs: usize,
@@ -53,45 +53,56 @@ pub struct Sacrifice {
     pub victims: Vec<LeaseNo>,
 }
 
-/// How much a node's eviction hurts; the lesser is chosen.
-type Pain = (Priority, usize, u64, NodeNo);
+/// The cost of evictions on a node, compared by the fields in order; the node with the least is chosen.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+struct EvictionCost {
+    /// The highest priority among the victims.
+    highest: Priority,
+    gangs: usize,
+    quanta: u64,
+    node: NodeNo,
+}
 
-/// The least that eviction on a node could hurt, by what is asked of each class; `None` if it cannot make room. Never
-/// more than it does.
-fn least_pain<'g>(asked: impl Iterator<Item = (u64, &'g Glance)>, below: Priority, node: NodeNo) -> Option<Pain> {
+/// A lower bound for the eviction cost of one replica on a node, from the requested quanta and the bounds of each class.
+/// `None` if evictions there cannot free enough.
+fn least_cost<'g>(
+    asked: impl Iterator<Item = (u64, &'g EvictionBound)>,
+    below: Priority,
+    node: NodeNo,
+) -> Option<EvictionCost> {
     let (mut highest, mut gangs, mut quanta) = (Priority::Scavenger, 0, 0u64);
-    for (asked, glance) in asked {
-        let least = glance.least(asked, below)?;
+    for (asked, bound) in asked {
+        let least = bound.least_eviction(asked, below)?;
         highest = highest.max(least.highest);
-        // Leases that share a gang may fall together: with others of their class, or of other classes.
-        let of_class = glance.gangs(least.leases);
-        gangs = if glance.shares_gangs() { gangs.max(of_class) } else { gangs + of_class };
+        // Victims of different classes may belong to the same gang, which counts once.
+        let of_class = bound.gangs(least.leases);
+        gangs = if bound.shares_gangs() { gangs.max(of_class) } else { gangs + of_class };
         quanta += least.quanta;
     }
-    Some((highest, gangs, quanta, node))
+    Some(EvictionCost { highest, gangs, quanta, node })
 }
 
 impl View<'_> {
-    /// Whether anything is held that could be evicted for an ask, wherever it is: the cheapest no.
+    /// Whether anything could be evicted for an ask, on any node. This is the cheapest check that can rule it out.
     pub(crate) fn could_evict(&self, ask: &Ask<'_>) -> bool {
-        let could_fall = |(class, _): &(_, _)| self.placement.evictables.below(*class, ask.priority) > 0;
-        // On claimed nodes there is only sensitive work, which never falls.
-        ask.priority != Priority::Scavenger && ask.claimer.is_none() && ask.asks.iter().any(could_fall)
+        let is_evictable = |(class, _): &(_, _)| self.placement.evictables.below(*class, ask.priority) > 0;
+        // Claimed nodes run only sensitive work, which is never evicted.
+        ask.priority != Priority::Scavenger && ask.claimer.is_none() && ask.asks.iter().any(is_evictable)
     }
 
-    /// What would have to fall for the gang to fit. `None` if nothing would do.
+    /// Plans the evictions that let the gang fit; `None` if none would, or if there would be too many.
     pub(crate) fn plan_preemption(&self, ask: &Ask<'_>, of_nodes: &NodeQuotas) -> Option<Plan> {
-        let bounds = self.least_pains(ask);
-        let (places, fallen) = match ask.home() {
+        let bounds = self.least_costs(ask);
+        let (places, victims) = match ask.home() {
             None => Planner::new(*self, ask, of_nodes, &bounds, None).place_all()?,
             Some(domain) => {
-                // The domain of the first place that hurts least, then the next that was not tried.
-                let mut tried: BTreeSet<Spot> = BTreeSet::new();
+                // Try the domain with the lowest eviction cost for a first replica, then the next untried one.
+                let mut tried: BTreeSet<DomainId> = BTreeSet::new();
                 loop {
-                    let untried = |node: &Node| spot(node, domain).is_some_and(|spot| !tried.contains(&spot));
+                    let untried = |node: &Node| domain_of(node, domain).is_some_and(|id| !tried.contains(&id));
                     let first = Planner::new(*self, ask, of_nodes, &bounds, Some(&untried)).place_one(&[])?;
-                    let here = self.node(first.node).and_then(|node| spot(node, domain));
-                    let within = |node: &Node| spot(node, domain) == here;
+                    let here = self.node(first.node).and_then(|node| domain_of(node, domain));
+                    let within = |node: &Node| domain_of(node, domain) == here;
                     if let Some(planned) = Planner::new(*self, ask, of_nodes, &bounds, Some(&within)).place_all() {
                         break planned;
                     }
@@ -99,7 +110,7 @@ impl View<'_> {
                 }
             }
         };
-        let mut victims: Vec<LeaseNo> = fallen.values().flatten().copied().collect();
+        let mut victims: Vec<LeaseNo> = victims.values().flatten().copied().collect();
         victims.sort_unstable();
         if victims.is_empty() || victims.len() > LEASES_PER_RECORD_MAX {
             return None;
@@ -108,20 +119,20 @@ impl View<'_> {
         Some(Plan { places, victims: victims.into_iter().collect(), quanta })
     }
 
-    /// What one more replica would cost on the nodes where that hurts least, the best first.
-    pub(crate) fn sacrifices(&self, ask: &Ask<'_>, of_nodes: &NodeQuotas, top: usize) -> Vec<Sacrifice> {
+    /// What one more replica would evict, on the nodes with the lowest eviction cost, lowest first.
+    pub(crate) fn possible_evictions(&self, ask: &Ask<'_>, of_nodes: &NodeQuotas, top: usize) -> Vec<PossibleEviction> {
         if ask.priority == Priority::Scavenger || ask.claimer.is_some() {
             return Vec::new();
         }
         let planner = Planner::new(*self, ask, of_nodes, &[], None);
-        let mut all: Vec<Sacrifice> = (self.nodes())
+        let mut all: Vec<PossibleEviction> = (self.nodes())
             .filter(|node| planner.suits(node) && planner.is_allowed(node))
             .filter_map(|node| {
-                let ((highest, gangs, quanta, node), units) = planner.plan_on(node)?;
+                let (EvictionCost { highest, gangs, quanta, node }, units) = planner.plan_on(node)?;
                 let members = units.iter().filter_map(|unit| self.members_of(*unit)).flatten();
                 let mut victims: Vec<LeaseNo> = members.map(|lease| lease.number).collect();
                 victims.sort_unstable();
-                Some(Sacrifice { node, highest, gangs, quanta, victims })
+                Some(PossibleEviction { node, highest, gangs, quanta, victims })
             })
             .collect();
         all.sort_unstable_by_key(|one| (one.highest, one.gangs, one.quanta, one.node));
@@ -129,50 +140,52 @@ impl View<'_> {
         all
     }
 
-    fn is_true_of(&self, node: &Node) -> bool {
+    fn index_matches(&self, node: &Node) -> bool {
         let evictable = self.placement.evictables.on(node.number);
-        self.placement.evictables.are_true_of(self.state, node) && self.placement.glances.are_true_of(node, evictable)
+        self.placement.evictables.match_node(self.state, node)
+            && self.placement.eviction_bounds.match_node(node, evictable)
     }
 
-    /// The least that eviction could hurt, on each node where it could make room for one replica.
-    fn least_pains(&self, ask: &Ask<'_>) -> Vec<Pain> {
-        let glances: SmallVec<[&[Glance]; 4]> =
-            ask.asks.iter().map(|(class, _)| self.placement.glances.of_class(*class)).collect();
-        let count = glances.iter().map(|of_class| of_class.len()).min().unwrap_or(0);
-        debug_assert!(self.nodes().all(|node| self.is_true_of(node)), "a node changed behind the placement index");
-        let mut pains = Vec::with_capacity(count);
+    /// Lower bounds for the eviction cost of one replica, for each node on which evictions could free enough.
+    fn least_costs(&self, ask: &Ask<'_>) -> Vec<EvictionCost> {
+        let eviction_bounds: SmallVec<[&[EvictionBound]; 4]> =
+            ask.asks.iter().map(|(class, _)| self.placement.eviction_bounds.of_class(*class)).collect();
+        let count = eviction_bounds.iter().map(|of_class| of_class.len()).min().unwrap_or(0);
+        debug_assert!(self.nodes().all(|node| self.index_matches(node)), "the placement index is out of date");
+        let mut costs = Vec::with_capacity(count);
         for number in (0u32..).map(NodeNo).take(count) {
-            let asked = ask.asks.iter().zip(&glances);
+            let asked = ask.asks.iter().zip(&eviction_bounds);
             let here = asked.map(|((_, quanta), of_class)| (quanta.0, &of_class[number.0 as usize]));
-            let Some(least) = least_pain(here, ask.priority, number) else { continue };
-            // What the spec says besides is looked at where it matters, but for what leaves few nodes.
+            let Some(least) = least_cost(here, ask.priority, number) else { continue };
+            // The planner checks the other filters where necessary. The pool and the labels are checked here because
+            // they may exclude most nodes.
             let may_suit = |node: &Node| {
                 ask.pool.is_none_or(|pool| pool == node.pool) && (ask.labels.is_empty() || self.suits(node, ask))
             };
             if entry(&self.nodes, number.0).is_some_and(|node| node.is_available() && may_suit(node)) {
-                pains.push(least);
+                costs.push(least);
             }
         }
-        pains
+        costs
     }
 }
 
 impl State {
     /// Quanta of a class on a node that are held below a priority and may be evicted.
     pub fn evictable_on(&self, node: NodeNo, class: ClassNo, below: Priority) -> u64 {
-        let falls = |lease: &&Lease| lease.class == class && lease.priority < below && lease.is_evictable();
-        self.chain_of(node).filter(falls).map(|lease| lease.quanta.0).sum()
+        let is_victim = |lease: &&Lease| lease.class == class && lease.priority < below && lease.is_evictable();
+        self.chain_of(node).filter(is_victim).map(|lease| lease.quanta.0).sum()
     }
 
-    fn unit_of(lease: &Lease) -> Unit {
-        lease.of.map_or(Unit::Request(lease.gang), Unit::Allocation)
+    fn unit_of(lease: &Lease) -> EvictionUnit {
+        lease.of.map_or(EvictionUnit::Request(lease.gang), EvictionUnit::Allocation)
     }
 
-    /// The leases of a gang that would be revoked; `None` if it must not fall.
-    fn members_of(&self, unit: Unit) -> Option<Vec<&Lease>> {
+    /// The held leases of a gang; `None` if one of them must not be evicted.
+    fn members_of(&self, unit: EvictionUnit) -> Option<Vec<&Lease>> {
         let numbers: Vec<LeaseNo> = match unit {
-            Unit::Allocation(number) => self.allocation(number)?.lease_numbers().collect(),
-            Unit::Request(first) => {
+            EvictionUnit::Allocation(number) => self.allocation(number)?.lease_numbers().collect(),
+            EvictionUnit::Request(first) => {
                 let gang = self.lease(first).map_or(16, |lease| u64::from(lease.gang_len));
                 (first.0..first.0 + gang).map(LeaseNo).collect()
             }

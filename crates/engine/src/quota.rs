@@ -10,8 +10,8 @@ use leasehold_model::{
 };
 use std::collections::BTreeMap;
 
-/// A stretch of time over the base limit of a burst quota, and the stretch below it that must
-/// pass before another may begin.
+/// A burst episode: the time over the base limit of a burst quota, and the time below it that must
+/// pass before another episode may begin.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Episode {
     pub started_at: Instant,
@@ -19,7 +19,7 @@ pub struct Episode {
     pub below_since: Option<Instant>,
 }
 
-/// A limit with what counts against it.
+/// A limit with the amount that counts against it.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Quota {
     pub number: QuotaNo,
@@ -33,7 +33,7 @@ pub struct Quota {
     pub episode: Option<Episode>,
 }
 
-/// What a quota looks at in a lease or in one that is asked for.
+/// The properties of a lease, held or requested, that quotas depend on.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Facts {
     pub(crate) project: ProjectNo,
@@ -48,12 +48,12 @@ impl Facts {
     }
 }
 
-/// The answer of one quota to one request.
+/// The verdict of one quota on one request.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Verdict {
     Within,
     OverSoft,
-    /// Granted, but no longer than this.
+    /// Allowed until this instant.
     Until(Instant),
     Refused(DenyCause),
 }
@@ -63,7 +63,7 @@ impl Quota {
         Self { number, scope, measure, limit, used: 0, by_node: BTreeMap::new(), episode: None }
     }
 
-    /// Where a quota looks at nodes one by one: what is used on each.
+    /// The use on each node, for quotas that count nodes or each node separately.
     pub fn used_by_node(&self) -> impl Iterator<Item = (NodeNo, u64)> + '_ {
         self.by_node.iter().map(|(node, used)| (*node, *used))
     }
@@ -82,7 +82,7 @@ impl Quota {
             }
     }
 
-    /// Whether its answer depends on the node that is chosen.
+    /// Whether its verdict depends on the node that is chosen.
     pub(crate) fn depends_on_node(&self) -> bool {
         self.scope.pool.is_some() || self.scope.node != NodeScope::All || self.measure == Measure::Nodes
     }
@@ -96,14 +96,14 @@ impl Quota {
         }
     }
 
-    /// How much of what this quota counts the request would add. For nodes the answer is at most
-    /// one and the node says whether it is new.
+    /// How much a request would add to this quota. For quotas on nodes it is at most one; whether the
+    /// node is new is known only when it is chosen.
     pub(crate) fn asked(&self, asks: &[Facts]) -> u64 {
         let sum = asks.iter().filter(|f| self.concerns(f)).map(|f| self.amount(f)).sum();
         if self.measure == Measure::Nodes { u64::min(sum, 1) } else { sum }
     }
 
-    /// Whether it counts a claim of that project: those on nodes do, unless they look at what is leased there.
+    /// Whether it counts the claims of a project: quotas on nodes do, unless they are limited to a class or a priority.
     fn counts_claim(&self, project: ProjectNo) -> bool {
         self.measure == Measure::Nodes
             && self.scope.project.is_none_or(|of| of == project)
@@ -111,7 +111,7 @@ impl Quota {
             && self.scope.priority.is_none()
     }
 
-    /// The answer to a claim on so many nodes at once. A claim has no end, so it never goes into a burst.
+    /// The verdict on claiming several nodes at once. A claim has no deadline, so it may not use a burst.
     pub(crate) fn judge_claim(&self, project: ProjectNo, nodes: &[&Node]) -> Verdict {
         if !self.counts_claim(project) {
             return Verdict::Within;
@@ -167,29 +167,29 @@ impl Quota {
         counts
     }
 
-    /// Whether it counts allocations, and those of this sort.
+    /// Whether it counts the allocations of a project with a priority.
     pub(crate) fn counts_allocation(&self, project: ProjectNo, priority: Priority) -> bool {
         self.measure == Measure::Allocations
             && self.scope.project.is_none_or(|p| p == project)
             && self.scope.priority.is_none_or(|p| p == priority)
     }
 
-    /// The verdict for adding `asked` where the node does not matter or covers `on`.
+    /// The verdict on adding `asked`, on the node `on` if the quota depends on the node.
     pub(crate) fn judge(&self, asked: u64, on: Option<(PoolNo, NodeNo)>, now: Instant) -> Verdict {
         self.judge_with(asked, on, now, Counted::default())
     }
 
-    /// The same after what the decision has `taken` already.
+    /// As [`Self::judge`], with what earlier replicas of the same decision have `taken`.
     pub(crate) fn judge_with(&self, asked: u64, on: Option<(PoolNo, NodeNo)>, now: Instant, taken: Counted) -> Verdict {
         if asked == 0 {
             return Verdict::Within;
         }
-        // What was taken already is asked for by the same, so it counts as that.
+        // What earlier replicas have taken is part of the same request, so it counts as requested, not as used.
         let (used, asked) = match on {
             None => (self.used, asked + taken.amount),
             Some((pool, node)) if !self.covers(pool, node) => return Verdict::Within,
             Some((_, node)) => match (self.measure, self.scope.node) {
-                // A node that is held already adds nothing; but a limit below use stops new grants.
+                // A node that is already in use adds nothing; but if the limit is below the use, new grants are denied.
                 (Measure::Nodes, _) => {
                     let held = self.by_node.contains_key(&node) || taken.here > 0;
                     (self.used, taken.new_nodes + u64::from(!held))
@@ -217,14 +217,14 @@ impl Quota {
         }
     }
 
-    /// Until when a renewal may reach while use is over base; `None` when the quota does not limit it.
+    /// The latest deadline of a renewal while use is over the base limit; `None` if the quota does not limit it.
     pub(crate) fn renewal_limit(&self, lease: &Lease, now: Instant) -> Option<Instant> {
         let LimitKind::Burst { limit, .. } = self.limit else { return None };
         let over = self.used > limit && self.concerns(&Facts::of(lease)) && self.covers(lease.pool, lease.node);
         over.then(|| self.episode_end(now))
     }
 
-    /// The end of the running episode, or of one that began now.
+    /// The end of the current episode, or of one that would begin now.
     fn episode_end(&self, now: Instant) -> Instant {
         let LimitKind::Burst { burst_ttl, .. } = self.limit else { return Instant::MAX };
         self.episode.map_or(now, |e| e.started_at).saturating_add(burst_ttl)
@@ -235,7 +235,7 @@ impl Quota {
         if self.tally(lease, added) { self.settle_episode(stamp) } else { None }
     }
 
-    /// Adds or takes away what a lease uses; answers whether it counts here at all.
+    /// Adds or subtracts what a lease uses. Returns whether the quota counts the lease.
     pub(crate) fn tally(&mut self, lease: &Lease, added: bool) -> bool {
         let facts = Facts::of(lease);
         if !self.concerns(&facts) || !self.covers(lease.pool, lease.node) {
@@ -254,8 +254,8 @@ impl Quota {
         true
     }
 
-    /// Brings the burst episode in line with use and limit. When use has just come down to the
-    /// base, returns the instant at which the episode ends if it stays there.
+    /// Updates the burst episode after a change of use or limit. If use has just dropped to the base limit,
+    /// returns the instant at which the episode ends if it stays there.
     pub(crate) fn settle_episode(&mut self, stamp: Instant) -> Option<Instant> {
         let LimitKind::Burst { limit, burst_ttl, .. } = self.limit else {
             self.episode = None;
@@ -274,7 +274,7 @@ impl Quota {
         None
     }
 
-    /// When the episode ends, if use stays at or below base.
+    /// When the episode ends if use stays at or below the base limit.
     pub(crate) fn episode_due(&self) -> Option<Instant> {
         let LimitKind::Burst { burst_ttl, .. } = self.limit else { return None };
         self.episode?.below_since.map(|since| since.saturating_add(burst_ttl))

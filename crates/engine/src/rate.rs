@@ -1,23 +1,23 @@
-//! What capacity costs and when: rate cards, charge policies, and which of them hold at an instant.
+//! Rate cards and charge policies, and which of them are in force at an instant.
 
 use crate::state::{State, Table, entry};
 use leasehold_model::body::{ChargePolicyPut, RateCardPut};
 use leasehold_model::rate::{Charges, DEFAULT_PRICES, Prices};
 use leasehold_model::{Instant, PoolNo};
 
-/// Prices that hold from an instant on, until the next card of the same scope does.
+/// Prices that are in force from an instant on, until the next card of the same scope starts.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct RateCard {
     pub number: u32,
-    /// Absent on a card for all pools that have none of their own.
+    /// `None` for the card of all pools that have no card of their own.
     pub pool: Option<PoolNo>,
     pub from: Instant,
     pub prices: Prices,
-    /// When it was put, or put again while it waited.
+    /// When it was created, or last replaced before it took effect.
     pub set_at: Instant,
 }
 
-/// What is charged for leases that end badly from an instant on.
+/// What is charged, from an instant on, for leases that were preempted, fenced or lost with their node.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct ChargePolicy {
     pub number: u32,
@@ -27,7 +27,7 @@ pub struct ChargePolicy {
 }
 
 impl RateCard {
-    /// From here on it can no longer change: seconds may have been rated by it.
+    /// Whether it is in force. It can no longer change then, because usage may have been rated by it.
     pub fn has_begun(&self, now: Instant) -> bool {
         self.from <= now
     }
@@ -42,7 +42,7 @@ impl ChargePolicy {
 static DEFAULT_CHARGES: Charges = Charges::DEFAULT;
 
 impl State {
-    /// By number, those that were withdrawn left out.
+    /// By number, without those that were deleted.
     pub fn rate_cards(&self) -> impl Iterator<Item = &RateCard> {
         self.rate_cards.iter().flatten()
     }
@@ -56,7 +56,7 @@ impl State {
         entry(&self.charge_policies, policy)
     }
 
-    /// The card by which a second at `at` is rated, if anyone has set one: the pool's own before the one for all.
+    /// The card by which usage at `at` is rated, if there is one: the pool's own card has precedence.
     pub fn rate_card_at(&self, pool: impl Into<Option<PoolNo>>, at: Instant) -> Option<&RateCard> {
         let pool = pool.into();
         let latest = |scope: Option<PoolNo>| {
@@ -66,7 +66,7 @@ impl State {
         pool.and_then(|pool| latest(Some(pool))).or_else(|| latest(None))
     }
 
-    /// The prices of a second at `at`.
+    /// The prices at `at`.
     pub fn prices_at(&self, pool: impl Into<Option<PoolNo>>, at: Instant) -> &Prices {
         self.rate_card_at(pool, at).map_or(&DEFAULT_PRICES, |card| &card.prices)
     }
@@ -80,7 +80,7 @@ impl State {
         self.charge_policy_at(at).map_or(&DEFAULT_CHARGES, |policy| &policy.charges)
     }
 
-    /// Another card of the same scope that begins at the same instant: the two could not be told apart.
+    /// Another card of the same scope that takes effect at the same instant, which would be ambiguous.
     pub(crate) fn card_twin(&self, number: u32, pool: Option<PoolNo>, from: Instant) -> Option<u32> {
         let mut same = self.rate_cards().filter(|card| card.number != number);
         same.find(|card| card.pool == pool && card.from == from).map(|card| card.number)
@@ -94,13 +94,13 @@ impl State {
     pub(crate) fn fold_rate_card(&mut self, put: &RateCardPut, stamp: Instant) -> Result<(), &'static str> {
         let number = put.card;
         if put.from < stamp {
-            return Err("prices that would change the past");
+            return Err("a rate card that takes effect in the past");
         }
         if self.rate_card(number).is_some_and(|old| old.has_begun(stamp)) {
-            return Err("a rate card in force that would change");
+            return Err("a rate card in force was changed");
         }
         if self.card_twin(number, put.pool, put.from).is_some() {
-            return Err("two rate cards that begin as one");
+            return Err("two rate cards of one scope take effect at the same instant");
         }
         if put.pool.is_some_and(|pool| self.pool(pool).is_none()) {
             return Err("no such pool");
@@ -109,38 +109,38 @@ impl State {
             return Err("no such class");
         }
         let (pool, from, prices) = (put.pool, put.from, put.prices.clone());
-        place(&mut self.rate_cards, number, RateCard { number, pool, from, prices, set_at: stamp })
+        put_row(&mut self.rate_cards, number, RateCard { number, pool, from, prices, set_at: stamp })
     }
 
     pub(crate) fn fold_rate_card_deleted(&mut self, number: u32, stamp: Instant) -> Result<(), &'static str> {
         let row = self.rate_cards.get_mut(number as usize);
         let gone = row.and_then(|row| row.take_if(|card| !card.has_begun(stamp)));
-        gone.map(|_| ()).ok_or("no such rate card that waits")
+        gone.map(|_| ()).ok_or("there is no such rate card that has not taken effect")
     }
 
     pub(crate) fn fold_charge_policy(&mut self, put: &ChargePolicyPut, stamp: Instant) -> Result<(), &'static str> {
         let number = put.policy;
         if put.from < stamp {
-            return Err("a charge policy that would change the past");
+            return Err("a charge policy that takes effect in the past");
         }
         if self.charge_policy(number).is_some_and(|old| old.has_begun(stamp)) {
-            return Err("a charge policy in force that would change");
+            return Err("a charge policy in force was changed");
         }
         if self.policy_twin(number, put.from).is_some() {
-            return Err("two charge policies that begin as one");
+            return Err("two charge policies take effect at the same instant");
         }
         let (from, charges) = (put.from, put.charges.clone());
-        place(&mut self.charge_policies, number, ChargePolicy { number, from, charges, set_at: stamp })
+        put_row(&mut self.charge_policies, number, ChargePolicy { number, from, charges, set_at: stamp })
     }
 }
 
-/// At the next number, or instead of one that is there.
-fn place<T>(table: &mut Table<T>, number: u32, row: T) -> Result<(), &'static str> {
-    let (place, len) = (number as usize, table.len());
-    match table.get_mut(place) {
+/// Appends a row with the next number, or replaces an existing one.
+fn put_row<T>(table: &mut Table<T>, number: u32, row: T) -> Result<(), &'static str> {
+    let (index, len) = (number as usize, table.len());
+    match table.get_mut(index) {
         Some(Some(old)) => *old = row,
-        Some(None) => return Err("a number that was withdrawn"),
-        None if place == len => table.push(Some(row)),
+        Some(None) => return Err("the number of a deleted row was used again"),
+        None if index == len => table.push(Some(row)),
         None => return Err("a number was skipped"),
     }
     Ok(())

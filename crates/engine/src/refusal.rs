@@ -1,9 +1,9 @@
-//! Why a request cannot stand. A refusal changes nothing and claims nothing.
+//! Why a request is refused. A refused request changes nothing, and its idempotency key is not used.
 //!
-//! Each has a stable code for programs (`docs/reference/codes.md`) and a sentence for people.
+//! Each refusal has a stable code for programs (`docs/reference/codes.md`) and a message for people.
 
 use crate::ceiling::CeilingScope;
-use crate::naming::{ByNumber, Naming, Told as _};
+use crate::naming::{ByNumber, Naming, Phrase as _};
 use leasehold_model::activity::BadActivity;
 use leasehold_model::placement::BadWeights;
 use leasehold_model::rate::{BadPrices, Currency};
@@ -13,7 +13,7 @@ use leasehold_model::{
 };
 use std::fmt;
 
-/// The generation of the agent that is registered, if one is.
+/// The generation of the registered agent, if there is one.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct RegisteredGeneration(pub Option<u64>);
 
@@ -26,20 +26,20 @@ impl fmt::Display for RegisteredGeneration {
     }
 }
 
-/// What a refusal says about the request; the server answers each class with one HTTP status.
+/// The class of a refusal; the server answers each class with one HTTP status.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum RefusalClass {
-    /// It cannot be read.
+    /// The request is malformed.
     Malformed,
-    /// The one who asks is not known, or no longer.
+    /// The caller is unknown, or its token is no longer valid.
     Unauthenticated,
-    /// What it names does not exist, or not for the one who asks.
+    /// An object of the request does not exist, or is not visible to the caller.
     NotFound,
-    /// It cannot be done as things are now.
+    /// The request is impossible in the current state.
     Conflict,
-    /// It can never be done as it is asked for.
+    /// The request is impossible in any state.
     Invalid,
-    /// There were too many of them; later ones may be taken.
+    /// There were too many requests; later ones may be accepted.
     TooMany,
 }
 
@@ -64,11 +64,11 @@ macro_rules! refusals {
         }
 
         impl Refusal {
-            /// The sentence, in which things are called as `naming` calls them.
-            pub fn told(&self, naming: &dyn Naming) -> String {
+            /// The message, with names from `naming`.
+            pub fn message(&self, naming: &dyn Naming) -> String {
                 match self {$(
                     Self::$variant $({ $($field),* })? => {
-                        $($(let $field = $field.told(naming);)*)?
+                        $($(let $field = $field.phrase(naming);)*)?
                         format!($text)
                     }
                 )*}
@@ -78,11 +78,11 @@ macro_rules! refusals {
 }
 
 refusals! {
-    TokenNotLive { token: TokenNo } Unauthenticated "token_not_live" "{token} was revoked, has expired or belongs to something that is gone; authenticate with another",
+    TokenNotLive { token: TokenNo } Unauthenticated "token_not_live" "{token} was revoked or has expired, or its tenant, project, user or node was deleted; authenticate with another token",
 
-    BadIdempotencyKey { bytes: usize } Malformed "bad_idempotency_key" "an idempotency key has 1 to 64 bytes; this one has {bytes}",
+    BadIdempotencyKey { bytes: usize } Malformed "bad_idempotency_key" "an idempotency key must have 1 to 64 bytes; this one has {bytes}",
     IdempotencyMismatch { sequence: u64 } Conflict "idempotency_mismatch" "this idempotency key was used for another request, sealed as record {sequence}; use a new key",
-    TooManyIdempotencyKeys { limit: u32 } TooMany "too_many_idempotency_keys" "the tenant has {limit} idempotency keys within the window; wait until some have passed out of it",
+    TooManyIdempotencyKeys { limit: u32 } TooMany "too_many_idempotency_keys" "the tenant has {limit} idempotency keys within the window; wait until some of them are outside the window",
 
     UnknownTenant { tenant: TenantNo } NotFound "unknown_tenant" "there is no {tenant}",
     UnknownProject { project: ProjectNo } NotFound "unknown_project" "there is no {project} of this tenant",
@@ -94,63 +94,63 @@ refusals! {
     UnknownToken { token: TokenNo } NotFound "unknown_token" "there is no {token}",
     UnknownRateCard { card: u32 } NotFound "unknown_rate_card" "there is no rate card {card}",
     UnknownChargePolicy { policy: u32 } NotFound "unknown_charge_policy" "there is no charge policy {policy}",
-    /// Also for what belongs to others: a tenant cannot tell the two apart.
+    /// Also for leases of other tenants, so that a tenant cannot find out whether they exist.
     LeaseNotFound { lease: LeaseNo } NotFound "lease_not_found" "there is no {lease} here",
 
-    TenantRequired Invalid "tenant_required" "a lease is asked for on behalf of a tenant; name one",
-    ProjectRequired Invalid "project_required" "every charge is anchored to a project; name one",
+    TenantRequired Invalid "tenant_required" "a lease request needs a tenant; name one",
+    ProjectRequired Invalid "project_required" "every charge belongs to a project; name one",
     WrongHolder { lease: LeaseNo, project: ProjectNo } NotFound "wrong_holder" "{lease} is held by another project, not by {project}",
 
-    NothingAsked Invalid "nothing_asked" "the request names no class; ask for at least one",
-    TooManyClasses { asked: usize, limit: usize } Invalid "too_many_classes" "the request names {asked} classes; at most {limit} fit one request",
-    DuplicateClass { class: ClassNo } Invalid "duplicate_class" "{class} is asked for twice; add the two up",
-    ZeroQuantity { class: ClassNo } Invalid "zero_quantity" "the quantity of {class} is zero; ask for at least one quantum",
-    QuantityTooLarge { class: ClassNo, limit: u64 } Invalid "quantity_too_large" "no node can hold that much of {class}; at most {limit} quanta can be asked for",
-    NotWholeDevices { class: ClassNo, per_device: u64 } Invalid "not_whole_devices" "more than one device of {class} must be whole devices: a multiple of {per_device} quanta",
-    ZeroTtl Invalid "zero_ttl" "a TTL of zero would end before it began; give a length of time",
+    NothingAsked Invalid "nothing_asked" "the request names no class; request at least one",
+    TooManyClasses { asked: usize, limit: usize } Invalid "too_many_classes" "the request names {asked} classes; at most {limit} are allowed",
+    DuplicateClass { class: ClassNo } Invalid "duplicate_class" "{class} is requested twice; add up the two amounts",
+    ZeroQuantity { class: ClassNo } Invalid "zero_quantity" "the quantity of {class} is zero; request at least one quantum",
+    QuantityTooLarge { class: ClassNo, limit: u64 } Invalid "quantity_too_large" "no node can hold that much of {class}; at most {limit} quanta can be requested",
+    NotWholeDevices { class: ClassNo, per_device: u64 } Invalid "not_whole_devices" "more than one device of {class} can be requested only as whole devices: a multiple of {per_device} quanta",
+    ZeroTtl Invalid "zero_ttl" "the TTL is zero; give a positive duration",
     TtlTooLong { limit: Span } Invalid "ttl_too_long" "the TTL is longer than the {limit} allowed here",
-    PriorityAboveMax { limit: Priority } Invalid "priority_above_max" "the tenant may ask for {limit} priority at most",
-    SensitiveNeedsUser Invalid "sensitive_needs_user" "sensitive work names the user who claims it",
+    PriorityAboveMax { limit: Priority } Invalid "priority_above_max" "the highest priority that the tenant may request is {limit}",
+    SensitiveNeedsUser Invalid "sensitive_needs_user" "sensitive work must name its user",
     SensitiveNeedsClaim Invalid "sensitive_needs_claim" "sensitive work runs only on nodes that its user has claimed",
 
-    ImpossibleLabels Invalid "impossible_labels" "no node that the request may go to has all of these labels; leave some out, or label a node",
+    ImpossibleLabels Invalid "impossible_labels" "no node that the request may use has all of these labels; remove some, or label a node",
     NodeNotInPool { node: NodeNo, pool: PoolNo } Invalid "node_not_in_pool" "{node} is not in {pool}; name one of the two, or a node of that pool",
 
-    LeaseExpired { lease: LeaseNo, at: Instant } Conflict "lease_expired" "{lease} expired at {at}; ask for a new lease",
+    LeaseExpired { lease: LeaseNo, at: Instant } Conflict "lease_expired" "{lease} expired at {at}; request a new lease",
     LeaseReleased { lease: LeaseNo, at: Instant } Conflict "lease_released" "{lease} was released at {at}",
     LeaseRevoked { lease: LeaseNo, at: Instant } Conflict "lease_revoked" "{lease} was revoked and ended at {at}",
     LeaseRevoking { lease: LeaseNo } Conflict "lease_revoking" "{lease} is being revoked; it can be released, not renewed or revoked again",
     LeaseFenced { lease: LeaseNo } Conflict "lease_fenced" "{lease} is fenced; only an operator can clear it",
     LeaseClosed { lease: LeaseNo, at: Instant } Conflict "lease_closed" "{lease} ended at {at}; it was fenced and an operator has cleared it",
-    LeaseNotRevoking { lease: LeaseNo } Conflict "lease_not_revoking" "{lease} is not being revoked, so there is nothing to be ready for",
+    LeaseNotRevoking { lease: LeaseNo } Conflict "lease_not_revoking" "{lease} is not being revoked, so its holder cannot report that it is ready",
     LeaseNotTearingDown { lease: LeaseNo } Conflict "lease_not_tearing_down" "{lease} is not being torn down",
     LeaseNotFenced { lease: LeaseNo } Conflict "lease_not_fenced" "{lease} is not fenced",
     LeaseElsewhere { lease: LeaseNo, node: NodeNo } NotFound "lease_elsewhere" "{lease} is not on {node}",
-    LifetimeReached { lease: LeaseNo, at: Instant } Conflict "lifetime_reached" "{lease} may not live past {at}; ask for a new lease",
-    CeilingExceeded { lease: LeaseNo, of: CeilingScope, requested: Amount, used: Amount, amount: Amount, currency: Currency } Conflict "ceiling_exceeded" "{lease} would cost {requested} {currency} more by then; of the cost ceiling of {of}, {amount} {currency}, {used} are spent or reserved",
+    LifetimeReached { lease: LeaseNo, at: Instant } Conflict "lifetime_reached" "{lease} reaches its maximum lifetime at {at}; request a new lease",
+    CeilingExceeded { lease: LeaseNo, of: CeilingScope, requested: Amount, used: Amount, amount: Amount, currency: Currency } Conflict "ceiling_exceeded" "renewing {lease} would cost {requested} {currency} more; the cost ceiling of {of} is {amount} {currency}, and {used} {currency} are already spent or reserved",
     BurstOver { lease: LeaseNo, quota: QuotaNo, at: Instant } Conflict "burst_over" "{lease} cannot be renewed past {at} while {quota} is over its base limit",
     NoLeases Invalid "no_leases" "the command names no lease",
-    TooManyLeases { named: usize, limit: usize } Invalid "too_many_leases" "the command names {named} leases; at most {limit} fit one command",
+    TooManyLeases { named: usize, limit: usize } Invalid "too_many_leases" "the command names {named} leases; at most {limit} are allowed",
     DuplicateLease { lease: LeaseNo } Invalid "duplicate_lease" "{lease} is named twice",
-    GraceTooLong { limit: Span } Invalid "grace_too_long" "the grace is longer than {limit}",
+    GraceTooLong { limit: Span } Invalid "grace_too_long" "the grace period is longer than {limit}",
     BadActivityReport { lease: LeaseNo, why: BadActivity } Invalid "bad_activity" "the report on {lease} {why}",
 
     AllocationNotFound { allocation: AllocationNo } NotFound "allocation_not_found" "there is no {allocation} here",
     AllocationOver { allocation: AllocationNo, state: AllocationState, at: Instant } Conflict "allocation_over" "{allocation} is over: {state} at {at}",
-    AllocationNotRunning { allocation: AllocationNo, state: AllocationState } Conflict "allocation_not_running" "{allocation} is {state}; that can be said only of what runs",
-    AllocationNotStaging { allocation: AllocationNo, state: AllocationState } Conflict "allocation_not_staging" "{allocation} is {state}, not staging, so it cannot begin to run",
+    AllocationNotRunning { allocation: AllocationNo, state: AllocationState } Conflict "allocation_not_running" "{allocation} is {state}; this is possible only while it is running",
+    AllocationNotStaging { allocation: AllocationNo, state: AllocationState } Conflict "allocation_not_staging" "{allocation} is {state}, not staging, so it cannot start running",
     CheckpointTooLong { allocation: AllocationNo, ran: Span } Invalid "checkpoint_too_long" "{allocation} has run for {ran}; a checkpoint cannot have taken longer",
-    BadExitStatus { limit: u32 } Invalid "bad_exit_status" "an exit status lies between 0 and {limit}",
-    LeaseOfAllocation { lease: LeaseNo, allocation: AllocationNo } Conflict "lease_of_allocation" "{lease} belongs to the gang of {allocation}; complete or cancel that",
-    NoReplicas Invalid "no_replicas" "an allocation has at least one replica",
-    GangTooManyLeases { leases: u64, limit: usize } Invalid "gang_too_many_leases" "the gang would take {leases} leases; at most {limit} make one allocation",
-    GangTooLarge { replicas: u32, most: u64 } Invalid "gang_too_large" "of its replicas, {replicas} in all, the nodes that it may use could hold {most} even if they were empty",
-    ContradictoryAffinity Invalid "contradictory_affinity" "replicas cannot lie together and apart in this way; drop one of the two, or widen `together`",
-    WalltimeTooLong Invalid "walltime_too_long" "no pool that it may use lets anything live that long",
-    TooManyPending { limit: u64 } Conflict "too_many_pending" "the tenant has as many allocations waiting as it may ({limit}); wait until some have started, or cancel some",
+    BadExitStatus { limit: u32 } Invalid "bad_exit_status" "an exit status must be between 0 and {limit}",
+    LeaseOfAllocation { lease: LeaseNo, allocation: AllocationNo } Conflict "lease_of_allocation" "{lease} belongs to {allocation}; complete or cancel the allocation instead",
+    NoReplicas Invalid "no_replicas" "an allocation needs at least one replica",
+    GangTooManyLeases { leases: u64, limit: usize } Invalid "gang_too_many_leases" "the gang would have {leases} leases; an allocation can have at most {limit}",
+    GangTooLarge { replicas: u32, most: u64 } Invalid "gang_too_large" "the allocation has {replicas} replicas, but the nodes that it may use could hold only {most}, even if they were empty",
+    ContradictoryAffinity Invalid "contradictory_affinity" "`together` and `apart` contradict each other; remove one of them, or widen `together`",
+    WalltimeTooLong Invalid "walltime_too_long" "the walltime is longer than the maximum lifetime in every pool that the allocation may use",
+    TooManyPending { limit: u64 } Conflict "too_many_pending" "the tenant already has {limit} waiting allocations, which is its limit; wait until some have started, or cancel some",
     TenantHasAllocations { tenant: TenantNo } Conflict "tenant_has_allocations" "{tenant} still has allocations; complete or cancel them first",
     ProjectHasAllocations { project: ProjectNo } Conflict "project_has_allocations" "{project} still has allocations; complete or cancel them first",
-    AllocationsScope Invalid "allocations_scope" "a quota on allocations counts those of a tenant, a project or a priority; it cannot name a class, a pool or a node",
+    AllocationsScope Invalid "allocations_scope" "a quota on allocations can be limited to a project or a priority, but not to a class, a pool or a node",
 
     NameTaken Conflict "name_taken" "that name is taken; choose another",
     TenantHasLeases { tenant: TenantNo } Conflict "tenant_has_leases" "{tenant} still has live leases; release or revoke them first",
@@ -165,62 +165,62 @@ refusals! {
     ClassInUse { class: ClassNo } Conflict "class_in_use" "{class} is on a node or was leased; its kind, tier and quanta_per_unit cannot change",
     BadClass { quanta_per_unit: u64 } Invalid "bad_class" "quanta_per_unit is {quanta_per_unit}; it must be 1 to 4294967296",
     ClassLimit { limit: usize } Invalid "too_many_resource_classes" "there are at most {limit} classes",
-    BadWeights { why: BadWeights } Invalid "bad_weights" "{why}; give four that do",
+    BadWeights { why: BadWeights } Invalid "bad_weights" "{why}; give four weights that add up to one",
     NodeAlready { node: NodeNo, state: &'static str } Conflict "node_already" "{node} is already {state}",
     AgentAlreadyRunning { node: NodeNo, generation: u64 } Conflict "agent_already_running" "another agent is registered on {node}, as generation {generation}; stop it, or take over from it",
-    StaleGeneration { node: NodeNo, generation: u64, registered: RegisteredGeneration } Conflict "stale_generation" "generation {generation} no longer speaks for {node}: {registered}; register again",
-    ConditionUnchanged { node: NodeNo } Conflict "condition_unchanged" "that is the condition {node} is in already; report changes only",
+    StaleGeneration { node: NodeNo, generation: u64, registered: RegisteredGeneration } Conflict "stale_generation" "generation {generation} is no longer the agent of {node}: {registered}; register again",
+    ConditionUnchanged { node: NodeNo } Conflict "condition_unchanged" "{node} already has this condition; report changes only",
     NoNodes Invalid "no_nodes" "the command names no node",
-    TooManyNodes { named: usize, limit: usize } Invalid "too_many_nodes" "the command names {named} nodes; at most {limit} fit one command",
+    TooManyNodes { named: usize, limit: usize } Invalid "too_many_nodes" "the command names {named} nodes; at most {limit} are allowed",
     DuplicateNode { node: NodeNo } Invalid "duplicate_node" "{node} is named twice",
-    /// Who holds it is told by the server, to those who may know.
-    NodeClaimed { node: NodeNo } Conflict "node_claimed" "{node} is claimed already, and there is no waiting list; claim another",
-    NodeNotReady { node: NodeNo, state: &'static str } Conflict "node_not_ready" "{node} is {state}; claim another, or wait until it is ready",
-    NodeInUse { node: NodeNo } Conflict "node_in_use" "{node} runs other work or is kept for some; drain it first, or claim one that is empty",
-    NodeNotClaimed { node: NodeNo } NotFound "node_not_claimed" "{node} is not claimed by the one who asks",
+    /// The server adds the holder for callers that may know it.
+    NodeClaimed { node: NodeNo } Conflict "node_claimed" "{node} is already claimed, and claims are not queued; claim another node",
+    NodeNotReady { node: NodeNo, state: &'static str } Conflict "node_not_ready" "{node} is {state}; claim another node, or wait until it is ready",
+    NodeInUse { node: NodeNo } Conflict "node_in_use" "{node} runs other work or has capacity reserved; drain it first, or claim an empty node",
+    NodeNotClaimed { node: NodeNo } NotFound "node_not_claimed" "{node} is not claimed by the caller",
     ClaimsDiffer Conflict "claims_differ" "the nodes are claimed by different users or projects; release them one holder at a time",
     SensitivePoolFull { used: u64, requested: u64, limit: u64 } Conflict "sensitive_pool_full" "the system would exceed sensitive_pool_size (used {used}, requested {requested}, limit {limit})",
     ClaimOverQuota { tenant: TenantNo, quota: QuotaNo, used: u64, requested: u64, limit: u64 } Conflict "claim_over_quota" "{tenant} would exceed {quota} (used {used}, requested {requested}, limit {limit})",
     NodeNotWiping { node: NodeNo } Conflict "node_not_wiping" "{node} is not being wiped",
     NodeNotQuarantined { node: NodeNo } Conflict "node_not_quarantined" "{node} is not quarantined",
-    NodeInCustody { node: NodeNo, state: &'static str } Conflict "node_in_custody" "{node} is {state}; its pool and capacity cannot change and it cannot be deleted until that is over",
+    NodeInCustody { node: NodeNo, state: &'static str } Conflict "node_in_custody" "{node} is {state}; until that ends, its pool and capacity cannot change and it cannot be deleted",
     TenantHasClaims { tenant: TenantNo } Conflict "tenant_has_claims" "{tenant} still has claimed nodes; release them first",
     ProjectHasClaims { project: ProjectNo } Conflict "project_has_claims" "{project} still pays for claimed nodes; release them first",
     UserHasClaims { user: UserNo } Conflict "user_has_claims" "{user} still has claimed nodes; release them first",
     LastSeenInFuture Invalid "last_seen_in_future" "a node cannot have been last seen in the future",
 
     TooManyQuotas { limit: usize } Conflict "too_many_quotas" "a tenant has at most {limit} quotas",
-    BurstBelowBase { limit: u64, burst_limit: u64 } Invalid "burst_below_base" "the burst limit {burst_limit} lies below the base limit {limit}; it is an absolute ceiling",
-    ZeroBurstTtl Invalid "zero_burst_ttl" "a burst of no length is no burst; give burst_ttl",
-    QuantaNeedClass Invalid "quanta_need_class" "a quota on quanta names the class it counts: quanta of different classes do not add up",
-    BurstPerNode Invalid "burst_per_node" "a burst quota counts all nodes or one, not each node on its own",
-    NodesPerNode Invalid "nodes_per_node" "a quota on nodes counts nodes together, not each on its own",
-    SettingOutOfRange { setting: &'static str, min: Span, max: Span } Invalid "setting_out_of_range" "{setting} must lie between {min} and {max}",
-    BadBudget { field: &'static str, min: u64, max: u64 } Invalid "bad_budget" "{field} must lie between {min} and {max}",
-    ScopeFixed { quota: QuotaNo } Conflict "scope_fixed" "what {quota} applies to and counts cannot change; delete it and make another",
+    BurstBelowBase { limit: u64, burst_limit: u64 } Invalid "burst_below_base" "the burst limit {burst_limit} is below the base limit {limit}; it is a total, not an addition to the base limit",
+    ZeroBurstTtl Invalid "zero_burst_ttl" "burst_ttl is zero; give a positive duration",
+    QuantaNeedClass Invalid "quanta_need_class" "a quota on quanta must name a class, because quanta of different classes do not add up",
+    BurstPerNode Invalid "burst_per_node" "a burst quota counts all nodes together or one node; it cannot count each node separately",
+    NodesPerNode Invalid "nodes_per_node" "a quota on nodes counts all nodes together; it cannot count each node separately",
+    SettingOutOfRange { setting: &'static str, min: Span, max: Span } Invalid "setting_out_of_range" "{setting} must be between {min} and {max}",
+    BadBudget { field: &'static str, min: u64, max: u64 } Invalid "bad_budget" "{field} must be between {min} and {max}",
+    ScopeFixed { quota: QuotaNo } Conflict "scope_fixed" "the scope and the measure of {quota} cannot change; delete it and create another",
     TenantFixed Conflict "tenant_fixed" "projects and users cannot move to another tenant",
     BadTokenScope { role: Role, why: &'static str } Invalid "bad_token_scope" "a token for the role {role} {why}",
-    TokenExpiryPast { now: Instant } Invalid "token_expiry_past" "the token would have expired already: it is {now}",
-    TokenExists Conflict "token_exists" "a token with that hash exists; make a new secret",
+    TokenExpiryPast { now: Instant } Invalid "token_expiry_past" "the expiry of the token is not after the current time, {now}",
+    TokenExists Conflict "token_exists" "a token with that hash exists; generate a new secret",
     TooManyTokens { of: &'static str, limit: u32 } Conflict "too_many_tokens" "{of} has {limit} tokens that are neither revoked nor expired; revoke those that are no longer used",
-    SameKey Conflict "same_key" "the new key is the one in use",
-    Numbers Invalid "numbers_exhausted" "there are no numbers left for more of these",
+    SameKey Conflict "same_key" "the new key is already the current key",
+    Numbers Invalid "numbers_exhausted" "all numbers for objects of this kind are used up",
 
-    BadPrices { why: BadPrices } Invalid "bad_prices" "the prices cannot be: {why}",
-    StartInPast { now: Instant } Invalid "start_in_past" "it would begin in the past, which is never rated again: it is {now}",
-    SameStart { what: &'static str, number: u32 } Conflict "same_start" "{what} {number} begins at the same instant; replace that one, or begin at another instant",
-    RateCardInForce { card: u32, from: Instant } Conflict "rate_card_in_force" "rate card {card} took effect at {from}; it cannot change or go, only be succeeded by a new one",
-    ChargePolicyInForce { policy: u32, from: Instant } Conflict "charge_policy_in_force" "charge policy {policy} took effect at {from}; it cannot change, only be succeeded by a new one",
+    BadPrices { why: BadPrices } Invalid "bad_prices" "invalid prices: {why}",
+    StartInPast { now: Instant } Invalid "start_in_past" "it would take effect in the past, but past usage is never rated again; the current time is {now}",
+    SameStart { what: &'static str, number: u32 } Conflict "same_start" "{what} {number} takes effect at the same instant; replace it, or choose another instant",
+    RateCardInForce { card: u32, from: Instant } Conflict "rate_card_in_force" "rate card {card} took effect at {from}; it cannot be changed or deleted, only replaced by a new one",
+    ChargePolicyInForce { policy: u32, from: Instant } Conflict "charge_policy_in_force" "charge policy {policy} took effect at {from}; it cannot be changed, only replaced by a new one",
     UnknownCeiling { project: ProjectNo } NotFound "unknown_ceiling" "{project} has no such cost ceiling",
-    BadCeiling { max: Amount } Invalid "bad_ceiling" "a ceiling lies above zero and at or below {max}",
-    CurrencyFixed { currency: Currency } Conflict "currency_fixed" "the ceiling is in {currency}, and what was spent under it, too; delete it and make another",
+    BadCeiling { max: Amount } Invalid "bad_ceiling" "a ceiling must be above zero and at most {max}",
+    CurrencyFixed { currency: Currency } Conflict "currency_fixed" "the ceiling and the amount spent under it are in {currency}; delete it and create another",
     TooManyCeilings { limit: usize } Conflict "too_many_ceilings" "a tenant has at most {limit} cost ceilings",
-    TooManyCardsWaiting { limit: usize } Conflict "too_many_cards_waiting" "{limit} of these wait for their day already; replace one of them",
+    TooManyCardsWaiting { limit: usize } Conflict "too_many_cards_waiting" "{limit} of these have not taken effect yet, which is the limit; replace one of them",
 }
 
 impl fmt::Display for Refusal {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str(&self.told(&ByNumber))
+        f.write_str(&self.message(&ByNumber))
     }
 }
 impl std::error::Error for Refusal {}

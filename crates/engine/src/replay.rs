@@ -1,123 +1,183 @@
-//! Deciding once more what the journal says was decided, on the state it was decided on.
+//! Repeats a sealed decision on the state on which it was made, and compares the records.
 
 use crate::command::{Command, Request, RequestLease};
 use crate::decide::Engine;
 use crate::state::State;
-use leasehold_model::body::{Body, Granted, Particulars};
+use leasehold_model::body::{Body, Denied, Granted, Particulars};
 use leasehold_model::{AttemptEnd, Batch, ClassNo, Identity, Quanta, RULES_VERSION, Record};
 
-/// What deciding again came to.
+/// The result of repeating a decision.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Replayed {
-    /// The same.
+    /// The same records.
     Same,
-    /// These records, not those that were sealed.
+    /// Different records: these.
     Differs(Vec<Record>),
-    /// The record was sealed under rules that this program does not have.
+    /// The decision was made under another rules version than that of this program.
     OtherRules(u32),
-    /// The record seals no decision that can be made again: what was asked for, not what was chosen.
+    /// The record is not a decision of the engine that can be repeated.
     NotADecision,
-    /// The record belongs to the decision that begins with this one.
+    /// The record is part of a decision that begins earlier; this is its own sequence.
     PartOf(u64),
 }
 
-/// The rules that a decision was made under, if it is one: those it names, or those of the process that made it.
-fn rules(body: &Body, state: &State) -> Option<u32> {
-    let of_process = state.rules_version.unwrap_or(RULES_VERSION);
+/// A decision that can be made again.
+struct Decision {
+    /// The rules version that the record names; `None` if it was decided under that of the running process.
+    rules_version: Option<u32>,
+    /// The command that caused it, as far as the record contains it; `None` if the engine decided on its own.
+    command: Option<Command>,
+}
+
+/// The decision that a record begins, if it begins one.
+fn decision(body: &Body) -> Option<Decision> {
+    let of_command = |rules_version, command| Some(Decision { rules_version, command: Some(command) });
+    let of_engine = |rules_version| Some(Decision { rules_version, command: None });
     match body {
-        Body::Granted(granted) => Some(granted.rules_version),
-        Body::Denied(denied) => Some(denied.rules_version),
-        Body::AllocationDenied(denied) => Some(denied.rules_version),
-        Body::AllocationPlaced(placed) => Some(placed.rules_version),
-        Body::PreemptionDecided(decided) => Some(decided.rules_version),
-        Body::AllocationSubmitted(_) | Body::ReservationDropped(_) | Body::AllocationSuspended(_) => Some(of_process),
-        // What its holder reports was not decided.
-        Body::AllocationFailed(failed) if failed.end == AttemptEnd::Reported => None,
-        Body::AllocationRequeued(_) | Body::AllocationFailed(_) => Some(of_process),
-        _ => None,
-    }
-}
-
-/// Whether a record says the same as another, but for what an asker alone knew.
-fn says_the_same(sealed: &Record, again: &Record) -> bool {
-    match (&sealed.body, &again.body) {
-        (Body::Granted(sealed), Body::Granted(again)) => {
-            let chosen = |granted: &Granted| (granted.first_lease, granted.node, granted.members.clone());
-            chosen(sealed) == chosen(again) && sealed.over_soft == again.over_soft
+        Body::Granted(granted) => of_command(Some(granted.rules_version), Command::Request(request_of_grant(granted))),
+        Body::Denied(denied) => of_command(Some(denied.rules_version), Command::Request(request_of_denial(denied))),
+        Body::AllocationDenied(denied) => {
+            of_command(Some(denied.rules_version), Command::SubmitAllocation(denied.spec.clone()))
         }
-        (sealed, again) => sealed == again,
+        Body::AllocationSubmitted(submitted) => of_command(None, Command::SubmitAllocation(submitted.spec.clone())),
+        Body::AllocationPlaced(placed) => of_engine(Some(placed.rules_version)),
+        Body::PreemptionDecided(decided) => of_engine(Some(decided.rules_version)),
+        Body::ReservationDropped(_) | Body::AllocationSuspended(_) | Body::AllocationRequeued(_) => of_engine(None),
+        // A failure that the holder reports was not decided by the engine.
+        Body::AllocationFailed(failed) if failed.end == AttemptEnd::Reported => None,
+        Body::AllocationFailed(_) => of_engine(None),
+        Body::Genesis(_)
+        | Body::Started(_)
+        | Body::Heartbeat(_)
+        | Body::KeyRotated(_)
+        | Body::ClockJumped(_)
+        | Body::SettingsChanged(_)
+        | Body::ClassPut(_)
+        | Body::PoolPut(_)
+        | Body::PoolDeleted(_)
+        | Body::TenantPut(_)
+        | Body::TenantDeleted(_)
+        | Body::ProjectPut(_)
+        | Body::ProjectDeleted(_)
+        | Body::UserPut(_)
+        | Body::UserDeleted(_)
+        | Body::QuotaPut(_)
+        | Body::QuotaDeleted(_)
+        | Body::BurstEnded(_)
+        | Body::RateCardPut(_)
+        | Body::RateCardDeleted(_)
+        | Body::ChargePolicyPut(_)
+        | Body::BudgetsPut(_)
+        | Body::PoolPlacementPut(_)
+        | Body::PlacementChanged(_)
+        | Body::SensitiveChanged(_)
+        | Body::NodePut(_)
+        | Body::NodeDeleted(_)
+        | Body::NodeDrained(_)
+        | Body::NodeResumed(_)
+        | Body::NodeLost(_)
+        | Body::NodeReturned(_)
+        | Body::NodeCondition(_)
+        | Body::AgentRegistered(_)
+        | Body::AgentDetached(_)
+        | Body::Renewed(_)
+        | Body::Released(_)
+        | Body::Expired(_)
+        | Body::Revoked(_)
+        | Body::TeardownStarted(_)
+        | Body::TornDown(_)
+        | Body::Fenced(_)
+        | Body::Unfenced(_)
+        | Body::ActivityReported(_)
+        | Body::Preempted(_)
+        | Body::TokenIssued(_)
+        | Body::TokenRevoked(_)
+        | Body::AllocationStarted(_)
+        | Body::AllocationCheckpointing(_)
+        | Body::AllocationCheckpointed(_)
+        | Body::AllocationCompleted(_)
+        | Body::AllocationCancelled(_)
+        | Body::NodesClaimed(_)
+        | Body::NodesReleased(_)
+        | Body::NodeWiped(_)
+        | Body::NodeQuarantined(_)
+        | Body::QuarantineCleared(_)
+        | Body::CeilingPut(_)
+        | Body::CeilingDeleted(_)
+        | Body::Unknown { .. } => None,
     }
 }
 
-/// Decides again what `sealed` says, the first record of a decision and those that continue it, on the state before
-/// it. The state is used up.
+/// Whether a record is the same as another. Grants are compared by what was chosen: the journal lacks some details of the
+/// request, such as the pool if none was named.
+fn is_same(sealed: &Record, again: &Record) -> bool {
+    if let (Body::Granted(sealed), Body::Granted(again)) = (&sealed.body, &again.body) {
+        let chosen = |granted: &Granted| (granted.first_lease, granted.node, granted.members.clone());
+        return chosen(sealed) == chosen(again) && sealed.over_soft == again.over_soft;
+    }
+    sealed.body == again.body
+}
+
+/// Repeats a decision on the state before it, which is consumed. `sealed` are its records: the first one and those that
+/// continue it.
 pub fn replay(state: State, sealed: &[Record]) -> Replayed {
     let Some(first) = sealed.first() else { return Replayed::NotADecision };
     if first.continues {
         return Replayed::PartOf(first.sequence);
     }
-    match rules(&first.body, &state) {
-        None => return Replayed::NotADecision,
-        Some(version) if version != RULES_VERSION => return Replayed::OtherRules(version),
-        Some(_) => {}
+    let Some(decision) = decision(&first.body) else { return Replayed::NotADecision };
+    let version = decision.rules_version.or(state.rules_version).unwrap_or(RULES_VERSION);
+    if version != RULES_VERSION {
+        return Replayed::OtherRules(version);
     }
     let mut engine = Engine::new(state);
     let mut batch = Batch::new(engine.state().size());
-    let by_itself = !is_asked_for(first);
-    // Before a command is decided, all that follows by itself has been said; so this says nothing then.
+    // Makes the decisions that the engine takes on its own. Before a command there are none left to make: they were
+    // sealed before it.
     engine.advance(first.stamp, &mut batch, 1);
-    if !by_itself && let Some(command) = asked_by(first) {
+    if let Some(command) = decision.command {
         let identity = Identity { token: None, ..first.identity.clone() };
-        // A refusal shows as records that are missing.
+        // After a refusal there are no records to compare, which counts as a difference.
         let _ = engine.decide(first.stamp, &Request::new(identity, command), &mut batch);
     }
     let again = batch.frames().filter_map(|frame| frame.ok()?.decode().ok()).collect::<Vec<Record>>();
     let own = again.iter().take(1).chain(again.iter().skip(1).take_while(|record| record.continues));
     let own: Vec<Record> = own.cloned().collect();
-    let same = own.len() == sealed.len() && own.iter().zip(sealed).all(|(again, sealed)| says_the_same(sealed, again));
+    let same = own.len() == sealed.len() && own.iter().zip(sealed).all(|(again, sealed)| is_same(sealed, again));
     if same { Replayed::Same } else { Replayed::Differs(own) }
 }
 
-/// Whether someone asked for it, by a command of their own.
-fn is_asked_for(record: &Record) -> bool {
-    let body = &record.body;
-    matches!(body, Body::Granted(_) | Body::Denied(_) | Body::AllocationSubmitted(_) | Body::AllocationDenied(_))
+/// The command that caused the decision of a record, as far as the record contains it.
+pub fn asked_by(record: &Record) -> Option<Command> {
+    decision(&record.body)?.command
 }
 
-/// What must have been asked, as far as the record of a decision tells.
-pub fn asked_by(record: &Record) -> Option<Command> {
-    let request = |pool, asks: Vec<(ClassNo, Quanta)>, ttl, priority| RequestLease {
-        pool,
-        asks: asks.into_iter().collect(),
-        priority,
-        ..RequestLease::of(ClassNo(0), Quanta(0), ttl)
-    };
-    match &record.body {
-        Body::Granted(granted) => {
-            let asks = granted.members.iter().map(|member| (member.class, member.quanta)).collect();
-            Some(Command::Request(RequestLease {
-                // Where no weights chose the node, the request did.
-                node: Some(granted.node).filter(|_| granted.weighing.is_none()),
-                sensitive: granted.sensitive,
-                labels: granted.labels.clone(),
-                profile: granted.profile,
-                app_instance: granted.app_instance,
-                ..request(Some(granted.pool), asks, granted.ttl, granted.priority)
-            }))
-        }
-        Body::Denied(denied) => {
-            let Particulars { sensitive, node, labels, profile, app_instance } = denied.particulars.clone();
-            Some(Command::Request(RequestLease {
-                node,
-                sensitive,
-                labels,
-                profile,
-                app_instance,
-                ..request(denied.pool, denied.asks.to_vec(), denied.ttl, denied.priority)
-            }))
-        }
-        Body::AllocationDenied(denied) => Some(Command::SubmitAllocation(denied.spec.clone())),
-        Body::AllocationSubmitted(submitted) => Some(Command::SubmitAllocation(submitted.spec.clone())),
-        _ => None,
+fn request_of_grant(granted: &Granted) -> RequestLease {
+    RequestLease {
+        pool: Some(granted.pool),
+        // A node that was not chosen by weights was named by the request.
+        node: Some(granted.node).filter(|_| granted.weighing.is_none()),
+        asks: granted.members.iter().map(|member| (member.class, member.quanta)).collect(),
+        priority: granted.priority,
+        sensitive: granted.sensitive,
+        labels: granted.labels.clone(),
+        profile: granted.profile,
+        app_instance: granted.app_instance,
+        ..RequestLease::of(ClassNo(0), Quanta(0), granted.ttl)
+    }
+}
+
+fn request_of_denial(denied: &Denied) -> RequestLease {
+    let Particulars { sensitive, node, labels, profile, app_instance } = denied.particulars.clone();
+    RequestLease {
+        pool: denied.pool,
+        node,
+        asks: denied.asks.clone(),
+        priority: denied.priority,
+        sensitive,
+        labels,
+        profile,
+        app_instance,
+        ..RequestLease::of(ClassNo(0), Quanta(0), denied.ttl)
     }
 }

@@ -1,33 +1,33 @@
-//! Capacity kept for an allocation whose victims are being torn down: reserved, unbilled (SEMANTICS 3).
+//! Capacity that is reserved, and not billed, for an allocation whose victims are being torn down (SEMANTICS 3).
 
 use crate::node::NodeClass;
 use leasehold_model::body::{Leases, Member, Place};
 use leasehold_model::{ClassNo, NodeNo, Quanta};
 
-/// What is kept of one class for one replica.
+/// The capacity of one class that is reserved for one replica.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub(crate) struct Kept {
+pub(crate) struct ReservedMember {
     pub(crate) class: ClassNo,
     /// Which devices, as a bit set; zero for kinds without devices.
     pub(crate) devices: u64,
-    /// What is wanted of each device, or of the node.
+    /// The quanta to reserve on each device, or on the node.
     pub(crate) each: u64,
-    /// What is kept already: one number for each device of the set in order, or one in all.
+    /// The quanta reserved so far: one number for each device of the set in order, or one for the node.
     pub(crate) have: Vec<u64>,
 }
 
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub(crate) struct KeptPlace {
+pub(crate) struct ReservedReplica {
     pub(crate) node: NodeNo,
-    pub(crate) members: Vec<Kept>,
+    pub(crate) members: Vec<ReservedMember>,
 }
 
-/// The capacity that one decision to evict keeps for its requester.
+/// The capacity that is reserved by one eviction decision.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct Reservation {
-    /// The decision.
+    /// The sequence of the record of the decision.
     pub(crate) sequence: u64,
-    pub(crate) places: Vec<KeptPlace>,
+    pub(crate) places: Vec<ReservedReplica>,
     pub(crate) victims: Leases,
 }
 
@@ -36,8 +36,8 @@ fn indexes(devices: u64) -> impl Iterator<Item = usize> {
     (0..64usize).filter(move |index| devices >> index & 1 == 1)
 }
 
-impl Kept {
-    /// Takes what is free and wanted.
+impl ReservedMember {
+    /// Reserves as much of what is missing as is free.
     pub(crate) fn fill(&mut self, class: &mut NodeClass) {
         if class.per_device == 0 {
             let more = (self.each - self.have[0]).min(class.free());
@@ -45,25 +45,25 @@ impl Kept {
             class.reserved += more;
             return;
         }
-        for (place, index) in indexes(self.devices).enumerate() {
+        for (slot, index) in indexes(self.devices).enumerate() {
             let used = &mut class.devices[index];
-            let more = (self.each - self.have[place]).min(class.per_device - *used);
+            let more = (self.each - self.have[slot]).min(class.per_device - *used);
             *used += more;
-            self.have[place] += more;
+            self.have[slot] += more;
             class.reserved += more;
         }
     }
 
-    /// Gives back what it has.
+    /// Returns everything that is reserved.
     pub(crate) fn empty(&mut self, class: &mut NodeClass) {
-        for (place, index) in indexes(self.devices).enumerate() {
-            class.devices[index] -= self.have[place];
+        for (slot, index) in indexes(self.devices).enumerate() {
+            class.devices[index] -= self.have[slot];
         }
         class.reserved -= self.have.iter().sum::<u64>();
         self.have.iter_mut().for_each(|have| *have = 0);
     }
 
-    /// Adds what is kept to a sum for each device, or in all.
+    /// Adds what is reserved to the sum of each device, or of the node.
     pub(crate) fn add_to(&self, sums: &mut [u64]) {
         if self.devices == 0 {
             sums[0] += self.have[0];
@@ -71,7 +71,7 @@ impl Kept {
         indexes(self.devices).zip(&self.have).for_each(|(index, have)| sums[index] += have);
     }
 
-    /// What the lease will hold.
+    /// What the lease of the replica will hold.
     pub(crate) fn member(&self) -> Member {
         let devices = u64::from(self.devices.count_ones()).max(1);
         Member { class: self.class, quanta: Quanta(self.each * devices), devices: self.devices }
@@ -84,23 +84,23 @@ impl Kept {
 
 impl Reservation {
     pub(crate) fn new(sequence: u64, places: &[Place], victims: &Leases) -> Self {
-        let kept = |place: &Place| {
+        let reserved = |place: &Place| {
             let members = place.members.iter().map(|member| {
                 let devices = u64::from(member.devices.count_ones()).max(1);
                 let count = usize::try_from(devices).expect("at most 64 devices");
-                Kept {
+                ReservedMember {
                     class: member.class,
                     devices: member.devices,
                     each: member.quanta.0 / devices,
                     have: vec![0; count],
                 }
             });
-            KeptPlace { node: place.node, members: members.collect() }
+            ReservedReplica { node: place.node, members: members.collect() }
         };
-        Self { sequence, places: places.iter().map(kept).collect(), victims: victims.clone() }
+        Self { sequence, places: places.iter().map(reserved).collect(), victims: victims.clone() }
     }
 
     pub(crate) fn is_full(&self) -> bool {
-        self.places.iter().flat_map(|place| &place.members).all(Kept::is_full)
+        self.places.iter().flat_map(|place| &place.members).all(ReservedMember::is_full)
     }
 }

@@ -10,7 +10,7 @@ mod owners;
 use crate::allocation::{Allocation, Allocations, Over};
 use crate::budget::{Meter, Spent};
 use crate::ceiling::Ceilings;
-use crate::custody::{Claimed, Claimer};
+use crate::custody::{ClaimedNodes, Claimer};
 use crate::idempotency::RememberedKeys;
 use crate::lease::{Lease, LeaseTable, Phase};
 use crate::node::Node;
@@ -212,7 +212,7 @@ pub struct State {
     /// Whether a class was ever leased, by class number. After that the size of its quantum cannot change.
     pub(crate) leased: Vec<bool>,
     pub(crate) nodes: Table<Node>,
-    pub(crate) claimed: Claimed,
+    pub(crate) claimed: ClaimedNodes,
     pub(crate) quotas: Table<Quota>,
     pub(crate) tokens: Tokens,
     pub(crate) rate_cards: Table<RateCard>,

@@ -1,11 +1,11 @@
-//! A state together with the placement index over its nodes: what placing, quoting and explaining look at.
+//! A state together with the placement index over its nodes, as placing, quoting and explaining need it.
 
 use crate::placement::Placement;
 use crate::state::State;
 use std::ops::Deref;
 
-/// Looks, and changes nothing. Made by whoever keeps a placement index: [`crate::Engine::view`], [`crate::Readers::view`],
-/// or [`Placement::of`] for a state that nobody follows.
+/// A read-only view, from [`crate::Engine::view`] or [`crate::Readers::view`], or from an index that [`Placement::of`]
+/// builds for a single state.
 #[derive(Clone, Copy)]
 pub struct View<'a> {
     pub(crate) state: &'a State,

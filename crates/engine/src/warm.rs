@@ -1,7 +1,7 @@
-//! Fetching what is about to be touched into the cache.
+//! Prefetches memory that the next requests or records will need into the CPU cache.
 //!
-//! With a million leases each step waits for memory several times over. Looked up together, the
-//! waits of many steps overlap. Nothing is decided or changed here, and it may be left out.
+//! With a million leases, each step waits for memory several times. Prefetching for many steps together
+//! lets these waits overlap. It decides and changes nothing, and leaving it out would only be slower.
 
 use crate::command::{Command, Request};
 use crate::lease::NONE;
@@ -10,21 +10,21 @@ use crate::timer::Timers;
 use leasehold_model::{Body, LeaseNo, NodeNo, Record, TenantNo};
 use smallvec::SmallVec;
 
-struct Warmth<'s> {
+struct Prefetch<'s> {
     state: &'s State,
     timers: Option<&'s Timers>,
     neighbours: SmallVec<[u32; 64]>,
-    /// Whose leases end, and where.
+    /// The tenants and nodes of leases that begin or end.
     held: SmallVec<[(TenantNo, NodeNo); 32]>,
     seen: u64,
 }
 
-impl<'s> Warmth<'s> {
+impl<'s> Prefetch<'s> {
     fn of(state: &'s State, timers: Option<&'s Timers>) -> Self {
         Self { state, timers, neighbours: SmallVec::new(), held: SmallVec::new(), seen: 0 }
     }
 
-    /// Keeps the compiler from leaving the look-up out.
+    /// Uses a value, so that the compiler cannot remove the load.
     fn see(&mut self, value: u64) {
         self.seen ^= value;
     }
@@ -33,11 +33,11 @@ impl<'s> Warmth<'s> {
         self.see(u64::from(self.state.idempotency_keys.touch(scope)));
     }
 
-    /// A lease that is about to change, or to end and leave its neighbours on the node behind.
+    /// A lease that is about to change, or to end, which also changes its neighbours in the chain of its node.
     fn lease(&mut self, lease: Option<LeaseNo>, ends: bool) {
         let Some(slot) = lease.and_then(|lease| self.state.leases.slot(lease)) else { return };
         let lease = self.state.leases.at(slot);
-        // A lease spans several lines of the cache.
+        // A lease spans several cache lines.
         self.see(lease.expires_at.0 ^ lease.devices ^ u64::from(lease.tenant.0 ^ lease.node_prev));
         self.see(self.timers.map_or(0, |timers| timers.touch(slot)));
         if ends {
@@ -47,7 +47,7 @@ impl<'s> Warmth<'s> {
     }
 }
 
-impl Drop for Warmth<'_> {
+impl Drop for Prefetch<'_> {
     fn drop(&mut self) {
         for slot in &self.neighbours {
             self.seen ^= u64::from(self.state.leases.at(*slot).node_next);
@@ -60,45 +60,45 @@ impl Drop for Warmth<'_> {
 }
 
 impl State {
-    /// Before requests are decided.
+    /// To be called before requests are decided.
     pub(crate) fn warm_requests<'r>(&self, timers: &Timers, requests: impl Iterator<Item = &'r Request>) {
-        let mut warmth = Warmth::of(self, Some(timers));
+        let mut prefetch = Prefetch::of(self, Some(timers));
         let mut next_lease = self.next_lease;
         for request in requests {
             if let Some(key) = &request.key {
-                warmth.key(key.scope);
+                prefetch.key(key.scope);
             }
-            // The three that come by the thousand.
+            // Only the most frequent commands are worth it.
             if let Command::Request(_) = &request.command {
-                // Where the lease will be filed, if it is granted.
-                warmth.see(u64::from(self.leases.slot(LeaseNo(next_lease)).is_some()));
+                // The slot of the lease table that a grant would use.
+                prefetch.see(u64::from(self.leases.slot(LeaseNo(next_lease)).is_some()));
                 next_lease += 1;
             } else if let Command::Renew(renewals) = &request.command {
-                warmth.lease(renewals.first().map(|one| one.lease), false);
+                prefetch.lease(renewals.first().map(|one| one.lease), false);
             } else if let Command::Release(releases) = &request.command {
-                warmth.lease(releases.first().map(|one| one.lease), true);
+                prefetch.lease(releases.first().map(|one| one.lease), true);
             }
         }
     }
 
-    /// Before records are folded; `scopes` are those of their idempotency keys.
+    /// To be called before records are folded. Each comes with the scope of its idempotency key, if it has one.
     pub(crate) fn warm_records(&self, records: &[(Record, Option<u128>)]) {
-        let mut warmth = Warmth::of(self, None);
+        let mut prefetch = Prefetch::of(self, None);
         for (record, scope) in records {
-            scope.iter().for_each(|scope| warmth.key(*scope));
+            scope.iter().for_each(|scope| prefetch.key(*scope));
             if let Body::Granted(granted) = &record.body {
-                warmth.held.extend(record.identity.tenant.map(|tenant| (tenant, granted.node)));
+                prefetch.held.extend(record.identity.tenant.map(|tenant| (tenant, granted.node)));
             } else if let Body::Renewed(renewed) = &record.body {
-                warmth.lease(renewed.renewals.first().map(|one| one.lease), false);
+                prefetch.lease(renewed.renewals.first().map(|one| one.lease), false);
             } else if let Body::Released(released) = &record.body {
-                warmth.lease(released.leases.leases().next(), true);
+                prefetch.lease(released.leases.leases().next(), true);
             } else if let Body::Expired(expired) = &record.body {
-                warmth.lease(expired.leases.0.first().copied(), true);
+                prefetch.lease(expired.leases.0.first().copied(), true);
             }
         }
-        // As many old keys will be forgotten as new ones come in.
+        // About as many old keys will expire as new ones are added.
         for found in self.idempotency_keys.in_order().take(records.len()) {
-            warmth.key(found.scope);
+            prefetch.key(found.scope);
         }
     }
 }

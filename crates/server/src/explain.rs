@@ -13,7 +13,8 @@ use crate::show;
 use leasehold_api as api;
 use leasehold_api::When;
 use leasehold_engine::{
-    Candidate, CeilingCheck, Explanation, Lease, Place, QuotaCheck, QuotaSaid, ReplicaPlace, Sacrifice, State,
+    Candidate, CeilingCheck, Explanation, Lease, PossibleEviction, QueueStanding, QuotaCheck, QuotaSaid, ReplicaPlace,
+    State,
 };
 use leasehold_model::{
     Amount, CeilingMode, DenyCause, Instant, LeaseNo, LimitKind, NodeNo, PoolNo, Profile, ResourceKind, TenantNo,
@@ -150,7 +151,7 @@ impl Teller<'_> {
         leases.iter().filter_map(|lease| self.state.lease(*lease)).map(|lease| self.victim(lease)).collect()
     }
 
-    fn eviction(&self, one: &Sacrifice) -> api::Eviction {
+    fn eviction(&self, one: &PossibleEviction) -> api::Eviction {
         api::Eviction {
             node: self.node(one.node),
             highest_priority: one.highest.to_string(),
@@ -165,7 +166,7 @@ impl Teller<'_> {
         denial(self.state, tenant, cause).detail
     }
 
-    fn queue(place: &Place) -> api::QueuePlace {
+    fn queue(place: &QueueStanding) -> api::QueuePlace {
         api::QueuePlace {
             position: place.waits.position,
             budget_factor: fraction(u64::from(place.standing.factor)),
@@ -203,10 +204,10 @@ impl Teller<'_> {
     /// The explanation, under an outcome and a sentence.
     pub(crate) fn tell(&self, at: Instant, outcome: &str, why: String, explained: &Explanation) -> api::Explanation {
         let placement = &explained.placement;
-        let unfit = placement.unfit.iter().map(|(unfit, count)| (unfit.word().to_owned(), *count));
+        let unfit = placement.excluded.iter().map(|(unfit, count)| (unfit.word().to_owned(), *count));
         let is_gang = explained.replica_count > 1;
         // Nothing was scored for one whose victims made room.
-        let is_scored = placement.candidates > 0 || !placement.unfit.is_empty();
+        let is_scored = placement.candidates > 0 || !placement.excluded.is_empty();
         api::Explanation {
             profile: explained.profile.map_or_else(BTreeMap::new, profile),
             quotas: explained.quotas.iter().map(|check| self.quota(check)).collect(),

@@ -61,7 +61,7 @@ pub(crate) fn told(state: &State, caller: &Caller, refusal: &Refusal) -> Problem
 }
 
 fn problem(refusal: &Refusal, naming: &dyn Naming) -> Problem {
-    let problem = Problem::new(status_of(refusal), refusal.code(), sentence(&refusal.told(naming)));
+    let problem = Problem::new(status_of(refusal), refusal.code(), sentence(&refusal.message(naming)));
     let three = |problem: Problem, used: u64, requested: u64, limit: u64| {
         problem.with("used", used).with("requested", requested).with("limit", limit)
     };

@@ -271,7 +271,7 @@ impl Engine {
                 terms.add(*quota, *verdict).ok()?;
             }
             // Devices were chosen together with the victims.
-            let members: Members = place.members.iter().map(crate::reservation::Kept::member).collect();
+            let members: Members = place.members.iter().map(crate::reservation::ReservedMember::member).collect();
             let placed = Placed { node: node.number, pool: node.pool, members, verdicts, weighing: None };
             tentative.count(&self.state, &placed, &of_nodes);
             places.push(placed);

@@ -1,21 +1,21 @@
-//! Where a gang goes, replica by replica, and what each found: placed one after the other, as deciding does.
+//! Explains the placement of a gang, replica by replica, in the same order in which the engine places them.
 
 use super::{Deciding, deciding};
 use crate::admission::NodeQuotas;
 use crate::ask::Ask;
 use crate::decide::dispatch::AssuredStarts;
-use crate::gang::{NoGang, Spot, spot};
+use crate::gang::{DomainId, NoGang, domain_of};
 use crate::node::Node;
-use crate::placement::{Explained, Placed, Tentative, Unfit, Wanted};
-use crate::preempt::Sacrifice;
+use crate::placement::{Exclusion, Explained, Placed, Tentative, Wanted};
+use crate::preempt::PossibleEviction;
 use crate::view::View;
 use leasehold_model::{DenyCause, NodeNo, PoolNo};
 use std::collections::BTreeSet;
 
-/// Replicas that are told one by one: each means scoring every node.
-const REPLICAS_TOLD: usize = 16;
+/// How many replicas are explained at most, because each of them means scoring every node.
+const REPLICAS_EXPLAINED_MAX: usize = 16;
 
-/// Where one replica goes, and by what it goes there.
+/// Where one replica is placed, and why.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct ReplicaPlace {
     pub node: NodeNo,
@@ -25,7 +25,7 @@ pub struct ReplicaPlace {
     pub deciding: Option<Deciding>,
 }
 
-/// The question: what is asked for, and what is promised to those that go before.
+/// The request to explain, and the capacity that is reserved for higher-ranked allocations.
 pub(super) struct Placing<'a> {
     view: View<'a>,
     ask: Ask<'a>,
@@ -33,14 +33,14 @@ pub(super) struct Placing<'a> {
     of_nodes: NodeQuotas,
 }
 
-/// Those that have a place, in order; all of them unless something stands in the way.
+/// The replicas that can be placed, in order; all of them unless the gang is denied.
 pub(super) struct Found {
     places: Vec<Placed>,
     pub(super) denied: Option<DenyCause>,
 }
 
 impl<'a> Placing<'a> {
-    /// Who stands first is found anew: only deciding remembers it.
+    /// Recomputes the heads of the queue, because only the engine's scheduler remembers them.
     pub(super) fn new(view: View<'a>, ask: Ask<'a>) -> Self {
         let assured = AssuredStarts::new(view.heads_before(&ask));
         let of_nodes = view.admission(&ask).map_or_else(|_| NodeQuotas::new(), |(_, of_nodes)| of_nodes);
@@ -51,7 +51,7 @@ impl<'a> Placing<'a> {
         self.assured.allow(self.view, node, self.ask.now, self.ask.walltime)
     }
 
-    /// Places all replicas; where that cannot be, as many as find a place.
+    /// Places all replicas; if that is impossible, as many as fit.
     pub(super) fn place(&self) -> Found {
         let allow = |node: &Node| self.may_use(node);
         let ask = Ask { allow: Some(&allow), ..self.ask };
@@ -64,8 +64,8 @@ impl<'a> Placing<'a> {
         let mut tentative = Tentative::default();
         for _ in 0..ask.replicas {
             let peers: Vec<NodeNo> = places.iter().map(|placed| placed.node).collect();
-            let room = Room::after(self, &peers, self.home(&peers));
-            let within = |node: &Node| room.elsewhere(node).is_none();
+            let affinity = AffinityRules::after(self, &peers, self.home(&peers));
+            let within = |node: &Node| affinity.exclusion(node).is_none();
             match self.view.best_place(&ask, &self.of_nodes, &tentative, &peers, Some(&within)) {
                 Ok(placed) => {
                     tentative.take(&self.view, &placed, &self.of_nodes);
@@ -77,96 +77,96 @@ impl<'a> Placing<'a> {
         Found { places, denied: Some(denied) }
     }
 
-    /// In which rack, zone or node all lie, where they must lie together and one has its place.
-    fn home(&self, peers: &[NodeNo]) -> Option<Spot> {
-        spot(self.view.node(*peers.first()?)?, self.ask.home()?)
+    /// The rack, zone or node that all replicas must share, once the first of them is placed.
+    fn home(&self, peers: &[NodeNo]) -> Option<DomainId> {
+        domain_of(self.view.node(*peers.first()?)?, self.ask.home()?)
     }
 
-    /// The nodes as one replica finds them, and which one that is: the one that is asked for, or the first; of a gang
-    /// that cannot start, the first that finds no place.
+    /// The nodes as one replica finds them, and the number of that replica: the requested one, or the first. If the gang
+    /// cannot start, it is the first replica that does not fit.
     pub(super) fn nodes_for(&self, found: &Found, replica: Option<u32>, top: usize) -> (Explained, u32) {
         let last = self.ask.replicas.max(1);
-        let stuck = || u32::try_from(found.places.len()).unwrap_or(u32::MAX).saturating_add(1).min(last);
+        let first_unplaced = || u32::try_from(found.places.len()).unwrap_or(u32::MAX).saturating_add(1).min(last);
         let number = match (&found.denied, replica) {
             (None, asked) => asked.unwrap_or(1).clamp(1, last),
-            (Some(_), _) => stuck(),
+            (Some(_), _) => first_unplaced(),
         };
         (self.nodes_after(found, number as usize - 1, top), number)
     }
 
-    /// The nodes as they are once so many have their place.
+    /// The nodes after the first `before` replicas have been placed.
     fn nodes_after(&self, found: &Found, before: usize, top: usize) -> Explained {
         let (before, rest) = found.places.split_at(before.min(found.places.len()));
         let peers: Vec<NodeNo> = before.iter().map(|placed| placed.node).collect();
         let mut tentative = Tentative::default();
         before.iter().for_each(|placed| tentative.take(&self.view, placed, &self.of_nodes));
-        let told = |home| self.tell(&tentative, &peers, home, top);
-        let explained = told(self.home(&peers));
+        let explain = |home| self.explain_nodes(&tentative, &peers, home, top);
+        let explained = explain(self.home(&peers));
         let winner = rest.first().map(|placed| placed.node).filter(|_| found.denied.is_none());
         let is_first = |node| explained.best.first().is_some_and(|best| best.node == node);
         match winner {
-            // Better places lie where not all of the gang has room together.
-            Some(node) if !is_first(node) => told(self.home(&[node])),
+            // The better nodes are in domains in which the whole gang does not fit.
+            Some(node) if !is_first(node) => explain(self.home(&[node])),
             _ => explained,
         }
     }
 
-    fn tell(&self, tentative: &Tentative, peers: &[NodeNo], home: Option<Spot>, top: usize) -> Explained {
-        let room = Room::after(self, peers, home);
+    fn explain_nodes(&self, tentative: &Tentative, peers: &[NodeNo], home: Option<DomainId>, top: usize) -> Explained {
+        let affinity = AffinityRules::after(self, peers, home);
         let allow = |node: &Node| self.may_use(node);
         let ask = Ask { allow: Some(&allow), ..self.ask };
         let wanted = Wanted { peers, tentative, ..Wanted::one(&ask, &self.of_nodes) };
-        self.view.explain(&wanted, &|node| room.elsewhere(node), top)
+        self.view.explain(&wanted, &|node| affinity.exclusion(node), top)
     }
 
-    /// Where each goes, and by what.
+    /// Where each replica is placed, and why.
     pub(super) fn replicas(&self, found: &Found) -> Vec<ReplicaPlace> {
         if found.denied.is_some() {
             return Vec::new();
         }
-        let told = (0..).zip(found.places.iter().take(REPLICAS_TOLD));
+        let numbered = (0..).zip(found.places.iter().take(REPLICAS_EXPLAINED_MAX));
         let place = |(before, placed): (usize, &Placed)| {
             let nodes = self.nodes_after(found, before, 2);
             let score = nodes.best.first().map_or(0, |best| best.score);
             ReplicaPlace { node: placed.node, pool: placed.pool, score, deciding: deciding(&nodes.best) }
         };
-        told.map(place).collect()
+        numbered.map(place).collect()
     }
 
-    /// What would have to fall for one replica. One that names its node is meant for that node or not at all.
-    pub(super) fn sacrifices(&self, top: usize) -> Vec<Sacrifice> {
+    /// What would have to be evicted for one replica. A request that names its node never evicts.
+    pub(super) fn possible_evictions(&self, top: usize) -> Vec<PossibleEviction> {
         if self.ask.node.is_some() {
             return Vec::new();
         }
-        // Where another is to start, nothing is evicted for one that goes after it.
+        // Nothing is evicted on nodes that are reserved for a higher-ranked allocation.
         let spare = |node: &Node| self.assured.allow(self.view, node, self.ask.now, None);
-        self.view.sacrifices(&Ask { allow: Some(&spare), ..self.ask }, &self.of_nodes, top)
+        self.view.possible_evictions(&Ask { allow: Some(&spare), ..self.ask }, &self.of_nodes, top)
     }
 }
 
-/// Where one more replica may lie at all, whatever is free there.
-struct Room<'a> {
+/// The affinity rules for one more replica, which do not depend on free capacity.
+struct AffinityRules<'a> {
     placing: &'a Placing<'a>,
-    home: Option<Spot>,
-    taken: BTreeSet<Spot>,
+    home: Option<DomainId>,
+    taken: BTreeSet<DomainId>,
 }
 
-impl<'a> Room<'a> {
-    fn after(placing: &'a Placing<'a>, peers: &[NodeNo], home: Option<Spot>) -> Self {
+impl<'a> AffinityRules<'a> {
+    fn after(placing: &'a Placing<'a>, peers: &[NodeNo], home: Option<DomainId>) -> Self {
         let apart = placing.ask.apart;
-        let spots = peers.iter().filter_map(|peer| spot(placing.view.node(*peer)?, apart?));
-        Self { placing, home, taken: spots.collect() }
+        let domains = peers.iter().filter_map(|peer| domain_of(placing.view.node(*peer)?, apart?));
+        Self { placing, home, taken: domains.collect() }
     }
 
-    fn elsewhere(&self, node: &Node) -> Option<Unfit> {
+    fn exclusion(&self, node: &Node) -> Option<Exclusion> {
         let ask = &self.placing.ask;
         if let Some(domain) = ask.home() {
-            let here = spot(node, domain);
+            let here = domain_of(node, domain);
             if here.is_none() || self.home.is_some() && here != self.home {
-                return Some(Unfit::Together);
+                return Some(Exclusion::Together);
             }
         }
-        let stands_alone = |domain| spot(node, domain).is_some_and(|spot| !self.taken.contains(&spot));
-        (!ask.apart.is_none_or(stands_alone)).then_some(Unfit::Apart)
+        let is_apart = |domain| domain_of(node, domain).is_some_and(|id| !self.taken.contains(&id));
+        (!ask.apart.is_none_or(is_apart)).then_some(Exclusion::Apart)
     }
 }

@@ -1,44 +1,44 @@
-//! An upper bound of the scores of many nodes, from what they have at least and at most.
+//! An upper bound for the scores of many nodes, computed from the ranges of their free capacity.
 //!
-//! For one class and one capacity, and without rounding, a score is a linear function of what is
-//! free plus a multiple of its reciprocal: convex, so it is greatest where least or most is free.
-//! For several classes the greatest of each would be added up, though hardly a node has them all; so
-//! the linear part is also bounded by the sum of all shares that are free. The lower bound counts.
-//! What is added here and there makes up for what rounding takes away.
+//! For one class and one capacity, and without rounding, a score is a linear function of the free
+//! capacity plus a multiple of its reciprocal. It is convex, so its maximum is at one end of the range.
+//! With several classes, the sum of the maxima of each class is loose, because hardly any node reaches
+//! all of them. The linear part is therefore also bounded by the sum of the free shares of all classes,
+//! and the smaller of the two bounds is used. The small constants (`+ 1`, `+ 2`) make up for rounding.
 
-use super::score::{Ask, ONE, Scale, Sums, cool, share};
-use super::shelf::Shelf;
+use super::node_tree::NodeTree;
+use super::score::{ClassAsk, ONE, Scale, Sums, cool, share};
 use super::stock::Range;
 use smallvec::SmallVec;
 
-/// One ask on one shelf.
+/// One class of the request, on one tree.
 #[derive(Clone, Copy, Debug)]
 struct Term {
-    ask: Ask,
+    ask: ClassAsk,
     column: usize,
-    /// What is asked, as a share of the largest and of the smallest capacity there.
+    /// The requested quanta as a share of the largest capacity in the tree, and of the smallest.
     least: u64,
     most: u64,
 }
 
-/// Bounds for one request on one shelf.
+/// Bounds for the scores of one request on the nodes of one tree.
 #[derive(Clone, Debug)]
 pub(super) struct Bounds {
     scale: Scale,
     terms: SmallVec<[Term; 4]>,
-    /// The classes that are not asked for.
+    /// The columns of the classes that are not requested.
     others: SmallVec<[usize; 4]>,
-    /// The least weight among those asked, as often as which every share counts.
+    /// The least weight among the requested classes: every share counts at least that often.
     common: u64,
 }
 
 impl Bounds {
-    /// `None` where the shelf's nodes lack a class.
-    pub(super) fn new(scale: Scale, asks: &[Ask], shelf: &Shelf) -> Option<Self> {
+    /// `None` if no node of the tree can fit the request.
+    pub(super) fn new(scale: Scale, asks: &[ClassAsk], tree: &NodeTree) -> Option<Self> {
         let mut terms: SmallVec<[Term; 4]> = SmallVec::new();
         for ask in asks {
-            let column = shelf.classes.iter().position(|class| *class == ask.class)?;
-            let all = shelf.whole_range(column);
+            let column = tree.classes.iter().position(|class| *class == ask.class)?;
+            let all = tree.whole_range(column);
             if !ask.fits(all.room_hi, all.whole_hi) {
                 return None;
             }
@@ -46,18 +46,18 @@ impl Bounds {
             terms.push(Term { ask: *ask, column, least: share(ask.quanta, all.total_hi), most });
         }
         let asked = |column: &usize| terms.iter().any(|term| term.column == *column);
-        let others = (0..shelf.classes.len()).filter(|column| !asked(column)).collect();
+        let others = (0..tree.classes.len()).filter(|column| !asked(column)).collect();
         let common = terms.iter().map(|term| term.ask.weight).min().unwrap_or(0);
         Some(Self { scale, terms, others, common })
     }
 
-    /// Which column of the shelf an ask is.
+    /// The tree's column for the class of the n-th ask.
     pub(super) fn column(&self, ask: usize) -> usize {
         self.terms[ask].column
     }
 
-    /// No node within the ranges scores more. `None` where none of them can have a place. Exact where
-    /// all of them have the same.
+    /// No node within the ranges has a higher score. `None` if the request fits none of them. Exact if
+    /// all of them have the same capacity free.
     #[inline]
     pub(super) fn bound(&self, ranges: &[Range], locality: u64, heat: u16) -> Option<u64> {
         match self.terms.as_slice() {
@@ -114,7 +114,7 @@ impl Bounds {
         u64::from(self.scale.weights.fit) * (share(term.ask.quanta, free) + 1)
     }
 
-    /// Where free counts for a node: the most of the weighted terms of one class.
+    /// The bound for one class if free capacity raises the score (pressure outweighs fragmentation).
     #[inline]
     fn spread_class(&self, term: &Term, range: &Range) -> u64 {
         let w = &self.scale.weights;
@@ -134,7 +134,8 @@ impl Bounds {
         packed * ONE + slope * left_low.saturating_sub(*least).max(2) + self.fit_at(term, low)
     }
 
-    /// The same of all classes; and once more, taken apart: what they have free together, and how each fits.
+    /// As [`Self::spread_class`] for all classes: the lesser of the sum of the bounds of each class, and a bound that
+    /// separates what is free of all classes together from how well each class fits.
     fn spread(&self, ranges: &[Range]) -> u64 {
         let w = &self.scale.weights;
         let slope = u64::from(w.pressure - w.fragmentation);
@@ -153,7 +154,7 @@ impl Bounds {
         each.min(self.scale.weight_sum * u64::from(w.fragmentation) * ONE + slope * free + fits)
     }
 
-    /// Where use counts for a node. Less free is better then, and fits better too.
+    /// The bound if used capacity raises the score. Less free capacity then improves all of its terms.
     fn packed(&self, ranges: &[Range]) -> u64 {
         let w = &self.scale.weights;
         let slope = u64::from(w.fragmentation - w.pressure);
@@ -173,21 +174,21 @@ impl Bounds {
     }
 }
 
-/// As [`share`], of a part that may be larger than what it is compared with.
+/// As [`share`], for a part that may be larger than the whole.
 fn share_of(part: u64, whole: u64) -> u64 {
     if part <= whole { share(part, whole) } else { (part / whole + 1).saturating_mul(ONE).min(u64::MAX >> 24) }
 }
 
-/// Scores and bounds along a row, where nodes differ in what is free of one class and in nothing else.
+/// Scores and bounds for a row, whose nodes differ only in what is free of their one class.
 pub(super) struct RowBounds {
     scale: Scale,
-    ask: Ask,
+    ask: ClassAsk,
     total: u64,
     locality: u64,
 }
 
 impl RowBounds {
-    pub(super) fn new(scale: Scale, ask: Ask, total: u64, locality: u64) -> Self {
+    pub(super) fn new(scale: Scale, ask: ClassAsk, total: u64, locality: u64) -> Self {
         Self { scale, ask, total, locality }
     }
 
@@ -197,8 +198,8 @@ impl RowBounds {
         self.scale.total(&self.scale.terms(sums, self.locality), 0)
     }
 
-    /// No node with as much free as that, or between, scores more; and whether the better end is the upper one.
-    /// Rounding lifts what lies between by one at most: the weights add up to one.
+    /// An upper bound for the scores of nodes with `low` to `high` free, and whether `high` has the better score.
+    /// Rounding raises a score between the ends by at most one, because the weights add up to one.
     pub(super) fn of(&self, low: u64, high: u64) -> (u64, bool) {
         let low_score = self.score(low);
         if low == high {

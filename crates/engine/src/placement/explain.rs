@@ -1,4 +1,4 @@
-//! Why a request goes where it goes: the terms of every node, and why the others are none.
+//! Explains a placement: the score of every candidate with its terms, and why the other nodes are excluded.
 
 use super::Wanted;
 use super::score::Terms;
@@ -10,38 +10,38 @@ use leasehold_model::{DenyCause, NodeNo, PoolNo, Weighing};
 use std::cmp::Reverse;
 use std::collections::BTreeMap;
 
-/// Why a node is no candidate, in the order in which it is looked at.
+/// Why a node is not a candidate. The first reason that applies, in this order, is the one that is counted.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
-pub enum Unfit {
+pub enum Exclusion {
     Lost,
     Drained,
-    /// Claimed for sensitive work, by somebody else.
+    /// Claimed for sensitive work by another user, or by any user if the request is not sensitive.
     Claimed,
     Wiping,
     Quarantined,
-    /// Sensitive work goes only where its user has a claim.
+    /// Sensitive work runs only on nodes that its user has claimed.
     Unclaimed,
-    /// Another was named, or it is in another pool than the one that was.
+    /// The request names another node or another pool.
     Elsewhere,
-    /// Its pool does not allow so long a TTL.
+    /// Its pool does not allow the TTL.
     Ttl,
     Labels,
-    /// It is outside of the rack, zone or node that all replicas lie in.
+    /// It is outside the rack, zone or node that all replicas must share.
     Together,
-    /// It shares a rack, zone or node with another replica, or has none.
+    /// It shares a rack, zone or node with another replica, or belongs to none.
     Apart,
-    /// It has none of a class that is asked for.
+    /// It lacks a requested class.
     Class,
     /// It has too little free, in all or in one piece.
     Capacity,
-    /// It has room, which is promised to one that goes first.
-    Promised,
-    /// A quota that depends on the node.
+    /// It has the capacity, but that is reserved for a higher-ranked allocation.
+    Reserved,
+    /// A quota that depends on the node denies it.
     Quota,
 }
 
-impl Unfit {
-    /// Of a node that is not open to a request.
+impl Exclusion {
+    /// The reason for a node whose custody does not admit the request.
     const fn of(custody: Custody) -> Self {
         match custody {
             Custody::Open => Self::Unclaimed,
@@ -66,13 +66,13 @@ impl Unfit {
             Self::Apart => "apart",
             Self::Class => "class",
             Self::Capacity => "capacity",
-            Self::Promised => "promised",
+            Self::Reserved => "promised",
             Self::Quota => "quota",
         }
     }
 }
 
-/// What one node was worth. Terms and score are in units of 2^-20.
+/// The score of one node and its terms, in units of 2^-20.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Candidate {
     pub node: NodeNo,
@@ -87,30 +87,30 @@ pub struct Candidate {
     pub score: u64,
 }
 
-/// The best candidates, best first, and how many nodes there are of each sort.
+/// The best candidates, best first, and how many nodes are excluded for each reason.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Explained {
     pub best: Vec<Candidate>,
     pub candidates: u64,
-    pub unfit: BTreeMap<Unfit, u64>,
-    /// Of the nodes with room that quotas keep the request from: what is said of the best.
+    pub excluded: BTreeMap<Exclusion, u64>,
+    /// The denial for the node with the highest score among those that only quotas exclude.
     pub quota: Option<DenyCause>,
 }
 
 impl View<'_> {
-    /// Scores every node, one by one: for people, not for the way of a request. `elsewhere` says why a node is none
-    /// that the request may go to, and the further filter is what is promised to others.
+    /// Scores every node one by one, which is too slow for deciding. `affinity` returns why the affinity of the request
+    /// excludes a node; a node that fails the filter `allow` of the ask is reserved for another allocation.
     pub(crate) fn explain(
         &self,
         wanted: &Wanted<'_>,
-        elsewhere: &dyn Fn(&Node) -> Option<Unfit>,
+        affinity: &dyn Fn(&Node) -> Option<Exclusion>,
         top: usize,
     ) -> Explained {
         let search = Search::new(*self, wanted);
         let mut explained = Explained::default();
-        let mut kept_out: Option<(u64, Reverse<NodeNo>, DenyCause)> = None;
+        let mut best_excluded: Option<(u64, Reverse<NodeNo>, DenyCause)> = None;
         for node in self.nodes() {
-            let unfit = match self.candidate(&search, node, wanted, elsewhere) {
+            let exclusion = match self.candidate(&search, node, wanted, affinity) {
                 Ok(candidate) => match self.judge(node, wanted) {
                     Ok(_) => {
                         explained.best.push(candidate);
@@ -118,20 +118,20 @@ impl View<'_> {
                     }
                     Err(cause) => {
                         let rank = (candidate.score, Reverse(node.number));
-                        if kept_out.is_none_or(|(score, number, _)| rank > (score, number)) {
-                            kept_out = Some((rank.0, rank.1, cause));
+                        if best_excluded.is_none_or(|(score, number, _)| rank > (score, number)) {
+                            best_excluded = Some((rank.0, rank.1, cause));
                         }
-                        Unfit::Quota
+                        Exclusion::Quota
                     }
                 },
-                Err(unfit) => unfit,
+                Err(exclusion) => exclusion,
             };
-            *explained.unfit.entry(unfit).or_insert(0) += 1;
+            *explained.excluded.entry(exclusion).or_insert(0) += 1;
         }
         explained.candidates = explained.best.len() as u64;
         explained.best.sort_by_key(|candidate| (Reverse(candidate.score), candidate.node));
         explained.best.truncate(top);
-        explained.quota = kept_out.map(|(_, _, cause)| cause);
+        explained.quota = best_excluded.map(|(_, _, cause)| cause);
         explained
     }
 
@@ -140,27 +140,28 @@ impl View<'_> {
         search: &Search<'_>,
         node: &Node,
         wanted: &Wanted<'_>,
-        elsewhere: &dyn Fn(&Node) -> Option<Unfit>,
-    ) -> Result<Candidate, Unfit> {
-        let there = wanted.ask.node.is_none_or(|named| named == node.number);
+        affinity: &dyn Fn(&Node) -> Option<Exclusion>,
+    ) -> Result<Candidate, Exclusion> {
+        let is_named = wanted.ask.node.is_none_or(|named| named == node.number);
         let in_pool = wanted.ask.pool.is_none_or(|named| named == node.pool);
         let reasons = [
-            (node.lost, Unfit::Lost),
-            (node.drained, Unfit::Drained),
-            (!node.custody.is_open_to(wanted.ask.claimer), Unfit::of(node.custody)),
-            (!there || !in_pool, Unfit::Elsewhere),
-            (!self.pool_suits(node.pool, wanted.ask), Unfit::Ttl),
-            (!wanted.labels_suit(node), Unfit::Labels),
+            (node.lost, Exclusion::Lost),
+            (node.drained, Exclusion::Drained),
+            (!node.custody.is_open_to(wanted.ask.claimer), Exclusion::of(node.custody)),
+            (!is_named || !in_pool, Exclusion::Elsewhere),
+            (!self.pool_suits(node.pool, wanted.ask), Exclusion::Ttl),
+            (!wanted.labels_suit(node), Exclusion::Labels),
         ];
-        let reasons = reasons.into_iter().find(|(unfit, _)| *unfit).map(|(_, unfit)| unfit);
-        if let Some(unfit) = reasons.or_else(|| elsewhere(node)) {
-            return Err(unfit);
+        let reasons = reasons.into_iter().find(|(exclusion, _)| *exclusion).map(|(_, exclusion)| exclusion);
+        if let Some(exclusion) = reasons.or_else(|| affinity(node)) {
+            return Err(exclusion);
         }
-        let stocks = search.stocks(node).ok_or(Unfit::Class)?;
+        let stocks = search.stocks(node).ok_or(Exclusion::Class)?;
         let scale = search.scale(node.pool);
-        let terms = scale.terms_of(&search.asks, |ask| &stocks[ask], search.locality(node)).ok_or(Unfit::Capacity)?;
+        let terms =
+            scale.terms_of(&search.asks, |ask| &stocks[ask], search.locality(node)).ok_or(Exclusion::Capacity)?;
         if !wanted.suits(node) {
-            return Err(Unfit::Promised);
+            return Err(Exclusion::Reserved);
         }
         let heat = search.heat(node);
         let Terms { pressure, fit, locality, fragmentation } = terms;

@@ -1,22 +1,23 @@
-//! The placement index: where every node ranks that may be given work, and what evicting from it costs at least.
+//! The placement index: the search trees over all nodes that may be given work, and lower bounds for the cost of
+//! evictions on each node.
 //!
-//! All of it follows from the nodes of a state, so that it is never in snapshots (ADR 12). Whoever decides keeps it up
-//! to date record by record; readers bring it up to date when somebody asks.
+//! It is derived from the nodes of a state and never part of a snapshot (ADR 12). The engine updates it with every
+//! record; readers update it when a query needs it.
 
-use super::Shelves;
+use super::NodeTrees;
 use crate::ask::Ask;
 use crate::evictable::Evictables;
 use crate::lease::Lease;
 use crate::node::Node;
-use crate::preempt::Glances;
+use crate::preempt::EvictionBounds;
 use crate::state::State;
 use crate::view::View;
 use leasehold_model::NodeNo;
 
 #[derive(Clone, Debug, Default)]
 pub struct Placement {
-    pub(crate) shelves: Shelves,
-    pub(crate) glances: Glances,
+    pub(crate) trees: NodeTrees,
+    pub(crate) eviction_bounds: EvictionBounds,
     pub(crate) evictables: Evictables,
 }
 
@@ -28,51 +29,51 @@ impl Placement {
         index
     }
 
-    /// A state with the index over its nodes. The index must have been told of every change.
+    /// A state with the index over its nodes. The index must be up to date with the state.
     pub fn view<'a>(&'a self, state: &'a State) -> View<'a> {
         View { state, placement: self }
     }
 
-    /// A node is new, gone, or has another capacity, location or condition.
+    /// Updates a node that is new or deleted, or whose capacity, location or condition has changed.
     pub(crate) fn put(&mut self, state: &State, number: NodeNo) {
-        self.shelves.unlist(number);
-        self.glances.forget(number);
+        self.trees.remove(number);
+        self.eviction_bounds.forget(number);
         self.evictables.recount(state, number);
         let Some(node) = state.node(number) else { return };
-        self.glances.look_at(node, self.evictables.on(number));
+        self.eviction_bounds.update(node, self.evictables.on(number));
         if node.is_available() {
-            self.shelves.list(node, state.heat_left(node));
+            self.trees.insert(node, state.heat_left(node));
         } else {
-            // Sensitive work is placed near its own, too.
-            self.shelves.note_site(node);
+            // Claimed nodes are not in the trees, but sensitive work also needs the locality between them.
+            self.trees.note_site(node);
         }
     }
 
-    /// What is free on a node has changed, or its heat.
+    /// Updates a node whose free capacity or heat has changed.
     pub(crate) fn change(&mut self, state: &State, number: NodeNo) {
         let node = state.node(number).expect("a node that changes exists");
-        self.shelves.change(node, state.heat_left(node));
-        self.glances.look_at(node, self.evictables.on(number));
+        self.trees.change(node, state.heat_left(node));
+        self.eviction_bounds.update(node, self.evictables.on(number));
     }
 
-    /// The same of a node whose leases nobody has counted meanwhile.
+    /// As [`Self::change`], for a node whose evictable leases were not counted with each record.
     pub(crate) fn recount(&mut self, state: &State, number: NodeNo) {
         self.evictables.recount(state, number);
         self.change(state, number);
     }
 
-    /// A lease may be evicted from now on, or no longer. The node is told to have changed after that.
+    /// Counts a lease that has become evictable, or is no longer. The caller updates its node afterwards.
     pub(crate) fn count_evictable(&mut self, lease: &Lease, added: bool) {
         self.evictables.count(lease, added);
     }
 
-    /// Which leases on a node may be evicted has changed; what is free there has not.
+    /// Updates a node whose evictable leases have changed while its free capacity has not.
     pub(crate) fn change_evictable(&mut self, state: &State, number: NodeNo) {
         let node = state.node(number).expect("a lease's node exists");
-        self.glances.look_at(node, self.evictables.on(number));
+        self.eviction_bounds.update(node, self.evictables.on(number));
     }
 
-    /// Whether enough would be free on a node if all of lower priority were evicted.
+    /// Whether enough would be free on a node if all leases of lower priority were evicted.
     pub(crate) fn could_make_room(&self, node: &Node, ask: &Ask<'_>) -> bool {
         ask.asks.iter().all(|(class, asked)| {
             let evictable = || self.evictables.below_on(node.number, *class, ask.priority);

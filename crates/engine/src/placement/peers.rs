@@ -1,19 +1,19 @@
-//! Nearness to those a request wants to be near: all in the same rack is one, in the same zone a half.
+//! Locality: how close a node is to the replicas that were placed before. The same rack counts one, the same zone half.
 
+use super::node_tree::zone_bit;
+use super::node_trees::{NOWHERE, NodeTrees};
 use super::score::ONE;
-use super::shelf::zone_bit;
-use super::shelves::{NOWHERE, Shelves};
 use crate::view::View;
 use leasehold_model::NodeNo;
 use smallvec::SmallVec;
 
-/// How many peers are where.
+/// The number of peers in each zone and rack.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Peers {
     total: u64,
     zones: SmallVec<[(u32, u64); 4]>,
     racks: SmallVec<[(u32, u64); 8]>,
-    /// Nodes without a rack: they are as near to themselves as a rack is.
+    /// Peers on nodes without a rack. Such a node counts as a rack of its own.
     nodes: SmallVec<[(NodeNo, u64); 4]>,
 }
 
@@ -33,7 +33,7 @@ impl Peers {
         let mut all = Self { total: peers.len() as u64, ..Self::default() };
         for peer in peers {
             let Some(node) = view.node(*peer) else { continue };
-            let (zone, rack) = view.placement.shelves.site(node);
+            let (zone, rack) = view.placement.trees.site(node);
             if zone != NOWHERE {
                 count(&mut all.zones, zone);
             }
@@ -49,12 +49,12 @@ impl Peers {
         self.total == 0
     }
 
-    /// The share of the peers, in halves.
+    /// The locality for a sum of halves, two for each peer in the same rack and one for each in the same zone.
     fn share(&self, halves: u64) -> u64 {
         if self.total == 0 { 0 } else { halves * ONE / (2 * self.total) }
     }
 
-    /// Of a node in that rack and zone.
+    /// The locality of a node in a rack and a zone.
     pub(crate) fn locality(&self, node: NodeNo, zone: u32, rack: u32) -> u64 {
         if self.total == 0 {
             return 0;
@@ -64,20 +64,20 @@ impl Peers {
         self.share(close + in_zone)
     }
 
-    /// Of a node in that zone that is close to none of the peers.
+    /// The locality of a node in a zone that is in the rack of none of the peers.
     pub(crate) fn locality_of_zone(&self, zone: u32) -> u64 {
         if zone == NOWHERE { 0 } else { self.share(found(&self.zones, &zone)) }
     }
 
-    /// The most of a node that is close to none of the peers, and in one of those zones.
+    /// The highest locality of a node in one of the zones that is in the rack of none of the peers.
     pub(crate) fn locality_within(&self, zones: u64) -> u64 {
         let counts = self.zones.iter().filter(|(zone, _)| zones & zone_bit(*zone) != 0).map(|(_, count)| *count);
         self.share(counts.max().unwrap_or(0))
     }
 
-    /// The nodes that are close to a peer: closer than their zone says.
-    pub(crate) fn close<'s>(&'s self, shelves: &'s Shelves) -> impl Iterator<Item = NodeNo> + 's {
-        let in_racks = self.racks.iter().flat_map(|(rack, _)| shelves.in_rack(*rack)).copied();
+    /// The nodes in the rack of a peer. Their locality does not follow from their zone alone.
+    pub(crate) fn close<'s>(&'s self, trees: &'s NodeTrees) -> impl Iterator<Item = NodeNo> + 's {
+        let in_racks = self.racks.iter().flat_map(|(rack, _)| trees.in_rack(*rack)).copied();
         in_racks.chain(self.nodes.iter().map(|(node, _)| *node))
     }
 

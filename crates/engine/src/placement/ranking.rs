@@ -1,17 +1,17 @@
-//! Nodes by how much of their one class is free.
+//! Nodes sorted by how much of their one class is free.
 //!
-//! A sorted list in short pieces. A grant or an end moves one node, nearly always within its
-//! piece; a tree would take it out and put it in again.
+//! The list is stored in short pieces. A grant or an end moves one node, nearly always within its
+//! piece, which is cheaper than a removal and an insertion in a tree.
 
 use leasehold_model::NodeNo;
 
 /// The most nodes in one piece.
 const PIECE_MAX: usize = 64;
 
-/// A node's place: what is free, then its number.
+/// The sort key of a node: its free quanta, then its number.
 type Rank = (u64, NodeNo);
 
-/// Ranks in rising order.
+/// Ranks in ascending order.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Ranking {
     /// None of them empty.
@@ -28,7 +28,7 @@ fn rank(key: u128) -> Rank {
 }
 
 impl Ranking {
-    /// The piece that holds `key`, or would; the last if it lies after all.
+    /// The piece that contains `key`, or into which it would be inserted.
     fn piece_of(&self, key: u128) -> usize {
         let before = self.pieces.partition_point(|piece| piece.last().is_some_and(|last| *last < key));
         before.min(self.pieces.len().saturating_sub(1))
@@ -41,11 +41,11 @@ impl Ranking {
             self.pieces.push(vec![key]);
             return;
         };
-        let place = piece.partition_point(|other| *other < key);
-        if piece.get(place) == Some(&key) {
+        let index = piece.partition_point(|other| *other < key);
+        if piece.get(index) == Some(&key) {
             return;
         }
-        piece.insert(place, key);
+        piece.insert(index, key);
         if piece.len() > PIECE_MAX {
             let upper = piece.split_off(PIECE_MAX / 2);
             self.pieces.insert(at + 1, upper);
@@ -56,15 +56,15 @@ impl Ranking {
         let key = key(rank);
         let at = self.piece_of(key);
         let Some(piece) = self.pieces.get_mut(at) else { return };
-        if let Ok(place) = piece.binary_search(&key) {
-            piece.remove(place);
+        if let Ok(index) = piece.binary_search(&key) {
+            piece.remove(index);
             if piece.is_empty() {
                 self.pieces.remove(at);
             }
         }
     }
 
-    /// Moves a node that is listed with `before` free to where it belongs with `after`.
+    /// Moves a node whose free quanta change from `before` to `after`.
     pub(crate) fn change(&mut self, node: NodeNo, before: u64, after: u64) {
         let (from, to) = (key((before, node)), key((after, node)));
         let at = self.piece_of(from);
@@ -72,9 +72,9 @@ impl Ranking {
             && let [first, .., last] = piece.as_slice()
             && (*first..=*last).contains(&to)
         {
-            // It stays within its piece: those between the two places make room.
+            // The node stays within its piece: shift the entries between its old and its new index.
             let old = piece.partition_point(|other| *other < from);
-            assert_eq!(piece[old], from, "a node that moves is listed");
+            assert_eq!(piece[old], from, "the ranking lacks a node that changes");
             if to > from {
                 let new = old + piece[old + 1..].partition_point(|other| *other < to);
                 piece.copy_within(old + 1..new + 1, old);
@@ -90,7 +90,7 @@ impl Ranking {
         self.insert((after, node));
     }
 
-    /// Those with at least `free`, in order.
+    /// The nodes with at least `free`, in order.
     pub(crate) fn from(&self, free: u64) -> impl Iterator<Item = Rank> + '_ {
         let least = key((free, NodeNo(0)));
         let at = self.pieces.partition_point(|piece| piece.last().is_some_and(|last| *last < least));
@@ -99,7 +99,7 @@ impl Ranking {
         first.iter().chain(pieces.flatten()).map(|key| rank(*key))
     }
 
-    /// The last of those with less than `free`, or of all.
+    /// The last node with less than `free`; without `free`, the last of all.
     pub(crate) fn last_below(&self, free: Option<u64>) -> Option<Rank> {
         let Some(free) = free else { return self.pieces.last()?.last().map(|key| rank(*key)) };
         let end = key((free, NodeNo(0)));
@@ -118,38 +118,38 @@ mod tests {
     use super::*;
     use std::collections::BTreeSet;
 
-    /// Beside a tree, with many nodes that have the same free, and enough of them for many pieces.
+    /// Many nodes have the same amount free, and there are enough of them for many pieces.
     #[test]
-    fn it_ranks_as_a_sorted_set_does() {
+    fn it_equals_a_sorted_set() {
         let mut ranking = Ranking::default();
         let mut set: BTreeSet<Rank> = BTreeSet::new();
         let mut free = vec![None; 1500];
-        let mut dice = 7u64;
+        let mut random = 7u64;
         let mut draw = |below: u64| {
-            dice = dice.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1_442_695_040_888_963_407);
-            (dice >> 33) % below
+            random = random.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1_442_695_040_888_963_407);
+            (random >> 33) % below
         };
         for step in 0..30_000u32 {
-            let place = usize::try_from(draw(1500)).expect("small");
-            let node = NodeNo(u32::try_from(place).expect("small"));
-            match free[place] {
+            let index = usize::try_from(draw(1500)).expect("small");
+            let node = NodeNo(u32::try_from(index).expect("small"));
+            match free[index] {
                 None => {
                     let now = draw(40);
                     ranking.insert((now, node));
                     set.insert((now, node));
-                    free[place] = Some(now);
+                    free[index] = Some(now);
                 }
                 Some(before) if draw(10) == 0 => {
                     ranking.remove((before, node));
                     set.remove(&(before, node));
-                    free[place] = None;
+                    free[index] = None;
                 }
                 Some(before) => {
                     let after = if draw(2) == 0 { before + 1 } else { draw(40) };
                     ranking.change(node, before, after);
                     set.remove(&(before, node));
                     set.insert((after, node));
-                    free[place] = Some(after);
+                    free[index] = Some(after);
                 }
             }
             assert_eq!(ranking.last_below(None), set.last().copied());

@@ -1,7 +1,7 @@
 //! The score of one node for one request (SEMANTICS 5).
 //!
-//! Fixed point: one is 2^20, and every division rounds down. `docs/reference/placement.md` gives the
-//! same sums for people; the oracle has its own.
+//! Fixed point: one is 2^20, and every division rounds down. `docs/reference/placement.md` documents the
+//! formulas; the oracle implements them independently.
 
 use super::stock::Stock;
 use leasehold_model::{ClassNo, Sensitivity, Weights};
@@ -15,10 +15,10 @@ pub(crate) fn share(part: u64, whole: u64) -> u64 {
     if part >> (u64::BITS - ONE_BITS) == 0 {
         return (part << ONE_BITS) / whole;
     }
-    u64::try_from((u128::from(part) << ONE_BITS) / u128::from(whole)).expect("parts are no larger than their whole")
+    u64::try_from((u128::from(part) << ONE_BITS) / u128::from(whole)).expect("a part is no larger than its whole")
 }
 
-/// How much a class counts in the mean, by what the workload depends on.
+/// The weight of a class in the mean, by the sensitivity of the workload to it.
 pub(crate) fn class_weight(sensitivity: Option<Sensitivity>) -> u64 {
     match sensitivity {
         Some(Sensitivity::Critical) => 4,
@@ -29,23 +29,23 @@ pub(crate) fn class_weight(sensitivity: Option<Sensitivity>) -> u64 {
 
 /// One class of a request.
 #[derive(Clone, Copy, Debug)]
-pub(crate) struct Ask {
+pub(crate) struct ClassAsk {
     pub(crate) class: ClassNo,
     pub(crate) quanta: u64,
     pub(crate) weight: u64,
-    /// Whole devices, where it asks for more than one.
+    /// The number of whole devices, if more than one device is requested; 0 otherwise.
     pub(crate) devices: u32,
 }
 
-impl Ask {
-    /// Whether it has a place there: enough in one piece, or enough whole devices.
+impl ClassAsk {
+    /// Whether it fits: `room` quanta are free in one piece, and `whole` devices are not in use at all.
     #[inline]
     pub(crate) fn fits(&self, room: u64, whole: u32) -> bool {
         if self.devices > 0 { whole >= self.devices } else { room >= self.quanta }
     }
 }
 
-/// The four terms, each from nothing to [`ONE`].
+/// The four terms of a score, each from 0 to [`ONE`].
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(crate) struct Terms {
     pub(crate) pressure: u64,
@@ -54,15 +54,15 @@ pub(crate) struct Terms {
     pub(crate) fragmentation: u64,
 }
 
-/// By what a pool's nodes are scored for a request.
+/// The weights by which the nodes of a pool are scored for a request.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Scale {
     pub(crate) weights: Weights,
-    /// Of all classes asked.
+    /// The sum of the weights of the requested classes.
     pub(crate) weight_sum: u64,
 }
 
-/// Weighted terms of the classes seen so far.
+/// Weighted sums of the terms of the classes added so far.
 #[derive(Clone, Copy, Debug, Default)]
 pub(super) struct Sums {
     pressure: u64,
@@ -72,7 +72,7 @@ pub(super) struct Sums {
 
 impl Sums {
     #[inline]
-    pub(super) fn add(&mut self, ask: &Ask, total: u64, free: u64) {
+    pub(super) fn add(&mut self, ask: &ClassAsk, total: u64, free: u64) {
         let used_after = total - free + ask.quanta;
         let fragmentation = share(used_after, total);
         self.pressure += ask.weight * (ONE - fragmentation);
@@ -105,17 +105,17 @@ impl Scale {
         cool(sum / 1000, heat)
     }
 
-    /// The terms of a node whose stock of the n-th ask is `stock(n)`; `None` where something does not fit.
+    /// The terms of a node whose stock for the n-th ask is `stock(n)`; `None` if a class does not fit.
     #[inline]
     pub(crate) fn terms_of<'s>(
         &self,
-        asks: &[Ask],
+        asks: &[ClassAsk],
         stock: impl Fn(usize) -> &'s Stock,
         locality: u64,
     ) -> Option<Terms> {
         let mut sums = Sums::default();
-        for (place, ask) in asks.iter().enumerate() {
-            let Stock { total, free, room, whole, .. } = *stock(place);
+        for (index, ask) in asks.iter().enumerate() {
+            let Stock { total, free, room, whole, .. } = *stock(index);
             if !ask.fits(room, whole) {
                 return None;
             }
@@ -125,7 +125,7 @@ impl Scale {
     }
 }
 
-/// Less by its heat.
+/// Reduces a score by the heat of the node.
 #[inline]
 pub(super) fn cool(score: u64, heat: u16) -> u64 {
     if heat == 0 { score } else { score * u64::from(1000 - heat) / 1000 }

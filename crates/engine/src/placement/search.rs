@@ -1,15 +1,16 @@
-//! The best node without scoring all of them: branch and bound over the shelves.
+//! Finds the best node without scoring all of them: branch and bound over the trees (ADR 12).
 //!
-//! Whatever is looked at carries an upper bound of what is under it, and the highest goes first. The
-//! search is over when no bound reaches what was found; where one equals it, a lower number may
-//! still be under it, and decides. So the answer is the one that scoring every node would give.
+//! Each summary has an upper bound for the scores of the nodes under it, and the search expands the
+//! highest bound first. It ends when no bound reaches the best score found. A bound that equals the
+//! best score is expanded if a lower node number may be under it, because the lowest number wins among
+//! equal scores. The result is therefore the same as scoring every node would give.
 
 use super::Wanted;
 use super::bound::{Bounds, RowBounds};
+use super::node_tree::{FAN, NodeTree};
+use super::node_trees::Row;
 use super::peers::Peers;
-use super::score::{Ask, Scale, class_weight};
-use super::shelf::{FAN, Shelf};
-use super::shelves::Row;
+use super::score::{ClassAsk, Scale, class_weight};
 use super::stock::Stock;
 use crate::heat::step_at;
 use crate::node::Node;
@@ -21,10 +22,10 @@ use std::collections::BinaryHeap;
 pub(super) struct Search<'a> {
     view: View<'a>,
     wanted: &'a Wanted<'a>,
-    pub(super) asks: SmallVec<[Ask; 4]>,
+    pub(super) asks: SmallVec<[ClassAsk; 4]>,
     weight_sum: u64,
     peers: Peers,
-    /// Where on the grid of heat the request is decided.
+    /// The step of the heat grid at which the request is decided.
     step: u64,
 }
 
@@ -35,22 +36,22 @@ struct Best {
     node: NodeNo,
 }
 
-/// A shelf with what does not change while it is searched.
-struct Open<'s> {
-    shelf: &'s Shelf,
+/// A tree with the values that stay constant during a search.
+struct OpenTree<'s> {
+    tree: &'s NodeTree,
     scale: Scale,
     bounds: Bounds,
 }
 
-/// Nodes that were not looked at one by one, in one number: the highest bound is the highest, then the
-/// lowest node; the rest says where they are.
+/// A summary that the search may expand, packed into one number. Branches are ordered by their bound, then by
+/// their lowest node number (lower is greater); the remaining bits locate the summary.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 struct Branch(u128);
 
 #[expect(clippy::cast_possible_truncation, reason = "each part is read as long as it was written")]
 impl Branch {
-    fn new(bound: u64, first: NodeNo, open: usize, level: usize, place: usize) -> Self {
-        let parts = [(u64::from(!first.0), 32), (open as u64, 24), (level as u64, 8), (place as u64, 32)];
+    fn new(bound: u64, first: NodeNo, open: usize, level: usize, index: usize) -> Self {
+        let parts = [(u64::from(!first.0), 32), (open as u64, 24), (level as u64, 8), (index as u64, 32)];
         Self(parts.iter().fold(u128::from(bound), |word, (part, bits)| word << bits | u128::from(*part)))
     }
     fn bound(self) -> u64 {
@@ -65,7 +66,7 @@ impl Branch {
     fn level(self) -> usize {
         (self.0 >> 32) as usize & 0xff
     }
-    fn place(self) -> usize {
+    fn index(self) -> usize {
         self.0 as u32 as usize
     }
 }
@@ -75,7 +76,7 @@ impl<'a> Search<'a> {
         let ask = |(class, quanta): &(_, leasehold_model::Quanta)| {
             let spec = view.class(*class).expect("an asked class exists");
             let per_device = if spec.has_devices() { spec.quanta_per_unit } else { u64::MAX };
-            Ask {
+            ClassAsk {
                 class: *class,
                 quanta: quanta.0,
                 weight: class_weight(wanted.ask.profile.map(|profile| profile.of(spec.kind))),
@@ -86,7 +87,7 @@ impl<'a> Search<'a> {
                 },
             }
         };
-        let asks: SmallVec<[Ask; 4]> = wanted.ask.asks.iter().map(ask).collect();
+        let asks: SmallVec<[ClassAsk; 4]> = wanted.ask.asks.iter().map(ask).collect();
         let weight_sum = asks.iter().map(|ask| ask.weight).sum();
         let peers = Peers::of(view, wanted.peers);
         Self { view, wanted, asks, weight_sum, peers, step: step_at(wanted.ask.now, view.settings.heat_half_life) }
@@ -105,53 +106,53 @@ impl<'a> Search<'a> {
         if self.peers.is_none() {
             return 0;
         }
-        let (zone, rack) = self.view.placement.shelves.site(node);
+        let (zone, rack) = self.view.placement.trees.site(node);
         self.peers.locality(node.number, zone, rack)
     }
 
-    /// What a node has of each class asked, after what was taken; `None` if it lacks one.
+    /// A node's stock of each requested class, with the tentative changes; `None` if it lacks a class.
     pub(super) fn stocks(&self, node: &Node) -> Option<SmallVec<[Stock; 4]>> {
         let classes = self.wanted.tentative.classes(node);
-        let stock = |ask: &Ask| classes.iter().find(|class| class.class == ask.class).map(Stock::of);
+        let stock = |ask: &ClassAsk| classes.iter().find(|class| class.class == ask.class).map(Stock::of);
         self.asks.iter().map(stock).collect()
     }
 
     /// The node with the highest score, the lowest number among equals.
-    pub(super) fn best(&self, heed_quotas: bool) -> Option<NodeNo> {
+    pub(super) fn best(&self, check_quotas: bool) -> Option<NodeNo> {
         let mut best = None;
-        // What a user has claimed is little, and on no shelf.
+        // Claimed nodes are in no tree; a user has few of them.
         if let Some(claimer) = self.wanted.ask.claimer {
             for number in self.view.claimed.nodes_of(claimer) {
-                self.look_at(number, heed_quotas, &mut best);
+                self.score_one(number, check_quotas, &mut best);
             }
             return best.map(|best| best.node);
         }
-        // Those whose score depends on more than their shelf knows are scored one by one.
+        // The score of these nodes depends on more than their tree contains, so they are scored one by one.
         let untouched = |node: &NodeNo| !self.wanted.tentative.touches(*node);
-        let close = self.peers.close(&self.view.placement.shelves).filter(untouched);
+        let close = self.peers.close(&self.view.placement.trees).filter(untouched);
         for number in self.wanted.tentative.nodes() {
-            self.look_at(number, heed_quotas, &mut best);
+            self.score_one(number, check_quotas, &mut best);
         }
         for number in close {
-            match self.view.placement.shelves.card(number).filter(|(shelf, _)| !shelf.is_hot) {
-                Some((shelf, card)) => self.look_at_card(number, shelf, card, heed_quotas, &mut best),
-                None => self.look_at(number, heed_quotas, &mut best),
+            match self.view.placement.trees.stocks(number).filter(|(tree, _)| !tree.is_hot) {
+                Some((tree, stocks)) => self.score_indexed(number, tree, stocks, check_quotas, &mut best),
+                None => self.score_one(number, check_quotas, &mut best),
             }
         }
-        let mut opened: SmallVec<[Open<'_>; 16]> = SmallVec::new();
+        let mut opened: SmallVec<[OpenTree<'_>; 16]> = SmallVec::new();
         let mut branches = BinaryHeap::with_capacity(64);
         for pool in self.pools() {
             let scale = self.scale(pool);
-            for shelf in self.view.placement.shelves.of_pool(pool) {
-                let Some(bounds) = Bounds::new(scale, &self.asks, shelf) else { continue };
-                opened.push(Open { shelf, scale, bounds });
-                self.branch(&opened, opened.len() - 1, shelf.top(), 0, best, &mut branches);
+            for tree in self.view.placement.trees.of_pool(pool) {
+                let Some(bounds) = Bounds::new(scale, &self.asks, tree) else { continue };
+                opened.push(OpenTree { tree, scale, bounds });
+                self.branch(&opened, opened.len() - 1, tree.top(), 0, best, &mut branches);
             }
         }
         for pool in self.pools() {
             let scale = self.scale(pool);
-            for row in self.view.placement.shelves.rows_of(pool) {
-                self.look_along(row, scale, heed_quotas, &mut best);
+            for row in self.view.placement.trees.rows_of(pool) {
+                self.search_row(row, scale, check_quotas, &mut best);
             }
         }
         while let Some(branch) = branches.pop() {
@@ -159,24 +160,24 @@ impl<'a> Search<'a> {
                 break;
             }
             match branch.level().checked_sub(1) {
-                None => self.look_into(&opened[branch.open()], branch.place(), heed_quotas, &mut best),
-                Some(below) => self.branch(&opened, branch.open(), below, branch.place() * FAN, best, &mut branches),
+                None => self.score_leaf(&opened[branch.open()], branch.index(), check_quotas, &mut best),
+                Some(below) => self.branch(&opened, branch.open(), below, branch.index() * FAN, best, &mut branches),
             }
         }
         best.map(|best| best.node)
     }
 
-    /// The pools that a request may go to.
+    /// The pools that the request may use.
     fn pools(&self) -> impl Iterator<Item = PoolNo> {
         let named = self.wanted.ask.pool.into_iter().filter(|pool| self.view.pool(*pool).is_some());
         let every = self.view.pools().map(|(pool, _)| pool).filter(|_| self.wanted.ask.pool.is_none());
         named.chain(every).filter(|pool| self.view.pool_suits(*pool, self.wanted.ask))
     }
 
-    /// Adds what may hold a better one, of the `FAN` summaries of a level from `from` on.
+    /// Adds the summaries that may contain a better node, of the `FAN` summaries of a level from `from` on.
     fn branch(
         &self,
-        opened: &[Open<'_>],
+        opened: &[OpenTree<'_>],
         number: usize,
         level: usize,
         from: usize,
@@ -184,18 +185,18 @@ impl<'a> Search<'a> {
         branches: &mut BinaryHeap<Branch>,
     ) {
         let open = &opened[number];
-        for (place, head) in open.shelf.heads(level).iter().enumerate().skip(from).take(FAN) {
-            let heat = if open.shelf.is_hot { head.heat.at_step(self.step) } else { 0 };
-            let locality = if self.peers.is_none() { 0 } else { self.peers.locality_within(head.zones) };
-            let Some(bound) = open.bounds.bound(open.shelf.ranges(level, place), locality, heat) else { continue };
-            if can_win(best, bound, head.first) {
-                branches.push(Branch::new(bound, head.first, number, level, place));
+        for (index, summary) in open.tree.summaries(level).iter().enumerate().skip(from).take(FAN) {
+            let heat = if open.tree.is_hot { summary.heat.at_step(self.step) } else { 0 };
+            let locality = if self.peers.is_none() { 0 } else { self.peers.locality_within(summary.zones) };
+            let Some(bound) = open.bounds.bound(open.tree.ranges(level, index), locality, heat) else { continue };
+            if can_win(best, bound, summary.first) {
+                branches.push(Branch::new(bound, summary.first, number, level, index));
             }
         }
     }
 
-    /// Goes along a row from both ends, the better one first, until what is left between them cannot win.
-    fn look_along(&self, row: &Row, scale: Scale, heed_quotas: bool, best: &mut Option<Best>) {
+    /// Searches a row from both ends, the better one first, until no node between them can win.
+    fn search_row(&self, row: &Row, scale: Scale, check_quotas: bool, best: &mut Option<Best>) {
         let [ask] = self.asks.as_slice() else { return };
         if ask.class != row.class {
             return;
@@ -217,7 +218,7 @@ impl<'a> Search<'a> {
                 if !can_win(*best, score, node) {
                     break;
                 }
-                if !self.is_looked_at(node) && self.admits(node, heed_quotas) {
+                if !self.is_scored_already(node) && self.admits(node, check_quotas) {
                     *best = Some(Best { score, node });
                 }
             }
@@ -230,50 +231,57 @@ impl<'a> Search<'a> {
     }
 
     /// Scores the nodes of a leaf.
-    fn look_into(&self, open: &Open<'_>, place: usize, heed_quotas: bool, best: &mut Option<Best>) {
-        let leaf = open.shelf.leaf(place);
-        for (place, slot) in leaf.slots.iter().enumerate() {
-            let stocks = open.shelf.stocks(leaf, place);
+    fn score_leaf(&self, open: &OpenTree<'_>, index: usize, check_quotas: bool, best: &mut Option<Best>) {
+        let leaf = open.tree.leaf(index);
+        for (index, slot) in leaf.slots.iter().enumerate() {
+            let stocks = open.tree.stocks(leaf, index);
             let locality = if self.peers.is_none() { 0 } else { self.peers.locality_of_zone(slot.zone) };
             let stock = |ask: usize| &stocks[open.bounds.column(ask)];
             let Some(terms) = open.scale.terms_of(&self.asks, stock, locality) else { continue };
-            let heat = if open.shelf.is_hot { leaf.heat(place).at_step(self.step) } else { 0 };
+            let heat = if open.tree.is_hot { leaf.heat(index).at_step(self.step) } else { 0 };
             let (score, node) = (open.scale.total(&terms, heat), slot.key.node);
-            if can_win(*best, score, node) && !self.is_looked_at(node) && self.admits(node, heed_quotas) {
+            if can_win(*best, score, node) && !self.is_scored_already(node) && self.admits(node, check_quotas) {
                 *best = Some(Best { score, node });
             }
         }
     }
 
-    /// As [`Self::look_at`], of a cold node on a shelf: all that its score needs stands on its card.
-    fn look_at_card(&self, number: NodeNo, shelf: &Shelf, card: &[Stock], heed_quotas: bool, best: &mut Option<Best>) {
-        let stock = |ask: &Ask| Some(&card[shelf.classes.iter().position(|class| *class == ask.class)?]);
+    /// As [`Self::score_one`], for a node of a tree that is not hot: its indexed stocks are all that is needed.
+    fn score_indexed(
+        &self,
+        number: NodeNo,
+        tree: &NodeTree,
+        stocks: &[Stock],
+        check_quotas: bool,
+        best: &mut Option<Best>,
+    ) {
+        let stock = |ask: &ClassAsk| Some(&stocks[tree.classes.iter().position(|class| *class == ask.class)?]);
         let Some(stocks) = self.asks.iter().map(stock).collect::<Option<SmallVec<[&Stock; 4]>>>() else { return };
         if !self.asks.iter().zip(&stocks).all(|(ask, stock)| ask.fits(stock.room, stock.whole))
-            || !self.view.pool_suits(shelf.pool, self.wanted.ask)
+            || !self.view.pool_suits(tree.pool, self.wanted.ask)
         {
             return;
         }
-        let spot = self.view.placement.shelves.spot(number).expect("a shelved node has a spot");
-        let locality = self.peers.locality(number, spot.zone, spot.rack);
-        let scale = self.scale(shelf.pool);
+        let listing = self.view.placement.trees.listing(number).expect("a indexed node has a spot");
+        let locality = self.peers.locality(number, listing.zone, listing.rack);
+        let scale = self.scale(tree.pool);
         let Some(terms) = scale.terms_of(&self.asks, |ask| stocks[ask], locality) else { return };
         let score = scale.total(&terms, 0);
-        if can_win(*best, score, number) && self.admits(number, heed_quotas) {
+        if can_win(*best, score, number) && self.admits(number, check_quotas) {
             *best = Some(Best { score, node: number });
         }
     }
 
-    /// Whether a node was scored by itself already.
-    fn is_looked_at(&self, node: NodeNo) -> bool {
+    /// Whether a node is one of those that are scored one by one.
+    fn is_scored_already(&self, node: NodeNo) -> bool {
         if self.wanted.tentative.touches(node) {
             return true;
         }
-        let rack = || self.view.placement.shelves.spot(node).expect("a shelved node has a spot").rack;
+        let rack = || self.view.placement.trees.listing(node).expect("a indexed node has a spot").rack;
         !self.peers.is_none() && self.peers.is_close(node, rack())
     }
 
-    fn look_at(&self, number: NodeNo, heed_quotas: bool, best: &mut Option<Best>) {
+    fn score_one(&self, number: NodeNo, check_quotas: bool, best: &mut Option<Best>) {
         let node = self.view.node(number).expect("a listed node exists");
         if !node.is_open_to(self.wanted.ask.claimer) || !self.view.pool_suits(node.pool, self.wanted.ask) {
             return;
@@ -283,22 +291,22 @@ impl<'a> Search<'a> {
         let scale = self.scale(node.pool);
         let Some(terms) = scale.terms_of(&self.asks, stock, self.locality(node)) else { return };
         let score = scale.total(&terms, self.heat(node));
-        if can_win(*best, score, number) && self.admits(number, heed_quotas) {
+        if can_win(*best, score, number) && self.admits(number, check_quotas) {
             *best = Some(Best { score, node: number });
         }
     }
 
-    /// The filters that are not a matter of capacity.
-    fn admits(&self, number: NodeNo, heed_quotas: bool) -> bool {
-        if self.wanted.takes_any() && (!heed_quotas || self.wanted.node_quotas.is_empty()) {
+    /// Whether a node passes the filters other than capacity.
+    fn admits(&self, number: NodeNo, check_quotas: bool) -> bool {
+        if self.wanted.takes_any() && (!check_quotas || self.wanted.node_quotas.is_empty()) {
             return true;
         }
         let node = self.view.node(number).expect("a listed node exists");
-        self.wanted.suits(node) && (!heed_quotas || self.view.judge(node, self.wanted).is_ok())
+        self.wanted.suits(node) && (!check_quotas || self.view.judge(node, self.wanted).is_ok())
     }
 }
 
-/// Whether that score, at that number or a higher one, would be better.
+/// Whether a node with this score and this number would be better. For a bound, `node` is the lowest number under it.
 #[inline]
 fn can_win(best: Option<Best>, score: u64, node: NodeNo) -> bool {
     best.is_none_or(|best| score > best.score || score == best.score && node < best.node)

@@ -1,34 +1,34 @@
-//! What there is of a class: on one node, and between which limits on many.
+//! The capacity of a class, total and free: on one node ([`Stock`]), and as a range over many nodes ([`Range`]).
 
 use super::score::share;
 use crate::node::NodeClass;
 
-/// On one node.
+/// The capacity of a class on one node.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct Stock {
     pub(crate) total: u64,
     pub(crate) free: u64,
-    /// The most that a lease of up to one device can have: what is free of the emptiest device, or
-    /// everything that is free where there are no devices.
+    /// The most that a lease of up to one device can get: what is free on the emptiest device, or
+    /// everything that is free for classes without devices.
     pub(crate) room: u64,
     /// Devices of which nothing is in use.
     pub(crate) whole: u32,
-    /// The share of it that is free, rounded down.
+    /// The free share of the capacity, rounded down.
     pub(crate) share: u32,
 }
 
 impl Stock {
     pub(crate) fn of(class: &NodeClass) -> Self {
         let mut stock = Self::NONE;
-        stock.look_at(class);
+        stock.refresh(class);
         stock
     }
 
-    /// In its place, field by field: copying what was just written would wait for it to be written.
+    /// Writes the fields in place: copying a struct that was just written would stall on the store.
     #[inline]
-    pub(crate) fn look_at(&mut self, class: &NodeClass) {
+    pub(crate) fn refresh(&mut self, class: &NodeClass) {
         (self.total, self.free) = (class.capacity, class.free());
-        self.share = u32::try_from(share(self.free, self.total)).expect("no more than all of it");
+        self.share = u32::try_from(share(self.free, self.total)).expect("free is at most the total");
         if class.per_device == 0 {
             (self.room, self.whole) = (self.free, 0);
             return;
@@ -40,14 +40,14 @@ impl Stock {
 
     pub(crate) const NONE: Self = Self { total: 0, free: 0, room: 0, whole: 0, share: 0 };
 
-    /// The shares of all classes together, in the place of a class.
+    /// The sum of the free shares of all classes, in the form of one more class.
     pub(crate) fn sum(stocks: &[Self]) -> Self {
         let share = stocks.iter().map(|stock| stock.share).sum();
         Self { total: 0, free: 0, room: 0, whole: 0, share }
     }
 }
 
-/// On many.
+/// The range of the capacity of a class over many nodes.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct Range {
     pub(crate) free_lo: u64,
@@ -61,7 +61,7 @@ pub(crate) struct Range {
 }
 
 impl Range {
-    /// Of none.
+    /// The range over no nodes.
     pub(crate) const NONE: Self = Self {
         free_lo: u64::MAX,
         free_hi: 0,
@@ -88,7 +88,7 @@ impl Range {
         }
     }
 
-    /// Makes room for another.
+    /// Extends the range to include another.
     #[inline]
     pub(crate) fn widen(&mut self, other: &Self) {
         self.free_lo = self.free_lo.min(other.free_lo);
@@ -101,8 +101,8 @@ impl Range {
         self.share_hi = self.share_hi.max(other.share_hi);
     }
 
-    /// Takes up that a part of these has changed. False where a limit was that part's and is it no
-    /// longer: what it is now, the other parts know.
+    /// Updates the range after a part of it has changed. Returns false if that part determined a limit
+    /// and no longer does: the range must then be recomputed from all parts.
     #[inline]
     pub(crate) fn follow(&mut self, before: &Self, after: &Self) -> bool {
         let kept = (after.free_lo <= before.free_lo || self.free_lo != before.free_lo)

@@ -1,4 +1,4 @@
-//! What the earlier members of a decision have taken, before any of it is sealed.
+//! The capacity that the earlier replicas of a decision take, before any record of it exists.
 
 use super::Placed;
 use crate::lease::Lease;
@@ -7,7 +7,7 @@ use crate::quota::Quota;
 use crate::state::State;
 use leasehold_model::{ClassNo, NodeNo, QuotaNo};
 
-/// What was taken of one node: its classes as they would be, and what counts in quotas there.
+/// The changes on one node: its classes as they would be, and the amounts that count in quotas.
 #[derive(Clone, Debug)]
 struct Taken {
     node: NodeNo,
@@ -15,7 +15,7 @@ struct Taken {
     counted: Vec<(QuotaNo, u64)>,
 }
 
-/// An overlay over the state: nodes of which something is taken, by number.
+/// An overlay over the state: the nodes that differ from it, by number.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Tentative {
     taken: Vec<Taken>,
@@ -40,9 +40,9 @@ impl Tentative {
         self.taken.iter().map(|taken| taken.node)
     }
 
-    /// A node's classes as they are after what was taken.
+    /// A node's classes with the changes of this overlay.
     pub(crate) fn classes<'s>(&'s self, node: &'s Node) -> &'s [NodeClass] {
-        self.find(node.number).map_or(&node.classes, |place| &self.taken[place].classes)
+        self.find(node.number).map_or(&node.classes, |index| &self.taken[index].classes)
     }
 
     pub(crate) fn class<'s>(&'s self, node: &'s Node, class: ClassNo) -> Option<&'s NodeClass> {
@@ -50,15 +50,15 @@ impl Tentative {
     }
 
     fn classes_mut(&mut self, node: &Node) -> &mut Taken {
-        let place = self.find(node.number).unwrap_or_else(|place| {
+        let index = self.find(node.number).unwrap_or_else(|index| {
             let taken = Taken { node: node.number, classes: node.classes.clone(), counted: Vec::new() };
-            self.taken.insert(place, taken);
-            place
+            self.taken.insert(index, taken);
+            index
         });
-        &mut self.taken[place]
+        &mut self.taken[index]
     }
 
-    /// A lease will be gone from there.
+    /// Removes a lease from its node.
     pub(crate) fn vacate(&mut self, node: &Node, lease: &Lease) {
         let taken = self.classes_mut(node);
         let class = taken.classes.iter_mut().find(|class| class.class == lease.class);
@@ -70,21 +70,21 @@ impl Tentative {
         class.occupy_devices(lease.devices, lease.quanta, false);
     }
 
-    /// Takes what was placed. `node_quotas` are those it was placed under.
+    /// Takes the capacity of a placed replica, and counts it in the quotas that it was placed under.
     pub(crate) fn take(&mut self, state: &State, placed: &Placed, node_quotas: &[(QuotaNo, u64)]) {
-        let taken = self.classes_mut(state.node(placed.node).expect("something was placed on it"));
+        let taken = self.classes_mut(state.node(placed.node).expect("the chosen node exists"));
         for member in &placed.members {
             let class = taken.classes.iter_mut().find(|class| class.class == member.class);
-            let class = class.expect("a node has what was placed on it");
+            let class = class.expect("the chosen node has the class");
             class.held += member.quanta.0;
             class.occupy_devices(member.devices, member.quanta, true);
         }
         self.count(state, placed, node_quotas);
     }
 
-    /// Counts what was placed in quotas, where its capacity was set aside before.
+    /// Counts a replica in quotas whose capacity was reserved before.
     pub(crate) fn count(&mut self, state: &State, placed: &Placed, node_quotas: &[(QuotaNo, u64)]) {
-        let taken = self.classes_mut(state.node(placed.node).expect("something was placed on it"));
+        let taken = self.classes_mut(state.node(placed.node).expect("the chosen node exists"));
         for (number, amount) in node_quotas {
             let quota = state.quota(*number).expect("a listed quota exists");
             if quota.covers(placed.pool, placed.node) {
@@ -93,7 +93,7 @@ impl Tentative {
         }
     }
 
-    /// What was taken counts in a quota: in all, here, and on how many nodes where it had nothing.
+    /// What the overlay adds to a quota. `node` is the node that [`Counted::here`] refers to.
     pub(crate) fn counted(&self, quota: &Quota, node: NodeNo) -> Counted {
         let mut counted = Counted::default();
         for taken in &self.taken {
@@ -111,10 +111,13 @@ impl Tentative {
     }
 }
 
-/// See [`Tentative::counted`].
+/// What earlier replicas of a decision add to a quota.
 #[derive(Clone, Copy, Debug, Default)]
 pub(crate) struct Counted {
+    /// In all.
     pub(crate) amount: u64,
+    /// On the node in question.
     pub(crate) here: u64,
+    /// Nodes that the quota did not count before.
     pub(crate) new_nodes: u64,
 }

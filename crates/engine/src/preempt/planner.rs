@@ -1,16 +1,16 @@
-//! Where the replicas of one gang could go, one after the other, and who falls for each.
+//! Plans where the replicas of one gang are placed, one after the other, and which gangs are evicted for each.
 //!
-//! Nodes are looked at in the order of the least that eviction there could hurt; one that was looked at stands in line
-//! again with what it does hurt. So the first that comes up a second time is the best of all, and nodes that could not
-//! be better were never looked at. The plan is the one that looking at every node would give.
+//! Nodes are examined in the order of the lower bounds of their eviction cost. An examined node is put back into the
+//! order with its exact cost. The first examined node that comes up is therefore the best of all, and nodes that could
+//! not be better are never examined. The plan is the same as examining every node would give.
 
-use super::glance::Glance;
+use super::eviction_bound::EvictionBound;
 use super::trial::Trial;
-use super::{Pain, Unit, least_pain};
+use super::{EvictionCost, EvictionUnit, least_cost};
 use crate::admission::NodeQuotas;
 use crate::ask::Ask;
 use crate::evictable::{EvictableNode, count};
-use crate::gang::spot;
+use crate::gang::domain_of;
 use crate::lease::Lease;
 use crate::node::Node;
 use crate::placement::{Placed, Tentative, Wanted};
@@ -22,117 +22,117 @@ use smallvec::{SmallVec, smallvec};
 use std::cmp::Reverse;
 use std::collections::{BTreeMap, BTreeSet, BinaryHeap};
 
-/// One gang that could fall.
+/// A gang that could be evicted.
 struct Victim<'a> {
     priority: Priority,
-    /// Of the member that would end last.
+    /// The latest deadline of its members.
     ends: Instant,
     first: LeaseNo,
-    unit: Unit,
-    /// Of all its members, wherever they are.
+    unit: EvictionUnit,
+    /// The sum over all its members, on all nodes.
     quanta: u64,
-    /// Those on the node that is looked at.
+    /// Its members on the node that is examined.
     here: SmallVec<[&'a Lease; 2]>,
 }
 
-/// A node in line.
+/// A node that may be chosen for the next replica.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 struct Candidate {
-    /// What eviction there hurts, once it is planned; at least, before.
-    pain: Pain,
+    /// The exact cost if `is_planned`, otherwise a lower bound.
+    cost: EvictionCost,
     is_planned: bool,
-    /// How often the plan had changed the node when it was put in line.
+    /// How often the plan had changed the node when this candidate was added; outdated candidates are skipped.
     changes: u32,
 }
 
-/// Who falls, with their leases.
-pub(super) type Fallen = BTreeMap<Unit, Vec<LeaseNo>>;
+/// The gangs to evict, with their leases.
+pub(super) type Victims = BTreeMap<EvictionUnit, Vec<LeaseNo>>;
 type Within<'a> = Option<&'a dyn Fn(&Node) -> bool>;
 
 pub(super) struct Planner<'a> {
     view: View<'a>,
     ask: &'a Ask<'a>,
     of_nodes: &'a NodeQuotas,
-    /// Where replicas may lie, besides what the ask says.
+    /// A filter on nodes, besides those of the ask.
     within: Within<'a>,
     tentative: Tentative,
-    fallen: Fallen,
-    line: BinaryHeap<Reverse<Candidate>>,
-    /// Who would fall on the nodes that were looked at.
-    plans: BTreeMap<NodeNo, Vec<Unit>>,
-    /// How often the plan has changed a node, where it has.
+    victims: Victims,
+    candidates: BinaryHeap<Reverse<Candidate>>,
+    /// Which gangs would be evicted on the nodes that were examined.
+    plans: BTreeMap<NodeNo, Vec<EvictionUnit>>,
+    /// How often the plan has changed each node.
     changes: BTreeMap<NodeNo, u32>,
-    /// What may still be evicted where something falls.
+    /// What can still be evicted on the nodes of victims.
     evictable: BTreeMap<NodeNo, EvictableNode>,
 }
 
 impl<'a> Planner<'a> {
-    /// Plans on the nodes of `bounds` that the ask allows and that lie `within`.
+    /// Plans on the nodes of `bounds` that the ask and the filter `within` allow.
     pub(super) fn new(
         view: View<'a>,
         ask: &'a Ask<'a>,
         of_nodes: &'a NodeQuotas,
-        bounds: &[Pain],
+        bounds: &[EvictionCost],
         within: Within<'a>,
     ) -> Self {
-        let lies_within = |pain: &&Pain| within.is_none_or(|within| view.node(pain.3).is_some_and(within));
-        let candidate = |pain: &Pain| Reverse(Candidate { pain: *pain, is_planned: false, changes: 0 });
-        let line: Vec<_> = bounds.iter().filter(lies_within).map(candidate).collect();
+        let is_within = |cost: &&EvictionCost| within.is_none_or(|within| view.node(cost.node).is_some_and(within));
+        let candidate = |cost: &EvictionCost| Reverse(Candidate { cost: *cost, is_planned: false, changes: 0 });
+        let candidates: Vec<_> = bounds.iter().filter(is_within).map(candidate).collect();
         Self {
             view,
             ask,
             of_nodes,
             within,
             tentative: Tentative::default(),
-            fallen: Fallen::new(),
-            line: line.into(),
+            victims: Victims::new(),
+            candidates: candidates.into(),
             plans: BTreeMap::new(),
             changes: BTreeMap::new(),
             evictable: BTreeMap::new(),
         }
     }
 
-    pub(super) fn place_all(mut self) -> Option<(Vec<Place>, Fallen)> {
+    pub(super) fn place_all(mut self) -> Option<(Vec<Place>, Victims)> {
         let mut places = Vec::new();
         for _ in 0..self.ask.replicas {
             places.push(self.place_one(&places)?);
         }
-        Some((places, self.fallen))
+        Some((places, self.victims))
     }
 
-    /// The place of one more replica, with those that must fall for it.
+    /// Places one more replica, and evicts what is necessary for it.
     pub(super) fn place_one(&mut self, before: &[Place]) -> Option<Place> {
         let number = self.best_node(before)?;
         let node = self.view.state.node(number).expect("a candidate exists");
         let mut changed = BTreeSet::from([number]);
-        for unit in self.plans.remove(&number).expect("it was planned") {
-            self.fall(unit, &mut changed);
+        for unit in self.plans.remove(&number).expect("the chosen node was planned") {
+            self.evict(unit, &mut changed);
         }
-        let members = self.view.state.fit(node, self.ask, &self.tentative).expect("it was planned so");
+        let members = self.view.state.fit(node, self.ask, &self.tentative).expect("the planned evictions make it fit");
         let placed = Placed { node: number, pool: node.pool, members, verdicts: Vec::new(), weighing: None };
         self.tentative.take(self.view.state, &placed, self.of_nodes);
         for number in changed {
-            self.line_up_again(number);
+            self.add_changed_node(number);
         }
         Some(Place { node: number, members: placed.members })
     }
 
-    /// The node where one more replica hurts least.
+    /// The node with the lowest eviction cost for one more replica.
     fn best_node(&mut self, before: &[Place]) -> Option<NodeNo> {
-        let lies_well = self.lies_well(before);
-        let mut refused = Vec::new();
+        let is_apart = self.is_apart_from(before);
+        let mut over_quota = Vec::new();
         let mut best = None;
-        while let Some(Reverse(candidate)) = self.line.pop() {
-            let number = candidate.pain.3;
+        while let Some(Reverse(candidate)) = self.candidates.pop() {
+            let number = candidate.cost.node;
             let node = self.view.state.node(number).expect("a candidate exists");
-            // One that the plan has changed stands in line a second time, as it is now. One that lies too close to
-            // an earlier replica will not lie farther away.
-            if candidate.changes != self.changes_of(number) || !lies_well(node) {
+            // A node that the plan has changed was added again with its new bound. A node that is not apart from an
+            // earlier replica cannot become so.
+            if candidate.changes != self.changes_of(number) || !is_apart(node) {
                 continue;
             }
-            // What its quotas say may be another matter after the next replica.
+            // Quotas may allow the node after the next replica has been placed.
             if !self.is_allowed(node) {
-                refused.push(Reverse(candidate));
+                over_quota.push(Reverse(candidate));
                 continue;
             }
             if candidate.is_planned {
@@ -140,13 +140,13 @@ impl<'a> Planner<'a> {
                 break;
             }
             if self.suits(node)
-                && let Some((pain, fallen)) = self.plan_on(node)
+                && let Some((cost, victims)) = self.plan_on(node)
             {
-                self.plans.insert(number, fallen);
-                self.line.push(Reverse(Candidate { pain, is_planned: true, ..candidate }));
+                self.plans.insert(number, victims);
+                self.candidates.push(Reverse(Candidate { cost, is_planned: true, ..candidate }));
             }
         }
-        self.line.extend(refused);
+        self.candidates.extend(over_quota);
         best
     }
 
@@ -154,15 +154,15 @@ impl<'a> Planner<'a> {
         self.changes.get(&node).copied().unwrap_or(0)
     }
 
-    /// The plan has changed a node: it stands in line as it is now.
-    fn line_up_again(&mut self, number: NodeNo) {
-        let node = self.view.state.node(number).expect("what the plan changes exists");
+    /// Adds a node that the plan has changed again, with its new bound.
+    fn add_changed_node(&mut self, number: NodeNo) {
+        let node = self.view.state.node(number).expect("a changed node exists");
         let changes = self.changes_of(number) + 1;
         self.changes.insert(number, changes);
-        if let Some(pain) = self.least(node)
+        if let Some(cost) = self.least_cost_on(node)
             && self.within.is_none_or(|within| within(node))
         {
-            self.line.push(Reverse(Candidate { pain, is_planned: false, changes }));
+            self.candidates.push(Reverse(Candidate { cost, is_planned: false, changes }));
         }
     }
 
@@ -170,7 +170,7 @@ impl<'a> Planner<'a> {
         self.view.state.suits(node, self.ask)
     }
 
-    /// Whether the quotas that look at nodes allow one more replica here.
+    /// Whether the quotas that depend on the node allow one more replica on it.
     pub(super) fn is_allowed(&self, node: &Node) -> bool {
         self.of_nodes.is_empty() || {
             let first = Wanted::one(self.ask, self.of_nodes);
@@ -179,31 +179,33 @@ impl<'a> Planner<'a> {
         }
     }
 
-    /// Whether a node lies apart from the replicas before, where the spec wants that.
-    fn lies_well(&self, before: &[Place]) -> impl Fn(&Node) -> bool + use<> {
+    /// A filter for nodes that are apart from the earlier replicas, if the spec requires that.
+    fn is_apart_from(&self, before: &[Place]) -> impl Fn(&Node) -> bool + use<> {
         let apart = self.ask.apart;
         let nodes = before.iter().filter_map(|place| self.view.state.node(place.node));
-        let spots: BTreeSet<_> = nodes.filter_map(|node| spot(node, apart?)).collect();
+        let domains: BTreeSet<_> = nodes.filter_map(|node| domain_of(node, apart?)).collect();
         move |node| match apart {
-            Some(domain) => spot(node, domain).is_some_and(|spot| !spots.contains(&spot)),
+            Some(domain) => domain_of(node, domain).is_some_and(|id| !domains.contains(&id)),
             None => true,
         }
     }
 
-    /// The least that eviction could hurt on a node that the plan has changed.
-    fn least(&self, node: &Node) -> Option<Pain> {
+    /// A lower bound for the eviction cost on a node that the plan has changed.
+    fn least_cost_on(&self, node: &Node) -> Option<EvictionCost> {
         let evictable = self.evictable.get(&node.number).unwrap_or(self.view.placement.evictables.on(node.number));
         let classes = || self.tentative.classes(node).iter().zip(evictable);
-        let glance = |(class, _): &(_, _)| {
-            classes().find(|(found, _)| found.class == *class).map(|(found, evictable)| Glance::of(found, evictable))
+        let bound = |(class, _): &(_, _)| {
+            classes()
+                .find(|(found, _)| found.class == *class)
+                .map(|(found, evictable)| EvictionBound::of(found, evictable))
         };
-        let glances: SmallVec<[Glance; 4]> = self.ask.asks.iter().map(glance).collect::<Option<_>>()?;
-        let asked = self.ask.asks.iter().map(|(_, quanta)| quanta.0).zip(&glances);
-        least_pain(asked, self.ask.priority, node.number)
+        let eviction_bounds: SmallVec<[EvictionBound; 4]> = self.ask.asks.iter().map(bound).collect::<Option<_>>()?;
+        let asked = self.ask.asks.iter().map(|(_, quanta)| quanta.0).zip(&eviction_bounds);
+        least_cost(asked, self.ask.priority, node.number)
     }
 
-    /// Who must fall on this node for one replica to fit, and how much that hurts.
-    pub(super) fn plan_on(&self, node: &Node) -> Option<(Pain, Vec<Unit>)> {
+    /// Which gangs must be evicted on this node for one replica to fit, and what that costs.
+    pub(super) fn plan_on(&self, node: &Node) -> Option<(EvictionCost, Vec<EvictionUnit>)> {
         let mut trial = Trial::new(self.ask, node, &self.tentative);
         let mut fits = trial.fits();
         let victims = if fits { Vec::new() } else { self.victims_on(node) };
@@ -216,7 +218,7 @@ impl<'a> Planner<'a> {
         if !fits {
             return None;
         }
-        let mut pain: Pain = (Priority::Scavenger, 0, 0, node.number);
+        let mut cost = EvictionCost { highest: Priority::Scavenger, gangs: 0, quanta: 0, node: node.number };
         let mut needed = Vec::new();
         for victim in victims[..added].iter().rev() {
             trial.change(&victim.here, true);
@@ -224,13 +226,15 @@ impl<'a> Planner<'a> {
                 continue;
             }
             trial.change(&victim.here, false);
-            pain = (pain.0.max(victim.priority), pain.1 + 1, pain.2 + victim.quanta, pain.3);
+            cost.highest = cost.highest.max(victim.priority);
+            cost.gangs += 1;
+            cost.quanta += victim.quanta;
             needed.push(victim.unit);
         }
-        Some((pain, needed))
+        Some((cost, needed))
     }
 
-    /// The gangs on a node that could fall, in the order in which they would.
+    /// The gangs on a node that could be evicted, in the order of eviction.
     fn victims_on(&self, node: &Node) -> Vec<Victim<'a>> {
         let mut victims: Vec<Victim<'a>> = Vec::with_capacity(16);
         for lease in self.view.state.chain_of(node.number) {
@@ -238,7 +242,7 @@ impl<'a> Planner<'a> {
                 continue;
             }
             let unit = State::unit_of(lease);
-            // Leases of one request lie on one node and come one after the other; gangs of several replicas do not.
+            // Only a lease whose gang has other leases can belong to a victim that is already listed.
             let known =
                 (lease.gang_len > 1 || lease.crowd).then(|| victims.iter_mut().find(|known| known.unit == unit));
             if let Some(known) = known.flatten() {
@@ -267,19 +271,19 @@ impl<'a> Planner<'a> {
             }
             victims.push(victim);
         }
-        // A gang of which one member is ending already cannot fall a second time.
+        // A gang of which one member is already ending cannot be evicted.
         if node.ending > 0 {
             victims.retain(|victim| self.view.state.members_of(victim.unit).is_some());
         }
-        if !self.fallen.is_empty() {
-            victims.retain(|victim| !self.fallen.contains_key(&victim.unit));
+        if !self.victims.is_empty() {
+            victims.retain(|victim| !self.victims.contains_key(&victim.unit));
         }
         victims.sort_unstable_by_key(|victim| (victim.priority, victim.ends, victim.first));
         victims
     }
 
-    /// The whole gang falls, wherever its leases are.
-    fn fall(&mut self, unit: Unit, changed: &mut BTreeSet<NodeNo>) {
+    /// Evicts a whole gang, on all nodes; these are added to `changed`.
+    fn evict(&mut self, unit: EvictionUnit, changed: &mut BTreeSet<NodeNo>) {
         let members = self.view.state.members_of(unit).unwrap_or_default();
         for lease in &members {
             self.tentative.vacate(self.view.state.node(lease.node).expect("a lease's node exists"), lease);
@@ -287,6 +291,6 @@ impl<'a> Planner<'a> {
             count(self.evictable.entry(lease.node).or_insert_with(known), lease, false);
             changed.insert(lease.node);
         }
-        self.fallen.insert(unit, members.iter().map(|lease| lease.number).collect());
+        self.victims.insert(unit, members.iter().map(|lease| lease.number).collect());
     }
 }

@@ -2,7 +2,7 @@
 
 use super::BadSnapshot;
 use crate::allocation::{Allocation, Allocations, OVER_KEPT, Over};
-use crate::reservation::{Kept, KeptPlace, Reservation};
+use crate::reservation::{Reservation, ReservedMember, ReservedReplica};
 use crate::state::{State, entry_mut};
 use leasehold_model::codec::{Field, Reader, put_varint};
 use leasehold_model::limits::{
@@ -117,14 +117,14 @@ fn get_one(r: &mut Reader<'_>) -> Result<Allocation, BadSnapshot> {
             let node = Field::get(r)?;
             let mut members = Vec::new();
             for _ in 0..r.count(CLASSES_PER_REQUEST_MAX)? {
-                members.push(Kept {
+                members.push(ReservedMember {
                     class: Field::get(r)?,
                     devices: Field::get(r)?,
                     each: Field::get(r)?,
                     have: Field::get(r)?,
                 });
             }
-            places.push(KeptPlace { node, members });
+            places.push(ReservedReplica { node, members });
         }
         found.reservation = Some(Box::new(Reservation { sequence, places, victims }));
     }

@@ -268,13 +268,13 @@ fn each_has_its_code_and_its_sentence() {
     assert!(missing.is_empty(), "no case for {missing:?}");
     expect![[r#"
         a token that never was
-            token_not_live: token-7 was revoked, has expired or belongs to something that is gone; authenticate with another
+            token_not_live: token-7 was revoked or has expired, or its tenant, project, user or node was deleted; authenticate with another token
         a token that has expired
-            token_not_live: token-0 was revoked, has expired or belongs to something that is gone; authenticate with another
+            token_not_live: token-0 was revoked or has expired, or its tenant, project, user or node was deleted; authenticate with another token
         an empty idempotency key
-            bad_idempotency_key: an idempotency key has 1 to 64 bytes; this one has 0
+            bad_idempotency_key: an idempotency key must have 1 to 64 bytes; this one has 0
         a long idempotency key
-            bad_idempotency_key: an idempotency key has 1 to 64 bytes; this one has 65
+            bad_idempotency_key: an idempotency key must have 1 to 64 bytes; this one has 65
         a key used for something else
             idempotency_mismatch: this idempotency key was used for another request, sealed as record 16; use a new key
         an unknown tenant
@@ -306,45 +306,45 @@ fn each_has_its_code_and_its_sentence() {
         an ended lease of another tenant
             lease_not_found: there is no lease-0 here
         no tenant
-            tenant_required: a lease is asked for on behalf of a tenant; name one
+            tenant_required: a lease request needs a tenant; name one
         no project
-            project_required: every charge is anchored to a project; name one
+            project_required: every charge belongs to a project; name one
         a lease of another project
             wrong_holder: lease-0 is held by another project, not by project-2
         nothing asked for
-            nothing_asked: the request names no class; ask for at least one
+            nothing_asked: the request names no class; request at least one
         seventeen classes
-            too_many_classes: the request names 17 classes; at most 16 fit one request
+            too_many_classes: the request names 17 classes; at most 16 are allowed
         a class twice
-            duplicate_class: class-2 is asked for twice; add the two up
+            duplicate_class: class-2 is requested twice; add up the two amounts
         zero capacity
-            zero_quantity: the quantity of class-2 is zero; ask for at least one quantum
+            zero_quantity: the quantity of class-2 is zero; request at least one quantum
         absurd capacity
-            quantity_too_large: no node can hold that much of class-2; at most 281474976710656 quanta can be asked for
+            quantity_too_large: no node can hold that much of class-2; at most 281474976710656 quanta can be requested
         a device and a half
-            not_whole_devices: more than one device of class-0 must be whole devices: a multiple of 7 quanta
+            not_whole_devices: more than one device of class-0 can be requested only as whole devices: a multiple of 7 quanta
         a ttl of zero
-            zero_ttl: a TTL of zero would end before it began; give a length of time
+            zero_ttl: the TTL is zero; give a positive duration
         a ttl beyond the limit
             ttl_too_long: the TTL is longer than the 1d allowed here
         the longest ttl there is
             ttl_too_long: the TTL is longer than the 1d allowed here
         a priority above the tenant's
-            priority_above_max: the tenant may ask for standard priority at most
+            priority_above_max: the highest priority that the tenant may request is standard
         sensitive work of nobody
-            sensitive_needs_user: sensitive work names the user who claims it
+            sensitive_needs_user: sensitive work must name its user
         sensitive work without a claim
             sensitive_needs_claim: sensitive work runs only on nodes that its user has claimed
         labels that no node has
-            impossible_labels: no node that the request may go to has all of these labels; leave some out, or label a node
+            impossible_labels: no node that the request may use has all of these labels; remove some, or label a node
         weights that do not add up
-            bad_weights: the weights add up to 1.001, not to one; give four that do
+            bad_weights: the weights add up to 1.001, not to one; give four weights that add up to one
         a half-life of no length
-            setting_out_of_range: heat_half_life must lie between 1s and 7d
+            setting_out_of_range: heat_half_life must be between 1s and 7d
         renewing after expiry
-            lease_expired: lease-0 expired at 1970-01-01T00:01:40Z; ask for a new lease
+            lease_expired: lease-0 expired at 1970-01-01T00:01:40Z; request a new lease
         renewing for no time
-            zero_ttl: a TTL of zero would end before it began; give a length of time
+            zero_ttl: the TTL is zero; give a positive duration
         renewing for too long
             ttl_too_long: the TTL is longer than the 1d allowed here
         releasing twice
@@ -360,7 +360,7 @@ fn each_has_its_code_and_its_sentence() {
         releasing what was fenced
             lease_closed: lease-0 ended at 1970-01-01T00:00:01Z; it was fenced and an operator has cleared it
         ready without a revocation
-            lease_not_revoking: lease-0 is not being revoked, so there is nothing to be ready for
+            lease_not_revoking: lease-0 is not being revoked, so its holder cannot report that it is ready
         confirming what is held
             lease_not_tearing_down: lease-0 is not being torn down
         clearing what is not fenced
@@ -368,17 +368,17 @@ fn each_has_its_code_and_its_sentence() {
         confirming another node's
             lease_elsewhere: lease-0 is not on node-1
         past the lifetime
-            lifetime_reached: lease-0 may not live past 1970-01-01T00:00:50Z; ask for a new lease
+            lifetime_reached: lease-0 reaches its maximum lifetime at 1970-01-01T00:00:50Z; request a new lease
         past the burst
             burst_over: lease-0 cannot be renewed past 1970-01-01T00:00:21Z while quota-0 is over its base limit
         no lease at all
             no_leases: the command names no lease
         1025 leases
-            too_many_leases: the command names 1025 leases; at most 1024 fit one command
+            too_many_leases: the command names 1025 leases; at most 1024 are allowed
         a lease twice
             duplicate_lease: lease-0 is named twice
         a grace of eight days
-            grace_too_long: the grace is longer than 7d
+            grace_too_long: the grace period is longer than 7d
         a report of nothing
             bad_activity: the report on lease-0 covers no time
         no report
@@ -404,13 +404,13 @@ fn each_has_its_code_and_its_sentence() {
         sixty-five classes
             too_many_node_classes: a node has at most 64 classes
         a node with zero of a class
-            zero_quantity: the quantity of class-2 is zero; ask for at least one quantum
+            zero_quantity: the quantity of class-2 is zero; request at least one quantum
         a node with half a device
-            not_whole_devices: more than one device of class-0 must be whole devices: a multiple of 7 quanta
+            not_whole_devices: more than one device of class-0 can be requested only as whole devices: a multiple of 7 quanta
         a node with a class twice
-            duplicate_class: class-2 is asked for twice; add the two up
+            duplicate_class: class-2 is requested twice; add up the two amounts
         a node of absurd size
-            quantity_too_large: no node can hold that much of class-2; at most 281474976710656 quanta can be asked for
+            quantity_too_large: no node can hold that much of class-2; at most 281474976710656 quanta can be requested
         sixty-five labels
             too_many_labels: a node has at most 64 labels
         a label twice
@@ -428,11 +428,11 @@ fn each_has_its_code_and_its_sentence() {
         a second agent
             agent_already_running: another agent is registered on node-0, as generation 1; stop it, or take over from it
         a replaced agent
-            stale_generation: generation 1 no longer speaks for node-0: generation 2 is registered; register again
+            stale_generation: generation 1 is no longer the agent of node-0: generation 2 is registered; register again
         an agent of a node without one
-            stale_generation: generation 1 no longer speaks for node-0: no agent is registered; register again
+            stale_generation: generation 1 is no longer the agent of node-0: no agent is registered; register again
         no change
-            condition_unchanged: that is the condition node-0 is in already; report changes only
+            condition_unchanged: node-0 already has this condition; report changes only
         detaching nobody
             node_already: node-0 is already without an agent
         a node seen in the future
@@ -440,31 +440,31 @@ fn each_has_its_code_and_its_sentence() {
         257 quotas
             too_many_quotas: a tenant has at most 256 quotas
         a burst ceiling below its base
-            burst_below_base: the burst limit 9 lies below the base limit 10; it is an absolute ceiling
+            burst_below_base: the burst limit 9 is below the base limit 10; it is a total, not an addition to the base limit
         a burst of no length
-            zero_burst_ttl: a burst of no length is no burst; give burst_ttl
+            zero_burst_ttl: burst_ttl is zero; give a positive duration
         quanta of no class
-            quanta_need_class: a quota on quanta names the class it counts: quanta of different classes do not add up
+            quanta_need_class: a quota on quanta must name a class, because quanta of different classes do not add up
         a burst on each node
-            burst_per_node: a burst quota counts all nodes or one, not each node on its own
+            burst_per_node: a burst quota counts all nodes together or one node; it cannot count each node separately
         nodes counted on each node
-            nodes_per_node: a quota on nodes counts nodes together, not each on its own
+            nodes_per_node: a quota on nodes counts all nodes together; it cannot count each node separately
         a quota of no tenant
             unknown_tenant: there is no tenant-99
         a quota of another tenant's project
             unknown_project: there is no project-99 of this tenant
         a quota moved elsewhere
-            scope_fixed: what quota-0 applies to and counts cannot change; delete it and make another
+            scope_fixed: the scope and the measure of quota-0 cannot change; delete it and create another
         a setting of nothing
-            setting_out_of_range: teardown_deadline must lie between 1ns and 7d
+            setting_out_of_range: teardown_deadline must be between 1ns and 7d
         a setting of too much
-            setting_out_of_range: ttl_max must lie between 1ns and 366d
+            setting_out_of_range: ttl_max must be between 1ns and 366d
         a default grace of too much
-            grace_too_long: the grace is longer than 7d
+            grace_too_long: the grace period is longer than 7d
         a pool's ttl of nothing
-            setting_out_of_range: ttl_max must lie between 1ns and 366d
+            setting_out_of_range: ttl_max must be between 1ns and 366d
         a pool's grace of too much
-            grace_too_long: the grace is longer than 7d
+            grace_too_long: the grace period is longer than 7d
         a project moved to another tenant
             tenant_fixed: projects and users cannot move to another tenant
         a user moved to another tenant
@@ -506,9 +506,9 @@ fn each_has_its_code_and_its_sentence() {
         a token of no node
             unknown_node: there is no node-99
         a token that has expired already
-            token_expiry_past: the token would have expired already: it is 1970-01-01T00:00:10Z
+            token_expiry_past: the expiry of the token is not after the current time, 1970-01-01T00:00:10Z
         a token twice
-            token_exists: a token with that hash exists; make a new secret
+            token_exists: a token with that hash exists; generate a new secret
         another tenant's token
             unknown_token: there is no token-0
         a tenant's token that is the operator's
@@ -518,35 +518,35 @@ fn each_has_its_code_and_its_sentence() {
         an update to a taken name
             name_taken: that name is taken; choose another
         the key in use
-            same_key: the new key is the one in use
+            same_key: the new key is already the current key
         a rate card that never was
             unknown_rate_card: there is no rate card 7
         a charge policy that never was
             unknown_charge_policy: there is no charge policy 7
         a price that is too high
-            bad_prices: the prices cannot be: kinds.gpu is above 1000000 per unit-second
+            bad_prices: invalid prices: kinds.gpu is above 1000000 per unit-second
         a factor that is too high
-            bad_prices: the prices cannot be: tiers.h100 is above 1000
+            bad_prices: invalid prices: tiers.h100 is above 1000
         a price of no class
             unknown_class: there is no class-99
         prices of no pool
             unknown_pool: there is no pool-99
         a card from yesterday
-            start_in_past: it would begin in the past, which is never rated again: it is 1970-01-01T00:00:10Z
+            start_in_past: it would take effect in the past, but past usage is never rated again; the current time is 1970-01-01T00:00:10Z
         two cards at once
-            same_start: rate card 0 begins at the same instant; replace that one, or begin at another instant
+            same_start: rate card 0 takes effect at the same instant; replace it, or choose another instant
         two policies at once
-            same_start: charge policy 0 begins at the same instant; replace that one, or begin at another instant
+            same_start: charge policy 0 takes effect at the same instant; replace it, or choose another instant
         a card in force, changed
-            rate_card_in_force: rate card 0 took effect at 1970-01-01T00:00:01Z; it cannot change or go, only be succeeded by a new one
+            rate_card_in_force: rate card 0 took effect at 1970-01-01T00:00:01Z; it cannot be changed or deleted, only replaced by a new one
         a card in force, deleted
-            rate_card_in_force: rate card 0 took effect at 1970-01-01T00:00:01Z; it cannot change or go, only be succeeded by a new one
+            rate_card_in_force: rate card 0 took effect at 1970-01-01T00:00:01Z; it cannot be changed or deleted, only replaced by a new one
         a policy in force, changed
-            charge_policy_in_force: charge policy 0 took effect at 1970-01-01T00:00:01Z; it cannot change, only be succeeded by a new one
+            charge_policy_in_force: charge policy 0 took effect at 1970-01-01T00:00:01Z; it cannot be changed, only replaced by a new one
         a charge without the last nothing
-            setting_out_of_range: preempted must lie between 1ns and 366d
+            setting_out_of_range: preempted must be between 1ns and 366d
         65 cards that wait
-            too_many_cards_waiting: 64 of these wait for their day already; replace one of them
+            too_many_cards_waiting: 64 of these have not taken effect yet, which is the limit; replace one of them
         an allocation that never was
             allocation_not_found: there is no alloc-9999 here
         an allocation of another tenant
@@ -556,47 +556,47 @@ fn each_has_its_code_and_its_sentence() {
         an allocation that is over
             allocation_over: alloc-16 is over: completed at 1970-01-01T00:00:02Z
         a checkpoint of what waits
-            allocation_not_running: alloc-16 is pending; that can be said only of what runs
+            allocation_not_running: alloc-16 is pending; this is possible only while it is running
         the start of what runs
-            allocation_not_staging: alloc-16 is running, not staging, so it cannot begin to run
+            allocation_not_staging: alloc-16 is running, not staging, so it cannot start running
         a checkpoint longer than the work
             checkpoint_too_long: alloc-16 has run for 9s; a checkpoint cannot have taken longer
         an exit status of no process
-            bad_exit_status: an exit status lies between 0 and 255
+            bad_exit_status: an exit status must be between 0 and 255
         one lease of a gang
-            lease_of_allocation: lease-1 belongs to the gang of alloc-16; complete or cancel that
+            lease_of_allocation: lease-1 belongs to alloc-16; complete or cancel the allocation instead
         no replicas
-            no_replicas: an allocation has at least one replica
+            no_replicas: an allocation needs at least one replica
         1025 replicas
-            gang_too_many_leases: the gang would take 1025 leases; at most 1024 make one allocation
+            gang_too_many_leases: the gang would have 1025 leases; an allocation can have at most 1024
         a gang larger than the cluster
-            gang_too_large: of its replicas, 3 in all, the nodes that it may use could hold 2 even if they were empty
+            gang_too_large: the allocation has 3 replicas, but the nodes that it may use could hold only 2, even if they were empty
         labels that no node has
-            impossible_labels: no node that the request may go to has all of these labels; leave some out, or label a node
+            impossible_labels: no node that the request may use has all of these labels; remove some, or label a node
         17 labels
             too_many_labels: a node has at most 16 labels
         together on a node and apart by rack
-            contradictory_affinity: replicas cannot lie together and apart in this way; drop one of the two, or widen `together`
+            contradictory_affinity: `together` and `apart` contradict each other; remove one of them, or widen `together`
         a walltime that no pool allows
-            walltime_too_long: no pool that it may use lets anything live that long
+            walltime_too_long: the walltime is longer than the maximum lifetime in every pool that the allocation may use
         a walltime of zero
-            zero_ttl: a TTL of zero would end before it began; give a length of time
+            zero_ttl: the TTL is zero; give a positive duration
         a walltime longer than anything may be
-            walltime_too_long: no pool that it may use lets anything live that long
+            walltime_too_long: the walltime is longer than the maximum lifetime in every pool that the allocation may use
         one too many that wait
-            too_many_pending: the tenant has as many allocations waiting as it may (1); wait until some have started, or cancel some
+            too_many_pending: the tenant already has 1 waiting allocations, which is its limit; wait until some have started, or cancel some
         a tenant whose work waits
             tenant_has_allocations: tenant-2 still has allocations; complete or cancel them first
         a project whose work waits
             project_has_allocations: project-3 still has allocations; complete or cancel them first
         a quota on allocations of a class
-            allocations_scope: a quota on allocations counts those of a tenant, a project or a priority; it cannot name a class, a pool or a node
+            allocations_scope: a quota on allocations can be limited to a project or a priority, but not to a class, a pool or a node
         a budget of nothing
-            bad_budget: gpu_hours_budget must lie between 1 and 1000000000000
+            bad_budget: gpu_hours_budget must be between 1 and 1000000000000
         a budget over more than a year
-            bad_budget: budget_period_days must lie between 1 and 366
+            bad_budget: budget_period_days must be between 1 and 366
         a share of more than all
-            bad_budget: fair_share_target must lie between 1 and 1000
+            bad_budget: fair_share_target must be between 1 and 1000
         another tenant's project, by number
             unknown_project: there is no project-1 of this tenant
         another tenant's user, by number
@@ -614,19 +614,19 @@ fn each_has_its_code_and_its_sentence() {
         a project in another tenant
             unknown_tenant: there is no tenant-1
         a ceiling of nothing
-            bad_ceiling: a ceiling lies above zero and at or below 1000000000000000
+            bad_ceiling: a ceiling must be above zero and at most 1000000000000000
         a ceiling beyond all measure
-            bad_ceiling: a ceiling lies above zero and at or below 1000000000000000
+            bad_ceiling: a ceiling must be above zero and at most 1000000000000000
         a ceiling on another tenant
             unknown_project: there is no project-1 of this tenant
         a ceiling in another currency
-            currency_fixed: the ceiling is in EUR, and what was spent under it, too; delete it and make another
+            currency_fixed: the ceiling and the amount spent under it are in EUR; delete it and create another
         deleting a ceiling that is not there
             unknown_ceiling: project-0 has no such cost ceiling
         1001 ceilings
             too_many_ceilings: a tenant has at most 1000 cost ceilings
         a renewal beyond the ceiling
-            ceiling_exceeded: lease-0 would cost 39.1 EUR more by then; of the cost ceiling of project-0, 0.5 EUR, 0.99 are spent or reserved
+            ceiling_exceeded: renewing lease-0 would cost 39.1 EUR more; the cost ceiling of project-0 is 0.5 EUR, and 0.99 EUR are already spent or reserved
         a user in another tenant
             unknown_tenant: there is no tenant-1
         a quota for another tenant
@@ -638,13 +638,13 @@ fn each_has_its_code_and_its_sentence() {
         a claim on a node twice
             duplicate_node: node-1 is named twice
         a claim on what another has claimed
-            node_claimed: node-1 is claimed already, and there is no waiting list; claim another
+            node_claimed: node-1 is already claimed, and claims are not queued; claim another node
         a claim on a node that is lost
-            node_not_ready: node-1 is lost; claim another, or wait until it is ready
+            node_not_ready: node-1 is lost; claim another node, or wait until it is ready
         a claim on a node that runs others' work
-            node_in_use: node-0 runs other work or is kept for some; drain it first, or claim one that is empty
+            node_in_use: node-0 runs other work or has capacity reserved; drain it first, or claim an empty node
         the release of another tenant's node
-            node_not_claimed: node-1 is not claimed by the one who asks
+            node_not_claimed: node-1 is not claimed by the caller
         the release of two users' nodes at once
             claims_differ: the nodes are claimed by different users or projects; release them one holder at a time
         a claim beyond the sensitive pool
@@ -656,7 +656,7 @@ fn each_has_its_code_and_its_sentence() {
         clearing a node that is not quarantined
             node_not_quarantined: node-1 is not quarantined
         deleting a claimed node
-            node_in_custody: node-1 is claimed; its pool and capacity cannot change and it cannot be deleted until that is over
+            node_in_custody: node-1 is claimed; until that ends, its pool and capacity cannot change and it cannot be deleted
         deleting a tenant with claims
             tenant_has_claims: tenant-1 still has claimed nodes; release them first
         deleting a project with claims
@@ -664,7 +664,7 @@ fn each_has_its_code_and_its_sentence() {
         deleting a user with claims
             user_has_claims: user-1 still has claimed nodes; release them first
         a claim on too many
-            too_many_nodes: the command names 257 nodes; at most 256 fit one command
+            too_many_nodes: the command names 257 nodes; at most 256 are allowed
     "#]]
     .assert_eq(&told);
 }
@@ -703,7 +703,7 @@ fn a_million_keys_are_the_most_and_only_those_within_the_window_count() {
     let refusal = engine.decide(at(300), &ask(0, 0), &mut batch).expect_err("one too many");
     assert_eq!(
         refusal.to_string(),
-        "the tenant has 1000000 idempotency keys within the window; wait until some have passed out of it"
+        "the tenant has 1000000 idempotency keys within the window; wait until some of them are outside the window"
     );
     assert_eq!(refusal.code(), "too_many_idempotency_keys");
     assert!(batch.is_empty() && engine.state().digest() == before);

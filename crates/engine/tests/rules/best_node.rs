@@ -360,7 +360,7 @@ fn in_larger_ones() {
     (0..12).for_each(|seed| check(1000 + seed, 150, 60));
 }
 
-/// Enough for several levels of summaries over one shelf.
+/// Enough for several levels of summaries in one tree.
 #[test]
 fn in_a_large_one() {
     (0..2).for_each(|seed| check(2000 + seed, 4000, 12));

@@ -3,7 +3,7 @@
 
 use crate::allocations::RACKS;
 use crate::support::Story;
-use leasehold_engine::{Deciding, Placement, Unfit};
+use leasehold_engine::{Deciding, Exclusion, Placement};
 use leasehold_model::{
     AllocationSpec, ClassNo, DenyCause, Domain, Identity, Instant, NodeNo, ProjectNo, Quanta, Span, TenantNo,
 };
@@ -98,9 +98,13 @@ fn what_is_promised_to_the_first_is_no_candidate() {
         story.world.readers.view(|view| view.explain_gang(at, &who(1), &spec, None, 8)).expect("it has a holder")
     };
     let late = told(3600);
-    assert_eq!((late.placement.candidates, late.placement.unfit.get(&Unfit::Promised)), (0, Some(&1)), "{late:?}");
-    assert_eq!(late.placement.unfit.get(&Unfit::Capacity), Some(&3));
+    assert_eq!(
+        (late.placement.candidates, late.placement.excluded.get(&Exclusion::Reserved)),
+        (0, Some(&1)),
+        "{late:?}"
+    );
+    assert_eq!(late.placement.excluded.get(&Exclusion::Capacity), Some(&3));
     // What is gone before it starts is in nobody's way.
     let soon = told(30);
-    assert_eq!((soon.placement.candidates, soon.placement.unfit.get(&Unfit::Promised)), (1, None), "{soon:?}");
+    assert_eq!((soon.placement.candidates, soon.placement.excluded.get(&Exclusion::Reserved)), (1, None), "{soon:?}");
 }

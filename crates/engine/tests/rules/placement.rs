@@ -2,7 +2,7 @@
 
 use crate::support::{STAGE, Story, check};
 use expect_test::expect;
-use leasehold_engine::Unfit;
+use leasehold_engine::Exclusion;
 use leasehold_engine::command::RequestLease;
 use leasehold_model::{ClassNo, Identity, Instant, NodeNo, ProjectNo, Quanta, Span, TenantNo};
 use smallvec::smallvec;
@@ -156,8 +156,9 @@ fn what_is_no_candidate_is_counted_by_why() {
     let explained = state.explain_request(Instant::from_secs(2), &who(), &request, 5).expect("valid");
     assert_eq!(explained.best.len(), 1);
     assert_eq!(state.node(explained.best[0].node).expect("a node").name.as_str(), "u");
-    let count = |unfit: Unfit| explained.unfit.get(&unfit).copied().unwrap_or(0);
-    let each = [Unfit::Lost, Unfit::Drained, Unfit::Labels, Unfit::Class, Unfit::Capacity].map(count);
+    let count = |unfit: Exclusion| explained.excluded.get(&unfit).copied().unwrap_or(0);
+    let each =
+        [Exclusion::Lost, Exclusion::Drained, Exclusion::Labels, Exclusion::Class, Exclusion::Capacity].map(count);
     assert_eq!(each, [1, 1, 1, 1, 1], "{explained:?}");
-    assert_eq!(count(Unfit::Elsewhere), state.nodes().count() as u64 - 6);
+    assert_eq!(count(Exclusion::Elsewhere), state.nodes().count() as u64 - 6);
 }

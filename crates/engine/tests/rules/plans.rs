@@ -160,7 +160,7 @@ fn fit(classes: &[NodeClass], spec: &AllocationSpec) -> Option<Vec<u64>> {
     chosen.collect()
 }
 
-type Pain = (Priority, usize, u64, NodeNo);
+type EvictionCost = (Priority, usize, u64, NodeNo);
 
 /// Who falls on one node, and how much that hurts.
 fn plan_on(
@@ -169,7 +169,7 @@ fn plan_on(
     node: NodeNo,
     rooms: &Rooms,
     spec: &AllocationSpec,
-) -> Option<(Pain, Vec<Unit>)> {
+) -> Option<(EvictionCost, Vec<Unit>)> {
     let mut here = rooms[&node].clone();
     let change = |here: &mut Vec<NodeClass>, unit: &Unit, back: bool| {
         for lease in gangs[unit].iter().filter(|lease| lease.node == node) {

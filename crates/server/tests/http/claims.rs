@@ -116,7 +116,7 @@ async fn a_conflict_names_the_holder_to_operators_and_to_its_own_tenant_only() {
     let told = world.send(Some(&lab), Method::Post, "/api/v1/claims", Some(other)).await.expect(409);
     assert_eq!(told["code"], "node_claimed");
     assert!(told.get("holder").is_none() && !told.to_string().contains("ada"), "{told}");
-    assert_eq!(told["detail"], "Node \"n1\" is claimed already, and there is no waiting list; claim another");
+    assert_eq!(told["detail"], "Node \"n1\" is already claimed, and claims are not queued; claim another node");
 
     let list = async |token: &str| -> ClaimList {
         let listed = world.send(Some(token), Method::Get, "/api/v1/claims", None).await.expect(200);

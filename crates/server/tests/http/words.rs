@@ -43,7 +43,7 @@ async fn things_are_called_by_their_names() {
     let beat = json!({ "generation": 9 });
     let agent = Some(world.tokens[&Role::NodeAgent].as_str());
     let told = world.send(agent, Method::Post, "/api/v1/nodes/n1/heartbeat", Some(beat)).await.expect(409);
-    assert_eq!(detail(&told), "Generation 9 no longer speaks for node \"n1\": no agent is registered; register again");
+    assert_eq!(detail(&told), "Generation 9 is no longer the agent of node \"n1\": no agent is registered; register again");
     world.stop().await;
 }
 

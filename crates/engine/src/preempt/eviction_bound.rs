@@ -1,48 +1,48 @@
-//! What could be evicted from each node, at a glance: so few bytes for each node that a plan can look at all of them.
+//! A lower bound for what must be evicted on each node, in so few bytes per node that a plan can read those of all nodes.
 //!
-//! All of it follows from the nodes' classes and is made anew with them: when what is free on a node changes, or who
-//! may fall there. It only has to bound a plan from below; the plan itself looks at the leases.
+//! The bounds are derived from the nodes' classes and evictable leases, and are recomputed when either changes. The
+//! planner reads the leases only of nodes whose bound is low enough.
 
 use crate::evictable::{Evictable, EvictableClass, EvictableNode};
 use crate::node::{Node, NodeClass};
 use leasehold_model::{ClassNo, NodeNo, Priority};
 
-/// Those that fall to others are scavengers, or they are scavengers and standard: one level for each.
+/// Victims are scavengers only (level 0), or scavengers and standard (level 1).
 const LEVELS: usize = 2;
-/// Of so many devices the cheapest are known by themselves.
+/// How many devices are listed individually, those with the least in use.
 const CHEAPEST: usize = 4;
 
-/// One class on one node.
+/// The bound for one class on one node.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) struct Glance {
-    /// Quanta of one device; zero for kinds without.
+pub(crate) struct EvictionBound {
+    /// Quanta of one device; zero for kinds without devices.
     unit: u64,
-    /// What is free in one piece: on one device, where there are any.
+    /// What is free in one piece: on one device, for kinds with devices.
     free: u64,
-    /// What could be made free in one piece, by level. Nothing where the node lacks the class.
+    /// What evictions could make free in one piece, by level. Zero if the node lacks the class.
     room: [u64; LEVELS],
-    /// The least that is used of devices that can be cleared and are not idle, by level.
+    /// The least quanta in use on devices that are in use and can be cleared by evictions, by level.
     sizes: [[u32; CHEAPEST]; LEVELS],
-    /// The fewest leases on such devices that lie on no other.
+    /// The fewest leases on such devices, counting leases on a single device only.
     leases: [[u16; CHEAPEST]; LEVELS],
-    /// Devices that can be cleared, the idle ones among them, by level.
+    /// The number of devices that are idle or can be cleared, by level.
     clear: [u8; LEVELS],
     idle: u8,
-    /// Whether any that may fall share a gang with others of this class, or with others at all.
+    /// Whether an evictable lease may share its gang with other leases of this class, or with any other leases.
     in_crowds: bool,
     in_gangs: bool,
 }
 
-/// The least that must fall of one class.
+/// A lower bound for the victims of one class.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) struct Least {
-    /// The highest priority among it.
+pub(super) struct LeastEviction {
+    /// The highest priority among the victims.
     pub(super) highest: Priority,
     pub(super) leases: usize,
     pub(super) quanta: u64,
 }
 
-impl Glance {
+impl EvictionBound {
     const NOTHING: Self = Self {
         unit: 0,
         free: 0,
@@ -57,25 +57,25 @@ impl Glance {
 
     pub(crate) fn of(class: &NodeClass, evictable: &EvictableClass) -> Self {
         let (in_crowds, in_gangs) = (evictable.in_crowds > 0, evictable.in_gangs > 0);
-        let mut glance = Self { unit: class.per_device, in_crowds, in_gangs, ..Self::NOTHING };
+        let mut bound = Self { unit: class.per_device, in_crowds, in_gangs, ..Self::NOTHING };
         if class.per_device == 0 {
-            glance.take_up(class.free(), &evictable.on[0]);
-            return glance;
+            bound.add_piece(class.free(), &evictable.on[0]);
+            return bound;
         }
         for (used, on) in class.devices.iter().zip(&evictable.on) {
-            glance.take_up(class.per_device - used, on);
+            bound.add_piece(class.per_device - used, on);
             if *used == 0 {
-                glance.idle += 1;
-                glance.clear.iter_mut().for_each(|clear| *clear += 1);
+                bound.idle += 1;
+                bound.clear.iter_mut().for_each(|clear| *clear += 1);
             } else {
-                glance.take_up_device(*used, on);
+                bound.add_device_in_use(*used, on);
             }
         }
-        glance
+        bound
     }
 
-    /// What is free in one piece, and what would be.
-    fn take_up(&mut self, free: u64, on: &Evictable) {
+    /// Adds one device, or a node without devices: what is free in one piece, and what evictions could make free.
+    fn add_piece(&mut self, free: u64, on: &Evictable) {
         self.free = self.free.max(free);
         let mut room = free;
         for (level, quanta) in on.quanta.iter().take(LEVELS).enumerate() {
@@ -84,8 +84,8 @@ impl Glance {
         }
     }
 
-    /// A device that is in use, by levels at which nothing of it would be left.
-    fn take_up_device(&mut self, used: u64, on: &Evictable) {
+    /// Adds a device that is in use, at each level at which evictions would clear it.
+    fn add_device_in_use(&mut self, used: u64, on: &Evictable) {
         let (mut quanta, mut leases) = (0, 0);
         for level in 0..LEVELS {
             quanta += on.quanta[level];
@@ -98,36 +98,36 @@ impl Glance {
         }
     }
 
-    /// The least that must fall for `asked` to fit; `None` if all below a priority would not be enough.
-    pub(super) fn least(&self, asked: u64, below: Priority) -> Option<Least> {
+    /// The least that must be evicted for `asked` to fit; `None` if evicting everything below a priority is not enough.
+    pub(super) fn least_eviction(&self, asked: u64, below: Priority) -> Option<LeastEviction> {
         let mut levels = (0..LEVELS).take(below.index());
         if self.unit == 0 || asked <= self.unit {
             let level = levels.find(|level| self.room[*level] >= asked)?;
             let quanta = asked.saturating_sub(self.free);
-            return Some(Least { highest: Priority::ALL[level], leases: usize::from(quanta > 0), quanta });
+            return Some(LeastEviction { highest: Priority::ALL[level], leases: usize::from(quanta > 0), quanta });
         }
         let wanted = usize::try_from(asked / self.unit).ok()?;
-        // Those of lower priority fall first: where they are enough, no other does.
+        // The lowest priority is evicted first; the next only if that is not enough.
         let level = levels.find(|level| usize::from(self.clear[*level]) >= wanted)?;
         let in_use = wanted.saturating_sub(usize::from(self.idle));
         let quanta = sum_of_least(self.sizes[level].map(u64::from), in_use);
         let leases = sum_of_least(self.leases[level].map(u64::from), in_use);
         let leases = usize::try_from(leases.max(u64::from(quanta > 0))).ok()?;
-        Some(Least { highest: Priority::ALL[level], leases, quanta })
+        Some(LeastEviction { highest: Priority::ALL[level], leases, quanta })
     }
 
-    /// How many gangs so many leases of the class are at least.
+    /// The least number of gangs that this many leases of the class can belong to.
     pub(super) fn gangs(&self, leases: usize) -> usize {
         if self.in_crowds { leases.min(1) } else { leases }
     }
 
-    /// Whether leases of other classes may fall with those of this one.
+    /// Whether leases of other classes may belong to the gangs of this one.
     pub(super) fn shares_gangs(&self) -> bool {
         self.in_gangs
     }
 }
 
-/// Keeps the least of what it is shown, in order.
+/// Inserts a value into the list of the least ones, which is sorted.
 fn keep_least<T: Ord + Copy>(least: &mut [T; CHEAPEST], mut one: T) {
     for kept in least {
         if one < *kept {
@@ -136,22 +136,22 @@ fn keep_least<T: Ord + Copy>(least: &mut [T; CHEAPEST], mut one: T) {
     }
 }
 
-/// At least what the `count` least come to: those that are not known by themselves are no less than the last known.
+/// A lower bound for the sum of the `count` least values: values that are not listed are no less than the last listed.
 fn sum_of_least(least: [u64; CHEAPEST], count: usize) -> u64 {
     let known: u64 = least.iter().take(count).sum();
     known + least[CHEAPEST - 1].saturating_mul(count.saturating_sub(CHEAPEST) as u64)
 }
 
-/// Every class on every node.
+/// The bounds of every class on every node.
 #[derive(Clone, Debug, Default)]
-pub(crate) struct Glances {
+pub(crate) struct EvictionBounds {
     /// By class, then by node.
-    by_class: Vec<Vec<Glance>>,
+    by_class: Vec<Vec<EvictionBound>>,
 }
 
-impl Glances {
-    /// What is free on a node has changed, or who may fall there.
-    pub(crate) fn look_at(&mut self, node: &Node, evictable: &EvictableNode) {
+impl EvictionBounds {
+    /// Recomputes the bounds of a node whose free capacity or evictable leases have changed.
+    pub(crate) fn update(&mut self, node: &Node, evictable: &EvictableNode) {
         for (class, evictable) in node.classes.iter().zip(evictable) {
             let place = class.class.0 as usize;
             if self.by_class.len() <= place {
@@ -159,29 +159,29 @@ impl Glances {
             }
             let (of_class, place) = (&mut self.by_class[place], node.number.0 as usize);
             if of_class.len() <= place {
-                of_class.resize(place + 1, Glance::NOTHING);
+                of_class.resize(place + 1, EvictionBound::NOTHING);
             }
-            of_class[place] = Glance::of(class, evictable);
+            of_class[place] = EvictionBound::of(class, evictable);
         }
     }
 
-    /// One class on all nodes, by number; those that never had it may be missing at the end.
-    pub(super) fn of_class(&self, class: ClassNo) -> &[Glance] {
+    /// The bounds of one class, by node number; nodes at the end that never had the class may be missing.
+    pub(super) fn of_class(&self, class: ClassNo) -> &[EvictionBound] {
         self.by_class.get(class.0 as usize).map_or(&[], Vec::as_slice)
     }
 
-    /// Whether all that is known of a node is what there is.
-    pub(super) fn are_true_of(&self, node: &Node, evictable: &EvictableNode) -> bool {
+    /// Whether the bounds of a node are up to date.
+    pub(super) fn match_node(&self, node: &Node, evictable: &EvictableNode) -> bool {
         let known = |class: &NodeClass| self.of_class(class.class).get(node.number.0 as usize);
         let mut classes = node.classes.iter().zip(evictable);
-        classes.all(|(class, evictable)| known(class) == Some(&Glance::of(class, evictable)))
+        classes.all(|(class, evictable)| known(class) == Some(&EvictionBound::of(class, evictable)))
     }
 
-    /// A node has another capacity: it may lack classes that it had.
+    /// Clears the bounds of a node whose capacity has changed: it may lack classes that it had.
     pub(crate) fn forget(&mut self, node: NodeNo) {
         for of_class in &mut self.by_class {
-            if let Some(glance) = of_class.get_mut(node.0 as usize) {
-                *glance = Glance::NOTHING;
+            if let Some(bound) = of_class.get_mut(node.0 as usize) {
+                *bound = EvictionBound::NOTHING;
             }
         }
     }

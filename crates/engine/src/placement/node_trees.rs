@@ -1,13 +1,13 @@
-//! Where every node that may be given work stands: its shelf, its place there, its rack and zone.
+//! All search trees of the placement index, and where in them each node is.
 //!
-//! Nodes share a shelf if they are in one pool, have the same classes of much the same capacity,
-//! and are both hot or both not. The simplest of them, with one class that has no devices, stand in
-//! rows instead, by what is free: one zone, one capacity, none of them hot. All of it follows from the rest of the state: it is not
-//! in snapshots, and a restart makes it anew (ADR 12).
+//! Nodes share a tree if they are in the same pool, have the same classes with similar capacities, and
+//! are all hot or all not. Nodes with a single class without devices are in rows instead, sorted by what
+//! is free; the nodes of a row have the same zone and capacity, and none is hot. Everything here is
+//! derived from the state: it is not in snapshots, and a restart rebuilds it (ADR 12).
 
 use super::curve::curve;
+use super::node_tree::{Key, NodeTree, Slot};
 use super::ranking::Ranking;
-use super::shelf::{Key, Shelf, Slot};
 use super::stock::Stock;
 use crate::heat::Heat;
 use crate::node::Node;
@@ -15,13 +15,13 @@ use leasehold_model::{ClassNo, Name, NodeNo, PoolNo};
 use smallvec::SmallVec;
 use std::collections::BTreeMap;
 
-/// No rack, or no zone, is number zero: nobody's neighbour.
+/// The number that stands for "no rack" or "no zone"; nodes with it are not neighbours.
 pub(crate) const NOWHERE: u32 = 0;
 
-/// Rows of a pool: where there are more sorts than these, a shelf takes them.
+/// The most rows of a pool; nodes that would need more rows are put into trees.
 const ROWS_MAX: usize = 32;
 
-/// Nodes that differ in nothing but what is free.
+/// Nodes that differ only in what is free.
 #[derive(Clone, Debug)]
 pub(crate) struct Row {
     pub(crate) class: ClassNo,
@@ -30,14 +30,14 @@ pub(crate) struct Row {
     pub(crate) ranking: Ranking,
 }
 
-/// In which row or on which shelf a node is, and where there.
+/// The row or the tree that contains a node, with the node's sort key there.
 #[derive(Clone, Copy, Debug)]
-enum Standing {
+enum Location {
     Row { row: u32, free: u64 },
-    Shelf { shelf: u32, key: Key },
+    Tree { tree: u32, key: Key },
 }
 
-/// What the nodes of a shelf have in common.
+/// What the nodes of a tree have in common.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
 struct Kind {
     pool: PoolNo,
@@ -46,26 +46,26 @@ struct Kind {
     classes: Vec<(ClassNo, u32)>,
 }
 
-/// Where one node stands.
+/// Where one node is, in the index and in the data centre.
 #[derive(Clone, Copy, Debug)]
-pub(crate) struct Spot {
-    standing: Standing,
+pub(crate) struct Listing {
+    location: Location,
     pub(crate) zone: u32,
     pub(crate) rack: u32,
 }
 
 #[derive(Clone, Debug, Default)]
-pub(crate) struct Shelves {
-    shelves: Vec<Shelf>,
+pub(crate) struct NodeTrees {
+    trees: Vec<NodeTree>,
     by_kind: BTreeMap<Kind, u32>,
     by_pool: Vec<Vec<u32>>,
     rows: Vec<Row>,
     rows_by_pool: Vec<Vec<u32>>,
     /// By node.
-    spots: Vec<Option<Spot>>,
-    /// By node: what it has, where it stands on a shelf. One that is looked at by itself is found here.
-    cards: Vec<Stocks>,
-    /// Numbers of zones and of racks. A rack's name means something within its zone.
+    listings: Vec<Option<Listing>>,
+    /// By node: the stocks of nodes in trees, for those that are scored one by one.
+    stocks: Vec<Stocks>,
+    /// Numbers of zones and of racks. Racks of different zones may have the same name.
     zones: BTreeMap<Name, u32>,
     racks: BTreeMap<(Option<Name>, Name), u32>,
     /// By rack: the nodes in it that may be given work.
@@ -77,12 +77,12 @@ type Stocks = SmallVec<[Stock; 4]>;
 fn stocks_of(node: &Node) -> Stocks {
     let mut stocks = Stocks::from_elem(Stock::NONE, node.classes.len());
     for (stock, class) in stocks.iter_mut().zip(&node.classes) {
-        stock.look_at(class);
+        stock.refresh(class);
     }
     stocks
 }
 
-/// In quarters of a power of two, so that a little more or less memory makes no other kind.
+/// The size of a capacity in quarters of a power of two, so that nodes with slightly different memory share a tree.
 fn size_of(capacity: u64) -> u32 {
     let log = (capacity | 1).ilog2();
     let quarter = if log >= 2 { capacity >> (log - 2) & 3 } else { 0 };
@@ -90,14 +90,14 @@ fn size_of(capacity: u64) -> u32 {
 }
 
 fn number_of<K: Ord + Clone>(numbers: &mut BTreeMap<K, u32>, key: &K) -> u32 {
-    let next = u32::try_from(numbers.len() + 1).expect("fewer places than 2^32");
+    let next = u32::try_from(numbers.len() + 1).expect("fewer than 2^32 racks and zones");
     *numbers.entry(key.clone()).or_insert(next)
 }
 
-impl Shelves {
-    pub(crate) fn of_pool(&self, pool: PoolNo) -> impl Iterator<Item = &Shelf> {
+impl NodeTrees {
+    pub(crate) fn of_pool(&self, pool: PoolNo) -> impl Iterator<Item = &NodeTree> {
         let numbers = self.by_pool.get(pool.0 as usize).into_iter().flatten();
-        numbers.map(|number| &self.shelves[*number as usize]).filter(|shelf| !shelf.is_empty())
+        numbers.map(|number| &self.trees[*number as usize]).filter(|tree| !tree.is_empty())
     }
 
     pub(crate) fn rows_of(&self, pool: PoolNo) -> impl Iterator<Item = &Row> {
@@ -105,22 +105,22 @@ impl Shelves {
         numbers.map(|number| &self.rows[*number as usize]).filter(|row| !row.ranking.is_empty())
     }
 
-    /// What a node that stands on a shelf has, in the order of that shelf's classes.
-    pub(crate) fn card(&self, node: NodeNo) -> Option<(&Shelf, &[Stock])> {
-        match self.spot(node)?.standing {
-            Standing::Shelf { shelf, .. } => Some((&self.shelves[shelf as usize], &self.cards[node.0 as usize])),
-            Standing::Row { .. } => None,
+    /// The tree that contains a node, and its stocks in the order of the tree's classes. `None` if it is in a row.
+    pub(crate) fn stocks(&self, node: NodeNo) -> Option<(&NodeTree, &[Stock])> {
+        match self.listing(node)?.location {
+            Location::Tree { tree, .. } => Some((&self.trees[tree as usize], &self.stocks[node.0 as usize])),
+            Location::Row { .. } => None,
         }
     }
 
-    pub(crate) fn spot(&self, node: NodeNo) -> Option<&Spot> {
-        self.spots.get(node.0 as usize)?.as_ref()
+    pub(crate) fn listing(&self, node: NodeNo) -> Option<&Listing> {
+        self.listings.get(node.0 as usize)?.as_ref()
     }
 
-    /// The zone and the rack of a node, listed or not; of the listed ones it is known.
+    /// The numbers of a node's zone and rack, also of a node that is not in the index.
     pub(crate) fn site(&self, node: &Node) -> (u32, u32) {
-        if let Some(spot) = self.spot(node.number) {
-            return (spot.zone, spot.rack);
+        if let Some(listing) = self.listing(node.number) {
+            return (listing.zone, listing.rack);
         }
         let zone = node.zone.as_ref().and_then(|zone| self.zones.get(zone));
         let rack = node.rack.as_ref().and_then(|rack| self.racks.get(&(node.zone.clone(), rack.clone())));
@@ -131,7 +131,7 @@ impl Shelves {
         self.in_rack.get(rack as usize).map_or(&[], Vec::as_slice)
     }
 
-    /// Remembers where a node is that is not listed.
+    /// Numbers the zone and the rack of a node that is not in the index.
     pub(crate) fn note_site(&mut self, node: &Node) {
         if let Some(zone) = &node.zone {
             number_of(&mut self.zones, zone);
@@ -141,49 +141,49 @@ impl Shelves {
         }
     }
 
-    /// Puts a node that may be given work in its place. `heat` is what is left of its own now.
-    pub(crate) fn list(&mut self, node: &Node, heat: Heat) {
+    /// Adds a node that may be given work. `heat` is its heat now.
+    pub(crate) fn insert(&mut self, node: &Node, heat: Heat) {
         let zone = node.zone.as_ref().map_or(NOWHERE, |zone| number_of(&mut self.zones, zone));
         let rack = node.rack.as_ref().map(|rack| number_of(&mut self.racks, &(node.zone.clone(), rack.clone())));
         let rack = rack.unwrap_or(NOWHERE);
         if rack != NOWHERE {
-            let place = rack as usize;
-            if self.in_rack.len() <= place {
-                self.in_rack.resize_with(place + 1, Vec::new);
+            let index = rack as usize;
+            if self.in_rack.len() <= index {
+                self.in_rack.resize_with(index + 1, Vec::new);
             }
-            self.in_rack[place].push(node.number);
+            self.in_rack[index].push(node.number);
         }
-        self.shelve(node, heat, zone, rack);
+        self.insert_at(node, heat, zone, rack);
     }
 
-    fn shelve(&mut self, node: &Node, heat: Heat, zone: u32, rack: u32) {
-        let standing = match self.row_for(node, heat, zone) {
+    fn insert_at(&mut self, node: &Node, heat: Heat, zone: u32, rack: u32) {
+        let location = match self.row_for(node, heat, zone) {
             Some(row) => {
                 let free = node.classes[0].free();
                 self.rows[row as usize].ranking.insert((free, node.number));
-                Standing::Row { row, free }
+                Location::Row { row, free }
             }
             None => {
                 let stocks = stocks_of(node);
                 let key = Key { curve: curve(&stocks, heat.level), node: node.number };
-                let shelf = self.shelf_for(node, heat.level > 0);
-                self.shelves[shelf as usize].insert(Slot { key, zone }, heat, &stocks);
-                let place = node.number.0 as usize;
-                if self.cards.len() <= place {
-                    self.cards.resize_with(place + 1, Stocks::new);
+                let tree = self.tree_for(node, heat.level > 0);
+                self.trees[tree as usize].insert(Slot { key, zone }, heat, &stocks);
+                let index = node.number.0 as usize;
+                if self.stocks.len() <= index {
+                    self.stocks.resize_with(index + 1, Stocks::new);
                 }
-                self.cards[place] = stocks;
-                Standing::Shelf { shelf, key }
+                self.stocks[index] = stocks;
+                Location::Tree { tree, key }
             }
         };
-        let place = node.number.0 as usize;
-        if self.spots.len() <= place {
-            self.spots.resize(place + 1, None);
+        let index = node.number.0 as usize;
+        if self.listings.len() <= index {
+            self.listings.resize(index + 1, None);
         }
-        self.spots[place] = Some(Spot { standing, zone, rack });
+        self.listings[index] = Some(Listing { location, zone, rack });
     }
 
-    /// The row of a node that is simple enough for one.
+    /// The row of a node; `None` if it has to be in a tree.
     fn row_for(&mut self, node: &Node, heat: Heat, zone: u32) -> Option<u32> {
         let [class] = node.classes.as_slice() else { return None };
         if class.per_device > 0 || heat.level > 0 {
@@ -201,20 +201,20 @@ impl Shelves {
         if rows.len() >= ROWS_MAX {
             return None;
         }
-        let number = u32::try_from(self.rows.len()).expect("few for each pool");
+        let number = u32::try_from(self.rows.len()).expect("few rows per pool");
         rows.push(number);
         self.rows.push(Row { class: class.class, total: class.capacity, zone, ranking: Ranking::default() });
         Some(number)
     }
 
-    fn shelf_for(&mut self, node: &Node, is_hot: bool) -> u32 {
+    fn tree_for(&mut self, node: &Node, is_hot: bool) -> u32 {
         let classes = node.classes.iter().map(|class| (class.class, size_of(class.capacity))).collect();
         let kind = Kind { pool: node.pool, is_hot, classes };
         if let Some(number) = self.by_kind.get(&kind) {
             return *number;
         }
-        let number = u32::try_from(self.shelves.len()).expect("fewer shelves than nodes");
-        self.shelves.push(Shelf::new(kind.pool, kind.classes.iter().map(|(class, _)| *class).collect(), is_hot));
+        let number = u32::try_from(self.trees.len()).expect("fewer trees than nodes");
+        self.trees.push(NodeTree::new(kind.pool, kind.classes.iter().map(|(class, _)| *class).collect(), is_hot));
         let pool = kind.pool.0 as usize;
         if self.by_pool.len() <= pool {
             self.by_pool.resize_with(pool + 1, Vec::new);
@@ -224,41 +224,41 @@ impl Shelves {
         number
     }
 
-    pub(crate) fn unlist(&mut self, node: NodeNo) {
-        let Some(spot) = self.spots.get_mut(node.0 as usize).and_then(Option::take) else { return };
-        self.leave(node, spot.standing);
-        if spot.rack != NOWHERE {
-            self.in_rack[spot.rack as usize].retain(|other| *other != node);
+    pub(crate) fn remove(&mut self, node: NodeNo) {
+        let Some(listing) = self.listings.get_mut(node.0 as usize).and_then(Option::take) else { return };
+        self.leave(node, listing.location);
+        if listing.rack != NOWHERE {
+            self.in_rack[listing.rack as usize].retain(|other| *other != node);
         }
     }
 
-    fn leave(&mut self, node: NodeNo, standing: Standing) {
-        match standing {
-            Standing::Row { row, free } => self.rows[row as usize].ranking.remove((free, node)),
-            Standing::Shelf { shelf, key } => self.shelves[shelf as usize].remove(key),
+    fn leave(&mut self, node: NodeNo, location: Location) {
+        match location {
+            Location::Row { row, free } => self.rows[row as usize].ranking.remove((free, node)),
+            Location::Tree { tree, key } => self.trees[tree as usize].remove(key),
         }
     }
 
-    /// What is free of a listed node, or its heat, has changed; nothing else has.
+    /// Updates an indexed node of which only the free capacity or the heat has changed.
     pub(crate) fn change(&mut self, node: &Node, heat: Heat) {
-        let Some(Some(spot)) = self.spots.get_mut(node.number.0 as usize) else { return };
-        match &mut spot.standing {
-            Standing::Row { row, free } if heat.level == 0 => {
+        let Some(Some(listing)) = self.listings.get_mut(node.number.0 as usize) else { return };
+        match &mut listing.location {
+            Location::Row { row, free } if heat.level == 0 => {
                 let now = node.classes[0].free();
                 self.rows[*row as usize].ranking.change(node.number, *free, now);
                 *free = now;
             }
-            Standing::Shelf { shelf, key } if self.shelves[*shelf as usize].is_hot == (heat.level > 0) => {
+            Location::Tree { tree, key } if self.trees[*tree as usize].is_hot == (heat.level > 0) => {
                 let stocks = stocks_of(node);
                 let now = Key { curve: curve(&stocks, heat.level), node: node.number };
-                let slot = Slot { key: *key, zone: spot.zone };
-                *key = self.shelves[*shelf as usize].change(slot, now, heat, &stocks);
-                self.cards[node.number.0 as usize] = stocks;
+                let slot = Slot { key: *key, zone: listing.zone };
+                *key = self.trees[*tree as usize].change(slot, now, heat, &stocks);
+                self.stocks[node.number.0 as usize] = stocks;
             }
             _ => {
-                let Spot { standing, zone, rack } = *spot;
-                self.leave(node.number, standing);
-                self.shelve(node, heat, zone, rack);
+                let Listing { location, zone, rack } = *listing;
+                self.leave(node.number, location);
+                self.insert_at(node, heat, zone, rack);
             }
         }
     }

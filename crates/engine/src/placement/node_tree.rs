@@ -1,15 +1,16 @@
-//! Nodes that are alike, in an order in which neighbours have much the same free: leaves of a few
-//! nodes, and over them levels of summaries. A search looks at summaries first, and into the leaves
-//! that may hold what it wants.
+//! A search tree over similar nodes: leaves of a few nodes with similar free capacity, and above them
+//! levels of summaries. A search reads summaries first, and then only leaves that may contain the best
+//! node.
 //!
-//! The order only makes summaries narrow; what they say is true in any order. So there is none
-//! within a leaf, and a node stays where it is until it belongs further away than next door.
+//! The order of the nodes only makes the ranges of summaries narrow; they are correct in any order.
+//! Therefore a leaf is not sorted, and a node stays in its leaf until its key is beyond the
+//! neighbouring leaves.
 
 use super::stock::{Range, Stock};
 use crate::heat::Heat;
 use leasehold_model::{ClassNo, NodeNo, PoolNo, Quanta};
 
-/// Where a node was put: nodes with much the same free have much the same `curve` (see `curve.rs`).
+/// The sort key under which a node was inserted. Nodes with similar free capacity have a similar `curve` (`curve.rs`).
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub(crate) struct Key {
     pub(crate) curve: u64,
@@ -18,7 +19,7 @@ pub(crate) struct Key {
 
 /// The most nodes in a leaf.
 const LEAF_MAX: usize = 32;
-/// A leaf of fewer is put together with a neighbour.
+/// A leaf with fewer nodes is merged with a neighbour, if they fit together.
 const LEAF_MIN: usize = 8;
 /// How many summaries, or leaves, one summary covers.
 pub(crate) const FAN: usize = 8;
@@ -30,23 +31,23 @@ pub(crate) struct Slot {
     pub(crate) zone: u32,
 }
 
-/// A few nodes. What each has of the shelf's classes, and their sum, stands one after the other in `stocks`.
+/// A few nodes. `stocks` contains, node after node, the stock of each class of the tree and their sum.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Leaf {
     pub(crate) slots: Vec<Slot>,
-    /// Of a hot shelf only.
+    /// Empty unless the tree is hot.
     heats: Vec<Heat>,
     stocks: Vec<Stock>,
 }
 
-/// What is known of some nodes together, apart from the ranges.
+/// A summary of some nodes, apart from the ranges of their stocks.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) struct Head {
-    /// The lowest number among them: where scores are equal it decides.
+pub(crate) struct Summary {
+    /// The lowest number among them, which decides between equal scores.
     pub(crate) first: NodeNo,
-    /// In which zones they are: the bit of a zone's number, round after round.
+    /// The set of their zones, as bits by zone number modulo 64.
     pub(crate) zones: u64,
-    /// None of them is cooler than this.
+    /// The heat of the coolest of them.
     pub(crate) heat: Heat,
 }
 
@@ -54,7 +55,7 @@ pub(crate) fn zone_bit(zone: u32) -> u64 {
     1 << (zone % u64::BITS)
 }
 
-impl Head {
+impl Summary {
     const NONE: Self = Self { first: NodeNo(u32::MAX), zones: 0, heat: Heat::NONE };
 
     fn of_slot(slot: &Slot, heat: Heat) -> Self {
@@ -70,30 +71,30 @@ impl Head {
     }
 }
 
-/// Summaries of leaves, or of summaries.
+/// One level of summaries, each over up to [`FAN`] summaries of the level below; the lowest level has one per leaf.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Level {
-    pub(crate) heads: Vec<Head>,
+    pub(crate) summaries: Vec<Summary>,
     ranges: Vec<Range>,
 }
 
 #[derive(Clone, Debug)]
-pub(crate) struct Shelf {
+pub(crate) struct NodeTree {
     pub(crate) pool: PoolNo,
     pub(crate) classes: Vec<ClassNo>,
     pub(crate) is_hot: bool,
     leaves: Vec<Leaf>,
-    /// Where each leaf begins; the first begins before everything.
+    /// The first key of each leaf; that of the first leaf is below all keys.
     from: Vec<Key>,
-    /// The lowest summarises the leaves. The highest has at most [`FAN`].
+    /// From the lowest to the highest. The highest has at most [`FAN`] summaries.
     levels: Vec<Level>,
 }
 
 const BEFORE_ALL: Key = Key { curve: 0, node: NodeNo(0) };
 
-impl Shelf {
+impl NodeTree {
     pub(crate) fn new(pool: PoolNo, classes: Vec<ClassNo>, is_hot: bool) -> Self {
-        let mut shelf = Self {
+        let mut tree = Self {
             pool,
             classes,
             is_hot,
@@ -101,13 +102,13 @@ impl Shelf {
             from: vec![BEFORE_ALL],
             levels: vec![Level::default()],
         };
-        shelf.levels[0].heads.push(Head::NONE);
-        let width = shelf.width();
-        shelf.levels[0].ranges.resize(width, Range::NONE);
-        shelf
+        tree.levels[0].summaries.push(Summary::NONE);
+        let width = tree.width();
+        tree.levels[0].ranges.resize(width, Range::NONE);
+        tree
     }
 
-    /// Columns of a node: its classes, and the sum of their shares where there are several.
+    /// The number of stocks per node: one for each class, and one for the sum of their shares if there are several.
     #[inline]
     fn width(&self) -> usize {
         self.classes.len() + usize::from(self.classes.len() > 1)
@@ -121,21 +122,21 @@ impl Shelf {
     pub(crate) fn top(&self) -> usize {
         self.levels.len() - 1
     }
-    pub(crate) fn heads(&self, level: usize) -> &[Head] {
-        &self.levels[level].heads
+    pub(crate) fn summaries(&self, level: usize) -> &[Summary] {
+        &self.levels[level].summaries
     }
-    /// What the nodes under a summary have: of each class, and, last, of all of them together.
-    pub(crate) fn ranges(&self, level: usize, place: usize) -> &[Range] {
-        &self.levels[level].ranges[place * self.width()..][..self.width()]
+    /// The ranges of the nodes under a summary, by class; the last is the sum of all classes, if there are several.
+    pub(crate) fn ranges(&self, level: usize, index: usize) -> &[Range] {
+        &self.levels[level].ranges[index * self.width()..][..self.width()]
     }
-    pub(crate) fn leaf(&self, place: usize) -> &Leaf {
-        &self.leaves[place]
+    pub(crate) fn leaf(&self, index: usize) -> &Leaf {
+        &self.leaves[index]
     }
-    pub(crate) fn stocks<'l>(&self, leaf: &'l Leaf, place: usize) -> &'l [Stock] {
-        &leaf.stocks[place * self.width()..][..self.width()]
+    pub(crate) fn stocks<'l>(&self, leaf: &'l Leaf, index: usize) -> &'l [Stock] {
+        &leaf.stocks[index * self.width()..][..self.width()]
     }
 
-    /// What all of them have of the class in a column.
+    /// The range of the class in a column over all nodes of the tree.
     pub(crate) fn whole_range(&self, column: usize) -> Range {
         let mut all = Range::NONE;
         let top = self.levels[self.top()].ranges.iter().skip(column).step_by(self.width());
@@ -143,7 +144,8 @@ impl Shelf {
         all
     }
 
-    /// The most that a node has room for of a class, if the nodes have it. See [`NodeClass::room_for`].
+    /// The most of a class that a request for `quanta` could get on one node; `None` if the nodes lack the class. See
+    /// [`NodeClass::room_for`].
     ///
     /// [`NodeClass::room_for`]: crate::node::NodeClass::room_for
     pub(crate) fn most_room(&self, class: ClassNo, quanta: Quanta, per_device: u64) -> Option<u64> {
@@ -176,21 +178,21 @@ impl Shelf {
         for (column, stock) in stocks.iter().chain([&sum]).take(self.width()).enumerate() {
             self.follow(at, column, Range::NONE, Range::of(stock));
         }
-        self.widen_heads(at, Head::of_slot(&slot, heat));
+        self.widen_summaries(at, Summary::of_slot(&slot, heat));
     }
 
     pub(crate) fn remove(&mut self, key: Key) {
         let width = self.width();
         let at = self.leaf_of(key);
         let leaf = &mut self.leaves[at];
-        let place = leaf.place_of(key);
+        let index = leaf.index_of(key);
         let last = leaf.slots.len() - 1;
-        let gone: smallvec::SmallVec<[Stock; 5]> = leaf.stocks[place * width..][..width].into();
-        leaf.slots.swap_remove(place);
+        let gone: smallvec::SmallVec<[Stock; 5]> = leaf.stocks[index * width..][..width].into();
+        leaf.slots.swap_remove(index);
         if self.is_hot {
-            leaf.heats.swap_remove(place);
+            leaf.heats.swap_remove(index);
         }
-        leaf.stocks.copy_within(last * width.., place * width);
+        leaf.stocks.copy_within(last * width.., index * width);
         leaf.stocks.truncate(last * width);
         if last < LEAF_MIN && self.join(at) {
             return;
@@ -198,113 +200,114 @@ impl Shelf {
         for (column, stock) in gone.iter().enumerate() {
             self.follow(at, column, Range::of(stock), Range::NONE);
         }
-        // A head that knows of a zone too many, or of one cooler than there is, makes a search look
-        // where it need not; one that knows of a lower number does so wherever scores are equal.
-        if self.is_hot || self.levels[0].heads[at].first == key.node {
-            self.look_at_heads(at);
+        // A summary with too many zones, or with less heat than its coolest node has, is still correct and only makes
+        // some searches slower. A first number that is too low would slow down all searches with equal scores.
+        if self.is_hot || self.levels[0].summaries[at].first == key.node {
+            self.recompute_summaries(at);
         }
     }
 
-    /// The node that was put at `slot.key` has changed, and now belongs at `key`. Answers where it is.
+    /// Updates the node that was inserted at `slot.key` and whose key would now be `key`. Returns the key under which
+    /// it is stored.
     pub(crate) fn change(&mut self, slot: Slot, key: Key, heat: Heat, stocks: &[Stock]) -> Key {
         let at = self.leaf_of(slot.key);
         let slack = usize::from(self.classes.len() > 1);
-        let next_door =
+        let is_near =
             self.from[at.saturating_sub(slack)] <= key && self.from.get(at + 1 + slack).is_none_or(|end| key < *end);
-        if !next_door {
+        if !is_near {
             self.remove(slot.key);
             self.insert(Slot { key, ..slot }, heat, stocks);
             return key;
         }
         let width = self.width();
         let leaf = &mut self.leaves[at];
-        let place = leaf.place_of(slot.key);
+        let index = leaf.index_of(slot.key);
         if self.is_hot {
-            leaf.heats[place] = heat;
+            leaf.heats[index] = heat;
         }
         let sum = Stock::sum(stocks);
         for (column, new) in stocks.iter().chain([&sum]).take(width).enumerate() {
-            let old = std::mem::replace(&mut self.leaves[at].stocks[place * width + column], *new);
+            let old = std::mem::replace(&mut self.leaves[at].stocks[index * width + column], *new);
             if old != *new {
                 self.follow(at, column, Range::of(&old), Range::of(new));
             }
         }
         if self.is_hot {
-            self.look_at_heads(at);
+            self.recompute_summaries(at);
         }
         slot.key
     }
 
-    /// Something in a leaf had `before` and has `after`: its summaries follow, up to where that
-    /// makes no difference.
+    /// Updates the summaries above a leaf after one of its stocks changed from `before` to `after`, up to
+    /// the level at which nothing changes.
     fn follow(&mut self, leaf: usize, column: usize, mut before: Range, mut after: Range) {
-        let mut place = leaf;
+        let mut index = leaf;
         for number in 0..self.levels.len() {
-            let at = place * self.width() + column;
+            let at = index * self.width() + column;
             let was = self.levels[number].ranges[at];
             if was == before && number == 0 && after == Range::NONE && !self.leaves[leaf].slots.is_empty() {
-                // All of them had the same, and those that are left still have it.
+                // All nodes of the leaf had the same, and the remaining ones still have it.
                 return;
             }
             let mut now = was;
             if !now.follow(&before, &after) {
-                now = self.range_of(number, place, column);
+                now = self.range_of(number, index, column);
             }
             if now == was {
                 return;
             }
             self.levels[number].ranges[at] = now;
-            (before, after, place) = (was, now, place / FAN);
+            (before, after, index) = (was, now, index / FAN);
         }
     }
 
-    fn widen_heads(&mut self, leaf: usize, part: Head) {
-        let mut place = leaf;
+    fn widen_summaries(&mut self, leaf: usize, part: Summary) {
+        let mut index = leaf;
         for level in &mut self.levels {
-            let head = level.heads[place].with(part);
-            if std::mem::replace(&mut level.heads[place], head) == head {
+            let summary = level.summaries[index].with(part);
+            if std::mem::replace(&mut level.summaries[index], summary) == summary {
                 return;
             }
-            place /= FAN;
+            index /= FAN;
         }
     }
 
-    fn look_at_heads(&mut self, leaf: usize) {
-        let mut place = leaf;
+    fn recompute_summaries(&mut self, leaf: usize) {
+        let mut index = leaf;
         for number in 0..self.levels.len() {
-            let head = self.head_of(number, place);
-            if std::mem::replace(&mut self.levels[number].heads[place], head) == head {
+            let summary = self.summary_of(number, index);
+            if std::mem::replace(&mut self.levels[number].summaries[index], summary) == summary {
                 return;
             }
-            place /= FAN;
+            index /= FAN;
         }
     }
 
-    /// Makes two of a leaf that has become too large.
+    /// Splits a leaf that has become too large.
     fn split(&mut self, at: usize) {
         let width = self.width();
         let leaf = &mut self.leaves[at];
         let mut order: Vec<usize> = (0..leaf.slots.len()).collect();
-        order.sort_unstable_by_key(|place| leaf.slots[*place].key);
+        order.sort_unstable_by_key(|index| leaf.slots[*index].key);
         let upper = order.split_off(order.len() / 2);
-        let pick = |places: &[usize]| Leaf {
-            slots: places.iter().map(|place| leaf.slots[*place]).collect(),
-            heats: places.iter().filter_map(|place| leaf.heats.get(*place)).copied().collect(),
-            stocks: places.iter().flat_map(|place| &leaf.stocks[place * width..][..width]).copied().collect(),
+        let pick = |indexes: &[usize]| Leaf {
+            slots: indexes.iter().map(|index| leaf.slots[*index]).collect(),
+            heats: indexes.iter().filter_map(|index| leaf.heats.get(*index)).copied().collect(),
+            stocks: indexes.iter().flat_map(|index| &leaf.stocks[index * width..][..width]).copied().collect(),
         };
         let (lower, upper) = (pick(&order), pick(&upper));
         self.from.insert(at + 1, upper.slots[0].key);
         self.leaves[at] = lower;
         self.leaves.insert(at + 1, upper);
         let lowest = &mut self.levels[0];
-        lowest.heads.insert(at + 1, Head::NONE);
+        lowest.summaries.insert(at + 1, Summary::NONE);
         lowest.ranges.splice(at * width..at * width, std::iter::repeat_n(Range::NONE, width));
         self.summarise_leaf(at);
         self.summarise_leaf(at + 1);
         self.summarise_from(at);
     }
 
-    /// Puts a leaf that has become small into the one beside it, if that has room.
+    /// Merges a leaf that has become small with a neighbour, if they fit together.
     fn join(&mut self, at: usize) -> bool {
         let first = at.saturating_sub(1);
         let Some(second) = self.leaves.get(first + 1) else { return false };
@@ -318,7 +321,7 @@ impl Shelf {
         self.leaves[first].stocks.extend(stocks);
         let width = self.width();
         let lowest = &mut self.levels[0];
-        lowest.heads.remove(first + 1);
+        lowest.summaries.remove(first + 1);
         lowest.ranges.drain(first * width..(first + 1) * width);
         self.summarise_leaf(first);
         self.summarise_from(first);
@@ -326,7 +329,7 @@ impl Shelf {
     }
 
     fn summarise_leaf(&mut self, at: usize) {
-        self.levels[0].heads[at] = self.head_of(0, at);
+        self.levels[0].summaries[at] = self.summary_of(0, at);
         for column in 0..self.width() {
             let range = self.range_of(0, at, column);
             let width = self.width();
@@ -334,24 +337,24 @@ impl Shelf {
         }
     }
 
-    /// Makes the summaries of summaries anew from that leaf on: those behind it have moved.
+    /// Recomputes the higher levels from a leaf on, because the leaves after it have moved.
     fn summarise_from(&mut self, leaf: usize) {
-        let (width, mut place) = (self.width(), leaf);
+        let (width, mut index) = (self.width(), leaf);
         let mut number = 1;
-        while self.levels[number - 1].heads.len() > FAN {
-            place /= FAN;
+        while self.levels[number - 1].summaries.len() > FAN {
+            index /= FAN;
             if self.levels.len() == number {
                 self.levels.push(Level::default());
             }
             let known = &mut self.levels[number];
-            place = place.min(known.heads.len());
-            known.heads.truncate(place);
-            known.ranges.truncate(place * width);
-            for place in place..self.levels[number - 1].heads.len().div_ceil(FAN) {
-                let head = self.head_of(number, place);
-                self.levels[number].heads.push(head);
+            index = index.min(known.summaries.len());
+            known.summaries.truncate(index);
+            known.ranges.truncate(index * width);
+            for index in index..self.levels[number - 1].summaries.len().div_ceil(FAN) {
+                let summary = self.summary_of(number, index);
+                self.levels[number].summaries.push(summary);
                 for column in 0..width {
-                    let range = self.range_of(number, place, column);
+                    let range = self.range_of(number, index, column);
                     self.levels[number].ranges.push(range);
                 }
             }
@@ -360,32 +363,32 @@ impl Shelf {
         self.levels.truncate(number);
     }
 
-    fn head_of(&self, level: usize, place: usize) -> Head {
+    fn summary_of(&self, level: usize, index: usize) -> Summary {
         match level.checked_sub(1) {
             None => {
-                let leaf = &self.leaves[place];
-                let head = |(place, slot)| Head::of_slot(slot, leaf.heat(place));
-                leaf.slots.iter().enumerate().map(head).reduce(Head::with).unwrap_or(Head::NONE)
+                let leaf = &self.leaves[index];
+                let summary = |(index, slot)| Summary::of_slot(slot, leaf.heat(index));
+                leaf.slots.iter().enumerate().map(summary).reduce(Summary::with).unwrap_or(Summary::NONE)
             }
             Some(below) => {
-                let heads = &self.levels[below].heads;
-                let heads = &heads[place * FAN..heads.len().min((place + 1) * FAN)];
-                heads.iter().copied().reduce(Head::with).unwrap_or(Head::NONE)
+                let summaries = &self.levels[below].summaries;
+                let summaries = &summaries[index * FAN..summaries.len().min((index + 1) * FAN)];
+                summaries.iter().copied().reduce(Summary::with).unwrap_or(Summary::NONE)
             }
         }
     }
 
-    fn range_of(&self, level: usize, place: usize, column: usize) -> Range {
+    fn range_of(&self, level: usize, index: usize, column: usize) -> Range {
         let width = self.width();
         let mut range = Range::NONE;
         match level.checked_sub(1) {
             None => {
-                let stocks = self.leaves[place].stocks.iter().skip(column).step_by(width);
+                let stocks = self.leaves[index].stocks.iter().skip(column).step_by(width);
                 stocks.for_each(|stock| range.widen(&Range::of(stock)));
             }
             Some(below) => {
                 let ranges = &self.levels[below].ranges;
-                let ranges = &ranges[place * FAN * width..ranges.len().min((place + 1) * FAN * width)];
+                let ranges = &ranges[index * FAN * width..ranges.len().min((index + 1) * FAN * width)];
                 ranges.iter().skip(column).step_by(width).for_each(|part| range.widen(part));
             }
         }
@@ -394,13 +397,13 @@ impl Shelf {
 }
 
 impl Leaf {
-    /// None where the shelf is not hot.
+    /// [`Heat::NONE`] if the tree is not hot.
     #[inline]
-    pub(crate) fn heat(&self, place: usize) -> Heat {
-        self.heats.get(place).copied().unwrap_or(Heat::NONE)
+    pub(crate) fn heat(&self, index: usize) -> Heat {
+        self.heats.get(index).copied().unwrap_or(Heat::NONE)
     }
 
-    fn place_of(&self, key: Key) -> usize {
-        self.slots.iter().position(|slot| slot.key.node == key.node).expect("a node is where its key says")
+    fn index_of(&self, key: Key) -> usize {
+        self.slots.iter().position(|slot| slot.key.node == key.node).expect("a node is in the leaf of its key")
     }
 }
