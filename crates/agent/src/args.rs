@@ -1,4 +1,4 @@
-//! What can be typed after `leasehold agent` and `leasehold-agent`.
+//! The options of `leasehold agent` and `leasehold-agent`.
 
 use clap::Args;
 use std::path::PathBuf;
@@ -9,19 +9,19 @@ Examples:
   leasehold agent --node gpu-17 --config /etc/leasehold/agent.yaml
   leasehold agent --node gpu-17 --state ./agent --url http://127.0.0.1:8420 --token-file ./gpu-17.token --json
 
-Runs in the foreground until SIGTERM or Ctrl-C; leases stay as they are. Lines go to stderr, with --json as JSON.
-Exit code 1 if another agent speaks for the node, or takes it over.")]
+Runs in the foreground until SIGTERM or Ctrl-C; stopping it does not end leases. The log goes to stderr, with --json
+as JSON lines. The exit code is 1 if another agent is registered for the node, or replaces this one.")]
 pub struct AgentArgs {
-    /// The node that this machine is, by its name at the daemon [default: `node` of the file]
+    /// Name of this node at the daemon [default: `node` in the configuration file]
     #[arg(long, value_name = "NAME")]
     pub node: Option<String>,
-    /// The YAML file with hooks, capacity and labels
+    /// Configuration file (YAML) with hooks, capacity and labels
     #[arg(long, value_name = "FILE")]
     pub config: Option<PathBuf>,
-    /// The agent's own folder; made if it is not there [default: `state` of the file, then /var/lib/leasehold-agent]
+    /// State directory; created if missing [default: `state` in the file, or /var/lib/leasehold-agent]
     #[arg(long, value_name = "DIR")]
     pub state: Option<PathBuf>,
-    /// End when the process with this number, which started the agent, ends: for demos and tests
+    /// Exit when the parent process with this PID exits; for demos and tests
     #[arg(long, value_name = "PID", hide = true)]
     pub end_with_parent: Option<u32>,
 }

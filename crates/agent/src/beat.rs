@@ -1,74 +1,75 @@
-//! When the next heartbeat is due: regularly, at once where something happened, and again where the answer does not
-//! know of it yet.
+//! The schedule of heartbeats: at regular intervals, at once after an event, and again while the answers do not
+//! include that event yet.
 
 use std::time::{Duration, Instant};
 
-/// Between heartbeats that are hurried.
+/// The shortest time between two heartbeats.
 const GAP: Duration = Duration::from_millis(50);
-/// After one that failed.
+/// The pause after a heartbeat that failed.
 const RETRY: Duration = Duration::from_secs(1);
-/// Answers in a row that may be behind an event. More, and the daemon is not the one that the event came from.
-const BEHIND_MAX: u32 = 20;
+/// The most answers in a row that may be older than an event. After more, the event cannot have come from this daemon.
+const OUTDATED_MAX: u32 = 20;
 
 #[derive(Debug)]
 pub(crate) struct Beat {
     every: Duration,
     due: Instant,
     begun: Instant,
-    is_under_way: bool,
-    /// One that has begun already does not do.
-    is_wanted: bool,
-    /// Of how many records an answer must know: an event may be here before what the daemon answers from.
-    must_know: u64,
-    behind: u32,
+    in_flight: bool,
+    /// Another heartbeat is needed after the one in flight.
+    is_requested: bool,
+    /// The journal size that an answer must reach. An event can arrive before the daemon's read state includes it.
+    min_size: u64,
+    outdated: u32,
     failing_since: Option<Instant>,
 }
 
 impl Beat {
     pub(crate) fn new(now: Instant, every: Duration) -> Self {
-        let (is_under_way, is_wanted, failing_since) = (false, false, None);
-        Self { every, due: now, begun: now, is_under_way, is_wanted, must_know: 0, behind: 0, failing_since }
+        let (in_flight, is_requested, failing_since) = (false, false, None);
+        Self { every, due: now, begun: now, in_flight, is_requested, min_size: 0, outdated: 0, failing_since }
     }
 
     pub(crate) fn every(&self) -> Duration {
         self.every
     }
 
-    /// When to begin the next; none while one is under way.
+    /// When to send the next heartbeat; `None` while one is in flight.
     pub(crate) fn due(&self) -> Option<Instant> {
-        (!self.is_under_way).then_some(self.due)
+        (!self.in_flight).then_some(self.due)
     }
 
     pub(crate) fn begin(&mut self, now: Instant) {
-        assert!(!self.is_under_way, "heartbeats are in order because there is one at a time");
+        assert!(!self.in_flight, "only one heartbeat is in flight at a time, so that they arrive in order");
         self.begun = now;
-        (self.is_under_way, self.is_wanted) = (true, false);
+        (self.in_flight, self.is_requested) = (true, false);
     }
 
-    /// Something happened, with this record if it is known.
+    /// An event happened; `sequence` is its record, if known.
     pub(crate) fn woken(&mut self, sequence: Option<u64>) {
         match sequence {
-            Some(sequence) => self.must_know = self.must_know.max(sequence.saturating_add(1)),
-            None => self.is_wanted = true,
+            Some(sequence) => self.min_size = self.min_size.max(sequence.saturating_add(1)),
+            None => self.is_requested = true,
         }
         self.due = self.due.min(self.begun + GAP);
     }
 
-    /// An answer that knows of so many records. Returns how long there was none before, if there was none.
+    /// Handles an answer; `size` is the journal size that it includes. Returns how long heartbeats had failed before,
+    /// if they had.
     pub(crate) fn answered(&mut self, now: Instant, size: u64) -> Option<Duration> {
-        self.is_under_way = false;
-        self.behind = if size < self.must_know { self.behind + 1 } else { 0 };
-        if self.behind == 0 || self.behind > BEHIND_MAX {
-            (self.must_know, self.behind) = (0, 0);
+        self.in_flight = false;
+        self.outdated = if size < self.min_size { self.outdated + 1 } else { 0 };
+        if self.outdated == 0 || self.outdated > OUTDATED_MAX {
+            (self.min_size, self.outdated) = (0, 0);
         }
-        let is_enough = self.behind == 0 && !self.is_wanted;
+        let is_enough = self.outdated == 0 && !self.is_requested;
         self.due = self.begun + if is_enough { self.every } else { GAP };
         self.failing_since.take().map(|since| now.duration_since(since))
     }
 
-    /// No answer. Returns whether that is new.
+    /// Handles a heartbeat without an answer. Returns whether it is the first failure.
     pub(crate) fn failed(&mut self, now: Instant) -> bool {
-        self.is_under_way = false;
+        self.in_flight = false;
         self.due = now + RETRY;
         let is_new = self.failing_since.is_none();
         self.failing_since.get_or_insert(now);
@@ -86,7 +87,7 @@ mod tests {
     fn regularly_unless_something_happens() {
         let now = Instant::now();
         let mut beat = Beat::new(now, EVERY);
-        assert_eq!(beat.due(), Some(now), "the first at once");
+        assert_eq!(beat.due(), Some(now), "the first heartbeat is due at once");
         beat.begin(now);
         assert_eq!(beat.due(), None);
         assert_eq!(beat.answered(now, 10), None);
@@ -96,7 +97,7 @@ mod tests {
     }
 
     #[test]
-    fn an_answer_that_is_behind_an_event_is_not_enough() {
+    fn an_answer_older_than_an_event_is_not_enough() {
         let now = Instant::now();
         let mut beat = Beat::new(now, EVERY);
         beat.begin(now);
@@ -106,7 +107,7 @@ mod tests {
         beat.begin(now);
         beat.answered(now, 11);
         assert_eq!(beat.due(), Some(now + EVERY));
-        // One without a number is answered by what begins after it only.
+        // An event without a sequence needs a heartbeat that is sent after it.
         beat.begin(now);
         beat.woken(None);
         beat.answered(now, 99);
@@ -114,24 +115,24 @@ mod tests {
     }
 
     #[test]
-    fn a_daemon_that_never_gets_there_is_not_asked_for_ever() {
+    fn fast_retries_end_if_the_event_never_appears() {
         let now = Instant::now();
         let mut beat = Beat::new(now, EVERY);
         beat.woken(Some(1000));
-        let mut hurried = 0;
+        let mut fast = 0;
         loop {
             beat.begin(now);
             beat.answered(now, 5);
             if beat.due() == Some(now + EVERY) {
                 break;
             }
-            hurried += 1;
+            fast += 1;
         }
-        assert_eq!(hurried, BEHIND_MAX);
+        assert_eq!(fast, OUTDATED_MAX);
     }
 
     #[test]
-    fn a_failure_is_told_once_and_so_is_its_end() {
+    fn a_failure_is_reported_once_and_so_is_its_end() {
         let now = Instant::now();
         let mut beat = Beat::new(now, EVERY);
         beat.begin(now);

@@ -1,5 +1,5 @@
-//! A job as a cgroup: a folder named after the lease under `cgroup_root`, with all that is below it. No folder means
-//! that nothing was started. Made for version 2; where `cgroup.kill` is missing, processes are killed one by one.
+//! A job as a cgroup: a directory named after the lease under `cgroup_root`, with everything below it. If there is no
+//! directory, nothing was started. For cgroup v2; without `cgroup.kill`, processes are killed one by one.
 
 use super::failure::Failure;
 use super::job::{self, Job};
@@ -28,20 +28,20 @@ pub(crate) async fn end(cgroup_root: &Path, lease: &LeaseId, term_wait: Duration
 struct Cgroup(PathBuf);
 
 impl Cgroup {
-    /// It and all below it, the deepest first.
+    /// This cgroup and all below it, the deepest first.
     fn tree(&self) -> Result<Vec<PathBuf>, Failure> {
         let mut all = vec![self.0.clone()];
-        let mut looked_at = 0;
-        while looked_at < all.len() {
-            let folder = all[looked_at].clone();
-            looked_at += 1;
-            let entries = match fs::read_dir(&folder) {
+        let mut visited = 0;
+        while visited < all.len() {
+            let directory = all[visited].clone();
+            visited += 1;
+            let entries = match fs::read_dir(&directory) {
                 Ok(entries) => entries,
                 Err(error) if error.kind() == io::ErrorKind::NotFound => continue,
-                Err(error) => return Err(Failure::at(&folder, &error)),
+                Err(error) => return Err(Failure::at(&directory, &error)),
             };
             for entry in entries {
-                let entry = entry.map_err(|error| Failure::at(&folder, &error))?;
+                let entry = entry.map_err(|error| Failure::at(&directory, &error))?;
                 if entry.file_type().is_ok_and(|kind| kind.is_dir()) {
                     all.push(entry.path());
                 }
@@ -51,22 +51,22 @@ impl Cgroup {
         Ok(all)
     }
 
-    /// Nobody is left, so a cgroup that stays costs nothing but its name.
+    /// Removes the cgroup. Failures are only logged: it contains no processes any more.
     fn remove(&self) {
-        for folder in self.tree().unwrap_or_default() {
-            if let Err(error) = fs::remove_dir(&folder) {
-                tracing::warn!("the empty cgroup {} cannot be removed: {error}", folder.display());
+        for directory in self.tree().unwrap_or_default() {
+            if let Err(error) = fs::remove_dir(&directory) {
+                tracing::warn!("cannot remove the empty cgroup {}: {error}", directory.display());
             }
         }
     }
 
     fn signal(members: &[i32], signal: Signal) -> Result<(), Failure> {
-        // Members of another pid namespace are shown as 0.
+        // Members of another PID namespace are shown as 0.
         for pid in members.iter().filter(|pid| **pid > 0).filter_map(|pid| Pid::from_raw(*pid)) {
             match kill_process(pid, signal) {
                 Ok(()) | Err(Errno::SRCH) => {}
                 Err(error) => {
-                    return Err(Failure(format!("process {} cannot be ended: {error}", pid.as_raw_nonzero())));
+                    return Err(Failure(format!("cannot signal process {}: {error}", pid.as_raw_nonzero())));
                 }
             }
         }
@@ -88,18 +88,20 @@ impl Job for Cgroup {
     /// The kernel does not list zombies in `cgroup.procs`.
     fn members(&self) -> Result<Vec<i32>, Failure> {
         let mut members = Vec::new();
-        for folder in self.tree()? {
-            let path = folder.join("cgroup.procs");
+        for directory in self.tree()? {
+            let path = directory.join("cgroup.procs");
             for line in read(&path)?.unwrap_or_default().lines() {
-                let pid =
-                    line.trim().parse().map_err(|_| Failure(format!("{}: `{line}` is no pid", path.display())))?;
+                let pid = line
+                    .trim()
+                    .parse()
+                    .map_err(|_| Failure(format!("{}: `{line}` is not a process ID", path.display())))?;
                 members.push(pid);
             }
         }
         if members.contains(&rustix::process::getpid().as_raw_nonzero().get()) {
             return Err(Failure(format!("the agent itself is in {}", self.0.display())));
         }
-        // The kernel's own word on the whole tree, where it gives one.
+        // Where available, the kernel's summary of the whole tree must agree.
         let events = read(&self.0.join("cgroup.events"))?.unwrap_or_default();
         if members.is_empty() && events.lines().any(|line| line == "populated 1") {
             members.push(0);
@@ -107,7 +109,7 @@ impl Job for Cgroup {
         Ok(members)
     }
 
-    fn ask(&self, members: &[i32]) -> Result<(), Failure> {
+    fn terminate(&self, members: &[i32]) -> Result<(), Failure> {
         Self::signal(members, Signal::TERM)
     }
 
@@ -130,7 +132,7 @@ mod tests {
         LeaseId::new(&"c".repeat(32)).unwrap()
     }
 
-    /// A folder of a cgroup file system that we may use, if this machine has one.
+    /// A new directory in a cgroup file system, if the test may create one.
     fn cgroup_root() -> Option<PathBuf> {
         let mounts = fs::read_to_string("/proc/mounts").ok()?;
         let mount = mounts.lines().find_map(|line| {
@@ -158,9 +160,9 @@ mod tests {
     }
 
     #[tokio::test]
-    async fn all_that_is_below_a_cgroup_is_ended() {
+    async fn nested_cgroups_are_ended() {
         let Some(root) = cgroup_root() else {
-            println!("this machine has no cgroups that we may use");
+            println!("skipped: no writable cgroup file system");
             return;
         };
         let cgroup = root.join(lease().as_str());
@@ -176,15 +178,15 @@ mod tests {
     }
 
     #[tokio::test]
-    async fn a_folder_that_is_no_cgroup_confirms_nothing() {
-        let folder = tempfile::tempdir().unwrap();
-        assert!(end(folder.path(), &lease(), Duration::ZERO).await.is_err());
-        fs::write(folder.path().join("cgroup.procs"), "").unwrap();
-        assert_eq!(end(folder.path(), &lease(), Duration::ZERO).await, Ok(()));
-        let cgroup = folder.path().join(lease().as_str());
+    async fn a_directory_that_is_not_a_cgroup_is_an_error() {
+        let directory = tempfile::tempdir().unwrap();
+        assert!(end(directory.path(), &lease(), Duration::ZERO).await.is_err());
+        fs::write(directory.path().join("cgroup.procs"), "").unwrap();
+        assert_eq!(end(directory.path(), &lease(), Duration::ZERO).await, Ok(()));
+        let cgroup = directory.path().join(lease().as_str());
         fs::create_dir(&cgroup).unwrap();
         fs::write(cgroup.join("cgroup.procs"), std::process::id().to_string()).unwrap();
-        let own = end(folder.path(), &lease(), Duration::ZERO).await.expect_err("the agent does not end itself");
+        let own = end(directory.path(), &lease(), Duration::ZERO).await.expect_err("the agent does not end itself");
         assert!(own.to_string().contains("the agent itself"), "{own}");
     }
 }

@@ -1,5 +1,5 @@
-//! How the node fares: load, errors, throttling. The daemon seals each change and warms the node's heat by it, so a
-//! level is left only when it is clearly over.
+//! The condition of the node: load, errors, throttling. The daemon records each change and raises the node's heat, so
+//! levels have hysteresis.
 
 use super::machine;
 use leasehold_client::api::{Condition, Level};
@@ -8,12 +8,12 @@ use std::fs;
 use std::path::{Path, PathBuf};
 use std::time::{Duration, Instant};
 
-/// Runnable tasks per core, in hundredths: entered from here on, left below.
+/// Runnable tasks per core, in hundredths: the level is entered at the first value and left below the second.
 const LOAD_HIGH: (u64, u64) = (200, 150);
 const LOAD_CRITICAL: (u64, u64) = (400, 300);
 /// How long a failed hook counts.
 const FAILURES_OVER: Duration = Duration::from_secs(600);
-/// As many within that time are critical; one is high.
+/// So many failures within that time are critical; one is high.
 const FAILURES_CRITICAL: usize = 5;
 
 pub(crate) struct Gauge {
@@ -28,7 +28,7 @@ impl Gauge {
         Self { cores: machine::cores(), load: Level::Normal, failed_at: VecDeque::new(), throttled_file }
     }
 
-    /// A hook did not do its work.
+    /// Counts a failed hook.
     pub(crate) fn failed(&mut self, now: Instant) {
         self.failed_at.push_back(now);
         if self.failed_at.len() > FAILURES_CRITICAL {
@@ -62,7 +62,7 @@ fn load_level(before: Level, load_hundredths: u64, cores: u64) -> Level {
     }
 }
 
-/// There, and neither empty nor `0`.
+/// Whether the file exists and is neither empty nor `0`.
 fn is_set(file: &Path) -> bool {
     fs::read_to_string(file).is_ok_and(|text| !matches!(text.trim(), "" | "0"))
 }
@@ -72,7 +72,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_level_is_left_only_when_it_is_clearly_over() {
+    fn levels_have_hysteresis() {
         let mut level = Level::Normal;
         let mut levels = Vec::new();
         for load in [399, 400, 301, 800, 601, 599, 301, 299] {
@@ -98,8 +98,8 @@ mod tests {
 
     #[test]
     fn throttling_is_what_the_file_says() {
-        let folder = tempfile::tempdir().unwrap();
-        let file = folder.path().join("throttled");
+        let directory = tempfile::tempdir().unwrap();
+        let file = directory.path().join("throttled");
         let throttled = || Gauge::new(Some(file.clone())).read(Instant::now()).throttled;
         assert!(!throttled());
         for (text, is) in [("", false), ("0\n", false), ("1\n", true), ("thermal", true)] {

@@ -1,4 +1,4 @@
-//! The agent's configuration: YAML, unknown keys refused. `packaging/agent.example.yaml` shows every key.
+//! The agent's configuration: a YAML file; unknown keys are errors. `packaging/agent.example.yaml` shows every key.
 
 mod check;
 
@@ -14,7 +14,7 @@ use std::time::Duration;
 
 const TEARDOWN_TIMEOUT: Span = Span::from_secs(60);
 const WIPE_TIMEOUT: Span = Span::from_secs(600);
-/// Of the whole node: well before the daemon quarantines it.
+/// For the wipe of the whole node. It is shorter than the time after which the daemon quarantines the node.
 const WIPE_NODE_TIMEOUT: Span = Span::from_secs(25 * 60);
 
 #[derive(Clone, Debug, PartialEq, Eq, Deserialize)]
@@ -25,24 +25,24 @@ pub(crate) struct Config {
     pub(crate) url: Option<String>,
     pub(crate) token_file: Option<PathBuf>,
     pub(crate) ca_file: Option<PathBuf>,
-    /// The agent's own folder.
+    /// The state directory.
     pub(crate) state: PathBuf,
-    /// All the node has, by class; absent: as the daemon has it.
+    /// The capacity of the node by class. If absent, the daemon's figures are kept.
     pub(crate) capacity: Option<BTreeMap<String, Amount>>,
     pub(crate) labels: Option<BTreeMap<String, String>>,
-    /// Between heartbeats; a third of what loses a node unless given.
+    /// The time between heartbeats; by default a third of the daemon's node timeout.
     #[serde(deserialize_with = "maybe_span")]
     pub(crate) heartbeat: Option<Span>,
-    /// Teardowns at a time.
+    /// The most teardowns that run at the same time.
     pub(crate) parallel: u32,
-    /// How long hooks may go on once the agent is told to stop.
+    /// How long hooks may continue after the agent was asked to stop.
     #[serde(deserialize_with = "span")]
     pub(crate) stop_timeout: Span,
-    /// The node counts as throttled while this file is there and neither empty nor `0`.
+    /// The node counts as throttled while this file exists and is neither empty nor `0`.
     pub(crate) throttled_file: Option<PathBuf>,
-    /// Wipes the whole node once it was released after sensitive work.
+    /// The command that wipes the whole node after sensitive work.
     pub(crate) wipe_node: Option<Hook>,
-    /// By class; `*` is for those that are not named.
+    /// By class; `*` applies to all other classes.
     pub(crate) hooks: BTreeMap<String, Hooks>,
 }
 
@@ -69,7 +69,7 @@ impl Default for Config {
 /// How much of a class the node has.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) enum Amount {
-    /// What the machine has: cores, or memory.
+    /// Measured on this machine: cores or memory.
     Auto,
     Given(Quantity),
 }
@@ -85,13 +85,13 @@ impl<'de> serde::Deserialize<'de> for Amount {
 #[derive(Clone, Debug, PartialEq, Eq, Deserialize)]
 #[serde(deny_unknown_fields, default)]
 pub(crate) struct Hooks {
-    /// How the lease's processes are ended first.
+    /// How the processes of the lease are ended, before the hooks run.
     builtin: Option<Builtin>,
-    /// Each lease's cgroup lies here, under its id.
+    /// The directory with the cgroups of leases, named by lease ID.
     pub(crate) cgroup_root: PathBuf,
-    /// A file for each lease, named by its id, with a process group's id in it.
+    /// The directory with one file per lease, named by lease ID, that contains the ID of a process group.
     pub(crate) pid_dir: PathBuf,
-    /// Between SIGTERM and SIGKILL.
+    /// The time between SIGTERM and SIGKILL.
     #[serde(deserialize_with = "span")]
     pub(crate) term_wait: Span,
     teardown: Option<Hook>,
@@ -116,7 +116,7 @@ impl Hooks {
         self.builtin.unwrap_or_default()
     }
 
-    /// The commands in their order, each with its name and limit.
+    /// The commands in order, each with its name and timeout.
     pub(crate) fn commands(&self) -> impl Iterator<Item = (&'static str, &Hook, Duration)> {
         let all = [("teardown", &self.teardown, TEARDOWN_TIMEOUT), ("wipe", &self.wipe, WIPE_TIMEOUT)];
         all.into_iter().filter_map(|(name, hook, default)| {
@@ -125,7 +125,7 @@ impl Hooks {
         })
     }
 
-    /// The longest that all steps together may take.
+    /// The longest time that all steps together can take.
     pub(crate) fn longest(&self) -> Duration {
         let ending = if self.builtin() == Builtin::None { Duration::ZERO } else { self.term_wait.into() };
         self.commands().map(|(_, _, limit)| limit).sum::<Duration>() + ending
@@ -144,14 +144,14 @@ pub(crate) enum Builtin {
 #[derive(Clone, Debug, PartialEq, Eq, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub(crate) struct Hook {
-    /// The program and its arguments; no shell.
+    /// The program and its arguments. No shell is involved.
     pub(crate) command: Vec<String>,
     #[serde(default, deserialize_with = "maybe_span")]
     timeout: Option<Span>,
 }
 
 impl Hook {
-    /// How long the wipe of the whole node may take.
+    /// The timeout if this is the wipe of the whole node.
     pub(crate) fn node_limit(&self) -> Duration {
         self.timeout.unwrap_or(WIPE_NODE_TIMEOUT).into()
     }

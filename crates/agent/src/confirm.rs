@@ -1,44 +1,44 @@
-//! Saying that leases are torn down, many at a time.
+//! Confirms teardowns to the daemon, many leases per request.
 
 use super::work::LeaseId;
 use leasehold_client::api::ConfirmTeardowns;
 use leasehold_client::{Client, Error};
 use std::time::Duration;
 
-/// In one request, far below what the daemon takes.
+/// Leases per request; far below the daemon's limit.
 const LEASES_MAX: usize = 256;
-const PATIENCE: Duration = Duration::from_secs(20);
+const TIMEOUT: Duration = Duration::from_secs(20);
 
-/// What became of one confirmation.
+/// The result for one lease.
 #[derive(Debug)]
-pub(crate) enum Said {
-    /// Sealed with this sequence, or before it.
+pub(crate) enum Confirmation {
+    /// Recorded at this sequence or before.
     Confirmed(u64),
-    /// Not taken, or not known to be.
+    /// Refused, or the outcome is unknown.
     Refused(String),
 }
 
-/// Confirms them under a generation. An error means that the daemon does not listen to this agent any more.
+/// Confirms teardowns. An error means that the daemon no longer accepts this agent.
 pub(crate) async fn confirm(
     client: &Client,
     node: &str,
     generation: u64,
     leases: Vec<LeaseId>,
-) -> Result<Vec<(LeaseId, Said)>, Error> {
-    let mut said = Vec::with_capacity(leases.len());
+) -> Result<Vec<(LeaseId, Confirmation)>, Error> {
+    let mut confirmed = Vec::with_capacity(leases.len());
     for leases in leases.chunks(LEASES_MAX) {
         match send(client, node, generation, leases).await {
-            // Where none of them was taken the daemon names the reason of one only.
+            // If all were refused, the daemon gives only one reason, so each lease is sent by itself.
             Err(error) if error.is_final() && !is_about_agent(&error) && leases.len() > 1 => {
                 for lease in leases {
                     let one = std::slice::from_ref(lease);
-                    said.extend(taken(one, send(client, node, generation, one).await)?);
+                    confirmed.extend(results(one, send(client, node, generation, one).await)?);
                 }
             }
-            answer => said.extend(taken(leases, answer)?),
+            answer => confirmed.extend(results(leases, answer)?),
         }
     }
-    Ok(said)
+    Ok(confirmed)
 }
 
 type Answer = Result<leasehold_client::api::TeardownsConfirmed, Error>;
@@ -46,33 +46,33 @@ type Answer = Result<leasehold_client::api::TeardownsConfirmed, Error>;
 async fn send(client: &Client, node: &str, generation: u64, leases: &[LeaseId]) -> Answer {
     let leases = leases.iter().map(|lease| lease.as_str().to_owned()).collect();
     let body = ConfirmTeardowns { generation: Some(generation), leases };
-    client.confirm_teardowns(node, &body).within(PATIENCE).await
+    client.confirm_teardowns(node, &body).within(TIMEOUT).await
 }
 
-fn taken(leases: &[LeaseId], answer: Answer) -> Result<Vec<(LeaseId, Said)>, Error> {
+fn results(leases: &[LeaseId], answer: Answer) -> Result<Vec<(LeaseId, Confirmation)>, Error> {
     let answer = match answer {
         Ok(answer) => answer,
         Err(error) if is_about_agent(&error) => return Err(error),
         Err(error) => {
-            let refused = |lease: &LeaseId| (lease.clone(), Said::Refused(error.to_string()));
+            let refused = |lease: &LeaseId| (lease.clone(), Confirmation::Refused(error.to_string()));
             return Ok(leases.iter().map(refused).collect());
         }
     };
-    // One record for each tenant: the last is at most as many further as there are leases.
+    // There is one record per tenant, so the last one is at most this far behind the first.
     let sequence = answer.sequence.saturating_add(leases.len() as u64);
-    let said = |lease: &LeaseId| {
-        let said = if answer.confirmed.iter().any(|confirmed| confirmed == lease.as_str()) {
-            Said::Confirmed(sequence)
+    let result = |lease: &LeaseId| {
+        let confirmation = if answer.confirmed.iter().any(|confirmed| confirmed == lease.as_str()) {
+            Confirmation::Confirmed(sequence)
         } else {
             let why = answer.refused.get(lease.as_str()).map(ToString::to_string);
-            Said::Refused(why.unwrap_or_else(|| "the daemon did not say why".into()))
+            Confirmation::Refused(why.unwrap_or_else(|| "the daemon gave no reason".into()))
         };
-        (lease.clone(), said)
+        (lease.clone(), confirmation)
     };
-    Ok(leases.iter().map(said).collect())
+    Ok(leases.iter().map(result).collect())
 }
 
-/// Whether the daemon will not hear anything from this agent: another has its place, or its token is not good.
+/// Whether the daemon rejects this agent altogether: it was replaced, or its token is not valid.
 pub(crate) fn is_about_agent(error: &Error) -> bool {
     let status = error.problem().map(|problem| problem.status);
     matches!(status, Some(401 | 403)) || matches!(error.code(), "stale_generation" | "unknown_node")

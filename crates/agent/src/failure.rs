@@ -1,4 +1,4 @@
-//! Why a teardown, or one step of it, did not succeed: a sentence for the log.
+//! Why a teardown or one of its steps failed, as a sentence for the log.
 
 use std::fmt;
 use std::io;

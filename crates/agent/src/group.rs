@@ -1,6 +1,6 @@
-//! A job as a process group. Whoever starts it writes the group's id into a file named after the lease, before the
-//! job begins: `PGID`, or `PGID START` with the leader's start in ticks (field 22 of `/proc/PGID/stat`), which tells the job from
-//! a later one that got the same number. No file means that nothing was started.
+//! A job as a process group. The launcher writes the ID of the group into a file named after the lease before the job
+//! starts: `PGID`, or `PGID START` with the leader's start time in ticks (field 22 of `/proc/PGID/stat`), which
+//! detects that the number was reused. If there is no file, nothing was started.
 
 use super::failure::Failure;
 use super::job::{self, Job};
@@ -25,7 +25,7 @@ pub(crate) async fn end(pid_dir: &Path, lease: &LeaseId, term_wait: Duration) ->
     if is_of_job(group, began_ticks)? {
         job::end(&Group(group), term_wait).await?;
     } else {
-        tracing::info!(%lease, group = group.as_raw_nonzero(), "the job is gone; its number belongs to another process");
+        tracing::info!(%lease, group = group.as_raw_nonzero(), "the job has ended; its process ID was reused");
     }
     fs::remove_file(&path).map_err(|error| Failure::at(&path, &error))
 }
@@ -39,15 +39,15 @@ fn parse(text: &str) -> Result<(Pid, Option<u64>), String> {
         return Err(unreadable());
     }
     let own = getpgrp().as_raw_nonzero().get();
-    // The kernel takes 0 and 1 for everyone.
+    // 0 and 1 have a special meaning for kill(2).
     let group = Some(group).filter(|group| *group > 1 && *group != own).and_then(Pid::from_raw);
-    Ok((group.ok_or("it names no process group of a job")?, began))
+    Ok((group.ok_or("not the process group of a job")?, began))
 }
 
-/// Whether the leader is the one that was noted; where it is gone, those that it left are.
+/// Whether the group still belongs to the job: its leader is the one in the file, or has exited and left processes.
 fn is_of_job(group: Pid, began_ticks: Option<u64>) -> Result<bool, Failure> {
     let Some(noted) = began_ticks else { return Ok(true) };
-    let leader = procfs::process(group).map_err(|error| Failure(format!("/proc cannot be read: {error}")))?;
+    let leader = procfs::process(group).map_err(|error| Failure(format!("cannot read /proc: {error}")))?;
     Ok(leader.is_none_or(|leader| leader.began_ticks == noted))
 }
 
@@ -61,23 +61,23 @@ impl Group {
         }
     }
     fn failure(&self, error: Errno) -> Failure {
-        Failure(format!("process group {} cannot be ended: {error}", self.0.as_raw_nonzero()))
+        Failure(format!("cannot signal process group {}: {error}", self.0.as_raw_nonzero()))
     }
 }
 
 impl Job for Group {
-    /// Zombies do not count: they hold nothing, and it is not for us to reap them.
+    /// Zombies do not count: they hold no resources, and only their parent can reap them.
     fn members(&self) -> Result<Vec<i32>, Failure> {
         match test_kill_process_group(self.0) {
             Err(Errno::SRCH) => return Ok(Vec::new()),
             Err(error) => return Err(self.failure(error)),
             Ok(()) => {}
         }
-        let all = procfs::processes().map_err(|error| Failure(format!("/proc cannot be read: {error}")))?;
+        let all = procfs::processes().map_err(|error| Failure(format!("cannot read /proc: {error}")))?;
         let ours = all.into_iter().filter(|process| process.is_alive && process.group == self.0.as_raw_nonzero().get());
         Ok(ours.map(|process| process.pid.as_raw_nonzero().get()).collect())
     }
-    fn ask(&self, _: &[i32]) -> Result<(), Failure> {
+    fn terminate(&self, _: &[i32]) -> Result<(), Failure> {
         self.signal(Signal::TERM)
     }
     fn kill(&self, _: &[i32]) -> Result<(), Failure> {
@@ -96,7 +96,7 @@ mod tests {
         LeaseId::new(&"a".repeat(32)).unwrap()
     }
 
-    /// A job in a group of its own that has said that it is there.
+    /// A job in its own process group that has started.
     fn job(script: &str) -> Child {
         let mut command = Command::new("sh");
         command.args(["-c", &format!("{script}; echo here; while :; do sleep 1000 & wait; done")]);
@@ -107,18 +107,18 @@ mod tests {
     }
 
     async fn ended(text: &str, term_wait: Duration) -> (Result<(), Failure>, bool) {
-        let folder = tempfile::tempdir().unwrap();
-        let file = folder.path().join(lease().as_str());
+        let directory = tempfile::tempdir().unwrap();
+        let file = directory.path().join(lease().as_str());
         fs::write(&file, text).unwrap();
-        let done = end(folder.path(), &lease(), term_wait).await;
+        let done = end(directory.path(), &lease(), term_wait).await;
         (done, file.exists())
     }
 
     #[tokio::test]
-    async fn a_group_is_asked_and_then_made_to() {
+    async fn a_group_gets_sigterm_and_then_sigkill() {
         let mut polite = job("trap : TERM; trap 'exit 7' TERM");
         assert_eq!(ended(&polite.id().to_string(), Duration::from_secs(20)).await, (Ok(()), false));
-        // Nobody had reaped it: a zombie is as good as gone.
+        // The test had not reaped it: a zombie counts as ended.
         assert_eq!(polite.wait().unwrap().code(), Some(7));
         let mut deaf = job("trap '' TERM");
         assert_eq!(ended(&format!("{}\n", deaf.id()), Duration::from_millis(20)).await, (Ok(()), false));
@@ -137,14 +137,17 @@ mod tests {
     }
 
     #[tokio::test]
-    async fn what_is_no_group_of_a_job_is_not_signalled() {
+    async fn files_without_a_valid_group_are_errors() {
         let own = getpgrp().as_raw_nonzero().to_string();
         for text in ["", "0", "1", "-5", "12 x", "12 3 4", "everyone", &own] {
             let (done, kept) = ended(text, Duration::ZERO).await;
             assert!(done.is_err() && kept, "{text}");
         }
-        let folder = tempfile::tempdir().unwrap();
-        assert_eq!(end(folder.path(), &lease(), Duration::ZERO).await, Ok(()), "nothing was started");
-        assert!(end(&folder.path().join("gone"), &lease(), Duration::ZERO).await.is_err(), "where is the folder?");
+        let directory = tempfile::tempdir().unwrap();
+        assert_eq!(end(directory.path(), &lease(), Duration::ZERO).await, Ok(()), "nothing was started");
+        assert!(
+            end(&directory.path().join("gone"), &lease(), Duration::ZERO).await.is_err(),
+            "the directory is missing"
+        );
     }
 }

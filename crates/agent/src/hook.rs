@@ -1,4 +1,4 @@
-//! One command of a hook: in a process group of its own, with a time limit, its output in the log.
+//! Runs one hook command: in its own process group, with a timeout, its output in the log.
 
 use super::failure::Failure;
 use super::work::Work;
@@ -9,16 +9,16 @@ use tokio::io::{AsyncRead, AsyncReadExt};
 use tokio::process::Command;
 use tokio::task::AbortHandle;
 
-/// Says which agent runs a hook, so that the next one finds what a crash left behind.
+/// Identifies the agent that runs a hook, so that its next run finds hooks that survived a crash.
 pub(crate) const AGENT_VARIABLE: &str = "LEASEHOLD_AGENT";
 pub(crate) const LEASE_VARIABLE: &str = "LEASEHOLD_LEASE";
 
-/// How long output may still come once the command has ended: what it left running may hold the pipe for ever.
-const LAST_WORDS: Duration = Duration::from_millis(500);
-/// How long a command may take to vanish once it is killed.
+/// How long output is read after the command has exited; a process that it left running can keep the pipe open.
+const OUTPUT_WAIT: Duration = Duration::from_millis(500);
+/// How long a command may take to exit after it was killed.
 const KILL_WAIT: Duration = Duration::from_secs(5);
 const LINE_BYTES_MAX: usize = 1024;
-/// Lines of each stream that go to the log; the rest is read and dropped.
+/// Lines of each stream that are logged; the rest is discarded.
 const LINES_MAX: usize = 500;
 
 /// Who runs the hooks.
@@ -28,24 +28,25 @@ pub(crate) struct Runner {
     pub(crate) instance: String,
 }
 
-/// Kills the group of a command that is given up, for whatever reason.
-struct Leash(Option<Pid>);
+/// Kills the process group of a command when dropped.
+struct GroupGuard(Option<Pid>);
 
-impl Leash {
+impl GroupGuard {
     fn kill(&mut self) {
         if let Some(group) = self.0.take() {
-            // It may have ended just now.
+            // The group may have ended already.
             let _ = kill_process_group(group, Signal::KILL);
         }
     }
 }
-impl Drop for Leash {
+impl Drop for GroupGuard {
     fn drop(&mut self) {
         self.kill();
     }
 }
 
-/// Runs a command to its end, for a lease or, where there is none, for the whole node. A caller that goes away takes the command and its group along.
+/// Runs a command for a lease, or for the whole node if `work` is absent. Dropping the future kills the command and
+/// its process group.
 pub(crate) async fn run(
     hook: &'static str,
     command: &[String],
@@ -59,7 +60,7 @@ pub(crate) async fn run(
         .args(arguments)
         .env("LEASEHOLD_NODE", &runner.node)
         .env(AGENT_VARIABLE, &runner.instance)
-        // The agent's own business.
+        // Not for hooks.
         .env_remove("LEASEHOLD_TOKEN")
         .env_remove("NOTIFY_SOCKET")
         .process_group(0)
@@ -74,58 +75,58 @@ pub(crate) async fn run(
             .env("LEASEHOLD_QUANTITY", &work.quantity)
             .env("LEASEHOLD_DEVICES", devices.join(","));
     }
-    let mut child = command.spawn().map_err(|error| Failure(format!("{hook}: {program} cannot be run: {error}")))?;
-    let mut leash = Leash(child.id().and_then(|id| Pid::from_raw(id.try_into().ok()?)));
+    let mut child = command.spawn().map_err(|error| Failure(format!("{hook}: cannot run {program}: {error}")))?;
+    let mut guard = GroupGuard(child.id().and_then(|id| Pid::from_raw(id.try_into().ok()?)));
     let output = [
         child.stdout.take().map(|stream| tokio::spawn(log(stream, hook, work.cloned()))),
         child.stderr.take().map(|stream| tokio::spawn(log(stream, hook, work.cloned()))),
     ];
-    let _ends: Vec<Ends> = output.iter().flatten().map(|task| Ends(task.abort_handle())).collect();
+    let _guards: Vec<AbortOnDrop> = output.iter().flatten().map(|task| AbortOnDrop(task.abort_handle())).collect();
     let Ok(ended) = tokio::time::timeout(limit, child.wait()).await else {
-        leash.kill();
+        guard.kill();
         let vanished = tokio::time::timeout(KILL_WAIT, child.wait()).await;
-        let how = if vanished.is_ok() { "was killed" } else { "cannot be killed" };
-        return Err(Failure(format!("{hook}: not done within {limit:?}; it {how}")));
+        let how = if vanished.is_ok() { "was killed" } else { "could not be killed" };
+        return Err(Failure(format!("{hook}: timed out after {limit:?}; it {how}")));
     };
-    // It has been reaped: its number may be another's from here on.
-    leash.0 = None;
-    let last_words = async {
+    // It has been reaped: its process ID can be reused from now on.
+    guard.0 = None;
+    let remaining_output = async {
         for task in output.into_iter().flatten() {
-            // A task that logs does not panic, and is not stopped before this.
+            // These tasks do not panic and are not aborted before this.
             let _ = task.await;
         }
     };
-    // What is still open belongs to something that was left running.
-    let _ = tokio::time::timeout(LAST_WORDS, last_words).await;
+    // A stream that is still open belongs to a process that the command left running.
+    let _ = tokio::time::timeout(OUTPUT_WAIT, remaining_output).await;
     match ended {
         Ok(status) if status.success() => Ok(()),
         Ok(status) => Err(Failure(format!("{hook}: {program} failed: {status}"))),
-        Err(error) => Err(Failure(format!("{hook}: {program} cannot be waited for: {error}"))),
+        Err(error) => Err(Failure(format!("{hook}: cannot wait for {program}: {error}"))),
     }
 }
 
-/// Ends a task when it goes out of scope.
-struct Ends(AbortHandle);
-impl Drop for Ends {
+/// Aborts a task when dropped.
+struct AbortOnDrop(AbortHandle);
+impl Drop for AbortOnDrop {
     fn drop(&mut self) {
         self.0.abort();
     }
 }
 
 async fn log(mut stream: impl AsyncRead + Unpin, hook: &'static str, work: Option<Work>) {
-    let say = |line: &str| match &work {
+    let write = |line: &str| match &work {
         Some(work) => tracing::info!(lease = %work.lease, class = work.class, hook, "{line}"),
         None => tracing::info!(hook, "{line}"),
     };
     let mut lines = Lines::default();
     let mut bytes = [0; 4096];
     while let Ok(count @ 1..) = stream.read(&mut bytes).await {
-        lines.push(&bytes[..count], say);
+        lines.push(&bytes[..count], write);
     }
-    lines.finish(say);
+    lines.finish(write);
 }
 
-/// Cuts what comes into lines, and stops telling them where there are too many.
+/// Splits output into lines, up to a maximum number.
 #[derive(Default)]
 struct Lines {
     partial: Vec<u8>,
@@ -133,37 +134,37 @@ struct Lines {
 }
 
 impl Lines {
-    fn push(&mut self, bytes: &[u8], mut say: impl FnMut(&str)) {
+    fn push(&mut self, bytes: &[u8], mut write: impl FnMut(&str)) {
         for byte in bytes {
             match byte {
-                b'\n' => self.tell(&mut say),
+                b'\n' => self.emit(&mut write),
                 byte => {
                     self.partial.push(*byte);
                     if self.partial.len() == LINE_BYTES_MAX {
-                        self.tell(&mut say);
+                        self.emit(&mut write);
                     }
                 }
             }
         }
     }
 
-    fn tell(&mut self, say: &mut impl FnMut(&str)) {
+    fn emit(&mut self, write: &mut impl FnMut(&str)) {
         let line = std::mem::take(&mut self.partial);
         if self.count < LINES_MAX {
-            // Control characters would let a hook write what looks like lines of our own.
+            // Without control characters, a hook cannot forge log lines.
             let text: String =
                 String::from_utf8_lossy(&line).chars().filter(|c| !c.is_control() || *c == '\t').collect();
-            say(text.trim_end());
+            write(text.trim_end());
         }
         self.count += 1;
     }
 
-    fn finish(&mut self, mut say: impl FnMut(&str)) {
+    fn finish(&mut self, mut write: impl FnMut(&str)) {
         if !self.partial.is_empty() {
-            self.tell(&mut say);
+            self.emit(&mut write);
         }
         if self.count > LINES_MAX {
-            say(&format!("… and {} more lines", self.count - LINES_MAX));
+            write(&format!("… and {} more lines", self.count - LINES_MAX));
         }
     }
 }
@@ -193,18 +194,18 @@ mod tests {
 
     #[tokio::test]
     async fn a_command_knows_its_lease() {
-        let folder = tempfile::tempdir().unwrap();
-        let file = folder.path().join("seen");
+        let directory = tempfile::tempdir().unwrap();
+        let file = directory.path().join("seen");
         let say = "$LEASEHOLD_LEASE $LEASEHOLD_CLASS $LEASEHOLD_QUANTITY $LEASEHOLD_DEVICES $LEASEHOLD_NODE";
         sh(&format!("echo {say} > {}; echo done; echo oh >&2", file.display()), LONG).await.expect("it succeeds");
         assert_eq!(fs::read_to_string(&file).unwrap(), format!("{} h100 2 3,5 node-1\n", "a".repeat(32)));
     }
 
     #[tokio::test]
-    async fn a_command_that_fails_is_told() {
-        let told = |failure: Result<(), Failure>| failure.expect_err("it fails").to_string();
-        assert_eq!(told(sh("exit 3", LONG).await), "wipe: sh failed: exit status: 3");
-        assert_eq!(told(sh("kill -9 $$", LONG).await), "wipe: sh failed: signal: 9 (SIGKILL)");
+    async fn a_command_that_fails_is_reported() {
+        let failure = |result: Result<(), Failure>| result.expect_err("it fails").to_string();
+        assert_eq!(failure(sh("exit 3", LONG).await), "wipe: sh failed: exit status: 3");
+        assert_eq!(failure(sh("kill -9 $$", LONG).await), "wipe: sh failed: signal: 9 (SIGKILL)");
         let work = Work {
             lease: LeaseId::new(&"a".repeat(32)).unwrap(),
             class: String::new(),
@@ -214,13 +215,13 @@ mod tests {
         };
         let runner = Runner { node: String::new(), instance: String::new() };
         let missing = run("teardown", &["/nowhere/hook".into()], LONG, Some(&work), &runner).await;
-        assert!(told(missing).starts_with("teardown: /nowhere/hook cannot be run: "));
+        assert!(failure(missing).starts_with("teardown: cannot run /nowhere/hook: "));
     }
 
     #[tokio::test]
     async fn at_its_limit_a_command_goes_with_its_group() {
-        let folder = tempfile::tempdir().unwrap();
-        let pid = folder.path().join("pid");
+        let directory = tempfile::tempdir().unwrap();
+        let pid = directory.path().join("pid");
         let script = format!("sleep 1000 & echo $! > {0}.new; mv {0}.new {0}; wait", pid.display());
         let began = Instant::now();
         // It writes its child's number long before; a machine where it does not is looked at again.
@@ -238,8 +239,8 @@ mod tests {
 
     #[tokio::test]
     async fn what_a_command_leaves_running_does_not_hold_it_up() {
-        let folder = tempfile::tempdir().unwrap();
-        let pid = folder.path().join("pid");
+        let directory = tempfile::tempdir().unwrap();
+        let pid = directory.path().join("pid");
         let began = Instant::now();
         sh(&format!("sleep 1000 & echo $! > {}", pid.display()), LONG).await.expect("it succeeds");
         assert!(began.elapsed() < LONG / 2);
@@ -250,8 +251,8 @@ mod tests {
 
     #[tokio::test]
     async fn a_command_that_is_given_up_is_killed() {
-        let folder = tempfile::tempdir().unwrap();
-        let pid = folder.path().join("pid");
+        let directory = tempfile::tempdir().unwrap();
+        let pid = directory.path().join("pid");
         let script = format!("echo $$ > {0}.new; mv {0}.new {0}; exec sleep 1000", pid.display());
         let began = Instant::now();
         let running = tokio::spawn(async move { sh(&script, LONG).await });
@@ -269,12 +270,12 @@ mod tests {
 
     #[test]
     fn output_has_its_limits() {
-        let mut told = Vec::new();
+        let mut written = Vec::new();
         let mut lines = Lines::default();
-        lines.push(b"one\r\ntw", |line| told.push(line.to_owned()));
-        lines.push(b"o\x1b[31m\nthree", |line| told.push(line.to_owned()));
-        lines.finish(|line| told.push(line.to_owned()));
-        assert_eq!(told, ["one", "two[31m", "three"]);
+        lines.push(b"one\r\ntw", |line| written.push(line.to_owned()));
+        lines.push(b"o\x1b[31m\nthree", |line| written.push(line.to_owned()));
+        lines.finish(|line| written.push(line.to_owned()));
+        assert_eq!(written, ["one", "two[31m", "three"]);
         let (mut count, mut last) = (0, String::new());
         let mut lines = Lines::default();
         lines.push(&vec![b'x'; LINE_BYTES_MAX * (LINES_MAX + 2)], |_| count += 1);

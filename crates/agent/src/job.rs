@@ -1,57 +1,57 @@
-//! Ending a lease's processes: asked first, then made to, then looked whether they are gone.
+//! Ends the processes of a lease: SIGTERM, then SIGKILL, then a check that none is left.
 
 use super::failure::Failure;
 use std::time::{Duration, Instant};
 
-/// How long processes may take to vanish once they are killed. One that hangs in the kernel longer is not gone.
+/// How long processes may take to exit after SIGKILL. A process can hang in the kernel for longer.
 const KILL_WAIT: Duration = Duration::from_secs(10);
-const LOOK_FIRST: Duration = Duration::from_millis(5);
-const LOOK_MAX: Duration = Duration::from_millis(200);
+const POLL_FIRST: Duration = Duration::from_millis(5);
+const POLL_MAX: Duration = Duration::from_millis(200);
 
 /// A set of processes that can be counted and signalled.
 pub(crate) trait Job {
-    /// Those that are alive.
+    /// The live processes.
     fn members(&self) -> Result<Vec<i32>, Failure>;
-    fn ask(&self, members: &[i32]) -> Result<(), Failure>;
+    fn terminate(&self, members: &[i32]) -> Result<(), Failure>;
     fn kill(&self, members: &[i32]) -> Result<(), Failure>;
 }
 
-/// Returns once none is left.
+/// Returns when no process is left.
 pub(crate) async fn end(job: &impl Job, term_wait: Duration) -> Result<(), Failure> {
     let members = job.members()?;
     if members.is_empty() {
         return Ok(());
     }
     if !term_wait.is_zero() {
-        job.ask(&members)?;
-        if gone(job, term_wait, |_| Ok(())).await?.is_empty() {
+        job.terminate(&members)?;
+        if wait_for_exit(job, term_wait, |_| Ok(())).await?.is_empty() {
             return Ok(());
         }
     }
-    // Again and again: one that forks while it is being killed leaves a child behind.
-    let left = gone(job, KILL_WAIT, |members| job.kill(members)).await?;
+    // Repeated, because a process that forks while it is killed leaves a child.
+    let left = wait_for_exit(job, KILL_WAIT, |members| job.kill(members)).await?;
     if left.is_empty() {
         return Ok(());
     }
     let shown: Vec<String> = left.iter().take(8).map(i32::to_string).collect();
-    Err(Failure(format!("{} processes do not end: {}", left.len(), shown.join(", "))))
+    Err(Failure(format!("{} processes did not exit: {}", left.len(), shown.join(", "))))
 }
 
-/// Waits until none is left or the time is over; returns those that are.
-async fn gone(
+/// Waits until no process is left, or for the given time; returns those that are left.
+async fn wait_for_exit(
     job: &impl Job,
     wait: Duration,
     meanwhile: impl Fn(&[i32]) -> Result<(), Failure>,
 ) -> Result<Vec<i32>, Failure> {
     let deadline = Instant::now() + wait;
-    let mut look_after = LOOK_FIRST;
+    let mut poll_after = POLL_FIRST;
     loop {
         let members = job.members()?;
         if members.is_empty() || Instant::now() >= deadline {
             return Ok(members);
         }
         meanwhile(&members)?;
-        tokio::time::sleep(look_after).await;
-        look_after = (look_after * 2).min(LOOK_MAX);
+        tokio::time::sleep(poll_after).await;
+        poll_after = (poll_after * 2).min(POLL_MAX);
     }
 }

@@ -1,5 +1,4 @@
-//! Hooks that a crashed agent left running: they are ended before the same hooks run again, or the two would be at
-//! the same devices.
+//! Kills hooks that a crashed agent left running, so that they do not use the same devices as the hooks of this run.
 
 use super::hook::{AGENT_VARIABLE, LEASE_VARIABLE};
 use super::procfs::{self, Process};
@@ -10,23 +9,23 @@ use std::fs;
 use std::io;
 use std::time::{Duration, Instant};
 
-/// How long they may take to vanish once they are killed.
+/// How long they may take to exit after SIGKILL.
 const WAIT: Duration = Duration::from_secs(10);
-const LOOK: Duration = Duration::from_millis(10);
+const POLL: Duration = Duration::from_millis(10);
 
-/// Kills what runs for these leases on behalf of an earlier run of this agent; returns how many there were.
+/// Kills hooks for these leases that an earlier run of this agent started; returns their number.
 pub(crate) fn end(instance: &str, leases: &BTreeSet<LeaseId>) -> io::Result<usize> {
     if leases.is_empty() {
         return Ok(0);
     }
-    // A hook leads a group of its own, and its environment says whose it is.
+    // A hook leads its own process group, and its environment names the agent and the lease.
     let leads = |process: &Process| process.is_alive && process.group == process.pid.as_raw_nonzero().get();
     let left: Vec<Process> = procfs::processes()?
         .into_iter()
         .filter(|process| leads(process) && is_hook(process, instance, leases))
         .collect();
     for process in &left {
-        // It may have ended just now.
+        // The process may have exited already.
         let _ = kill_process_group(process.pid, Signal::KILL);
     }
     let deadline = Instant::now() + WAIT;
@@ -37,15 +36,15 @@ pub(crate) fn end(instance: &str, leases: &BTreeSet<LeaseId>) -> io::Result<usiz
         };
         while is_there()? {
             if Instant::now() > deadline {
-                return Err(io::Error::other(format!("process {} does not end", process.pid.as_raw_nonzero())));
+                return Err(io::Error::other(format!("process {} does not exit", process.pid.as_raw_nonzero())));
             }
-            std::thread::sleep(LOOK);
+            std::thread::sleep(POLL);
         }
     }
     Ok(left.len())
 }
 
-/// What cannot be looked into is not ours.
+/// A process whose environment cannot be read is not ours.
 fn is_hook(process: &Process, instance: &str, leases: &BTreeSet<LeaseId>) -> bool {
     let environment = fs::read(format!("/proc/{}/environ", process.pid.as_raw_nonzero())).unwrap_or_default();
     let value = |name: &str| {

@@ -1,9 +1,10 @@
-//! `leasehold agent` and `leasehold-agent`: speaks for one node. Ends what ran under a lease, wipes what it left, and only then says so.
+//! `leasehold agent` and `leasehold-agent`: the agent of one node. It ends the processes of a lease, wipes what they
+//! left, and confirms the teardown only then.
 //!
-//! In: the daemon's answers to heartbeats, a configuration, what an earlier run left on disk. Out: heartbeats, hooks,
-//! confirmations, lines on stderr.
-//! [`plan`] decides and does no I/O; [`rounds`] does what it says; [`teardown`] is one lease from beginning to end.
-//! Never: a confirmation of what was not done, a word under a generation that is not the agent's own any more.
+//! In: the daemon's answers to heartbeats, a configuration, state that an earlier run left on disk. Out: heartbeats,
+//! hooks, confirmations, log lines on stderr.
+//! [`plan`] decides and does no I/O; [`rounds`] carries out its steps; [`teardown`] is the teardown of one lease.
+//! The agent never confirms what was not done, and never sends anything under a generation that was replaced.
 
 mod args;
 mod beat;
@@ -48,7 +49,7 @@ use teardown::Tools;
 use tokio::signal::unix::{SignalKind, signal};
 use wipe::Wipes;
 
-/// Runs until it is told to stop.
+/// Runs until a signal asks it to stop.
 pub fn run(daemon: &DaemonArgs, args: &AgentArgs) -> Result<(), Problem> {
     if args.end_with_parent.is_some_and(|parent| !parent::end_with(parent)) {
         return Ok(());
@@ -62,15 +63,14 @@ pub fn run(daemon: &DaemonArgs, args: &AgentArgs) -> Result<(), Problem> {
     let runner = Runner { node: node.clone(), instance: state.instance().to_owned() };
     let tools = Tools { state, hooks: config.hooks.clone(), runner };
     let runtime = tokio::runtime::Builder::new_multi_thread().worker_threads(2).enable_all().build();
-    let runtime =
-        runtime.map_err(|error| Problem::refused("no_threads", format!("the threads cannot start: {error}")))?;
+    let runtime = runtime.map_err(|error| Problem::refused("no_threads", format!("cannot start threads: {error}")))?;
     let done = runtime.block_on(serve(client, node, config, tools));
-    // A name that is still being looked up must not hold up the end.
+    // A DNS lookup that still runs must not delay the exit.
     runtime.shutdown_background();
     done
 }
 
-/// The file, and over it what the command line says.
+/// The configuration file, overridden by the command line.
 fn configuration(args: &AgentArgs) -> Result<(Config, String), Problem> {
     let mut config = match &args.config {
         None => Config::default(),
@@ -81,13 +81,13 @@ fn configuration(args: &AgentArgs) -> Result<(Config, String), Problem> {
     }
     config.check().map_err(|wrong| Problem::usage("config_wrong", wrong))?;
     let node = args.node.clone().or_else(|| config.node.clone()).ok_or_else(|| {
-        Problem::usage("node_needed", "which node this is was not said")
-            .advice("give --node NAME, or `node` in the file")
+        Problem::usage("node_needed", "the name of the node is missing")
+            .advice("give --node NAME, or set `node` in the file")
     })?;
     Ok((config, node))
 }
 
-/// The command line comes before the file, and that before the environment.
+/// The command line overrides the file, and the file overrides the environment.
 fn client(daemon: &DaemonArgs, config: &Config) -> Result<Client, Problem> {
     let named = Named {
         url: daemon.url.clone().or_else(|| config.url.clone()),
@@ -101,18 +101,18 @@ fn client(daemon: &DaemonArgs, config: &Config) -> Result<Client, Problem> {
     Client::new(&settings.config).map_err(|error| Problem::told(error.code, &error))
 }
 
-/// Makes the folders that jobs are looked for in: where one is missing later, something is wrong with the machine.
+/// Creates the directories in which jobs are found. If one is missing later, something is wrong with the node.
 fn prepare(config: &Config) -> Result<(), Problem> {
     for hooks in config.hooks.values() {
-        let folder = match hooks.builtin() {
+        let directory = match hooks.builtin() {
             Builtin::None => continue,
             Builtin::Cgroup => &hooks.cgroup_root,
             Builtin::ProcessGroup => &hooks.pid_dir,
         };
-        fs::create_dir_all(folder).map_err(|error| {
+        fs::create_dir_all(directory).map_err(|error| {
             Problem::refused("folder_unusable", error.to_string())
-                .at(folder)
-                .advice("make it, or name another under `hooks`")
+                .at(directory)
+                .advice("create it, or choose another one under `hooks`")
         })?;
     }
     Ok(())
@@ -120,10 +120,11 @@ fn prepare(config: &Config) -> Result<(), Problem> {
 
 async fn serve(client: Client, node: String, config: Config, tools: Tools) -> Result<(), Problem> {
     let listen = |kind| {
-        signal(kind).map_err(|error| Problem::refused("no_signals", format!("signals cannot be listened to: {error}")))
+        signal(kind)
+            .map_err(|error| Problem::refused("no_signals", format!("cannot register signal handlers: {error}")))
     };
     let (mut terminate, mut interrupt) = (listen(SignalKind::terminate())?, listen(SignalKind::interrupt())?);
-    let mut told_to_stop = async || {
+    let mut stop_requested = async || {
         tokio::select! {
             _ = terminate.recv() => {}
             _ = interrupt.recv() => {}
@@ -132,15 +133,16 @@ async fn serve(client: Client, node: String, config: Config, tools: Tools) -> Re
     let unreadable = |error: std::io::Error| Problem::refused("state_unusable", error.to_string()).at(&config.state);
     let found = tools.state.found().map_err(unreadable)?;
     let ended = leftover::end(tools.state.instance(), &found.begun);
-    let ended = ended.map_err(|error| Problem::refused("hook_left", format!("a hook of an earlier run: {error}")))?;
+    let ended = ended
+        .map_err(|error| Problem::refused("hook_left", format!("cannot end a hook of an earlier run: {error}")))?;
     if ended > 0 {
-        tracing::warn!(ended, "hooks of an earlier run were still running and have been ended");
+        tracing::warn!(ended, "killed hooks of an earlier run that were still running");
     }
     let registered = tokio::select! {
         registered = register::register(&client, &node, tools.state.instance(), &config) => registered?,
-        () = told_to_stop() => return Ok(()),
+        () = stop_requested() => return Ok(()),
     };
-    tell(&registered, &config, &client);
+    log_registration(&registered, &config, &client);
     systemd::ready();
     let node_timeout = Duration::from(registered.node_timeout.0);
     let beat_every = config.heartbeat.map_or(node_timeout / 3, Duration::from).max(Duration::from_millis(10));
@@ -152,25 +154,28 @@ async fn serve(client: Client, node: String, config: Config, tools: Tools) -> Re
     let times = (beat_every, config.stop_timeout.into());
     let wipes = Wipes::new(config.wipe_node.clone().map(|hook| (hook.clone(), hook.node_limit())));
     let rounds = Rounds::new(client, &registered, Arc::new(tools), plan, gauge, wipes, times);
-    rounds.run(registered.sequence, told_to_stop).await?;
+    rounds.run(registered.sequence, stop_requested).await?;
     tracing::info!("stopped");
     Ok(())
 }
 
-/// What was agreed, and what will not go well.
-fn tell(registered: &AgentRegistered, config: &Config, client: &Client) {
+/// Logs the registration, and warns about settings that do not fit those of the daemon.
+fn log_registration(registered: &AgentRegistered, config: &Config, client: &Client) {
     let (node, generation) = (&registered.node, registered.generation);
-    tracing::info!(node, generation, url = client.url(), "the agent speaks for the node");
+    tracing::info!(node, generation, url = client.url(), "registered as the agent of the node");
     let deadline = Duration::from(registered.teardown_deadline.0);
     for (class, hooks) in config.hooks.iter().filter(|(_, hooks)| hooks.longest() > deadline) {
         tracing::warn!(
             class,
-            "the hooks may take {:?}, and the daemon fences after {deadline:?}: raise its teardown_deadline, or lower \
-             their limits",
+            "the hooks may take {:?}, but the daemon fences after {deadline:?}: raise its teardown_deadline, or \
+             lower their timeouts",
             hooks.longest()
         );
     }
     if let Some(heartbeat) = config.heartbeat.filter(|heartbeat| heartbeat.0 >= registered.node_timeout.0.0) {
-        tracing::warn!("a heartbeat every {heartbeat} is too rare: the node is lost after {}", registered.node_timeout);
+        tracing::warn!(
+            "`heartbeat: {heartbeat}` is too long: the daemon declares the node lost after {}",
+            registered.node_timeout
+        );
     }
 }

@@ -1,4 +1,4 @@
-//! What this machine has and how loaded it is, as the kernel says.
+//! Capacity and load of this machine, from the kernel.
 
 use std::fs;
 
@@ -8,7 +8,7 @@ pub(crate) fn cores() -> u64 {
     online.unwrap_or_else(|| std::thread::available_parallelism().map_or(1, |n| n.get() as u64))
 }
 
-/// `0-3,8-11` is eight.
+/// The number of CPUs in a list such as `0-3,8-11`.
 fn count(ranges: &str) -> Option<u64> {
     let range = |text: &str| {
         let (from, to) = text.split_once('-').unwrap_or((text, text));

@@ -1,4 +1,4 @@
-//! `leasehold-agent`: the agent alone, in a binary small enough for every node.
+//! `leasehold-agent`: the agent alone, as a small binary for nodes.
 
 use clap::Parser;
 use leasehold_agent::AgentArgs;
@@ -7,7 +7,7 @@ use std::process::ExitCode;
 
 const NAME: &str = "leasehold-agent";
 
-/// Speaks for a node: ends what ran under its leases, wipes what is left, confirms it.
+/// Run the agent of a node: end the processes of ended leases, clean up, and confirm it
 #[derive(Debug, Parser)]
 #[command(name = NAME, version, about, max_term_width = 120)]
 struct Cli {

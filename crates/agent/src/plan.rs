@@ -1,39 +1,39 @@
-//! What to do next, from what the daemon answered and from what is on disk. No I/O, no clock of its own.
+//! Decides what to do next, from the daemon's answers and the state on disk. No I/O and no clock.
 //!
-//! The daemon's lists are the truth: a lease is torn down while it is listed so, and for no longer. So a clock that
-//! goes wrong on the node neither gives a teardown up early nor keeps it going on capacity that is someone else's again.
+//! The daemon's lists are authoritative: a lease is torn down as long as it is listed. So a wrong clock on the node
+//! neither abandons a teardown early nor continues it on capacity that belongs to another lease already.
 
 use super::work::{LeaseId, Work};
 use std::collections::{BTreeMap, BTreeSet};
 use std::time::{Duration, Instant};
 
-/// After the first failure; doubled by each further one.
+/// The pause after the first failure; each further failure doubles it.
 const PAUSE_FIRST: Duration = Duration::from_millis(500);
 const PAUSE_MAX: Duration = Duration::from_secs(30);
-/// Before a confirmation that was not taken is sent again.
+/// The pause before a failed confirmation is repeated.
 const CONFIRM_PAUSE: Duration = Duration::from_secs(1);
 
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Limits {
-    /// Teardowns at a time.
+    /// The most teardowns that run at the same time.
     pub(crate) parallel: usize,
-    /// How long an answer is good for: after as much silence the daemon may have given the node to another agent.
+    /// How long an answer is valid. After that the daemon may have accepted another agent for the node.
     pub(crate) answer_age_max: Duration,
 }
 
-/// What an earlier run of the agent left on disk.
+/// The teardowns that an earlier run recorded on disk.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub(crate) struct Found {
-    /// Begun, and not known to be done.
+    /// Started, and possibly not finished.
     pub(crate) begun: BTreeSet<LeaseId>,
-    /// Done, and not known to be confirmed.
+    /// Finished, and possibly not confirmed.
     pub(crate) done: BTreeSet<LeaseId>,
 }
 
 /// The daemon's lists.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub(crate) struct Lists {
-    /// How many records they know of.
+    /// The journal size that they include.
     pub(crate) size: u64,
     pub(crate) teardown: Vec<Work>,
     pub(crate) fenced: Vec<Work>,
@@ -41,31 +41,31 @@ pub(crate) struct Lists {
 
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) enum Step {
-    /// Run the hooks; say [`Plan::ended`] when they are over.
+    /// Run the hooks, and call [`Plan::ended`] when they have ended.
     Begin(Work),
-    /// Stop the hooks that run: the capacity is not the lease's any more. Say [`Plan::ended`] all the same.
+    /// Stop the running hooks, because the lease no longer has the capacity. Call [`Plan::ended`] as well.
     Stop(LeaseId),
-    /// Say that these are torn down; then [`Plan::confirmed`] or [`Plan::not_confirmed`] for each.
+    /// Confirm these teardowns; then call [`Plan::confirmed`] or [`Plan::not_confirmed`] for each.
     Confirm(Vec<LeaseId>),
-    /// Remove what is on disk about it.
+    /// Remove its state on disk.
     Forget(LeaseId),
-    Tell(LeaseId, Word),
+    Log(LeaseId, Notice),
 }
 
-/// What a person should know.
+/// A message for the log.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Word {
-    /// The hooks ran at least in part before the agent was cut off, and run again.
+pub(crate) enum Notice {
+    /// An earlier run of the agent was interrupted during the teardown; the hooks run again.
     Again,
-    /// Done before the agent was cut off; only the confirmation is missing.
+    /// An earlier run finished the teardown; only the confirmation is missing.
     ConfirmAgain,
-    /// Its deadline passed before the teardown was done.
+    /// Its deadline passed before the teardown succeeded.
     GivenUp { failures: u32 },
-    /// Fenced already when the agent came.
+    /// It was fenced already when the agent started.
     Fenced,
     /// The hooks succeeded after the deadline.
     Late,
-    /// Someone else closed it.
+    /// It was closed by an operator.
     ClosedElsewhere,
 }
 
@@ -77,9 +77,9 @@ enum Stage {
     Confirming,
 }
 
-/// What the daemon holds a lease for whose hooks may still run.
+/// The state of a lease at the daemon, while its hooks may still run.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-enum Standing {
+enum DaemonState {
     TearingDown,
     Fenced,
     Closed,
@@ -89,7 +89,7 @@ enum Standing {
 struct Teardown {
     work: Work,
     stage: Stage,
-    standing: Standing,
+    at_daemon: DaemonState,
     failures: u32,
 }
 
@@ -98,10 +98,10 @@ pub(crate) struct Plan {
     limits: Limits,
     teardowns: BTreeMap<LeaseId, Teardown>,
     found: Found,
-    /// Confirmed, with the sequence that sealed it: lists that are older still name them.
+    /// Confirmed leases with the sequence of the confirmation: older lists still contain them.
     confirmed: BTreeMap<LeaseId, u64>,
-    /// Fenced leases that were told of.
-    told: BTreeSet<LeaseId>,
+    /// Fenced leases that were logged.
+    logged: BTreeSet<LeaseId>,
     answered_at: Option<Instant>,
     stopping: bool,
     steps: Vec<Step>,
@@ -114,14 +114,14 @@ impl Plan {
             teardowns: BTreeMap::new(),
             found,
             confirmed: BTreeMap::new(),
-            told: BTreeSet::new(),
+            logged: BTreeSet::new(),
             answered_at: None,
             stopping: false,
             steps: Vec::new(),
         }
     }
 
-    /// The daemon answered. Answers come in the order of their lists.
+    /// Handles an answer of the daemon. Answers arrive in order.
     pub(crate) fn answered(&mut self, now: Instant, lists: &Lists) {
         self.answered_at = Some(now);
         let is_stale = |lease: &LeaseId| self.confirmed.get(lease).is_some_and(|sequence| lists.size <= *sequence);
@@ -129,60 +129,60 @@ impl Plan {
         self.confirmed.retain(|_, sequence| lists.size <= *sequence);
         let (found, listed) = (std::mem::take(&mut self.found), ids(&due));
         for work in due {
-            self.take_up(now, work, &found);
+            self.add(now, work, &found);
         }
         let fenced = ids(&lists.fenced);
-        self.let_go(&listed, &fenced);
+        self.drop_unlisted(&listed, &fenced);
         for lease in found.begun.union(&found.done).filter(|lease| !listed.contains(*lease)) {
             self.steps.push(Step::Forget(lease.clone()));
         }
         for lease in &fenced {
-            if self.told.insert(lease.clone()) {
-                self.steps.push(Step::Tell(lease.clone(), Word::Fenced));
+            if self.logged.insert(lease.clone()) {
+                self.steps.push(Step::Log(lease.clone(), Notice::Fenced));
             }
         }
-        self.told.retain(|lease| fenced.contains(lease));
+        self.logged.retain(|lease| fenced.contains(lease));
     }
 
-    fn take_up(&mut self, now: Instant, work: Work, found: &Found) {
+    fn add(&mut self, now: Instant, work: Work, found: &Found) {
         if let Some(known) = self.teardowns.get_mut(&work.lease) {
             known.work = work;
             return;
         }
         let lease = work.lease.clone();
         let stage = if found.done.contains(&lease) {
-            self.steps.push(Step::Tell(lease.clone(), Word::ConfirmAgain));
+            self.steps.push(Step::Log(lease.clone(), Notice::ConfirmAgain));
             Stage::Done { from: now }
         } else {
             if found.begun.contains(&lease) {
-                self.steps.push(Step::Tell(lease.clone(), Word::Again));
+                self.steps.push(Step::Log(lease.clone(), Notice::Again));
             }
             Stage::Waiting { from: now }
         };
-        self.teardowns.insert(lease, Teardown { work, stage, standing: Standing::TearingDown, failures: 0 });
+        self.teardowns.insert(lease, Teardown { work, stage, at_daemon: DaemonState::TearingDown, failures: 0 });
     }
 
-    /// What the daemon does not list any more is fenced, or closed.
-    fn let_go(&mut self, listed: &BTreeSet<LeaseId>, fenced: &BTreeSet<LeaseId>) {
+    /// Leases that the daemon no longer lists are fenced or closed.
+    fn drop_unlisted(&mut self, listed: &BTreeSet<LeaseId>, fenced: &BTreeSet<LeaseId>) {
         let mut over = Vec::new();
         for (lease, teardown) in self.teardowns.iter_mut().filter(|(lease, _)| !listed.contains(*lease)) {
-            let standing = if fenced.contains(lease) { Standing::Fenced } else { Standing::Closed };
-            if teardown.standing == standing {
+            let at_daemon = if fenced.contains(lease) { DaemonState::Fenced } else { DaemonState::Closed };
+            if teardown.at_daemon == at_daemon {
                 continue;
             }
-            if standing == Standing::Fenced {
-                self.told.insert(lease.clone());
-                self.steps.push(Step::Tell(lease.clone(), Word::GivenUp { failures: teardown.failures }));
+            if at_daemon == DaemonState::Fenced {
+                self.logged.insert(lease.clone());
+                self.steps.push(Step::Log(lease.clone(), Notice::GivenUp { failures: teardown.failures }));
             }
-            teardown.standing = standing;
+            teardown.at_daemon = at_daemon;
             match teardown.stage {
-                // Fenced capacity is nobody's: the hooks may finish. Closed capacity may be someone else's.
-                Stage::Running if standing == Standing::Fenced => {}
+                // Nobody uses fenced capacity, so the hooks may finish. Closed capacity may be leased again.
+                Stage::Running if at_daemon == DaemonState::Fenced => {}
                 Stage::Running => {
-                    self.steps.push(Step::Tell(lease.clone(), Word::ClosedElsewhere));
+                    self.steps.push(Step::Log(lease.clone(), Notice::ClosedElsewhere));
                     self.steps.push(Step::Stop(lease.clone()));
                 }
-                // Whether our own confirmation closed it is about to be answered.
+                // The answer to our confirmation will tell whether it closed the lease.
                 Stage::Confirming => {}
                 Stage::Waiting { .. } | Stage::Done { .. } => over.push(lease.clone()),
             }
@@ -192,37 +192,37 @@ impl Plan {
         }
     }
 
-    /// The hooks of a lease are over.
+    /// Handles the end of a lease's hooks.
     pub(crate) fn ended(&mut self, now: Instant, lease: &LeaseId, succeeded: bool) {
         let Some(teardown) = self.teardowns.get_mut(lease) else { return };
-        assert!(matches!(teardown.stage, Stage::Running), "hooks ended that were not begun");
-        match teardown.standing {
-            Standing::TearingDown if succeeded => teardown.stage = Stage::Done { from: now },
-            Standing::TearingDown => {
+        assert!(matches!(teardown.stage, Stage::Running), "only hooks that were started can end");
+        match teardown.at_daemon {
+            DaemonState::TearingDown if succeeded => teardown.stage = Stage::Done { from: now },
+            DaemonState::TearingDown => {
                 teardown.stage = Stage::Waiting { from: now + pause(teardown.failures) };
                 teardown.failures += 1;
             }
-            Standing::Fenced | Standing::Closed => {
-                if succeeded && teardown.standing == Standing::Fenced {
-                    self.steps.push(Step::Tell(lease.clone(), Word::Late));
+            DaemonState::Fenced | DaemonState::Closed => {
+                if succeeded && teardown.at_daemon == DaemonState::Fenced {
+                    self.steps.push(Step::Log(lease.clone(), Notice::Late));
                 }
                 self.forget(lease);
             }
         }
     }
 
-    /// The daemon has sealed that a lease is torn down.
+    /// The daemon has recorded the confirmation.
     pub(crate) fn confirmed(&mut self, lease: &LeaseId, sequence: u64) {
         self.confirmed.insert(lease.clone(), sequence);
         self.forget(lease);
     }
 
-    /// The daemon would not have it, or was not reached. If it was not for the lease's own sake, it is said again.
+    /// The daemon refused the confirmation or was not reached. It is repeated while the lease is still listed.
     pub(crate) fn not_confirmed(&mut self, now: Instant, lease: &LeaseId) {
         let Some(teardown) = self.teardowns.get_mut(lease) else { return };
-        match teardown.standing {
-            Standing::TearingDown => teardown.stage = Stage::Done { from: now + CONFIRM_PAUSE },
-            Standing::Fenced | Standing::Closed => self.forget(lease),
+        match teardown.at_daemon {
+            DaemonState::TearingDown => teardown.stage = Stage::Done { from: now + CONFIRM_PAUSE },
+            DaemonState::Fenced | DaemonState::Closed => self.forget(lease),
         }
     }
 
@@ -231,12 +231,12 @@ impl Plan {
         self.steps.push(Step::Forget(lease.clone()));
     }
 
-    /// Begin nothing more; what is done is still confirmed.
+    /// Starts no more teardowns; finished ones are still confirmed.
     pub(crate) fn stop(&mut self) {
         self.stopping = true;
     }
 
-    /// Whether nothing runs and nothing waits to be confirmed.
+    /// Whether no hook runs and no confirmation is outstanding.
     pub(crate) fn is_at_rest(&self) -> bool {
         self.teardowns.values().all(|teardown| matches!(teardown.stage, Stage::Waiting { .. }))
     }
@@ -249,14 +249,14 @@ impl Plan {
         !self.stopping && self.answered_at.is_some_and(|at| now.duration_since(at) < self.limits.answer_age_max)
     }
 
-    /// What is to be done now, in this order.
+    /// The steps to take now, in order.
     pub(crate) fn steps(&mut self, now: Instant) -> Vec<Step> {
         let mut steps = std::mem::take(&mut self.steps);
         if self.may_begin(now) {
             let due = |teardown: &&mut Teardown| matches!(teardown.stage, Stage::Waiting { from } if from <= now);
             let free = self.limits.parallel.saturating_sub(self.running());
             let mut waiting: Vec<&mut Teardown> = self.teardowns.values_mut().filter(due).collect();
-            // Whose deadline comes first goes first.
+            // By deadline.
             waiting.sort_by_key(|teardown| (teardown.work.teardown_by, teardown.work.lease.clone()));
             for teardown in waiting.into_iter().take(free) {
                 teardown.stage = Stage::Running;
@@ -276,7 +276,7 @@ impl Plan {
         steps
     }
 
-    /// When to ask for steps again, if nothing happens before.
+    /// When to call [`Self::steps`] again, if nothing happens before.
     pub(crate) fn wake_at(&self, now: Instant) -> Option<Instant> {
         let may_begin = self.may_begin(now) && self.running() < self.limits.parallel;
         let from = |teardown: &Teardown| match teardown.stage {
@@ -292,7 +292,7 @@ fn ids(works: &[Work]) -> BTreeSet<LeaseId> {
     works.iter().map(|work| work.lease.clone()).collect()
 }
 
-/// How long to wait after one more failure.
+/// The pause after one more failure.
 fn pause(failures_before: u32) -> Duration {
     PAUSE_FIRST.saturating_mul(1 << failures_before.min(16)).min(PAUSE_MAX)
 }

@@ -1,4 +1,4 @@
-//! Processes as `/proc` shows them.
+//! Reads processes from `/proc`.
 
 use rustix::process::Pid;
 use std::fs;
@@ -8,17 +8,17 @@ use std::io;
 pub(crate) struct Process {
     pub(crate) pid: Pid,
     pub(crate) group: i32,
-    /// Not a zombie: it still runs, or could.
+    /// Whether it is not a zombie.
     pub(crate) is_alive: bool,
-    /// When it began, in ticks since the boot: with the pid it names a process once and for all.
+    /// Its start time in ticks since boot. Together with the PID it identifies a process uniquely.
     pub(crate) began_ticks: u64,
 }
 
-/// One process, if there is one.
+/// Reads one process, if it exists.
 pub(crate) fn process(pid: Pid) -> io::Result<Option<Process>> {
     match fs::read_to_string(format!("/proc/{}/stat", pid.as_raw_nonzero())) {
-        Ok(stat) => parse(pid, &stat).map(Some).ok_or_else(|| io::Error::other("/proc is not as expected")),
-        // It may end while its file is being read.
+        Ok(stat) => parse(pid, &stat).map(Some).ok_or_else(|| io::Error::other("unexpected format of /proc/PID/stat")),
+        // The process can exit while its file is read.
         Err(error) if matches!(error.raw_os_error(), Some(code) if code == rustix::io::Errno::SRCH.raw_os_error()) => {
             Ok(None)
         }
@@ -27,7 +27,7 @@ pub(crate) fn process(pid: Pid) -> io::Result<Option<Process>> {
     }
 }
 
-/// All processes that are there from the beginning of the look to its end.
+/// All processes. One that starts or exits meanwhile may be missing.
 pub(crate) fn processes() -> io::Result<Vec<Process>> {
     let mut all = Vec::new();
     for entry in fs::read_dir("/proc")? {
@@ -40,12 +40,13 @@ pub(crate) fn processes() -> io::Result<Vec<Process>> {
     Ok(all)
 }
 
-/// The name stands in parentheses and may hold anything, so everything is counted from the last of them (proc(5)).
+/// The name is in parentheses and can contain any characters, so fields are counted from the last parenthesis
+/// (proc(5)).
 fn parse(pid: Pid, stat: &str) -> Option<Process> {
     let fields: Vec<&str> = stat.rsplit_once(')')?.1.split_ascii_whitespace().collect();
     let field = |number: usize| fields.get(number - 3).copied();
     let is_zombie = matches!(field(3)?, "Z" | "X" | "x");
-    // A zombie whose other threads still run is a process that still runs.
+    // A zombie leader with other threads still runs.
     let threads: u64 = field(20)?.parse().ok()?;
     let group = field(5)?.parse().ok()?;
     Some(Process { pid, group, is_alive: !is_zombie || threads > 1, began_ticks: field(22)?.parse().ok()? })

@@ -1,4 +1,4 @@
-//! Taking up the node: who the agent is and what the node has.
+//! Registers the agent for its node, with capacity and labels.
 
 use super::config::{Amount, Config};
 use super::machine;
@@ -8,24 +8,24 @@ use leasehold_terminal::Problem;
 use std::collections::BTreeMap;
 use std::time::Duration;
 
-/// Between two attempts to reach a daemon that does not answer.
+/// The pause between two attempts if the daemon does not answer.
 const PAUSE: Duration = Duration::from_secs(2);
 
-/// Registers, however long the daemon takes to come up. A refusal is final.
+/// Registers; tries until the daemon answers. A refusal is final.
 pub(crate) async fn register(
     client: &Client,
     node: &str,
     instance: &str,
     config: &Config,
 ) -> Result<AgentRegistered, Problem> {
-    let mut is_told = false;
+    let mut is_logged = false;
     loop {
         match attempt(client, node, instance, config).await {
             Err(Attempt::Refused(problem)) => return Err(problem),
             Ok(registered) => return Ok(registered),
             Err(Attempt::Unanswered(error)) => {
-                if !std::mem::replace(&mut is_told, true) {
-                    tracing::warn!("cannot register yet: {error}");
+                if !std::mem::replace(&mut is_logged, true) {
+                    tracing::warn!("cannot register, will retry: {error}");
                 }
                 tokio::time::sleep(PAUSE).await;
             }
@@ -52,9 +52,10 @@ async fn attempt(client: &Client, node: &str, instance: &str, config: &Config) -
     };
     let mut register = RegisterAgent { instance: instance.to_owned(), capacity, labels: config.labels.clone() };
     match client.register_agent(node, &register).await {
-        // What is held keeps its capacity. The agent is needed to tear it down: the rest can wait for its next start.
+        // Leases hold more than the new capacity. The agent is needed for their teardown, so it registers without the
+        // change.
         Err(error) if error.code() == "node_smaller_than_leased" => {
-            tracing::warn!("the node keeps the capacity that the daemon knows until the next start: {error}");
+            tracing::warn!("the capacity of the node is not changed until the next start: {error}");
             register.capacity = None;
             client.register_agent(node, &register).await.map_err(|error| Attempt::of(error, node))
         }
@@ -62,7 +63,7 @@ async fn attempt(client: &Client, node: &str, instance: &str, config: &Config) -
     }
 }
 
-/// The daemon's word, with what to do about it on this machine.
+/// The daemon's refusal, with advice.
 pub(crate) fn refusal(error: &Error, node: &str) -> Problem {
     let problem = match error.problem() {
         Some(problem) => Problem::coded(problem.code.clone(), problem.detail.trim_end_matches('.')),
@@ -70,16 +71,16 @@ pub(crate) fn refusal(error: &Error, node: &str) -> Problem {
     };
     match error.code() {
         "agent_already_running" => problem.advice(format!(
-            "if it is gone for good, run `leasehold node detach-agent {node}`, or wait until the daemon counts it as silent"
+            "if that agent no longer exists, run `leasehold node detach-agent {node}`, or wait until the daemon declares it silent"
         )),
         "stale_generation" => {
-            problem.advice("another agent has taken up the node: this one has stopped and confirms nothing more")
+            problem.advice("another agent has registered for the node; this one has stopped")
         }
         _ => problem,
     }
 }
 
-/// The node's capacity, where `auto` is what the machine has.
+/// The capacity of the node; `auto` is replaced by the measured value.
 async fn capacity(
     client: &Client,
     amounts: &BTreeMap<String, Amount>,
@@ -99,7 +100,7 @@ async fn capacity(
     Ok(all)
 }
 
-/// What a machine has of a class, in whole quanta.
+/// The measured capacity of a class, in whole quanta.
 fn measured(class: &Class, cores: u64, memory_kib: Option<u64>) -> Result<Quantity, Problem> {
     const KIB_PER_GIB: u128 = 1 << 20;
     match (class.kind, memory_kib) {
@@ -110,8 +111,8 @@ fn measured(class: &Class, cores: u64, memory_kib: Option<u64>) -> Result<Quanti
             Ok(Quantity(format!("{quanta}/{per_unit}")))
         }
         _ => {
-            let what = format!("`capacity.{}`: this machine does not say how much it has of it", class.name);
-            Err(Problem::usage("config_wrong", what).advice("write the number instead of `auto`"))
+            let what = format!("`capacity.{}`: `auto` works only for cpu and mem classes", class.name);
+            Err(Problem::usage("config_wrong", what).advice("write a number instead"))
         }
     }
 }
@@ -121,7 +122,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn what_the_machine_has_comes_in_whole_quanta() {
+    fn measured_capacity_is_in_whole_quanta() {
         let class = |kind, quanta_per_unit| Class {
             id: 0,
             name: "it".into(),

@@ -1,11 +1,11 @@
-//! The agent's rounds: heartbeats, what they ask for, and what becomes of it. All state is here, in one task; calls
-//! and hooks run beside it and report back.
+//! The agent's main loop: heartbeats, the steps that follow from the answers, and their results. All state is here, in
+//! one task; calls and hooks run in other tasks and report back.
 
 use super::beat::Beat;
 use super::condition::Gauge;
-use super::confirm::{Said, confirm, is_about_agent};
+use super::confirm::{Confirmation, confirm, is_about_agent};
 use super::failure::Failure;
-use super::plan::{Lists, Plan, Step, Word};
+use super::plan::{Lists, Notice, Plan, Step};
 use super::register::refusal;
 use super::teardown::Tools;
 use super::watch::watch;
@@ -20,14 +20,14 @@ use std::time::{Duration, Instant};
 use tokio::sync::mpsc::{UnboundedReceiver, UnboundedSender, unbounded_channel};
 use tokio::task::{AbortHandle, Id, JoinError, JoinSet};
 
-/// For one heartbeat, also where they come faster.
-const PATIENCE_MIN: Duration = Duration::from_secs(2);
+/// The shortest timeout of a heartbeat.
+const TIMEOUT_MIN: Duration = Duration::from_secs(2);
 
-/// What the tasks beside report.
-enum Heard {
+/// Reports of the other tasks.
+enum Report {
     Answer(Result<HeartbeatAnswer, Error>),
-    Confirmed(Result<Vec<(LeaseId, Said)>, Error>),
-    /// With its sequence.
+    Confirmed(Result<Vec<(LeaseId, Confirmation)>, Error>),
+    /// An event with its sequence.
     Event(Option<u64>),
 }
 
@@ -40,15 +40,15 @@ pub(crate) struct Rounds {
     gauge: Gauge,
     beat: Beat,
     stop_timeout: Duration,
-    /// Set once the agent is told to stop.
+    /// Set when the agent was asked to stop.
     stop_by: Option<Instant>,
     teardowns: JoinSet<Result<(), Failure>>,
     running: BTreeMap<LeaseId, AbortHandle>,
     wipes: Wipes,
-    /// Classes that were told to have no hooks.
-    told: BTreeSet<String>,
-    reports: UnboundedSender<Heard>,
-    heard: UnboundedReceiver<Heard>,
+    /// Classes without hooks that were logged.
+    logged: BTreeSet<String>,
+    reports: UnboundedSender<Report>,
+    received: UnboundedReceiver<Report>,
 }
 
 impl Rounds {
@@ -61,7 +61,7 @@ impl Rounds {
         wipes: Wipes,
         (beat_every, stop_timeout): (Duration, Duration),
     ) -> Self {
-        let (reports, heard) = unbounded_channel();
+        let (reports, received) = unbounded_channel();
         Self {
             client,
             node: registered.node.clone(),
@@ -75,34 +75,34 @@ impl Rounds {
             teardowns: JoinSet::new(),
             running: BTreeMap::new(),
             wipes,
-            told: BTreeSet::new(),
+            logged: BTreeSet::new(),
             reports,
-            heard,
+            received,
         }
     }
 
-    /// Goes on until it is told to stop, or the daemon will not have this agent any more. `after` is the sequence that
-    /// events are wanted from.
-    pub(crate) async fn run(mut self, after: u64, mut told_to_stop: impl AsyncFnMut()) -> Result<(), Problem> {
+    /// Runs until it is asked to stop, or the daemon rejects this agent. `after` is the sequence after which events
+    /// are read.
+    pub(crate) async fn run(mut self, after: u64, mut stop_requested: impl AsyncFnMut()) -> Result<(), Problem> {
         let reports = self.reports.clone();
-        let wake = move |sequence| reports.send(Heard::Event(sequence)).is_ok();
+        let wake = move |sequence| reports.send(Report::Event(sequence)).is_ok();
         let watching = tokio::spawn(watch(self.client.clone(), self.node.clone(), after, wake));
-        let done = self.rounds(&mut told_to_stop).await;
+        let done = self.rounds(&mut stop_requested).await;
         watching.abort();
         let left = self.running.len();
-        // Whatever still runs is killed with its group.
+        // Hooks that still run are killed with their process groups.
         self.teardowns.shutdown().await;
         if left > 0 {
-            tracing::warn!(left, "teardowns were cut off; they begin again at the next start");
+            tracing::warn!(left, "unfinished teardowns were stopped; they run again at the next start");
         }
         done
     }
 
-    async fn rounds(&mut self, told_to_stop: &mut impl AsyncFnMut()) -> Result<(), Problem> {
+    async fn rounds(&mut self, stop_requested: &mut impl AsyncFnMut()) -> Result<(), Problem> {
         loop {
             let now = Instant::now();
             for step in self.plan.steps(now) {
-                self.take(step);
+                self.carry_out(step);
             }
             if self.stop_by.is_some_and(|stop_by| self.plan.is_at_rest() || now >= stop_by) {
                 return Ok(());
@@ -112,16 +112,16 @@ impl Rounds {
             }
             let wake_at = self.wake_at(now);
             tokio::select! {
-                () = told_to_stop() => {
+                () = stop_requested() => {
                     if self.stop_by.is_some() {
-                        tracing::info!("told twice: stopping at once");
+                        tracing::info!("second signal: stopping at once");
                         return Ok(());
                     }
                     self.stop();
                 }
-                Some(heard) = self.heard.recv() => self.hear(heard)?,
+                Some(report) = self.received.recv() => self.handle(report)?,
                 Some(ended) = self.teardowns.join_next_with_id() => self.ended(ended),
-                // What the daemon makes of it shows in its next answer.
+                // The next answer shows the new state of the node.
                 () = self.wipes.ended() => self.beat.woken(None),
                 () = tokio::time::sleep_until(wake_at.into()) => {}
             }
@@ -138,43 +138,47 @@ impl Rounds {
         self.plan.stop();
         leasehold_service::systemd::stopping();
         let running = self.plan.running();
-        tracing::info!(running, "stopping: what runs has {:?} to finish; leases stay as they are", self.stop_timeout);
+        tracing::info!(
+            running,
+            "stopping; running teardowns have {:?} to finish, leases do not end",
+            self.stop_timeout
+        );
     }
 
     fn beat(&mut self, now: Instant) {
         let beat = Heartbeat { generation: self.generation, condition: Some(self.gauge.read(now)) };
         self.beat.begin(now);
-        let patience = self.beat.every().max(PATIENCE_MIN);
-        let call = self.client.heartbeat(&self.node, &beat).within(patience);
+        let timeout = self.beat.every().max(TIMEOUT_MIN);
+        let call = self.client.heartbeat(&self.node, &beat).within(timeout);
         let reports = self.reports.clone();
         tokio::spawn(async move {
-            // Nobody listens any more only where the agent ends.
-            let _ = reports.send(Heard::Answer(call.await));
+            // Sending fails only while the agent exits.
+            let _ = reports.send(Report::Answer(call.await));
         });
     }
 
-    fn hear(&mut self, heard: Heard) -> Result<(), Problem> {
+    fn handle(&mut self, report: Report) -> Result<(), Problem> {
         let now = Instant::now();
-        match heard {
-            Heard::Event(sequence) => self.beat.woken(sequence),
-            Heard::Answer(answer) => self.answered(now, answer)?,
-            Heard::Confirmed(Ok(said)) => {
-                for (lease, said) in said {
-                    match said {
-                        Said::Confirmed(sequence) => {
+        match report {
+            Report::Event(sequence) => self.beat.woken(sequence),
+            Report::Answer(answer) => self.answered(now, answer)?,
+            Report::Confirmed(Ok(results)) => {
+                for (lease, result) in results {
+                    match result {
+                        Confirmation::Confirmed(sequence) => {
                             tracing::info!(%lease, "torn down and confirmed");
                             self.plan.confirmed(&lease, sequence);
                         }
-                        Said::Refused(why) => {
+                        Confirmation::Refused(why) => {
                             tracing::warn!(%lease, "not confirmed: {why}");
                             self.plan.not_confirmed(now, &lease);
-                            // The daemon's lists say what it is now.
+                            // The next answer shows the current state of the lease.
                             self.beat.woken(None);
                         }
                     }
                 }
             }
-            Heard::Confirmed(Err(error)) => return Err(refusal(&error, &self.node)),
+            Report::Confirmed(Err(error)) => return Err(refusal(&error, &self.node)),
         }
         Ok(())
     }
@@ -185,17 +189,17 @@ impl Rounds {
             Err(error) if is_about_agent(&error) => return Err(refusal(&error, &self.node)),
             Err(error) => {
                 if self.beat.failed(now) {
-                    tracing::warn!("no answer to a heartbeat: {error}");
+                    tracing::warn!("heartbeat failed: {error}");
                 }
                 return Ok(());
             }
         };
         if let Some(silence) = self.beat.answered(now, answer.sequence) {
-            tracing::info!("the daemon answers again, after {silence:?}");
+            tracing::info!("heartbeats succeed again after {silence:?}");
         }
         for work in answer.held.iter().chain(&answer.teardown) {
-            if self.tools.hooks_for(&work.class).is_none() && self.told.insert(work.class.clone()) {
-                tracing::warn!(class = work.class, "leases of this class cannot be torn down: it has no hooks");
+            if self.tools.hooks_for(&work.class).is_none() && self.logged.insert(work.class.clone()) {
+                tracing::warn!(class = work.class, "no hooks for this class: its leases cannot be torn down");
             }
         }
         let (teardown, fenced) = (readable(&answer.teardown), readable(&answer.fenced));
@@ -205,7 +209,7 @@ impl Rounds {
         Ok(())
     }
 
-    fn take(&mut self, step: Step) {
+    fn carry_out(&mut self, step: Step) {
         match step {
             Step::Begin(work) => {
                 tracing::info!(lease = %work.lease, class = work.class, quantity = work.quantity, "tearing down");
@@ -222,16 +226,16 @@ impl Rounds {
                 let (client, node, generation) = (self.client.clone(), self.node.clone(), self.generation);
                 let reports = self.reports.clone();
                 tokio::spawn(async move {
-                    let said = confirm(&client, &node, generation, leases).await;
-                    let _ = reports.send(Heard::Confirmed(said));
+                    let results = confirm(&client, &node, generation, leases).await;
+                    let _ = reports.send(Report::Confirmed(results));
                 });
             }
             Step::Forget(lease) => {
                 if let Err(error) = self.tools.state.forget(&lease) {
-                    tracing::warn!(%lease, "the state folder cannot be written: {error}");
+                    tracing::warn!(%lease, "cannot write the state directory: {error}");
                 }
             }
-            Step::Tell(lease, word) => tell(&lease, word),
+            Step::Log(lease, notice) => log(&lease, notice),
         }
     }
 
@@ -240,10 +244,10 @@ impl Rounds {
         let (id, outcome) = match ended {
             Ok((id, outcome)) => (id, outcome),
             Err(error) if error.is_cancelled() => (error.id(), Err(Failure("stopped".into()))),
-            Err(error) => (error.id(), Err(Failure(format!("the teardown broke off: {error}")))),
+            Err(error) => (error.id(), Err(Failure(format!("the teardown task failed: {error}")))),
         };
         let lease = self.running.iter().find(|(_, handle)| handle.id() == id).map(|(lease, _)| lease.clone());
-        let lease = lease.expect("a task that was begun");
+        let lease = lease.expect("a task that was started");
         self.running.remove(&lease);
         if let Err(failure) = &outcome {
             self.gauge.failed(now);
@@ -257,33 +261,33 @@ fn readable(works: &[NodeWork]) -> Vec<Work> {
     let read = |work: &NodeWork| {
         let read = Work::read(work);
         if read.is_none() {
-            tracing::error!(lease = work.lease, "the daemon names a lease by what is not an id; it is left alone");
+            tracing::error!(lease = work.lease, "ignored a lease whose ID is invalid");
         }
         read
     };
     works.iter().filter_map(read).collect()
 }
 
-fn tell(lease: &LeaseId, word: Word) {
-    match word {
-        Word::Again => tracing::warn!(%lease, "its teardown was cut off before; its hooks run again"),
-        Word::ConfirmAgain => {
-            tracing::info!(%lease, "was torn down before a restart; only the confirmation is missing")
+fn log(lease: &LeaseId, notice: Notice) {
+    match notice {
+        Notice::Again => tracing::warn!(%lease, "the teardown was interrupted by a restart; its hooks run again"),
+        Notice::ConfirmAgain => {
+            tracing::info!(%lease, "torn down before a restart; only the confirmation is missing")
         }
-        Word::GivenUp { failures } => tracing::error!(
+        Notice::GivenUp { failures } => tracing::error!(
             %lease,
             failures,
-            "NOT TORN DOWN IN TIME: the daemon has fenced it. Its capacity is lost until an operator has looked at the \
-             node and says `leasehold lease unfence {lease}`"
+            "NOT TORN DOWN IN TIME: the daemon has fenced the lease. Its capacity is lost until an operator checks the \
+             node and runs `leasehold lease unfence {lease}`"
         ),
-        Word::Fenced => tracing::warn!(
+        Notice::Fenced => tracing::warn!(
             %lease,
-            "is fenced: end what is left of it by hand, then `leasehold lease unfence {lease}`"
+            "the lease is fenced: end its processes by hand, then run `leasehold lease unfence {lease}`"
         ),
-        Word::Late => tracing::warn!(
+        Notice::Late => tracing::warn!(
             %lease,
-            "its hooks succeeded after the deadline; it stays fenced until `leasehold lease unfence {lease}`"
+            "the hooks succeeded after the deadline; the lease stays fenced until `leasehold lease unfence {lease}`"
         ),
-        Word::ClosedElsewhere => tracing::warn!(%lease, "was closed by someone else; its hooks are stopped"),
+        Notice::ClosedElsewhere => tracing::warn!(%lease, "the lease was closed by an operator; its hooks are stopped"),
     }
 }

@@ -1,7 +1,7 @@
-//! The agent's folder: one agent at a time, who it is, and how far each teardown has come.
+//! The state directory: a lock, the agent's instance ID, and the progress of each teardown.
 //!
-//! A teardown leaves `begun` before its first hook and `done` after its last; both are durable before the next step.
-//! Only that they are there counts: what they hold is for people.
+//! A teardown writes `begun` before its first hook and `done` after its last; both are durable before the next step.
+//! Only their existence matters; their contents are for people.
 
 use super::plan::Found;
 use super::work::{LeaseId, Work};
@@ -17,36 +17,36 @@ const DONE: &str = "done";
 pub(crate) struct State {
     teardowns: PathBuf,
     instance: String,
-    /// Held while the agent lives; the system lets go of it however the agent ends.
+    /// Held while the agent runs; the kernel releases it when the process ends.
     _lock: File,
 }
 
 impl State {
-    /// Takes the folder, and makes it where it is not there.
-    pub(crate) fn open(folder: &Path) -> Result<Self, Problem> {
+    /// Locks the directory; creates it if it is missing.
+    pub(crate) fn open(directory: &Path) -> Result<Self, Problem> {
         let unusable = |error: io::Error| {
             Problem::refused("state_unusable", error.to_string())
-                .at(folder)
-                .advice("name a folder that the agent may write, with --state or `state`")
+                .at(directory)
+                .advice("choose a directory that the agent can write, with --state or `state`")
         };
-        let teardowns = folder.join("teardowns");
+        let teardowns = directory.join("teardowns");
         DirBuilder::new().recursive(true).mode(0o700).create(&teardowns).map_err(unusable)?;
-        let lock = OpenOptions::new().create(true).truncate(false).write(true).open(folder.join("lock"));
+        let lock = OpenOptions::new().create(true).truncate(false).write(true).open(directory.join("lock"));
         let lock = lock.map_err(unusable)?;
         match lock.try_lock() {
             Ok(()) => {}
             Err(TryLockError::WouldBlock) => {
-                return Err(Problem::refused("state_in_use", "another agent runs on this folder")
-                    .at(folder)
-                    .advice("stop it first; a second node on one machine needs a folder of its own"));
+                return Err(Problem::refused("state_in_use", "another agent uses this directory")
+                    .at(directory)
+                    .advice("stop it first; a second agent on one machine needs its own state directory"));
             }
             Err(TryLockError::Error(error)) => return Err(unusable(error)),
         }
-        let instance = instance(folder).map_err(unusable)?;
+        let instance = instance(directory).map_err(unusable)?;
         Ok(Self { teardowns, instance, _lock: lock })
     }
 
-    /// 32 hexadecimal digits that tell this agent from others; made up once.
+    /// 32 hexadecimal digits that identify this agent; generated once.
     pub(crate) fn instance(&self) -> &str {
         &self.instance
     }
@@ -55,19 +55,19 @@ impl State {
         self.teardowns.join(format!("{lease}.{mark}"))
     }
 
-    /// Notes that the hooks of a lease are about to run.
+    /// Records that the hooks of a lease are about to run.
     pub(crate) fn begin(&self, work: &Work) -> io::Result<()> {
         let (class, quantity) = (&work.class, &work.quantity);
         let text = serde_json::json!({ "class": class, "quantity": quantity, "devices": work.devices });
         put(&self.path(&work.lease, BEGUN), &format!("{text}\n"))
     }
 
-    /// Notes that all hooks of a lease have succeeded.
+    /// Records that all hooks of a lease have succeeded.
     pub(crate) fn done(&self, lease: &LeaseId) -> io::Result<()> {
         put(&self.path(lease, DONE), "")
     }
 
-    /// Removes both notes. `done` first: alone it would be believed.
+    /// Removes both files. `done` first, because `done` alone would count as finished.
     pub(crate) fn forget(&self, lease: &LeaseId) -> io::Result<()> {
         for mark in [DONE, BEGUN] {
             match fs::remove_file(self.path(lease, mark)) {
@@ -103,19 +103,20 @@ fn put(path: &Path, text: &str) -> io::Result<()> {
     let mut file = OpenOptions::new().create(true).write(true).truncate(true).mode(0o600).open(path)?;
     file.write_all(text.as_bytes())?;
     file.sync_all()?;
-    sync_folder(path)
+    sync_directory(path)
 }
 
-fn sync_folder(path: &Path) -> io::Result<()> {
-    File::open(path.parent().expect("a file lies in a folder"))?.sync_all()
+fn sync_directory(path: &Path) -> io::Result<()> {
+    File::open(path.parent().expect("the file has a parent directory"))?.sync_all()
 }
 
-fn instance(folder: &Path) -> io::Result<String> {
-    let path = folder.join("instance");
+fn instance(directory: &Path) -> io::Result<String> {
+    let path = directory.join("instance");
     match fs::read_to_string(&path) {
         Ok(text) => {
             let text = text.trim();
-            let unreadable = || io::Error::other(format!("{} is not 32 hexadecimal digits; remove it", path.display()));
+            let unreadable =
+                || io::Error::other(format!("{} does not contain 32 hexadecimal digits; remove it", path.display()));
             return LeaseId::new(text).map(|_| text.to_owned()).ok_or_else(unreadable);
         }
         Err(error) if error.kind() == io::ErrorKind::NotFound => {}
@@ -124,10 +125,10 @@ fn instance(folder: &Path) -> io::Result<String> {
     let mut bytes = [0u8; 16];
     getrandom::fill(&mut bytes).map_err(|error| io::Error::other(error.to_string()))?;
     let made = format!("{:032x}", u128::from_be_bytes(bytes));
-    let unfinished = folder.join("instance.new");
+    let unfinished = directory.join("instance.new");
     put(&unfinished, &format!("{made}\n"))?;
     fs::rename(unfinished, &path)?;
-    sync_folder(&path)?;
+    sync_directory(&path)?;
     Ok(made)
 }
 
@@ -141,11 +142,12 @@ mod tests {
         Work { lease, class: "gpu".into(), quantity: "1".into(), devices: vec![], teardown_by: None }
     }
 
-    /// A folder that was let go of. A process that another test is just beginning has our files for a moment more.
-    fn opened_again(folder: &Path) -> State {
+    /// Opens a directory again after its lock was released. A process that another test is just starting can hold the
+    /// lock for a moment.
+    fn opened_again(directory: &Path) -> State {
         let deadline = Instant::now() + Duration::from_secs(20);
         loop {
-            match State::open(folder) {
+            match State::open(directory) {
                 Ok(state) => return state,
                 Err(problem) => {
                     assert!(problem.to_string().contains("(state_in_use)") && Instant::now() < deadline, "{problem}");
@@ -156,28 +158,28 @@ mod tests {
 
     #[test]
     fn one_agent_at_a_time_and_the_same_one_after_a_restart() {
-        let folder = tempfile::tempdir().unwrap();
-        let first = State::open(folder.path()).expect("a new folder");
+        let directory = tempfile::tempdir().unwrap();
+        let first = State::open(directory.path()).expect("a new directory");
         assert_eq!(first.instance().len(), 32);
-        let second = State::open(folder.path()).map(|_| ()).expect_err("it is taken");
+        let second = State::open(directory.path()).map(|_| ()).expect_err("it is taken");
         assert!(second.to_string().contains("(state_in_use)"), "{second}");
         let instance = first.instance().to_owned();
         drop(first);
-        assert_eq!(opened_again(folder.path()).instance(), instance);
+        assert_eq!(opened_again(directory.path()).instance(), instance);
     }
 
     #[test]
-    fn who_it_was_is_not_made_up_again_in_silence() {
-        let folder = tempfile::tempdir().unwrap();
-        fs::write(folder.path().join("instance"), "rubbish").unwrap();
-        let wrong = State::open(folder.path()).map(|_| ()).expect_err("that is nobody");
+    fn an_invalid_instance_is_an_error() {
+        let directory = tempfile::tempdir().unwrap();
+        fs::write(directory.path().join("instance"), "rubbish").unwrap();
+        let wrong = State::open(directory.path()).map(|_| ()).expect_err("that is nobody");
         assert!(wrong.to_string().contains("(state_unusable)"), "{wrong}");
     }
 
     #[test]
-    fn how_far_a_teardown_came_is_found_again() {
-        let folder = tempfile::tempdir().unwrap();
-        let state = State::open(folder.path()).unwrap();
+    fn the_progress_of_teardowns_is_restored() {
+        let directory = tempfile::tempdir().unwrap();
+        let state = State::open(directory.path()).unwrap();
         let (a, b, c) = (work('a'), work('b'), work('c'));
         for work in [&a, &b, &c] {
             state.begin(work).unwrap();
@@ -186,9 +188,9 @@ mod tests {
         state.done(&c.lease).unwrap();
         state.forget(&c.lease).unwrap();
         state.forget(&c.lease).expect("twice is as good as once");
-        fs::write(folder.path().join("teardowns/notes.txt"), "").unwrap();
+        fs::write(directory.path().join("teardowns/notes.txt"), "").unwrap();
         drop(state);
-        let found = opened_again(folder.path()).found().unwrap();
+        let found = opened_again(directory.path()).found().unwrap();
         let set = |lease: LeaseId| std::collections::BTreeSet::from([lease]);
         assert_eq!(found, Found { begun: set(a.lease), done: set(b.lease) });
     }

@@ -1,4 +1,4 @@
-//! The teardown of one lease, step by step; done only if every step was.
+//! The teardown of one lease. It succeeds only if every step succeeds.
 
 use super::config::{Builtin, Hooks};
 use super::failure::Failure;
@@ -21,16 +21,16 @@ impl Tools {
         self.hooks.get(class).or_else(|| self.hooks.get("*"))
     }
 
-    /// Runs the hooks of the lease's class, and notes before and after that it does.
+    /// Runs the hooks of the lease's class, and records the start and the end on disk.
     pub(crate) async fn tear_down(self: Arc<Self>, work: Work) -> Result<(), Failure> {
-        // What is not known to free the capacity must not be said to have freed it.
+        // Without hooks it is not known whether the capacity is free, so the teardown must not be confirmed.
         let hooks = self.hooks_for(&work.class).cloned().ok_or_else(|| {
             let class = &work.class;
-            Failure(format!("there are no hooks for class {class}; add `{class}` or `\"*\"` under `hooks` and restart"))
+            Failure(format!("no hooks for class {class}; add `{class}` or `\"*\"` under `hooks` and restart"))
         })?;
-        let unwritten = |error| Failure(format!("the state folder cannot be written: {error}"));
+        let unwritten = |error| Failure(format!("cannot write the state directory: {error}"));
         let (tools, begun) = (Arc::clone(&self), work.clone());
-        apart(move || tools.state.begin(&begun)).await.map_err(unwritten)?;
+        in_background(move || tools.state.begin(&begun)).await.map_err(unwritten)?;
         let term_wait = hooks.term_wait.into();
         match hooks.builtin() {
             Builtin::None => {}
@@ -41,12 +41,12 @@ impl Tools {
             hook::run(name, &hook.command, limit, Some(&work), &self.runner).await?;
         }
         let (tools, lease) = (Arc::clone(&self), work.lease);
-        apart(move || tools.state.done(&lease)).await.map_err(unwritten)
+        in_background(move || tools.state.done(&lease)).await.map_err(unwritten)
     }
 }
 
-/// A sync may take long: it is not to hold up heartbeats.
-async fn apart(write: impl FnOnce() -> std::io::Result<()> + Send + 'static) -> std::io::Result<()> {
+/// Runs a write in another thread, because an fsync can take long and must not delay heartbeats.
+async fn in_background(write: impl FnOnce() -> std::io::Result<()> + Send + 'static) -> std::io::Result<()> {
     let written = tokio::task::spawn_blocking(write).await;
-    written.unwrap_or_else(|_| Err(std::io::Error::other("it was not finished")))
+    written.unwrap_or_else(|_| Err(std::io::Error::other("the write did not finish")))
 }

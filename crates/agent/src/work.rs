@@ -1,14 +1,14 @@
-//! One lease to tear down, as the daemon describes it.
+//! A lease to tear down, from the daemon's answer.
 
 use leasehold_client::api::{NodeWork, When};
 use std::fmt;
 
-/// The id of a lease: 32 hexadecimal digits, and so also a safe name for a file.
+/// The ID of a lease: 32 hexadecimal digits, and therefore a safe file name.
 #[derive(Clone, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub(crate) struct LeaseId(String);
 
 impl LeaseId {
-    /// Anything else is not taken, whoever says it: the id becomes part of a path.
+    /// Rejects anything else, because the ID becomes part of a path.
     pub(crate) fn new(text: &str) -> Option<Self> {
         let digit = |byte: u8| byte.is_ascii_digit() || (b'a'..=b'f').contains(&byte);
         (text.len() == 32 && text.bytes().all(digit)).then(|| Self(text.to_owned()))
@@ -36,12 +36,12 @@ pub(crate) struct Work {
     pub(crate) class: String,
     pub(crate) quantity: String,
     pub(crate) devices: Vec<u32>,
-    /// When the daemon fences it, by the daemon's clock.
+    /// When the daemon fences the lease, by the daemon's clock.
     pub(crate) teardown_by: Option<When>,
 }
 
 impl Work {
-    /// None where the id is not one.
+    /// `None` if the ID is invalid.
     pub(crate) fn read(work: &NodeWork) -> Option<Self> {
         Some(Self {
             lease: LeaseId::new(&work.lease)?,
@@ -58,7 +58,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn only_what_is_safe_in_a_path_is_an_id() {
+    fn only_hexadecimal_ids_are_accepted() {
         assert!(LeaseId::new("0123456789abcdef0123456789abcdef").is_some());
         for text in ["", "../../../../../../../etc/passwd00", "0123456789ABCDEF0123456789ABCDEF", "0123"] {
             assert_eq!(LeaseId::new(text), None, "{text}");

@@ -1,37 +1,37 @@
-//! Who answers, and who asks.
+//! The daemon and the caller's token.
 
 use crate::time::When;
 use crate::token::Token;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-/// Which journal this is and which program keeps it.
+/// Identity of the journal and version of the daemon.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct About {
-    /// The name under which the journal signs.
+    /// Name of the journal, under which its checkpoints are signed.
     pub origin: String,
-    /// The key in force, in hex.
+    /// Public key that signs now, in hexadecimal.
     pub public_key: String,
-    /// The hash of the first record, in hex.
+    /// Hash of the first record, in hexadecimal.
     pub genesis: String,
-    /// Version of the program.
+    /// Version of the daemon.
     pub version: String,
     /// Number of durable records.
     pub size: u64,
-    /// The daemon's clock.
+    /// Time of the daemon's clock.
     pub now: When,
 }
 
-/// The token that asked.
+/// The token of the caller.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct WhoAmI {
     /// The token that the request carried.
     pub token: Token,
 }
 
-/// Whether the daemon lives, or takes commands.
+/// Health of the daemon.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct Health {
-    /// `ok`, or what is wrong.
+    /// `ok` if the daemon is healthy. Otherwise the answer is a problem.
     pub status: String,
 }

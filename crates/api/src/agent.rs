@@ -1,4 +1,4 @@
-//! What a node's agent says and hears.
+//! Requests and answers of node agents.
 
 use crate::once;
 use crate::quantity::Quantity;
@@ -8,20 +8,21 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use std::collections::BTreeMap;
 
-/// An agent takes up its node: it says who it is and what the node has.
+/// Registers an agent with its node: the agent identifies itself and reports the capacity of the node.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct RegisterAgent {
-    /// 32 hexadecimal digits the agent made up once and keeps: they tell it from another agent.
+    /// 32 hexadecimal digits that the agent generated once and keeps. They distinguish it from other agents.
     pub instance: String,
-    /// By class: how much the node has. Absent: as it is.
+    /// Capacity of the node, by class. Absent keeps what is recorded.
     #[serde(default, deserialize_with = "once::optional_map", skip_serializing_if = "Option::is_none")]
     pub capacity: Option<BTreeMap<String, Quantity>>,
-    /// Labels of the node, replacing those it has. Absent keeps them.
+    /// Labels of the node, replacing the present ones. Absent keeps them.
     #[serde(default, deserialize_with = "once::optional_map", skip_serializing_if = "Option::is_none")]
     pub labels: Option<BTreeMap<String, String>>,
 }
 
+/// The registration of an agent.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct AgentRegistered {
     /// Sequence number of the record that sealed this.
@@ -30,22 +31,23 @@ pub struct AgentRegistered {
     pub node: String,
     /// Number of the node.
     pub node_id: u32,
-    /// Grows with every registration. What an agent says under an older one is refused.
+    /// Generation of this registration. It increases with every registration, and requests with an older generation are
+    /// refused.
     pub generation: u64,
-    /// How long the node may be silent before it is lost.
+    /// How long the node may send no heartbeat before it counts as lost.
     pub node_timeout: Ttl,
-    /// How long a teardown may take before the lease is fenced.
+    /// How long a teardown may take before the capacity of the lease is fenced.
     pub teardown_deadline: Ttl,
 }
 
-/// How a node fares. Sealed only when it changes.
+/// Condition of a node. It is recorded only when it changes.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct Condition {
-    /// How high the load of the node is.
+    /// Load of the node.
     #[serde(default)]
     pub load: Level,
-    /// How many errors the node reports.
+    /// Level of errors on the node.
     #[serde(default)]
     pub errors: Level,
     /// Whether the hardware reports that it is throttled.
@@ -53,6 +55,7 @@ pub struct Condition {
     pub throttled: bool,
 }
 
+/// A heartbeat of the agent of a node.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct Heartbeat {
@@ -63,7 +66,7 @@ pub struct Heartbeat {
     pub condition: Option<Condition>,
 }
 
-/// A lease on the node, as its agent needs it.
+/// A lease on the node, with what its agent needs to know.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct NodeWork {
     /// ID of the lease: 32 hexadecimal digits.
@@ -76,47 +79,52 @@ pub struct NodeWork {
     pub quantity: String,
     /// Indexes of the devices that the lease holds; empty for classes without devices.
     pub devices: Vec<u32>,
-    /// Until when teardown must be confirmed, where it is under way.
+    /// When the teardown must be confirmed at the latest; null if none is under way.
     pub teardown_by: Option<When>,
     /// Deadline of the lease.
     pub expires_at: When,
 }
 
+/// The leases on the node, as its agent needs them.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct HeartbeatAnswer {
-    /// The newest record that the lists below know of.
+    /// Number of durable records that the lists below are based on.
     pub sequence: u64,
-    /// Leases to tear down and confirm.
+    /// Leases that the agent must tear down and confirm.
     pub teardown: Vec<NodeWork>,
     /// Leases that are held.
     pub held: Vec<NodeWork>,
-    /// Leases that were not confirmed in time; only an operator clears them.
+    /// Leases whose teardown was not confirmed in time. Only an operator can clear the fence.
     pub fenced: Vec<NodeWork>,
-    /// The node was released after sensitive work: it is to be wiped, and that reported, by then.
+    /// The node was released after sensitive work: it must be wiped, and the wipe reported, by this instant. Null if no
+    /// wipe is pending.
     #[serde(default)]
     pub wipe_by: Option<When>,
 }
 
+/// Confirms that leases of a node have been torn down.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct ConfirmTeardowns {
-    /// The agent's own, which an agent always names; an operator needs none.
+    /// Generation of the agent. Agents must send it; operators leave it out.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub generation: Option<u64>,
-    /// IDs of the leases that are torn down.
+    /// IDs of the leases whose teardown is complete.
     pub leases: Vec<String>,
 }
 
+/// The result of confirming teardowns.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct TeardownsConfirmed {
     /// Sequence number of the record that sealed this.
     pub sequence: u64,
     /// IDs of the leases whose teardown was confirmed.
     pub confirmed: Vec<String>,
-    /// Those that were not, with why.
+    /// The leases whose confirmation was refused: a problem for each ID.
     pub refused: BTreeMap<String, crate::Problem>,
 }
 
+/// The node whose agent was detached.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct DetachedAgent {
     /// Sequence number of the record that sealed this.

@@ -8,67 +8,67 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use std::collections::BTreeMap;
 
-/// Asks for a gang: `replicas` times the asks, each replica on one node, all or none.
+/// Submits a gang of `replicas` members. Each replica is placed on one node; all replicas start together or not at all.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct SubmitAllocation {
-    /// Needed unless the token belongs to a tenant.
+    /// Tenant: name or number. Required unless the token belongs to a tenant.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub tenant: Option<String>,
-    /// Needed unless the token belongs to a project.
+    /// Project: name or number. Required unless the token belongs to a project.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub project: Option<String>,
     /// User on whose behalf it is submitted: name or number. None unless given.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub user: Option<String>,
-    /// Which work it is for, in the caller's own words.
+    /// Name of the workload, chosen by the caller.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub workload: Option<String>,
-    /// What each replica asks for, on one node.
+    /// Amounts per replica, all on one node.
     pub asks: Vec<Ask>,
-    /// One unless given.
+    /// Number of replicas. 1 unless given.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub replicas: Option<u32>,
-    /// How long an attempt may run in all; renewal stops there. Without one it runs as long as it is renewed, and
-    /// others cannot be promised its place.
+    /// Longest time that one attempt may run; leases cannot be renewed beyond it. Without a walltime it runs as long as
+    /// it is renewed, and no other allocation can be assured of a start on its capacity.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub walltime: Option<Ttl>,
-    /// What its leases are granted for at first; the walltime, or what the pool allows, unless given.
+    /// TTL with which its leases are first granted. The walltime, or the longest TTL of the pool, unless given.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub ttl: Option<Ttl>,
-    /// `standard` unless given.
+    /// Priority class; a higher class may preempt a lower one. `standard` unless given.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub priority: Option<Priority>,
     /// Pool in which it must run: name or number. Any pool unless given.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub pool: Option<String>,
-    /// It is staged first, and says itself when it runs.
+    /// Whether it is staged first: it then reports itself when it starts to run.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub staged: bool,
-    /// What cannot be suspended goes back into the queue instead of failing.
+    /// Requeue instead of failing when interrupted without a checkpoint.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub requeue: bool,
-    /// Labels that its nodes must carry.
+    /// Labels that its nodes must have, all of them.
     #[serde(default, deserialize_with = "once::map", skip_serializing_if = "BTreeMap::is_empty")]
     pub labels: BTreeMap<String, String>,
-    /// All replicas within one of these.
+    /// Place all replicas within one node, rack or zone. No constraint unless given.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub together: Option<Domain>,
-    /// No two replicas within one of these.
+    /// Place no two replicas within the same node, rack or zone. No constraint unless given.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub apart: Option<Domain>,
-    /// The app instance of the project that it is for; a ceiling may be over it.
+    /// Number of the app instance of the project that it is for. The cost ceiling of that app instance then applies.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub app_instance: Option<u64>,
-    /// Sensitive work names its user and runs on claimed nodes only.
+    /// Whether it is sensitive work, which must name its user and runs only on nodes that this user has claimed.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub sensitive: bool,
-    /// The story this belongs to: 32 hexadecimal digits. Made if absent.
+    /// Correlation ID that groups related requests: 32 hexadecimal digits. Generated unless given.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub correlation_id: Option<String>,
 }
 
-/// Where one replica lies, and the leases it holds there.
+/// Placement of one replica, with its leases.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct Replica {
     /// Name of the node.
@@ -77,45 +77,45 @@ pub struct Replica {
     pub pool: String,
     /// The leases of the replica.
     pub leases: Vec<GrantedLease>,
-    /// When its leases end unless they are renewed; of an attempt that is over, what they were granted until.
+    /// Deadline of its leases; in an attempt that is over, the deadline that they had last.
     pub expires_at: When,
-    /// While they are revoked and still held: when they must be given back.
+    /// When the grace ends. Absent if its leases are not revoked, or no longer held.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub grace_ends_at: Option<When>,
 }
 
-/// A gang that was submitted: it runs, is staged, or waits.
+/// An allocation that was submitted: it runs, is staged, or waits.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct Submitted {
-    /// The sequence of the record that sealed it.
+    /// Sequence number of the record that sealed it.
     pub sequence: u64,
-    /// Its number, which is that sequence.
+    /// Number of the allocation, which is that sequence number.
     pub id: u64,
-    /// `pending` where it waits.
+    /// State of the allocation: `pending` if it waits in the queue.
     pub state: AllocationState,
     /// When it was submitted.
     pub submitted_at: When,
     /// Correlation ID that groups related requests: 32 hexadecimal digits.
     pub correlation_id: String,
-    /// Where its replicas lie, if it could start at once.
+    /// Placement of its replicas; empty if it could not start at once.
     pub replicas: Vec<Replica>,
 }
 
-/// How much of one class each replica asks for.
+/// Amount of one class that each replica asks for.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct Asked {
     /// Name of the resource class.
     pub class: String,
-    /// In billing units.
+    /// Amount in billing units.
     pub quantity: String,
     /// Amount in quanta.
     pub quanta: u64,
 }
 
-/// An allocation as it stands.
+/// An allocation in its current state.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct Allocation {
-    /// Its number: the sequence of the record that submitted it.
+    /// Number of the allocation: the sequence number of the record that submitted it.
     pub id: u64,
     /// State of the allocation.
     pub state: AllocationState,
@@ -127,13 +127,13 @@ pub struct Allocation {
     pub user: Option<String>,
     /// Name of the workload as its submitter gave it; null if none was given.
     pub workload: Option<String>,
-    /// What each replica asks for.
+    /// Amounts per replica.
     pub asks: Vec<Asked>,
     /// Number of replicas.
     pub replicas: u32,
     /// Priority class; a higher class may preempt a lower one.
     pub priority: Priority,
-    /// Where it must lie; any pool if absent.
+    /// Pool in which it must run; null if any pool will do.
     pub pool: Option<String>,
     /// Longest time that an attempt may run; null if there is no limit.
     pub walltime: Option<Ttl>,
@@ -145,33 +145,34 @@ pub struct Allocation {
     pub requeue: bool,
     /// Labels that its nodes must have.
     pub labels: BTreeMap<String, String>,
-    /// All replicas lie within one of these; null if that is not required.
+    /// All replicas are placed within one node, rack or zone; null if that is not required.
     pub together: Option<Domain>,
-    /// No two replicas lie within one of these; null if that is not required.
+    /// No two replicas are placed within the same node, rack or zone; null if that is not required.
     pub apart: Option<Domain>,
     /// Whether it is sensitive work, which runs only on nodes that its user has claimed.
     pub sensitive: bool,
-    /// The app instance that it is for.
+    /// Number of the app instance that it is for. Absent if it is for none.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub app_instance: Option<u64>,
     /// Correlation ID that groups related requests: 32 hexadecimal digits.
     pub correlation_id: String,
     /// When it was submitted.
     pub submitted_at: When,
-    /// While it waits: its place among those that wait for a pool that it may use, counted from one.
+    /// Position in the queue among the allocations that wait for a pool that it may use, counted from 1. Absent if it
+    /// does not wait.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub position: Option<u64>,
-    /// How often it was given capacity.
+    /// Number of attempts so far, including the current one.
     pub attempt: u32,
-    /// When the attempt that runs began.
+    /// When the current attempt began; null if it holds no capacity.
     pub placed_at: Option<When>,
-    /// When it must have ended, where it has a walltime.
+    /// When the current attempt must have ended because of its walltime; null without a walltime.
     pub ends_by: Option<When>,
-    /// When it was over, once it is.
+    /// When it was completed, failed or was cancelled; null before.
     pub ended_at: Option<When>,
 }
 
-/// A checkpoint that was reported.
+/// A checkpoint that the workload reported.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct WrittenCheckpoint {
     /// When it was reported.
@@ -182,58 +183,59 @@ pub struct WrittenCheckpoint {
     pub took: Ttl,
 }
 
-/// One time that it was given capacity. Kept for ever: what was used before is not lost by beginning again.
+/// One attempt, from its placement to the end of its last lease. Attempts are kept, also when the allocation starts
+/// again.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct Attempt {
-    /// Counted from one.
+    /// Number of the attempt, counted from 1.
     pub number: u32,
-    /// When it was given capacity.
+    /// When it was placed.
     pub placed_at: When,
-    /// Absent while it lasts.
+    /// When it ended; null while it runs.
     pub ended_at: Option<When>,
-    /// Why it ended, where its work was not done and it was not cancelled.
+    /// Why it was interrupted or failed; null while it runs, and if it was completed or cancelled.
     pub end: Option<AttemptEnd>,
-    /// Why its leases were taken back, if they were.
+    /// Why its leases were revoked. Absent if they were not.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub revocation: Option<Revocation>,
-    /// Where its replicas lie.
+    /// Placement of its replicas.
     pub replicas: Vec<Replica>,
     /// Checkpoints that were reported during the attempt, in order.
     pub checkpoints: Vec<WrittenCheckpoint>,
 }
 
-/// What one that waits waits for.
+/// Why an allocation waits.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "snake_case")]
 pub enum WaitReason {
     /// A quota has no headroom for it; `used`, `requested` and `limit` say by how much.
     Quota,
-    /// A cost ceiling has no headroom for it; money that is reserved for others may return.
+    /// A cost ceiling has no headroom for it; money that is reserved for others may become available again.
     Cost,
-    /// A burst quota is over its base for as long as its episode lasts.
+    /// A burst quota is above its base limit until its burst ends.
     Burst,
-    /// There is no room; `class` and `short` say of what.
+    /// Too little is free; `class` and `short` say what is missing.
     Capacity,
-    /// There is room that would delay one that goes first, which starts by `ahead_starts_by`.
+    /// The capacity that it could use would delay a higher-ranked allocation, which starts by `ahead_starts_by`.
     Behind,
-    /// Its victims are being torn down on `nodes`.
+    /// The leases evicted for it are being torn down on `nodes`.
     Victims,
-    /// There would be room if its tenant had not had so much evicted within the hour.
+    /// Its tenant has reached the limit of evictions per hour; otherwise an eviction would make it fit.
     Evictions,
-    /// Nothing stands in its way; it starts when the queue is looked at next.
+    /// Nothing prevents it from starting; it starts on the next scheduling pass.
     Due,
 }
 
-/// Why one waits, and how many go before it.
+/// Why an allocation waits, and its position in the queue.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct Waiting {
-    /// Its place among those that wait for a pool that it may use, counted from one.
+    /// Position in the queue among the allocations that wait for a pool that it may use, counted from 1.
     pub position: u64,
     /// Why it waits.
     pub reason: WaitReason,
-    /// The same in words.
+    /// Why it waits, as a sentence.
     pub detail: String,
-    /// When it starts at the latest, if that can be told.
+    /// When it starts at the latest; null if that cannot be known.
     pub starts_by: Option<When>,
     /// Number of the quota that has no headroom. Absent for other reasons.
     #[serde(default, skip_serializing_if = "Option::is_none")]
@@ -253,54 +255,56 @@ pub struct Waiting {
     /// How much more of the class would have to be free, in billing units.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub short: Option<String>,
-    /// Which allocation goes first, where that is one of the caller's own.
+    /// Number of the higher-ranked allocation that it would delay. Absent for other reasons, and if the caller may not
+    /// see that allocation.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub ahead: Option<u64>,
-    /// When the allocation that goes first starts at the latest. Absent for other reasons.
+    /// When that higher-ranked allocation starts at the latest. Absent for other reasons.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub ahead_starts_by: Option<When>,
-    /// Names of the nodes on which evicted leases are being torn down. Absent for other reasons, and for those who may
-    /// not see nodes.
+    /// Names of the nodes on which evicted leases are being torn down. Absent for other reasons, and for callers that
+    /// may not see nodes.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub nodes: Vec<String>,
 }
 
-/// An allocation with all that happened to it.
+/// An allocation with all of its attempts.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct AllocationDetail {
     #[serde(flatten)]
     pub allocation: Allocation,
-    /// While it waits.
+    /// Why it waits; null if it does not.
     pub waiting: Option<Waiting>,
-    /// What its holder reported at the end.
+    /// Exit status that its holder reported at the end; null before, or if none was reported.
     pub exit_status: Option<u32>,
-    /// Bytes, as its holder reported at the end.
+    /// Bytes of storage written, as its holder reported at the end; null before, or if none were reported.
     pub storage_written: Option<u64>,
     /// Every attempt, in order.
     pub attempts: Vec<Attempt>,
 }
 
+/// One page of allocations.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct AllocationList {
     /// Allocations in order of their numbers.
     pub allocations: Vec<Allocation>,
-    /// Pass as `cursor` for the next page; absent on the last one. A page may hold fewer than asked for.
+    /// Pass as `cursor` to get the next page. Absent on the last page. A page may have fewer items than asked for.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub next_cursor: Option<String>,
 }
 
-/// Something was said of an allocation, and sealed.
+/// A change of an allocation that was sealed.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct AllocationChanged {
     /// Sequence number of the record that sealed this.
     pub sequence: u64,
     /// Number of the allocation.
     pub id: u64,
-    /// Where that put it.
+    /// State of the allocation after the change.
     pub state: AllocationState,
 }
 
-/// A checkpoint was written. Within the grace of a revocation it also says that nothing runs any more.
+/// Reports that a checkpoint was written. During the grace of a revocation it also reports that nothing runs any more.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct CheckpointReport {
@@ -310,11 +314,11 @@ pub struct CheckpointReport {
     pub took: Ttl,
 }
 
-/// The work is done, or has failed.
+/// Reports that the work is complete or has failed.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct CompleteAllocation {
-    /// Above zero it failed.
+    /// Exit status. Above 0 means that it failed.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub exit_status: Option<u32>,
     /// Bytes of storage that it wrote.
@@ -322,8 +326,8 @@ pub struct CompleteAllocation {
     pub storage_written: Option<u64>,
 }
 
-/// What a request for a lease comes to: the grant; or, where others must make room first, the allocation that waits
-/// for them (status 202).
+/// The answer to a request for a lease: the grant, or (status 202) the allocation that waits until leases of lower
+/// priority have been evicted.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(untagged)]
 pub enum Requested {

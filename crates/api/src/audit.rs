@@ -9,64 +9,64 @@ use serde_json::Value;
 pub struct RecordPage {
     /// The records, in order of their sequence numbers.
     pub records: Vec<Value>,
-    /// Pass as `after` for the next page: the last sequence that was looked at.
+    /// Pass as `after` to get the next page: the last sequence number that was scanned.
     pub next_after: u64,
-    /// The number of records that are durable now.
+    /// Number of durable records.
     pub size: u64,
 }
 
 /// The newest checkpoint: a C2SP tlog-checkpoint in a signed note.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct Checkpoint {
-    /// Name under which the journal signs.
+    /// Name of the journal, under which its checkpoints are signed.
     pub origin: String,
     /// Number of records that the checkpoint covers.
     pub size: u64,
-    /// The root of the tree, in base64.
+    /// Root hash of the Merkle tree, in base64.
     pub root: String,
     /// The signed note: origin, size, root and signatures.
     pub note: String,
 }
 
-/// A record is in the tree that the checkpoint signs.
+/// Proof that a record is part of the tree that the checkpoint signs.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct InclusionProof {
     /// Sequence number of the record.
     pub sequence: u64,
-    /// The record's hash, in hex.
+    /// Hash of the record, in hexadecimal.
     pub record_hash: String,
     /// Hashes from the leaf to the root, in base64.
     pub path: Vec<String>,
     /// The checkpoint that the proof leads to.
     pub checkpoint: Checkpoint,
-    /// The same as a C2SP tlog-proof, for files. It carries the record's own bytes if the caller may see the record.
+    /// The proof as a C2SP tlog-proof file. It contains the bytes of the record if the caller may see the record.
     pub proof: String,
 }
 
-/// The tree of `from` records is the beginning of the tree of `to`.
+/// Proof that the tree of `from` records is the beginning of the tree of `to` records.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct ConsistencyProof {
     /// Size of the older tree, in records.
     pub from: u64,
     /// Size of the newer tree, in records.
     pub to: u64,
-    /// The root of the tree of `from` records, in base64: compare it with the one seen before.
+    /// Root hash of the tree of `from` records, in base64. Compare it with the root hash that was seen before.
     pub from_root: String,
-    /// The root of the tree of `to` records, in base64.
+    /// Root hash of the tree of `to` records, in base64.
     pub to_root: String,
-    /// Hashes in the order of RFC 6962, in base64.
+    /// Hashes of the proof in the order of RFC 6962, in base64.
     pub path: Vec<String>,
     /// The newest checkpoint.
     pub checkpoint: Checkpoint,
-    /// The same as the request of a C2SP tlog-witness, for files; where the proof leads to the checkpoint.
+    /// The proof as a C2SP tlog-witness request, for files. Absent unless `to` is the size of the checkpoint.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub proof: Option<String>,
 }
 
-/// Header of an answer with sealed batches: the sequence of its first record.
+/// Response header of sealed batches: the sequence number of the first record.
 pub const FIRST_SEQUENCE: &str = "leasehold-first-sequence";
-/// Header of an answer with sealed batches: what to pass as `from` next.
+/// Response header of sealed batches: the value to pass as `from` next.
 pub const NEXT_FROM: &str = "leasehold-next-from";
-/// Header of an answer with sealed batches: the size of the newest checkpoint; there is more as long as the next `from`
+/// Response header of sealed batches: the size of the newest checkpoint. More batches follow as long as the next `from`
 /// is smaller.
 pub const CHECKPOINT_SIZE: &str = "leasehold-checkpoint-size";

@@ -1,20 +1,21 @@
-//! Many operations in one request, each with its own key and its own result.
+//! Several operations in one request, each with its own idempotency key and result.
 
 use crate::lease::{Activity, Fences, Outcome, Release, Renew, RequestLease, Revoke};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-/// The lease an operation is about: its 32 digits, or `lease-` and its number.
+/// A lease: its ID of 32 hexadecimal digits, or `lease-` and its number.
 pub type LeaseRef = String;
 
-/// One operation. Each stands or falls on its own; `key` makes it safe to send again.
+/// One operation of a batch. Each is decided and answered on its own.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct Operation {
-    /// Idempotency key of this operation: 1 to 64 printable ASCII characters. Absent if it must not be repeated safely.
+    /// Idempotency key of this operation: 1 to 64 printable ASCII characters. Without a key, sending the operation
+    /// again may repeat the change.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub key: Option<String>,
-    /// The lease, for all but `request`.
+    /// The lease. Required for all operations except `request`.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub lease: Option<LeaseRef>,
     /// Request a lease.
@@ -29,7 +30,7 @@ pub struct Operation {
     /// Revoke the lease.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub revoke: Option<Revoke>,
-    /// The holder of the revoked lease is ready.
+    /// Report that the holder of the revoked lease is ready for the teardown.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub ready: Option<Ready>,
     /// Report activity on the lease.
@@ -38,16 +39,17 @@ pub struct Operation {
     /// Confirm that the lease is torn down.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub confirm_teardown: Option<Fences>,
-    /// Return the fenced capacity of the lease.
+    /// Clear the fence of the lease, so that its capacity is free again.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub unfence: Option<Ready>,
 }
 
-/// Says nothing more than its name.
+/// An operation without parameters.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct Ready {}
 
+/// Several operations. Each is decided and answered on its own.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct Batch {
@@ -55,16 +57,18 @@ pub struct Batch {
     pub operations: Vec<Operation>,
 }
 
+/// The result of one operation.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct BatchResult {
-    /// What the operation would have answered alone.
+    /// HTTP status that the operation would have had as a request of its own.
     pub status: u16,
     #[serde(flatten)]
     pub outcome: Outcome,
 }
 
+/// The results of a batch.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct BatchResults {
-    /// In the order of the operations.
+    /// One result per operation, in the same order.
     pub results: Vec<BatchResult>,
 }

@@ -1,4 +1,4 @@
-//! What can be asked of the books: usage, cost, waste, sensitivity, and what a lease would cost.
+//! Answers from the books: usage, cost, waste, sensitivity and quotes.
 
 use crate::lease::RequestLease;
 use crate::time::{Ttl, When};
@@ -6,7 +6,7 @@ use leasehold_model::{Priority, Sensitivity, WasteClass};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-/// What an amount is of, as far as it was asked to be told apart.
+/// What a line is grouped by.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct Of {
     /// Name of the tenant. Absent if the line is not grouped by it or has none.
@@ -39,7 +39,7 @@ pub struct Of {
     /// Name of the workload. Absent if the line is not grouped by it or has none.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub workload: Option<String>,
-    /// `lease`, or `idle_claim`: nobody's lease, on a node that the payer has claimed.
+    /// `lease`, or `idle_claim` for capacity that no lease holds on a node that the payer has claimed.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub held_as: Option<String>,
     /// Name of the resource class. Absent if the line is not grouped by it.
@@ -53,7 +53,7 @@ pub struct Of {
     pub tier: Option<String>,
 }
 
-/// A stretch of time, from `from` up to but without `to`.
+/// A window of time: `from` is included, `to` is not.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct Stretch {
     /// First instant of the window.
@@ -62,39 +62,39 @@ pub struct Stretch {
     pub to: When,
 }
 
-/// What was held of one class or kind, by one holder, over one stretch.
+/// Amount of one class or kind that was held in one group during one window.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct UsageLine {
     #[serde(flatten)]
     pub of: Of,
     #[serde(flatten)]
     pub stretch: Stretch,
-    /// What one unit is: GPU, core, GiB, Gb/s.
+    /// The billing unit: GPU, core, GiB or Gb/s.
     pub unit: String,
-    /// Units times seconds, as a decimal number of nine decimals, rounded half to even.
+    /// Units times seconds, with nine decimals, rounded half to even.
     pub unit_seconds: String,
-    /// The same without rounding: a fraction in lowest terms.
+    /// The same amount without rounding: a fraction in lowest terms.
     pub exact: String,
-    /// Quanta times nanoseconds, where the line is of one class.
+    /// Quanta times nanoseconds. Absent if the line has several classes.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub quanta_ns: Option<String>,
-    /// The most that was held at once, in units; if it was asked for and the line is of one class.
+    /// The most that was held at once, in billing units. Absent unless asked for, and if the line has several classes.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub peak: Option<String>,
 }
 
-/// What was held, and by whom.
+/// Amounts that were held, by group.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct UsageReport {
     #[serde(flatten)]
     pub stretch: Stretch,
-    /// Up to where the journal is known; what was asked for beyond it is left out.
+    /// The instant up to which the journal was evaluated. Later parts of the window are left out.
     pub as_of: When,
     /// One line per group.
     pub lines: Vec<UsageLine>,
 }
 
-/// Where the capacity of a class was: the six parts add up to `capacity`. Unit-seconds with nine decimals.
+/// How the capacity of a class was used, in unit-seconds with nine decimals. The six parts add up to `capacity`.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct CapacityUse {
     #[serde(flatten)]
@@ -117,6 +117,7 @@ pub struct CapacityUse {
     pub idle: String,
 }
 
+/// Use of capacity, by group.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct CapacityReport {
     #[serde(flatten)]
@@ -127,17 +128,18 @@ pub struct CapacityReport {
     pub lines: Vec<CapacityUse>,
 }
 
-/// Money, exact and as people read it.
+/// A sum of money, rounded and exact.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct Amount {
     /// Currency code of three capital letters, as in ISO 4217.
     pub currency: String,
-    /// Six decimals, rounded half to even.
+    /// Amount with six decimals, rounded half to even.
     pub amount: String,
-    /// The same without rounding: a fraction in lowest terms.
+    /// The same amount without rounding: a fraction in lowest terms.
     pub exact: String,
 }
 
+/// Cost of one group in one window.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct CostLine {
     #[serde(flatten)]
@@ -148,7 +150,7 @@ pub struct CostLine {
     pub cost: Amount,
 }
 
-/// What it cost, by the prices of each second.
+/// Costs by group, at the prices in force at each second.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct CostReport {
     #[serde(flatten)]
@@ -157,20 +159,21 @@ pub struct CostReport {
     pub as_of: When,
     /// One line per group.
     pub lines: Vec<CostLine>,
-    /// All lines together, by currency.
+    /// All lines together, one amount per currency.
     pub total: Vec<Amount>,
 }
 
+/// Hourly cost of one group.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct CostRateLine {
     #[serde(flatten)]
     pub of: Of,
-    /// In an hour.
+    /// Cost per hour.
     #[serde(flatten)]
     pub cost: Amount,
 }
 
-/// What the leases that are held now cost in an hour.
+/// Hourly cost of the leases that are held now.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct CostRate {
     /// The instant up to which the journal was evaluated.
@@ -181,7 +184,7 @@ pub struct CostRate {
     pub total: Vec<Amount>,
 }
 
-/// What a month will have cost.
+/// Forecast of the cost of the current month.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct Forecast {
     /// The month.
@@ -189,14 +192,15 @@ pub struct Forecast {
     pub stretch: Stretch,
     /// The instant up to which the journal was evaluated.
     pub as_of: When,
-    /// From its first instant up to `as_of`.
+    /// Cost from the beginning of the month up to `as_of`.
     pub accrued: Vec<Amount>,
-    /// At its end, if every lease ends at its deadline and none is taken any more.
+    /// Cost of the month if every lease ends at its deadline and no lease is granted or renewed.
     pub to_deadlines: Vec<Amount>,
-    /// At its end, if every lease that is held now is held until then.
+    /// Cost of the month if every lease that is held now is held until the end of the month.
     pub to_month_end: Vec<Amount>,
 }
 
+/// Waste of one lease.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct WastedLease {
     /// ID of the lease.
@@ -205,15 +209,15 @@ pub struct WastedLease {
     pub of: Of,
     #[serde(flatten)]
     pub stretch: Stretch,
-    /// Still held.
+    /// Whether the lease is still held.
     pub live: bool,
-    /// The classification that weighs most.
+    /// The most important classification of its waste.
     pub headline: WasteClass,
-    /// All that match, the headline first.
+    /// All classifications that apply, the headline first.
     pub classes: Vec<WasteClass>,
     /// The billing unit: GPU, core, GiB or Gb/s.
     pub unit: String,
-    /// Unit-seconds held, covered by reports, busy, and wasted; nine decimals.
+    /// Time held, in unit-seconds with nine decimals.
     pub held: String,
     /// Time covered by activity reports, in unit-seconds with nine decimals.
     pub covered: String,
@@ -221,10 +225,11 @@ pub struct WastedLease {
     pub busy: String,
     /// Time held and not used, in unit-seconds with nine decimals.
     pub wasted: String,
-    /// The wasted part of its cost; nine decimals, rounded down.
+    /// Cost of the time held and not used, one amount per currency, with nine decimals, rounded down.
     pub wasted_cost: Vec<WastedCost>,
 }
 
+/// A sum of money, with nine decimals.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct WastedCost {
     /// Currency code of three capital letters, as in ISO 4217.
@@ -233,7 +238,7 @@ pub struct WastedCost {
     pub amount: String,
 }
 
-/// Leases of one headline together.
+/// Leases with the same headline, summed up.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct WasteSum {
     #[serde(flatten)]
@@ -252,7 +257,7 @@ pub struct WasteSum {
     pub wasted_cost: Vec<WastedCost>,
 }
 
-/// Idle capacity, and what it would have earned as scavenger work.
+/// Idle capacity, and what it would have earned at scavenger priority.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct Stranded {
     #[serde(flatten)]
@@ -267,7 +272,7 @@ pub struct Stranded {
     pub could_have_earned: Vec<Amount>,
 }
 
-/// Free slices of devices that are partly in use: no whole device can be made of them.
+/// Free parts of devices that are partly in use. They cannot be combined into a whole device.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct FragmentedNode {
     /// Name of the node.
@@ -276,24 +281,24 @@ pub struct FragmentedNode {
     pub class: String,
     /// The billing unit: GPU, core, GiB or Gb/s.
     pub unit: String,
-    /// Units.
+    /// Amount that is free in parts, in billing units.
     pub free_in_parts: String,
     /// Number of devices that are partly in use.
     pub devices: u64,
 }
 
-/// What was held and not used, what was idle, and what is in pieces.
+/// Capacity that was held and not used, idle, or fragmented.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct WasteReport {
     #[serde(flatten)]
     pub stretch: Stretch,
     /// The instant up to which the journal was evaluated.
     pub as_of: When,
-    /// By tenant, node, class and headline as asked.
+    /// Sums by headline and by the grouping that was asked for.
     pub sums: Vec<WasteSum>,
-    /// The leases with the most waste first, at most `limit`.
+    /// The leases with the most waste, at most `limit`.
     pub leases: Vec<WastedLease>,
-    /// For operators and auditors.
+    /// Idle capacity by pool and class. For operators and auditors; absent for others.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub stranded: Vec<Stranded>,
     /// Nodes with free parts of devices. For operators and auditors; absent for others.
@@ -301,18 +306,20 @@ pub struct WasteReport {
     pub fragmented: Vec<FragmentedNode>,
 }
 
+/// How much a workload depends on one kind of resource.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct KindSensitivity {
     /// Kind of resource.
     pub kind: String,
     /// How much the workload depends on it.
     pub level: Sensitivity,
-    /// Thousandths of its cost, and of the reported time in which it waited for this kind; rounded down.
+    /// Share of this kind in the cost of the workload, in thousandths, rounded down.
     pub cost_permille: u32,
     /// Thousandths of the reported time in which it waited for this kind, rounded down.
     pub waiting_permille: u32,
 }
 
+/// How much one workload depends on each kind of resource.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct WorkloadSensitivity {
     /// Name of the workload.
@@ -321,7 +328,7 @@ pub struct WorkloadSensitivity {
     pub kinds: Vec<KindSensitivity>,
 }
 
-/// What workloads depend on.
+/// How much workloads depend on each kind of resource.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct SensitivityReport {
     #[serde(flatten)]
@@ -332,14 +339,15 @@ pub struct SensitivityReport {
     pub workloads: Vec<WorkloadSensitivity>,
 }
 
-/// A request that is only asked about.
+/// A request for a lease that is only quoted.
 pub type QuoteRequest = RequestLease;
 
+/// Cost of one resource class.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct QuoteLine {
     /// Name of the resource class.
     pub class: String,
-    /// Units.
+    /// Amount in billing units.
     pub quantity: String,
     /// The billing unit: GPU, core, GiB or Gb/s.
     pub unit: String,
@@ -347,34 +355,37 @@ pub struct QuoteLine {
     pub cost: Vec<Amount>,
 }
 
-/// What a request would come to if it were made now. Nothing is promised and nothing is kept.
+/// What a request would cost and whether it would be granted if it were made now. Nothing is reserved.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct Quote {
     /// The instant up to which the journal was evaluated.
     pub as_of: When,
-    /// It would be granted; at once, unless `evicts` is given.
+    /// Whether it would be granted. It would start at once unless `evicts` is given.
     pub admitted: bool,
-    /// How many leases of lower priority would have to make room first. It would wait for them (status 202).
+    /// Number of leases of lower priority that would be evicted first; the request would wait for them (status 202).
+    /// Absent if none would be.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub evicts: Option<u64>,
-    /// Why not, if it would be denied: the code and the words that the denial would have.
+    /// Code of the denial. Absent if it would be granted.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub code: Option<String>,
     /// Why it would be denied, as a sentence. Absent if it would be granted.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub detail: Option<String>,
-    /// Name of the pool in which it would be placed. Absent if it would be denied.
+    /// Name of the pool in which it would be placed; if it would be denied, the pool that was asked for. Absent if
+    /// there is none.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub pool: Option<String>,
-    /// For those who see nodes.
+    /// Name of the node on which it would be placed. Absent if it would be denied, and for callers that may not see
+    /// nodes.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub node: Option<String>,
-    /// What would be held: shorter than asked if a burst quota ends it.
+    /// TTL that it would be granted: shorter than asked for if a burst quota limits it.
     pub ttl: Ttl,
-    /// Whether a soft quota would be passed.
+    /// Whether a soft quota would be exceeded.
     pub over_soft: bool,
     /// One line per resource class.
     pub lines: Vec<QuoteLine>,
-    /// For the whole TTL, at the prices known for that time.
+    /// Cost for the whole TTL at the prices known for that time, one amount per currency.
     pub total: Vec<Amount>,
 }

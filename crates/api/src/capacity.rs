@@ -12,7 +12,7 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use std::collections::BTreeMap;
 
-/// What can be leased, and in which pieces.
+/// A resource class: what can be leased, and the smallest part of it that can be.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct Class {
     /// Number of the class.
@@ -21,16 +21,17 @@ pub struct Class {
     pub name: String,
     /// Kind of resource.
     pub kind: Kind,
-    /// The tier or model: `h100`, `dram`, `cxl`, `rdma`.
+    /// Tier or model: `h100`, `dram`, `cxl`, `rdma`; null if it has none.
     pub tier: Option<String>,
-    /// How many of the smallest leasable pieces make one billing unit.
+    /// Number of quanta in one billing unit. A quantum is the smallest part that can be leased.
     pub quanta_per_unit: u64,
     /// The billing unit: GPU, core, GiB or Gb/s.
     pub unit: String,
-    /// Idle capacity of a premium class counts as premium waste.
+    /// Whether it is expensive hardware, whose waste is reported first.
     pub premium: bool,
 }
 
+/// Creates a resource class.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct NewClass {
@@ -41,7 +42,8 @@ pub struct NewClass {
     /// Tier or model: `h100`, `dram`, `cxl`, `rdma`. None unless given.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub tier: Option<String>,
-    /// Unless given: 1 for GPUs, 1000 for cores, 1024 for memory, 1 for block, 1000 for network.
+    /// Number of quanta in one billing unit. Unless given: 1 for GPUs, 1000 for cores, 1024 for memory, 1 for block
+    /// storage, 1000 for network.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub quanta_per_unit: Option<u64>,
     /// Whether it is expensive hardware, whose waste is reported first.
@@ -49,7 +51,7 @@ pub struct NewClass {
     pub premium: bool,
 }
 
-/// A change of a class. `kind` and `quanta_per_unit` are fixed once it is used.
+/// Changes a class. `kind`, `tier` and `quanta_per_unit` are fixed once the class is in use.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct ClassChange {
@@ -70,6 +72,7 @@ pub struct ClassChange {
     pub premium: Option<bool>,
 }
 
+/// A resource class that was created or changed.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct ClassPut {
     /// Sequence number of the record that sealed this.
@@ -78,6 +81,7 @@ pub struct ClassPut {
     pub class: Class,
 }
 
+/// One page of resource classes.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct ClassList {
     /// Classes in order of their numbers.
@@ -87,7 +91,7 @@ pub struct ClassList {
     pub next_cursor: Option<String>,
 }
 
-/// A length of time for each priority; none where there is no limit of its own.
+/// A length of time for each priority; null if the priority has no limit of its own.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct SpansByPriority {
@@ -109,26 +113,27 @@ pub struct Pool {
     pub id: u32,
     /// Name of the pool; unique.
     pub name: String,
-    /// How the pool places work.
+    /// Placement strategy of the pool.
     pub strategy: Strategy,
-    /// The longest TTL per priority.
+    /// Longest TTL, by priority.
     pub ttl_max: SpansByPriority,
-    /// The longest life with renewals, per priority.
+    /// Longest time from grant to end including renewals, by priority.
     pub lifetime_max: SpansByPriority,
-    /// How long a revoked holder has to get ready, where the revocation does not say.
+    /// Grace of revocations that do not set one themselves; null for the default of the settings.
     pub grace: Option<Ttl>,
-    /// By which its nodes are chosen, where not by its strategy's.
+    /// Weights of the placement score; null if those of the strategy are used.
     pub weights: Option<Weights>,
     /// Number of nodes.
     pub nodes: u32,
 }
 
+/// Creates a pool.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct NewPool {
     /// Name of the pool; unique.
     pub name: String,
-    /// `spread` unless given.
+    /// Placement strategy. `spread` unless given.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub strategy: Option<Strategy>,
     /// Longest TTL, by priority. The limit of the settings unless given.
@@ -140,12 +145,12 @@ pub struct NewPool {
     /// Grace of revocations in this pool. The default of the settings unless given.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub grace: Option<Ttl>,
-    /// Instead of the strategy's.
+    /// Weights of the placement score. Those of the strategy unless given.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub weights: Option<Weights>,
 }
 
-/// A change of a pool: an absent field keeps its value, null clears it.
+/// Changes a pool: an absent field keeps its value, null clears it.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct PoolChange {
@@ -164,11 +169,12 @@ pub struct PoolChange {
     /// Grace of revocations in this pool. Absent keeps it, null clears it.
     #[serde(default, skip_serializing_if = "Patch::is_keep")]
     pub grace: Patch<Ttl>,
-    /// Instead of the strategy's; null goes back to those.
+    /// Weights of the placement score. Absent keeps them, null goes back to those of the strategy.
     #[serde(default, skip_serializing_if = "Patch::is_keep")]
     pub weights: Patch<Weights>,
 }
 
+/// A pool that was created or changed.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct PoolPut {
     /// Sequence number of the record that sealed this.
@@ -177,6 +183,7 @@ pub struct PoolPut {
     pub pool: Pool,
 }
 
+/// One page of pools.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct PoolList {
     /// Pools in order of their numbers.
@@ -186,7 +193,7 @@ pub struct PoolList {
     pub next_cursor: Option<String>,
 }
 
-/// One class on one node, in quanta. The six parts add up to the capacity.
+/// Capacity of one class on one node, in quanta. The six parts add up to the capacity.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct NodeCapacity {
     /// Name of the resource class.
@@ -209,7 +216,7 @@ pub struct NodeCapacity {
     pub idle: u64,
 }
 
-/// A machine.
+/// A machine with a capacity per resource class.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct Node {
     /// Number of the node.
@@ -224,7 +231,7 @@ pub struct Node {
     pub zone: Option<String>,
     /// Labels that requests can ask for.
     pub labels: BTreeMap<String, String>,
-    /// How the node gives capacity back.
+    /// How capacity becomes free after a lease: `confirmed` by an agent, or at once.
     pub teardown: Teardown,
     /// Whether no new work is placed on it.
     pub drained: bool,
@@ -232,17 +239,17 @@ pub struct Node {
     pub lost: bool,
     /// Who may use the node.
     pub custody: Custody,
-    /// The generation of the agent that speaks for it, if one does.
+    /// Generation of its registered agent; null if no agent is registered.
     pub agent_generation: Option<u64>,
     /// Condition that its agent last reported.
     pub condition: Condition,
-    /// How much it is avoided, from 0 to 1000: raised by trouble, lowered by time.
+    /// A number from 0 to 1000 that is high for nodes that had trouble lately. Placement prefers nodes with less heat.
     pub heat: u16,
-    /// What the node has, one entry per resource class.
+    /// Capacity of the node, one entry per resource class.
     pub capacity: Vec<NodeCapacity>,
 }
 
-/// How much of a class a node has.
+/// Creates a node.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct NewNode {
@@ -259,15 +266,15 @@ pub struct NewNode {
     /// Labels that requests can ask for.
     #[serde(default, deserialize_with = "once::map", skip_serializing_if = "BTreeMap::is_empty")]
     pub labels: BTreeMap<String, String>,
-    /// `confirmed` unless given.
+    /// How capacity becomes free after a lease. `confirmed` unless given.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub teardown: Option<Teardown>,
-    /// By class: how much the node has. May be left out where an agent will say it.
+    /// Capacity of the node, by class. May be left out if an agent will report it.
     #[serde(default, deserialize_with = "once::map", skip_serializing_if = "BTreeMap::is_empty")]
     pub capacity: BTreeMap<String, Quantity>,
 }
 
-/// A change of a node: an absent field keeps its value, null clears it.
+/// Changes a node: an absent field keeps its value, null clears it.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct NodeChange {
@@ -286,23 +293,24 @@ pub struct NodeChange {
     /// New labels, replacing all. Absent keeps them.
     #[serde(default, deserialize_with = "once::optional_map", skip_serializing_if = "Option::is_none")]
     pub labels: Option<BTreeMap<String, String>>,
-    /// How the node gives capacity back. Absent keeps it.
+    /// How capacity becomes free after a lease. Absent keeps it.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub teardown: Option<Teardown>,
-    /// By class: how much the node has, replacing all. Absent keeps it.
+    /// Capacity of the node, by class, replacing all of it. Absent keeps it.
     #[serde(default, deserialize_with = "once::optional_map", skip_serializing_if = "Option::is_none")]
     pub capacity: Option<BTreeMap<String, Quantity>>,
 }
 
-/// Declares a node lost: its leases end as of when it was last seen.
+/// Declares a node lost: its leases end at the instant at which it was last seen.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct LoseNode {
-    /// Now, unless given.
+    /// When the node was last seen. Now unless given.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub last_seen: Option<When>,
 }
 
+/// A node that was created or changed.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct NodePut {
     /// Sequence number of the record that sealed this.
@@ -311,6 +319,7 @@ pub struct NodePut {
     pub node: Node,
 }
 
+/// One page of nodes.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct NodeList {
     /// Nodes in order of their numbers.

@@ -1,4 +1,4 @@
-//! What a project may cost.
+//! Cost ceilings.
 
 use crate::time::When;
 use leasehold_model::CeilingMode;
@@ -7,7 +7,7 @@ use serde::{Deserialize, Serialize};
 use std::borrow::Cow;
 use std::fmt;
 
-/// A sum of money as text, exact. It stays text until it is read, so that what is wrong with it can be told.
+/// A sum of money as text, exact. It is parsed by the handler, so that an error can name the field.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Money(pub String);
 
@@ -34,7 +34,7 @@ impl JsonSchema for Money {
     }
 }
 
-/// A cost ceiling, with what counts against it.
+/// A cost ceiling and the amounts that count against it.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct Ceiling {
     /// Name of the tenant.
@@ -43,43 +43,47 @@ pub struct Ceiling {
     pub project: String,
     /// Number of the project.
     pub project_id: u32,
-    /// Absent where it is of the whole project.
+    /// Number of the app instance. Absent for the ceiling of the whole project.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub app_instance: Option<u64>,
-    /// The most that may be spent and reserved.
+    /// The most that may be spent and reserved together.
     pub amount: Money,
-    /// What is priced in another currency is not counted.
+    /// Currency code of three capital letters, as in ISO 4217. Leases priced in another currency do not count.
     pub currency: String,
-    /// Whether requests beyond it are refused.
+    /// Whether requests beyond the ceiling are denied (`hard`) or marked (`soft`).
     pub mode: CeilingMode,
-    /// What is held from here on counts.
+    /// Capacity held since this instant counts.
     pub since: When,
-    /// What leases cost that have ended.
+    /// Cost of leases that have ended.
     pub spent: Money,
-    /// What those that are held will have cost by their deadline; what they do not use of it returns.
+    /// Highest possible cost of the leases that are held, up to their deadlines. What they do not use becomes available
+    /// again.
     pub reserved: Money,
-    /// What neither is spent nor reserved; zero where the ceiling is exceeded.
+    /// Amount that is neither spent nor reserved; zero if the ceiling is exceeded.
     pub left: Money,
-    /// How many leases are held under it.
+    /// Number of leases that are held under the ceiling.
     pub leases: u64,
-    /// Whether more is spent and reserved than it allows.
+    /// Whether more is spent and reserved than the ceiling allows.
     pub exceeded: bool,
 }
 
-/// A ceiling as it shall be. What is absent is as it was; of a new one it is hard, in the currency of the prices.
+/// Sets a ceiling. Updating a ceiling keeps the amount already spent. An absent field keeps its value; a new ceiling is
+/// hard and in the currency of the prices unless given.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct CeilingChange {
-    /// The most that may be spent and reserved; above zero.
+    /// The most that may be spent and reserved together; above zero.
     pub amount: Money,
-    /// Whether requests beyond it are refused. Absent keeps it.
+    /// Whether requests beyond the ceiling are denied (`hard`) or marked (`soft`). Absent keeps it; `hard` for a new
+    /// ceiling.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub mode: Option<CeilingMode>,
-    /// Three capital letters. It cannot change while the ceiling stands.
+    /// Currency code of three capital letters. It cannot change while the ceiling exists. Absent keeps it.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub currency: Option<String>,
 }
 
+/// A cost ceiling that was set.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct CeilingPut {
     /// Sequence number of the record that sealed this.
@@ -88,6 +92,7 @@ pub struct CeilingPut {
     pub ceiling: Ceiling,
 }
 
+/// One page of cost ceilings.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct CeilingList {
     /// The ceilings of the project and of its app instances.

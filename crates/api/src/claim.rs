@@ -1,28 +1,28 @@
-//! Claims on nodes for sensitive work, and whose a node is.
+//! Claims on nodes for sensitive work, and the custody of nodes.
 
 use crate::time::When;
 use leasehold_model::{CustodyState, QuarantineCause};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-/// A user claims nodes: all of them or none.
+/// Claims nodes for a user: all of them or none.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct NewClaim {
-    /// By name or number.
+    /// Nodes to claim: names or numbers.
     pub nodes: Vec<String>,
-    /// The token's own, unless given.
+    /// Tenant: name or number. The tenant of the token unless given.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub tenant: Option<String>,
-    /// The project that pays for what lies idle.
+    /// Project that pays for idle capacity: name or number. The project of the token unless given.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub project: Option<String>,
-    /// Who claims; the token's own user, unless given.
+    /// User who claims: name or number. The user of the token unless given.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub user: Option<String>,
 }
 
-/// Gives claimed nodes back. They are wiped before anyone gets them.
+/// Releases claimed nodes. They are wiped before anyone else can use them.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct ReleaseNodes {
@@ -30,13 +30,13 @@ pub struct ReleaseNodes {
     pub nodes: Vec<String>,
 }
 
-/// Whether a released node is clean.
+/// Reports whether a released node is clean.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct ReportWipe {
-    /// If not, the node is quarantined.
+    /// Whether the node is clean. If not, it is quarantined.
     pub clean: bool,
-    /// The agent's own, which an agent always names; an operator needs none.
+    /// Generation of the agent. Agents must send it; operators leave it out.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub generation: Option<u64>,
 }
@@ -58,21 +58,22 @@ pub struct ClaimHolder {
     pub user_id: u32,
 }
 
-/// Whose a node is.
+/// Who may use a node.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct Custody {
-    /// State of the node.
+    /// Custody state of the node.
     pub state: CustodyState,
-    /// Since when; null if the node is open.
+    /// When this state began; null if the node is open.
     pub since: Option<When>,
     /// Who has claimed it; null if nobody has.
     pub holder: Option<ClaimHolder>,
-    /// When it is quarantined if nobody says by then that it is clean.
+    /// When the node is quarantined if no clean wipe has been reported; null if it is not being wiped.
     pub wipe_by: Option<When>,
     /// Why it is quarantined; null if it is not.
     pub cause: Option<QuarantineCause>,
 }
 
+/// A node and who may use it.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct ClaimedNode {
     /// Name of the node.
@@ -85,6 +86,7 @@ pub struct ClaimedNode {
     pub custody: Custody,
 }
 
+/// Nodes that were claimed or released.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct ClaimPut {
     /// Sequence number of the record that sealed this.
@@ -93,7 +95,7 @@ pub struct ClaimPut {
     pub nodes: Vec<ClaimedNode>,
 }
 
-/// Nodes that are not open to all: a tenant sees those that its users have claimed.
+/// Nodes that are not open to all. Tenants see the nodes that their users have claimed.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct ClaimList {
     /// Nodes in order of their numbers.

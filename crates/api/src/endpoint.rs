@@ -1,5 +1,5 @@
-//! The endpoints: what the server routes by and checks access with, what the OpenAPI document and the client's methods
-//! are made from, and what the tests of access walk through. `table.rs` declares each of them once.
+//! The endpoints. The server's routes and access checks, the OpenAPI document, the client's methods and the access
+//! tests are all made from the table in `table.rs`, which declares each endpoint once.
 
 mod parameter;
 mod roles;
@@ -29,10 +29,10 @@ impl Method {
     }
 }
 
-/// What a schema is made by.
+/// Generates the schema of a type.
 pub type MakeSchema = fn(&mut SchemaGenerator) -> Schema;
 
-/// What an endpoint answers when all is well.
+/// The answer of an endpoint on success.
 #[derive(Clone, Copy)]
 pub enum Answer {
     Json(MakeSchema),
@@ -40,7 +40,7 @@ pub enum Answer {
     Text(&'static str),
     /// Bytes of this media type.
     Bytes(&'static str),
-    /// Text of this media type that goes on for as long as the caller listens.
+    /// Text of this media type, sent until the caller disconnects.
     Stream(&'static str),
 }
 
@@ -59,26 +59,26 @@ pub struct Endpoint {
     pub method: Method,
     pub path: &'static str,
     pub summary: &'static str,
-    /// Who may call it at all; what of it they see is another matter. Empty: no token is asked for.
+    /// Roles that may call it; what they see of it is decided by the handler. Empty if no token is needed.
     pub roles: &'static [Role],
-    /// In groups, as the row names them.
+    /// In the groups that the row of the table names.
     query: &'static [&'static [Query]],
     pub body: Option<MakeSchema>,
     /// A request without a body means the same as one with `{}`.
     pub body_optional: bool,
     pub status: u16,
     pub answer: Answer,
-    /// The status and answer where it must be waited for.
+    /// Status and answer if the request has to wait.
     pub or_wait: Option<(u16, MakeSchema)>,
 }
 
 impl Endpoint {
-    /// Whether it changes something and so takes an `Idempotency-Key`.
+    /// Whether it changes state and therefore takes an `Idempotency-Key`.
     pub fn is_mutation(&self) -> bool {
         self.method != Method::Get
     }
 
-    /// The noun it is about, for grouping.
+    /// The first part of its path, for grouping.
     pub fn tag(&self) -> &'static str {
         let rest = self.path.strip_prefix("/api/v1/").unwrap_or("operation");
         rest.split(['/', '.']).next().unwrap_or(rest)

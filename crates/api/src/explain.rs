@@ -1,4 +1,4 @@
-//! Why something was decided as it was: every check with its numbers, every candidate with its terms.
+//! Explanations of decisions: every check with its numbers, every candidate node with its scores.
 
 use crate::ceiling::Money;
 use crate::weights::Weights;
@@ -7,12 +7,12 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use std::collections::BTreeMap;
 
-/// What one quota said.
+/// Result of checking one quota.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct QuotaChecked {
     /// Number of the quota.
     pub quota_id: u32,
-    /// What it counts.
+    /// What the quota counts, in words.
     pub what: String,
     /// `hard`, `soft` or `burst`.
     pub limit_type: String,
@@ -22,14 +22,15 @@ pub struct QuotaChecked {
     pub requested: u64,
     /// The limit.
     pub limit: u64,
-    /// `within`, `over_soft`, `until`, `refused`, or `by_node` where its answer depends on the node.
+    /// Result: `within`, `over_soft`, `until` if a burst limits the TTL, `refused`, or `by_node` if it depends on the
+    /// node.
     pub said: String,
 }
 
-/// What one cost ceiling said.
+/// Result of checking one cost ceiling.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct CeilingChecked {
-    /// Absent where it is of the whole project.
+    /// Number of the app instance. Absent for the ceiling of the whole project.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub app_instance: Option<u64>,
     /// `hard` or `soft`.
@@ -40,23 +41,23 @@ pub struct CeilingChecked {
     pub spent: Money,
     /// Cost reserved for leases that are held.
     pub reserved: Money,
-    /// What it would cost by its deadline, at the most.
+    /// The most that the request can cost up to its deadline.
     pub requested: Money,
-    /// The ceiling.
+    /// Amount of the ceiling.
     pub amount: Money,
-    /// `within`, `over_soft` or `refused`.
+    /// Result: `within`, `over_soft` or `refused`.
     pub said: String,
 }
 
-/// What one node was worth. Terms and score lie between 0 and 1.
+/// Placement score of one node. The terms and the score are between 0 and 1.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct CandidateScore {
-    /// For those who see nodes.
+    /// Name of the node. Absent for callers that may not see nodes.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub node: Option<String>,
     /// Name of the pool.
     pub pool: String,
-    /// Weighed score, from 0 to 1, reduced by heat.
+    /// Weighted score, from 0 to 1, reduced by heat.
     pub score: String,
     /// Pressure term, from 0 to 1.
     pub pressure: String,
@@ -68,36 +69,36 @@ pub struct CandidateScore {
     pub fragmentation: String,
     /// Heat of the node, from 0 to 1.
     pub heat: String,
-    /// Whose weights they were weighed by: `spread`, `bin_pack` or `custom`.
+    /// Where the weights come from: `spread`, `bin_pack` or `custom`.
     pub weights: String,
-    /// What each term weighs by them.
+    /// Weight of each term.
     pub weighed: Weights,
 }
 
-/// Where one replica of a gang goes, and by what it goes there.
+/// Node on which one replica of a gang is placed, and the term that decided.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct ReplicaScore {
-    /// Counted from one.
+    /// Number of the replica, counted from 1.
     pub replica: u32,
-    /// For those who see it.
+    /// Name of the node. Absent if the caller may not see it.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub node: Option<String>,
     /// Name of the pool.
     pub pool: String,
     /// Score of the node that was chosen, from 0 to 1.
     pub score: String,
-    /// As in the explanation itself.
+    /// The deciding term, as in the explanation itself.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub deciding: Option<String>,
 }
 
-/// One who falls, or would.
+/// A lease that is evicted, or would be.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct Victim {
-    /// Of one's own tenant, and for those who see all.
+    /// ID of the lease. Absent if the caller may not see it.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub lease_id: Option<String>,
-    /// Its name, or `another tenant`.
+    /// Name of the tenant, or `another tenant`.
     pub tenant: String,
     /// Priority class of the lease.
     pub priority: String,
@@ -105,70 +106,72 @@ pub struct Victim {
     pub class: String,
     /// Amount in quanta.
     pub quanta: u64,
-    /// Where it lies, for those who see that.
+    /// Name of the node. Absent if the caller may not see it.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub node: Option<String>,
-    /// When it would have ended.
+    /// Deadline of the lease.
     pub expires_at: When,
-    /// Its capacity is back.
+    /// Whether its capacity is free again.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub gone: bool,
 }
 
-/// An eviction as it was sealed: who asked, where it will lie, who falls. Victims see themselves only.
+/// A recorded eviction: who requested it, where the requester is placed, and which leases are evicted. Owners of
+/// victims see only their own leases.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct DecidedEviction {
-    /// The record that sealed it; `audit/decisions` explains it.
+    /// Sequence number of the record that sealed the decision; `audit/decisions` explains it.
     pub sequence: u64,
     /// When it was decided.
     pub decided_at: When,
-    /// The tenant that asked: its name, or `another tenant`.
+    /// Tenant of the request: its name, or `another tenant`.
     pub requester: String,
-    /// The allocation that asked, for those who see it.
+    /// Number of the allocation that requested it. Absent if the caller may not see it.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub allocation_id: Option<u64>,
-    /// Priority class of the allocation that asked.
+    /// Priority class of that allocation.
     pub priority: String,
-    /// Where its replicas lie, in order, for those who see it.
+    /// Names of the nodes of its replicas, in order. Absent if the caller may not see them.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub nodes: Vec<String>,
     /// The leases that are evicted.
     pub victims: Vec<Victim>,
 }
 
-/// How something came to its end, or is coming to it.
+/// How a lease or an attempt ended, or is about to end.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct Ending {
-    /// `preempted`, `quota`, `budget`, `operator`, `node_lost`, `policy`, `duplicate_holder`, `expired`, `walltime`,
-    /// `released`; of an allocation also `completed`, `failed` or `cancelled`.
+    /// Cause: `preempted`, `quota`, `budget`, `operator`, `node_lost`, `policy`, `duplicate_holder`, `expired`,
+    /// `walltime` or `released`; for an allocation also `completed`, `failed` or `cancelled`.
     pub how: String,
-    /// In words.
+    /// The cause as a sentence.
     pub why: String,
-    /// The record that says so.
+    /// Sequence number of the record of the end.
     pub sequence: u64,
-    /// When that was sealed.
+    /// Instant of that record.
     pub at: When,
-    /// How long its holder had, or has, to get ready.
+    /// Grace of the revocation. Absent for other causes.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub grace: Option<Ttl>,
-    /// When it must be given back, while it is still held.
+    /// When the grace ends. Absent if the lease is no longer held.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub grace_ends_at: Option<When>,
-    /// The decision to evict it; `audit/decisions` explains it.
+    /// Sequence number of the eviction decision; `audit/decisions` explains it. Absent for other causes.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub preempted_by: Option<u64>,
-    /// What it was when it was chosen to fall.
+    /// Priority class when it was chosen as a victim. Absent for other causes.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub priority: Option<String>,
-    /// How long it would have had, when it was chosen to fall: the longest of its gang.
+    /// Time that was left until its deadline when it was chosen as a victim; the longest of its gang. Absent for other
+    /// causes.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub remaining: Option<Ttl>,
-    /// Where its billing stopped, once it has.
+    /// When billing stopped. Absent before.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub ended_at: Option<When>,
 }
 
-/// What one node would have to give up for one replica: the first line hurts least.
+/// Leases that would be evicted on one node for one replica. The eviction with the lowest cost comes first.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct Eviction {
     /// Name of the node, for those who see nodes; absent for others.
@@ -184,80 +187,83 @@ pub struct Eviction {
     pub victims: Vec<Victim>,
 }
 
-/// Where an allocation stands that waits.
+/// Position and rank of a waiting allocation.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct QueuePlace {
-    /// Counted from one, among those that wait for a pool that it may use.
+    /// Position in the queue among the allocations that wait for a pool that it may use, counted from 1.
     pub position: u64,
-    /// Between 0.05 and 1, by how much of the tenant's budget is used.
+    /// Factor between 0.05 and 1 that falls as the tenant uses up its budget.
     pub budget_factor: String,
-    /// How far the tenant is below its fair share; negative where it is above.
+    /// How far the tenant is below its fair share; negative if it is above.
     pub fair_share_deficit: String,
-    /// When it starts at the latest, where that can be told.
+    /// When it starts at the latest. Absent if that cannot be known.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub starts_by: Option<When>,
 }
 
-/// The tree of checks behind a decision, from the sealed facts.
+/// Explanation of a decision: the checks, the scores and the evictions behind it.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct Explanation {
-    /// As of when: the decision's instant, or now.
+    /// Instant of the decision; now if nothing is decided yet.
     pub as_of: When,
-    /// The record that sealed the decision; absent where nothing is decided yet.
+    /// Sequence number of the record that sealed the decision. Absent if nothing is decided yet.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub sequence: Option<u64>,
-    /// The record that was asked about, where it is a later part of that decision.
+    /// Sequence number of the record that was asked about, if it is a later part of that decision. Absent otherwise.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub part: Option<u64>,
-    /// `granted`, `denied`, `waits`, `submitted`, `evicts`; `evicted` to a victim; of an attempt that ended `suspended`,
-    /// `requeued` or `failed`; `dropped` where what was kept for one is given up.
+    /// Result: `granted`, `denied`, `waits`, `submitted` or `evicts`; `evicted` for the owner of a victim; `suspended`,
+    /// `requeued` or `failed` for an attempt that ended; `dropped` if the capacity reserved for an allocation was given
+    /// up.
     pub outcome: String,
-    /// In one sentence.
+    /// The result as a sentence.
     pub why: String,
-    /// Whether deciding it again from the journal came to the same: `same`, `differs` or `other_rules`.
+    /// Whether deciding again from the journal gave the same result: `same`, `differs` or `other_rules`. Absent if
+    /// nothing is decided yet.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub replayed: Option<String>,
-    /// How much each kind of resource mattered to the workload, where that was known.
+    /// How much the workload depends on each kind of resource. Absent if that was not known.
     #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
     pub profile: BTreeMap<String, String>,
-    /// Of the whole gang.
+    /// Results of the quota checks, for the whole gang.
     pub quotas: Vec<QuotaChecked>,
-    /// Cost ceilings over it.
+    /// Results of the cost ceiling checks.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub ceilings: Vec<CeilingChecked>,
-    /// For which replica of a gang the candidates are told, counted from one; each finds what those before it leave.
+    /// Number of the replica that the candidates are for, counted from 1. Each replica is placed with the capacity that
+    /// the replicas before it leave. Absent for single leases.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub replica: Option<u32>,
-    /// How many replicas the gang has.
+    /// Number of replicas of the gang. Absent for single leases.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub replica_count: Option<u32>,
-    /// Where they go, the first ones of many.
+    /// Placement of the first replicas of the gang.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub replicas: Vec<ReplicaScore>,
-    /// The best candidates, the winner first.
+    /// The nodes with the best scores, the chosen node first.
     pub candidates: Vec<CandidateScore>,
-    /// How many there were in all.
+    /// Number of candidate nodes.
     pub candidate_count: u64,
-    /// How many nodes were no candidates, by why.
+    /// Number of nodes that were not candidates, by reason.
     pub unfit: BTreeMap<String, u64>,
-    /// What made the winner win: a term, `heat`, `number` where they are worth the same, or `alone`. Absent where nothing
-    /// was placed, or where victims made room.
+    /// What decided between the best nodes: a term of the score, `heat`, `number` if their scores are equal, or `alone`
+    /// if there was one candidate. Absent if nothing was placed, or if it was placed on capacity freed by an eviction.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub deciding: Option<String>,
-    /// What would have to fall.
+    /// Possible evictions, the one with the lowest cost first.
     pub evictions: Vec<Eviction>,
-    /// What was decided to fall, where it started, or waits to start, on what its victims give back.
+    /// The recorded eviction that frees the capacity for it. Absent if there is none.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub decided: Option<DecidedEviction>,
-    /// How what was granted came to its end, or is coming to it.
+    /// How the lease or the last attempt ended, or is about to end. Absent before.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub ending: Option<Ending>,
-    /// Where it stands in the queue. Absent if it does not wait.
+    /// Position in the queue. Absent if it does not wait.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub queue: Option<QueuePlace>,
 }
 
-/// One class of a node.
+/// Capacity of one class on a node.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct NodeClassExplained {
     /// Name of the resource class.
@@ -276,11 +282,11 @@ pub struct NodeClassExplained {
     pub offline: u64,
     /// Free, in quanta.
     pub idle: u64,
-    /// What leases of lower priority hold that could be evicted for a guaranteed one.
+    /// Amount held by leases that could be evicted for a guaranteed request, in quanta.
     pub evictable: u64,
 }
 
-/// Why a node gets work, or gets none.
+/// Explanation of whether a node gets work.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct NodeExplanation {
     /// The instant up to which the journal was evaluated.
@@ -289,22 +295,23 @@ pub struct NodeExplanation {
     pub node: String,
     /// Name of its pool.
     pub pool: String,
-    /// Whether new work may come, and if not, why.
+    /// Whether new work can be placed on it.
     pub available: bool,
     /// Why it is available or not, as a sentence.
     pub why: String,
-    /// From 0 to 1000; scores are multiplied by what is left.
+    /// Heat of the node, from 0 to 1000. It reduces the scores of the node.
     pub heat: u16,
     /// One entry per resource class.
     pub classes: Vec<NodeClassExplained>,
     /// Number of live leases on the node.
     pub leases: u64,
-    /// Allocations that something is kept for here, while their victims are torn down.
+    /// Numbers of the allocations for which capacity is reserved here while their victims are torn down.
     pub reserved_for: Vec<u64>,
-    /// Allocations that are promised to start here, and by when.
+    /// Allocations that are assured of a start on this node.
     pub promised_to: Vec<NodePromise>,
 }
 
+/// An allocation that is assured of a start on the node.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct NodePromise {
     /// Number of the allocation.

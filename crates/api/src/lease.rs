@@ -1,4 +1,4 @@
-//! Leases: what is asked, what is answered, what is shown.
+//! Leases: requests, answers and views.
 
 use crate::once;
 use crate::problem::Problem;
@@ -9,7 +9,7 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use std::collections::BTreeMap;
 
-/// How much of one class.
+/// Amount of one class.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct Ask {
@@ -19,27 +19,27 @@ pub struct Ask {
     pub quantity: Quantity,
 }
 
-/// Asks for one or several classes on one node, all or none.
+/// Requests one or several classes on one node, all or none.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct RequestLease {
-    /// Needed unless the token belongs to a tenant.
+    /// Tenant: name or number. Required unless the token belongs to a tenant.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub tenant: Option<String>,
-    /// Needed unless the token belongs to a project.
+    /// Project: name or number. Required unless the token belongs to a project.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub project: Option<String>,
     /// User on whose behalf it is requested: name or number. None unless given.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub user: Option<String>,
-    /// Which work it is for, in the caller's own words.
+    /// Name of the workload, chosen by the caller.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub workload: Option<String>,
     /// Amounts by class, all on one node.
     pub asks: Vec<Ask>,
     /// Time to live: the lease ends this long after the grant unless it is renewed.
     pub ttl: Ttl,
-    /// `standard` unless given.
+    /// Priority class; a higher class may preempt a lower one. `standard` unless given.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub priority: Option<Priority>,
     /// Pool to place it in: name or number. Any pool unless given.
@@ -51,19 +51,19 @@ pub struct RequestLease {
     /// Labels that the node must have, all of them.
     #[serde(default, deserialize_with = "once::map", skip_serializing_if = "BTreeMap::is_empty")]
     pub labels: BTreeMap<String, String>,
-    /// The app instance of the project that it is for; a ceiling may be over it.
+    /// Number of the app instance of the project that it is for. The cost ceiling of that app instance then applies.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub app_instance: Option<u64>,
-    /// Sensitive work names its user and runs on claimed nodes only.
+    /// Whether it is sensitive work, which must name its user and runs only on nodes that this user has claimed.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub sensitive: bool,
-    /// The story this belongs to: 32 hexadecimal digits. Made if absent.
+    /// Correlation ID that groups related requests: 32 hexadecimal digits. Generated unless given.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub correlation_id: Option<String>,
-    /// A reference of the caller that its records carry as `affected_hcl_entry`. None unless given.
+    /// A reference chosen by the caller; records show it as `affected_hcl_entry`. None unless given.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub hcl_entry: Option<String>,
-    /// The DRA claim that the lease serves, which its records carry. None unless given.
+    /// ID of the DRA claim that the lease serves; records show it. None unless given.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub dra_claim_id: Option<String>,
 }
@@ -71,22 +71,22 @@ pub struct RequestLease {
 /// One lease of a grant.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct GrantedLease {
-    /// 128 bits, as 32 hexadecimal digits.
+    /// ID of the lease: 32 hexadecimal digits.
     pub id: String,
     /// Name of the resource class.
     pub class: String,
-    /// In billing units.
+    /// Amount in billing units.
     pub quantity: String,
     /// Amount in quanta.
     pub quanta: u64,
-    /// Which devices of the node; empty for classes without devices.
+    /// Indexes of the devices that it holds; empty for classes without devices.
     pub devices: Vec<u32>,
 }
 
 /// A request that was granted.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct Granted {
-    /// The sequence of the record that sealed the grant.
+    /// Sequence number of the record that sealed the grant.
     pub sequence: u64,
     /// One lease per class.
     pub leases: Vec<GrantedLease>,
@@ -102,39 +102,41 @@ pub struct Granted {
     pub expires_at: When,
     /// Correlation ID that groups related requests: 32 hexadecimal digits.
     pub correlation_id: String,
-    /// Soft quotas that the grant passed.
+    /// Numbers of the soft quotas that the grant exceeded. Absent if there are none.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub over_soft_quota_ids: Vec<u32>,
-    /// The burst quota that shortened the TTL, if one did.
+    /// Number of the burst quota that shortened the TTL. Absent if none did.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub capped_by_quota_id: Option<u32>,
 }
 
-/// What a holder reports of a stretch of time: it begins where the last report ended and ends now.
+/// Reports the activity of a lease from the end of the last report until now.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct Activity {
-    /// How much of the time the report covers.
+    /// How much of that time the report covers.
     pub covered: Ttl,
-    /// How long any of it was in use.
+    /// How long any part of the lease was in use.
     pub active: Ttl,
-    /// Use in quantum-nanoseconds, as a string of digits: one quantum busy for a second is `1000000000`.
+    /// Use in quantum-nanoseconds, as a string of digits: one quantum that is busy for one second is `1000000000`.
     pub busy_quantum_ns: String,
-    /// Time spent waiting, by kind of resource.
+    /// Time that the workload spent waiting, by kind of resource.
     #[serde(default, deserialize_with = "once::map", skip_serializing_if = "BTreeMap::is_empty")]
     pub waiting: BTreeMap<String, Ttl>,
 }
 
+/// Renews a lease.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct Renew {
-    /// The new deadline is now plus this.
+    /// New TTL: the deadline becomes now plus this.
     pub ttl: Ttl,
     /// Activity since the last report. Absent if there is nothing to report.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub activity: Option<Activity>,
 }
 
+/// A lease that was renewed.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct Renewed {
     /// Sequence number of the record that sealed this.
@@ -143,11 +145,12 @@ pub struct Renewed {
     pub id: String,
     /// The new deadline.
     pub expires_at: When,
-    /// Why the activity report was not taken; the renewal stands.
+    /// Why the activity report was refused; the renewal is valid. Absent if it was accepted or not sent.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub activity_problem: Option<Problem>,
 }
 
+/// Releases a lease.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct Release {
@@ -156,52 +159,57 @@ pub struct Release {
     pub activity: Option<Activity>,
 }
 
+/// A lease that was released.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct Released {
     /// Sequence number of the record that sealed this.
     pub sequence: u64,
     /// ID of the lease: 32 hexadecimal digits.
     pub id: String,
-    /// `closed` where the node has no agent, else `releasing` until it confirms.
+    /// `closed` if the node has no agent, otherwise `releasing` until the agent confirms the teardown.
     pub state: LeaseState,
-    /// Billing stopped here.
+    /// When billing stopped.
     pub ended_at: When,
-    /// Why the activity report was not accepted; the release stands. Absent if it was accepted.
+    /// Why the activity report was refused; the release is valid. Absent if it was accepted or not sent.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub activity_problem: Option<Problem>,
 }
 
+/// Revokes a lease and the rest of its gang.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct Revoke {
-    /// `operator` unless given.
+    /// Reason of the revocation. `operator` unless given.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub reason: Option<RevokeReason>,
-    /// How long the holder has to get ready; the pool's own unless given. Zero is legal.
+    /// Time that the holder has before the teardown starts; may be zero. The grace of the pool unless given.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub grace: Option<Ttl>,
 }
 
+/// Leases that were revoked.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct Revoked {
     /// Sequence number of the record that sealed this.
     pub sequence: u64,
-    /// All leases of the gang fall together.
+    /// IDs of the revoked leases: all leases of the gang.
     pub ids: Vec<String>,
-    /// How long the holder has before teardown begins.
+    /// Time that the holder has before the teardown starts.
     pub grace: Ttl,
 }
 
+/// A revoked lease whose holder reported that it is ready.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct ReadyAnswer {
     /// Sequence number of the record that sealed this.
     pub sequence: u64,
     /// ID of the lease: 32 hexadecimal digits.
     pub id: String,
-    /// Billing stopped here.
+    /// When billing stopped.
     pub ended_at: When,
 }
 
+/// A lease whose activity was reported.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct Reported {
     /// Sequence number of the record that sealed this.
@@ -210,15 +218,16 @@ pub struct Reported {
     pub id: String,
 }
 
-/// The generation of the agent that confirms, which an agent always names; an operator needs none.
+/// Identifies the agent that confirms a teardown.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct Fences {
-    /// The agent's own generation. Operators leave it out.
+    /// Generation of the agent. Agents must send it; operators leave it out.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub generation: Option<u64>,
 }
 
+/// A lease whose teardown was confirmed.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct Confirmed {
     /// Sequence number of the record that sealed this.
@@ -227,6 +236,7 @@ pub struct Confirmed {
     pub id: String,
 }
 
+/// A lease whose fence was cleared.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct Unfenced {
     /// Sequence number of the record that sealed this.
@@ -235,23 +245,23 @@ pub struct Unfenced {
     pub id: String,
 }
 
-/// That something was taken back before its time, and why.
+/// A revocation: when and why a lease was taken back before its deadline.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct Revocation {
     /// `preempted`, `quota`, `budget`, `operator`, `node_lost`, `policy` or `duplicate_holder`.
     pub reason: String,
-    /// The record that says so.
+    /// Sequence number of the record of the revocation.
     pub sequence: u64,
     /// When it was revoked.
     pub at: When,
-    /// When its holder must be ready at the latest.
+    /// When the grace ends.
     pub grace_ends_at: When,
-    /// The decision to evict it; `audit/decisions` explains it.
+    /// Sequence number of the eviction decision; `audit/decisions` explains it. Absent for other reasons.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub preempted_by: Option<u64>,
 }
 
-/// How billing of a lease stopped.
+/// How the billing of a lease stopped.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "snake_case")]
 pub enum LeaseEnd {
@@ -267,18 +277,18 @@ pub enum LeaseEnd {
     NodeLost,
 }
 
-/// A lease as it stands. `workload`, `labels`, `correlation_id`, `sequence`, `end`, `revocation`, `fenced_at` and
-/// `closed_at` are left out of lists of leases that are not closed.
+/// A lease in its current state. Lists of leases that are not closed leave out `workload`, `labels`, `correlation_id`,
+/// `sequence`, `end`, `revocation`, `fenced_at` and `closed_at`.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct Lease {
-    /// 128 bits, as 32 hexadecimal digits.
+    /// ID of the lease: 32 hexadecimal digits.
     pub id: String,
-    /// The first lease of the request it came with.
+    /// ID of the first lease of the same gang.
     pub gang_id: String,
-    /// The allocation whose gang it belongs to, if it does.
+    /// Number of its allocation. Absent if it belongs to none.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub allocation_id: Option<u64>,
-    /// The app instance that it was granted for.
+    /// Number of the app instance that it was granted for. Absent if there is none.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub app_instance: Option<u64>,
     /// State of the lease.
@@ -296,7 +306,7 @@ pub struct Lease {
     pub accounting_tag: Option<String>,
     /// Name of the resource class.
     pub class: String,
-    /// In billing units.
+    /// Amount in billing units.
     pub quantity: String,
     /// Amount in quanta.
     pub quanta: u64,
@@ -308,7 +318,7 @@ pub struct Lease {
     pub pool: String,
     /// Priority class; a higher class may preempt a lower one.
     pub priority: Priority,
-    /// Labels that its node had to have. Those of a gang are shown with its allocation.
+    /// Labels that its node had to have. For leases of an allocation, the allocation has the labels.
     #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
     pub labels: BTreeMap<String, String>,
     /// Whether it is sensitive work on a claimed node.
@@ -318,43 +328,44 @@ pub struct Lease {
     /// Correlation ID of the request, as 32 hexadecimal digits.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub correlation_id: Option<String>,
-    /// Sequence of the record that granted it.
+    /// Sequence number of the record that granted it.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub sequence: Option<u64>,
     /// When it was granted.
     pub granted_at: When,
     /// Deadline: it ends here unless it is renewed.
     pub expires_at: When,
-    /// While it is revoked and still held: when it must be given back.
+    /// When the grace ends. Absent if it is not revoked, or no longer held.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub grace_ends_at: Option<When>,
-    /// Where billing stopped, once it has.
+    /// When billing stopped; null before.
     pub ended_at: Option<When>,
-    /// How billing stopped, once it has.
+    /// How billing stopped. Absent before.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub end: Option<LeaseEnd>,
-    /// Why it was revoked, if it was.
+    /// When and why it was revoked. Absent if it was not.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub revocation: Option<Revocation>,
-    /// When its capacity was fenced, because its teardown was not confirmed in time.
+    /// When its capacity was fenced because the teardown was not confirmed in time. Absent if it was not.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub fenced_at: Option<When>,
-    /// When its capacity was free again: at once, when its node confirmed its teardown, or when an operator cleared the
-    /// fence.
+    /// When its capacity became free again: at its end, when its node confirmed the teardown, or when an operator
+    /// cleared the fence. Absent before.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub closed_at: Option<When>,
 }
 
+/// One page of leases.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct LeaseList {
     /// Leases in order of their numbers.
     pub leases: Vec<Lease>,
-    /// Pass as `cursor` for the next page; absent on the last one. A page may hold fewer than asked for.
+    /// Pass as `cursor` to get the next page. Absent on the last page. A page may have fewer items than asked for.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub next_cursor: Option<String>,
 }
 
-/// What happened to a lease, in order: its records, as `audit/records` shows them.
+/// The records of a lease, in order, as `audit/records` shows them.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct History {
     /// ID of the lease: 32 hexadecimal digits.
@@ -366,13 +377,13 @@ pub struct History {
     pub next_cursor: Option<String>,
 }
 
-/// What came of one operation of a batch.
+/// Result of one operation of a batch.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "snake_case")]
 pub enum Outcome {
     /// A request that was granted.
     Granted(Granted),
-    /// A request for which others must make room first.
+    /// A request that waits until leases of lower priority have been evicted.
     Waiting(crate::allocation::Submitted),
     /// A lease that was renewed.
     Renewed(Renewed),
@@ -380,14 +391,14 @@ pub enum Outcome {
     Released(Released),
     /// Leases that were revoked.
     Revoked(Revoked),
-    /// A lease whose holder is ready.
+    /// A lease whose holder reported that it is ready.
     Ready(ReadyAnswer),
     /// A lease whose activity was reported.
     Reported(Reported),
     /// A lease whose teardown was confirmed.
     Confirmed(Confirmed),
-    /// A lease whose fenced capacity was returned.
+    /// A lease whose fence was cleared.
     Unfenced(Unfenced),
-    /// Why the operation was refused or denied.
+    /// The reason why the operation was refused or denied.
     Problem(Problem),
 }

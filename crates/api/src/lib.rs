@@ -1,7 +1,7 @@
-//! What crosses the wire: the types of the HTTP API, its problems and limits, and the table of its endpoints.
+//! The types of the HTTP API, its problems and limits, and the table of its endpoints.
 //!
-//! In: nothing but values. Out: JSON that the server writes and the client reads, and the OpenAPI document, which is
-//! made from the same table that the server routes by and the tests walk through.
+//! In: values only. Out: the JSON that the server writes and the client reads, and the OpenAPI document. The document
+//! is generated from the same table that the server routes by and that the access tests iterate over.
 //! Never: how a request is served or sent, a rule about leases, a clock.
 
 mod about;

@@ -1,4 +1,4 @@
-//! Maps of a request in which no key may stand twice: which of the two was meant cannot be known.
+//! Maps in requests that refuse duplicate keys, because it cannot be known which of the two values was meant.
 
 use serde::de::{Deserialize, Deserializer, Error, MapAccess, Visitor};
 use std::collections::BTreeMap;
@@ -41,7 +41,7 @@ impl<'de, V: Deserialize<'de>> Deserialize<'de> for Keys<V> {
     }
 }
 
-/// The same for one that may be absent or null.
+/// The same for a field that may be absent or null.
 pub(crate) fn optional_map<'de, D: Deserializer<'de>, V: Deserialize<'de>>(
     deserializer: D,
 ) -> Result<Option<BTreeMap<String, V>>, D::Error> {
@@ -57,8 +57,8 @@ mod tests {
     }
 
     #[test]
-    fn a_key_that_stands_twice_is_refused_in_every_map_of_a_request() {
-        for told in [
+    fn duplicate_keys_are_refused_in_every_map_of_a_request() {
+        for error in [
             refusal::<NewNode>(r#"{"name":"n","pool":"p","labels":{"a":"1","a":"1"}}"#),
             refusal::<NewNode>(r#"{"name":"n","pool":"p","capacity":{"a":1,"a":2}}"#),
             refusal::<NodeChange>(r#"{"labels":{"a":"1","a":"2"}}"#),
@@ -67,9 +67,9 @@ mod tests {
             refusal::<PriceChange>(r#"{"classes":{"a":"1","a":null}}"#),
             refusal::<PriceChange>(r#"{"tiers":{"a":"1","a":"2"}}"#),
         ] {
-            assert!(told.starts_with("\"a\" is given twice"), "{told:?}");
+            assert!(error.starts_with("\"a\" is given twice"), "{error:?}");
         }
-        let null: NodeChange = serde_json::from_str(r#"{"labels":null}"#).expect("as if it were not there");
+        let null: NodeChange = serde_json::from_str(r#"{"labels":null}"#).expect("null means absent");
         assert_eq!(null, NodeChange::default());
     }
 }

@@ -1,4 +1,4 @@
-//! The OpenAPI 3.1 document, made from the table of endpoints and the types' own schemas.
+//! The OpenAPI 3.1 document, generated from the table of endpoints and the schemas of the types.
 
 use crate::endpoint::{Answer, ENDPOINTS, Endpoint};
 use crate::problem::{PROBLEM_JSON, Problem};
@@ -7,12 +7,12 @@ use schemars::generate::SchemaSettings;
 use serde_json::{Map, Value, json};
 
 const ABOUT: &str = "\
-Leasehold keeps the books of a shared cluster: capacity is held by leases with a deadline, and every decision is sealed \
-before it is answered. Instants are RFC 3339 in UTC, exact to the nanosecond; lengths of time are written like `10m`; \
-quantities like `8`, `500m`, `80GiB` or `1/7`. Things can be named by their name or their number. Refusals are RFC 9457 \
-problems with a stable `code`. What is not yours does not exist: 404.";
+Leasehold keeps the books of a shared cluster. Capacity is held by leases with a deadline, and every decision is recorded durably \
+before it is answered. Instants are RFC 3339 in UTC, exact to the nanosecond. Lengths of time are written like `10m`, \
+quantities like `8`, `500m`, `80GiB` or `1/7`. Objects can be referred to by name or by number. Errors are RFC 9457 \
+problems with a stable `code`. Objects that the token may not see are answered with 404, as if they did not exist.";
 
-/// The document that is served, checked in and compared by a test.
+/// The document that the daemon serves. A test compares it with the checked-in copy.
 pub fn openapi() -> Value {
     let mut generator =
         SchemaSettings::draft2020_12().with(|s| s.definitions_path = "/components/schemas".into()).into_generator();
@@ -53,7 +53,7 @@ fn operation(endpoint: &Endpoint, generator: &mut SchemaGenerator) -> Value {
         operation["security"] = json!([]);
     } else {
         let roles: Vec<&str> = endpoint.roles.iter().map(|role| role.word()).collect();
-        operation["description"] = format!("For: {}.", roles.join(", ")).into();
+        operation["description"] = format!("Roles: {}.", roles.join(", ")).into();
     }
     let parameters = parameters(endpoint, generator);
     if !parameters.is_empty() {
@@ -68,10 +68,23 @@ fn operation(endpoint: &Endpoint, generator: &mut SchemaGenerator) -> Value {
     operation
 }
 
+/// Describes a parameter in a path.
+fn path_parameter(name: &str) -> &'static str {
+    match name {
+        "tenant" | "project" | "user" | "class" | "pool" | "node" => "Name or number.",
+        "lease" => "ID of 32 hexadecimal digits, or `lease-` and the number.",
+        "allocation" => "Number, or `alloc-` and the number.",
+        "card" => "Number, or `built-in`.",
+        "sequence" => "Sequence number of the record.",
+        _ => "Number.",
+    }
+}
+
 fn parameters(endpoint: &Endpoint, generator: &mut SchemaGenerator) -> Vec<Value> {
     let in_path = endpoint.path_parameters().map(|name| {
         let schema = json!({ "type": "string", "minLength": 1, "maxLength": 128 });
-        json!({ "name": name, "in": "path", "required": true, "schema": schema })
+        let description = path_parameter(name);
+        json!({ "name": name, "in": "path", "required": true, "description": description, "schema": schema })
     });
     let mut all: Vec<Value> = in_path.collect();
     for query in endpoint.query() {
@@ -84,7 +97,7 @@ fn parameters(endpoint: &Endpoint, generator: &mut SchemaGenerator) -> Vec<Value
             "name": "Idempotency-Key",
             "in": "header",
             "required": false,
-            "description": "Makes the request safe to send again: the same key and payload give the first answer, another payload 409.",
+            "description": "Makes it safe to send the request again: the same key with the same payload returns the first answer, with another payload 409.",
             "schema": { "type": "string", "minLength": 1, "maxLength": 64, "pattern": "^[!-~]+$" },
         }));
     }
@@ -97,10 +110,13 @@ fn responses(endpoint: &Endpoint, generator: &mut SchemaGenerator) -> Value {
         Answer::Json(schema) => json!({ "application/json": { "schema": schema(generator) } }),
         Answer::Text(media) | Answer::Bytes(media) | Answer::Stream(media) => json!({ media: {} }),
     };
-    responses.insert(endpoint.status.to_string(), json!({ "description": "Done.", "content": content }));
+    responses.insert(endpoint.status.to_string(), json!({ "description": "Success.", "content": content }));
     if let Some((status, schema)) = endpoint.or_wait {
         let content = json!({ "application/json": { "schema": schema(generator) } });
-        responses.insert(status.to_string(), json!({ "description": "It waits.", "content": content }));
+        responses.insert(
+            status.to_string(),
+            json!({ "description": "The request waits for capacity.", "content": content }),
+        );
     }
     let problem = generator.subschema_for::<Problem>();
     for (status, what) in problems(endpoint) {
@@ -110,27 +126,28 @@ fn responses(endpoint: &Endpoint, generator: &mut SchemaGenerator) -> Value {
     responses.into()
 }
 
-/// The refusals an endpoint may give.
+/// The problems that an endpoint can answer with.
 pub(crate) fn problems(endpoint: &Endpoint) -> Vec<(u16, &'static str)> {
-    let mut all = vec![(400, "The request cannot be read."), (408, "The request took too long to arrive.")];
+    let mut all =
+        vec![(400, "The request is malformed."), (408, "The request did not arrive or was not answered in time.")];
     if !endpoint.roles.is_empty() {
-        all.push((401, "No token, or one that is not good."));
-        all.push((403, "The token's role may not do this."));
-        all.push((429, "Too much at once; try again after a while."));
+        all.push((401, "The token is missing, unknown, expired or revoked."));
+        all.push((403, "The role of the token does not allow this."));
+        all.push((429, "A rate limit was reached; try again later."));
     }
     if endpoint.path.contains('{') || endpoint.query().next().is_some() || endpoint.body.is_some() {
-        all.push((404, "There is no such thing, or it is not yours."));
+        all.push((404, "The object does not exist, or the token may not see it."));
     }
     if endpoint.body.is_some() {
         all.push((413, "The body is too large."));
         all.push((415, "The body is not JSON."));
     }
     if endpoint.is_mutation() || endpoint.query().next().is_some() {
-        all.push((422, "What is asked cannot be."));
+        all.push((422, "The request is invalid."));
     }
     if endpoint.is_mutation() {
-        all.push((409, "It cannot be done as things are."));
-        all.push((507, "The disk is full; reads go on."));
+        all.push((409, "The request conflicts with the current state, or was denied."));
+        all.push((507, "The disk is full; only reads are possible."));
     }
     all.push((503, "The daemon is busy or stopping; try again."));
     all.sort_unstable();

@@ -1,11 +1,11 @@
-//! What every change answers.
+//! The answer to a change without further details.
 
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-/// A change that was sealed and has nothing more to say.
+/// A change that was sealed.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct Changed {
-    /// The sequence of the record that sealed it.
+    /// Sequence number of the record that sealed it.
     pub sequence: u64,
 }

@@ -1,10 +1,10 @@
-//! Fields of a change: absent keeps, null clears, a value sets (SEMANTICS 4).
+//! Fields of a change request: an absent field keeps its value, null clears it, a value sets it (SEMANTICS 4).
 
 use schemars::{JsonSchema, Schema, SchemaGenerator};
 use serde::{Deserialize, Deserializer, Serialize, Serializer};
 use std::borrow::Cow;
 
-/// One field of a change. Use with `#[serde(default, skip_serializing_if = "Patch::is_keep")]`.
+/// One field of a change request. Use with `#[serde(default, skip_serializing_if = "Patch::is_keep")]`.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub enum Patch<T> {
     #[default]
@@ -27,7 +27,7 @@ impl<T> Patch<T> {
         }
     }
 
-    /// As the engine's commands have it.
+    /// As the commands of the engine represent it.
     pub fn nested(self) -> Option<Option<T>> {
         match self {
             Self::Keep => None,

@@ -1,28 +1,28 @@
-//! Refusals as RFC 9457 problems.
+//! Errors as RFC 9457 problems.
 
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value};
 use std::fmt;
 
-/// Why a request was not done. `code` is stable and for programs; `detail` is for people and says what to do.
+/// An error. `code` is stable and meant for programs; `detail` is meant for people.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct Problem {
-    /// Names the sort of problem: `/problems/` and the code.
+    /// Kind of problem: `/problems/` and the code.
     #[serde(rename = "type")]
     pub kind: String,
-    /// The HTTP status in words.
+    /// The HTTP status as text.
     pub title: String,
     /// The HTTP status.
     pub status: u16,
-    /// What went wrong here, and what to do about it.
+    /// What went wrong, and what to do about it.
     pub detail: String,
-    /// One of the codes of the reference page.
+    /// Stable code, as listed in the reference page of codes.
     pub code: String,
-    /// The id of the request, as it stands in the logs.
+    /// ID of the request, as in the daemon's log. Absent if it is unknown.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub instance: Option<String>,
-    /// What else the code comes with: the three numbers of a quota, the field that was wrong.
+    /// Further members that depend on the code, such as the numbers of a quota or the invalid field.
     #[serde(flatten)]
     pub members: Map<String, Value>,
 }

@@ -1,4 +1,4 @@
-//! How much of a class, as people write it.
+//! Quantities of a resource class, as text.
 
 use schemars::{JsonSchema, Schema, SchemaGenerator, json_schema};
 use serde::de::{self, Visitor};
@@ -6,13 +6,13 @@ use serde::{Deserialize, Deserializer, Serialize};
 use std::borrow::Cow;
 use std::fmt;
 
-/// A quantity in the class's billing unit: `8`, `500m`, `80GiB`, `25Gb`, `1/7`. A JSON integer means whole units.
-/// What it comes to in quanta depends on the class, so it stays text until the class is known.
+/// A quantity in the billing unit of its class: `8`, `500m`, `80GiB`, `25Gb`, `1/7`. A JSON integer means whole units.
+/// The number of quanta depends on the class, so it stays text until the class is known.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
 pub struct Quantity(pub String);
 
 impl Quantity {
-    /// Characters of the longest quantity that is looked at.
+    /// Characters of the longest quantity that is accepted.
     const CHARS_MAX: usize = 64;
 }
 
@@ -58,7 +58,7 @@ impl JsonSchema for Quantity {
     }
     fn json_schema(_: &mut SchemaGenerator) -> Schema {
         json_schema!({
-            "description": "A quantity in the class's billing unit: 8, 500m, 80GiB, 25Gb, 1/7; an integer means whole units.",
+            "description": "A quantity in the billing unit of its class: 8, 500m, 80GiB, 25Gb, 1/7. An integer means whole units.",
             "anyOf": [
                 { "type": "string", "minLength": 1, "maxLength": Self::CHARS_MAX },
                 { "type": "integer", "minimum": 0, "maximum": crate::limits::INTEGER_MAX },

@@ -1,11 +1,11 @@
-//! Limits on what a tenant may hold.
+//! Quotas.
 
 use crate::time::{Ttl, When};
 use leasehold_model::{Measure, Priority};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-/// Which nodes a quota looks at: all of them together, each on its own, or one by its name.
+/// Nodes that a quota counts: all nodes together, each node on its own, or one node.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "snake_case")]
 pub enum Nodes {
@@ -18,21 +18,21 @@ pub enum Nodes {
     One(String),
 }
 
-/// How strictly a quota holds.
+/// Kind of limit.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(tag = "type", rename_all = "snake_case", deny_unknown_fields)]
 pub enum Limit {
-    /// Refuse at once.
+    /// Deny requests beyond the limit.
     Hard {
         /// The most that may be held.
         limit: u64,
     },
-    /// Admit, mark and count.
+    /// Grant requests beyond the limit, but mark them.
     Soft {
         /// The amount beyond which grants are marked.
         limit: u64,
     },
-    /// Up to `burst_limit` for one episode of `burst_ttl`.
+    /// Allow up to `burst_limit` for `burst_ttl` at a time.
     Burst {
         /// The most that may be held outside of a burst.
         limit: u64,
@@ -43,6 +43,7 @@ pub enum Limit {
     },
 }
 
+/// A limit on what a tenant may hold, and its current use.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct Quota {
     /// Number of the quota.
@@ -57,18 +58,19 @@ pub struct Quota {
     pub pool: Option<String>,
     /// Which nodes it counts.
     pub nodes: Nodes,
-    /// Priority class; null if it counts all of them.
+    /// Only this priority class; null if it counts all of them.
     pub priority: Option<Priority>,
     /// What it counts.
     pub measure: Measure,
     /// The limit, and what happens beyond it.
     pub limit: Limit,
-    /// What counts against it now.
+    /// Amount that counts against it now.
     pub used: u64,
-    /// When the running burst episode began, if one runs.
+    /// When the current burst began; null if there is none.
     pub burst_since: Option<When>,
 }
 
+/// Creates a quota.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct NewQuota {
@@ -77,16 +79,16 @@ pub struct NewQuota {
     /// Project: name or number. All projects unless given.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub project: Option<String>,
-    /// Needed where quanta are counted.
+    /// Resource class: name or number. Required if the measure is quanta.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub class: Option<String>,
     /// Pool: name or number. All pools unless given.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub pool: Option<String>,
-    /// `all` unless given.
+    /// Nodes that it counts. `all` unless given.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub nodes: Option<Nodes>,
-    /// Priority class. All of them unless given.
+    /// Only this priority class. All of them unless given.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub priority: Option<Priority>,
     /// What it counts.
@@ -95,7 +97,7 @@ pub struct NewQuota {
     pub limit: Limit,
 }
 
-/// A quota's limit changes; what it applies to does not.
+/// Changes the limit of a quota. Its scope cannot change.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct QuotaChange {
@@ -103,6 +105,7 @@ pub struct QuotaChange {
     pub limit: Limit,
 }
 
+/// A quota that was created or changed.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct QuotaPut {
     /// Sequence number of the record that sealed this.
@@ -111,6 +114,7 @@ pub struct QuotaPut {
     pub quota: Quota,
 }
 
+/// One page of quotas.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct QuotaList {
     /// Quotas in order of their numbers.

@@ -1,4 +1,4 @@
-//! What capacity costs: rate cards, and what is charged for leases that end badly.
+//! Rate cards and charge policies.
 
 use crate::once;
 use crate::patch::Patch;
@@ -9,8 +9,8 @@ use std::borrow::Cow;
 use std::collections::BTreeMap;
 use std::fmt;
 
-/// A price or a factor as text, exact: never negative, up to nine decimals. It stays text until the field it stands in
-/// is known, so that what is wrong with it can be told by its name.
+/// A price or a factor as text, exact: never negative, up to nine decimals. It is parsed by the handler, so that an
+/// error can name the field.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Decimal(pub String);
 
@@ -52,7 +52,7 @@ pub struct PricesByKind {
     pub net: Decimal,
 }
 
-/// Factors on the price, by priority.
+/// Factors on prices, by priority.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct FactorsByPriority {
     /// Factor for priority `scavenger`.
@@ -63,53 +63,56 @@ pub struct FactorsByPriority {
     pub guaranteed: Decimal,
 }
 
-/// A second of a unit costs the price of its class, or else of its kind, times the factors of its tier and priority.
+/// Prices. One unit costs per second: the price of its class (or of its kind, if the class has none) times the factors
+/// of its tier and priority.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct Prices {
-    /// Three capital letters, as ISO 4217 has them.
+    /// Currency code of three capital letters, as in ISO 4217.
     pub currency: String,
     /// Price per unit-second, by kind of resource.
     pub kinds: PricesByKind,
-    /// Instead of the kind's, for single classes.
+    /// Prices of single classes, which replace the price of the kind.
     pub classes: BTreeMap<String, Decimal>,
-    /// Factors by tier; 1 for all others.
+    /// Factors by tier; 1 for tiers that are not listed.
     pub tiers: BTreeMap<String, Decimal>,
     /// Factor on the price, by priority.
     pub priorities: FactorsByPriority,
 }
 
-/// Whether it holds.
+/// Whether a rate card or charge policy is in force.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "snake_case")]
 pub enum CardState {
-    /// It begins later, and can still be changed.
+    /// Takes effect later, and can still be changed.
     Waiting,
+    /// In force now.
     InForce,
-    /// Another one has taken its place.
+    /// Replaced by a later one.
     Past,
 }
 
+/// Prices that are valid from an instant on.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct RateCard {
-    /// Absent on the card that is built in.
+    /// Number of the card; null on the built-in card.
     pub id: Option<u32>,
-    /// The card that holds where nobody has set one.
+    /// Whether it is the built-in card, which applies where no card has been set.
     pub built_in: bool,
-    /// Absent on a card for all pools that have none of their own.
+    /// Name of the pool; null on a card for all pools without a card of their own.
     pub pool: Option<String>,
-    /// Number of that pool. Absent on a card for all pools.
+    /// Number of that pool; null on a card for all pools.
     pub pool_id: Option<u32>,
     /// Whether the card is in force.
     pub state: CardState,
-    /// Since when, or from when on; absent on the card that is built in.
+    /// When it takes effect; null on the built-in card.
     pub from: Option<When>,
-    /// When it was made, or last changed.
+    /// When it was created or last changed; null on the built-in card.
     pub set_at: Option<When>,
     /// The prices.
     pub prices: Prices,
 }
 
-/// Prices of kinds that are to be others; an absent one keeps its value.
+/// Changes prices by kind. An absent price keeps its value.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct KindPriceChange {
@@ -130,7 +133,7 @@ pub struct KindPriceChange {
     pub net: Option<Decimal>,
 }
 
-/// Factors of priorities that are to be others; an absent one keeps its value.
+/// Changes factors by priority. An absent factor keeps its value.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct PriorityFactorChange {
@@ -145,7 +148,7 @@ pub struct PriorityFactorChange {
     pub guaranteed: Option<Decimal>,
 }
 
-/// Prices that are to be others: what is absent keeps its value, a class or tier that is null has no line of its own.
+/// Changes prices. An absent field keeps its value; null removes a class or tier.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct PriceChange {
@@ -166,14 +169,14 @@ pub struct PriceChange {
     pub priorities: PriorityFactorChange,
 }
 
-/// A card that succeeds the one in force; prices that are not named are those of that one.
+/// Creates a rate card that replaces the one in force. Prices that are not given are copied from it.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct NewRateCard {
-    /// Only for this pool: its name or number.
+    /// Pool that the card is for: name or number. All pools without a card of their own unless given.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub pool: Option<String>,
-    /// Now, unless given; never in the past.
+    /// When it takes effect; not in the past. Now unless given.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub from: Option<When>,
     /// Prices that differ from those of the card in force.
@@ -181,14 +184,14 @@ pub struct NewRateCard {
     pub prices: PriceChange,
 }
 
-/// A change of a card that waits: what is absent keeps its value.
+/// Changes a rate card that is not yet in force. An absent field keeps its value.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct RateCardChange {
-    /// Null: for all pools that have none of their own.
+    /// Pool that the card is for: name or number. Absent keeps it, null means all pools without a card of their own.
     #[serde(default, skip_serializing_if = "Patch::is_keep")]
     pub pool: Patch<String>,
-    /// When it takes effect; never in the past. Absent keeps it.
+    /// When it takes effect; not in the past. Absent keeps it.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub from: Option<When>,
     /// Prices that change.
@@ -196,6 +199,7 @@ pub struct RateCardChange {
     pub prices: PriceChange,
 }
 
+/// A rate card that was created or changed.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct RateCardPut {
     /// Sequence number of the record that sealed this.
@@ -204,6 +208,7 @@ pub struct RateCardPut {
     pub rate_card: RateCard,
 }
 
+/// One page of rate cards.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct RateCardList {
     /// The built-in card first, then the others in order of their numbers.
@@ -213,19 +218,19 @@ pub struct RateCardList {
     pub next_cursor: Option<String>,
 }
 
-/// What is charged for a lease: what was held, nothing, or what was held less its last stretch.
+/// What is charged for a lease: the time held, nothing, or the time held minus its last part.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "snake_case")]
 pub enum Charge {
-    /// All that was held.
+    /// All of the time held.
     Full,
     /// Nothing.
     None,
-    /// What was held except for the last part of this length.
+    /// The time held, except for its last part of this length.
     MinusLast(Ttl),
 }
 
-/// The bill of a lease by how it ended badly; all others are charged in full.
+/// What is charged for leases, by how they were interrupted. All other leases are charged in full.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct Charges {
     /// What is charged for leases that were preempted.
@@ -238,11 +243,12 @@ pub struct Charges {
     pub failed_start: Charge,
 }
 
+/// What is charged for interrupted leases, from an instant on.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct ChargePolicy {
-    /// Absent on the policy that is built in.
+    /// Number of the policy; null on the built-in policy.
     pub id: Option<u32>,
-    /// The policy that holds where nobody has set one.
+    /// Whether it is the built-in policy, which applies where no policy has been set.
     pub built_in: bool,
     /// Whether the policy is in force.
     pub state: CardState,
@@ -254,7 +260,7 @@ pub struct ChargePolicy {
     pub charges: Charges,
 }
 
-/// Charges that are to be others; an absent one keeps its value.
+/// Changes charges. An absent charge keeps its value.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct ChargesChange {
@@ -272,12 +278,12 @@ pub struct ChargesChange {
     pub failed_start: Option<Charge>,
 }
 
-/// A policy that succeeds the one in force; charges that are not named are those of that one. Or a change of one that
-/// waits, which keeps what is not named.
+/// Creates a charge policy that replaces the one in force; charges that are not given are copied from it. Also used to
+/// change a policy that is not yet in force; an absent field then keeps its value.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct NewChargePolicy {
-    /// A new one begins now, unless given; never in the past.
+    /// When it takes effect; not in the past. Now unless given; absent in a change keeps it.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub from: Option<When>,
     /// Charges that differ.
@@ -285,6 +291,7 @@ pub struct NewChargePolicy {
     pub charges: ChargesChange,
 }
 
+/// A charge policy that was created or changed.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct ChargePolicyPut {
     /// Sequence number of the record that sealed this.
@@ -293,6 +300,7 @@ pub struct ChargePolicyPut {
     pub charge_policy: ChargePolicy,
 }
 
+/// One page of charge policies.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct ChargePolicyList {
     /// The built-in policy first, then the others in order of their numbers.

@@ -7,42 +7,46 @@ use leasehold_model::Priority;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-/// Who pays.
+/// A tenant: who pays.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct Tenant {
     /// Number of the tenant.
     pub id: u32,
     /// Name of the tenant; unique.
     pub name: String,
-    /// Inherited by every lease and every charge.
+    /// Tag that every lease and every charge inherits; null if there is none.
     pub accounting_tag: Option<String>,
-    /// The highest priority it may ask for.
+    /// Contact for this tenant, such as an email address; null if there is none.
+    pub contact: Option<String>,
+    /// The highest priority that it may request.
     pub max_priority: Priority,
-    /// How much it may have evicted in an hour.
+    /// The most quanta that may be evicted on its behalf in one hour; null for no limit.
     pub max_evicted_quanta_per_hour: Option<u64>,
-    /// The most distinct nodes it may hold something on.
+    /// The most distinct nodes on which it may hold leases; null for no limit.
     pub max_nodes: Option<u64>,
-    /// The most leases it may hold.
+    /// The most leases that it may hold; null for no limit.
     pub max_leases: Option<u64>,
-    /// The most allocations that may hold capacity at once.
+    /// The most allocations that may hold capacity at the same time; null for no limit.
     pub max_concurrent_allocations: Option<u64>,
-    /// GPU hours that it may use within `budget_period_days` before it waits longer.
+    /// GPU hours that it may use within `budget_period_days` before it ranks lower in the queue; null for no budget.
     pub gpu_hours_budget: Option<u64>,
-    /// Node hours likewise: an hour on a node counts once, however much is held there.
+    /// Node hours that it may use within `budget_period_days` before it ranks lower in the queue; null for no budget.
+    /// An hour on a node counts once, regardless of how much is held there.
     pub node_hours_budget: Option<u64>,
-    /// The rolling window of the budgets.
+    /// Length of the rolling window of the budgets, in days.
     pub budget_period_days: u32,
-    /// The share of all GPU time that it is meant to have, between 0 and 1.
+    /// Share of all GPU time that it should have, between 0 and 1; null if none is set.
     pub fair_share_target: Option<Decimal>,
-    /// GPU hours beyond the budget that are not held against it.
+    /// GPU hours beyond the budget that do not lower its rank; null if there are none.
     pub burst_allowance: Option<u64>,
-    /// The most allocations that may wait.
+    /// The most allocations that may wait; null for no limit.
     pub max_pending: Option<u64>,
-    /// Leases that are not closed.
+    /// Number of leases that are not closed.
     pub live_leases: u32,
 }
 
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+/// Creates a tenant.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct NewTenant {
     /// Name of the tenant; unique.
@@ -50,15 +54,18 @@ pub struct NewTenant {
     /// Tag that every lease and every charge inherits. None unless given.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub accounting_tag: Option<String>,
-    /// `standard` unless raised.
+    /// Contact for this tenant, such as an email address. None unless given.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub contact: Option<String>,
+    /// The highest priority that it may request. `standard` unless given.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub max_priority: Option<Priority>,
-    /// How many quanta it may have evicted in an hour. No limit unless given.
+    /// The most quanta that may be evicted on its behalf in one hour. No limit unless given.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub max_evicted_quanta_per_hour: Option<u64>,
 }
 
-/// A change of a tenant: an absent field keeps its value, null clears it.
+/// Changes a tenant: an absent field keeps its value, null clears it.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct TenantChange {
@@ -68,36 +75,40 @@ pub struct TenantChange {
     /// Tag that every lease and every charge inherits. Absent keeps it, null clears it.
     #[serde(default, skip_serializing_if = "Patch::is_keep")]
     pub accounting_tag: Patch<String>,
-    /// Null sets it back to `standard`.
+    /// Contact for this tenant. Absent keeps it, null clears it.
+    #[serde(default, skip_serializing_if = "Patch::is_keep")]
+    pub contact: Patch<String>,
+    /// The highest priority that it may request. Absent keeps it, null sets it back to `standard`.
     #[serde(default, skip_serializing_if = "Patch::is_keep")]
     pub max_priority: Patch<Priority>,
-    /// How many quanta it may have evicted in an hour. Absent keeps it, null removes the limit.
+    /// The most quanta that may be evicted on its behalf in one hour. Absent keeps it, null removes the limit.
     #[serde(default, skip_serializing_if = "Patch::is_keep")]
     pub max_evicted_quanta_per_hour: Patch<u64>,
-    /// The most distinct nodes on which it may hold something. Absent keeps it, null removes the limit.
+    /// The most distinct nodes on which it may hold leases. Absent keeps it, null removes the limit.
     #[serde(default, skip_serializing_if = "Patch::is_keep")]
     pub max_nodes: Patch<u64>,
     /// The most leases that it may hold. Absent keeps it, null removes the limit.
     #[serde(default, skip_serializing_if = "Patch::is_keep")]
     pub max_leases: Patch<u64>,
-    /// The most allocations that may hold capacity at once. Absent keeps it, null removes the limit.
+    /// The most allocations that may hold capacity at the same time. Absent keeps it, null removes the limit.
     #[serde(default, skip_serializing_if = "Patch::is_keep")]
     pub max_concurrent_allocations: Patch<u64>,
-    /// GPU hours that it may use within `budget_period_days` before it waits longer. Absent keeps it, null removes the
-    /// budget.
+    /// GPU hours that it may use within `budget_period_days` before it ranks lower in the queue. Absent keeps it, null
+    /// removes the budget.
     #[serde(default, skip_serializing_if = "Patch::is_keep")]
     pub gpu_hours_budget: Patch<u64>,
-    /// Node hours that it may use within `budget_period_days` before it waits longer. Absent keeps it, null removes the
-    /// budget.
+    /// Node hours that it may use within `budget_period_days` before it ranks lower in the queue. Absent keeps it, null
+    /// removes the budget.
     #[serde(default, skip_serializing_if = "Patch::is_keep")]
     pub node_hours_budget: Patch<u64>,
-    /// Null sets it back to 90.
+    /// Length of the rolling window of the budgets, in days. Absent keeps it, null sets it back to 90.
     #[serde(default, skip_serializing_if = "Patch::is_keep")]
     pub budget_period_days: Patch<u64>,
-    /// Up to three decimals.
+    /// Share of all GPU time that it should have, between 0 and 1, with up to three decimals. Absent keeps it, null
+    /// removes it.
     #[serde(default, skip_serializing_if = "Patch::is_keep")]
     pub fair_share_target: Patch<Decimal>,
-    /// GPU hours beyond the budget that are not held against it. Absent keeps it, null clears it.
+    /// GPU hours beyond the budget that do not lower its rank. Absent keeps it, null clears it.
     #[serde(default, skip_serializing_if = "Patch::is_keep")]
     pub burst_allowance: Patch<u64>,
     /// The most allocations that may wait. Absent keeps it, null removes the limit.
@@ -105,21 +116,20 @@ pub struct TenantChange {
     pub max_pending: Patch<u64>,
 }
 
-/// What was used of a budget, if there is one.
+/// Use of a budget.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct BudgetUse {
-    /// Hours, as a decimal number of nine decimals, rounded half to even.
+    /// Hours used, with nine decimals, rounded half to even.
     pub used: String,
-    /// The same without rounding: a fraction in lowest terms.
+    /// The same number without rounding: a fraction in lowest terms.
     pub exact: String,
     /// The budget in hours; null if there is none.
     pub budget: Option<u64>,
-    /// Used of budget, with six decimals; absent where there is no budget.
+    /// Used part of the budget, with six decimals; null if there is no budget.
     pub fraction: Option<String>,
 }
 
-/// What a tenant used over the last days, as the queue sees it: as of the last whole minute, in a window that begins
-/// on a whole hour.
+/// Budget use of a tenant as the queue counts it: up to the last whole minute, in a window that begins at a whole hour.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct TenantUsage {
     /// Name of the tenant.
@@ -134,36 +144,38 @@ pub struct TenantUsage {
     pub to: When,
     /// GPU hours.
     pub gpu_hours: BudgetUse,
-    /// Node hours: an hour on a node counts once, however much is held there.
+    /// Node hours: an hour on a node counts once, regardless of how much is held there.
     pub node_hours: BudgetUse,
-    /// The window that the budgets are for; `factor` and `fair_share_deficit` are of that one.
+    /// Length of the window of the budgets, in days; `factor` and `fair_share_deficit` refer to it.
     pub budget_period_days: u32,
-    /// By how much it is held back: 1 up to 80 % of the budget, falling to 0.05 at 120 %.
+    /// Factor on the tenant's rank in the queue: 1 up to 80 % of the budget, falling to 0.05 at 120 %.
     pub factor: String,
-    /// The share of all GPU time that it is meant to have, between 0 and 1; null if none is set.
+    /// Share of all GPU time that it should have, between 0 and 1; null if none is set.
     pub fair_share_target: Option<Decimal>,
-    /// How far it is below its fair share; negative where it is above.
+    /// How far it is below its fair share; negative if it is above.
     pub fair_share_deficit: String,
 }
 
+/// A tenant that was created or changed.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct TenantPut {
-    /// The sequence of the first record that sealed it.
+    /// Sequence number of the first record that sealed this.
     pub sequence: u64,
     /// The tenant as it is now.
     pub tenant: Tenant,
 }
 
+/// One page of tenants.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct TenantList {
     /// Tenants in order of their numbers.
     pub tenants: Vec<Tenant>,
-    /// Pass as `cursor` for the next page; absent on the last one.
+    /// Pass as `cursor` to get the next page. Absent on the last page.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub next_cursor: Option<String>,
 }
 
-/// The anchor of a charge, within a tenant.
+/// A project: the part of a tenant that a charge belongs to.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct Project {
     /// Number of the project.
@@ -178,16 +190,18 @@ pub struct Project {
     pub live_leases: u32,
 }
 
+/// Creates a project.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct NewProject {
     /// Name of the project; unique within its tenant.
     pub name: String,
-    /// Needed unless the token belongs to a tenant.
+    /// Tenant: name or number. Required unless the token belongs to a tenant.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub tenant: Option<String>,
 }
 
+/// Renames a project.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct ProjectChange {
@@ -195,6 +209,7 @@ pub struct ProjectChange {
     pub name: String,
 }
 
+/// A project that was created or changed.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct ProjectPut {
     /// Sequence number of the record that sealed this.
@@ -203,6 +218,7 @@ pub struct ProjectPut {
     pub project: Project,
 }
 
+/// One page of projects.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct ProjectList {
     /// Projects in order of their numbers.
@@ -212,7 +228,7 @@ pub struct ProjectList {
     pub next_cursor: Option<String>,
 }
 
-/// Who asked.
+/// A user of a tenant.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct User {
     /// Number of the user.
@@ -225,16 +241,18 @@ pub struct User {
     pub tenant_id: u32,
 }
 
+/// Creates a user.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct NewUser {
     /// Name of the user; unique within its tenant.
     pub name: String,
-    /// Needed unless the token belongs to a tenant.
+    /// Tenant: name or number. Required unless the token belongs to a tenant.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub tenant: Option<String>,
 }
 
+/// Renames a user.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct UserChange {
@@ -242,6 +260,7 @@ pub struct UserChange {
     pub name: String,
 }
 
+/// A user that was created or changed.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct UserPut {
     /// Sequence number of the record that sealed this.
@@ -250,6 +269,7 @@ pub struct UserPut {
     pub user: User,
 }
 
+/// One page of users.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct UserList {
     /// Users in order of their numbers.

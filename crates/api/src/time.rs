@@ -1,4 +1,4 @@
-//! Instants and lengths of time as they are written in JSON.
+//! Instants and lengths of time in JSON.
 
 use leasehold_model::instant::WRITTEN_MAX;
 use leasehold_model::{Instant, Span};
@@ -9,15 +9,15 @@ use std::borrow::Cow;
 use std::fmt;
 use std::str::FromStr;
 
-/// An instant: RFC 3339 in UTC, with as many of nine decimals as it needs. Exact to the nanosecond.
+/// An instant in RFC 3339 format, in UTC, with up to nine decimals. Exact to the nanosecond.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord)]
 pub struct When(pub Instant);
 
-/// A length of time as people write it: `90s`, `10m`, `1h30m`, `2d`, `250ms`.
+/// A length of time: `90s`, `10m`, `1h30m`, `2d`, `250ms`.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord)]
 pub struct Ttl(pub Span);
 
-/// Text that is not an instant.
+/// The text is not an instant.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct BadWhen(String);
 
@@ -86,7 +86,7 @@ fn parse(text: &str) -> Option<u64> {
     seconds.checked_mul(1_000_000_000)?.checked_add(nanos)
 }
 
-/// Days since 1970 of a date in the Gregorian calendar, by eras of 400 years that begin in March.
+/// Days between 1970-01-01 and a date in the Gregorian calendar. Years are counted from March, in eras of 400 years.
 fn days_from_civil(year: u64, month: u64, day: u64) -> u64 {
     let year = if month <= 2 { year - 1 } else { year };
     let (era, of_era) = (year / 400, year % 400);
@@ -176,7 +176,7 @@ mod tests {
 
     proptest! {
         #[test]
-        fn what_is_written_is_what_the_model_writes_and_reads_back(ns in any::<u64>()) {
+        fn instants_are_written_as_in_the_model_and_read_back(ns in any::<u64>()) {
             let when = When(Instant(ns));
             prop_assert_eq!(when.to_string(), Instant(ns).to_string());
             prop_assert_eq!(when.to_string().parse(), Ok(when));
@@ -184,7 +184,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_not_an_instant_is_told_so() {
+    fn text_that_is_not_an_instant_is_refused() {
         for text in [
             "",
             "now",

@@ -1,4 +1,4 @@
-//! Tokens: who may do what.
+//! Tokens.
 
 use crate::time::When;
 use leasehold_model::Role;
@@ -6,7 +6,7 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use std::fmt;
 
-/// A token, without its secret: that is shown once, when it is issued.
+/// A token, without its secret.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct Token {
     /// Number of the token.
@@ -15,59 +15,61 @@ pub struct Token {
     pub name: String,
     /// What the token may do.
     pub role: Role,
-    /// Name of the tenant it is confined to; null if to none.
+    /// Name of the tenant to which it is limited; null if to none.
     pub tenant: Option<String>,
-    /// Name of the project it is confined to; null if to none.
+    /// Name of the project to which it is limited; null if to none.
     pub project: Option<String>,
     /// Name of the user it acts for; null if for none.
     pub user: Option<String>,
-    /// Name of the node it speaks for; null if for none.
+    /// Name of the node that it represents; null if none.
     pub node: Option<String>,
-    /// Numbers of the app instances it speaks for.
+    /// Numbers of the app instances that it represents.
     #[serde(default)]
     pub app_instances: Vec<u64>,
     /// When it expires; null if never.
     pub expires_at: Option<When>,
-    /// The first digits of the secret's hash, to tell tokens apart in logs and files.
+    /// The first digits of the hash of the secret, to distinguish tokens in logs and files.
     pub fingerprint: String,
 }
 
+/// Issues a token.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct NewToken {
-    /// What people call it: `ci`, `node-17`, `waldur`.
+    /// Name of the token, such as `ci`, `node-17` or `waldur`.
     pub name: String,
     /// What the token may do.
     pub role: Role,
-    /// Tenant it is confined to: name or number. Unless given, the tenant of the one who asks, for roles that belong to
+    /// Tenant to which it is limited: name or number. Unless given, the tenant of the caller, for roles that belong to
     /// a tenant.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub tenant: Option<String>,
-    /// Project it is confined to: name or number. None unless given.
+    /// Project to which it is limited: name or number. None unless given.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub project: Option<String>,
     /// User it acts for: name or number. None unless given.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub user: Option<String>,
-    /// Node it speaks for: name or number. None unless given.
+    /// Node that it represents: name or number. None unless given.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub node: Option<String>,
-    /// Numbers of the app instances it speaks for: 1 to 64 for the role `app_operator`, none for others.
+    /// Numbers of the app instances that it represents: 1 to 64 for the role `app_operator`, none for other roles.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub app_instances: Vec<u64>,
-    /// Never, unless given.
+    /// When it expires. Never unless given.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub expires_at: Option<When>,
 }
 
-/// A token with its secret. Not written down anywhere: keep it.
+/// A token with its secret. The daemon does not store the secret and cannot show it again.
 #[derive(Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct IssuedToken {
     /// Sequence number of the record that sealed this.
     pub sequence: u64,
     /// The token.
     pub token: Token,
-    /// Send it as `Authorization: Bearer …`. Absent when the same request is sent again: it was shown once.
+    /// The secret: send it as `Authorization: Bearer …`. Absent if the same request is repeated, because it is shown
+    /// only once.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub secret: Option<String>,
 }
@@ -81,6 +83,7 @@ impl fmt::Debug for IssuedToken {
     }
 }
 
+/// One page of tokens.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct TokenList {
     /// Tokens in order of their numbers.

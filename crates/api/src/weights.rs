@@ -1,4 +1,4 @@
-//! By what a pool's nodes are chosen.
+//! Weights of the placement score.
 
 use schemars::{JsonSchema, Schema, SchemaGenerator, json_schema};
 use serde::de::{self, Visitor};
@@ -7,17 +7,17 @@ use std::borrow::Cow;
 use std::fmt;
 use std::str::FromStr;
 
-/// A share of one with up to three decimals, such as `0.5`; as text or as a number. Kept in thousandths.
+/// A weight between 0 and 1 with up to three decimals, such as `0.5`, as text or as a number. Kept in thousandths.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Weight(pub u16);
 
-/// What is not a weight.
+/// The value is not a weight.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct BadWeight;
 
 impl fmt::Display for BadWeight {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str("a weight lies between 0 and 1 and has at most three decimals")
+        f.write_str("a weight is a number between 0 and 1 with at most three decimals")
     }
 }
 impl std::error::Error for BadWeight {}
@@ -63,7 +63,7 @@ impl<'de> Deserialize<'de> for Weight {
             fn visit_u64<E: de::Error>(self, whole: u64) -> Result<Weight, E> {
                 whole.to_string().parse().map_err(E::custom)
             }
-            // Its shortest text is what was written.
+            // The shortest text of a float is what was written in the request.
             fn visit_f64<E: de::Error>(self, share: f64) -> Result<Weight, E> {
                 share.to_string().parse().map_err(E::custom)
             }
@@ -84,7 +84,7 @@ impl JsonSchema for Weight {
     }
     fn json_schema(_: &mut SchemaGenerator) -> Schema {
         json_schema!({
-            "description": "A share of one with up to three decimals.",
+            "description": "A number between 0 and 1 with up to three decimals.",
             "anyOf": [
                 { "type": "string", "pattern": "^(0(\\.[0-9]{1,3})?|1(\\.0{1,3})?)$" },
                 { "type": "number", "minimum": 0, "maximum": 1 },
@@ -94,17 +94,17 @@ impl JsonSchema for Weight {
     }
 }
 
-/// How much each term of a node's score counts. They add up to one.
+/// Weights of the terms of the placement score. They add up to 1.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct Weights {
-    /// How much stays free of the node.
+    /// Weight of the capacity that stays free on the node.
     pub pressure: Weight,
-    /// How much of what is free the request takes.
+    /// Weight of how closely the request fits the free capacity.
     pub fit: Weight,
-    /// How near the others of its gang are.
+    /// Weight of how near the other members of the gang are.
     pub locality: Weight,
-    /// How much of the node is in use.
+    /// Weight of how much of the node is in use already.
     pub fragmentation: Weight,
 }
 

@@ -32,7 +32,8 @@ fn every_code_is_on_the_reference_page() {
     }
 }
 
-/// Collects the properties that say nothing about themselves. A variant of a choice describes its one property, or its tag.
+/// Collects the properties without a description. The description of a variant counts for its only property, and for its
+/// tag.
 fn undescribed(path: &str, schema: &Value, found: &mut Vec<String>) {
     let described = |schema: &Value| schema["description"].as_str().is_some_and(|text| !text.trim().is_empty());
     let properties = schema["properties"].as_object().into_iter().flatten();

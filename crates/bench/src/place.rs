@@ -9,7 +9,7 @@ use leasehold_engine::{Command, Engine, Quoted, Request};
 use leasehold_model::body::{Genesis, PerPriority};
 use leasehold_model::{
     Batch, ClassNo, ClassSpec, Identity, Instant, Level, NodeNo, PoolNo, Priority, ProjectNo, Quanta, ResourceKind,
-    Span, Strategy, TeardownMode, TenantNo,
+    Span, Strategy, TeardownMode, TenantNo, TenantSettings,
 };
 use rustix::time::{ClockId, clock_gettime};
 use smallvec::smallvec;
@@ -105,10 +105,7 @@ impl Cluster {
         }
         self.operate(Command::PutTenant(PutTenant {
             tenant: None,
-            name: name("tenant"),
-            accounting_tag: None,
-            max_priority: Priority::Guaranteed,
-            max_evicted_quanta_per_hour: None,
+            settings: TenantSettings { max_priority: Priority::Guaranteed, ..TenantSettings::named(name("tenant")) },
         }));
         self.operate(Command::PutProject(PutProject { project: None, tenant: TenantNo(0), name: name("main") }));
     }

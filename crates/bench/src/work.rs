@@ -7,7 +7,7 @@ use leasehold_engine::{Command, Engine, Request};
 use leasehold_model::body::{Genesis, PerPriority};
 use leasehold_model::{
     Batch, ClassNo, ClassSpec, Identity, Instant, LeaseNo, LimitKind, Measure, Name, NodeScope, PoolNo, Priority,
-    ProjectNo, Quanta, QuotaScope, ResourceKind, Span, Strategy, TeardownMode, TenantNo,
+    ProjectNo, Quanta, QuotaScope, ResourceKind, Span, Strategy, TeardownMode, TenantNo, TenantSettings,
 };
 
 /// A small deterministic generator (splitmix64): the same work in every run.
@@ -72,10 +72,11 @@ pub fn cluster(nodes: u32, tenants: u32) -> Vec<Command> {
         let tenant = TenantNo(t);
         commands.push(Command::PutTenant(PutTenant {
             tenant: None,
-            name: name(&format!("tenant-{t:04}")),
-            accounting_tag: Some(name("cc-1000")),
-            max_priority: Priority::Guaranteed,
-            max_evicted_quanta_per_hour: None,
+            settings: TenantSettings {
+                accounting_tag: Some(name("cc-1000")),
+                max_priority: Priority::Guaranteed,
+                ..TenantSettings::named(name(&format!("tenant-{t:04}")))
+            },
         }));
         commands.push(Command::PutProject(PutProject { project: None, tenant, name: name("main") }));
         for (class, measure, limit) in
@@ -136,10 +137,10 @@ pub fn large_cluster(nodes: u32, tenants: u32) -> Vec<Command> {
     for t in 0..tenants {
         commands.push(Command::PutTenant(PutTenant {
             tenant: None,
-            name: name(&format!("tenant-{t:04}")),
-            accounting_tag: None,
-            max_priority: Priority::Guaranteed,
-            max_evicted_quanta_per_hour: None,
+            settings: TenantSettings {
+                max_priority: Priority::Guaranteed,
+                ..TenantSettings::named(name(&format!("tenant-{t:04}")))
+            },
         }));
         commands.push(Command::PutProject(PutProject { project: None, tenant: TenantNo(t), name: name("main") }));
     }

@@ -1,4 +1,4 @@
-//! Single allocations, live and over: one by its number, or a list of those that existed within a window.
+//! Queries for allocations, waiting, running or ended: one by its number, or those that existed within a window.
 
 use crate::facts::{Books, BooksError};
 use crate::store::STORIES;
@@ -9,7 +9,7 @@ use leasehold_model::{AllocationNo, AllocationState, Instant, PoolNo, Priority, 
 use std::collections::BTreeMap;
 use std::ops::{ControlFlow, Range};
 
-/// Which allocations a list is about. What is not set takes all.
+/// A query for a list of allocations. Fields that are not set match everything.
 #[derive(Clone, Debug, Default)]
 pub struct AllocationQuestion {
     pub tenant: Option<TenantNo>,
@@ -18,11 +18,11 @@ pub struct AllocationQuestion {
     pub pool: Option<PoolNo>,
     pub priority: Option<Priority>,
     pub state: Option<AllocationState>,
-    /// Submitted, and not over, at some instant of it.
+    /// Matches allocations that were submitted and had not ended at some instant of the window.
     pub window: Option<Window>,
-    /// The list begins after this number.
+    /// The page starts after this number.
     pub after: Option<AllocationNo>,
-    /// At most so many.
+    /// The size of the page.
     pub limit: usize,
 }
 
@@ -43,20 +43,20 @@ impl AllocationQuestion {
 pub struct AllocationPage {
     /// In order of number.
     pub allocations: Vec<Story>,
-    /// The next page begins after this number; none if this is the last one. A page that took long to fill ends early.
+    /// The cursor of the next page; none on the last page. A page that needs many reads ends early.
     pub next: Option<AllocationNo>,
 }
 
-/// Allocations that one page looks at before it ends early; the block that is being looked at is finished.
+/// Allocations that one page examines before it ends early, except for the rest of a block.
 const LOOKED_MAX: usize = 200_000;
 
 impl Books {
-    /// One allocation, if it was ever submitted.
+    /// The allocation with this number, if it was ever submitted.
     pub fn allocation(&self, number: AllocationNo) -> Result<Option<Story>, BooksError> {
         self.stories.story(number, &self.store)
     }
 
-    /// A page of allocations, those only that `sees` lets through.
+    /// A page of the allocations for which `sees` returns true.
     pub fn allocations(
         &self,
         question: &AllocationQuestion,
@@ -79,7 +79,7 @@ impl Books {
                 page.next = last;
                 break;
             }
-            // What comes later was submitted later.
+            // Higher numbers were submitted later.
             if question.window.is_some_and(|window| found.latest >= window.to) {
                 break;
             }
@@ -88,7 +88,7 @@ impl Books {
         Ok(page)
     }
 
-    /// The next block, from a number on, in which one may be asked for.
+    /// The next block, from a number on, that may contain matches.
     fn next_block(&self, from: u64, question: &AllocationQuestion) -> Option<u64> {
         let open = self.stories.open.range(AllocationNo(from)..).next().map(|(number, _)| number.0 >> BLOCK_BITS);
         let over = self.stories.blocks.range(from >> BLOCK_BITS..).find(|(_, head)| {
@@ -98,7 +98,7 @@ impl Books {
         over.map(|(block, _)| *block).into_iter().chain(open).min()
     }
 
-    /// Looks at all allocations with these numbers.
+    /// Examines all allocations with these numbers.
     fn look_through(
         &self,
         numbers: Range<u64>,
@@ -138,13 +138,13 @@ impl Books {
     }
 }
 
-/// What is asked for of one block, the lowest numbers first.
+/// The matches of one block, in order of number.
 #[derive(Default)]
 struct InBlock {
     stories: BTreeMap<u64, Story>,
     most: usize,
     looked: usize,
-    /// When the last that was looked at was submitted.
+    /// When the last examined allocation was submitted.
     latest: Instant,
     left_some: bool,
 }
@@ -156,7 +156,7 @@ impl InBlock {
         takes(outline)
     }
 
-    /// Whether a number, and all that are higher, would find no place.
+    /// Whether the page is full, so that this and higher numbers are not needed.
     fn is_full_before(&mut self, number: u64) -> bool {
         let is_full = self.stories.len() >= self.most;
         let full = is_full && self.stories.last_key_value().is_none_or(|(last, _)| *last < number);

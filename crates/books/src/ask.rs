@@ -1,4 +1,4 @@
-//! What is asked: over which stretches of time, of whom, told apart by what.
+//! Questions about usage and cost: intervals of time, filters and grouping.
 
 use crate::chunk::Brief;
 use crate::facts::{BillingKey, Books, BooksError};
@@ -11,7 +11,7 @@ use smallvec::SmallVec;
 use std::collections::{BTreeMap, BTreeSet};
 
 words! {
-    /// What amounts may be told apart by, beside their class, which they always are: a GPU and a GiB are never added.
+    /// What amounts can be grouped by. They are always grouped by class as well: a GPU and a GiB are never added.
     pub enum Dim {
         Tenant = 1 "tenant",
         Project = 2 "project",
@@ -29,24 +29,24 @@ words! {
 }
 
 words! {
-    /// How something came to be paid for.
+    /// Why capacity is paid for.
     pub enum HeldAs {
         Lease = 1 "lease",
-        /// Nobody's lease, on a node that the payer has claimed.
+        /// Idle capacity on a node that the payer has claimed.
         IdleClaim = 2 "idle_claim",
     }
 }
 
-/// Dimensions in one question.
+/// The most dimensions of one question.
 pub const DIMS_MAX: usize = 5;
 
-/// The value of each dimension, in the order asked; numbers of the model, a priority's code, a place in the list of tags
-/// or of workloads, or [`NONE`].
+/// The value of each dimension, in the order of the question: a number of the model, the code of a priority, an index
+/// into the list of tags or workloads, or [`NONE`].
 pub type Key = [u64; DIMS_MAX];
-/// It has none.
+/// There is no value.
 pub const NONE: u64 = u64::MAX;
 
-/// Of whom; what is not set takes all.
+/// A filter; fields that are not set match everything.
 #[derive(Clone, Debug, Default)]
 pub struct Filter {
     pub tenant: Option<TenantNo>,
@@ -67,7 +67,7 @@ pub struct Filter {
 pub struct Question {
     pub dims: SmallVec<[Dim; DIMS_MAX]>,
     pub filter: Filter,
-    /// Two or more instants in order: amounts are told for each stretch between neighbours.
+    /// Two or more instants in order; there is one amount for each interval between neighbours.
     pub borders: Vec<Instant>,
 }
 
@@ -84,7 +84,7 @@ impl Question {
         }
     }
 
-    /// Where the answer can be had, unless leases are overdue.
+    /// The source of the answer, unless leases are overdue.
     fn source(&self) -> Source {
         let Filter { user, node, allocation, app_instance, workload, tenant, project, pool, priority, tag, classes: _ } =
             &self.filter;
@@ -116,23 +116,23 @@ pub(crate) enum Source {
     Billing,
     /// Series by node and class.
     Nodes,
-    /// One lease after the other.
+    /// The rows of all leases.
     Rows,
 }
 
-/// Lines of one answer.
+/// The most lines of one answer.
 pub const LINES_MAX: usize = 4_000_000;
-/// What one answer may take: a series or a lease, times the stretches.
+/// The most work for one answer: series or leases, times intervals.
 const EFFORT_MAX: usize = 500_000_000;
 
 impl Books {
-    /// Refuses a question that would keep the books busy for long: one grouping of one month in hours is well within it.
+    /// Refuses a question that would take too long. One grouping of a month by hours is well within the limit.
     pub(crate) fn afford(&self, question: &Question) -> Result<(), BooksError> {
         let window = question.window();
         let stretches = question.borders.len().max(2) - 1;
         let things = match self.source(question) {
             Source::Billing => self.billing.keys.len(),
-            Source::Nodes => self.nodes.places.keys.len(),
+            Source::Nodes => self.nodes.series.keys.len(),
             Source::Rows => {
                 let rows = self.chunks.iter().filter(|head| head.meets(window)).map(|head| head.rows as usize);
                 rows.sum::<usize>() + self.tail.len() + self.open.len()
@@ -141,13 +141,13 @@ impl Books {
         if things.saturating_mul(stretches) > EFFORT_MAX { Err(BooksError::TooMuch) } else { Ok(()) }
     }
 
-    /// Where the answer to a question can be had.
+    /// The source of the answer to a question.
     pub(crate) fn source(&self, question: &Question) -> Source {
         if self.has_overdue() { Source::Rows } else { question.source() }
     }
 }
 
-/// Workloads met on the way, by their place.
+/// The workloads of an answer, numbered in the order in which they were found.
 #[derive(Default)]
 pub(crate) struct Workloads {
     index: BTreeMap<Name, u64>,
@@ -202,7 +202,7 @@ impl Filter {
             && self.workload.as_ref().is_none_or(|workload| Some(workload) == row.workload.as_ref())
     }
 
-    /// Whether [`Self::takes_brief`] is all there is to say.
+    /// Whether [`Self::takes_brief`] checks the whole filter.
     pub(crate) fn is_brief(&self) -> bool {
         self.tag.is_none()
             && self.user.is_none()
@@ -217,7 +217,7 @@ pub(crate) fn brief(row: &Row) -> Brief {
     Brief { class, tenant, project, pool, node, priority }
 }
 
-/// The key of something, with each dimension's value from `value`.
+/// A key, with the value of each dimension from `value`.
 pub(crate) fn key_of(dims: &[Dim], mut value: impl FnMut(Dim) -> u64) -> Key {
     let mut key = [NONE; DIMS_MAX];
     for (place, dim) in key.iter_mut().zip(dims) {
@@ -248,7 +248,7 @@ pub(crate) fn brief_value(dim: Dim, row: &Brief) -> u64 {
     }
 }
 
-/// Whether a dimension is in the brief of a row.
+/// Whether a dimension is part of the brief columns of a row.
 pub(crate) fn is_brief(dim: Dim) -> bool {
     matches!(dim, Dim::Tenant | Dim::Project | Dim::Pool | Dim::Node | Dim::Priority)
 }

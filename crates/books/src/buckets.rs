@@ -1,4 +1,4 @@
-//! A window cut into minutes, hours, days or months, in UTC or as people somewhere count their days.
+//! Splits a window into minutes, hours, days or months, in UTC or another time zone.
 
 use jiff::tz::TimeZone;
 use jiff::{Span, Timestamp, ToSpan, Unit, Zoned, ZonedRound};
@@ -15,15 +15,15 @@ words! {
     }
 }
 
-/// Stretches that one question may ask for.
+/// The most intervals of one question.
 pub const BUCKETS_MAX: usize = 100_000;
 
-/// Why a window cannot be cut so.
+/// Why a window cannot be split.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum BadBuckets {
     UnknownZone(String),
     TooMany,
-    /// Beyond the years that calendars know.
+    /// Beyond the years that the calendar supports.
     OutOfTime,
 }
 
@@ -31,18 +31,18 @@ impl fmt::Display for BadBuckets {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
             Self::UnknownZone(zone) => {
-                write!(f, "there is no time zone {zone:?}; name one of the IANA list, such as Europe/Tallinn, or UTC")
+                write!(f, "unknown time zone {zone:?}; give an IANA name such as Europe/Tallinn, or UTC")
             }
             Self::TooMany => {
-                write!(f, "more than {BUCKETS_MAX} stretches; ask for a shorter window or for longer buckets")
+                write!(f, "more than {BUCKETS_MAX} buckets; use a shorter window or longer buckets")
             }
-            Self::OutOfTime => f.write_str("the window reaches beyond the years that calendars know"),
+            Self::OutOfTime => f.write_str("the window contains years that the calendar does not support"),
         }
     }
 }
 impl std::error::Error for BadBuckets {}
 
-/// How time is cut.
+/// The length of a bucket.
 #[derive(Clone, Debug)]
 pub struct Buckets {
     bucket: Bucket,
@@ -58,12 +58,12 @@ fn instant(at: &Zoned) -> Result<Instant, BadBuckets> {
 }
 
 impl Buckets {
-    /// `zone`: a name of the IANA list; UTC if none.
+    /// `zone`: an IANA name; UTC if none.
     pub fn new(bucket: Bucket, zone: Option<&str>) -> Result<Self, BadBuckets> {
         Ok(Self { bucket, zone: zone_named(zone)? })
     }
 
-    /// The window's own ends and every border between them, in order.
+    /// The ends of the window and all bucket boundaries between them, in order.
     pub fn borders(&self, window: Window) -> Result<Vec<Instant>, BadBuckets> {
         let mut borders = vec![window.from];
         if !window.is_empty() {
@@ -75,12 +75,12 @@ impl Buckets {
             };
             let mut at = start_of(timestamp(window.from)?.to_zoned(self.zone.clone()), unit)?;
             loop {
-                // From the start of one to the start of the next: days of 23 and 25 hours come out as they are.
+                // From the start of one day to the start of the next, so that days of 23 and 25 hours are correct.
                 let later = at.checked_add(step).map_err(|_| BadBuckets::OutOfTime)?;
                 let start = start_of(later.clone(), unit)?;
-                // Where clocks go back by half an hour, the hour's start as they show it may lie before what is left of it.
+                // If clocks go back by half an hour, the local start of the hour can be before the current boundary.
                 at = if start > at { start } else { later };
-                // What lies past the end of time lies past the window.
+                // Beyond the last instant is beyond the window.
                 let Some(border) = instant(&at).ok().filter(|border| *border < window.to) else { break };
                 if border > window.from {
                     borders.push(border);
@@ -112,7 +112,7 @@ fn zone_named(zone: Option<&str>) -> Result<TimeZone, BadBuckets> {
     }
 }
 
-/// The month in which an instant lies.
+/// The month that contains an instant.
 pub fn month_of(at: Instant, zone: Option<&str>) -> Result<Window, BadBuckets> {
     let first = start_of(timestamp(at)?.to_zoned(zone_named(zone)?), Unit::Month)?;
     let next = start_of(first.checked_add(1.month()).map_err(|_| BadBuckets::OutOfTime)?, Unit::Month)?;

@@ -1,8 +1,8 @@
-//! How the file's entries are made and checked.
+//! Encoding and checksums of the file's entries.
 
 use leasehold_model::codec::{DecodeError, Field, Reader, put_varint};
 
-/// A number that may be absent: one more than itself, or zero.
+/// Encodes an optional number: zero if absent, else the number plus one.
 pub(crate) fn optional(value: Option<u64>) -> u64 {
     value.map_or(0, |value| value.saturating_add(1))
 }
@@ -10,7 +10,7 @@ pub(crate) fn present(value: u64) -> Option<u64> {
     value.checked_sub(1)
 }
 
-/// Over the entry's place, too: another entry's bytes are not this one's, however sound.
+/// The checksum covers the position of the entry as well, so that a swapped entry is detected.
 fn checksum(table: &str, key: u64, body: &[u8]) -> u32 {
     let mut sum = crc32fast::Hasher::new();
     sum.update(table.as_bytes());
@@ -19,7 +19,7 @@ fn checksum(table: &str, key: u64, body: &[u8]) -> u32 {
     sum.finalize()
 }
 
-/// Bytes with a checksum before them: what the store hands back is what was given to it, at that place.
+/// Adds or verifies a checksum before the bytes of an entry.
 pub(crate) fn sealed(table: &str, key: u64, body: &[u8]) -> Vec<u8> {
     let mut bytes = checksum(table, key, body).to_le_bytes().to_vec();
     bytes.extend_from_slice(body);
@@ -30,7 +30,7 @@ pub(crate) fn unsealed<'b>(table: &str, key: u64, bytes: &'b [u8]) -> Option<&'b
     (checksum(table, key, body) == u32::from_le_bytes(*sum)).then_some(body)
 }
 
-/// Lists of fields, with their length.
+/// Encodes a list of fields with its length.
 pub(crate) fn put_list<T: Field>(list: impl ExactSizeIterator<Item = T>, out: &mut Vec<u8>) {
     put_varint(list.len() as u64, out);
     list.for_each(|item| item.put(out));

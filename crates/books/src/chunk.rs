@@ -1,4 +1,5 @@
-//! Closed leases by the thousand, one column per field: some 40 bytes each, and a question reads the columns it needs.
+//! Chunks of a few thousand closed leases, with one column per field: about 40 bytes per lease. A question reads only
+//! the columns that it needs.
 
 use crate::ask::Filter;
 use crate::bytes::{optional, present};
@@ -16,12 +17,12 @@ use leasehold_model::{
 pub(crate) const CHUNK_ROWS: usize = 4096;
 
 leasehold_model::fields! {
-    /// What is known of a chunk without reading it.
+    /// The summary of a chunk, kept in memory.
     pub struct ChunkHead {
         pub rows: u32,
         pub earliest: Instant,
         pub latest: Instant,
-        /// Some of its leases may be charged otherwise than by what was held.
+        /// Whether a charge policy can apply to some of its leases.
         pub exceptions: bool,
         /// The lowest and the highest number of its leases.
         pub first: u64,
@@ -50,7 +51,7 @@ impl ChunkHead {
         self.earliest < window.to && self.latest > window.from
     }
 
-    /// False only where none of its leases can be asked for.
+    /// False only if none of its leases can match.
     pub(crate) fn may_have(&self, filter: &Filter, window: Window) -> bool {
         self.earliest < window.to
             && self.latest >= window.from
@@ -93,7 +94,7 @@ pub(crate) fn encode(rows: &[Row]) -> Vec<u8> {
     column(&|row| optional(row.user.map(|user| user.0.into())));
     column(&|row| optional(row.allocation.map(|no| no.0)));
     column(&|row| optional(row.app_instance.map(|no| no.0)));
-    // One more than its number, so that what is no lease, which has the highest number, makes nobody's number longer.
+    // The number plus one, wrapping: rows without a lease have the highest number, which would make the column wider.
     column(&|row| row.lease.0.wrapping_add(1));
     let mut names: Vec<&Name> = rows.iter().filter_map(|row| row.workload.as_ref()).collect();
     names.sort_unstable();
@@ -115,17 +116,17 @@ pub(crate) fn encode(rows: &[Row]) -> Vec<u8> {
     out
 }
 
-/// How long after `base` an instant is; less than zero where it is before it.
+/// The signed difference of an instant from `base`.
 fn signed_distance(at: Instant, base: Instant) -> i64 {
     at.0.wrapping_sub(base.0).cast_signed()
 }
 
-/// How much of a chunk is read: each depth has what those before it have.
+/// Which columns of a chunk are read; each depth includes the ones before it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub(crate) enum Depth {
-    /// Times, places and owners.
+    /// Times, nodes and owners.
     Amounts,
-    /// Everything that figures are made from.
+    /// All columns for usage and cost.
     Rows,
     /// Everything.
     Lives,
@@ -143,7 +144,7 @@ pub(crate) struct Chunk {
     pool: Column,
     node: Column,
     marks: Column,
-    /// What few questions ask for.
+    /// Columns that few questions need.
     rest: Option<Rest>,
     lives: Option<Lives>,
 }
@@ -168,7 +169,7 @@ struct Lives {
     ending_at: Column,
     closed: Column,
     rare: Vec<Rare>,
-    /// How many of the rows before each have activity, and how many something rare.
+    /// For each row, the number of earlier rows with activity, and with rare fields.
     before: Vec<(u16, u16)>,
 }
 
@@ -220,12 +221,12 @@ impl Chunk {
         Ok(chunk)
     }
 
-    /// How many of so many rows have a mark.
+    /// The number of rows with a flag.
     fn marked(&self, mark: u64, rows: usize) -> usize {
         (0..rows).filter(|row| self.marks.at(*row) & mark != 0).count()
     }
 
-    /// How many of the rows before each have activity, and how many something rare.
+    /// For each row, the number of earlier rows with activity, and with rare fields.
     fn ranks(&self) -> Vec<(u16, u16)> {
         let counted = |before: &mut (u16, u16), row: usize| {
             let (marks, here) = (self.marks.at(row), *before);
@@ -236,9 +237,9 @@ impl Chunk {
         (0..self.rows).scan((0, 0), counted).collect()
     }
 
-    /// The number of the lease in a row; of nobody's in one that is none.
+    /// The lease number of a row; the highest number for rows without a lease.
     pub(crate) fn lease(&self, row: usize) -> LeaseNo {
-        LeaseNo(self.rest.as_ref().expect("read that far").lease.at(row).wrapping_sub(1))
+        LeaseNo(self.rest.as_ref().expect("the chunk was read at this depth").lease.at(row).wrapping_sub(1))
     }
 
     #[inline]
@@ -262,7 +263,7 @@ impl Chunk {
         }
     }
 
-    /// Every row, as far as it was read.
+    /// All rows, with the columns that were read.
     pub(crate) fn rows(&self) -> impl Iterator<Item = Row> + '_ {
         let (mut activities, mut rare) = (0, 0);
         (0..self.rows).map(move |row| {
@@ -274,15 +275,15 @@ impl Chunk {
         })
     }
 
-    /// One row of a chunk of which everything was read.
+    /// One row of a chunk that was read completely.
     pub(crate) fn row(&self, row: usize) -> Row {
-        let (activities, rare) = self.lives.as_ref().expect("read that far").before[row];
+        let (activities, rare) = self.lives.as_ref().expect("the chunk was read at this depth").before[row];
         self.build(row, activities.into(), rare.into())
     }
 
-    /// A row, with its place among those that have activity and among those that have something rare.
+    /// A row, with its index among the rows with activity and among those with rare fields.
     fn build(&self, row: usize, activity: usize, rare: usize) -> Row {
-        let rest = self.rest.as_ref().expect("read that far");
+        let rest = self.rest.as_ref().expect("the chunk was read at this depth");
         let marks = self.marks.at(row);
         let Brief { class, tenant, project, pool, node, priority } = self.brief(row);
         let name = |place: u64| usize::try_from(place).ok().and_then(|place| rest.names.get(place)).cloned();
@@ -329,7 +330,7 @@ impl Lives {
     }
 }
 
-/// What most questions ask of a row.
+/// The columns that most questions need.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Brief {
     pub(crate) class: ClassNo,
@@ -340,7 +341,7 @@ pub(crate) struct Brief {
     pub(crate) priority: Priority,
 }
 
-/// Back to the width it was widened from; the checksum vouches for it.
+/// Narrows a value to its original width; the checksum guarantees that it fits.
 fn narrow<T: TryFrom<u64> + Default>(value: u64) -> T {
     T::try_from(value).unwrap_or_default()
 }

@@ -1,11 +1,11 @@
-//! What lies idle of claimed nodes: the claimer pays for it, as if it were held at guaranteed priority (SEMANTICS 10).
+//! Idle capacity of claimed nodes. The claimer pays for it as if it were held at guaranteed priority (SEMANTICS 10).
 //!
-//! Within [claim, release) that is, for each class of the node, what is neither held nor fenced, and nothing while the
-//! node is drained or lost. A lease may end, or a node be lost, before that is noticed: so the stretches of a claim can
-//! still change, back to its beginning, until it is over.
+//! Within [claim, release), the idle capacity of each class of the node is what is neither held nor fenced, and zero
+//! while the node is drained or lost. Ends of leases and losses of nodes can take effect before they are noticed, so
+//! the intervals of a claim can change back to its start until the claim ends.
 
 use crate::facts::{BillingKey, Books, Phase};
-use crate::nodes::{Place, PlaceKey, Spot};
+use crate::nodes::{CapacitySeries, CapacitySeriesKey, QuantaState};
 use crate::row::{End, Life, Row};
 use crate::table::signed;
 use leasehold_meter::Window;
@@ -14,10 +14,10 @@ use std::collections::BTreeMap;
 
 type Followed = Result<(), &'static str>;
 
-/// Stretches of one class that may still change; of more than this the older half is booked for good.
+/// The most intervals of one class that can still change. Beyond that, the older half becomes final.
 const STRETCHES_MAX: usize = 1 << 16;
 
-/// From an instant on: what is neither held nor fenced, and whether that can be used at all.
+/// From an instant on: quanta that are neither held nor fenced, and whether the node is in service.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct Step {
     pub(crate) at: Instant,
@@ -35,7 +35,7 @@ impl Step {
 #[derive(Clone, Debug)]
 pub(crate) struct Idle {
     pub(crate) billing: u32,
-    /// In order of time; the last one goes on.
+    /// In order of time; the last one has no end.
     pub(crate) steps: Vec<Step>,
 }
 
@@ -52,7 +52,7 @@ pub(crate) struct Claim {
 pub(crate) type Claims = BTreeMap<NodeNo, Claim>;
 
 impl Claim {
-    /// What lay idle over a stretch, as the books keep what was held.
+    /// A row for idle capacity over an interval.
     pub(crate) fn row(&self, node: NodeNo, class: ClassNo, quanta: u64, held: Window) -> Row {
         Row {
             lease: LeaseNo(u64::MAX),
@@ -79,7 +79,7 @@ impl Claim {
 }
 
 impl Idle {
-    /// Changes every step from an instant on, and tells by how much the level changes when.
+    /// Changes every step from an instant on, and returns the resulting changes of the level.
     fn edit(
         &mut self,
         from: Instant,
@@ -107,12 +107,12 @@ impl Idle {
         Ok(changes)
     }
 
-    /// The stretches up to `until`, the last one to there.
+    /// The intervals with idle capacity up to `until`.
     fn stretches(&self, until: Instant) -> impl Iterator<Item = (u64, Window)> + '_ {
         self.cut(until).map(|(step, window)| (step.level(), window)).filter(|(level, _)| *level > 0)
     }
 
-    /// Each step with how long it lasted, up to `until`.
+    /// Each step with its interval, up to `until`.
     fn cut(&self, until: Instant) -> impl Iterator<Item = (Step, Window)> + '_ {
         let ends = self.steps.iter().skip(1).map(|step| step.at).chain([Instant::MAX]);
         let cut = move |(step, end): (&Step, Instant)| (*step, Window::new(step.at, end.min(until).max(step.at)));
@@ -125,7 +125,7 @@ impl Books {
         let tenant = record.identity.tenant.ok_or("a claim without a tenant")?;
         let project = record.identity.project.ok_or("a claim without a project")?;
         let tag = self.tenant_tags.get(&tenant).copied();
-        let book = self.nodes.books.get(&node).ok_or("a node that was never put")?;
+        let book = self.nodes.books.get(&node).ok_or("unknown node")?;
         let (pool, in_service) = (book.pool, book.is_available());
         let rests: Vec<(ClassNo, u64)> = book.classes.iter().map(|class| (class.class, class.unheld())).collect();
         let mut classes = BTreeMap::new();
@@ -141,40 +141,40 @@ impl Books {
     }
 
     pub(crate) fn unclaim(&mut self, node: NodeNo, stamp: Instant) -> Followed {
-        let claim = self.claims.remove(&node).ok_or("a node that nobody has claimed")?;
+        let claim = self.claims.remove(&node).ok_or("the node is not claimed")?;
         for (class, idle) in &claim.classes {
             for (level, window) in idle.stretches(stamp) {
                 self.close(claim.row(node, *class, level, window));
             }
-            let last = idle.steps.last().expect("a claim begins with one").level();
+            let last = idle.steps.last().expect("a claim has at least one step").level();
             self.book_idle(node, claim.pool, *class, idle.billing, &[(stamp, -signed(last))]);
         }
         Ok(())
     }
 
-    /// Quanta of a node went from one spot to another: what a claim leaves idle may have changed.
+    /// Updates the idle capacity of a claim after quanta of its node changed their state.
     pub(crate) fn shift_idle(
         &mut self,
         node: NodeNo,
         class: ClassNo,
-        (from, to): (Spot, Spot),
+        (from, to): (QuantaState, QuantaState),
         quanta: u64,
         at: Instant,
     ) -> Followed {
-        // What is torn down is nobody's: it lies idle.
-        let counts = |spot: Spot| matches!(spot, Spot::Held | Spot::Fenced);
+        // Capacity that is being torn down counts as idle.
+        let counts = |state: QuantaState| matches!(state, QuantaState::Held | QuantaState::Fenced);
         let by = match (counts(from), counts(to)) {
             (true, false) => signed(quanta),
             (false, true) => -signed(quanta),
             _ => return Ok(()),
         };
         self.edit_idle(node, Some(class), at, |step| {
-            step.rest = step.rest.checked_add_signed(by).ok_or("more held than a claimed node has")?;
+            step.rest = step.rest.checked_add_signed(by).ok_or("leases hold more than the claimed node has")?;
             Ok(())
         })
     }
 
-    /// A claimed node goes out of service, or comes back.
+    /// Updates the idle capacity after the node went out of service or came back.
     pub(crate) fn serve_idle(&mut self, node: NodeNo, at: Instant) -> Followed {
         let in_service = self.nodes.books.get(&node).is_some_and(crate::nodes::NodeBook::is_available);
         self.edit_idle(node, None, at, |step| {
@@ -204,7 +204,7 @@ impl Books {
         Ok(())
     }
 
-    /// Books the older half of a very long list of stretches for good.
+    /// Makes the older half of a very long list of intervals final.
     fn settle_old_stretches(&mut self, node: NodeNo) {
         let Some(claim) = self.claims.get_mut(&node) else { return };
         let mut rows = Vec::new();
@@ -223,17 +223,18 @@ impl Books {
     }
 
     fn book_idle(&mut self, node: NodeNo, pool: PoolNo, class: ClassNo, billing: u32, changes: &[(Instant, i64)]) {
-        // What comes is booked before what goes: no series is ever below nothing.
+        // Increases come before decreases, so that no series becomes negative.
         let (more, less): (Vec<_>, Vec<_>) = changes.iter().filter(|(_, by)| *by != 0).partition(|(_, by)| *by > 0);
         for (at, by) in more.into_iter().chain(less) {
             self.billing.change(billing, at, by, &mut self.store);
-            let key = PlaceKey { node, pool, class, place: Place::ClaimedIdle };
+            let key = CapacitySeriesKey { node, pool, class, series: CapacitySeries::ClaimedIdle };
             self.nodes.change(key, at, by, &mut self.store);
         }
     }
 
-    /// What lies idle of nodes that are claimed still, up to `until`. What is held there and past its deadline is idle
-    /// from that on, although its expiry was not seen yet; `renewed`: unless all of it were renewed without end.
+    /// The idle capacity of nodes that are still claimed, up to `until`. A held lease counts as idle from its deadline
+    /// on even if its expiry was not recorded yet, unless `renewed` is set, which assumes that leases are renewed for
+    /// ever.
     pub(crate) fn idle_rows(&self, until: Instant, renewed: bool, mut each: impl FnMut(&Row)) {
         for (node, claim) in &self.claims {
             for (class, idle) in &claim.classes {

@@ -1,4 +1,4 @@
-//! What it cost: amounts cut at every change of price, multiplied, never rounded.
+//! Cost: amounts are split at every change of price and multiplied, without rounding.
 
 use crate::ask::{Key, LINES_MAX, Question, Source, Workloads, payer_key, row_key};
 use crate::facts::{Books, BooksError, Phase};
@@ -11,7 +11,7 @@ use leasehold_model::rate::{Charge, Currency, Prices};
 use leasehold_model::{ClassNo, Instant, Name, PoolNo, Priority};
 use std::collections::BTreeMap;
 
-/// The cost of one class, for one key, over one stretch of the question, in one currency.
+/// The cost of one class, for one key, over one interval of the question, in one currency.
 #[derive(Clone, Debug, PartialEq)]
 pub struct CostLine {
     pub key: Key,
@@ -21,13 +21,13 @@ pub struct CostLine {
     pub money: Money,
 }
 
-/// What the leases that are held now cost in an hour.
+/// The hourly cost of the leases that are held now.
 pub type LiveRate = CostLine;
 
-/// The stretches of a question, cut where the prices of a pool change.
+/// The intervals of a question, split where the prices of a pool change.
 struct Cuts<'b> {
     borders: Vec<Instant>,
-    /// The stretch of the question, and the prices, of each piece.
+    /// For each piece, its interval in the question and its prices.
     pieces: Vec<(u32, &'b Prices)>,
 }
 
@@ -40,7 +40,7 @@ struct Pricing<'b> {
     overflow: bool,
 }
 
-/// What is priced: whose, of which class, at which priority.
+/// What prices depend on: the group, the class and the priority.
 #[derive(Clone, Copy)]
 struct Priced {
     key: Key,
@@ -78,7 +78,7 @@ impl<'b> Pricing<'b> {
         })
     }
 
-    /// Adds an amount of one piece, or takes it off.
+    /// Adds or subtracts an amount of one piece.
     fn book(&mut self, priced: Priced, bucket: u32, prices: &'b Prices, amount: u128, off: bool) {
         let class = priced.class;
         let Some(spec) = self.books.classes.get(&class).filter(|_| self.sums.len() <= LINES_MAX) else { return };
@@ -96,7 +96,7 @@ impl<'b> Pricing<'b> {
         }
     }
 
-    /// Prices quanta that were held over a stretch.
+    /// Adds the cost of quanta that were held over an interval.
     fn held(&mut self, priced: Priced, quanta: u64, held: Window, off: bool) {
         let mut pieces: smallvec::SmallVec<[(u32, &'b Prices, u64); 4]> = smallvec::SmallVec::new();
         let cuts = self.cuts(priced.pool);
@@ -109,7 +109,7 @@ impl<'b> Pricing<'b> {
         }
     }
 
-    /// Takes off what the policy does not charge of a lease.
+    /// Subtracts the part of a lease that the charge policy does not charge.
     fn forgive(&mut self, key: Key, row: &Row) {
         let charge = row.charge(self.books.schedule.charges_at(row.held.to));
         if charge == Charge::Full {
@@ -139,7 +139,7 @@ impl<'b> Pricing<'b> {
 }
 
 impl Books {
-    /// What the question's capacity cost, in order of key, class, stretch and currency.
+    /// The cost of the capacity in question, in order of key, class, interval and currency.
     pub fn cost(&self, question: &Question) -> Result<(Vec<CostLine>, Vec<Name>), BooksError> {
         self.afford(question)?;
         let mut pricing = Pricing::new(self, &question.borders);
@@ -162,7 +162,7 @@ impl Books {
 
     fn cost_by_series<'b>(&'b self, question: &Question, pricing: &mut Pricing<'b>) {
         let Some((plan, timeline)) = self.plan(question) else { return };
-        // One walk for all pools: cut where the prices of any of them change.
+        // One pass for all pools, split where the prices of any of them change.
         let mut pools: Vec<PoolNo> = plan.series.iter().map(|no| self.billing.keys[*no as usize].pool).collect();
         pools.sort_unstable();
         pools.dedup();
@@ -203,8 +203,8 @@ impl Books {
         Ok(())
     }
 
-    /// What the held leases would cost from `from` on: each up to its deadline or to `to`, whichever is first; or, if
-    /// they were renewed without end, up to `to`.
+    /// The forecast cost of held leases from `from` on: each up to its deadline or `to`, whichever is first; or up to
+    /// `to` if they are assumed to be renewed.
     pub fn cost_ahead(
         &self,
         question: &Question,
@@ -222,7 +222,7 @@ impl Books {
             let priced = Priced { key, class: row.class, pool: row.pool, priority: row.priority };
             pricing.held(priced, row.quanta, Window::new(from, end.max(from)), false);
         }
-        // A claim has no deadline: what lies idle costs until it is released.
+        // A claim has no deadline: idle capacity is charged until the release.
         self.idle_rows(to, renewed, |row| {
             if question.filter.takes_row(row) {
                 let key = row_key(&question.dims, row, &mut workloads);
@@ -233,7 +233,7 @@ impl Books {
         pricing.lines()
     }
 
-    /// What the leases that are held cost per hour, at the prices of `at`.
+    /// The hourly cost of held leases, at the prices of `at`.
     pub fn live_rate(&self, question: &Question, at: Instant) -> Result<(Vec<LiveRate>, Vec<Name>), BooksError> {
         const HOUR_NS: u128 = 3600 * 1_000_000_000;
         let mut pricing = Pricing::new(self, &[at, at]);
@@ -255,7 +255,7 @@ impl Books {
         Ok((pricing.lines()?, workloads.names))
     }
 
-    /// What quanta of a class would cost over a stretch.
+    /// The cost of quanta of a class over an interval.
     pub fn price(
         &self,
         (class, pool, priority): (ClassNo, PoolNo, Priority),
@@ -268,7 +268,7 @@ impl Books {
         Ok(pricing.lines()?.into_iter().map(|line| (line.currency, line.money)).collect())
     }
 
-    /// What one lease cost within a window, by what was held: policies that forgive are for bills, not for waste.
+    /// The cost of one lease within a window for all its held time. Charge policies apply to bills, not to waste.
     pub(crate) fn cost_of(&self, row: &Row, held: Window) -> Result<Vec<(Currency, Money)>, BooksError> {
         self.price((row.class, row.pool, row.priority), row.quanta, held)
     }

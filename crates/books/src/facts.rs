@@ -1,4 +1,4 @@
-//! What the books know, as of one record.
+//! The contents of the books, as of one record.
 
 use crate::chunk::{CHUNK_ROWS, Chunk, ChunkHead, Depth, encode};
 use crate::claims::Claims;
@@ -16,7 +16,8 @@ use leasehold_model::{ClassNo, ClassSpec, Instant, LeaseNo, Name, NodeNo, PoolNo
 use std::collections::{BTreeMap, BTreeSet};
 use std::fmt;
 
-/// What the price and the payer of held capacity depend on. Usage by any part of it is a sum of series.
+/// What the price and the payer of held capacity depend on. There is one series per key; usage by any part of the key
+/// is a sum of series.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub(crate) struct BillingKey {
     pub(crate) tenant: TenantNo,
@@ -27,7 +28,7 @@ pub(crate) struct BillingKey {
     pub(crate) priority: Priority,
 }
 
-/// Where an open lease is.
+/// The phase of an open lease.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Phase {
     Held,
@@ -40,21 +41,21 @@ pub(crate) enum Phase {
 pub(crate) struct Open {
     pub(crate) row: Row,
     pub(crate) phase: Phase,
-    /// Its series.
+    /// The number of its billing series.
     pub(crate) billing: u32,
-    /// Why it was revoked, if it was.
+    /// How it will have ended, if it was revoked.
     pub(crate) revoked: Option<crate::row::End>,
 }
 
-/// Why no answer is given.
+/// Why a question is not answered.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum BooksError {
-    /// The file is not as it was written; the books are made anew.
+    /// The file is damaged; the books are being rebuilt.
     Damaged,
     Overflow(leasehold_meter::Overflow),
-    /// The answer would be too long, or too long in the making.
+    /// The answer would be too long, or take too long.
     TooMuch,
-    /// A record that does not follow from those before.
+    /// A record contradicts the ones before it.
     Inconsistent {
         sequence: u64,
         what: &'static str,
@@ -66,13 +67,15 @@ pub enum BooksError {
 impl fmt::Display for BooksError {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
-            Self::Damaged => f.write_str("the books are damaged and are being made anew from the journal; ask again"),
+            Self::Damaged => {
+                f.write_str("the books are damaged and are being rebuilt from the journal; try again later")
+            }
             Self::Overflow(overflow) => overflow.fmt(f),
             Self::TooMuch => f.write_str(
-                "the answer would be too long; narrow the window, the filter or the grouping, or cut it less finely",
+                "the answer would be too long; use a shorter window, a narrower filter, fewer groups or longer buckets",
             ),
-            Self::Inconsistent { sequence, what } => write!(f, "record {sequence} does not fit the books: {what}"),
-            Self::Io(why) => write!(f, "the books cannot be kept: {why}"),
+            Self::Inconsistent { sequence, what } => write!(f, "record {sequence} contradicts the books: {what}"),
+            Self::Io(why) => write!(f, "cannot read or write the books: {why}"),
         }
     }
 }
@@ -86,28 +89,28 @@ impl From<leasehold_meter::Overflow> for BooksError {
 
 /// The books as of one record.
 pub struct Books {
-    /// Records taken up so far.
+    /// The number of records that were applied.
     pub(crate) cursor: u64,
     pub(crate) last_stamp: Instant,
     pub(crate) classes: BTreeMap<ClassNo, ClassSpec>,
-    /// Tags live for ever, as in the engine: leases keep the one they were granted under.
+    /// Tags are never removed, as in the engine: leases keep the tag of their grant.
     pub(crate) tags: Vec<Name>,
     pub(crate) tenant_tags: BTreeMap<TenantNo, u32>,
     pub(crate) open: BTreeMap<LeaseNo, Open>,
     pub(crate) deadlines: Deadlines,
     pub(crate) billing: Table<BillingKey>,
-    /// The series by tenant and class, and then by the rest: the order in which most ask.
+    /// The numbers of the billing series, sorted by tenant and class: the order of most questions.
     pub(crate) payers: Vec<u32>,
-    /// The series of a tenant, by number.
+    /// The billing series of each tenant.
     pub(crate) of_tenant: BTreeMap<TenantNo, Vec<u32>>,
     pub(crate) nodes: Nodes,
     pub(crate) claims: Claims,
     pub(crate) reserved: Reserved,
     pub(crate) schedule: Schedule,
-    /// Closed leases that do not fill a chunk yet.
+    /// Closed leases that are not in a chunk yet.
     pub(crate) tail: Vec<Row>,
     pub(crate) chunks: Vec<ChunkHead>,
-    /// Encoded chunks that are not in the file, and the number of the first.
+    /// Encoded chunks that are not in the file yet.
     pub(crate) fresh_chunks: Vec<Vec<u8>>,
     pub(crate) finder: Finder,
     pub(crate) stays: Stays,
@@ -151,7 +154,7 @@ impl Books {
         }
     }
 
-    /// Records taken up so far.
+    /// The number of records that were applied.
     pub fn size(&self) -> u64 {
         self.cursor
     }
@@ -189,7 +192,7 @@ impl Books {
         number
     }
 
-    /// Takes up a series that is new.
+    /// Adds a new series to the indexes.
     pub(crate) fn list_payer(&mut self, number: u32) {
         let order = |number: u32| {
             let key = &self.billing.keys[number as usize];
@@ -201,7 +204,7 @@ impl Books {
         self.of_tenant.entry(tenant).or_default().push(number);
     }
 
-    /// A lease is over, or what lay idle of a claimed node.
+    /// Adds the row of a closed lease, or of idle capacity of a claimed node.
     pub(crate) fn close(&mut self, row: Row) {
         if row.is_lease() {
             let place = (self.chunks.len() * CHUNK_ROWS + self.tail.len()) as u64;
@@ -226,16 +229,16 @@ impl Books {
         decoded.map_err(|_| self.store.damage())
     }
 
-    /// Entries of the file that were read so far, series apart: what questions about single leases cost.
+    /// The number of file entries that were read, without segments: the cost of questions about single leases.
     pub fn reads(&self) -> u64 {
         self.store.reads()
     }
 
-    /// After an answer: whether everything it read was sound.
+    /// Returns the answer, unless something that was read is damaged.
     pub(crate) fn sound<T>(&self, answer: T) -> Result<T, BooksError> {
         if self.store.is_damaged() { Err(BooksError::Damaged) } else { Ok(answer) }
     }
-    /// Whether everything that was read so far was sound.
+    /// Fails if anything that was read so far is damaged.
     pub fn check(&self) -> Result<(), BooksError> {
         self.sound(())
     }

@@ -1,7 +1,7 @@
-//! Where the row of each closed lease lies, by the lease's number.
+//! An index from the number of a closed lease to its row.
 //!
-//! Numbers are handed out in rising order without gaps, so a list by number is an index. It is cut into pages; what has
-//! changed since the last commit lies in memory until the next one writes it into its pages.
+//! Numbers are assigned in order without gaps, so the index is an array. It is split into pages; changes since the
+//! last commit are in memory until the next commit writes them into their pages.
 
 use crate::bytes::{optional, present};
 use crate::facts::{Books, BooksError};
@@ -17,18 +17,18 @@ use std::ops::Range;
 const PAGE_PLACES: usize = 4096;
 const PAGE_LEASES: u64 = PAGE_PLACES as u64;
 
-/// Where in its page a lease stands.
+/// The index of a lease in its page.
 fn in_page(lease: u64) -> usize {
     usize::try_from(lease % PAGE_LEASES).expect("below a small constant")
 }
 
 leasehold_model::fields! {
-    /// What is known of a page without reading it.
+    /// The summary of a page, kept in memory.
     #[derive(Copy)]
     pub struct PageHead {
-        /// When the first of its leases was granted: none was before.
+        /// When the first of its leases was granted.
         pub earliest: Instant,
-        /// When the last of those that are closed ended.
+        /// When the last of its closed leases ended.
         pub latest: Instant,
     }
 }
@@ -36,12 +36,12 @@ leasehold_model::fields! {
 #[derive(Default)]
 pub(crate) struct Finder {
     pub(crate) pages: Vec<PageHead>,
-    /// Places that are not in the file.
+    /// Positions that are not in the file yet.
     fresh: BTreeMap<u64, u64>,
 }
 
 impl Finder {
-    /// A lease was granted.
+    /// Adds a granted lease.
     pub(crate) fn granted(&mut self, lease: LeaseNo, at: Instant) {
         let page = usize::try_from(lease.0 / PAGE_LEASES).expect("fewer than 2^64 pages");
         while self.pages.len() <= page {
@@ -49,7 +49,7 @@ impl Finder {
         }
     }
 
-    /// The row of a lease lies at a place from now on.
+    /// Sets the position of a lease's row.
     pub(crate) fn closed(&mut self, lease: LeaseNo, ended: Instant, place: u64) {
         self.fresh.insert(lease.0, place);
         if let Some(head) = usize::try_from(lease.0 / PAGE_LEASES).ok().and_then(|page| self.pages.get_mut(page)) {
@@ -57,7 +57,7 @@ impl Finder {
         }
     }
 
-    /// The pages that a commit has to write, with their bytes.
+    /// The changed pages with their bytes, for a commit.
     pub(crate) fn dirty(&self, store: &Store) -> Result<Vec<(u64, Vec<u8>)>, BooksError> {
         let pages: BTreeSet<u64> = self.fresh.keys().map(|lease| lease / PAGE_LEASES).collect();
         pages.into_iter().map(|page| Ok((page, encode(&self.page(page, store)?)))).collect()
@@ -67,7 +67,7 @@ impl Finder {
         self.fresh.clear();
     }
 
-    /// The places of a page's leases, in order of number; none for those that are not closed.
+    /// The positions of a page's leases, in order of number; `None` for leases that are not closed.
     fn page(&self, page: u64, store: &Store) -> Result<Vec<Option<u64>>, BooksError> {
         let mut places = match store.entry(FINDER, page)? {
             Some(bytes) => decode(&bytes).map_err(|_| store.damage())?,
@@ -94,7 +94,7 @@ fn decode(bytes: &[u8]) -> Result<Vec<Option<u64>>, DecodeError> {
     Ok((0..PAGE_PLACES).map(|lease| present(column.at(lease))).collect())
 }
 
-/// A closed lease, and where its row lies.
+/// A closed lease and the position of its row.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub(crate) struct Found {
     pub(crate) place: u64,
@@ -102,7 +102,7 @@ pub(crate) struct Found {
 }
 
 impl Books {
-    /// Where the closed ones of some leases lie; `leases` in rising order.
+    /// The positions of those of the leases that are closed; `leases` must be sorted.
     pub(crate) fn find(&self, leases: impl IntoIterator<Item = u64>) -> Result<Vec<Found>, BooksError> {
         let mut found = Vec::new();
         let mut open: Option<(u64, Vec<Option<u64>>)> = None;
@@ -121,7 +121,7 @@ impl Books {
         Ok(found)
     }
 
-    /// The next stretch of at most `most` numbers, from `from` on, in which a closed lease may meet the window.
+    /// The next range of at most `most` numbers, from `from` on, that may contain a closed lease in the window.
     pub(crate) fn stretch(&self, from: u64, most: u64, window: Window) -> Option<Range<u64>> {
         let pages = &self.finder.pages;
         let first = usize::try_from(from / PAGE_LEASES).ok()?;

@@ -1,7 +1,7 @@
-//! How each kind of record changes the books. Outcomes are in the records; nothing is decided here.
+//! Applies records to the books. The outcomes are in the records; nothing is decided here.
 
 use crate::facts::{BillingKey, Books, BooksError, Open, Phase};
-use crate::nodes::{NodeBook, Spot};
+use crate::nodes::{NodeBook, QuantaState};
 use crate::row::{End, Ending, Life, Rare, Revocation, Row};
 use crate::table::signed;
 use leasehold_meter::Window;
@@ -19,16 +19,16 @@ fn end_of(reason: Reason) -> End {
 }
 
 impl Books {
-    /// Takes up the next record. After an error the books must be thrown away.
+    /// Applies the next record. After an error the books must be discarded.
     pub fn apply(&mut self, record: &Record) -> Result<(), BooksError> {
         let sequence = record.sequence;
         if sequence != self.cursor {
-            return Err(BooksError::Inconsistent { sequence, what: "it is not the next" });
+            return Err(BooksError::Inconsistent { sequence, what: "it is not the next record" });
         }
         let followed = self.follow_body(record).and_then(|()| self.follow_reservations(record));
         followed.map_err(|what| BooksError::Inconsistent { sequence, what })?;
         self.pass_deadlines(record.stamp);
-        // A block that had to be opened could not be read.
+        // Applying a record can read from the file, which may be damaged.
         self.sound(())?;
         self.cursor += 1;
         self.last_stamp = record.stamp;
@@ -40,7 +40,7 @@ impl Books {
         match &record.body {
             Body::ClassPut(put) => drop(self.classes.insert(put.class, put.spec.clone())),
             Body::TenantPut(put) => {
-                match put.accounting_tag.as_ref().map(|tag| self.tag_number(tag)) {
+                match put.settings.accounting_tag.as_ref().map(|tag| self.tag_number(tag)) {
                     Some(tag) => self.tenant_tags.insert(put.tenant, tag),
                     None => self.tenant_tags.remove(&put.tenant),
                 };
@@ -70,7 +70,7 @@ impl Books {
             Body::Granted(granted) => self.grant(record, granted)?,
             Body::Renewed(renewed) => {
                 for renewal in &renewed.renewals {
-                    let open = self.open.get_mut(&renewal.lease).ok_or("no such lease")?;
+                    let open = self.open.get_mut(&renewal.lease).ok_or("unknown lease")?;
                     if renewal.expires_at < open.row.held.to {
                         self.deadlines.add(renewal.expires_at, renewal.lease);
                     }
@@ -81,13 +81,13 @@ impl Books {
             }
             Body::ActivityReported(reported) => {
                 for one in &reported.leases.0 {
-                    let open = self.open.get_mut(&one.lease).ok_or("no such lease")?;
+                    let open = self.open.get_mut(&one.lease).ok_or("unknown lease")?;
                     report(&mut open.row, one.activity.as_ref());
                 }
             }
             Body::Released(released) => {
                 for one in &released.leases.0 {
-                    let open = self.open.get_mut(&one.lease).ok_or("no such lease")?;
+                    let open = self.open.get_mut(&one.lease).ok_or("unknown lease")?;
                     report(&mut open.row, one.activity.as_ref());
                     self.end(one.lease, record, End::Released, released.closed)?;
                 }
@@ -99,10 +99,10 @@ impl Books {
             }
             Body::Revoked(revoked) => {
                 for lease in &revoked.leases.0 {
-                    let open = self.open.get_mut(lease).ok_or("no such lease")?;
+                    let open = self.open.get_mut(lease).ok_or("unknown lease")?;
                     open.revoked = Some(record.reason.map_or(End::Revoked, end_of));
                     if let (None, Some(reason)) = (open.row.life.ending, record.reason) {
-                        begin_to_end(&mut open.row, record);
+                        note_ending(&mut open.row, record);
                         let by_itself = record.identity.token.is_none();
                         let revocation = Revocation { reason, grace: revoked.grace, by_itself };
                         open.row.rare.get_or_insert_default().revocation = Some(revocation);
@@ -111,7 +111,7 @@ impl Books {
             }
             Body::TeardownStarted(started) => {
                 for lease in &started.leases.0 {
-                    let revoked = self.open.get(lease).ok_or("no such lease")?.revoked;
+                    let revoked = self.open.get(lease).ok_or("unknown lease")?.revoked;
                     let end = record.reason.map(end_of).or(revoked).unwrap_or(End::Revoked);
                     self.end(*lease, record, end, started.closed)?;
                 }
@@ -120,13 +120,13 @@ impl Books {
             Body::Unfenced(unfenced) => self.free(&unfenced.leases.0, Phase::Fenced, stamp)?,
             Body::Fenced(fenced) => {
                 for lease in &fenced.leases.0 {
-                    let open = self.open.get_mut(lease).ok_or("no such lease")?;
+                    let open = self.open.get_mut(lease).ok_or("unknown lease")?;
                     (open.phase, open.row.fenced) = (Phase::Fenced, true);
                     open.row.rare.get_or_insert_default().fenced_at = Some(stamp);
                     let (node, class, quanta) = (open.row.node, open.row.class, open.row.quanta);
-                    let way = (Spot::TearingDown, Spot::Fenced);
+                    let way = (QuantaState::TearingDown, QuantaState::Fenced);
                     self.nodes.shift(node, class, way, quanta, stamp, &mut self.store)?;
-                    // From its deadline on it is the operator's loss, whenever that was noticed.
+                    // The claimer does not pay for it from the teardown deadline on, whenever that was noticed.
                     self.shift_idle(node, class, way, quanta, record.effective_at)?;
                 }
             }
@@ -152,14 +152,14 @@ impl Books {
             Body::AllocationCancelled(one) => {
                 self.stories.over(one.allocation, record, AllocationState::Cancelled, None, (None, None))?;
             }
-            // The journal's own business.
+            // About the journal itself.
             Body::Genesis(_)
             | Body::Started(_)
             | Body::Heartbeat(_)
             | Body::KeyRotated(_)
             | Body::ClockJumped(_)
             | Body::Unknown { .. }
-            // Rules by which the engine decides; what follows from them has records of its own.
+            // Rules of the engine; their consequences have their own records.
             | Body::SettingsChanged(_)
             | Body::PlacementChanged(_)
             | Body::SensitiveChanged(_)
@@ -180,12 +180,12 @@ impl Books {
             | Body::UserDeleted(_)
             | Body::TokenIssued(_)
             | Body::TokenRevoked(_)
-            // The node can be used as before; a quarantined one was not in use since it was released.
+            // No change of capacity; a quarantined node has been offline since its release.
             | Body::NodeCondition(_)
             | Body::AgentRegistered(_)
             | Body::AgentDetached(_)
             | Body::NodeQuarantined(_)
-            // Nothing was granted; nobody's lease has ended yet.
+            // No lease starts or ends.
             | Body::Denied(_)
             | Body::AllocationDenied(_)
             | Body::Preempted(_)
@@ -195,7 +195,7 @@ impl Books {
         Ok(())
     }
 
-    /// Changes whether a node can be used; a claim on it is not paid for from `unpaid` on if not.
+    /// Changes whether a node is available. If it is not, a claim on it is not charged from `unpaid` on.
     fn set_node(
         &mut self,
         node: NodeNo,
@@ -207,8 +207,15 @@ impl Books {
         self.serve_idle(node, unpaid)
     }
 
-    /// Moves quanta of a node from one spot to another.
-    fn shift(&mut self, node: NodeNo, class: ClassNo, way: (Spot, Spot), quanta: u64, at: Instant) -> Followed {
+    /// Moves quanta of a node from one state to another.
+    fn shift(
+        &mut self,
+        node: NodeNo,
+        class: ClassNo,
+        way: (QuantaState, QuantaState),
+        quanta: u64,
+        at: Instant,
+    ) -> Followed {
         self.nodes.shift(node, class, way, quanta, at, &mut self.store)?;
         self.shift_idle(node, class, way, quanta, at)
     }
@@ -222,16 +229,16 @@ impl Books {
     }
 
     fn grant(&mut self, record: &Record, granted: &Granted) -> Followed {
-        let tenant = record.identity.tenant.ok_or("a grant without a tenant")?;
-        let project = record.identity.project.ok_or("a grant without a project")?;
+        let tenant = record.identity.tenant.ok_or("the grant has no tenant")?;
+        let project = record.identity.project.ok_or("the grant has no project")?;
         let tag = self.tenant_tags.get(&tenant).copied();
         let (pool, priority) = (granted.pool, granted.priority);
-        let deadline = record.stamp.checked_add(granted.ttl).ok_or("a deadline past the end of time")?;
+        let deadline = record.stamp.checked_add(granted.ttl).ok_or("the deadline is too late")?;
         for (i, member) in (0u64..).zip(&granted.members) {
             let (class, quanta) = (member.class, member.quanta.0);
             let billing = self.payer(BillingKey { tenant, project, tag, class, pool, priority });
             self.billing.change(billing, record.stamp, signed(quanta), &mut self.store);
-            let way = (Spot::Free, Spot::Held);
+            let way = (QuantaState::Free, QuantaState::Held);
             self.shift(granted.node, class, way, quanta, record.stamp)?;
             let row = Row {
                 lease: LeaseNo(granted.first_lease.0 + i),
@@ -266,7 +273,7 @@ impl Books {
             self.finder.granted(row.lease, record.stamp);
             self.open_on.insert((row.node, row.lease));
             self.deadlines.add(deadline, row.lease);
-            self.occupy(row.lease, (row.node, class), quanta, member.devices);
+            self.reserved.use_devices(&row, true);
             self.open.insert(row.lease, Open { row, phase: Phase::Held, billing, revoked: None });
         }
         self.forget_deadlines();
@@ -275,69 +282,68 @@ impl Books {
 
     /// Billing stops at the record's effective instant, within the lease's own time (SEMANTICS 2).
     fn end(&mut self, lease: LeaseNo, record: &Record, end: End, closed: bool) -> Followed {
-        let open = self.open.get_mut(&lease).ok_or("no such lease")?;
+        let open = self.open.get_mut(&lease).ok_or("unknown lease")?;
         if open.phase != Phase::Held {
-            return Err("a lease that is no longer held");
+            return Err("the lease is not held");
         }
         let row = &mut open.row;
         let ended_at = record.effective_at.clamp(row.held.from, row.held.to);
         row.held.to = ended_at;
         row.end = end;
         if row.life.ending.is_none() && matches!(end, End::Released | End::Expired) {
-            begin_to_end(row, record);
+            note_ending(row, record);
         }
         open.phase = Phase::TearingDown;
         self.deadlines.ended(lease);
         let (billing, node, class, quanta) = (open.billing, row.node, row.class, row.quanta);
         self.billing.change(billing, ended_at, -signed(quanta), &mut self.store);
-        let to = if closed { Spot::Free } else { Spot::TearingDown };
-        self.shift(node, class, (Spot::Held, to), quanta, ended_at)?;
+        let to = if closed { QuantaState::Free } else { QuantaState::TearingDown };
+        self.shift(node, class, (QuantaState::Held, to), quanta, ended_at)?;
         if closed {
-            self.vacate(lease, (node, class), quanta);
-            self.close_open(lease, record.stamp).expect("it was just there");
+            self.close_open(lease, record.stamp).expect("it was found above");
         }
         Ok(())
     }
 
-    /// Capacity is back in the pool.
+    /// The capacity of leases is free again.
     fn free(&mut self, leases: &[LeaseNo], from: Phase, stamp: Instant) -> Followed {
         for lease in leases {
-            let open = self.open.get(lease).ok_or("no such lease")?;
+            let open = self.open.get(lease).ok_or("unknown lease")?;
             if open.phase != from {
-                return Err("a lease in another phase");
+                return Err("the lease is in another phase");
             }
-            let spot = if from == Phase::Fenced { Spot::Fenced } else { Spot::TearingDown };
+            let state = if from == Phase::Fenced { QuantaState::Fenced } else { QuantaState::TearingDown };
             let (node, class, quanta) = (open.row.node, open.row.class, open.row.quanta);
-            self.shift(node, class, (spot, Spot::Free), quanta, stamp)?;
-            self.vacate(*lease, (node, class), quanta);
+            self.shift(node, class, (state, QuantaState::Free), quanta, stamp)?;
             self.close_open(*lease, stamp)?;
         }
         Ok(())
     }
 
-    /// A lease that was open is closed.
+    /// Closes an open lease.
     fn close_open(&mut self, lease: LeaseNo, stamp: Instant) -> Followed {
-        let mut row = self.open.remove(&lease).ok_or("no such lease")?.row;
+        let mut row = self.open.remove(&lease).ok_or("unknown lease")?.row;
         self.open_on.remove(&(row.node, lease));
+        self.reserved.use_devices(&row, false);
         row.life.closed_at = Some(stamp);
         self.close(row);
         Ok(())
     }
 }
 
-/// What a grant says that few do.
+/// The optional fields of a grant that few have.
 fn rare(granted: &Granted) -> Option<Box<Rare>> {
     let is_rare = granted.correlation.is_some() || !granted.labels.is_empty();
     is_rare
         .then(|| Box::new(Rare { correlation: granted.correlation, labels: granted.labels.clone(), ..Rare::default() }))
 }
 
-/// This record is the first to say that the lease ends.
-fn begin_to_end(row: &mut Row, record: &Record) {
+/// Notes the first record that announces the end of the lease.
+fn note_ending(row: &mut Row, record: &Record) {
     row.life.ending = Some(Ending { sequence: record.sequence, at: record.stamp });
 }
 
-/// Adds a report to what was reported before.
+/// Adds an activity report to the earlier ones.
 fn report(row: &mut Row, activity: Option<&Activity>) {
     let Some(new) = activity else { return };
     let sum = row.activity.get_or_insert_default();

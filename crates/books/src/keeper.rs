@@ -1,8 +1,7 @@
-//! The books in their file: opened, or made anew; following the journal; committed now and then.
+//! The books in their file: opens or rebuilds them, follows the journal, and commits.
 //!
-//! A commit is one transaction, so the file always holds the books as of one record. It is behind the journal by what has
-//! happened since, never ahead: only durable records are followed, and on opening the file's last record must be one of
-//! the journal's.
+//! A commit is one transaction, so the file always contains the books as of one record. The file is never ahead of the
+//! journal: only durable records are applied, and on opening, the last applied record must be in the journal.
 
 use crate::facts::{Books, BooksError};
 use crate::persist::BOOKS_VERSION;
@@ -17,14 +16,15 @@ const VERSION_KEY: u64 = 0;
 const LAST_KEY: u64 = 1;
 const STATE_KEY: u64 = 2;
 
-/// What was found.
+/// The result of opening the file.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Opened {
-    /// Goes on from the file.
+    /// The file was loaded.
     Continued,
     /// There was no file.
     New,
-    /// The file was of another version, of another journal, ahead of it, or damaged: it was thrown away.
+    /// The file was discarded, because it has another version, belongs to another journal, is ahead of it, or is
+    /// damaged.
     Rebuilt(&'static str),
 }
 
@@ -59,7 +59,7 @@ fn hash_before(journal: &dyn Journal, size: u64) -> Result<Hash, BooksError> {
         });
         scanned.map_err(io)?;
         if !found {
-            return Err(BooksError::Inconsistent { sequence: last, what: "the journal does not have it" });
+            return Err(BooksError::Inconsistent { sequence: last, what: "the journal does not contain it" });
         }
     }
     Ok(hash)
@@ -71,14 +71,14 @@ impl Keeper {
         Self { books: Books::default(), path: None, committed: 0 }
     }
 
-    /// Opens the books at `path` for this journal, or begins them anew.
+    /// Opens the books at `path` for this journal, or starts with empty books.
     pub fn open(path: &Path, journal: &dyn Journal) -> Result<(Self, Opened), BooksError> {
         let existed = path.exists();
-        // Where a panic ends the process, a file that cannot be opened would end it at every start. A mark beside it
-        // says that the last opening never came to its end.
+        // If panics abort the process, a file that causes a panic would prevent every start. A marker file next to it
+        // shows that the last attempt to open it did not finish.
         let mark = path.with_extension("opening");
         let loaded = if mark.exists() {
-            Err("its last opening did not come to an end")
+            Err("the last attempt to open it did not finish")
         } else {
             std::fs::write(&mark, []).map_err(io)?;
             Self::load(path, journal)
@@ -88,7 +88,7 @@ impl Keeper {
                 std::fs::remove_file(&mark).map_err(io)?;
                 return Ok((keeper, Opened::Continued));
             }
-            Ok(None) => "it holds nothing",
+            Ok(None) => "it is empty",
             Err(why) => why,
         };
         if existed {
@@ -105,13 +105,13 @@ impl Keeper {
             return Ok(None);
         }
         const DAMAGED: &str = "it is damaged";
-        // A damaged file may make the store panic where it should not; that, too, is damage.
+        // A damaged file can make the store panic; this is treated as damage.
         let opened = std::panic::catch_unwind(|| Store::open(path)).map_err(|_| DAMAGED)?;
         let store = opened.map_err(|_| DAMAGED)?;
         let entry = |key| store.entry(STATE, key).map_err(|_| DAMAGED);
         let Some(version) = entry(VERSION_KEY)? else { return Ok(None) };
         if version != BOOKS_VERSION.to_le_bytes() {
-            return Err("it is of another version");
+            return Err("it has another format version");
         }
         let state = entry(STATE_KEY)?.ok_or(DAMAGED)?;
         let last = entry(LAST_KEY)?.ok_or(DAMAGED)?;
@@ -121,14 +121,16 @@ impl Keeper {
         if books.cursor > journal.head().size {
             return Err("it is ahead of the journal");
         }
-        if hash_before(journal, books.cursor).map_err(|_| "the journal lacks its last record")?[..] != last[..] {
-            return Err("it is of another journal");
+        if hash_before(journal, books.cursor).map_err(|_| "the journal does not contain its last record")?[..]
+            != last[..]
+        {
+            return Err("it belongs to another journal");
         }
         let committed = books.cursor;
         Ok(Some(Self { books, path: Some(path.to_owned()), committed }))
     }
 
-    /// Takes up durable records, at most so many; answers how many. What is taken up is not committed.
+    /// Applies durable records, up to a maximum; returns their number. They are not committed yet.
     pub fn follow(&mut self, journal: &dyn Journal, most: u64) -> Result<u64, BooksError> {
         let first = self.books.cursor;
         let mut failed = None;
@@ -155,16 +157,16 @@ impl Keeper {
         }
     }
 
-    /// Records taken up and not committed.
+    /// The number of records that were applied but not committed.
     pub fn uncommitted(&self) -> u64 {
         self.books.cursor - self.committed
     }
 
-    /// Writes what has changed. Readers of the books may go on meanwhile; nobody may change them.
+    /// Writes the changes. The books can be read meanwhile but must not change.
     pub fn write(&self, journal: &dyn Journal) -> Result<Written, BooksError> {
         let Some(file) = &self.books.store.file else { return Ok(Written { cursor: self.books.cursor }) };
         let books = &self.books;
-        // What could not be read must not be written down as if it had been.
+        // After damage, nothing must be written.
         books.sound(())?;
         let last = hash_before(journal, books.cursor)?;
         let writing = file.database.begin_write().map_err(io)?;
@@ -211,9 +213,9 @@ impl Keeper {
         Ok(Written { cursor: books.cursor })
     }
 
-    /// After [`Self::write`]: what is in the file need not be kept in memory.
+    /// After [`Self::write`]: drops from memory what is in the file.
     pub fn written(&mut self, written: Written) -> Result<(), BooksError> {
-        assert_eq!(written.cursor, self.books.cursor, "nobody changes the books while they are written");
+        assert_eq!(written.cursor, self.books.cursor, "the books did not change while they were written");
         self.committed = written.cursor;
         let books = &mut self.books;
         if books.store.file.is_none() {
@@ -228,13 +230,13 @@ impl Keeper {
         books.store.look_again().map_err(io)
     }
 
-    /// Writes what has changed.
+    /// Writes the changes.
     pub fn commit(&mut self, journal: &dyn Journal) -> Result<(), BooksError> {
         let written = self.write(journal)?;
         self.written(written)
     }
 
-    /// Bytes that the file takes on the disk.
+    /// The size of the file in bytes.
     pub fn disk_bytes(&self) -> u64 {
         use std::os::unix::fs::MetadataExt;
         let file = self.path.as_ref().and_then(|path| std::fs::metadata(path).ok());
@@ -242,7 +244,7 @@ impl Keeper {
     }
 }
 
-/// A commit that is in the file.
+/// A finished commit.
 #[must_use]
 pub struct Written {
     cursor: u64,

@@ -1,7 +1,7 @@
-//! Single leases, live and closed: one by its number, or a list of those that were held within a window.
+//! Queries for leases, live or closed: one by its number, or those that were held within a window.
 //!
-//! A list is in order of number, which is also the order of grants. Leases keep their numbers when they close, so a
-//! cursor stays valid whatever happens between two pages.
+//! Lists are in order of number, which is also the order of grants. Leases keep their numbers when they close, so a
+//! cursor stays valid between pages.
 
 use crate::ask::Filter;
 use crate::chunk::{CHUNK_ROWS, ChunkHead, Depth};
@@ -12,16 +12,16 @@ use leasehold_meter::Window;
 use leasehold_model::{Instant, LeaseNo, LeaseState};
 use std::collections::BTreeMap;
 
-/// Which leases a list is about. What is not set takes all.
+/// A query for a list of leases. Fields that are not set match everything.
 #[derive(Clone, Debug, Default)]
 pub struct LeaseQuestion {
     pub filter: Filter,
-    /// Held at some instant of it.
+    /// Matches leases that were held at some instant of the window.
     pub window: Option<Window>,
     pub standing: Option<LeaseState>,
-    /// The list begins after this number.
+    /// The page starts after this number.
     pub after: Option<LeaseNo>,
-    /// At most so many.
+    /// The size of the page.
     pub limit: usize,
 }
 
@@ -30,27 +30,27 @@ pub struct LeaseQuestion {
 pub struct LeasePage {
     /// In order of number.
     pub leases: Vec<(Row, LeaseState)>,
-    /// The next page begins after this number; none if this is the last one. A page that took long to fill ends early.
+    /// The cursor of the next page; none on the last page. A page that needs many reads ends early.
     pub next: Option<LeaseNo>,
 }
 
-/// Chunks that one page reads before it ends early; the batch that is being looked at is finished.
+/// Chunks that one page reads before it ends early, except for the rest of a batch.
 const CHUNKS_READ_MAX: usize = 256;
-/// Of so few chunks all are read, whatever the numbers of their leases.
+/// Up to this number of chunks, all of them are read without further selection.
 const FEW_CHUNKS: usize = 8;
-/// Open leases that one page looks at before it ends early.
+/// Open leases that one page examines before it ends early.
 const OPEN_LOOKED_MAX: usize = 200_000;
 /// Closed leases of a node that are considered for one page.
 const STAYS_MAX: usize = 50_000;
-/// Leases that are found one by one in one go, at most.
+/// The most leases that are looked up one by one in a batch.
 const IN_ORDER_MAX: usize = 1024;
-/// Numbers that are looked at in one go, at first and at most.
+/// Numbers that are examined in a batch, at first and at most.
 const BATCH_FIRST: u64 = 1024;
 const BATCH_MAX: u64 = 1 << 18;
 
 const ALWAYS: Window = Window::new(Instant(0), Instant::MAX);
 
-/// What was found of a page, and up to which number that is all there is.
+/// The rows of a page so far, and the number up to which it is complete.
 struct Part {
     found: BTreeMap<LeaseNo, (Row, LeaseState)>,
     complete_to: u64,
@@ -61,7 +61,7 @@ impl Part {
         Self { found: BTreeMap::new(), complete_to: u64::MAX }
     }
 
-    /// Takes a lease; of more than are asked for, those with the lowest numbers stay.
+    /// Adds a lease; if the page overflows, the lowest numbers are kept.
     fn take(&mut self, row: Row, standing: LeaseState, limit: usize) {
         self.found.insert(row.lease, (row, standing));
         if self.found.len() > limit {
@@ -71,12 +71,12 @@ impl Part {
         }
     }
 
-    /// Whether the page is full before a number is looked at.
+    /// Whether the page is full with numbers below this one.
     fn is_full_before(&self, number: u64, limit: usize) -> bool {
         self.found.len() >= limit && self.found.last_key_value().is_none_or(|(last, _)| last.0 < number)
     }
 
-    /// From this number on nothing was looked at.
+    /// Marks that leases from this number on were not examined.
     fn stop_before(&mut self, number: u64) {
         self.complete_to = self.complete_to.min(number.saturating_sub(1));
     }
@@ -94,12 +94,12 @@ fn standing(open: &Open) -> LeaseState {
 }
 
 impl Books {
-    /// One lease, if it was ever granted.
+    /// The lease with this number, if it was ever granted.
     pub fn lease(&self, lease: LeaseNo) -> Result<Option<(Row, LeaseState)>, BooksError> {
         Ok(self.leases_of([lease])?.pop())
     }
 
-    /// These leases, in order of number; `leases` in rising order.
+    /// The leases with these numbers; `leases` must be sorted.
     pub fn leases_of(&self, leases: impl IntoIterator<Item = LeaseNo>) -> Result<Vec<(Row, LeaseState)>, BooksError> {
         let mut all = BTreeMap::new();
         let mut closed = Vec::new();
@@ -115,7 +115,7 @@ impl Books {
         Ok(all.into_values().collect())
     }
 
-    /// A page of leases, those only that `sees` lets through.
+    /// A page of the leases for which `sees` returns true.
     pub fn leases(&self, question: &LeaseQuestion, sees: impl Fn(&Row) -> bool) -> Result<LeasePage, BooksError> {
         let asks = |standing| question.standing.is_none_or(|asked| asked == standing);
         let takes = |row: &Row| {
@@ -198,7 +198,7 @@ impl Books {
         Ok(())
     }
 
-    /// Takes those of these leases that are asked for, the lowest numbers first, until there are enough.
+    /// Adds the matching leases of these, in order of number, until the page is full.
     fn take_in_order(
         &self,
         numbers: &[u64],
@@ -217,7 +217,7 @@ impl Books {
         Ok(())
     }
 
-    /// Goes through the closed leases by number, in batches, until there are enough.
+    /// Examines the closed leases in order of number, in batches, until the page is full.
     fn walk(
         &self,
         from: u64,
@@ -257,7 +257,8 @@ impl Books {
         })
     }
 
-    /// Each of these rows, unless the filter's columns leave it out, chunk by chunk; answers how many chunks were read.
+    /// Calls `each` for those of these rows that match the filter's columns, chunk by chunk; returns the number of
+    /// chunks that were read.
     fn visit(&self, mut found: Vec<Found>, filter: &Filter, mut each: impl FnMut(Row)) -> Result<usize, BooksError> {
         found.sort_unstable();
         let mut read = 0;

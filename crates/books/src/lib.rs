@@ -1,11 +1,10 @@
-//! What can be asked: who held what, when, at what peak, at what cost, and how much of it was wasted; and what became
-//! of every lease and allocation.
+//! Answers questions about the past: usage, peaks, cost, waste, and the history of every lease and allocation.
 //!
-//! In: durable records, in order. Out: answers that a pass over the whole journal would give, at the cost of what they
-//! are about. Kept in one file beside the journal; thrown away and rebuilt from it when that is missing, old or damaged.
+//! In: durable records, in order. Out: the same answers as a pass over the whole journal, but without reading it. The
+//! books are stored in one file next to the journal; a missing, old or damaged file is rebuilt from the journal.
 //!
-//! Never: ahead of what is durable, a sample, an estimate, a rounding that is not asked for. It knows numbers, not names
-//! of tenants and the like, and nothing of HTTP.
+//! The books are never ahead of the durable records. They contain no samples, estimates or implicit rounding; no names
+//! of tenants and other objects, only numbers; and nothing about HTTP.
 
 mod allocations;
 mod ask;
@@ -44,7 +43,7 @@ pub use cost::{CostLine, LiveRate};
 pub use facts::{Books, BooksError};
 pub use keeper::{COMMIT_RECORDS, Keeper, Opened, Written};
 pub use leases::{LeasePage, LeaseQuestion};
-pub use nodes::{CapacityKey, CapacityLine, Place};
+pub use nodes::{CapacityKey, CapacityLine, CapacitySeries};
 pub use peak::PeakLine;
 pub use row::{End, Ending, Life, Rare, Revocation, Row};
 pub use sensitivity::{KindProfile, Sensitivity, WorkloadProfile};

@@ -1,5 +1,5 @@
-//! A quick hash for keys that are small numbers handed out by ourselves. Nobody outside can choose them, so nothing
-//! stronger is needed; nothing iterates the maps, so their order never shows.
+//! A fast hash for keys of small numbers. Callers cannot choose them, so no stronger hash is needed. The maps are
+//! never iterated, so their order does not matter.
 
 use std::collections::HashMap;
 use std::hash::{BuildHasherDefault, Hasher};

@@ -1,7 +1,7 @@
-//! Where the capacity of each node was: held, being torn down, reserved, fenced, offline, or idle (SEMANTICS 3).
+//! The capacity of each node by state: held, being torn down, reserved, fenced, offline, or idle (SEMANTICS 3).
 //!
-//! Every change moves quanta from one place to another at one instant, so that the places add up to the capacity at every
-//! instant, also where a change took effect before it was noticed.
+//! Every change moves quanta from one series to another at one instant. So the series add up to the capacity at every
+//! instant, even if a change took effect before it was noticed.
 
 use crate::facts::{Books, BooksError};
 use crate::store::Store;
@@ -12,15 +12,15 @@ use leasehold_model::{ClassNo, Instant, NodeNo, PoolNo, words};
 use std::collections::BTreeMap;
 
 words! {
-    /// A series of a node and class. What none of the others has of the capacity is idle.
-    pub enum Place {
+    /// A series of a node and class. Idle capacity is the rest and has no series.
+    pub enum CapacitySeries {
         Capacity = 1 "capacity",
         Held = 2 "held",
         TearingDown = 3 "tearing_down",
         Fenced = 4 "fenced",
-        /// Free, on a node that is drained, lost, or not known to be clean.
+        /// Free, on a node that is drained, lost, being wiped or quarantined.
         Offline = 5 "offline",
-        /// What a claim leaves idle and its claimer pays for: a part of what is idle.
+        /// The part of the idle capacity that a claimer pays for.
         ClaimedIdle = 6 "claimed_idle",
         /// Free, and reserved for an allocation whose victims are being torn down.
         Reserved = 7 "reserved",
@@ -28,16 +28,16 @@ words! {
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
-pub(crate) struct PlaceKey {
+pub(crate) struct CapacitySeriesKey {
     pub(crate) node: NodeNo,
     pub(crate) pool: PoolNo,
     pub(crate) class: ClassNo,
-    pub(crate) place: Place,
+    pub(crate) series: CapacitySeries,
 }
 
-/// Where quanta of a node may be, from the lease's point of view.
+/// The state of quanta of a node.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Spot {
+pub(crate) enum QuantaState {
     Free,
     Held,
     TearingDown,
@@ -56,11 +56,11 @@ pub(crate) struct ClassBook {
 }
 
 impl ClassBook {
-    /// What is neither held nor fenced.
+    /// Quanta that are neither held nor fenced.
     pub(crate) fn unheld(&self) -> u64 {
         self.capacity.saturating_sub(self.held + self.fenced)
     }
-    /// What nobody has and nothing is reserved of.
+    /// Quanta that are not in use and not reserved.
     pub(crate) fn free(&self) -> u64 {
         self.capacity.saturating_sub(self.held + self.tearing_down + self.fenced + self.reserved)
     }
@@ -69,7 +69,7 @@ impl ClassBook {
 #[derive(Clone, Debug)]
 pub(crate) struct NodeBook {
     pub(crate) pool: PoolNo,
-    /// Since when it is in this pool: nothing of it is booked there for earlier.
+    /// When it joined this pool; earlier changes are booked at this instant.
     pub(crate) since: Instant,
     pub(crate) drained: bool,
     pub(crate) lost: bool,
@@ -87,16 +87,16 @@ impl NodeBook {
 #[derive(Default)]
 pub(crate) struct Nodes {
     pub(crate) books: BTreeMap<NodeNo, NodeBook>,
-    pub(crate) places: Table<PlaceKey>,
+    pub(crate) series: Table<CapacitySeriesKey>,
 }
 
-const UNKNOWN: &str = "a node that was never put";
+const UNKNOWN: &str = "unknown node";
 
 impl Nodes {
-    pub(crate) fn change(&mut self, key: PlaceKey, at: Instant, delta: i64, store: &mut Store) {
+    pub(crate) fn change(&mut self, key: CapacitySeriesKey, at: Instant, delta: i64, store: &mut Store) {
         if delta != 0 {
-            let number = self.places.number(key);
-            self.places.change(number, at, delta, store);
+            let number = self.series.number(key);
+            self.series.change(number, at, delta, store);
         }
     }
 
@@ -143,7 +143,7 @@ impl Nodes {
         Ok(())
     }
 
-    /// Books the difference between a node as it was and as it is, at one instant.
+    /// Books the difference between two states of a node at one instant.
     fn replace(
         &mut self,
         node: NodeNo,
@@ -157,22 +157,22 @@ impl Nodes {
             for class in &book.classes {
                 let offline = if book.is_available() { 0 } else { class.free() };
                 let levels = [
-                    (Place::Capacity, class.capacity),
-                    (Place::Held, class.held),
-                    (Place::TearingDown, class.tearing_down),
-                    (Place::Fenced, class.fenced),
-                    (Place::Reserved, class.reserved),
-                    (Place::Offline, offline),
+                    (CapacitySeries::Capacity, class.capacity),
+                    (CapacitySeries::Held, class.held),
+                    (CapacitySeries::TearingDown, class.tearing_down),
+                    (CapacitySeries::Fenced, class.fenced),
+                    (CapacitySeries::Reserved, class.reserved),
+                    (CapacitySeries::Offline, offline),
                 ];
-                for (place, level) in levels {
-                    let key = PlaceKey { node, pool: book.pool, class: class.class, place };
+                for (series, level) in levels {
+                    let key = CapacitySeriesKey { node, pool: book.pool, class: class.class, series };
                     self.change(key, at, sign * signed(level), store);
                 }
             }
         }
     }
 
-    /// Reserves free quanta of a node, or frees what was reserved.
+    /// Reserves free quanta of a node, or frees reserved ones.
     pub(crate) fn reserve(
         &mut self,
         node: NodeNo,
@@ -182,43 +182,45 @@ impl Nodes {
         at: Instant,
         store: &mut Store,
     ) -> Result<(), &'static str> {
-        let way = if taken { (Spot::Free, Spot::Reserved) } else { (Spot::Reserved, Spot::Free) };
+        let way =
+            if taken { (QuantaState::Free, QuantaState::Reserved) } else { (QuantaState::Reserved, QuantaState::Free) };
         self.shift(node, class, way, quanta, at, store)
     }
 
-    /// Moves quanta of a node from one spot to another.
+    /// Moves quanta of a node from one state to another.
     pub(crate) fn shift(
         &mut self,
         node: NodeNo,
         class: ClassNo,
-        (from, to): (Spot, Spot),
+        (from, to): (QuantaState, QuantaState),
         quanta: u64,
         at: Instant,
         store: &mut Store,
     ) -> Result<(), &'static str> {
         let book = self.books.get_mut(&node).ok_or(UNKNOWN)?;
         let (pool, available, at) = (book.pool, book.is_available(), at.max(book.since));
-        let class_book = book.classes.iter_mut().find(|known| known.class == class).ok_or("a class the node lacks")?;
-        for (spot, sign) in [(from, -1), (to, 1)] {
-            let (place, level) = match spot {
-                Spot::Free if available => continue,
-                Spot::Free => (Place::Offline, None),
-                Spot::Held => (Place::Held, Some(&mut class_book.held)),
-                Spot::TearingDown => (Place::TearingDown, Some(&mut class_book.tearing_down)),
-                Spot::Fenced => (Place::Fenced, Some(&mut class_book.fenced)),
-                Spot::Reserved => (Place::Reserved, Some(&mut class_book.reserved)),
+        let class_book =
+            book.classes.iter_mut().find(|known| known.class == class).ok_or("the node does not have the class")?;
+        for (state, sign) in [(from, -1), (to, 1)] {
+            let (series, level) = match state {
+                QuantaState::Free if available => continue,
+                QuantaState::Free => (CapacitySeries::Offline, None),
+                QuantaState::Held => (CapacitySeries::Held, Some(&mut class_book.held)),
+                QuantaState::TearingDown => (CapacitySeries::TearingDown, Some(&mut class_book.tearing_down)),
+                QuantaState::Fenced => (CapacitySeries::Fenced, Some(&mut class_book.fenced)),
+                QuantaState::Reserved => (CapacitySeries::Reserved, Some(&mut class_book.reserved)),
             };
             if let Some(level) = level {
-                *level = level.checked_add_signed(sign * signed(quanta)).ok_or("more freed than was held")?;
+                *level = level.checked_add_signed(sign * signed(quanta)).ok_or("more is freed than was held")?;
             }
-            let number = self.places.number(PlaceKey { node, pool, class, place });
-            self.places.change(number, at, sign * signed(quanta), store);
+            let number = self.series.number(CapacitySeriesKey { node, pool, class, series });
+            self.series.change(number, at, sign * signed(quanta), store);
         }
         Ok(())
     }
 }
 
-/// Where the capacity of a class was, over a window, in quanta × nanoseconds. The parts add up to the capacity.
+/// The capacity of a class by state over a window, in quanta × nanoseconds. The parts add up to the capacity.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct CapacityLine {
     pub capacity: QuantaNs,
@@ -231,21 +233,21 @@ pub struct CapacityLine {
 }
 
 impl CapacityLine {
-    fn add(&mut self, place: Place, amount: QuantaNs) {
-        *match place {
-            Place::Capacity => &mut self.capacity,
-            Place::Held => &mut self.held,
-            Place::TearingDown => &mut self.tearing_down,
-            Place::Fenced => &mut self.fenced,
-            Place::Offline => &mut self.offline,
-            Place::Reserved => &mut self.reserved,
-            // It is what it is: idle.
-            Place::ClaimedIdle => return,
+    fn add(&mut self, series: CapacitySeries, amount: QuantaNs) {
+        *match series {
+            CapacitySeries::Capacity => &mut self.capacity,
+            CapacitySeries::Held => &mut self.held,
+            CapacitySeries::TearingDown => &mut self.tearing_down,
+            CapacitySeries::Fenced => &mut self.fenced,
+            CapacitySeries::Offline => &mut self.offline,
+            CapacitySeries::Reserved => &mut self.reserved,
+            // It is a part of idle.
+            CapacitySeries::ClaimedIdle => return,
         } += amount;
     }
 }
 
-/// By what capacity is told apart.
+/// The group of a line.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub struct CapacityKey {
     pub pool: Option<PoolNo>,
@@ -254,7 +256,7 @@ pub struct CapacityKey {
 }
 
 impl Books {
-    /// Where the capacity was, per class, and per pool or node if asked.
+    /// Capacity by state, per class, and per pool or node on request.
     pub fn capacity(
         &self,
         window: Window,
@@ -263,22 +265,26 @@ impl Books {
         takes: impl Fn(PoolNo, NodeNo, ClassNo) -> bool,
     ) -> Result<Vec<(CapacityKey, CapacityLine)>, BooksError> {
         let mut lines: BTreeMap<CapacityKey, CapacityLine> = BTreeMap::new();
-        let places = &self.nodes.places;
-        let wanted = places.numbered().filter(|(_, key)| takes(key.pool, key.node, key.class));
+        let all = &self.nodes.series;
+        let wanted = all.numbered().filter(|(_, key)| takes(key.pool, key.node, key.class));
         let wanted: Vec<u32> = wanted.map(|(number, _)| number).collect();
         let borders = [window.from, window.to.max(window.from)];
-        places.timeline.amounts(&borders, Wanted::These(&wanted), &self.store, |_, series, amount| {
-            let key = &places.keys[series as usize];
+        all.timeline.amounts(&borders, Wanted::These(&wanted), &self.store, |_, series, amount| {
+            let key = &all.keys[series as usize];
             let line =
                 CapacityKey { pool: by_pool.then_some(key.pool), node: by_node.then_some(key.node), class: key.class };
-            lines.entry(line).or_default().add(key.place, amount);
+            lines.entry(line).or_default().add(key.series, amount);
         });
         self.sound(())?;
         for (key, line) in &mut lines {
             let used = line.held + line.tearing_down + line.reserved + line.fenced + line.offline;
             line.idle = line.capacity.checked_sub(used).ok_or(BooksError::Inconsistent {
                 sequence: self.cursor,
-                what: if key.node.is_some() { "a node held more than it had" } else { "more was held than there was" },
+                what: if key.node.is_some() {
+                    "more is in use on a node than its capacity"
+                } else {
+                    "more is in use than the capacity"
+                },
             })?;
         }
         Ok(lines.into_iter().collect())

@@ -1,16 +1,16 @@
-//! Leases past their deadline whose expiry the books have not seen yet.
+//! Leases past their deadline whose expiry is not recorded yet.
 //!
-//! After an outage the first record may be a day later than many deadlines, and the expiries follow it one by one. A
-//! series goes on until it is told to stop; while such leases wait, answers come from the leases themselves, which end
-//! at their deadlines (SEMANTICS 2).
+//! After an outage the first record can be a day later than many deadlines, and the expiries follow one by one. Until
+//! then the series still count these leases as held, so answers are computed from the leases themselves, which end at
+//! their deadlines (SEMANTICS 2).
 
 use crate::facts::{Books, Phase};
 use leasehold_model::{Instant, LeaseNo};
 use std::cmp::Reverse;
 use std::collections::{BTreeSet, BinaryHeap};
 
-/// Every held lease has an entry at or before its deadline; only a renewal that shortens it makes another. One that ends
-/// before its deadline leaves its entry behind.
+/// Every held lease has an entry at or before its deadline; only a renewal that shortens the deadline adds another.
+/// The entry of a lease that ends before its deadline remains.
 #[derive(Default)]
 pub(crate) struct Deadlines {
     ahead: BinaryHeap<Reverse<(Instant, LeaseNo)>>,
@@ -29,7 +29,7 @@ impl Deadlines {
 }
 
 impl Books {
-    /// Forgets the deadlines of leases that ended before them, once they are most of what is kept.
+    /// Removes the entries of ended leases once they are the majority.
     pub(crate) fn forget_deadlines(&mut self) {
         if self.deadlines.ahead.len() > 1024 + 2 * self.open.len() {
             let held = self.open.iter().filter(|(_, open)| open.phase == Phase::Held);
@@ -42,7 +42,7 @@ impl Books {
         !self.deadlines.overdue.is_empty()
     }
 
-    /// It is `now`: finds what is overdue.
+    /// Finds the leases that are overdue at `now`.
     pub(crate) fn pass_deadlines(&mut self, now: Instant) {
         while let Some(Reverse((at, lease))) = self.deadlines.ahead.peek().copied()
             && at < now
@@ -58,8 +58,8 @@ impl Books {
         }
     }
 
-    /// Up to which instant, at most `now`, the books can speak: no deadline lies before it whose expiry they have not seen,
-    /// unless the records themselves have passed it.
+    /// The instant, at most `now`, up to which the books are complete: no deadline before it has an expiry that is not
+    /// recorded, unless later records exist.
     pub fn known_until(&mut self, now: Instant) -> Instant {
         while let Some(Reverse((at, lease))) = self.deadlines.ahead.peek().copied()
             && at < now

@@ -1,4 +1,4 @@
-//! The most that was held at once.
+//! Peaks: the most that was held at the same time.
 
 use crate::ask::{Key, Question, Source, Workloads};
 use crate::facts::{Books, BooksError};
@@ -6,7 +6,7 @@ use crate::usage::bucket_no;
 use leasehold_model::{ClassNo, Instant, Name};
 use std::collections::BTreeMap;
 
-/// The highest level of one key and class within one stretch of the question.
+/// The highest level of one key and class within one interval of the question.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct PeakLine {
     pub key: Key,
@@ -16,7 +16,7 @@ pub struct PeakLine {
     pub peak: u64,
 }
 
-/// Changes of the level, swept in order of time; a change may be the sum of several at its instant.
+/// Changes of a level in order of time; a change can be the sum of several at the same instant.
 fn sweep(mut points: Vec<(Instant, i128)>, borders: &[Instant], mut each: impl FnMut(usize, u64)) {
     let mut level = 0;
     points.sort_unstable_by_key(|(at, _)| *at);
@@ -42,7 +42,7 @@ fn sweep(mut points: Vec<(Instant, i128)>, borders: &[Instant], mut each: impl F
 }
 
 impl Books {
-    /// The peaks of a question, in order of key, class and stretch; what is zero is left out.
+    /// The peaks of a question, in order of key, class and interval; zeros are omitted.
     pub fn peaks(&self, question: &Question) -> Result<(Vec<PeakLine>, Vec<Name>), BooksError> {
         self.afford(question)?;
         let mut lines = Vec::new();
@@ -66,7 +66,7 @@ impl Books {
             }
             return Ok((lines, workloads.names));
         }
-        let (plan, timeline) = self.plan(question).expect("not from lease to lease");
+        let (plan, timeline) = self.plan(question).expect("the source is a timeline");
         timeline.peaks(&question.borders, &plan.group_of, plan.groups.len(), &self.store, |bucket, group, peak| {
             let (key, class) = plan.groups[group as usize];
             line(key, class, bucket, peak);

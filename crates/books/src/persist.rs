@@ -1,10 +1,10 @@
-//! The books as bytes: what a commit writes beside blocks and chunks, and how it is read back.
+//! Encoding of the books: what a commit writes in addition to blocks and chunks.
 
 use crate::bytes::{get_list, put_list};
 use crate::chunk::ChunkHead;
 use crate::claims::{Claim, Idle, Step};
 use crate::facts::{BillingKey, Books, BooksError, Open, Phase};
-use crate::nodes::{ClassBook, NodeBook, Place, PlaceKey};
+use crate::nodes::{CapacitySeries, CapacitySeriesKey, ClassBook, NodeBook};
 use crate::row::{End, Life, Rare, Row};
 use crate::stays::OnNode;
 use crate::store::HEADS;
@@ -18,11 +18,11 @@ use leasehold_model::{Activity, Instant, LeaseNo, NodeNo};
 use std::hash::Hash;
 use std::ops::ControlFlow;
 
-/// Raised when these bytes change: older books are made anew from the journal.
-pub(crate) const BOOKS_VERSION: u32 = 3;
+/// Raised when the encoding changes: older books are rebuilt from the journal.
+pub(crate) const BOOKS_VERSION: u32 = 4;
 
 leasehold_model::fields! {
-    /// A row, with its end in the order of the struct.
+    /// The encoded form of a row.
     pub struct StoredRow {
         pub lease: LeaseNo,
         pub tenant: leasehold_model::TenantNo,
@@ -137,7 +137,7 @@ impl StoredClaim {
         }
     }
 
-    /// Every claim has begun.
+    /// Fails if a class has no step.
     fn restored(self) -> Option<(NodeNo, Claim)> {
         let step = |step: StoredStep| Step { at: step.at, rest: step.rest, in_service: step.in_service };
         let class = |idle: StoredIdle| {
@@ -171,15 +171,15 @@ impl Field for BillingKey {
     }
 }
 
-impl Field for PlaceKey {
+impl Field for CapacitySeriesKey {
     fn put(&self, out: &mut Vec<u8>) {
         self.node.put(out);
         self.pool.put(out);
         self.class.put(out);
-        self.place.put(out);
+        self.series.put(out);
     }
     fn get(r: &mut Reader<'_>) -> Result<Self, DecodeError> {
-        Ok(Self { node: Field::get(r)?, pool: Field::get(r)?, class: Field::get(r)?, place: Place::get(r)? })
+        Ok(Self { node: Field::get(r)?, pool: Field::get(r)?, class: Field::get(r)?, series: CapacitySeries::get(r)? })
     }
 }
 
@@ -256,7 +256,7 @@ fn get_node(r: &mut Reader<'_>) -> Result<NodeBook, DecodeError> {
             held: Field::get(r)?,
             tearing_down: Field::get(r)?,
             fenced: Field::get(r)?,
-            // It follows from the reservations.
+            // Computed from the reservations.
             reserved: 0,
         });
     }
@@ -264,7 +264,7 @@ fn get_node(r: &mut Reader<'_>) -> Result<NodeBook, DecodeError> {
 }
 
 impl Books {
-    /// Everything that has no entry of its own.
+    /// Encodes everything that has no own entry.
     pub(crate) fn to_state(&self) -> Vec<u8> {
         let mut out = Vec::new();
         self.cursor.put(&mut out);
@@ -290,10 +290,9 @@ impl Books {
             open.billing.put(&mut out);
             open.revoked.put(&mut out);
         }
-        put_list(self.reserved.devices_of.iter().map(|(lease, devices)| (*lease, *devices)), &mut out);
         put_list(self.reserved.waiting.iter().map(|(number, kept)| (*number, kept.clone())), &mut out);
         put_table(&self.billing, &mut out);
-        put_table(&self.nodes.places, &mut out);
+        put_table(&self.nodes.series, &mut out);
         put_list(self.finder.pages.iter().copied(), &mut out);
         put_varint(self.stays.lists, &mut out);
         put_varint(self.stays.nodes.len() as u64, &mut out);
@@ -307,7 +306,7 @@ impl Books {
         out
     }
 
-    /// Answers how many chunks there are; [`Self::read_heads`] reads what is known of them.
+    /// Returns the number of chunks; [`Self::read_heads`] reads their summaries.
     pub(crate) fn read_state(&mut self, bytes: &[u8]) -> Result<u64, DecodeError> {
         let mut r = Reader::new(bytes);
         self.cursor = Field::get(&mut r)?;
@@ -343,11 +342,10 @@ impl Books {
             self.open_on.insert((row.node, row.lease));
             self.open.insert(row.lease, Open { row, phase, billing, revoked });
         }
-        self.reserved.devices_of = get_list(&mut r)?.into_iter().collect();
         self.reserved.waiting = get_list(&mut r)?.into_iter().collect();
         self.restore_reserved().ok_or(DecodeError::BadInteger)?;
         self.billing = get_table(&mut r)?;
-        self.nodes.places = get_table(&mut r)?;
+        self.nodes.series = get_table(&mut r)?;
         for number in 0..u32::try_from(self.billing.keys.len()).map_err(|_| DecodeError::BadInteger)? {
             self.list_payer(number);
         }
@@ -370,7 +368,7 @@ impl Books {
         Ok(chunks)
     }
 
-    /// What is known of so many chunks, each of which has an entry of its own.
+    /// Reads the summaries of the chunks, each of which has its own entry.
     pub(crate) fn read_heads(&mut self, count: u64) -> Result<(), BooksError> {
         let mut heads = Vec::new();
         let mut sound = true;

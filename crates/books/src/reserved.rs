@@ -1,24 +1,27 @@
-//! Capacity that is reserved for an allocation while its victims are torn down (SEMANTICS 3): free, and nobody else's.
+//! Capacity that is reserved for an allocation while its victims are torn down (SEMANTICS 3). It is free, but nobody
+//! else can have it.
 //!
-//! A decision to evict names the places. From then on whatever is free there, up to what is wanted of each device, is
-//! reserved; where several wait for the same, the lower number goes first.
+//! A preemption decision names the nodes and devices. From then on everything that becomes free there is reserved, up
+//! to the requested quanta of each device. If several allocations wait for the same device, the lower number goes
+//! first.
 
 use crate::facts::Books;
 use crate::nodes::NodeBook;
-use leasehold_model::body::{Body, Place};
-use leasehold_model::{AllocationNo, ClassNo, LeaseNo, NodeNo, Record};
+use crate::row::Row;
+use leasehold_model::body::{Body, ReplicaPlacement};
+use leasehold_model::{AllocationNo, ClassNo, NodeNo, Record};
 use std::collections::BTreeMap;
 
 leasehold_model::fields! {
-    /// What is reserved of one class on one node for one replica.
+    /// The reservation of one class on one node for one replica.
     pub struct Kept {
         pub node: NodeNo,
         pub class: ClassNo,
-        /// Which devices, as a bit set; zero for kinds without devices.
+        /// The devices as a bit set; zero for kinds without devices.
         pub devices: u64,
-        /// What is wanted of each device, or in all.
+        /// Requested quanta of each device; the total for kinds without devices.
         pub each: u64,
-        /// What is reserved already: for each device of the set in order, or in all.
+        /// Quanta that are reserved already, for each device of the set in order; one total for kinds without devices.
         pub have: Vec<u64>,
     }
 }
@@ -26,9 +29,7 @@ leasehold_model::fields! {
 #[derive(Default)]
 pub(crate) struct Reserved {
     pub(crate) waiting: BTreeMap<AllocationNo, Vec<Kept>>,
-    /// The devices of open leases that have some.
-    pub(crate) devices_of: BTreeMap<LeaseNo, u64>,
-    /// Quanta that open leases use of each device; it follows from the rest.
+    /// Quanta that open leases use of each device. Not stored: it is computed from the open leases.
     used: BTreeMap<(NodeNo, ClassNo), [u64; 64]>,
 }
 
@@ -36,7 +37,7 @@ fn indexes(devices: u64) -> impl Iterator<Item = usize> {
     (0..64).filter(move |index| devices >> index & 1 == 1)
 }
 
-fn kept(place: &Place) -> impl Iterator<Item = Kept> + '_ {
+fn kept(place: &ReplicaPlacement) -> impl Iterator<Item = Kept> + '_ {
     place.members.iter().map(|member| {
         let count = member.devices.count_ones().max(1);
         Kept {
@@ -49,8 +50,8 @@ fn kept(place: &Place) -> impl Iterator<Item = Kept> + '_ {
     })
 }
 
-/// The allocation for which nothing is reserved from here on.
-fn no_longer_waits(body: &Body) -> Option<AllocationNo> {
+/// The allocation whose reservation ends with this record.
+fn reservation_ended(body: &Body) -> Option<AllocationNo> {
     if let Body::ReservationDropped(dropped) = body {
         Some(dropped.allocation)
     } else if let Body::AllocationPlaced(placed) = body {
@@ -63,12 +64,14 @@ fn no_longer_waits(body: &Body) -> Option<AllocationNo> {
 }
 
 impl Reserved {
-    /// Notes which devices a lease uses, or gives them back.
-    pub(crate) fn use_devices(&mut self, place: (NodeNo, ClassNo), quanta: u64, devices: u64, taken: bool) {
+    /// Adds the quanta of a lease to the use of its devices, or subtracts them.
+    pub(crate) fn use_devices(&mut self, lease: &Row, taken: bool) {
+        let devices = lease.life.devices;
         if devices == 0 {
             return;
         }
-        let each = quanta / u64::from(devices.count_ones());
+        let each = lease.quanta / u64::from(devices.count_ones());
+        let place = (lease.node, lease.class);
         let used = self.used.entry(place).or_insert([0; 64]);
         indexes(devices).for_each(|index| used[index] = if taken { used[index] + each } else { used[index] - each });
         if used.iter().all(|used| *used == 0) {
@@ -76,7 +79,7 @@ impl Reserved {
         }
     }
 
-    /// What all reservations have of a device.
+    /// Quanta of a device that are reserved, over all reservations.
     fn kept_of_device(&self, place: (NodeNo, ClassNo), device: usize) -> u64 {
         let here = self.waiting.values().flatten().filter(|kept| (kept.node, kept.class) == place);
         here.flat_map(|kept| indexes(kept.devices).zip(&kept.have)).filter(|(i, _)| *i == device).map(|(_, n)| n).sum()
@@ -84,31 +87,16 @@ impl Reserved {
 }
 
 impl Books {
-    /// A lease is granted on devices.
-    pub(crate) fn occupy(&mut self, lease: LeaseNo, place: (NodeNo, ClassNo), quanta: u64, devices: u64) {
-        if devices != 0 {
-            self.reserved.devices_of.insert(lease, devices);
-            self.reserved.use_devices(place, quanta, devices, true);
-        }
-    }
-
-    /// A lease is closed.
-    pub(crate) fn vacate(&mut self, lease: LeaseNo, place: (NodeNo, ClassNo), quanta: u64) {
-        if let Some(devices) = self.reserved.devices_of.remove(&lease) {
-            self.reserved.use_devices(place, quanta, devices, false);
-        }
-    }
-
-    /// After a record: reservations begin and end with it, and take what it left free.
+    /// Starts and ends reservations as the record demands, then reserves what became free.
     pub(crate) fn follow_reservations(&mut self, record: &Record) -> Result<(), &'static str> {
         if let Body::PreemptionDecided(decided) = &record.body {
             let places = decided.places.iter().flat_map(kept).collect();
             self.reserved.waiting.insert(decided.allocation, places);
         }
-        if let Some(number) = no_longer_waits(&record.body) {
+        if let Some(number) = reservation_ended(&record.body) {
             self.drop_reservation(number, record)?;
         }
-        // The leases of one that is placed are granted in the records that follow, on what it gave up.
+        // The records that follow grant the leases of a placed allocation on the capacity that was reserved for it.
         if matches!(record.body, Body::AllocationPlaced(_) | Body::Granted(_)) {
             return Ok(());
         }
@@ -129,7 +117,7 @@ impl Books {
         Ok(())
     }
 
-    /// Takes what is free and wanted at one of its places.
+    /// Reserves what is free for one replica's class, up to what it requests.
     fn fill(&mut self, number: AllocationNo, place: usize, record: &Record) -> Result<(), &'static str> {
         let Kept { node, class, devices, each, have } = self.reserved.waiting[&number][place].clone();
         let book =
@@ -148,22 +136,16 @@ impl Books {
         let total: u64 = more.iter().sum();
         if total > 0 {
             self.nodes.reserve(node, class, total, true, record.stamp, &mut self.store)?;
-            let kept = &mut self.reserved.waiting.get_mut(&number).expect("it waits")[place].have;
+            let kept = &mut self.reserved.waiting.get_mut(&number).expect("the reservation was just read")[place].have;
             kept.iter_mut().zip(more).for_each(|(have, more)| *have += more);
         }
         Ok(())
     }
 
-    /// What follows from the leases and reservations that were read back.
+    /// Recomputes what is not stored, after open leases and reservations were decoded. `None`: they contradict each
+    /// other.
     pub(crate) fn restore_reserved(&mut self) -> Option<()> {
-        for (lease, devices) in self.reserved.devices_of.clone() {
-            let row = &self.open.get(&lease)?.row;
-            let (place, quanta) = ((row.node, row.class), row.quanta);
-            if devices == 0 {
-                return None;
-            }
-            self.reserved.use_devices(place, quanta, devices, true);
-        }
+        self.open.values().for_each(|open| self.reserved.use_devices(&open.row, true));
         for kept in self.reserved.waiting.values().flatten() {
             let class = self.nodes.books.get_mut(&kept.node)?.classes.iter_mut().find(|c| c.class == kept.class)?;
             let fits = kept.have.len() == kept.devices.count_ones().max(1) as usize;

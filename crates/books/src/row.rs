@@ -1,4 +1,4 @@
-//! One lease as the books remember it once it is over.
+//! One lease in the books.
 
 use leasehold_meter::Window;
 use leasehold_model::rate::{Charge, Charges};
@@ -8,57 +8,57 @@ use leasehold_model::{
 };
 
 words! {
-    /// How a lease stopped being held.
+    /// How a lease ended.
     pub enum End {
-        /// It is held still.
+        /// It is still held.
         Held = 0 "held",
         Released = 1 "released",
         Expired = 2 "expired",
-        /// Taken back for any reason but those below.
+        /// Revoked for another reason than those below.
         Revoked = 3 "revoked",
         Preempted = 4 "preempted",
         NodeLost = 5 "node_lost",
-        /// No lease: what lay idle of a claimed node.
+        /// Not a lease: idle capacity of a claimed node.
         Idle = 6 "idle",
     }
 }
 
 fields! {
-    /// What only questions about single leases need.
+    /// Fields that only questions about single leases need.
     #[derive(Copy, Default)]
     pub struct Life {
-        /// The record that granted it.
+        /// The sequence of its grant.
         pub sequence: u64,
-        /// How many leases of the same grant have lower numbers.
+        /// Its index within its grant.
         pub member: u8,
-        /// Which devices of its node, as a bit set.
+        /// The devices as a bit set.
         pub devices: u64,
         pub sensitive: bool,
         /// The grant exceeded a soft quota.
         pub over_soft: bool,
-        /// Its deadline, as it was set last.
+        /// Its latest deadline.
         pub expires_at: Instant,
-        /// The first record that said that it ends.
+        /// The first record that announced its end.
         pub ending: Option<Ending>,
-        /// When its capacity was free again; none while it is not.
+        /// When its capacity became free.
         pub closed_at: Option<Instant>,
     }
 }
 
 fields! {
-    /// The first record that said that a lease ends: a release, an expiry or a revocation.
+    /// The first record that announced the end of a lease: a release, an expiry or a revocation.
     #[derive(Copy)]
     pub struct Ending { pub sequence: u64, pub at: Instant }
 }
 
 fields! {
-    /// What few leases have.
+    /// Fields that few leases have.
     #[derive(Default)]
     pub struct Rare {
         pub correlation: Option<u128>,
-        /// Labels that its node had to have.
+        /// Required labels of its node.
         pub labels: Vec<(Name, Name)>,
-        /// By the record in [`Life::ending`].
+        /// The revocation in the record [`Life::ending`].
         pub revocation: Option<Revocation>,
         pub fenced_at: Option<Instant>,
     }
@@ -69,12 +69,12 @@ fields! {
     pub struct Revocation {
         pub reason: Reason,
         pub grace: Span,
-        /// No token asked for it: it follows from what ended before.
+        /// It was not requested with a token but caused by an earlier end.
         pub by_itself: bool,
     }
 }
 
-/// Everything that the books know of a lease.
+/// All fields of a lease.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Row {
     pub lease: LeaseNo,
@@ -85,25 +85,25 @@ pub struct Row {
     pub node: NodeNo,
     pub class: ClassNo,
     pub priority: Priority,
-    /// The accounting tag at the grant, by its place in the books' list.
+    /// The accounting tag at the grant, as an index into the list of tags.
     pub tag: Option<u32>,
     pub allocation: Option<AllocationNo>,
     pub app_instance: Option<AppInstanceNo>,
     pub workload: Option<Name>,
     pub quanta: u64,
-    /// From the grant to where billing stopped; to its deadline while it is held.
+    /// From the grant to the end of billing; to its deadline while it is held.
     pub held: Window,
     pub end: End,
-    /// Its teardown was never confirmed by its node.
+    /// It was fenced.
     pub fenced: bool,
-    /// The sum of what its holder reported, if it did.
+    /// The sum of its activity reports, if any.
     pub activity: Option<Box<Activity>>,
     pub life: Life,
     pub rare: Option<Box<Rare>>,
 }
 
 impl Row {
-    /// What the policy says of a lease that ended like this.
+    /// The charge for a lease that ended in this way.
     pub fn charge(&self, charges: &Charges) -> Charge {
         match self.end {
             End::Preempted => charges.preempted,
@@ -113,7 +113,7 @@ impl Row {
         }
     }
 
-    /// The first lease of the grant that it came with.
+    /// The first lease of its grant.
     pub fn gang(&self) -> LeaseNo {
         LeaseNo(self.lease.0 - u64::from(self.life.member))
     }
@@ -123,18 +123,19 @@ impl Row {
         self.rare.as_ref()?.revocation
     }
 
-    /// Whether it was held at some instant of the window. One that ended as it began was held at that instant alone.
+    /// Whether it was held at some instant of the window. A lease that ended at the instant of its grant counts as
+    /// held at that instant.
     pub fn meets(&self, window: Window) -> bool {
         let Window { from, to } = self.held;
         from < window.to && (to > window.from || from == to && from >= window.from)
     }
 
-    /// Whether it was leased, and not only claimed.
+    /// Whether it is a lease, and not idle capacity of a claim.
     pub fn is_lease(&self) -> bool {
         self.end != End::Idle
     }
 
-    /// Whether a policy may charge it otherwise than by what was held.
+    /// Whether a charge policy can apply to it.
     pub fn is_exception(&self) -> bool {
         matches!(self.end, End::Preempted | End::NodeLost) || self.fenced
     }

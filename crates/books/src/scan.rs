@@ -1,4 +1,4 @@
-//! One lease after the other: for questions that no series answers.
+//! Scans leases one by one, for questions that the series cannot answer.
 
 use crate::ask::{Dim, Filter, Key, Question, Workloads, brief, brief_value, is_brief, key_of, row_key};
 use crate::chunk::{Brief, Depth};
@@ -7,7 +7,7 @@ use crate::row::Row;
 use leasehold_meter::Window;
 use leasehold_model::Instant;
 
-/// A lease as far as amounts go.
+/// The parts of a lease that amounts depend on.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Slice {
     pub(crate) brief: Brief,
@@ -15,7 +15,7 @@ pub(crate) struct Slice {
     pub(crate) held: Window,
 }
 
-/// Over which stretch an open lease was held, as far as it is known.
+/// The interval over which an open lease was held, as far as it is known.
 pub(crate) fn held_until(open: &Open, until: Instant) -> Window {
     match open.phase {
         Phase::Held => Window::new(open.row.held.from, until.min(open.row.held.to).max(open.row.held.from)),
@@ -24,7 +24,7 @@ pub(crate) fn held_until(open: &Open, until: Instant) -> Window {
 }
 
 impl Books {
-    /// Every lease that meets the question's window and filter, with its key.
+    /// Calls `each` for every lease that matches the window and filter, with its key.
     pub(crate) fn scan(
         &self,
         question: &Question,
@@ -87,7 +87,8 @@ impl Books {
         Ok(())
     }
 
-    /// Every closed lease that meets the window, in full; `exceptions`: at least those that a policy may charge otherwise.
+    /// Calls `each` for every closed lease in the window, completely read; with `exceptions`, at least for those to
+    /// which a charge policy can apply.
     pub(crate) fn scan_rows(
         &self,
         window: Window,

@@ -1,4 +1,4 @@
-//! What a workload depends on (SEMANTICS 8): by its share of the cost, and by what it waits for.
+//! Sensitivity of workloads (SEMANTICS 8): from shares of the cost, and from waiting times.
 
 use crate::ask::{Dim, Filter, NONE, Question};
 use crate::facts::{Books, BooksError};
@@ -11,14 +11,14 @@ use leasehold_model::rate::Currency;
 use leasehold_model::{Name, ResourceKind};
 use std::collections::BTreeMap;
 
-/// How much one kind of resource matters to a workload.
+/// How much a workload depends on one kind of resource.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct KindProfile {
     pub kind: ResourceKind,
     pub level: Sensitivity,
-    /// Thousandths of its cost, rounded down; of the currency in which that is most.
+    /// The share of the cost in thousandths, rounded down; the highest over all currencies.
     pub cost_permille: u32,
-    /// Thousandths of the reported time in which it waited for this kind, rounded down.
+    /// The share of the reported time spent waiting for this kind, in thousandths, rounded down.
     pub waiting_permille: u32,
 }
 
@@ -50,10 +50,10 @@ fn permille(part: U256, whole: U256) -> Result<u32, Overflow> {
 }
 
 impl Books {
-    /// The profile of every workload that held something within the window, by name.
+    /// The profile of every workload with leases within the window, by name.
     ///
-    /// Costs of several currencies cannot be added. Where a workload has such, a kind's share is taken in each currency
-    /// by itself, and the highest counts.
+    /// Costs of different currencies cannot be added. With several currencies, a kind's share is computed in each, and
+    /// the highest counts.
     pub fn sensitivity(&self, window: Window, filter: &Filter) -> Result<Vec<WorkloadProfile>, BooksError> {
         let question = Question { filter: filter.clone(), ..Question::over(window, &[Dim::Workload]) };
         let (lines, names) = self.cost(&question)?;
@@ -96,10 +96,10 @@ impl Books {
     }
 }
 
-/// What each kind cost, by currency.
+/// The cost of each kind, by currency.
 type Costs = BTreeMap<Currency, [Money; 5]>;
 
-/// A kind's cost and the cost of all, over one denominator: shares are compared without rounding.
+/// The cost of a kind and of all kinds over a common denominator, so that shares are compared without rounding.
 type Share = (U256, U256);
 
 fn shares(of_kinds: &[Money; 5]) -> Result<[Share; 5], Overflow> {

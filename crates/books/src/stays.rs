@@ -1,5 +1,5 @@
-//! Which leases were on a node when: for each node the numbers of its closed leases with the seconds in which they were
-//! held, in the order in which they closed.
+//! An index of closed leases by node: their numbers and the seconds in which they were held, in the order in which
+//! they closed.
 
 use crate::facts::{Books, BooksError};
 use crate::row::Row;
@@ -10,22 +10,22 @@ use leasehold_model::codec::{DecodeError, Reader, put_varint};
 use leasehold_model::{Instant, NodeNo};
 use std::collections::{BTreeMap, BTreeSet};
 
-/// Stays in one entry of the file: somewhat less than the store's page of 4 KiB.
+/// Stays per entry of the file; an entry is slightly smaller than the store's page of 4 KiB.
 const LIST_STAYS: usize = 400;
 
 leasehold_model::fields! {
-    /// A lease on a node, over whole seconds that contain all of it.
+    /// A lease on a node, with the whole seconds that contain its interval.
     #[derive(Copy)]
     pub struct Stay { pub lease: u64, pub from: u64, pub to: u64 }
 }
 
 leasehold_model::fields! {
-    /// What is known of a list without reading it.
+    /// The summary of a list, kept in memory.
     #[derive(Copy)]
     pub struct ListHead {
         /// Its number in the file.
         pub list: u64,
-        /// The highest of its leases.
+        /// The highest lease number in it.
         pub last: u64,
         pub from: u64,
         pub to: u64,
@@ -40,7 +40,7 @@ impl Stay {
     }
 }
 
-/// Whether seconds may contain something that meets the window.
+/// Whether an interval of seconds may overlap the window.
 fn may_meet(from: u64, to: u64, window: Window) -> bool {
     Instant(from.saturating_mul(SECOND)) < window.to && Instant(to.saturating_mul(SECOND)) >= window.from
 }
@@ -55,7 +55,7 @@ pub(crate) struct OnNode {
 pub(crate) struct Stays {
     pub(crate) nodes: BTreeMap<NodeNo, OnNode>,
     pub(crate) lists: u64,
-    /// Lists that are not in the file.
+    /// Lists that are not in the file yet.
     fresh: BTreeMap<u64, Vec<u8>>,
 }
 
@@ -113,7 +113,7 @@ fn decode(bytes: &[u8]) -> Result<Vec<Stay>, DecodeError> {
 }
 
 impl Books {
-    /// The lowest numbers, at most so many, of closed leases from a number on that were on a node and may meet the
+    /// The lowest numbers from a number on, up to a maximum, of closed leases that were on a node and may overlap the
     /// window; and whether there are more.
     pub(crate) fn stays(
         &self,

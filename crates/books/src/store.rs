@@ -1,7 +1,7 @@
-//! Where segments, chunks and the rest lie: one file with redb, or nowhere but in memory.
+//! Storage of segments, chunks and the rest: one redb file, or memory only.
 //!
-//! Everything in the file has a checksum of its own. What does not fit it is noticed when it is read: the answer is given
-//! up, and the books are made anew from the journal.
+//! Every entry in the file has a checksum. If one does not match, the answer fails and the books are rebuilt from the
+//! journal.
 
 use crate::bytes::{sealed, unsealed};
 use crate::facts::BooksError;
@@ -18,21 +18,21 @@ pub(crate) type Definition = TableDefinition<'static, u64, &'static [u8]>;
 pub(crate) const SEGMENTS: Definition = TableDefinition::new("segments");
 pub(crate) const ROWS: Definition = TableDefinition::new("rows");
 pub(crate) const STATE: Definition = TableDefinition::new("state");
-/// What is known of each chunk of rows without reading it.
+/// Summaries of chunks.
 pub(crate) const HEADS: Definition = TableDefinition::new("heads");
-/// Where the row of each closed lease lies, by pages.
+/// Pages of the index from lease numbers to rows.
 pub(crate) const FINDER: Definition = TableDefinition::new("finder");
-/// Which leases were on a node when.
+/// The index of leases by node.
 pub(crate) const STAYS: Definition = TableDefinition::new("stays");
-/// Allocations that are over, by number.
+/// Ended allocations, by number.
 pub(crate) const STORIES: Definition = TableDefinition::new("stories");
 
-/// Pages that the store itself keeps in memory.
+/// The page cache of the store.
 const PAGES_BYTES: usize = 48 << 20;
-/// Segments that are kept in memory once they were read.
+/// The most decoded segments in the cache.
 const CACHE_BYTES: usize = 512 << 20;
 
-/// Entries lie in pieces: the store gives each piece a power of two of bytes, and these leave little of it unused.
+/// Entries are split into pieces of this size. The store allocates powers of two, of which these leave little unused.
 const PIECE_BYTES: usize = (64 << 10) - 256;
 const PIECE_BITS: u32 = 16;
 
@@ -51,19 +51,19 @@ pub(crate) fn write(
     Ok(())
 }
 
-/// Removes an entry that was written.
+/// Removes an entry.
 pub(crate) fn remove(table: &mut Table<'_, u64, &'static [u8]>, key: u64) -> redb::Result<()> {
     let first = key << PIECE_BITS;
     table.retain_in(first..first + (1 << PIECE_BITS), |_, _| false)
 }
 
-/// Not what was written.
+/// The stored bytes are damaged.
 struct Unsound;
 
-/// An entry from its pieces, which begin with how many there are.
+/// Joins the pieces of an entry; the first one starts with their number.
 fn whole(all: Vec<u8>) -> Result<Vec<u8>, Unsound> {
     let (pieces, body) = all.split_first_chunk().ok_or(Unsound)?;
-    // Pieces that an earlier, longer entry left behind would show here.
+    // Detects pieces that remained from an earlier, longer entry.
     let sound = body.len().div_ceil(PIECE_BYTES) == u32::from_le_bytes(*pieces) as usize;
     if sound { Ok(body.to_vec()) } else { Err(Unsound) }
 }
@@ -82,7 +82,7 @@ fn read(table: &ReadOnlyTable<u64, &'static [u8]>, of: Definition, key: u64) -> 
     if all.is_empty() { Ok(None) } else { whole(all).map(Some) }
 }
 
-/// Segments that were read, in two generations: the older is forgotten when the younger has grown to its half.
+/// A cache of segments in two generations: the older one is dropped when the younger one is full.
 #[derive(Default)]
 struct Cache {
     young: MixMap<u64, Arc<Segment>>,
@@ -110,7 +110,7 @@ impl Cache {
     }
 }
 
-/// A file, as it was after its last commit.
+/// The file as of its last commit.
 pub(crate) struct File {
     pub(crate) database: Database,
     segments: Option<ReadOnlyTable<u64, &'static [u8]>>,
@@ -119,13 +119,13 @@ pub(crate) struct File {
 pub(crate) struct Store {
     pub(crate) file: Option<File>,
     pub(crate) next_place: u64,
-    /// Made since the last commit; in memory only they stay here.
+    /// New since the last commit; without a file they stay here.
     fresh: MixMap<u64, Arc<Segment>>,
     pub(crate) fresh_places: Vec<u64>,
     pub(crate) dropped: Vec<u64>,
     cache: Mutex<Cache>,
     damaged: AtomicBool,
-    /// Entries that were read, segments apart.
+    /// The number of entries that were read, without segments.
     reads: AtomicU64,
 }
 
@@ -143,21 +143,21 @@ impl Store {
         }
     }
 
-    /// Opens a file, or makes one.
+    /// Opens the file, or creates it.
     ///
-    /// The store trusts what it finds in its pages, and may panic where that is damaged; so all of their checksums are
-    /// looked at once, before anything is believed. That reads the whole file.
+    /// The store trusts its pages and can panic if they are damaged, so all checksums are verified first. This reads
+    /// the whole file.
     pub(crate) fn open(path: &Path) -> Result<Self, redb::Error> {
         let mut database = Database::builder().set_cache_size(PAGES_BYTES).create(path)?;
         if !database.check_integrity()? {
-            return Err(redb::Error::Corrupted("its pages do not fit their checksums".to_owned()));
+            return Err(redb::Error::Corrupted("page checksums do not match".to_owned()));
         }
         let mut store = Self { file: Some(File { database, segments: None }), ..Self::in_memory() };
         store.look_again()?;
         Ok(store)
     }
 
-    /// After a commit: what was written can be read, and need not be kept.
+    /// After a commit: reads from the new version, and drops what was written from memory.
     pub(crate) fn look_again(&mut self) -> Result<(), redb::Error> {
         let Some(file) = &mut self.file else { return Ok(()) };
         file.segments = match file.database.begin_read()?.open_table(SEGMENTS) {
@@ -168,12 +168,12 @@ impl Store {
         Ok(())
     }
 
-    /// The bytes of a new segment, as they are kept.
+    /// The bytes of a new segment.
     pub(crate) fn fresh_segment(&self, place: u64) -> Option<&[u8]> {
         self.fresh.get(&place).map(|segment| segment.as_bytes())
     }
 
-    /// They were all written.
+    /// Marks all new segments as written.
     pub(crate) fn forget_fresh(&mut self) {
         self.fresh = MixMap::default();
         self.fresh_places.clear();
@@ -189,18 +189,18 @@ impl Store {
     fn read_segment(&self, place: u64) -> Option<Segment> {
         let table = self.file.as_ref()?.segments.as_ref()?;
         let mut segment = Segment::from_bytes(read(table, SEGMENTS, place).ok()??).ok()?;
-        // It is in the file.
+        // It is only in the file.
         drop(segment.take_bytes());
         Some(segment)
     }
 
-    /// What was read is not what was written: the books are made anew.
+    /// Notes that the file is damaged; the books will be rebuilt.
     pub(crate) fn damage(&self) -> BooksError {
         self.mark_damaged();
         BooksError::Damaged
     }
 
-    /// The entries of a table, if it is there.
+    /// A table of the file, if it exists.
     fn table(&self, table: Definition) -> Result<Option<ReadOnlyTable<u64, &'static [u8]>>, Unsound> {
         let Some(file) = &self.file else { return Ok(None) };
         match file.database.begin_read().map_err(|_| Unsound)?.open_table(table) {
@@ -210,7 +210,7 @@ impl Store {
         }
     }
 
-    /// One entry of the file, if it is there.
+    /// One entry of the file, if it exists.
     pub(crate) fn entry(&self, table: Definition, key: u64) -> Result<Option<Vec<u8>>, BooksError> {
         self.reads.fetch_add(1, Ordering::Relaxed);
         let entries = self.table(table).map_err(|Unsound| self.damage())?;
@@ -218,12 +218,12 @@ impl Store {
         entry.map(Option::flatten).map_err(|Unsound| self.damage())
     }
 
-    /// One entry that must be there.
+    /// One entry that must exist.
     pub(crate) fn expect_entry(&self, table: Definition, key: u64) -> Result<Vec<u8>, BooksError> {
         self.entry(table, key)?.ok_or_else(|| self.damage())
     }
 
-    /// Entries from a key on, in order, until `each` has enough.
+    /// Calls `each` for entries from a key on, in order, until it breaks.
     pub(crate) fn entries(
         &self,
         table: Definition,
@@ -256,7 +256,7 @@ impl Store {
         Ok(())
     }
 
-    /// Entries that were read so far, segments apart.
+    /// The number of entries that were read so far, without segments.
     pub(crate) fn reads(&self) -> u64 {
         self.reads.load(Ordering::Relaxed)
     }

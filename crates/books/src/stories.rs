@@ -1,7 +1,7 @@
-//! Allocations: what was submitted, each attempt, and how it went out. Those that are not over lie in memory, the others
-//! in the file, by number.
+//! Allocations: the submission, each attempt, and the end. Those that have not ended are in memory, the others in the
+//! file, by number.
 //!
-//! An attempt knows the numbers of its leases; where they were and how they ended stands in their rows.
+//! An attempt has the numbers of its leases; their nodes and ends are in their rows.
 
 use crate::bytes::{get_list, put_list};
 use crate::facts::BooksError;
@@ -20,25 +20,25 @@ use std::ops::Range;
 type Followed = Result<(), &'static str>;
 
 fields! {
-    /// What lists of allocations choose by.
+    /// The fields that lists of allocations filter by.
     #[derive(Copy)]
     pub struct Outline {
         pub number: AllocationNo,
         pub tenant: TenantNo,
         pub project: ProjectNo,
         pub user: Option<UserNo>,
-        /// The pool that it asked for.
+        /// The requested pool.
         pub pool: Option<PoolNo>,
         pub priority: Priority,
         pub state: AllocationState,
         pub submitted_at: Instant,
-        /// When it was over, once it is.
+        /// When it ended.
         pub ended_at: Option<Instant>,
     }
 }
 
 impl Outline {
-    /// Whether it had been submitted and was not over at some instant of the window.
+    /// Whether it had been submitted and had not ended at some instant of the window.
     pub fn meets(&self, window: Window) -> bool {
         let from = self.submitted_at;
         from < window.to && self.ended_at.is_none_or(|to| to > window.from || from == to && from >= window.from)
@@ -51,19 +51,19 @@ fields! {
     pub struct Checkpoint { pub at: Instant, pub bytes: u64, pub took: Span }
 }
 
-/// One time that an allocation was given capacity.
+/// One attempt to run an allocation.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Attempt {
     /// Counted from one.
     pub number: u32,
-    /// The record that placed it.
+    /// The sequence of its placement.
     pub sequence: u64,
     pub placed_at: Instant,
     pub first_lease: LeaseNo,
     pub leases: u32,
-    /// None while it lasts.
+    /// `None` while it runs.
     pub ended_at: Option<Instant>,
-    /// Why it ended, where its work was not done and it was not cancelled.
+    /// Why it was interrupted or failed.
     pub end: Option<AttemptEnd>,
     pub checkpoints: Vec<Checkpoint>,
 }
@@ -76,21 +76,21 @@ impl Attempt {
 }
 
 fields! {
-    /// How an allocation went out.
+    /// How an allocation ended.
     #[derive(Copy)]
     pub struct Over {
-        /// The record that says so, and when it was sealed.
+        /// The record of its end, and its stamp.
         pub sequence: u64,
         pub at: Instant,
-        /// Why it failed, if it did.
+        /// Why it failed, if it failed.
         pub end: Option<AttemptEnd>,
         pub exit_status: Option<u32>,
-        /// None where it was cancelled.
+        /// `None` if it was cancelled.
         pub storage_written: Option<u64>,
     }
 }
 
-/// Everything that the books know of an allocation.
+/// All fields of an allocation.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Story {
     pub outline: Outline,
@@ -144,7 +144,7 @@ impl Field for Story {
     }
 }
 
-/// So many numbers, as a power of two, share what is known of those that are over.
+/// The size of a block of numbers with a common summary, as a power of two.
 pub(crate) const BLOCK_BITS: u32 = 14;
 
 fields! {
@@ -153,11 +153,11 @@ fields! {
 
 #[derive(Default)]
 pub(crate) struct Stories {
-    /// Not over.
+    /// Allocations that have not ended.
     pub(crate) open: BTreeMap<AllocationNo, Story>,
-    /// What is known of the others without reading them, by blocks of numbers.
+    /// Summaries of the ended ones, by blocks of numbers.
     pub(crate) blocks: BTreeMap<u64, BlockHead>,
-    /// Over, and not in the file.
+    /// Ended, and not in the file yet.
     pub(crate) fresh: BTreeMap<u64, Vec<u8>>,
 }
 
@@ -170,7 +170,7 @@ impl Stories {
         self.fresh.clear();
     }
 
-    /// An allocation, whether it is over or not.
+    /// The allocation with this number, if it exists.
     pub(crate) fn story(&self, number: AllocationNo, store: &Store) -> Result<Option<Story>, BooksError> {
         if let Some(open) = self.open.get(&number) {
             return Ok(Some(open.clone()));
@@ -192,15 +192,15 @@ impl Stories {
     }
 
     fn open(&mut self, number: AllocationNo) -> Result<&mut Story, &'static str> {
-        self.open.get_mut(&number).ok_or("no such allocation")
+        self.open.get_mut(&number).ok_or("unknown allocation")
     }
 
     pub(crate) fn submitted(&mut self, record: &Record, spec: &AllocationSpec) -> Followed {
         let number = AllocationNo(record.sequence);
         let outline = Outline {
             number,
-            tenant: record.identity.tenant.ok_or("an allocation without a tenant")?,
-            project: record.identity.project.ok_or("an allocation without a project")?,
+            tenant: record.identity.tenant.ok_or("the allocation has no tenant")?,
+            project: record.identity.project.ok_or("the allocation has no project")?,
             user: record.identity.user,
             pool: spec.pool,
             priority: spec.priority,
@@ -244,7 +244,7 @@ impl Stories {
         Ok(())
     }
 
-    /// Its attempt ended; where that left it is `state`.
+    /// Ends the current attempt; `state` is the new state of the allocation.
     pub(crate) fn ended(
         &mut self,
         number: AllocationNo,
@@ -260,8 +260,8 @@ impl Stories {
         Ok(())
     }
 
-    /// Nothing will happen to it any more. What its holder reported at the end, if it did: its exit status and the
-    /// bytes that it wrote.
+    /// Ends the allocation. `reported` is the exit status and the number of bytes written, if the holder reported
+    /// them.
     pub(crate) fn over(
         &mut self,
         number: AllocationNo,
@@ -272,7 +272,7 @@ impl Stories {
     ) -> Followed {
         self.ended(number, record, state, end)?;
         let over = Over { sequence: record.sequence, at: record.stamp, end, exit_status, storage_written };
-        let mut story = self.open.remove(&number).expect("it was just there");
+        let mut story = self.open.remove(&number).expect("it was found above");
         story.outline.ended_at = Some(record.effective_at);
         story.over = Some(over);
         let Outline { tenant, project, user, .. } = story.outline;

@@ -1,4 +1,4 @@
-//! A small set of keys that says "certainly not here" or "perhaps here" (a Bloom filter), kept in memory for each chunk.
+//! A Bloom filter of the owners in a chunk, kept in memory.
 
 use leasehold_model::codec::{DecodeError, Field, Reader};
 use leasehold_model::{ProjectNo, TenantNo, UserNo};
@@ -6,7 +6,7 @@ use leasehold_model::{ProjectNo, TenantNo, UserNo};
 const WORDS: usize = 64;
 const BITS: u64 = WORDS as u64 * 64;
 
-/// Whose leases or allocations a part of the file holds. With a thousand keys four of five strangers are told apart.
+/// A set of owners with false positives. With a thousand keys about one in five other keys is a false positive.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct Owners(Box<[u64; WORDS]>);
 
@@ -16,7 +16,7 @@ impl Default for Owners {
     }
 }
 
-/// The two bits of a key: which word, and which bit of it.
+/// The two bits of a key, as word and bit indexes.
 fn bits(sort: u64, number: u32) -> [(usize, u64); 2] {
     let mut mixed = (u64::from(number) << 2 | sort).wrapping_add(0x9e37_79b9_7f4a_7c15);
     mixed = (mixed ^ mixed >> 30).wrapping_mul(0xbf58_476d_1ce4_e5b9);
@@ -46,7 +46,7 @@ impl Owners {
         user.into_iter().for_each(|user| self.put(USER, user.0));
     }
 
-    /// False only where nothing of theirs was added.
+    /// False only if the key was not added.
     pub(crate) fn may_be(&self, tenant: Option<TenantNo>, project: Option<ProjectNo>, user: Option<UserNo>) -> bool {
         tenant.is_none_or(|tenant| self.may_have(TENANT, tenant.0))
             && project.is_none_or(|project| self.may_have(PROJECT, project.0))

@@ -1,4 +1,4 @@
-//! Series by key, numbered in the order in which they came, on one timeline.
+//! Series by key on one timeline, numbered in order of creation.
 
 use crate::mix::MixMap;
 use crate::store::Store;

@@ -1,19 +1,19 @@
-//! How much was held.
+//! Usage: how much was held.
 
 use crate::ask::{Key, LINES_MAX, Question, Source, Workloads, key_of, payer_key};
 use crate::facts::{Books, BooksError};
 use crate::mix::MixMap;
-use crate::nodes::Place;
+use crate::nodes::CapacitySeries;
 use crate::usage_lines::{Usage, UsageLine};
 use leasehold_meter::timeline::NO_GROUP;
 use leasehold_meter::{QuantaNs, Timeline, Wanted, Window};
 use leasehold_model::{ClassNo, Instant};
 
 pub(crate) fn bucket_no(place: usize) -> u32 {
-    u32::try_from(place).expect("fewer than 2^32 stretches")
+    u32::try_from(place).expect("fewer than 2^32 intervals")
 }
 
-/// Which stretches an interval meets, and how long in each.
+/// Calls `each` for the intervals of the question that a window overlaps, with the length of the overlap.
 pub(crate) fn cut(borders: &[Instant], held: Window, mut each: impl FnMut(usize, u64)) {
     let first = borders.partition_point(|border| *border <= held.from).saturating_sub(1);
     for (place, pair) in borders.windows(2).enumerate().skip(first) {
@@ -27,7 +27,7 @@ pub(crate) fn cut(borders: &[Instant], held: Window, mut each: impl FnMut(usize,
     }
 }
 
-/// The series that a question is about: each with its group, and the groups by key and class.
+/// The series that a question needs, each with its group, and the groups by key and class.
 pub(crate) struct Plan {
     /// In order of group.
     pub(crate) series: Vec<u32>,
@@ -38,9 +38,9 @@ pub(crate) struct Plan {
 }
 
 impl Plan {
-    /// From the key and class of each series in the question.
+    /// Creates a plan from the key and class of each series.
     fn new(mut keyed: Vec<(Key, ClassNo, u32)>, all: usize) -> Self {
-        // The most common question finds them in order.
+        // Most questions find them sorted already.
         if !keyed.is_sorted_by_key(|(key, class, _)| (*key, *class)) {
             keyed.sort_unstable();
         }
@@ -60,11 +60,11 @@ impl Plan {
     }
 }
 
-/// Amounts that are summed up at once, so that the longest answers take no more memory than this beside themselves.
+/// The most amounts that are summed up at the same time; limits the memory of long answers.
 const SUMS_AT_ONCE: usize = 1 << 22;
 
 impl Books {
-    /// The series of a question, and the timeline on which they lie.
+    /// The series of a question and their timeline.
     pub(crate) fn plan(&self, question: &Question) -> Option<(Plan, &Timeline)> {
         let (filter, dims) = (&question.filter, &question.dims[..]);
         match self.source(question) {
@@ -82,17 +82,19 @@ impl Books {
                 Some((Plan::new(keyed, self.billing.keys.len()), &self.billing.timeline))
             }
             Source::Nodes => {
-                let places = &self.nodes.places;
-                let held = places.numbered().filter(|(_, key)| matches!(key.place, Place::Held | Place::ClaimedIdle));
+                let series = &self.nodes.series;
+                let held = series
+                    .numbered()
+                    .filter(|(_, key)| matches!(key.series, CapacitySeries::Held | CapacitySeries::ClaimedIdle));
                 let wanted = held.filter(|(_, key)| filter.takes_node(key.node, key.class));
                 let keyed = wanted.map(|(number, key)| (key_of(dims, |_| key.node.0.into()), key.class, number));
-                Some((Plan::new(keyed.collect(), places.keys.len()), &places.timeline))
+                Some((Plan::new(keyed.collect(), series.keys.len()), &series.timeline))
             }
             Source::Rows => None,
         }
     }
 
-    /// What was held.
+    /// The usage over the intervals of a question.
     pub fn usage(&self, question: &Question) -> Result<Usage, BooksError> {
         let Some((plan, timeline)) = self.plan(question) else {
             return self.usage_by_rows(question);
@@ -109,7 +111,7 @@ impl Books {
             let here = rest.partition_point(|series| (plan.group_of[*series as usize] as usize) < end);
             let (series, later) = rest.split_at(here);
             let mut sums: Vec<QuantaNs> = vec![0; (end - start) * stretches];
-            // A segment is read from its beginning to its end, whatever the order of the groups.
+            // Segments are read in the order of series, not of groups.
             let mut series = series.to_vec();
             series.sort_unstable();
             timeline.amounts(&question.borders, Wanted::These(&series), &self.store, |stretch, series, amount| {
@@ -126,7 +128,7 @@ impl Books {
         self.sound(usage)
     }
 
-    /// As [`Self::usage`], one lease after the other.
+    /// Like [`Self::usage`], from the rows of the leases.
     pub fn usage_by_rows(&self, question: &Question) -> Result<Usage, BooksError> {
         self.afford(question)?;
         let mut sums: MixMap<(Key, ClassNo, u32), QuantaNs> = MixMap::default();

@@ -1,11 +1,11 @@
-//! The lines of an answer about usage. A month by the hour has millions of them, and writing them takes longer than
-//! summing them up: so a key is written once for all of its lines, and a line is no more than its stretch and its amount.
+//! The lines of an answer about usage. A month by hours has millions of lines, so they are stored compactly: a key
+//! once for all its lines, and per line only the interval and the amount.
 
 use crate::ask::Key;
 use leasehold_meter::QuantaNs;
 use leasehold_model::{ClassNo, Name};
 
-/// An amount of one class, for one key, over one stretch of the question.
+/// The amount of one class, for one key, over one interval of the question.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct UsageLine {
     pub key: Key,
@@ -14,25 +14,25 @@ pub struct UsageLine {
     pub amount: QuantaNs,
 }
 
-/// What the lines of one key and class have in common; they begin where those of the group before end.
+/// The lines of one key and class; they start where those of the previous group end.
 struct Group {
     key: Key,
     class: ClassNo,
     end: usize,
 }
 
-/// What was held, in order of key, class and stretch; what is zero is left out.
+/// Usage, in order of key, class and interval; zeros are omitted.
 #[derive(Default)]
 pub struct Usage {
     groups: Vec<Group>,
     buckets: Vec<u32>,
     amounts: Vec<QuantaNs>,
-    /// The workloads that keys may speak of.
+    /// The workloads that keys refer to.
     pub workloads: Vec<Name>,
 }
 
 impl Usage {
-    /// Of lines that are in order.
+    /// From sorted lines.
     pub(crate) fn of(lines: &[UsageLine], workloads: Vec<Name>) -> Self {
         let (buckets, amounts) = lines.iter().map(|line| (line.bucket, line.amount)).unzip();
         let mut groups = Vec::new();
@@ -44,7 +44,7 @@ impl Usage {
         Self { groups, buckets, amounts, workloads }
     }
 
-    /// How many lines there are.
+    /// The number of lines.
     pub fn len(&self) -> usize {
         self.amounts.len()
     }
@@ -67,7 +67,7 @@ impl Usage {
         })
     }
 
-    /// Adds the next key and class with the amounts of its stretches from the first on.
+    /// Adds the next key and class with the amounts of its intervals.
     pub(crate) fn put_group(&mut self, (key, class): (Key, ClassNo), amounts: &[QuantaNs]) {
         for (bucket, amount) in (0u32..).zip(amounts).filter(|(_, amount)| **amount > 0) {
             self.buckets.push(bucket);

@@ -1,4 +1,4 @@
-//! What was held and not used (SEMANTICS 8).
+//! Waste: capacity that was held and not used (SEMANTICS 8).
 
 use crate::ask::Filter;
 use crate::facts::{Books, BooksError, Phase};
@@ -12,24 +12,24 @@ use leasehold_model::{ClassNo, Instant, PoolNo, Priority, ProjectNo, TenantNo, U
 use smallvec::SmallVec;
 use std::collections::BTreeMap;
 
-/// Live leases of one holder and class, each below a sixteenth of its node, that are not yet too many.
+/// The most live leases of one holder and class, each below a sixteenth of its node, that do not count as fragmented.
 pub const FRAGMENTED_LEASE_COUNT: usize = 32;
 
-/// One lease and what was made of it. It is looked at whole, though a window chose it.
+/// The waste of one lease. The whole lease is considered, even outside of the window that selected it.
 #[derive(Clone, Debug)]
 pub struct LeaseWaste {
     pub row: Row,
-    /// Still held.
+    /// Whether it is still held.
     pub live: bool,
-    /// All that match; the first is the headline.
+    /// All classes that match; the first is the main class.
     pub classes: SmallVec<[WasteClass; 3]>,
-    /// What was held, and what of it reports cover, in quanta × nanoseconds.
+    /// Held capacity, and the part of it that reports cover, in quanta × nanoseconds.
     pub held: QuantaNs,
     pub covered: QuantaNs,
     pub busy: QuantaNs,
-    /// Covered and not busy, if the lease is waste at all.
+    /// Covered but not busy, if the lease counts as waste.
     pub wasted: QuantaNs,
-    /// Its share of the cost, which is first rounded to billionths; in billionths, rounded down.
+    /// The wasted share of the cost in billionths, rounded down; the cost is first rounded to billionths.
     pub wasted_money: Vec<(Currency, u128)>,
 }
 
@@ -39,20 +39,20 @@ impl LeaseWaste {
     }
 }
 
-/// What a window's leases were worth.
+/// The waste of the leases in a window.
 #[derive(Clone, Debug, Default)]
 pub struct Waste {
     pub leases: Vec<LeaseWaste>,
 }
 
-/// By utilisation and activity alone.
+/// The class by utilisation and activity only.
 fn classify(row: &Row, length: u64, premium: bool) -> SmallVec<[WasteClass; 3]> {
     let mut classes = SmallVec::new();
     let Some(activity) = row.activity.as_ref().filter(|sum| u128::from(sum.covered.0) * 2 >= u128::from(length)) else {
         return classes;
     };
     let covered = u128::from(activity.covered.0);
-    // Busy below a quarter of what was held: compared as products, so that nothing is rounded.
+    // Less than a quarter busy; compared as products to avoid rounding.
     let unused = activity.busy.saturating_mul(4) < u128::from(row.quanta) * covered;
     if premium && unused {
         classes.push(WasteClass::PremiumWaste);
@@ -73,7 +73,7 @@ fn holder(row: &Row) -> Holder {
 }
 
 impl Books {
-    /// How many small live leases each holder has of each class.
+    /// The number of small live leases by holder and class.
     fn small_leases(&self) -> BTreeMap<Holder, usize> {
         let mut counts = BTreeMap::new();
         for open in self.open.values().filter(|open| open.phase == Phase::Held && self.is_small(&open.row)) {
@@ -88,7 +88,7 @@ impl Books {
         class.is_some_and(|class| u128::from(row.quanta) * 16 < u128::from(class.capacity))
     }
 
-    /// Every lease that was held within the window, with what was made of it; live ones up to `window.to`.
+    /// The waste of every lease that was held within the window; live leases count up to `window.to`.
     pub fn waste(&self, window: Window, filter: &Filter, fragmented_above: usize) -> Result<Waste, BooksError> {
         let small = self.small_leases();
         let mut found = Vec::new();
@@ -136,7 +136,7 @@ impl Books {
         Ok(LeaseWaste { row, live, classes, held, covered, busy, wasted, wasted_money })
     }
 
-    /// The part of a lease's cost that is as large as `part` is of `whole`, in billionths, rounded down.
+    /// The fraction `part / whole` of a lease's cost, in billionths, rounded down.
     fn share_of_cost(&self, row: &Row, part: u128, whole: u128) -> Result<Vec<(Currency, u128)>, BooksError> {
         let mut shares = Vec::new();
         for (currency, money) in self.cost_of(row, row.held)? {
@@ -148,7 +148,8 @@ impl Books {
         Ok(shares)
     }
 
-    /// What the idle capacity of a class in a pool would have earned as scavenger work, by the prices of each second.
+    /// What the idle capacity of a class in a pool would have earned at scavenger priority, at the prices of each
+    /// instant.
     pub fn stranded(&self, pool: PoolNo, class: ClassNo, window: Window) -> Result<Vec<(Currency, Money)>, BooksError> {
         let Some(spec) = self.classes.get(&class) else { return Ok(Vec::new()) };
         let mut borders: Vec<Instant> = vec![window.from];

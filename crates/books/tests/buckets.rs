@@ -1,4 +1,4 @@
-//! Days as people count them.
+//! Buckets in time zones.
 
 use leasehold_books::{BadBuckets, Bucket, Buckets, month_of};
 use leasehold_meter::Window;
@@ -6,7 +6,7 @@ use leasehold_model::Instant;
 
 const HOUR: u64 = 3600;
 
-/// Cuts a window of seconds; the lengths of the stretches, in seconds.
+/// Splits a window of seconds; returns the lengths of the buckets, in seconds.
 fn lengths(bucket: Bucket, zone: Option<&str>, from: u64, to: u64) -> Vec<u64> {
     let window = Window::new(Instant::from_secs(from), Instant::from_secs(to));
     let borders = Buckets::new(bucket, zone).expect("a zone").borders(window).expect("not too many");
@@ -37,8 +37,8 @@ fn a_day_that_never_was() {
     assert_eq!(months, [3 * 24 * HOUR, 24 * HOUR]);
 }
 
-/// On Lord Howe Island clocks go back by half an hour: an hour of the clock that lasts an hour and a half, or two of
-/// which one is half, but never one that does not end.
+/// On Lord Howe Island clocks go back by half an hour: one bucket of an hour and a half, or two of which one is short,
+/// but never one without an end.
 #[test]
 fn half_hours_of_daylight_saving() {
     // 2026-04-04T13:00Z to 18:00Z; at 15:00Z +11:00 becomes +10:30.

@@ -9,8 +9,8 @@ use leasehold_engine::{Command, Refusal, Request, State};
 use leasehold_journal::{FileJournal, Head, Journal, Keys, MemoryJournal, Options, RealDisk};
 use leasehold_model::body::PerPriority;
 use leasehold_model::{
-    Body, ClassNo, ClassSpec, Identity, Instant, LeaseNo, Name, NodeNo, PoolNo, Priority, ProjectNo, Quanta,
-    ResourceKind, Span, Strategy, TeardownMode, TenantNo,
+    Body, ClassNo, ClassSpec, Identity, Instant, LeaseNo, Name, NodeNo, PoolNo, ProjectNo, Quanta, ResourceKind, Span,
+    Strategy, TeardownMode, TenantNo, TenantSettings,
 };
 use std::collections::VecDeque;
 use std::path::Path;
@@ -66,13 +66,7 @@ fn settle(cell: &Cell, teardown: TeardownMode) {
             teardown,
             capacity: vec![(ClassNo(0), Quanta(4000))],
         }),
-        Command::PutTenant(PutTenant {
-            tenant: None,
-            name: name("physics"),
-            accounting_tag: None,
-            max_priority: Priority::Standard,
-            max_evicted_quanta_per_hour: None,
-        }),
+        Command::PutTenant(PutTenant { tenant: None, settings: TenantSettings::named(name("physics")) }),
         Command::PutProject(PutProject { project: None, tenant: TenantNo(0), name: name("atlas") }),
     ];
     for command in world {

@@ -1,8 +1,8 @@
-//! A call of one endpoint: built, then awaited.
+//! A call of one endpoint, which is built and then awaited.
 
 use crate::client::{Client, Failure, Request};
-use crate::dice;
 use crate::error::Error;
+use crate::random;
 use leasehold_api::{Endpoint, Method};
 use serde::Serialize;
 use serde::de::DeserializeOwned;
@@ -21,16 +21,16 @@ pub trait Answer {
 
 /// JSON of this type.
 pub struct Json<T>(PhantomData<fn() -> T>);
-/// Text, as it is.
+/// Plain text.
 pub struct Text;
-/// Bytes, as they are.
+/// Raw bytes.
 pub struct Bytes;
 
 impl<T: DeserializeOwned + Send + 'static> Answer for Json<T> {
     type Output = T;
     const MEDIA: &'static str = "application/json";
     fn read(body: Vec<u8>) -> Result<T, String> {
-        serde_json::from_slice(&body).map_err(|error| format!("its answer cannot be read: {error}"))
+        serde_json::from_slice(&body).map_err(|error| format!("its answer is invalid: {error}"))
     }
 }
 
@@ -50,7 +50,7 @@ impl Answer for Bytes {
     }
 }
 
-/// A call that has not been made yet. Await it; a change is sent again under its key where the answer was lost.
+/// A call that has not been made yet. Await it; if the answer is lost, it is sent again with the same idempotency key.
 #[must_use = "a call does nothing until it is awaited"]
 pub struct Call<A> {
     client: Client,
@@ -62,7 +62,7 @@ pub struct Call<A> {
 impl<A: Answer> Call<A> {
     pub(crate) fn new(client: &Client, endpoint: &Endpoint, places: &[String]) -> Self {
         let request = client.endpoint(endpoint.path, places).map(|url| {
-            let (method, key) = (endpoint.method, endpoint.is_mutation().then(dice::key));
+            let (method, key) = (endpoint.method, endpoint.is_mutation().then(random::key));
             Request { method, url, accept: A::MEDIA, key, last_event_id: None, body: None }
         });
         Self { client: client.clone(), request, total: client.timeouts().total, answer: PhantomData }
@@ -75,7 +75,7 @@ impl<A: Answer> Call<A> {
         self
     }
 
-    /// Sets a parameter of the query, in place of what it was.
+    /// Sets a query parameter, and replaces its earlier value.
     pub fn query(mut self, name: &str, value: impl Display) -> Self {
         if let Ok(request) = &mut self.request {
             let others = request.url.query_pairs().filter(|(known, _)| known != name);
@@ -85,7 +85,7 @@ impl<A: Answer> Call<A> {
         self
     }
 
-    /// Sets a parameter of the query, if there is a value for it.
+    /// Sets a query parameter if there is a value.
     pub fn maybe(self, name: &str, value: Option<impl Display>) -> Self {
         match value {
             Some(value) => self.query(name, value),
@@ -93,7 +93,7 @@ impl<A: Answer> Call<A> {
         }
     }
 
-    /// The idempotency key of a change, in place of one that was made up.
+    /// Sets the idempotency key of a change, instead of a random one.
     pub fn key(mut self, key: impl Into<String>) -> Self {
         if let Ok(request) = &mut self.request
             && request.method != Method::Get
@@ -103,7 +103,7 @@ impl<A: Answer> Call<A> {
         self
     }
 
-    /// How long to try, all attempts together.
+    /// Sets the time limit for all attempts together.
     pub fn within(mut self, total: Duration) -> Self {
         self.total = total;
         self
@@ -118,13 +118,13 @@ impl<A: Answer> Call<A> {
         client.send(&self.request?, self.total, |response| client.whole(response)).await
     }
 
-    /// The answer, read.
+    /// Makes the call and reads the answer.
     pub async fn answer(self) -> Result<A::Output, Error> {
         let client = self.client.clone();
         A::read(self.bytes().await?).map_err(|what| client.protocol(what))
     }
 
-    /// The answer piece by piece, for those that may be long. It is not tried again once it has begun.
+    /// Makes the call and reads a long answer piece by piece. There are no retries once the answer has begun.
     pub async fn download(self) -> Result<Download, Error> {
         let response = self.client.send(&self.request?, self.total, |response| async { Ok(response) }).await?;
         Ok(Download { client: self.client, response })
@@ -132,7 +132,7 @@ impl<A: Answer> Call<A> {
 }
 
 impl<T: DeserializeOwned + Send + 'static> Call<Json<T>> {
-    /// The answer as JSON, with all that the daemon said, known to this version or not.
+    /// The answer as JSON, including fields that this version does not know.
     pub async fn json(self) -> Result<Value, Error> {
         let client = self.client.clone();
         Json::<Value>::read(self.bytes().await?).map_err(|what| client.protocol(what))
@@ -165,14 +165,14 @@ where
     }
 }
 
-/// A long answer on its way.
+/// A long answer that is being read.
 pub struct Download {
     client: Client,
     response: reqwest::Response,
 }
 
 impl Download {
-    /// The next piece; none when it is complete.
+    /// The next piece; `None` at the end.
     pub async fn chunk(&mut self) -> Result<Option<Vec<u8>>, Error> {
         let limit = self.client.timeouts().answer;
         let broken = |what: String| Error::Transport { url: self.client.url().to_owned(), what, unanswered: None };
@@ -182,7 +182,7 @@ impl Download {
                 Failure::Broken { what, .. } => Err(broken(what)),
                 Failure::Refused { error, .. } => Err(error),
             },
-            Err(_) => Err(broken("it fell silent in the middle of its answer".into())),
+            Err(_) => Err(broken("it stopped in the middle of its answer".into())),
         }
     }
 }

@@ -1,7 +1,7 @@
-//! One connection pool to one daemon, and sending: attempts, answers, problems.
+//! A connection pool to one daemon; sends requests, with retries, and reads answers and problems.
 
-use crate::cause::Cause;
 use crate::config::{Config, ConfigError, Timeouts};
+use crate::connection_error::Cause;
 use crate::error::Error;
 use crate::retry::{Backoff, again_at, parse_retry_after};
 use leasehold_api::{Method, PROBLEM_JSON, Problem};
@@ -11,12 +11,12 @@ use std::sync::Arc;
 use std::time::Duration;
 use tokio::time::Instant;
 
-/// More than any answer that is read whole: the largest batch has ten thousand results.
+/// Larger than any answer that is read as a whole: the largest batch has ten thousand results.
 const ANSWER_BYTES_MAX: usize = 64 << 20;
-/// How much of an answer that cannot be read is told.
-const TOLD_CHARS_MAX: usize = 200;
+/// How much of an invalid answer is quoted in the error.
+const QUOTED_CHARS_MAX: usize = 200;
 
-/// A client of one daemon. Clones share its connections.
+/// A client of one daemon. Clones share the connections.
 #[derive(Clone)]
 pub struct Client(Arc<Inner>);
 
@@ -34,15 +34,15 @@ impl std::fmt::Debug for Client {
 }
 
 impl Client {
-    /// Connects to nothing yet.
+    /// Creates a client. It connects when the first request is sent.
     pub fn new(config: &Config) -> Result<Self, ConfigError> {
         let base = parse_url(&config.url)?;
         let authorization = match &config.token {
             None => None,
             Some(token) => {
                 let mut value = HeaderValue::from_str(&format!("Bearer {}", token.expose())).map_err(|_| {
-                    let what = "the token has characters that no token has";
-                    ConfigError::new("bad_token", what, "give it as it was printed when it was issued")
+                    let what = "the token contains invalid characters";
+                    ConfigError::new("bad_token", what, "use the token exactly as it was printed when it was issued")
                 })?;
                 value.set_sensitive(true);
                 Some(value)
@@ -61,17 +61,18 @@ impl Client {
         self.0.timeouts
     }
 
-    /// The address of an endpoint, its places filled in.
+    /// The URL of an endpoint, with its path parameters filled in.
     pub(crate) fn endpoint(&self, template: &str, places: &[String]) -> Result<Url, Error> {
         let mut url = self.0.base.clone();
         let mut places = places.iter();
         let mut segments = url.path_segments_mut().expect("an http address has a path");
         segments.pop_if_empty();
         for part in template.split('/').skip(1) {
-            let filled = if part.starts_with('{') { places.next().expect("a value for each place") } else { part };
-            // A path cannot say these: every reader takes them for steps up and down.
+            let filled =
+                if part.starts_with('{') { places.next().expect("a value for each path parameter") } else { part };
+            // These cannot be path segments: they are removed when the URL is normalised.
             if matches!(filled, "" | "." | "..") {
-                let detail = format!("`{filled}` cannot be asked for by name; use its number");
+                let detail = format!("`{filled}` cannot be used as a name in a path; use the number instead");
                 return Err(leasehold_api::codes::BAD_NAME.problem(detail).into());
             }
             segments.push(filled);
@@ -94,7 +95,7 @@ impl Client {
         }
     }
 
-    /// Sends a request until it is answered, refused for good, or `total` is over; hands the answer to `read`.
+    /// Sends a request until it is answered or refused for good, or `total` has passed. `read` reads the answer.
     pub(crate) async fn send<T, R: Future<Output = Result<T, Failure>>>(
         &self,
         request: &Request,
@@ -104,7 +105,7 @@ impl Client {
         let begun = Instant::now();
         let deadline = begun + total;
         let mut backoff = Backoff::default();
-        // Whether an attempt may have arrived: from then on the change may have been made.
+        // Whether an attempt may have arrived, so that the change may have been made.
         let mut sent = false;
         loop {
             let attempt = async { read(self.attempt(request).await?).await };
@@ -117,8 +118,8 @@ impl Client {
             let (again, retry_after) = match &failure {
                 Failure::Broken { arrived, again, .. } => {
                     sent |= arrived;
-                    let nobody = !sent && begun.elapsed() >= self.0.timeouts.listener;
-                    (*again && !nobody, None)
+                    let no_listener = !sent && begun.elapsed() >= self.0.timeouts.listener;
+                    (*again && !no_listener, None)
                 }
                 Failure::Refused { again, retry_after, .. } => (*again, *retry_after),
             };
@@ -130,7 +131,7 @@ impl Client {
         }
     }
 
-    /// Sends a request once; the answer's head has arrived and says that all is well.
+    /// Sends a request once. Returns when the headers of a successful answer have arrived.
     pub(crate) async fn attempt(&self, request: &Request) -> Result<Response, Failure> {
         let method = match request.method {
             Method::Get => reqwest::Method::GET,
@@ -169,14 +170,14 @@ impl Client {
             Ok(problem) if is_problem => problem.into(),
             _ => {
                 let text = String::from_utf8_lossy(&body);
-                let told: String = text.trim().chars().take(TOLD_CHARS_MAX).collect();
-                self.protocol(format!("it answered {status} {told}").trim_end())
+                let quoted: String = text.trim().chars().take(QUOTED_CHARS_MAX).collect();
+                self.protocol(format!("it answered {status} {quoted}").trim_end())
             }
         };
         Failure::Refused { error, again, retry_after }
     }
 
-    /// The whole body, if it is not larger than any answer is.
+    /// The whole body, up to a size limit.
     pub(crate) async fn whole(&self, mut response: Response) -> Result<Vec<u8>, Failure> {
         let mut body = Vec::new();
         while let Some(chunk) = response.chunk().await.map_err(|error| Failure::broken(&error))? {
@@ -190,7 +191,7 @@ impl Client {
     }
 }
 
-/// What is sent, as often as it takes.
+/// A request, which may be sent several times.
 pub(crate) struct Request {
     pub(crate) method: Method,
     pub(crate) url: Url,
@@ -200,7 +201,7 @@ pub(crate) struct Request {
     pub(crate) body: Option<Vec<u8>>,
 }
 
-/// Why one attempt failed, and whether another may not.
+/// Why an attempt failed, and whether another one may succeed.
 pub(crate) enum Failure {
     Refused {
         error: Error,
@@ -232,24 +233,24 @@ fn parse_url(text: &str) -> Result<Url, ConfigError> {
         return Err(wrong("it begins with neither http:// nor https://"));
     }
     if !url.username().is_empty() || url.password().is_some() || url.query().is_some() || url.fragment().is_some() {
-        return Err(wrong("it holds more than scheme, host, port and path"));
+        return Err(wrong("it contains more than a scheme, host, port and path"));
     }
     Ok(url)
 }
 
-/// Whether what is sent there stays on this machine.
+/// Whether the address is on this machine.
 pub(crate) fn is_loopback(url: &Url) -> bool {
     let host = url.host_str().unwrap_or_default().trim_start_matches('[').trim_end_matches(']');
     host == "localhost" || host.parse::<std::net::IpAddr>().is_ok_and(|address| address.is_loopback())
 }
 
 fn http_client(config: &Config, base: &Url) -> Result<reqwest::Client, ConfigError> {
-    // Another part of the program may have installed one already; it is the same.
+    // Another part of the program may have installed the same provider already.
     let _ = rustls::crypto::ring::default_provider().install_default();
     let mut builder = reqwest::Client::builder()
         .user_agent(concat!("leasehold/", env!("CARGO_PKG_VERSION")))
         .connect_timeout(config.timeouts.connect)
-        // A redirect would carry a change somewhere else.
+        // A redirect could send a change to another server.
         .redirect(reqwest::redirect::Policy::none())
         .retry(reqwest::retry::never())
         .tcp_nodelay(true);
@@ -257,7 +258,7 @@ fn http_client(config: &Config, base: &Url) -> Result<reqwest::Client, ConfigErr
         builder = builder.no_proxy();
     }
     if base.scheme() == "http" {
-        // Without TLS no roots are needed, and a machine that has none is served all the same.
+        // Plain HTTP needs no root certificates, and must work on machines without any.
         builder = builder.tls_certs_only([]);
     } else if let Some(path) = &config.ca_file {
         let unreadable = |why: String| {
@@ -267,13 +268,13 @@ fn http_client(config: &Config, base: &Url) -> Result<reqwest::Client, ConfigErr
         let pem = std::fs::read(path).map_err(|error| unreadable(error.to_string()))?;
         let certificates = Certificate::from_pem_bundle(&pem).map_err(|error| unreadable(error.to_string()))?;
         if certificates.is_empty() {
-            return Err(unreadable("it holds no certificate".into()));
+            return Err(unreadable("it contains no certificate".into()));
         }
         builder = builder.tls_certs_only(certificates);
     }
     builder.build().map_err(|error| {
         let what = format!("TLS cannot be set up: {}", Cause::of(&error).what);
-        ConfigError::new("tls_failed", what, "name the certificates to trust with a CA file")
+        ConfigError::new("tls_failed", what, "give a CA file with the certificates to trust")
     })
 }
 
@@ -282,7 +283,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn addresses_keep_their_path_and_fill_their_places() {
+    fn urls_keep_their_path_and_fill_in_parameters() {
         let url = |base: &str, template: &str, places: &[&str]| {
             let client = Client::new(&Config::new(base)).expect("a client");
             let places: Vec<String> = places.iter().map(|place| (*place).to_owned()).collect();
@@ -298,14 +299,14 @@ mod tests {
     }
 
     #[test]
-    fn addresses_that_cannot_be_are_told() {
+    fn invalid_addresses_are_refused() {
         for text in ["", "localhost:8420", "ftp://h", "http://user:secret@h", "http://h/?a=b", "http://"] {
             assert_eq!(Client::new(&Config::new(text)).unwrap_err().code, "bad_url", "{text}");
         }
     }
 
     #[test]
-    fn loopback_is_known_in_all_its_forms() {
+    fn loopback_addresses_are_recognised() {
         let is = |text| is_loopback(&Url::parse(text).unwrap());
         assert!(is("http://localhost:1") && is("http://127.0.0.2") && is("http://[::1]:1"));
         assert!(!is("http://10.0.0.1") && !is("http://localhost.example.org"));

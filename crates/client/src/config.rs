@@ -1,4 +1,4 @@
-//! Where the daemon is and how to speak to it.
+//! The address of the daemon, the token and the time limits.
 
 use crate::secret::Secret;
 use std::fmt;
@@ -11,7 +11,7 @@ pub struct Config {
     pub url: String,
     /// Sent as `Authorization: Bearer …`. A few endpoints need none.
     pub token: Option<Secret>,
-    /// Trust the certificates in this PEM file, and no others; the system's own unless given.
+    /// Trust only the CA certificates in this PEM file; by default those of the system.
     pub ca_file: Option<PathBuf>,
     pub timeouts: Timeouts,
 }
@@ -28,18 +28,18 @@ impl Config {
     }
 }
 
-/// How long to wait for what.
+/// Time limits.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Timeouts {
-    /// For a connection.
+    /// For connecting.
     pub connect: Duration,
     /// For the whole answer of one attempt.
     pub answer: Duration,
     /// For all attempts together, pauses included.
     pub total: Duration,
-    /// For something to listen at the address at all; at most `total`.
+    /// For retries while nothing listens at the address; at most `total`.
     pub listener: Duration,
-    /// For a sign of life on a stream of events before it counts as broken.
+    /// For the next bytes of an event stream, before it counts as broken.
     pub silence: Duration,
 }
 
@@ -55,7 +55,7 @@ impl Default for Timeouts {
     }
 }
 
-/// Settings that cannot be.
+/// Invalid settings.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct ConfigError {
     pub code: &'static str,

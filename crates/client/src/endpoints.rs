@@ -1,8 +1,8 @@
-//! One method per endpoint, named by its id and made from its row in `leasehold_api`'s table of endpoints.
+//! One method per endpoint, generated from the table of endpoints in `leasehold_api`.
 
 use crate::call::{Bytes, Call, Json, Text};
 use crate::client::Client;
-use crate::dice;
+use crate::random;
 use leasehold_api::*;
 use std::fmt::Display;
 
@@ -16,7 +16,7 @@ macro_rules! name {
     };
 }
 
-/// How an answer is read; where there are two kinds of answer, as the type that holds either.
+/// How an answer is read. If there are two kinds of answer, the type contains either.
 macro_rules! answer {
     (Text) => { Text };
     (Bytes) => { Bytes };
@@ -52,11 +52,11 @@ macro_rules! methods {
 for_each_endpoint!(methods);
 
 impl Client {
-    /// Many operations in one request. Each gets a key of its own unless it has one, so that the whole is safe to send
-    /// again; [`Client::batch`] sends them as they are.
+    /// Several operations in one request. Operations without an idempotency key get one, so that the request can safely be
+    /// sent again; [`Client::batch`] sends the operations unchanged.
     pub fn batch_of(&self, mut operations: Vec<Operation>) -> Call<Json<BatchResults>> {
         for operation in &mut operations {
-            operation.key.get_or_insert_with(dice::key);
+            operation.key.get_or_insert_with(random::key);
         }
         self.batch(&Batch { operations })
     }

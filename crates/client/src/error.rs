@@ -1,4 +1,4 @@
-//! Why a call did not do what was asked.
+//! Why a call failed.
 
 use leasehold_api::Problem;
 use std::fmt;
@@ -7,15 +7,15 @@ use std::fmt;
 pub enum Error {
     /// The daemon refused, and says why.
     Problem(Box<Problem>),
-    /// The daemon was not reached, or its answer was not.
+    /// The daemon could not be reached, or its answer was lost.
     Transport {
-        /// Where it was looked for.
+        /// The address of the daemon.
         url: String,
         what: String,
-        /// Where a change may have arrived although no answer came: the key to send it again with.
+        /// If a change may have arrived without an answer: the idempotency key to send it again with.
         unanswered: Option<String>,
     },
-    /// What answered does not speak this API.
+    /// The answer does not conform to this API.
     Protocol { url: String, what: String },
 }
 
@@ -36,26 +36,27 @@ impl Error {
         }
     }
 
-    /// Whether the daemon decided against it, so that sending the same again changes nothing. Otherwise it was busy,
-    /// full, stopping or not reached, and may answer differently later.
+    /// Whether the daemon refused the request, so that sending it again has the same result. Otherwise the daemon was busy,
+    /// full, shutting down or unreachable, and a later attempt may succeed.
     pub fn is_final(&self) -> bool {
         matches!(self, Self::Problem(problem) if problem.status < 500 && !matches!(problem.status, 408 | 429))
     }
 }
 
-/// `what; advice`, where there is advice.
+/// `what; advice`, if there is advice.
 impl fmt::Display for Error {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
             Self::Problem(problem) => problem.fmt(f),
             Self::Transport { url, what, unanswered: None } => {
-                // A reason that comes with advice of its own needs no other.
-                let advice = if what.contains("; ") { "" } else { "; check the address and that the daemon runs" };
+                // Some reasons contain advice already.
+                let advice =
+                    if what.contains("; ") { "" } else { "; check the address and that the daemon is running" };
                 write!(f, "{url} cannot be reached: {what}{advice}")
             }
             Self::Transport { url, what, unanswered: Some(key) } => write!(
                 f,
-                "no answer from {url}: {what}; whether the change was made is not known: send it again with the \
+                "no answer from {url}: {what}; the change may or may not have been made: send it again with the \
                  idempotency key {key}"
             ),
             Self::Protocol { url, what } => {

@@ -1,4 +1,4 @@
-//! Records as they become durable: a stream that goes on where it broke off.
+//! A stream of records as they become durable, which resumes after a broken connection.
 
 use crate::client::{Client, Failure, Request};
 use crate::error::Error;
@@ -13,10 +13,10 @@ use tokio::time::Instant;
 const FIRST_PAUSE: Duration = Duration::from_millis(200);
 const PAUSE_MAX: Duration = Duration::from_secs(15);
 
-/// Which records. The empty filter means all that the token may see, from now on.
+/// Selects records. An empty filter selects all new records that the token may see.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct EventFilter {
-    /// Begin after this sequence; with what comes next unless given.
+    /// Start after this sequence number; by default with the next new record.
     pub after: Option<u64>,
     pub tenant: Option<String>,
     /// A kind or a family of kinds: `lease.revoked`, `lease`.
@@ -28,9 +28,9 @@ pub struct EventFilter {
 /// One record of the journal.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Event {
-    /// Its sequence, where it is a record.
+    /// The sequence number of the record.
     pub sequence: Option<u64>,
-    /// What happened: `lease.granted`.
+    /// The kind of the record, such as `lease.granted`.
     pub kind: String,
     /// The record as JSON (`docs/reference/json-view.md`).
     pub record: Value,
@@ -38,16 +38,16 @@ pub struct Event {
 
 type OnBreak = Box<dyn FnMut(&Error, Duration) + Send>;
 
-/// A stream of events. A connection that breaks is made again, after a pause, from the last event that was seen.
+/// A stream of events. If the connection breaks, it reconnects after a pause and continues after the last event.
 pub struct Events {
     client: Client,
     request: Request,
-    /// The last sequence that the stream has come to: nothing before it will be wanted again.
+    /// The last sequence number that the stream has reached, to continue from.
     last: Option<u64>,
     open: Option<Open>,
     ready: VecDeque<Event>,
     backoff: Backoff,
-    /// Not before this; where the stream asked for a pause, at least that.
+    /// The earliest time to connect again.
     connect_at: Option<Instant>,
     retry_min: Duration,
     on_break: Option<OnBreak>,
@@ -98,20 +98,21 @@ impl Client {
 }
 
 impl Events {
-    /// Is told each time the connection breaks: why, and after which pause it is made again.
+    /// Sets a function that is called each time the connection breaks, with the reason and the pause before the next
+    /// attempt.
     #[must_use]
-    pub fn on_break(mut self, told: impl FnMut(&Error, Duration) + Send + 'static) -> Self {
-        self.on_break = Some(Box::new(told));
+    pub fn on_break(mut self, callback: impl FnMut(&Error, Duration) + Send + 'static) -> Self {
+        self.on_break = Some(Box::new(callback));
         self
     }
 
-    /// The last sequence that the stream has come to.
+    /// The last sequence number that the stream has reached.
     pub fn last_sequence(&self) -> Option<u64> {
         self.last
     }
 
-    /// The next event, however long it takes. An error means that the daemon will not have it: no such tenant, a token
-    /// that is not good. May be given up and called again without losing anything.
+    /// Waits for the next event. An error is final: the daemon refused the request, because of an unknown tenant or an
+    /// invalid token, for example. Cancel safe.
     pub async fn next(&mut self) -> Result<Event, Error> {
         loop {
             if let Some(event) = self.ready.pop_front() {
@@ -136,12 +137,12 @@ impl Events {
         self.open = None;
         let pause = self.backoff.pause().max(self.retry_min) + retry_after.unwrap_or_default();
         self.connect_at = Some(Instant::now() + pause);
-        if let Some(told) = &mut self.on_break {
-            told(error, pause);
+        if let Some(callback) = &mut self.on_break {
+            callback(error, pause);
         }
     }
 
-    /// Connects if need be, and reads one piece of the stream.
+    /// Connects if necessary, and reads one piece of the stream.
     async fn more(&mut self) -> Result<(), Failure> {
         let open = match &mut self.open {
             Some(open) => open,
@@ -150,7 +151,7 @@ impl Events {
                     tokio::time::sleep_until(at).await;
                 }
                 if self.last.is_none() {
-                    // From now on means from here on, also if the connection breaks before the first event.
+                    // Fix the start now, so that no record is lost if the connection breaks before the first event.
                     let size = self.client.about().within(self.client.timeouts().answer).await.map_err(ended)?.size;
                     self.last = size.checked_sub(1);
                 }
@@ -161,10 +162,10 @@ impl Events {
                 self.open.insert(Open { response, parser: Parser::default() })
             }
         };
-        // The daemon sends a comment where there is nothing to say; longer silence means that nobody is there.
+        // The daemon sends comments while there are no events, so that a longer silence means a broken connection.
         let chunk = tokio::time::timeout(self.client.timeouts().silence, open.response.chunk());
         let chunk = match chunk.await {
-            Err(_) => return Err(broken("the stream fell silent")),
+            Err(_) => return Err(broken("the stream sent nothing for too long")),
             Ok(Err(error)) => return Err(Failure::broken(&error)),
             Ok(Ok(None)) => return Err(broken("the stream ended")),
             Ok(Ok(Some(chunk))) => chunk,

@@ -1,4 +1,4 @@
-//! A lease that is held: renewed in the background, watched, and given back at the end.
+//! A lease guard: renews the lease in the background, watches for a revocation, and releases the lease at the end.
 
 mod keeper;
 mod watch;
@@ -17,42 +17,42 @@ use tokio::sync::watch as channel;
 use tokio::task::JoinHandle;
 use tokio::time::Instant;
 
-/// How long giving back may take.
+/// The time limit for releasing.
 const RELEASE_TOTAL: Duration = Duration::from_secs(20);
 
-/// Says what a lease was used for since the last time it was asked; none where nothing is known.
+/// Reports the activity of a lease since the last call; `None` if it is unknown.
 pub type Report = Box<dyn FnMut(&GrantedLease) -> Option<Activity> + Send>;
 
 /// How a lease is kept.
 #[derive(Default)]
 pub struct Keep {
-    /// Asked before every renewal and at release.
+    /// Called before every renewal and at the release.
     pub report: Option<Report>,
-    /// Do without the event stream. A revocation is then noticed at the next renewal only.
+    /// Do not use the event stream. A revocation is then noticed only at the next renewal.
     pub unwatched: bool,
 }
 
-/// Why a lease is held no longer, or not for long.
+/// Why a lease is lost, or will be soon.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Why {
-    /// It was taken back; grace runs.
+    /// It was revoked, and the grace period has begun.
     Revoked {
-        /// As the journal has it: `operator`, `preempted`, `node_lost`.
+        /// The reason in the journal: `operator`, `preempted`, `node_lost`.
         reason: Option<String>,
     },
-    /// It has ended: the kind of the record that says so, such as `lease.expired`.
+    /// It has ended. `kind` is the kind of the record, such as `lease.expired`.
     Ended { kind: String },
-    /// The daemon will not renew it.
+    /// The daemon refused to renew it.
     Refused(Box<Problem>),
-    /// It could not be renewed in time: nobody answered.
+    /// It could not be renewed in time, because the daemon did not answer.
     Unreachable,
 }
 
-/// A lease is lost, and how long what runs on it may still run.
+/// A lease was lost; the work may continue until `until`.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Lost {
     pub why: Why,
-    /// From then on it is certainly no longer held.
+    /// When the capacity must no longer be used.
     pub until: Instant,
 }
 
@@ -63,45 +63,45 @@ impl std::fmt::Display for Lost {
             Why::Revoked { reason: None } => f.write_str("the lease was revoked"),
             Why::Ended { kind } => write!(f, "the lease has ended: {kind}"),
             Why::Refused(problem) => write!(f, "the lease cannot be renewed: {problem}"),
-            Why::Unreachable => f.write_str("the lease could not be renewed in time: the daemon does not answer"),
+            Why::Unreachable => f.write_str("the lease could not be renewed in time: the daemon did not answer"),
         }
     }
 }
 
-/// A granted request, all its leases together. While it lives they are renewed at a random point of 60 to 80 % of the
-/// TTL. Dropping it gives them back in the background as far as the process still lives; what is not given back ends
-/// at its deadline.
+/// A guard for all leases of a granted request. While it exists, they are renewed at a random point between 60 and 80 %
+/// of the TTL. Dropping it releases them in the background, if the process lives long enough; otherwise they end at their
+/// deadline.
 ///
-/// It fails closed: what could not be renewed counts as lost shortly before the deadline, by this machine's own
-/// monotonic clock, whatever its wall clock says.
+/// It fails closed: a lease that could not be renewed counts as lost shortly before its deadline, by the monotonic clock
+/// of this machine. Its wall clock does not matter.
 pub struct Lease {
     shared: Arc<Shared>,
     lost: channel::Receiver<Option<Lost>>,
     deadline: channel::Receiver<Deadline>,
     keeper: JoinHandle<()>,
     runtime: Handle,
-    /// Whether it is still to be given back.
+    /// Whether dropping the guard releases the leases.
     armed: bool,
 }
 
 struct Shared {
     client: Client,
     granted: Granted,
-    /// The allocation whose gang it is, if it had to be waited for.
+    /// The allocation, if the request had to wait for evictions.
     allocation: Option<u64>,
     report: Mutex<Option<Report>>,
 }
 
 impl Shared {
-    /// What there is to report about one lease.
+    /// The activity to report for one lease.
     fn activity(&self, lease: &GrantedLease) -> Option<Activity> {
         self.report.lock().expect("a report does not panic").as_mut()?(lease)
     }
 }
 
 impl Lease {
-    /// Asks for capacity and holds what is granted. Where others must make room first, that is waited for; a request
-    /// that is given up meanwhile is cancelled. Must be called on a runtime.
+    /// Requests capacity and holds the leases. If other leases must be evicted first, it waits for that; dropping the
+    /// future cancels the request. Must be called on a Tokio runtime.
     pub async fn request(client: &Client, request: &RequestLease, keep: Keep) -> Result<Self, Error> {
         let asked_at = Instant::now();
         match client.request_lease(request).await? {
@@ -110,22 +110,22 @@ impl Lease {
         }
     }
 
-    /// Waits for a request that others must make room for, and holds what it is granted.
+    /// Waits for a request that needs evictions, and holds its leases.
     pub async fn wait(
         client: &Client,
         request: &RequestLease,
         submitted: &Submitted,
         keep: Keep,
     ) -> Result<Self, Error> {
-        let mut given_up =
-            GivenUp { client: client.clone(), allocation: Some(submitted.id), runtime: Handle::current() };
+        let mut cancel_on_drop =
+            CancelOnDrop { client: client.clone(), allocation: Some(submitted.id), runtime: Handle::current() };
         let placed = client.until_placed(submitted.id, |_| {}).await?;
-        let granted = placed.granted().ok_or_else(|| client.protocol("it placed an allocation nowhere"))?;
-        given_up.allocation = None;
+        let granted = placed.granted().ok_or_else(|| client.protocol("a placed allocation has no leases"))?;
+        cancel_on_drop.allocation = None;
         Ok(Self::holding(client, granted, Some(submitted.id), request.ttl.0, placed.before, keep))
     }
 
-    /// Holds what was granted before: with the TTL it is renewed by, and an instant before it was asked for.
+    /// Holds leases that were granted already. They are renewed with `ttl`; `asked_at` is an instant before the request.
     pub fn hold(client: &Client, granted: Granted, ttl: leasehold_model::Span, asked_at: Instant, keep: Keep) -> Self {
         Self::holding(client, granted, None, ttl, asked_at, keep)
     }
@@ -139,9 +139,9 @@ impl Lease {
         keep: Keep,
     ) -> Self {
         let shared = Arc::new(Shared { client: client.clone(), granted, allocation, report: Mutex::new(keep.report) });
-        let (tell, lost) = channel::channel(None);
+        let (lost_sender, lost) = channel::channel(None);
         let (moved, deadline) = channel::channel(Deadline::granted(&shared.granted, asked_at));
-        let keeper = Keeper::new(Arc::clone(&shared), ttl, tell, moved, !keep.unwatched);
+        let keeper = Keeper::new(Arc::clone(&shared), ttl, lost_sender, moved, !keep.unwatched);
         let runtime = Handle::current();
         let keeper = runtime.spawn(keeper.run());
         Self { shared, lost, deadline, keeper, runtime, armed: true }
@@ -155,7 +155,7 @@ impl Lease {
         self.shared.granted.leases.iter().map(|lease| lease.id.as_str())
     }
 
-    /// The deadline as the daemon last gave it.
+    /// The current deadline, by the clock of the daemon.
     pub fn expires_at(&self) -> When {
         self.deadline.borrow().expires_at
     }
@@ -168,26 +168,26 @@ impl Lease {
         async move {
             match lost.wait_for(Option::is_some).await {
                 Ok(lost) => lost.clone().expect("what was waited for"),
-                // The keeper is gone without a word, so nothing is renewed any more.
+                // The background task is gone, so nothing is renewed any more.
                 Err(_) => Lost { why: Why::Unreachable, until: deadline.borrow().at },
             }
         }
     }
 
-    /// Says, within the grace of a revocation, that nothing runs on it any more: here the bill ends.
+    /// Reports, during the grace period of a revocation, that nothing runs on the leases any more. Billing ends then.
     pub async fn ready(mut self) -> Result<(), Error> {
-        self.end(RELEASE_TOTAL, |_| Operation { ready: Some(Default::default()), ..nothing() }).await
+        self.end(RELEASE_TOTAL, |_| Operation { ready: Some(Default::default()), ..empty_operation() }).await
     }
 
-    /// Gives the leases back. One that has ended meanwhile is no error.
+    /// Releases the leases. A lease that has ended already is not an error.
     pub async fn release(mut self) -> Result<(), Error> {
         self.keeper.abort();
-        self.shared.give_back().await?;
+        self.shared.release().await?;
         self.armed = false;
         Ok(())
     }
 
-    /// Lets go of the guard and leaves the leases as they are.
+    /// Drops the guard without releasing the leases.
     pub fn leave(mut self) -> Granted {
         self.armed = false;
         self.shared.granted.clone()
@@ -208,26 +208,26 @@ impl Drop for Lease {
         if self.armed {
             let shared = Arc::clone(&self.shared);
             self.runtime.spawn(async move {
-                // Nobody is left to be told; the deadline ends what this does not.
-                let _ = shared.give_back().await;
+                // Errors cannot be reported here; the lease ends at its deadline anyway.
+                let _ = shared.release().await;
             });
         }
     }
 }
 
-/// A request that is waited for; it is cancelled when nobody waits any more.
-struct GivenUp {
+/// Cancels a waiting request when it is dropped.
+struct CancelOnDrop {
     client: Client,
     allocation: Option<u64>,
     runtime: Handle,
 }
 
-impl Drop for GivenUp {
+impl Drop for CancelOnDrop {
     fn drop(&mut self) {
         if let Some(allocation) = self.allocation {
             let cancel = self.client.cancel_allocation(allocation).within(RELEASE_TOTAL);
             self.runtime.spawn(async move {
-                // One that is over needs nothing more.
+                // It may have ended already.
                 let _ = cancel.await;
             });
         }
@@ -235,11 +235,11 @@ impl Drop for GivenUp {
 }
 
 fn release(shared: &Shared, lease: &GrantedLease) -> Operation {
-    Operation { release: Some(Release { activity: shared.activity(lease) }), ..nothing() }
+    Operation { release: Some(Release { activity: shared.activity(lease) }), ..empty_operation() }
 }
 
-/// An operation that does nothing yet.
-fn nothing() -> Operation {
+/// An empty operation, to be filled in.
+fn empty_operation() -> Operation {
     Operation {
         key: None,
         lease: None,
@@ -255,22 +255,22 @@ fn nothing() -> Operation {
 }
 
 impl Shared {
-    /// One operation for each lease, each with its own key.
+    /// One operation per lease, each with its own idempotency key.
     fn operations(&self, operation: impl Fn(&GrantedLease) -> Operation) -> Vec<Operation> {
         let named = |lease: &GrantedLease| Operation {
             lease: Some(lease.id.clone()),
-            key: Some(crate::dice::key()),
+            key: Some(crate::random::key()),
             ..operation(lease)
         };
         self.granted.leases.iter().map(named).collect()
     }
 
-    /// Gives back what is held. A gang of several leases is given back whole, with a last report for each.
-    async fn give_back(&self) -> Result<(), Error> {
+    /// Releases all leases. A gang of several leases is completed as a whole, after a last report for each lease.
+    async fn release(&self) -> Result<(), Error> {
         let Some(allocation) = self.allocation.filter(|_| self.granted.leases.len() > 1) else {
             return self.finish(self.operations(|lease| release(self, lease)), RELEASE_TOTAL).await;
         };
-        let mut reports = self.operations(|lease| Operation { activity: self.activity(lease), ..nothing() });
+        let mut reports = self.operations(|lease| Operation { activity: self.activity(lease), ..empty_operation() });
         reports.retain(|report| report.activity.is_some());
         if !reports.is_empty() {
             self.finish(reports, RELEASE_TOTAL).await?;
@@ -282,7 +282,7 @@ impl Shared {
         }
     }
 
-    /// Ends what still is to be ended.
+    /// Sends operations that end leases; leases that have ended already are not an error.
     async fn finish(&self, operations: Vec<Operation>, total: Duration) -> Result<(), Error> {
         let answer = self.client.batch_of(operations).within(total).await?;
         for result in answer.results {
@@ -295,7 +295,7 @@ impl Shared {
     }
 }
 
-/// Whether a refusal says that the lease is over.
+/// Whether a refusal means that the lease has ended.
 fn has_ended(problem: &Problem) -> bool {
     const OVER: [&str; 9] = [
         "lease_expired",

@@ -1,27 +1,30 @@
-//! The client of the HTTP API: what the command line, the agent and the tests speak to the daemon with.
+//! A client of the HTTP API, used by the command line, the agent and the tests.
 //!
-//! In: a [`Config`], typed requests of `leasehold_api`. Out: typed answers, [`Error`]s that say what to do, records as
-//! they become durable ([`Events`]), and leases that stay held while they are needed ([`Lease`]).
-//! Every change carries an idempotency key, so that it is sent again without fear where the answer was lost.
-//! Never: a rule about leases, a retry without a deadline, a secret in a text.
+//! In: a [`Config`], typed requests of `leasehold_api`. Out: typed answers, [`Error`]s with advice, records as they become
+//! durable ([`Events`]), and leases that are renewed while they are held ([`Lease`]).
+//! Every change has an idempotency key, so that it can safely be sent again if the answer was lost.
+//! Never: a rule about leases, a retry without a deadline, a secret in a message.
+//!
+//! `examples/hold_a_gpu.rs` is a complete program that holds a GPU while it works.
 
+mod book_query;
 mod call;
-mod cause;
 mod client;
 mod config;
-mod dice;
+mod connection_error;
 mod endpoints;
 mod error;
 mod events;
 mod lease;
 mod page;
-mod question;
+mod random;
 mod retry;
 mod secret;
 mod settings;
 mod sse;
 mod waiting;
 
+pub use book_query::BookQuery;
 pub use call::{Answer, Bytes, Call, Download, Json, Text};
 pub use client::Client;
 pub use config::{Config, ConfigError, Timeouts};
@@ -29,7 +32,6 @@ pub use error::Error;
 pub use events::{Event, EventFilter, Events};
 pub use lease::{Keep, Lease, Lost, Report, Why};
 pub use page::{Page, Pages};
-pub use question::BookQuery;
 pub use secret::Secret;
 pub use settings::{Named, Settings};
 pub use waiting::Placed;

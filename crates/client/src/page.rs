@@ -1,4 +1,4 @@
-//! Lists that come in pages: one after the other, or all of them.
+//! Reads lists page by page, or all pages at once.
 
 use crate::call::{Call, Json};
 use crate::error::Error;
@@ -6,12 +6,12 @@ use leasehold_api as api;
 use serde::de::DeserializeOwned;
 use serde_json::Value;
 
-/// A page of a list: where its items are, and how to ask for the next.
+/// A page of a list: where its items are, and how to request the next page.
 pub trait Page: DeserializeOwned + Send + 'static {
     type Item: DeserializeOwned;
-    /// The field that holds the items.
+    /// The field that contains the items.
     const ITEMS: &'static str;
-    /// The parameter that asks for the page after this one, and its value.
+    /// The query parameter that selects the next page, and its value.
     fn next(page: &Value) -> Option<(&'static str, String)> {
         Some(("cursor", page.get("next_cursor")?.as_str()?.to_owned()))
     }
@@ -53,10 +53,10 @@ impl Page for api::RecordPage {
     }
 }
 
-/// Pages, one after the other.
+/// The pages of a list.
 pub struct Pages<P: Page> {
     call: Call<Json<P>>,
-    /// What to ask the next page with; none when there is none.
+    /// How to request the next page.
     next: Next,
 }
 
@@ -67,7 +67,7 @@ enum Next {
 }
 
 impl<P: Page> Pages<P> {
-    /// The next page with all that the daemon said.
+    /// The next page as JSON, including fields that this version does not know.
     pub async fn next_json(&mut self) -> Result<Option<Value>, Error> {
         let call = match &self.next {
             Next::First => self.call.clone(),
@@ -76,22 +76,22 @@ impl<P: Page> Pages<P> {
         };
         let page = call.json().await?;
         let next = P::next(&page).map_or(Next::Nothing, |(name, value)| Next::With(name, value));
-        // A cursor that leads back to its own page would turn for ever.
+        // A cursor that leads back to its own page would be followed forever.
         if let (Next::With(_, before), Next::With(_, after)) = (&self.next, &next)
             && before == after
         {
-            return Err(self.call.protocol("its pages lead nowhere"));
+            return Err(self.call.protocol("two pages in a row have the same cursor"));
         }
         self.next = next;
         Ok(Some(page))
     }
 
-    /// The items of the next page. It may be empty although others follow.
+    /// The items of the next page. It may be empty even if more pages follow.
     pub async fn next(&mut self) -> Result<Option<Vec<P::Item>>, Error> {
         let Some(mut page) = self.next_json().await? else { return Ok(None) };
         let items = page.get_mut(P::ITEMS).map(Value::take).unwrap_or_default();
         let items = serde_json::from_value(items);
-        items.map(Some).map_err(|error| self.call.protocol(format!("its answer cannot be read: {error}")))
+        items.map(Some).map_err(|error| self.call.protocol(format!("its answer is invalid: {error}")))
     }
 }
 
@@ -110,7 +110,7 @@ impl<P: Page> Call<Json<P>> {
         Ok(all)
     }
 
-    /// Every page as one: the last one's own fields, and the items of all.
+    /// All pages as one: the items of all pages, and the other fields of the last one.
     pub async fn all_json(self) -> Result<Value, Error> {
         let mut pages = self.pages();
         let mut items = Vec::new();

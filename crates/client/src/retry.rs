@@ -1,13 +1,13 @@
-//! How often and how long a call is tried: pauses that double, with jitter, up to a deadline.
+//! Retries: pauses that double, with jitter, up to a deadline.
 
-use crate::dice;
+use crate::random;
 use std::time::Duration;
 use tokio::time::Instant;
 
 const FIRST_PAUSE: Duration = Duration::from_millis(100);
 const PAUSE_MAX: Duration = Duration::from_secs(5);
 
-/// The pauses of one call.
+/// The pauses between the attempts of one call.
 pub(crate) struct Backoff {
     ceiling: Duration,
     first: Duration,
@@ -25,21 +25,20 @@ impl Backoff {
         Self { ceiling: first, first, max }
     }
 
-    /// The next pause: between half of the ceiling and all of it; the ceiling doubles.
+    /// The next pause: between half the ceiling and the ceiling, which then doubles.
     pub(crate) fn pause(&mut self) -> Duration {
-        let pause = dice::between(self.ceiling / 2, self.ceiling);
+        let pause = random::between(self.ceiling / 2, self.ceiling);
         self.ceiling = (self.ceiling * 2).min(self.max);
         pause
     }
 
-    /// All is well again.
+    /// Starts again with the shortest pause, after a success.
     pub(crate) fn reset(&mut self) {
         self.ceiling = self.first;
     }
 }
 
-/// When to try again: after what the daemon asked for, else after the next pause. Never where that is past the
-/// deadline: then there is nothing to wait for.
+/// When to try again: after the next pause, plus the time that the daemon asked for. `None` if that is past the deadline.
 pub(crate) fn again_at(
     backoff: &mut Backoff,
     now: Instant,
@@ -72,7 +71,7 @@ mod tests {
     }
 
     #[test]
-    fn nobody_waits_past_the_deadline() {
+    fn retries_end_at_the_deadline() {
         let now = Instant::now();
         let in_secs = |secs| now + Duration::from_secs(secs);
         let again = |deadline, retry_after: Option<u64>| {

@@ -1,8 +1,8 @@
-//! Text that must not be seen.
+//! Text that must not be printed.
 
 use std::fmt;
 
-/// A token. Nothing prints it: whoever needs the text says [`Secret::expose`].
+/// A token. `Debug` does not print it; [`Secret::expose`] returns the text.
 #[derive(Clone, PartialEq, Eq)]
 pub struct Secret(String);
 

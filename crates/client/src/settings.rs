@@ -1,4 +1,4 @@
-//! Where a person's settings come from: the command line, the environment, then `~/.config/leasehold/config.yaml`.
+//! The settings of a user: from the command line, the environment, then `~/.config/leasehold/config.yaml`.
 
 use crate::client::is_loopback;
 use crate::config::{Config, ConfigError};
@@ -11,11 +11,11 @@ use std::fs;
 use std::os::unix::fs::PermissionsExt;
 use std::path::{Path, PathBuf};
 
-/// Where the daemon listens unless told otherwise.
+/// Where the daemon listens by default.
 const URL_DEFAULT: &str = "http://127.0.0.1:8420";
 const YAML: Reader = Reader { see: "write lines like `url: https://…`", section_of: |_| None };
 
-/// What the command line names; it comes before everything else.
+/// The settings of the command line, which take precedence.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Named {
     pub url: Option<String>,
@@ -23,19 +23,18 @@ pub struct Named {
     pub ca_file: Option<PathBuf>,
 }
 
-/// A configuration, and what its owner should know about it.
+/// A configuration, and warnings about it.
 #[derive(Clone, Debug)]
 pub struct Settings {
     pub config: Config,
-    /// Whether any of the places named a daemon; else the address is where one listens unless told otherwise.
+    /// Whether an address was given; otherwise it is the default.
     pub named: bool,
     pub warnings: Vec<String>,
 }
 
 impl Settings {
-    /// Each setting from the first place that has it: the command line, then `LEASEHOLD_URL`, `LEASEHOLD_TOKEN` and
-    /// `LEASEHOLD_TOKEN_FILE`, then the file. Token and CA of the file belong to the address in it: they are not used
-    /// for another one.
+    /// Takes each setting from the first source that has it: the command line, then `LEASEHOLD_URL`, `LEASEHOLD_TOKEN` and
+    /// `LEASEHOLD_TOKEN_FILE`, then the file. The token and the CA of the file are used only for the address in it.
     pub fn load(named: &Named) -> Result<Self, ConfigError> {
         Self::gather(named, &|name| std::env::var_os(name))
     }
@@ -45,7 +44,7 @@ impl Settings {
         let set = |name: &str| match environment(name) {
             Some(value) if value.is_empty() => Ok(None),
             Some(value) => value.into_string().map(Some).map_err(|_| {
-                ConfigError::new("bad_setting", format!("{name} is not text"), "set it to text, or not at all")
+                ConfigError::new("bad_setting", format!("{name} is not valid UTF-8"), "correct or unset the variable")
             }),
             None => Ok(None),
         };
@@ -75,7 +74,7 @@ impl Settings {
             && url.scheme() == "http"
             && !is_loopback(&url)
         {
-            warnings.push(format!("the token travels to {} without encryption; use https", config.url));
+            warnings.push(format!("the token is sent to {} without encryption; use https", config.url));
         }
         Ok(Self { config, named: named_url, warnings })
     }
@@ -98,7 +97,7 @@ struct File {
 }
 
 impl File {
-    /// The file, if there is one. Paths in it are beside it.
+    /// Reads the file, if it exists. Paths in it are relative to it.
     fn read(path: &Path, warnings: &mut Vec<String>) -> Result<Self, ConfigError> {
         let text = match fs::read_to_string(path) {
             Ok(text) => text,
@@ -139,13 +138,13 @@ fn warn_if_open(path: &Path, warnings: &mut Vec<String>) {
     let mode = fs::metadata(path).map_or(0, |metadata| metadata.permissions().mode());
     if mode & 0o077 != 0 {
         let path = path.display();
-        warnings.push(format!("{path} holds a token and others may read it; run chmod 600 {path}"));
+        warnings.push(format!("{path} contains a token, and other users can read it; run chmod 600 {path}"));
     }
 }
 
 fn unreadable(what: &str, path: &Path, error: &std::io::Error) -> ConfigError {
     let what = format!("the {what} file {} cannot be read: {error}", path.display());
-    ConfigError::new("file_unreadable", what, "check the path and its rights")
+    ConfigError::new("file_unreadable", what, "check the path and its permissions")
 }
 
 #[cfg(test)]
@@ -157,7 +156,7 @@ mod tests {
 
     impl Home {
         fn with(config: &str) -> Self {
-            let home = Self(tempfile::tempdir().expect("a folder"));
+            let home = Self(tempfile::tempdir().expect("a directory"));
             fs::create_dir_all(home.0.path().join(".config/leasehold")).unwrap();
             home.write("config.yaml", config, 0o600);
             home
@@ -203,7 +202,7 @@ mod tests {
     }
 
     #[test]
-    fn tokens_lie_in_files_of_their_own() {
+    fn a_token_can_be_in_a_file_of_its_own() {
         let home = Home::with("token_file: token\n");
         home.write("token", "t-1\n", 0o600);
         let settings = home.load(&Named::default(), &[]).unwrap();
@@ -218,19 +217,19 @@ mod tests {
     }
 
     #[test]
-    fn mistakes_in_the_file_are_told_with_their_line() {
-        let told = |text: &str| Home::with(text).load(&Named::default(), &[]).unwrap_err().to_string();
-        let unknown = told("url: https://h\ntokn: x\n");
+    fn errors_in_the_file_have_a_line_number() {
+        let message = |text: &str| Home::with(text).load(&Named::default(), &[]).unwrap_err().to_string();
+        let unknown = message("url: https://h\ntokn: x\n");
         assert!(unknown.contains("config.yaml:2: unknown key `tokn`; did you mean `token`?"), "{unknown}");
-        assert!(told("url: [1, 2]\n").contains("config.yaml:1"), "{}", told("url: [1, 2]\n"));
-        assert!(told("just text\n").contains("config.yaml"), "{}", told("just text\n"));
+        assert!(message("url: [1, 2]\n").contains("config.yaml:1"), "{}", message("url: [1, 2]\n"));
+        assert!(message("just text\n").contains("config.yaml"), "{}", message("just text\n"));
         assert!(Home::with("# nothing yet\n").load(&Named::default(), &[]).is_ok());
-        let twice = told("url: a\nurl: b\n");
-        assert!(twice.contains("config.yaml:2: the key `url` stands twice"), "{twice}");
+        let twice = message("url: a\nurl: b\n");
+        assert!(twice.contains("config.yaml:2: duplicate key `url`"), "{twice}");
     }
 
     #[test]
-    fn a_token_in_the_clear_is_told() {
+    fn a_token_without_encryption_causes_a_warning() {
         let home = Home::with("token: t\n");
         let warnings = |named| home.load(&named, &[("LEASEHOLD_TOKEN", "t")]).unwrap().warnings;
         assert_eq!(warnings(Named::default()).len(), 0);

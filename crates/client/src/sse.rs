@@ -1,40 +1,40 @@
-//! Server-sent events, read from bytes as they come (WHATWG HTML, "Interpreting an event stream").
+//! A parser of server-sent events (WHATWG HTML, "Interpreting an event stream").
 
 /// One event.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub(crate) struct Frame {
-    /// The last id that the stream gave, with this event or before it.
+    /// The last ID in the stream, sent with this event or before it.
     pub(crate) id: Option<String>,
-    /// `message` where the stream names none.
+    /// `message` if the stream names none.
     pub(crate) event: String,
     pub(crate) data: String,
 }
 
-/// A line or an event that is longer than any record.
+/// A line or an event is too long.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct TooLong;
 
-/// More than the JSON of the largest record: a thousand leases with their events.
+/// Larger than the JSON of the largest record: a thousand leases with their events.
 const EVENT_BYTES_MAX: usize = 16 << 20;
 
 #[derive(Debug, Default)]
 pub(crate) struct Parser {
     line: Vec<u8>,
-    /// The last byte was a carriage return: a line feed now belongs to it.
+    /// Whether the last byte was a carriage return; a line feed that follows belongs to the same line end.
     after_return: bool,
     begun: bool,
     id: Option<String>,
     event: String,
     data: String,
     has_data: bool,
-    /// The id to go on from: the last one that was complete, also where it came without an event.
+    /// The ID to continue from: the last complete one, also if it was sent without an event.
     pub(crate) position: Option<String>,
-    /// How long the stream asks to wait before connecting again.
+    /// How long the server asks to wait before connecting again.
     pub(crate) retry_ms: Option<u64>,
 }
 
 impl Parser {
-    /// Takes bytes, hands out the events that they complete.
+    /// Parses bytes, and appends the events that they complete.
     pub(crate) fn push(&mut self, bytes: &[u8], out: &mut Vec<Frame>) -> Result<(), TooLong> {
         for &byte in bytes {
             let second_half = std::mem::take(&mut self.after_return) && byte == b'\n';
@@ -54,7 +54,7 @@ impl Parser {
 
     fn take_line(&mut self, line: &[u8], out: &mut Vec<Frame>) {
         let text = String::from_utf8_lossy(line);
-        // A byte order mark may stand before everything.
+        // The stream may begin with a byte order mark.
         let text = if std::mem::replace(&mut self.begun, true) { &*text } else { text.trim_start_matches('\u{feff}') };
         if text.is_empty() {
             return self.dispatch(out);
@@ -72,7 +72,7 @@ impl Parser {
             }
             "id" if !value.contains('\0') => self.id = Some(value.to_owned()),
             "retry" => self.retry_ms = value.parse().ok().or(self.retry_ms),
-            // A comment, or a field of another time.
+            // A comment, or an unknown field.
             _ => {}
         }
     }

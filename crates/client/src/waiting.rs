@@ -1,4 +1,4 @@
-//! Waiting for an allocation to get its place.
+//! Waits until an allocation is placed.
 
 use crate::client::Client;
 use crate::error::Error;
@@ -7,20 +7,20 @@ use leasehold_api::{AllocationDetail, Granted, Problem};
 use std::time::Duration;
 use tokio::time::Instant;
 
-/// The queue is looked at every so often: soon at first, as victims without agents are gone at once.
+/// The first pause is short, because victims on nodes without agents end immediately.
 const FIRST_PAUSE: Duration = Duration::from_millis(100);
 const PAUSE_MAX: Duration = Duration::from_secs(2);
 
-/// An allocation that has got its place.
+/// An allocation that was placed.
 pub struct Placed {
     pub allocation: AllocationDetail,
-    /// Not after it was placed, by this machine's own monotonic clock.
+    /// An instant before it was placed, by the monotonic clock of this machine.
     pub before: Instant,
 }
 
 impl Client {
-    /// Asks again and again until the allocation has its place, or is over. `seen` is shown each answer. Dropping this
-    /// leaves the allocation in the queue.
+    /// Polls until the allocation is placed or has ended. `seen` is called with each answer. Dropping the future leaves
+    /// the allocation in the queue.
     pub async fn until_placed(
         &self,
         allocation: u64,
@@ -34,7 +34,7 @@ impl Client {
             seen(&answer);
             let state = answer.allocation.state;
             if state.is_over() {
-                let why = format!("alloc-{allocation} is over before it could be held: it is {state}");
+                let why = format!("alloc-{allocation} ended before it was placed: it is {state}");
                 return Err(Problem::new(409, "allocation_over", why).into());
             }
             if !state.is_queued() {
@@ -47,8 +47,7 @@ impl Client {
 }
 
 impl Placed {
-    /// What it holds, as a request that is granted at once would be answered. All replicas are put together, on the
-    /// node of the first.
+    /// The leases of its latest attempt, in the form of an immediate grant. The node is that of the first replica.
     pub fn granted(&self) -> Option<Granted> {
         let allocation = &self.allocation.allocation;
         let attempt = self.allocation.attempts.last()?;

@@ -1,8 +1,8 @@
-//! What holders say they did with what they held.
+//! The activity reports of simulated holders.
 
 use leasehold_model::{Activity, Quanta, Span};
 
-/// A report on `quanta` over the time `covered`, of which so many percent were busy.
+/// A report that `quanta` were busy for `busy` percent of the time `covered`.
 pub(crate) fn report(quanta: Quanta, covered: Span, busy: u64) -> Activity {
     // A holder's clock is coarser than the engine's: microseconds, rounded down.
     let covered = (covered.0 / 1000).max(1) * 1000;

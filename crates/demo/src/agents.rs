@@ -1,14 +1,14 @@
-//! The nodes' agents: real processes of this program, one for each node with the large GPUs. They hang and die when the
-//! story says so, are started again when they end by themselves, and end with the demo, however it ends.
+//! The agents: real processes of this program, one for each node with the large GPUs. They hang and are killed as the
+//! operator's script demands, are restarted when they exit by themselves, and always end with the demo.
 
-mod folder;
+mod directory;
 
 use super::cluster::nodes_with_agent;
-use super::scene::Scene;
+use super::scene::{LOCK, Scene};
 use super::tokens;
-use crate::place::Place;
+use crate::data_directory::DemoDirectory;
 use crate::problem::Problem;
-use folder::AgentFolder;
+use directory::AgentDirectory;
 use leasehold_cell::Cell;
 use leasehold_model::{NodeNo, Role, TokenScope};
 use rustix::process::{Pid, Signal, kill_process};
@@ -18,17 +18,17 @@ use std::process::{Child, Command, Stdio};
 use std::time::{Duration, Instant};
 
 const ROUND: Duration = Duration::from_millis(50);
-/// Before an agent that ended by itself is started again.
+/// The pause before an agent that exited by itself is started again.
 const RESTART: Duration = Duration::from_secs(1);
-/// How long they have to end when the demo does; the agents themselves give their hooks less.
-const GOODBYE: Duration = Duration::from_secs(5);
-/// How long is waited for all of them to take up their nodes.
-const GATHERING: Duration = Duration::from_secs(15);
+/// How long agents may take to stop at the end of the demo; they give their hooks less.
+const STOP_TIMEOUT: Duration = Duration::from_secs(5);
+/// How long the demo waits for all agents to register.
+const REGISTRATION_TIMEOUT: Duration = Duration::from_secs(15);
 
-/// The agents' folders, filled; nobody runs yet.
+/// The agents with their prepared directories; no agent runs yet.
 pub(crate) struct Agents {
     root: PathBuf,
-    folders: BTreeMap<NodeNo, AgentFolder>,
+    directories: BTreeMap<NodeNo, AgentDirectory>,
     program: PathBuf,
 }
 
@@ -38,80 +38,81 @@ struct Running {
 }
 
 impl Agents {
-    pub(crate) fn prepare(place: &Place, cell: &Cell, url: &str) -> Result<Self, Problem> {
-        let program = std::env::current_exe()
-            .map_err(|error| Problem::refused("program_unknown", format!("this program cannot be found: {error}")))?;
-        let root = root(place);
+    pub(crate) fn prepare(directory: &DemoDirectory, cell: &Cell, url: &str) -> Result<Self, Problem> {
+        let program = std::env::current_exe().map_err(|error| {
+            Problem::refused("program_unknown", format!("cannot find the path of this program: {error}"))
+        })?;
+        let root = root(directory);
         let unusable = |error: std::io::Error| {
-            Problem::refused("folder_unusable", format!("the agents cannot use it: {error}"))
+            Problem::refused("folder_unusable", format!("cannot prepare the directory of the agents: {error}"))
                 .at(&root)
-                .advice("name another folder with --data: this one lies beside it")
+                .advice("choose another data directory with --data; this directory is next to it")
         };
-        folder::prepare_common(&root).map_err(unusable)?;
-        let mut folders = BTreeMap::new();
+        directory::prepare_common(&root).map_err(unusable)?;
+        let mut directories = BTreeMap::new();
         for node in nodes_with_agent() {
             let name = cell.now().read(|state| state.node(node).map(|node| node.name.to_string()));
-            let name = name.ok_or_else(|| Problem::refused("unknown_node", format!("there is no {node}")))?;
-            let folder = AgentFolder::fill(&root, &name, url).map_err(unusable)?;
+            let name = name.ok_or_else(|| Problem::refused("unknown_node", format!("unknown node {node}")))?;
+            let directory = AgentDirectory::fill(&root, &name, url).map_err(unusable)?;
             let scope = TokenScope { node: Some(node), ..TokenScope::default() };
-            tokens::ensure(cell, &folder.token(), &name, Role::NodeAgent, scope)?;
-            folders.insert(node, folder);
+            tokens::ensure(cell, &directory.token(), &name, Role::NodeAgent, scope)?;
+            directories.insert(node, directory);
         }
-        Ok(Self { root, folders, program })
+        Ok(Self { root, directories, program })
     }
 
-    /// Keeps the agents running as the scene wants them, until it is over; then ends them. The system ends them with
-    /// the thread that started them: it is this one, and it stays to the end.
+    /// Keeps the agents running until the demo is over, then stops them. The kernel kills them when the thread that
+    /// started them ends, so all of them are started by this thread, which runs to the end.
     pub(crate) fn run(self, scene: &Scene) {
         let new = || Running { child: None, started_at: None };
-        let mut running: BTreeMap<NodeNo, Running> = self.folders.keys().map(|node| (*node, new())).collect();
+        let mut running: BTreeMap<NodeNo, Running> = self.directories.keys().map(|node| (*node, new())).collect();
         while !scene.is_over() {
-            let dark = *scene.dark.lock().expect("no one panics with it");
-            let hung = *scene.hung.lock().expect("no one panics with it");
-            for (node, folder) in &self.folders {
-                folder.hang(hung == Some(*node));
-                let agent = running.get_mut(node).expect("one for each folder");
-                if dark == Some(*node) { agent.cut_off() } else { agent.keep_up(|| self.start(folder)) }
+            let without_power = *scene.without_power.lock().expect(LOCK);
+            let hung = *scene.hung.lock().expect(LOCK);
+            for (node, directory) in &self.directories {
+                directory.hang(hung == Some(*node));
+                let agent = running.get_mut(node).expect("there is one for each directory");
+                if without_power == Some(*node) { agent.kill() } else { agent.keep_running(|| self.start(directory)) }
             }
             std::thread::sleep(ROUND);
         }
-        self.folders.values().for_each(|folder| folder.hang(false));
-        end(running.into_values().filter_map(|agent| agent.child).collect());
+        self.directories.values().for_each(|directory| directory.hang(false));
+        stop(running.into_values().filter_map(|agent| agent.child).collect());
         if scene.cell.failure().is_none() {
-            self.dissolve(&scene.cell);
+            self.remove(&scene.cell);
         }
     }
 
-    /// After a clean end nothing but the journal's own folder is left. A crash leaves the agents' as well, and they go
-    /// on from there.
-    fn dissolve(&self, cell: &Cell) {
-        for (node, folder) in &self.folders {
-            // One that never came cannot be sent away; what cannot be removed is in nobody's way.
+    /// Removes the agents' directories after a clean shutdown. After a crash they remain, and the agents continue with
+    /// them.
+    fn remove(&self, cell: &Cell) {
+        for (node, directory) in &self.directories {
+            // Errors do not matter: the agent may never have registered, and leftover files do no harm.
             let _ = cell.operate(leasehold_engine::Command::DetachAgent(*node));
-            let _ = folder.remove();
+            let _ = directory.remove();
         }
-        let _ = folder::remove_common(&self.root);
+        let _ = directory::remove_common(&self.root);
     }
 
-    fn start(&self, folder: &AgentFolder) -> std::io::Result<Child> {
+    fn start(&self, directory: &AgentDirectory) -> std::io::Result<Child> {
         use std::os::unix::process::CommandExt;
         let mut command = Command::new(&self.program);
-        command.arg("agent").arg("--config").arg(folder.config());
+        command.arg("agent").arg("--config").arg(directory.config());
         command.arg("--end-with-parent").arg(std::process::id().to_string());
-        // What its owner set for other commands is not for the agent.
+        // The user may have set these for the client commands.
         for variable in ["LEASEHOLD_URL", "LEASEHOLD_TOKEN", "LEASEHOLD_TOKEN_FILE", "LEASEHOLD_LOG", "NOTIFY_SOCKET"] {
             command.env_remove(variable);
         }
-        // In a group of its own: a Ctrl-C is for the demo, which then ends its agents in order.
-        command.process_group(0).stdin(Stdio::null()).stdout(Stdio::null()).stderr(folder.log()?).spawn()
+        // In its own process group: Ctrl-C reaches only the demo, which then stops its agents in order.
+        command.process_group(0).stdin(Stdio::null()).stdout(Stdio::null()).stderr(directory.log()?).spawn()
     }
 }
 
-/// Each node's generation before its agent of this run took it up.
-pub(crate) struct RollCall(BTreeMap<NodeNo, u64>);
+/// The generation of each node before its agent of this run registered.
+pub(crate) struct Registrations(BTreeMap<NodeNo, u64>);
 
-impl RollCall {
-    pub(crate) fn begin(cell: &Cell) -> Self {
+impl Registrations {
+    pub(crate) fn before(cell: &Cell) -> Self {
         Self(nodes_with_agent().map(|node| (node, generation(cell, node))).collect())
     }
 
@@ -119,12 +120,12 @@ impl RollCall {
         self.0.iter().filter(|(node, before)| generation(cell, **node) <= **before).count()
     }
 
-    /// Waits until every agent has taken up its node, but not for ever; answers how many have not.
+    /// Waits until every agent has registered, or for the timeout; returns how many have not.
     pub(crate) fn wait(&self, scene: &Scene) -> usize {
         let began = Instant::now();
         loop {
             let missing = self.missing(&scene.cell);
-            if missing == 0 || scene.is_over() || began.elapsed() > GATHERING {
+            if missing == 0 || scene.is_over() || began.elapsed() > REGISTRATION_TIMEOUT {
                 return missing;
             }
             std::thread::sleep(ROUND);
@@ -136,28 +137,28 @@ fn generation(cell: &Cell, node: NodeNo) -> u64 {
     cell.now().read(|state| state.node(node).map_or(0, |node| node.last_generation))
 }
 
-/// Beside the journal's folder, not in it: what agents keep is not the journal's.
-pub(crate) fn root(place: &Place) -> PathBuf {
-    place.beside(".agents")
+/// The directory of the agents. It is next to the data directory because the data directory is the daemon's.
+pub(crate) fn root(directory: &DemoDirectory) -> PathBuf {
+    directory.beside(".agents")
 }
 
-/// Where an agent's log is.
-pub(crate) fn log_of(place: &Place, node: &str) -> PathBuf {
-    folder::log_in(&root(place).join(node))
+/// The log file of an agent.
+pub(crate) fn log_of(directory: &DemoDirectory, node: &str) -> PathBuf {
+    directory::log_in(&root(directory).join(node))
 }
 
 impl Running {
-    /// As when the power fails.
-    fn cut_off(&mut self) {
+    /// Kills the agent, as if its node had lost power.
+    fn kill(&mut self) {
         if let Some(mut child) = self.child.take() {
-            // It may have ended just now.
+            // The process may have exited already.
             let _ = child.kill();
             let _ = child.wait();
             self.started_at = None;
         }
     }
 
-    fn keep_up(&mut self, start: impl FnOnce() -> std::io::Result<Child>) {
+    fn keep_running(&mut self, start: impl FnOnce() -> std::io::Result<Child>) {
         if let Some(child) = &mut self.child
             && matches!(child.try_wait(), Ok(None))
         {
@@ -166,20 +167,20 @@ impl Running {
         self.child = None;
         if self.started_at.is_none_or(|at| at.elapsed() >= RESTART) {
             self.started_at = Some(Instant::now());
-            // One that cannot be started is tried again.
+            // If it cannot be started, it is tried again later.
             self.child = start().ok();
         }
     }
 }
 
-/// Asks all of them to end, and ends those that do not.
-fn end(mut children: Vec<Child>) {
+/// Asks all agents to stop, and kills those that do not.
+fn stop(mut children: Vec<Child>) {
     for child in &children {
-        // It may have ended just now.
+        // The process may have exited already.
         let _ = kill_process(Pid::from_child(child), Signal::TERM);
     }
     let began = Instant::now();
-    while began.elapsed() < GOODBYE && children.iter_mut().any(|child| matches!(child.try_wait(), Ok(None))) {
+    while began.elapsed() < STOP_TIMEOUT && children.iter_mut().any(|child| matches!(child.try_wait(), Ok(None))) {
         std::thread::sleep(Duration::from_millis(10));
     }
     for child in &mut children {

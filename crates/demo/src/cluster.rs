@@ -1,7 +1,7 @@
-//! What there is: forty nodes of three sorts, six tenants, and the limits on them.
+//! The demo cluster: forty nodes of three kinds, six tenants, and their quotas.
 //!
-//! Numbers are handed out in order, and all of this is put before anyone else can put anything: the places in the
-//! tables below are the numbers in the records.
+//! Everything here is created first, and numbers are assigned in order: an index into the tables below is the number
+//! in the records.
 
 use crate::problem::Problem;
 use leasehold_cell::{Cell, Inbox, Sealed, Submission, Unsealed};
@@ -10,7 +10,7 @@ use leasehold_engine::{Command, Quota, Request, State};
 use leasehold_model::body::PerPriority;
 use leasehold_model::{
     ClassNo, ClassSpec, Identity, LimitKind, Measure, Name, NodeNo, NodeScope, PoolNo, Priority, ProjectNo, Quanta,
-    QuotaNo, QuotaScope, ResourceKind, Span, Strategy, TeardownMode, TenantNo, UserNo,
+    QuotaNo, QuotaScope, ResourceKind, Span, Strategy, TeardownMode, TenantNo, TenantSettings, UserNo,
 };
 use std::collections::VecDeque;
 use std::sync::Arc;
@@ -21,19 +21,19 @@ pub(crate) const CPU: ClassNo = ClassNo(2);
 pub(crate) const MEM: ClassNo = ClassNo(3);
 pub(crate) const NET: ClassNo = ClassNo(4);
 
-/// Seven slices to a GPU that can be cut, one to a GPU that cannot.
+/// Quanta of a GPU that can be divided; the smaller GPUs have one.
 pub(crate) const SLICES: u64 = 7;
 pub(crate) const CORE: u64 = 1000;
 pub(crate) const GIB: u64 = 1024;
-/// A tenth of a Gb/s can be leased.
+/// Quanta of a Gb/s.
 pub(crate) const GBPS: u64 = 10;
 
 pub(crate) const TRAIN: PoolNo = PoolNo(0);
 pub(crate) const SERVE: PoolNo = PoolNo(1);
 pub(crate) const BATCH: PoolNo = PoolNo(2);
 
-/// One sort of machine.
-struct Sort {
+/// A kind of node.
+struct NodeKind {
     name: &'static str,
     count: u32,
     pool: PoolNo,
@@ -42,8 +42,8 @@ struct Sort {
     capacity: &'static [(ClassNo, u64)],
 }
 
-const SORTS: [Sort; 3] = [
-    Sort {
+const NODE_KINDS: [NodeKind; 3] = [
+    NodeKind {
         name: "h100",
         count: 12,
         pool: TRAIN,
@@ -52,7 +52,7 @@ const SORTS: [Sort; 3] = [
         teardown: TeardownMode::Confirmed,
         capacity: &[(H100, 8 * SLICES), (CPU, 96 * CORE), (MEM, 1024 * GIB), (NET, 400 * GBPS)],
     },
-    Sort {
+    NodeKind {
         name: "l40s",
         count: 12,
         pool: SERVE,
@@ -60,7 +60,7 @@ const SORTS: [Sort; 3] = [
         teardown: TeardownMode::Immediate,
         capacity: &[(L40S, 8), (CPU, 64 * CORE), (MEM, 512 * GIB), (NET, 100 * GBPS)],
     },
-    Sort {
+    NodeKind {
         name: "cpu",
         count: 16,
         pool: BATCH,
@@ -70,21 +70,21 @@ const SORTS: [Sort; 3] = [
     },
 ];
 
-/// Nodes with an agent come first.
+/// Nodes with an agent have the lowest numbers.
 pub(crate) fn nodes_with_agent() -> impl Iterator<Item = NodeNo> {
-    (0..SORTS[0].count).map(NodeNo)
+    (0..NODE_KINDS[0].count).map(NodeNo)
 }
 pub(crate) fn has_agent(node: NodeNo) -> bool {
-    node.0 < SORTS[0].count
+    node.0 < NODE_KINDS[0].count
 }
 pub(crate) const NODE_TO_DRAIN: NodeNo = NodeNo(12 + 2);
 
-/// How the demo limits a tenant.
+/// The limit of a tenant's main quota.
 #[derive(Clone, Copy)]
 pub(crate) enum Limit {
     Hard(u64),
     Soft(u64),
-    /// Base and ceiling.
+    /// Base limit and burst limit.
     Burst(u64, u64),
 }
 
@@ -94,7 +94,7 @@ pub(crate) struct Tenant {
     pub(crate) max_priority: Priority,
     pub(crate) projects: [&'static str; 2],
     users: [&'static str; 2],
-    /// The class it lives on, and what it may hold of it.
+    /// The class that it uses most, and its quota of that class.
     pub(crate) class: ClassNo,
     pub(crate) limit: Limit,
     max_nodes: u64,
@@ -163,22 +163,22 @@ pub(crate) const TENANTS: [Tenant; 6] = [
     },
 ];
 
-/// The quota that the status shows: each tenant's first.
+/// The quota that the status display shows: the first of each tenant.
 pub(crate) fn main_quota(tenant: usize) -> QuotaNo {
     QuotaNo(u32::try_from(tenant * QUOTAS_EACH).expect("few tenants"))
 }
 const QUOTAS_EACH: usize = 2;
-/// The students' GPUs, of which they never have enough.
+/// The students' GPU quota, which is always used up.
 pub(crate) const STUDENTS_QUOTA: QuotaNo = QuotaNo(10);
 
-/// A project that no simulated holder uses: it belongs to the one who watches, and so does all it may hold.
+/// A project for the user of the demo; no simulated holder uses it.
 pub(crate) const SANDBOX: ProjectNo = ProjectNo(12);
 pub(crate) const SANDBOX_TENANT: usize = 0;
 pub(crate) const SANDBOX_NAME: &str = "sandbox";
-/// Of the smaller GPUs, on nodes that nothing happens to.
+/// GPUs of the smaller kind, whose nodes have no faults.
 pub(crate) const SANDBOX_GPUS: u64 = 4;
 const SANDBOX_QUOTA: QuotaNo = QuotaNo(12);
-const _: () = assert!(TENANTS.len() * 2 == 12 && TENANTS.len() * QUOTAS_EACH == 12, "the sandbox comes after the rest");
+const _: () = assert!(TENANTS.len() * 2 == 12 && TENANTS.len() * QUOTAS_EACH == 12, "the sandbox has the last numbers");
 
 pub(crate) fn tenant_no(tenant: usize) -> TenantNo {
     TenantNo(u32::try_from(tenant).expect("few tenants"))
@@ -194,8 +194,8 @@ pub(crate) fn name(text: &str) -> Name {
     Name::new(text).expect("the demo's names are valid")
 }
 
-/// Puts what is not there yet: all of it in a new journal, nothing after a clean stop, the rest after a crash. Bursts
-/// last as long as `burst_ttl`.
+/// Creates what is missing: everything in a new journal, nothing after a clean shutdown, the rest after a crash.
+/// Bursts last for `burst_ttl`.
 pub(crate) fn ensure(cell: &Cell, burst_ttl: Span) -> Result<(), Problem> {
     let commands = cell.now().read(|state| missing(state, burst_ttl));
     let inbox = Arc::new(Inbox::new());
@@ -212,11 +212,11 @@ pub(crate) fn ensure(cell: &Cell, burst_ttl: Span) -> Result<(), Problem> {
     match replies.iter().find(|(_, reply)| !matches!(reply, Ok(Sealed { repeated: false, .. }))) {
         None => Ok(()),
         Some((_, Err(Unsealed::Refused(refusal)))) => Err(Problem::told(refusal.code(), refusal)),
-        Some(_) => Err(Problem::refused("cell_stopped", "the cell stopped while the cluster was being set up")),
+        Some(_) => Err(Problem::refused("cell_stopped", "the daemon stopped while the cluster was created")),
     }
 }
 
-/// The commands that put what is not there yet, in their order.
+/// The commands that create what is missing, in order.
 pub(crate) fn missing(state: &State, burst_ttl: Span) -> Vec<Command> {
     let classes = classes().into_iter().zip(0..).filter(|(_, n)| state.class(ClassNo(*n)).is_none());
     let mut commands: Vec<Command> =
@@ -261,18 +261,18 @@ fn classes() -> Vec<ClassSpec> {
 
 fn nodes() -> Vec<PutNode> {
     let mut nodes = Vec::new();
-    for sort in &SORTS {
-        for n in 0..sort.count {
-            let rack = n / sort.per_rack;
+    for kind in &NODE_KINDS {
+        for n in 0..kind.count {
+            let rack = n / kind.per_rack;
             nodes.push(PutNode {
                 node: None,
-                name: name(&format!("{}-{:02}", sort.name, n + 1)),
-                pool: sort.pool,
-                rack: Some(name(&format!("{}-r{}", sort.name, rack + 1))),
+                name: name(&format!("{}-{:02}", kind.name, n + 1)),
+                pool: kind.pool,
+                rack: Some(name(&format!("{}-r{}", kind.name, rack + 1))),
                 zone: Some(name(if rack.is_multiple_of(2) { "hall-a" } else { "hall-b" })),
-                labels: vec![(name("sort"), name(sort.name))],
-                teardown: sort.teardown,
-                capacity: sort.capacity.iter().map(|(class, quanta)| (*class, Quanta(*quanta))).collect(),
+                labels: vec![(name("sort"), name(kind.name))],
+                teardown: kind.teardown,
+                capacity: kind.capacity.iter().map(|(class, quanta)| (*class, Quanta(*quanta))).collect(),
             });
         }
     }
@@ -285,10 +285,11 @@ fn missing_of_tenant(state: &State, at: usize, tenant: &Tenant, burst_ttl: Span)
     if state.tenant(number).is_none() {
         commands.push(Command::PutTenant(PutTenant {
             tenant: None,
-            name: name(tenant.name),
-            accounting_tag: Some(name(tenant.tag)),
-            max_priority: tenant.max_priority,
-            max_evicted_quanta_per_hour: None,
+            settings: TenantSettings {
+                accounting_tag: Some(name(tenant.tag)),
+                max_priority: tenant.max_priority,
+                ..TenantSettings::named(name(tenant.name))
+            },
         }));
     }
     for (n, project) in tenant.projects.iter().enumerate() {
@@ -315,14 +316,14 @@ fn missing_of_tenant(state: &State, at: usize, tenant: &Tenant, burst_ttl: Span)
     for ((scope, measure, limit), n) in quotas.into_iter().zip(first..) {
         match state.quota(QuotaNo(n)) {
             None => commands.push(Command::PutQuota(PutQuota { quota: None, scope, measure, limit })),
-            Some(quota) => commands.extend(other_burst(quota, burst_ttl)),
+            Some(quota) => commands.extend(adapt_burst(quota, burst_ttl)),
         }
     }
     commands
 }
 
-/// A burst of days would never end in a demo of minutes.
-fn other_burst(quota: &Quota, burst_ttl: Span) -> Option<Command> {
+/// Adapts the burst time of a quota: a burst of hours would never end in a demo of minutes.
+fn adapt_burst(quota: &Quota, burst_ttl: Span) -> Option<Command> {
     let LimitKind::Burst { limit, burst_limit, burst_ttl: in_force } = quota.limit else { return None };
     let (scope, measure) = (quota.scope.clone(), quota.measure);
     let limit = LimitKind::Burst { limit, burst_limit, burst_ttl };

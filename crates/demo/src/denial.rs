@@ -1,4 +1,4 @@
-//! A denial as a person reads it, with the three numbers (SEMANTICS 4).
+//! Denials as sentences, with the numbers used, requested and limit (SEMANTICS 4).
 
 use leasehold_engine::State;
 use leasehold_model::{ClassNo, DenyCause, Measure, Quanta, QuotaNo, quantity};
@@ -21,12 +21,14 @@ pub(crate) fn explain(state: &State, who: &str, cause: &DenyCause) -> String {
         }
         DenyCause::BurstOver { quota, .. } => {
             let what = class_name(state, state.quota(quota).and_then(|q| q.scope.class));
-            format!("tenant {who:?} has used up its burst of {what}; it may burst again after a spell below its base")
+            format!(
+                "tenant {who:?} has used up its burst of {what}; it can burst again after its use has been below the base limit for some time"
+            )
         }
         DenyCause::Capacity { class, requested, most_free } => {
             let [requested, free] = [requested, most_free].map(|n| units(state, class, n.0));
             let what = class_name(state, Some(class));
-            format!("no node has room for {requested} {what} as tenant {who:?} asked (most free on one node: {free})")
+            format!("no node has {requested} {what} free for tenant {who:?} (most on one node: {free})")
         }
         DenyCause::Ceiling { spent, reserved, requested, amount, .. } => format!(
             "tenant {who:?} would exceed its cost ceiling (spent {spent}, reserved {reserved}, requested {requested}, ceiling {amount})"

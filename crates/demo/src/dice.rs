@@ -1,4 +1,4 @@
-//! What the demo makes up follows from a seed.
+//! Random numbers from a seed.
 
 pub(crate) struct Dice(fastrand::Rng);
 
@@ -9,11 +9,11 @@ impl Dice {
     pub(crate) fn draw(&mut self) -> u64 {
         self.0.u64(..)
     }
-    /// A number below `n`, which is not zero.
+    /// A number below `n`; `n` must not be zero.
     pub(crate) fn below(&mut self, n: u64) -> u64 {
         self.0.u64(..n)
     }
-    /// At least `from`, less than `to`; `from` where that leaves nothing.
+    /// At least `from` and less than `to`; `from` if the range is empty.
     pub(crate) fn between(&mut self, from: u64, to: u64) -> u64 {
         from + self.below((to - from).max(1))
     }
@@ -22,7 +22,7 @@ impl Dice {
     }
 }
 
-/// A seed nobody chose, short enough to be typed again.
+/// A random seed, short enough to type.
 pub(crate) fn fresh_seed() -> u64 {
     fastrand::u64(..1_000_000_000)
 }

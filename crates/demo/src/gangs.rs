@@ -1,8 +1,7 @@
-//! Gangs and the queue they wait in: scavengers that fill what is left, work that waits for its turn, and a guaranteed
-//! gang that evicts scavengers now and then.
+//! Simulated allocations: scavengers that use idle capacity, standard work that waits in the queue, and a guaranteed
+//! gang that evicts scavengers.
 //!
-//! One player speaks for all allocations that the one who watches did not submit: it looks at the state, and does for
-//! each what its holder would.
+//! One thread reads the state and acts for the holder of every allocation that the user of the demo did not submit.
 
 use super::cluster::{L40S, SANDBOX, SERVE, TENANTS, name, project_no, tenant_no, user_no};
 use super::scene::Scene;
@@ -16,12 +15,12 @@ use leasehold_model::{
 use std::collections::BTreeMap;
 use std::time::{Duration, Instant};
 
-/// A sort of gang: whose, what for, how many replicas of how many GPUs, and how long it runs in milliseconds of the
-/// story.
+/// A kind of gang. Times are in scripted milliseconds.
 struct Sort {
     tenant: usize,
     workload: &'static str,
     replicas: u32,
+    /// GPUs per replica.
     gpus: u64,
     priority: Priority,
     runs_ms: (u64, u64),
@@ -59,9 +58,9 @@ const RECONSTRUCT: Sort = Sort {
     walltime_ms: 3500,
 };
 
-/// What is submitted one after the other, a second of the story apart.
+/// The order of submissions, one per scripted second.
 const ROUND: [&Sort; 8] = [&SWEEP, &ROLLOUT, &SWEEP, &ROLLOUT, &SWEEP, &ROLLOUT, &RECONSTRUCT, &ROLLOUT];
-/// With so many waiting nothing more is submitted.
+/// Nothing is submitted while this many allocations wait.
 const WAITING_MAX: usize = 8;
 
 pub(crate) fn run(scene: &Scene, seed: u64) {
@@ -73,14 +72,14 @@ pub(crate) fn run(scene: &Scene, seed: u64) {
         if turn % 4 == 0 {
             gangs.submit(ROUND[turn as usize / 4 % ROUND.len()]);
         }
-        gangs.look();
+        gangs.act();
     }
 }
 
 struct Gangs<'a> {
     scene: &'a Scene,
     dice: Dice,
-    /// When each that runs will be done; none once it has been told that it must go.
+    /// When each running allocation completes; `None` once it was completed or saved because of a revocation.
     running: BTreeMap<AllocationNo, Option<Instant>>,
 }
 
@@ -106,15 +105,15 @@ impl Gangs<'_> {
             together: Some(Domain::Zone),
             ..AllocationSpec::of([(L40S, Quanta(sort.gpus))].into_iter().collect())
         };
-        // What is denied is sealed, and shows in the report.
+        // Denials are recorded and shown in the report.
         let _ = self.scene.cell.call(Request::new(identity, Command::SubmitAllocation(spec)));
     }
 
-    /// Does for each allocation what its holder would.
-    fn look(&mut self) {
+    /// Acts for the holder of each allocation.
+    fn act(&mut self) {
         let found: Vec<Allocation> = self.scene.cell.now().read(|state| {
-            let theirs = state.allocations_after(None).filter(|found| found.project != SANDBOX);
-            theirs.cloned().collect()
+            let simulated = state.allocations_after(None).filter(|found| found.project != SANDBOX);
+            simulated.cloned().collect()
         });
         self.running.retain(|number, _| found.iter().any(|one| one.number == *number && one.state.is_placed()));
         for one in found.into_iter().filter(|one| one.state.is_placed()) {
@@ -134,26 +133,26 @@ impl Gangs<'_> {
         });
         let (least, most) = known.map_or((1000, 2000), |sort| sort.runs_ms);
         let drawn = self.scene.pace.ms(self.dice.between(least, most));
-        // Nothing is renewed: it is done well before its leases end.
+        // Leases are not renewed, so the work must end well before their deadline.
         let held = one.spec.ttl.or(one.spec.walltime).unwrap_or(Span::from_secs(3600));
         let runs = drawn.min(Duration::from_nanos(held.0 / 10 * 7));
         self.running.insert(one.number, Some(Instant::now() + runs));
         if one.attempt > 1 {
-            self.tell(one, &format!("runs again, attempt {}", one.attempt));
+            self.note(one, &format!("runs again (attempt {})", one.attempt));
         }
     }
 
-    /// Its leases are revoked: it writes a checkpoint within grace, and goes on from there when its turn comes.
+    /// Its leases are being revoked: it writes a checkpoint within grace and is requeued.
     fn save(&mut self, one: &Allocation) {
         let bytes = self.dice.between(1, 80) << 30;
         let report = ReportCheckpoint { allocation: one.number, bytes, took: self.scene.pace.span(100) };
         self.running.insert(one.number, None);
         if let Ok(Sealed { repeated: false, .. }) = self.scene.cell.operate(Command::ReportCheckpoint(report)) {
             let why = match one.ends {
-                Some(AttemptEnd::Preempted) => "makes room for a gang of higher priority",
-                _ => "lost its place",
+                Some(AttemptEnd::Preempted) => "is evicted by a gang of higher priority",
+                _ => "is revoked",
             };
-            self.tell(one, &format!("{why}, with a checkpoint; it waits to go on"));
+            self.note(one, &format!("{why}; it has written a checkpoint and is requeued"));
         }
     }
 
@@ -163,12 +162,12 @@ impl Gangs<'_> {
         let storage_written = self.dice.between(1, 40) << 30;
         let done = CompleteAllocation { allocation: one.number, exit_status, storage_written };
         if one.state != AllocationState::Staging {
-            // One that went in the same moment needs nothing more.
+            // It may have ended in the meantime.
             let _ = self.scene.cell.operate(Command::CompleteAllocation(done));
         }
     }
 
-    fn tell(&self, one: &Allocation, what: &str) {
+    fn note(&self, one: &Allocation, what: &str) {
         let tenant = TENANTS.get(one.tenant.0 as usize).map_or("?", |tenant| tenant.name);
         let workload = one.workload.as_ref().map_or("work", leasehold_model::Name::as_str);
         self.scene.note("queue", format!("{} ({tenant}/{workload}) {what}", one.number));

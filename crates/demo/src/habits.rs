@@ -1,4 +1,4 @@
-//! What each tenant likes to ask for, and how often.
+//! What each tenant requests, and how often.
 
 use super::cluster::{
     BATCH, CORE, CPU, GBPS, GIB, H100, L40S, MEM, NET, SERVE, SLICES, TENANTS, TRAIN, name, project_no, tenant_no,
@@ -8,29 +8,29 @@ use crate::dice::Dice;
 use leasehold_engine::command::RequestLease;
 use leasehold_model::{ClassNo, Identity, PoolNo, Priority, Quanta, Span};
 
-/// Something a tenant likes to ask for.
-pub(crate) struct Wish {
+/// A kind of request that a tenant makes.
+pub(crate) struct Template {
     weight: u64,
     workload: &'static str,
     pool: PoolNo,
     pub(crate) asks: &'static [(ClassNo, u64)],
     priority: Priority,
-    /// How long it stays in the present, in milliseconds of the story.
+    /// How long it is held in the running demo, in scripted milliseconds.
     pub(crate) stays_ms: (u64, u64),
-    /// How long it stayed in the past.
+    /// How long it is held in the generated history.
     pub(crate) stayed_minutes: (u64, u64),
 }
 
-/// What one tenant does.
+/// The requests of one tenant.
 pub(crate) struct Habit {
-    /// Between two of its requests in the present, in milliseconds of the story.
+    /// The mean time between two requests in the running demo, in scripted milliseconds.
     pub(crate) every_ms: u64,
-    /// The same in the past, when it was busiest.
+    /// The mean time between two requests in the busiest hours of the generated history.
     pub(crate) every_minutes: u64,
-    wishes: &'static [Wish],
+    templates: &'static [Template],
 }
 
-impl Wish {
+impl Template {
     const fn new(weight: u64, workload: &'static str, pool: PoolNo, asks: &'static [(ClassNo, u64)]) -> Self {
         let priority = Priority::Standard;
         Self { weight, workload, pool, asks, priority, stays_ms: (0, 0), stayed_minutes: (0, 0) }
@@ -44,7 +44,7 @@ impl Wish {
         self
     }
 
-    /// On whose behalf: one of the tenant's projects, and one of its people.
+    /// The identity of a request: one of the tenant's projects and users.
     pub(crate) fn identity(&self, tenant: usize, dice: &mut Dice) -> Identity {
         let mut one_of_two = || usize::try_from(dice.below(2)).expect("0 or 1");
         Identity {
@@ -66,16 +66,16 @@ impl Wish {
     }
 }
 
-/// One of the tenant's wishes, by their weights.
-pub(crate) fn wish_of(tenant: usize, dice: &mut Dice) -> &'static Wish {
-    let wishes = HABITS[tenant].wishes;
-    let mut drawn = dice.below(wishes.iter().map(|wish| wish.weight).sum());
-    let chosen = wishes.iter().find(|wish| {
-        let hit = drawn < wish.weight;
-        drawn = drawn.saturating_sub(wish.weight);
+/// Chooses one of the tenant's templates at random, by weight.
+pub(crate) fn choose_request(tenant: usize, dice: &mut Dice) -> &'static Template {
+    let templates = HABITS[tenant].templates;
+    let mut drawn = dice.below(templates.iter().map(|template| template.weight).sum());
+    let chosen = templates.iter().find(|template| {
+        let hit = drawn < template.weight;
+        drawn = drawn.saturating_sub(template.weight);
         hit
     });
-    chosen.expect("the draw lies below the sum of weights")
+    chosen.expect("the number drawn is below the sum of the weights")
 }
 
 /// In the order of the tenants.
@@ -85,8 +85,8 @@ pub(crate) const HABITS: [Habit; TENANTS.len()] = {
         Habit {
             every_ms: 1600,
             every_minutes: 13,
-            wishes: &[
-                Wish::new(
+            templates: &[
+                Template::new(
                     2,
                     "lattice-qcd",
                     TRAIN,
@@ -94,60 +94,62 @@ pub(crate) const HABITS: [Habit; TENANTS.len()] = {
                 )
                 .at(Guaranteed)
                 .lasts((5000, 9000), (360, 840)),
-                Wish::new(8, "tokamak", TRAIN, &[(H100, 2 * SLICES), (CPU, 16 * CORE), (MEM, 160 * GIB)])
+                Template::new(8, "tokamak", TRAIN, &[(H100, 2 * SLICES), (CPU, 16 * CORE), (MEM, 160 * GIB)])
                     .lasts((3000, 7000), (120, 360)),
-                Wish::new(10, "analysis", BATCH, &[(CPU, 24 * CORE), (MEM, 96 * GIB)]).lasts((2000, 5000), (30, 180)),
+                Template::new(10, "analysis", BATCH, &[(CPU, 24 * CORE), (MEM, 96 * GIB)])
+                    .lasts((2000, 5000), (30, 180)),
             ],
         },
         Habit {
             every_ms: 650,
             every_minutes: 7,
-            wishes: &[
-                Wish::new(4, "fold", TRAIN, &[(H100, 2 * SLICES), (CPU, 12 * CORE), (MEM, 120 * GIB)])
+            templates: &[
+                Template::new(4, "fold", TRAIN, &[(H100, 2 * SLICES), (CPU, 12 * CORE), (MEM, 120 * GIB)])
                     .lasts((2000, 4500), (60, 180)),
-                Wish::new(3, "align", BATCH, &[(CPU, 32 * CORE), (MEM, 128 * GIB)]).lasts((2000, 5000), (30, 150)),
+                Template::new(3, "align", BATCH, &[(CPU, 32 * CORE), (MEM, 128 * GIB)]).lasts((2000, 5000), (30, 150)),
             ],
         },
         Habit {
             every_ms: 2000,
             every_minutes: 30,
-            wishes: &[
-                Wish::new(4, "downscale", TRAIN, &[(H100, 4 * SLICES), (CPU, 24 * CORE), (MEM, 256 * GIB)])
+            templates: &[
+                Template::new(4, "downscale", TRAIN, &[(H100, 4 * SLICES), (CPU, 24 * CORE), (MEM, 256 * GIB)])
                     .lasts((3000, 7000), (240, 480)),
-                Wish::new(2, "ensemble", BATCH, &[(CPU, 64 * CORE), (MEM, 256 * GIB)]).lasts((3000, 6000), (120, 300)),
+                Template::new(2, "ensemble", BATCH, &[(CPU, 64 * CORE), (MEM, 256 * GIB)])
+                    .lasts((3000, 6000), (120, 300)),
             ],
         },
         Habit {
             every_ms: 180,
             every_minutes: 9,
-            wishes: &[
-                Wish::new(5, "detector", SERVE, &[(L40S, 1), (CPU, 4 * CORE), (MEM, 24 * GIB)])
+            templates: &[
+                Template::new(5, "detector", SERVE, &[(L40S, 1), (CPU, 4 * CORE), (MEM, 24 * GIB)])
                     .at(Guaranteed)
                     .lasts((4000, 10_000), (240, 720)),
-                Wish::new(2, "segmenter", SERVE, &[(L40S, 2), (CPU, 8 * CORE), (MEM, 48 * GIB)])
+                Template::new(2, "segmenter", SERVE, &[(L40S, 2), (CPU, 8 * CORE), (MEM, 48 * GIB)])
                     .lasts((3000, 8000), (120, 360)),
             ],
         },
         Habit {
             every_ms: 450,
             every_minutes: 6,
-            wishes: &[
-                Wish::new(5, "grasp-sim", SERVE, &[(L40S, 1), (CPU, 8 * CORE), (MEM, 32 * GIB)])
+            templates: &[
+                Template::new(5, "grasp-sim", SERVE, &[(L40S, 1), (CPU, 8 * CORE), (MEM, 32 * GIB)])
                     .lasts((3000, 6000), (90, 270)),
-                Wish::new(2, "policy", TRAIN, &[(H100, 3), (CPU, 4 * CORE), (MEM, 24 * GIB)])
+                Template::new(2, "policy", TRAIN, &[(H100, 3), (CPU, 4 * CORE), (MEM, 24 * GIB)])
                     .lasts((2000, 5000), (60, 180)),
-                Wish::new(2, "replay", BATCH, &[(CPU, 16 * CORE), (MEM, 48 * GIB)]).lasts((2000, 5000), (30, 90)),
+                Template::new(2, "replay", BATCH, &[(CPU, 16 * CORE), (MEM, 48 * GIB)]).lasts((2000, 5000), (30, 90)),
             ],
         },
         Habit {
             every_ms: 500,
             every_minutes: 4,
-            wishes: &[
-                Wish::new(5, "notebook", TRAIN, &[(H100, 1)]).at(Scavenger).lasts((2000, 6000), (30, 210)),
-                Wish::new(2, "exercise", TRAIN, &[(H100, 3), (CPU, 2 * CORE)])
+            templates: &[
+                Template::new(5, "notebook", TRAIN, &[(H100, 1)]).at(Scavenger).lasts((2000, 6000), (30, 210)),
+                Template::new(2, "exercise", TRAIN, &[(H100, 3), (CPU, 2 * CORE)])
                     .at(Scavenger)
                     .lasts((1500, 4000), (20, 90)),
-                Wish::new(3, "homework", BATCH, &[(CPU, 2 * CORE), (MEM, 4 * GIB)])
+                Template::new(3, "homework", BATCH, &[(CPU, 2 * CORE), (MEM, 4 * GIB)])
                     .at(Scavenger)
                     .lasts((1500, 4000), (10, 60)),
             ],

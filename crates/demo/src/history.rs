@@ -1,53 +1,58 @@
-//! The past of a new folder: a week that ends now, written through the engine and into the journal with time as a
-//! parameter. The same seed and the same beginning write the same records.
+//! The generated history of a new data directory: a week that ends now, decided by the engine and written to the
+//! journal with a simulated clock. The same seed and start give the same records.
 //!
-//! [`pen`] writes and lets time pass; [`week`] plays the holders and the agents, by the [`rhythm`] of days; what went
-//! wrong that week is in [`incidents`].
+//! [`writer`] decides, writes and advances the clock; [`week`] simulates holders and agents with the daily [`rhythm`];
+//! [`incidents`] lists faults and what the operator did about them.
 
 mod incidents;
-mod pen;
 mod rhythm;
 mod week;
+mod writer;
 
 use super::start::{ORIGIN, SEGMENT_BYTES};
-use crate::place::{Place, software};
+use crate::data_directory::{DemoDirectory, software};
 use crate::problem::Problem;
 use crate::term;
 use leasehold_cell::{Clock, Core, ManualClock, StartOptions, SystemClock};
 use leasehold_journal::{Journal, Keys};
 use leasehold_model::{Instant, Span};
-use pen::Pen;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
 use week::Week;
+use writer::Writer;
 
-/// How long a burst lasted in the past.
+/// How long a burst may last in the generated history.
 const BURST_TTL: Span = Span::from_secs(4 * 3600);
 
-/// A past that was written.
+/// The history that was generated.
 pub(crate) struct Written {
     pub(crate) records: u64,
     pub(crate) from: Instant,
     pub(crate) took: Duration,
 }
 
-/// Writes a past of this length into a folder that has none; `None` where there is a journal already.
-pub(crate) fn write(place: &Place, length: Span, seed: u64, stop: &AtomicBool) -> Result<Option<Written>, Problem> {
-    let keys = place.keys(ORIGIN)?;
-    if length == Span::ZERO || ["journal", "anchor"].iter().any(|name| place.data().join(name).exists()) {
+/// Generates a history of this length, unless the directory contains a journal already.
+pub(crate) fn write(
+    directory: &DemoDirectory,
+    length: Span,
+    seed: u64,
+    stop: &AtomicBool,
+) -> Result<Option<Written>, Problem> {
+    let keys = directory.keys(ORIGIN)?;
+    if length == Span::ZERO || ["journal", "anchor"].iter().any(|name| directory.data().join(name).exists()) {
         return Ok(None);
     }
     let began = std::time::Instant::now();
-    // It ends where the wall clock stands before the first record is written: no stamp ever passes it.
+    // Taken before the first record is written, so that no stamp is ever ahead of the wall clock.
     let to = SystemClock::new().wall();
     let from = Instant(to.0.saturating_sub(length.0));
-    let records = write_between(place, keys, from, to, seed, stop)?;
+    let records = write_between(directory, keys, from, to, seed, stop)?;
     Ok(Some(Written { records, from, took: began.elapsed() }))
 }
 
 fn write_between(
-    place: &Place,
+    directory: &DemoDirectory,
     keys: Arc<Keys>,
     from: Instant,
     to: Instant,
@@ -56,27 +61,27 @@ fn write_between(
 ) -> Result<u64, Problem> {
     let clock = Arc::new(ManualClock::at(from));
     let options = StartOptions::new(software(), keys.public_keys()[0]);
-    let (journal, _) = place.open_journal(keys, SEGMENT_BYTES, &*clock)?;
+    let (journal, _) = directory.open_journal(keys, SEGMENT_BYTES, &*clock)?;
     let journal: Arc<dyn Journal> = Arc::new(journal);
     let (core, now, _) = Core::open(Arc::clone(&journal), Arc::clone(&clock) as Arc<dyn Clock>, &options)
-        .map_err(|error| Problem::told(error.code(), &error).at(place.data()))?;
-    let pen = Pen::new(core, now, journal, clock);
-    let mut week = Week::begin(pen, seed, from, to, BURST_TTL)?;
+        .map_err(|error| Problem::told(error.code(), &error).at(directory.data()))?;
+    let writer = Writer::new(core, now, journal, clock);
+    let mut week = Week::begin(writer, seed, from, to, BURST_TTL)?;
     let mut progress = Progress::default();
-    let mut whole = true;
-    while whole && week.step()? {
+    let mut complete = true;
+    while complete && week.step()? {
         progress.show(week.now().since(from), to.since(from));
-        whole = !stop.load(Ordering::Relaxed);
+        complete = !stop.load(Ordering::Relaxed);
     }
-    if whole {
-        week.pass_to_end()?;
+    if complete {
+        week.advance_to_end()?;
     }
     let records = week.close();
     progress.clear();
     records
 }
 
-/// A line that is drawn over, on a terminal.
+/// A progress line on a terminal.
 #[derive(Default)]
 struct Progress {
     shown_percent: Option<u64>,
@@ -89,7 +94,7 @@ impl Progress {
             return;
         }
         self.shown_percent = Some(percent);
-        term::say(&format!("\r  writing the week before: {percent} %"));
+        term::say(&format!("\r  generating history: {percent} %"));
     }
 
     fn clear(&self) {
@@ -106,31 +111,32 @@ mod tests {
     use leasehold_model::Body;
     use std::ops::ControlFlow;
 
-    /// Everything but the first record, which holds the folder's own key.
+    /// All records but the first, which contains the key of the directory.
     fn written(seed: u64) -> Vec<(Instant, Body)> {
         let folder = tempfile::tempdir().unwrap();
-        let place = Place::prepare(Some(folder.path())).unwrap();
-        let keys = place.keys(ORIGIN).unwrap();
+        let directory = DemoDirectory::prepare(Some(folder.path())).unwrap();
+        let keys = directory.keys(ORIGIN).unwrap();
         let (from, to) = (Instant::from_secs(1_767_225_600), Instant::from_secs(1_767_225_600 + 2 * 86_400));
-        let count = write_between(&place, keys, from, to, seed, &AtomicBool::new(false)).unwrap();
+        let count = write_between(&directory, keys, from, to, seed, &AtomicBool::new(false)).unwrap();
         let mut records = Vec::new();
-        let scanned =
-            ReadOnly::open(Arc::new(RealDisk::new(place.data())), vec![]).unwrap().scan_from_genesis(&mut |entry| {
+        let scanned = ReadOnly::open(Arc::new(RealDisk::new(directory.data())), vec![]).unwrap().scan_from_genesis(
+            &mut |entry| {
                 let record = entry.raw.decode().expect("a record");
-                assert!((from..=to).contains(&record.stamp), "{} lies outside", record.stamp);
+                assert!((from..=to).contains(&record.stamp), "{} is outside the range", record.stamp);
                 records.push((record.stamp, record.body));
                 ControlFlow::Continue(())
-            });
+            },
+        );
         assert_eq!(scanned.unwrap().size, count);
-        assert_eq!(records.last().map(|(stamp, _)| *stamp), Some(to), "it ends now");
+        assert_eq!(records.last().map(|(stamp, _)| *stamp), Some(to), "the history ends at the given instant");
         records.split_off(1)
     }
 
     #[test]
-    fn the_same_seed_writes_the_same_past() {
+    fn the_same_seed_writes_the_same_history() {
         let [one, again, other] = [1, 1, 2].map(written);
-        assert!(one == again, "the same seed, another past");
-        assert!(one != other, "another seed, the same past");
+        assert!(one == again, "the same seed wrote another history");
+        assert!(one != other, "another seed wrote the same history");
         let denied = one.iter().filter(|(_, body)| matches!(body, Body::Denied(_))).count();
         assert!(one.len() > 2000 && denied > 0, "{} records, {denied} denials", one.len());
     }

@@ -1,4 +1,4 @@
-//! Latencies in buckets a thirty-second of a power of two wide: bounded memory, three per cent of error.
+//! A histogram of latencies. Buckets are 1/32 of a power of two wide: bounded memory, an error of at most 3 %.
 
 /// Buckets for each power of two.
 const STEPS: usize = 32;
@@ -17,7 +17,7 @@ impl Default for Latencies {
     }
 }
 
-/// Numbers below 32 have a bucket each; above, the five bits after the leading one choose it.
+/// Each number below 32 has its own bucket; for larger numbers the five bits after the leading one choose it.
 fn bucket(ns: u64) -> usize {
     if ns < STEPS as u64 {
         return usize::try_from(ns).expect("a small number");
@@ -50,7 +50,7 @@ impl Latencies {
         self.max
     }
 
-    /// The latency that so many of a thousand do not exceed; zero if there are none.
+    /// The quantile in thousandths; zero if there are no latencies.
     pub(crate) fn permille(&self, permille: u64) -> u64 {
         let rank = (self.count * permille).div_ceil(1000).max(1);
         let mut seen = 0;

@@ -1,14 +1,15 @@
-//! `leasehold demo`: a small cluster under a believable load, on the real engine, the real journal and the real daemon,
-//! with real agents.
+//! `leasehold demo`: a small cluster under a realistic load, with the real engine, journal, daemon and agents.
 //!
-//! [`cluster`] says what there is and [`history`] writes the week before. Then [`start`] opens the daemon, [`agents`]
-//! keeps the agents' processes, [`traffic`] plays the holders, [`gangs`] those with gangs, [`sensitive`] somebody who
-//! claims a machine and [`operator`] the one on duty; [`guide`] says what to try, [`status`] shows it while it runs, and [`report`] adds it up from what was sealed.
+//! [`cluster`] defines nodes, tenants and quotas, and [`history`] writes a week of records. Then [`start`] opens the
+//! daemon and [`agents`] runs the agent processes. [`traffic`] simulates lease holders, [`gangs`] allocations,
+//! [`sensitive`] a user who claims a node, and [`operator`] an operator. [`guide`] prints commands to try, [`status`]
+//! shows the running cluster, and [`report`] computes the final totals from the journal.
 
 mod activity;
 mod agents;
 mod args;
 mod cluster;
+mod data_directory;
 mod denial;
 mod dice;
 mod ending;
@@ -18,7 +19,6 @@ mod habits;
 mod history;
 mod latency;
 mod operator;
-mod place;
 mod report;
 mod scene;
 mod sensitive;
@@ -30,69 +30,70 @@ mod usage;
 
 pub use args::DemoArgs;
 
-use agents::{Agents, RollCall};
+use agents::{Agents, Registrations};
 use cluster::{SANDBOX_TENANT, TENANTS, tenant_no};
+use data_directory::DemoDirectory;
 use dice::fresh_seed;
 use guide::Guide;
 use leasehold_model::{Role, TokenScope};
 use leasehold_terminal::numbers::counted;
 use leasehold_terminal::term::{self, Paint};
 use leasehold_terminal::{Problem, numbers, output, problem, table};
-use place::Place;
 use scene::{Pace, Scene};
 use std::sync::Arc;
 use std::sync::atomic::Ordering;
 
-/// Runs until it is told to stop, or for as long as was asked.
+/// Runs until a signal arrives, or for the requested time.
 pub fn run(args: &DemoArgs) -> Result<(), Problem> {
     let stop = ending::on_signals()?;
     let seed = args.seed.unwrap_or_else(fresh_seed);
     let pace = Pace::for_length(args.exit_after);
-    let place = Place::prepare(args.data.as_deref())?;
-    let written = history::write(&place, args.history, seed, &stop)?;
-    let opened = start::open(&place, pace)?;
+    let directory = DemoDirectory::prepare(args.data.as_deref())?;
+    let written = history::write(&directory, args.history, seed, &stop)?;
+    let opened = start::open(&directory, pace)?;
     let cell = Arc::clone(&opened.cell);
     cluster::ensure(&cell, pace.span(3000))?;
-    hand_out_token(&place, &cell)?;
-    if !place.trust().exists() {
-        report::write_trust(&place)?;
+    issue_tenant_token(&directory, &cell)?;
+    if !directory.trust().exists() {
+        report::write_trust(&directory)?;
     }
-    let agents = Agents::prepare(&place, &cell, &opened.url)?;
-    let guide = Guide { place: &place, opened: &opened, written, length: args.exit_after, seed };
+    let agents = Agents::prepare(&directory, &cell, &opened.url)?;
+    let guide = Guide { directory: &directory, opened: &opened, written, length: args.exit_after, seed };
     term::say(&guide.text(Paint::stderr()));
 
     let scene = Arc::new(Scene::new(cell, pace, Arc::clone(&stop)));
-    let roll_call = RollCall::begin(&scene.cell);
-    let keeper = scene::play("agents", &scene, move |scene| agents.run(scene));
-    let absent = roll_call.wait(&scene);
-    if absent > 0 {
-        scene.note("node", format!("{} did not come; the logs say why", counted(absent as u64, "agent")));
+    let registrations = Registrations::before(&scene.cell);
+    let keeper = scene::spawn("agents", &scene, move |scene| agents.run(scene));
+    let missing = registrations.wait(&scene);
+    if missing > 0 {
+        scene.note("node", format!("{} did not register; see the logs", counted(missing as u64, "agent")));
     }
     scene.begin();
-    let players = [
-        scene::play("operator", &scene, operator::run),
-        scene::play("traffic", &scene, move |scene| traffic::run(scene, seed)),
-        scene::play("gangs", &scene, move |scene| gangs::run(scene, seed)),
-        scene::play("sensitive", &scene, sensitive::run),
+    let actors = [
+        scene::spawn("operator", &scene, operator::run),
+        scene::spawn("traffic", &scene, move |scene| traffic::run(scene, seed)),
+        scene::spawn("gangs", &scene, move |scene| gangs::run(scene, seed)),
+        scene::spawn("sensitive", &scene, sensitive::run),
     ];
     status::watch(&scene, args.exit_after);
     scene.end();
-    for thread in players.into_iter().chain([keeper]) {
-        // One that panicked has said so itself; the journal is still closed in order.
+    for thread in actors.into_iter().chain([keeper]) {
+        // A thread that panicked has printed its message; the journal is closed in any case.
         let _ = thread.join();
     }
     let ran = scene.elapsed();
     let batches = scene.cell.stats().batches.load(Ordering::Relaxed);
     opened.served.stop().map_err(|why| {
-        Problem::refused("cell_failed", why).at(place.data()).advice("see that the disk is sound and has room")
+        Problem::refused("cell_failed", why).at(directory.data()).advice("check that the disk works and has free space")
     })?;
-    let tally = scene.tally.lock().expect("no one panics with the tally");
-    let run = report::Run { place: &place, seed, ran, first_sequence: opened.first_sequence, batches, tally: &tally };
-    report::give(&run, args.json)
+    let tally = scene.tally.lock().expect(scene::LOCK);
+    let run =
+        report::Run { directory: &directory, seed, ran, first_sequence: opened.first_sequence, batches, tally: &tally };
+    report::print_report(&run, args.json)
 }
 
-/// The one who watches may play a tenant.
-fn hand_out_token(place: &Place, cell: &leasehold_cell::Cell) -> Result<(), Problem> {
+/// Issues the token with which the user of the demo can act as a tenant.
+fn issue_tenant_token(directory: &DemoDirectory, cell: &leasehold_cell::Cell) -> Result<(), Problem> {
     let scope = TokenScope { tenant: Some(tenant_no(SANDBOX_TENANT)), ..TokenScope::default() };
-    tokens::ensure(cell, &guide::tenant_token(place), TENANTS[SANDBOX_TENANT].name, Role::TenantAdmin, scope)
+    tokens::ensure(cell, &guide::tenant_token(directory), TENANTS[SANDBOX_TENANT].name, Role::TenantAdmin, scope)
 }

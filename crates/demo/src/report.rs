@@ -1,11 +1,11 @@
-//! What the demo leaves: the totals, added up again from the files, and how to verify them.
+//! The final report: totals computed from the journal's files, and how to verify them.
 
 use super::cluster::{CPU, H100, L40S, MEM};
 use super::scene::Tally;
-use super::usage::{Counts, Parted, QuantaNs, Usage};
+use super::usage::{Counts, QuantaNs, Split, Usage};
+use crate::data_directory::DemoDirectory;
 use crate::numbers::{bytes, counted, decimal, latency, thousands};
 use crate::output::{print, print_json};
-use crate::place::Place;
 use crate::problem::Problem;
 use crate::table::{Align, Table};
 use crate::term::{Paint, Style, fine_bar, program, shell_word};
@@ -20,7 +20,7 @@ use std::time::Duration;
 
 /// One run of the demo, after its cell has stopped.
 pub(crate) struct Run<'a> {
-    pub(crate) place: &'a Place,
+    pub(crate) directory: &'a DemoDirectory,
     pub(crate) seed: u64,
     pub(crate) ran: Duration,
     pub(crate) first_sequence: u64,
@@ -28,23 +28,23 @@ pub(crate) struct Run<'a> {
     pub(crate) tally: &'a Tally,
 }
 
-/// What was read back.
+/// What the report is computed from.
 struct Found {
     journal: ReadOnly,
     usage: Usage,
     scanned: Scanned,
 }
 
-/// Writes what an auditor would keep, as the folder stands now.
-pub(crate) fn write_trust(place: &Place) -> Result<ReadOnly, Problem> {
-    let journal = ReadOnly::open(Arc::new(RealDisk::new(place.data())), vec![])
-        .map_err(|error| Problem::told(error.code(), &error).at(place.data()))?;
-    let keys = place.keys(&journal.signed().origin)?;
+/// Writes a trust file with the current keys and checkpoint, as an auditor would keep it.
+pub(crate) fn write_trust(directory: &DemoDirectory) -> Result<ReadOnly, Problem> {
+    let journal = ReadOnly::open(Arc::new(RealDisk::new(directory.data())), vec![])
+        .map_err(|error| Problem::told(error.code(), &error).at(directory.data()))?;
+    let keys = directory.keys(&journal.signed().origin)?;
     let trust = trust_in(&keys.public_keys(), &journal)
-        .map_err(|why| Problem::refused("trust_not_derivable", why).at(place.data()))?;
-    let path = place.trust();
+        .map_err(|why| Problem::refused("trust_not_derivable", why).at(directory.data()))?;
+    let path = directory.trust();
     std::fs::write(&path, trust.to_text()).map_err(|error| {
-        Problem::refused("trust_not_written", format!("the trust file could not be written: {error}")).at(&path)
+        Problem::refused("trust_not_written", format!("cannot write the trust file: {error}")).at(&path)
     })?;
     Ok(journal)
 }
@@ -58,27 +58,28 @@ fn trust_in(keys: &[[u8; 32]], journal: &ReadOnly) -> Result<Trust, String> {
     for key in &keys[1..] {
         trust.add_key(key.clone()).map_err(|error| error.to_string())?;
     }
-    // A checkpoint of nothing says nothing.
+    // There is nothing to pin in an empty journal.
     if signed.head.size > 0 {
         trust.pin(&signed.note.to_string()).map_err(|error| error.to_string())?;
     }
     Ok(trust)
 }
 
-pub(crate) fn give(run: &Run<'_>, as_json: bool) -> Result<(), Problem> {
-    let journal = write_trust(run.place)?;
-    let (usage, scanned) = Usage::of(&journal, run.first_sequence).map_err(|problem| problem.at(run.place.data()))?;
+pub(crate) fn print_report(run: &Run<'_>, as_json: bool) -> Result<(), Problem> {
+    let journal = write_trust(run.directory)?;
+    let (usage, scanned) =
+        Usage::of(&journal, run.first_sequence).map_err(|problem| problem.at(run.directory.data()))?;
     let found = Found { journal, usage, scanned };
     if as_json { print_json(&found.json(run)) } else { print(&found.text(run, Paint::stdout())) }
 }
 
-/// Kinds of records that get a bar; the rest is listed.
+/// The number of record kinds that are shown with a bar; the others are listed.
 const KINDS_SHOWN: usize = 8;
 
-/// Classes that have a column, with what their amounts are called.
+/// Classes that have a column, and the column headings.
 const COLUMNS: [(ClassNo, &str); 4] = [(H100, "h100 GPU"), (L40S, "l40s GPU"), (CPU, "core"), (MEM, "GiB")];
 
-/// Which part of the journal; a week is told in hours.
+/// A part of the journal: the records before this run, shown in hours, or those of this run, shown in seconds.
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum Part {
     Before,
@@ -86,13 +87,13 @@ enum Part {
 }
 
 impl Part {
-    fn of<T: Copy>(self, parted: &Parted<T>) -> T {
+    fn of<T: Copy>(self, split: &Split<T>) -> T {
         match self {
-            Self::Before => parted.before,
-            Self::Run => parted.run,
+            Self::Before => split.before,
+            Self::Run => split.run,
         }
     }
-    /// A unit of time, its nanoseconds, and how many decimals say enough.
+    /// The unit of time, its length in nanoseconds, and the number of decimals.
     fn unit(self) -> (&'static str, u128, u32) {
         match self {
             Self::Before => ("h", 3_600_000_000_000, 1),
@@ -118,24 +119,28 @@ impl Found {
             section("Before this run", &since, &self.tenants(paint, Part::Before));
         }
         section(
-            "Who held what in this run",
-            "from the sealed intervals; --json has them to the last nanosecond",
+            "Usage in this run",
+            "computed from the journal; --json prints it exactly",
             &self.tenants(paint, Part::Run),
         );
-        section("What was sealed", &self.sealed_remark(run), &self.kinds(paint));
-        section("What was refused", "a denial is sealed, with its numbers", &refusals(run.tally));
-        section("How fast", "an answer waits for the disk, and for nothing else", &self.speed(run));
-        section("The checkpoint", "signs everything before it", &self.checkpoint());
-        let (me, data) = (program(), shell_word(&run.place.data().display().to_string()));
-        let trust = shell_word(&run.place.trust().display().to_string());
+        section("Records", &self.sealed_remark(run), &self.kinds(paint));
+        section(
+            "Denied requests",
+            "the last denial of each tenant; denials are recorded in the journal",
+            &refusals(run.tally),
+        );
+        section("Latency", "from the request to the durable answer", &self.speed(run));
+        section("Final checkpoint", "its signature covers all records", &self.checkpoint());
+        let (me, data) = (program(), shell_word(&run.directory.data().display().to_string()));
+        let trust = shell_word(&run.directory.trust().display().to_string());
         let verify = paint.paint(Style::Cyan, &format!("{me} audit verify {data} --trust {trust}"));
         let again = paint.paint(Style::Cyan, &format!("{me} demo --data {data} --exit-after 20s"));
         section(
             "Verify it yourself",
-            "in earnest the trust file is the auditor's own, and not beside the journal",
+            "in production the auditor keeps the trust file, separate from the journal",
             &format!("  {verify}\n"),
         );
-        section("Go on", "it restarts where it stopped, or where you killed it", &format!("  {again}"));
+        section("Continue", "starts again where this run ended", &format!("  {again}"));
         text
     }
 
@@ -163,7 +168,7 @@ impl Found {
     fn sealed_remark(&self, run: &Run<'_>) -> String {
         let size = self.scanned.size;
         let this_run = size - run.first_sequence;
-        let all = format!("{} records, {} of journal", thousands(size), bytes(self.scanned.bytes));
+        let all = format!("{} records, {}", thousands(size), bytes(self.scanned.bytes));
         if run.first_sequence == 0 { all } else { format!("{all}; {} of them in this run", thousands(this_run)) }
     }
 
@@ -186,7 +191,7 @@ impl Found {
         let records = self.scanned.size - run.first_sequence;
         let ms = u64::try_from(run.ran.as_millis()).unwrap_or(u64::MAX).max(1);
         format!(
-            "  {} acknowledgements   p50 {}   p99 {}   slowest {}\n  {} records in {} s: {} a second, {} to a sync\n",
+            "  {} answers   p50 {}   p99 {}   max {}\n  {} records in {} s: {} per second, {} per fsync\n",
             thousands(latencies.count()),
             latency(latencies.permille(500)),
             latency(latencies.permille(990)),
@@ -217,7 +222,7 @@ impl Found {
                         "class": spec.name.as_str(),
                         "unit": spec.kind.unit(),
                         "quanta_per_unit": spec.quanta_per_unit,
-                        // Above 2^53 numbers do not survive in JSON.
+                        // As text: many JSON parsers lose precision above 2^53.
                         "quanta_ns": amount.all().to_string(),
                         "quanta_ns_this_run": amount.run.to_string(),
                     })
@@ -229,11 +234,11 @@ impl Found {
             .collect();
         let latencies = &run.tally.latencies;
         let signed = self.journal.signed();
-        let of_kind = |n: &Parted<u64>| json!({ "all": n.before + n.run, "this_run": n.run });
+        let of_kind = |n: &Split<u64>| json!({ "all": n.before + n.run, "this_run": n.run });
         let kinds = self.usage.kinds.iter().map(|(word, n)| (*word, of_kind(n)));
         json!({
-            "data": run.place.data().display().to_string(),
-            "trust": run.place.trust().display().to_string(),
+            "data": run.directory.data().display().to_string(),
+            "trust": run.directory.trust().display().to_string(),
             "seed": run.seed,
             "ran_ms": u64::try_from(run.ran.as_millis()).unwrap_or(u64::MAX),
             "records": { "all": self.scanned.size, "this_run": self.scanned.size - run.first_sequence },
@@ -258,8 +263,8 @@ impl Found {
     }
 }
 
-/// What became of a tenant's requests, in the whole journal and in this run.
-fn counts_json(name: &str, counts: &Parted<Counts>) -> Value {
+/// Counts of a tenant's leases and denials, in the whole journal and in this run.
+fn counts_json(name: &str, counts: &Split<Counts>) -> Value {
     const WORDS: [&str; 6] = ["granted", "over_soft", "denied", "expired", "revoked", "fenced"];
     let (before, run) = (counts.before.of(), counts.run.of());
     let mut tenant = json!({ "tenant": name });
@@ -272,7 +277,7 @@ fn counts_json(name: &str, counts: &Parted<Counts>) -> Value {
     tenant
 }
 
-/// The items in lines of at most so many columns, indented by two.
+/// Joins the items with commas, in indented lines of at most `width` columns.
 fn wrapped(items: &[String], width: usize) -> String {
     let mut text = String::new();
     let mut line = String::new();
@@ -287,7 +292,7 @@ fn wrapped(items: &[String], width: usize) -> String {
     if line.is_empty() { text } else { text + &format!(" {line}\n") }
 }
 
-/// Date and time of an instant.
+/// The date and time of an instant, without seconds.
 fn minute(at: Instant) -> String {
     let text = at.to_string();
     text.get(..16).map_or_else(|| text.clone(), |text| text.replace('T', " "))
@@ -304,10 +309,13 @@ fn refusals(tally: &Tally) -> String {
     }
     let codes: Vec<String> = tally.refused.iter().map(|(code, count)| format!("{code} {count}")).collect();
     if !codes.is_empty() {
-        text.push_str(&format!("  not sealed, because nothing changed: {}\n", codes.join(", ")));
+        text.push_str(&format!("  refused and not recorded: {}\n", codes.join(", ")));
     }
     if tally.repeated > 0 {
-        text.push_str(&format!("  {} came twice and got the first answer again\n", counted(tally.repeated, "request")));
+        text.push_str(&format!(
+            "  {} repeated with the same idempotency key; the first answer was returned again\n",
+            counted(tally.repeated, "request")
+        ));
     }
-    if text.is_empty() { "  nothing\n".to_owned() } else { text }
+    if text.is_empty() { "  none\n".to_owned() } else { text }
 }

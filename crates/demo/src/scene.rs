@@ -1,4 +1,4 @@
-//! What the players share: the cell, the pace, what they note for the one who watches.
+//! What the simulated users share: the cell, the pace, counters, and events to display.
 
 use super::cluster;
 use super::latency::Latencies;
@@ -10,25 +10,25 @@ use std::sync::{Arc, Mutex, OnceLock};
 use std::thread::JoinHandle;
 use std::time::Duration;
 
-/// How fast the story is told: in a minute, unless the demo is shorter, and then everything in it is.
+/// How fast the scripted events happen. One round takes a minute; in a shorter demo everything is faster.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Pace {
     permille: u64,
 }
 
-/// The length of the operator's story at the pace of one.
-pub(crate) const STORY: Duration = Duration::from_secs(20);
-/// In thousandths. The agents are real: no pace makes them faster.
+/// The length of one round of the operator's script at pace 1.
+pub(crate) const ROUND: Duration = Duration::from_secs(20);
+/// In thousandths. There is a lower limit because the agents are real processes and need real time.
 const SLOWEST: u64 = 3000;
 const FASTEST: u64 = 500;
 
 impl Pace {
     pub(crate) fn for_length(length: Option<Span>) -> Self {
-        let story = Span::from_secs(STORY.as_secs());
-        let permille = length.map_or(SLOWEST, |length| length.0.saturating_mul(1000) / story.0);
+        let round = Span::from_secs(ROUND.as_secs());
+        let permille = length.map_or(SLOWEST, |length| length.0.saturating_mul(1000) / round.0);
         Self { permille: permille.clamp(FASTEST, SLOWEST) }
     }
-    /// So many milliseconds of the story.
+    /// Scripted milliseconds as real time.
     pub(crate) fn ms(self, ms: u64) -> Duration {
         Duration::from_micros(ms * self.permille)
     }
@@ -37,7 +37,7 @@ impl Pace {
     }
 }
 
-/// Something worth reading.
+/// A line in the list of events.
 #[derive(Clone, Debug)]
 pub(crate) struct Event {
     pub(crate) at: Instant,
@@ -45,34 +45,37 @@ pub(crate) struct Event {
     pub(crate) text: String,
 }
 
-/// What the traffic counts, beside what is sealed.
+/// Counters of the traffic, for what is not in the journal.
 #[derive(Debug, Default)]
 pub(crate) struct Tally {
     pub(crate) latencies: Latencies,
     pub(crate) granted: [u64; cluster::TENANTS.len()],
     pub(crate) denied: [u64; cluster::TENANTS.len()],
-    /// Requests sent a second time under their key, and answered from the journal.
+    /// Requests that were repeated with their idempotency key and got the first answer.
     pub(crate) repeated: u64,
-    /// Refusals, by code: these claim nothing and are not sealed.
+    /// Refusals by code; these are not recorded in the journal.
     pub(crate) refused: BTreeMap<&'static str, u64>,
     /// The last denial of each tenant, as a sentence.
     pub(crate) denials: [Option<String>; cluster::TENANTS.len()],
 }
+
+/// Why the locks of the demo are never poisoned.
+pub(crate) const LOCK: &str = "no thread panics while it holds the lock";
 
 pub(crate) struct Scene {
     pub(crate) cell: Arc<Cell>,
     pub(crate) pace: Pace,
     began: OnceLock<std::time::Instant>,
     pub(crate) tally: Mutex<Tally>,
-    /// A node whose power is off, and one whose agent's hook hangs.
-    pub(crate) dark: Mutex<Option<NodeNo>>,
+    /// A node without power, and a node whose teardown hook hangs.
+    pub(crate) without_power: Mutex<Option<NodeNo>>,
     pub(crate) hung: Mutex<Option<NodeNo>>,
     events: Mutex<VecDeque<Event>>,
     stop: Arc<AtomicBool>,
     clock: SystemClock,
 }
 
-/// Events kept for a watcher that is slow.
+/// Events that are kept until they are displayed.
 const EVENTS_KEPT: usize = 256;
 
 impl Scene {
@@ -82,7 +85,7 @@ impl Scene {
             pace,
             began: OnceLock::new(),
             tally: Mutex::default(),
-            dark: Mutex::new(None),
+            without_power: Mutex::new(None),
             hung: Mutex::new(None),
             events: Mutex::default(),
             stop,
@@ -90,7 +93,7 @@ impl Scene {
         }
     }
 
-    /// The story begins, once those are there who play it.
+    /// Starts the clock of the script.
     pub(crate) fn begin(&self) {
         self.began.get_or_init(std::time::Instant::now);
     }
@@ -107,17 +110,17 @@ impl Scene {
 
     pub(crate) fn note(&self, who: &'static str, text: String) {
         let event = Event { at: self.clock.wall(), who, text };
-        let mut events = self.events.lock().expect("no one panics with the events");
+        let mut events = self.events.lock().expect(LOCK);
         if events.len() == EVENTS_KEPT {
             events.pop_front();
         }
         events.push_back(event);
     }
     pub(crate) fn take_events(&self) -> Vec<Event> {
-        self.events.lock().expect("no one panics with the events").drain(..).collect()
+        self.events.lock().expect(LOCK).drain(..).collect()
     }
 
-    /// Sleeps until so long after the beginning; answers whether to go on.
+    /// Sleeps until `after` has passed since the start; returns false if the demo is over.
     pub(crate) fn wait_until(&self, after: Duration) -> bool {
         while !self.is_over() {
             let left = after.saturating_sub(self.elapsed());
@@ -130,8 +133,8 @@ impl Scene {
     }
 }
 
-/// Starts a player.
-pub(crate) fn play(name: &str, scene: &Arc<Scene>, body: impl FnOnce(&Scene) + Send + 'static) -> JoinHandle<()> {
+/// Starts a thread.
+pub(crate) fn spawn(name: &str, scene: &Arc<Scene>, body: impl FnOnce(&Scene) + Send + 'static) -> JoinHandle<()> {
     let scene = Arc::clone(scene);
     let thread = std::thread::Builder::new().name(name.to_owned());
     thread.spawn(move || body(&scene)).expect("the system can start a thread")

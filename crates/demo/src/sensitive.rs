@@ -1,5 +1,4 @@
-//! Somebody with data that nobody else may meet: claims a machine, works there, gives it back, and sees it wiped
-//! before anyone else gets it.
+//! A user with sensitive data: claims a node, works on it and releases it; the node is wiped before others can use it.
 
 use super::cluster::{BATCH, CORE, CPU, GIB, MEM, TENANTS, name, project_no, tenant_no, user_no};
 use super::scene::Scene;
@@ -9,11 +8,11 @@ use leasehold_engine::{Command, Custody, Phase, Request, State};
 use leasehold_model::{Identity, NodeNo, Quanta, Span};
 
 const GENOMICS: usize = 1;
-/// In milliseconds of the story: how long the work takes, and how often a machine is looked for.
+/// In scripted milliseconds: how long the work takes, and how often the user tries to claim a node.
 const WORKS_MS: u64 = 6000;
-const LOOKS_MS: u64 = 250;
+const TRIES_MS: u64 = 250;
 
-/// What happens to a claimed machine, one after the other.
+/// What happens to a claimed node, in order.
 #[derive(Clone, Copy)]
 enum Step {
     Finish,
@@ -23,7 +22,7 @@ enum Step {
 }
 
 impl Step {
-    /// In milliseconds of the story.
+    /// In scripted milliseconds.
     fn after_ms(self) -> u64 {
         match self {
             Self::Finish => WORKS_MS,
@@ -35,37 +34,37 @@ impl Step {
 }
 
 pub(crate) fn run(scene: &Scene) {
-    let visit = Visit { scene };
+    let user = SensitiveUser { scene };
     let mut at = 0;
     let mut wait = |ms: u64| {
         at += ms;
         scene.wait_until(scene.pace.ms(at))
     };
-    // An earlier run may have been killed in the middle.
-    visit.release();
-    visit.wipe();
-    while wait(LOOKS_MS) {
-        let Some(node) = visit.claim() else { continue };
-        visit.work(node);
+    // An earlier run may have been killed while it had a claim.
+    user.release();
+    user.wipe();
+    while wait(TRIES_MS) {
+        let Some(node) = user.claim() else { continue };
+        user.work(node);
         for step in [Step::Finish, Step::Release, Step::Wipe, Step::Pause] {
             if !wait(step.after_ms()) {
                 return;
             }
             match step {
-                Step::Finish => visit.finish(),
-                Step::Release => visit.release(),
-                Step::Wipe => visit.wipe(),
+                Step::Finish => user.finish(),
+                Step::Release => user.release(),
+                Step::Wipe => user.wipe(),
                 Step::Pause => {}
             }
         }
     }
 }
 
-struct Visit<'a> {
+struct SensitiveUser<'a> {
     scene: &'a Scene,
 }
 
-impl Visit<'_> {
+impl SensitiveUser<'_> {
     fn identity() -> Identity {
         Identity {
             tenant: Some(tenant_no(GENOMICS)),
@@ -92,11 +91,11 @@ impl Visit<'_> {
         self.nodes(|_, node| node.custody.claim().is_some_and(|claim| claim.by.user == user))
     }
 
-    fn tell(&self, text: String) {
+    fn note(&self, text: String) {
         self.scene.note("claim", text);
     }
 
-    /// A machine on which nobody has anything; a claim is refused where somebody has.
+    /// Claims a node without leases; the claim of any other node would be refused.
     fn claim(&self) -> Option<NodeNo> {
         let empty = |state: &State, node: &leasehold_engine::Node| {
             node.pool == BATCH
@@ -109,8 +108,8 @@ impl Visit<'_> {
             return None;
         }
         let tenant = TENANTS[GENOMICS].name;
-        self.tell(format!(
-            "{tenant} claimed {label} for sensitive work: all of it is billed, and nobody else goes there"
+        self.note(format!(
+            "{tenant} claimed {label} for sensitive work; it pays for the whole node, and nobody else can use it"
         ));
         Some(node)
     }
@@ -142,17 +141,17 @@ impl Visit<'_> {
         self.finish();
         for (node, label) in self.claimed() {
             if self.seal(Command::ReleaseNodes(vec![node])) {
-                self.tell(format!("{label} is given back, and wiped before it takes other work"));
+                self.note(format!("{label} is released and will be wiped before other work"));
             }
         }
     }
 
     fn wipe(&self) {
         for (node, label) in self.nodes(|_, node| node.pool == BATCH && node.custody.word() == "wiping") {
-            // These machines have no agent: a person wipes them.
+            // These nodes have no agent: an operator wipes them.
             let wiped = Command::ReportWipe(ReportWipe { node, generation: None, clean: true });
             if let Ok(Sealed { repeated: false, .. }) = self.scene.cell.operate(wiped) {
-                self.tell(format!("{label} is wiped and takes work again"));
+                self.note(format!("{label} is wiped and in service again"));
             }
         }
     }

@@ -1,7 +1,7 @@
-//! The demo's daemon: in this process, on embedded defaults.
+//! The demo's daemon. It runs in this process, with the default configuration.
 
 use super::scene::Pace;
-use crate::place::Place;
+use crate::data_directory::DemoDirectory;
 use crate::problem::Problem;
 use leasehold_cell::{Cell, SystemClock};
 use leasehold_journal::Recovered;
@@ -15,20 +15,20 @@ use tokio::runtime::Runtime;
 use tokio::sync::oneshot;
 use tokio::task::JoinHandle;
 
-/// Says plainly what it is, in every signature.
+/// The name under which checkpoints are signed. It shows that they are those of a demo.
 pub(crate) const ORIGIN: &str = "demo.leasehold.local";
 
-/// Small segments: a demo should not fill a disk, and may well go over from one to the next.
+/// Small segments, so that a demo needs little disk space and uses more than one segment.
 pub(crate) const SEGMENT_BYTES: u64 = 16 << 20;
 
-/// A running daemon, and what was found at its start.
+/// A running daemon, and what it recovered at startup.
 pub(crate) struct Opened {
     pub(crate) cell: Arc<Cell>,
     pub(crate) served: Served,
     pub(crate) url: String,
-    /// The usual port was taken, so it is another one.
+    /// The default port was in use, so that another one was chosen.
     pub(crate) port_taken: bool,
-    /// What was there before, if anything was.
+    /// The earlier journal, if there was one.
     pub(crate) recovered: Option<Recovered>,
     pub(crate) snapshot_size: u64,
     pub(crate) replayed: u64,
@@ -36,16 +36,15 @@ pub(crate) struct Opened {
     pub(crate) first_sequence: u64,
 }
 
-pub(crate) fn open(place: &Place, pace: Pace) -> Result<Opened, Problem> {
-    let config = configuration(place, pace);
+pub(crate) fn open(directory: &DemoDirectory, pace: Pace) -> Result<Opened, Problem> {
+    let config = configuration(directory, pace);
     let runtime = tokio::runtime::Builder::new_multi_thread().worker_threads(2).enable_all().build();
-    let runtime =
-        runtime.map_err(|error| Problem::refused("no_threads", format!("the threads cannot start: {error}")))?;
+    let runtime = runtime.map_err(|error| Problem::refused("no_threads", format!("cannot start threads: {error}")))?;
     let start = Start {
         clock: Arc::new(SystemClock::new()),
         accept_clock: false,
         new_operator_token: false,
-        // Whoever shows the demo looks at the cell all the time, and ends it.
+        // The threads of the demo check the cell all the time and end with it.
         on_failure: Arc::new(|_| {}),
     };
     let mut daemon = Daemon::open(config, start).map_err(|error| Problem::told(error.code(), &error))?;
@@ -59,7 +58,7 @@ pub(crate) fn open(place: &Place, pace: Pace) -> Result<Opened, Problem> {
     let cell = Arc::clone(daemon.cell());
     let (stop, stopped) = oneshot::channel();
     let serving = runtime.spawn(async move {
-        // Whoever drops the other end wants it to stop, too.
+        // Dropping the sender stops the daemon as well.
         daemon.serve(listener, async { drop(stopped.await) }).await
     });
     Ok(Opened {
@@ -74,29 +73,29 @@ pub(crate) fn open(place: &Place, pace: Pace) -> Result<Opened, Problem> {
     })
 }
 
-fn configuration(place: &Place, pace: Pace) -> Config {
+fn configuration(directory: &DemoDirectory, pace: Pace) -> Config {
     Config {
-        data: place.data().to_owned(),
+        data: directory.data().to_owned(),
         origin: Some(ORIGIN.to_owned()),
         journal: config::Journal { segment_bytes: SEGMENT_BYTES, ..config::Journal::default() },
         engine: config::Engine {
             ttl_max: Some(Span::from_secs(24 * 3600)),
             grace_default: Some(pace.span(2500)),
-            // Real processes have to keep these, beside whatever else this machine does.
+            // The agents are real processes and must meet these deadlines on a busy machine.
             teardown_deadline: Some(pace.span(4000).max(Span::from_secs(4))),
             node_timeout: Some(pace.span(3000).max(Span::from_secs(3))),
             idempotency_window: Some(Span::from_secs(3600)),
-            // A fault of a node is over within the demo.
+            // So that heat decays within the demo.
             heat_half_life: Some(pace.span(20_000).max(Span::from_secs(1))),
             sensitive_pool_size: None,
         },
-        // A demo's folder may lie for long before someone goes on with it.
+        // A demo can be continued after a long time.
         clock: config::Clock { max_gap: Span::from_secs(3650 * 86_400) },
         ..Config::default()
     }
 }
 
-/// The usual address, or another port of it.
+/// Listens on the default address, or on a free port if the default port is in use.
 fn bind() -> Result<(TcpListener, bool), Problem> {
     let usual: SocketAddr = LISTEN.parse().expect("an address");
     if let Ok(listener) = listen::bind(usual) {
@@ -108,7 +107,7 @@ fn bind() -> Result<(TcpListener, bool), Problem> {
     Ok((listener, true))
 }
 
-/// A daemon that answers.
+/// A daemon that serves requests.
 pub(crate) struct Served {
     runtime: Runtime,
     serving: JoinHandle<Result<(), String>>,
@@ -116,9 +115,9 @@ pub(crate) struct Served {
 }
 
 impl Served {
-    /// Lets requests in flight finish and closes the journal.
+    /// Waits for requests in flight and closes the journal.
     pub(crate) fn stop(self) -> Result<(), String> {
         drop(self.stop);
-        self.runtime.block_on(self.serving).unwrap_or_else(|_| Err("the daemon broke off".into()))
+        self.runtime.block_on(self.serving).unwrap_or_else(|_| Err("the daemon stopped unexpectedly".into()))
     }
 }

@@ -1,7 +1,7 @@
-//! What the person sees while the demo runs: on a terminal a panel that is drawn over, elsewhere a line now and then.
+//! The display while the demo runs: on a terminal a panel that is redrawn, otherwise a line every few seconds.
 
 use super::cluster::{CPU, H100, L40S, MEM, TENANTS, main_quota, tenant_no};
-use super::scene::{Event, Scene, Tally};
+use super::scene::{Event, LOCK, Scene, Tally};
 use crate::numbers::{decimal, latency, thousands};
 use crate::table::{Align, Table};
 use crate::term::{self, Paint, Part, Style, bar, fit};
@@ -12,27 +12,27 @@ use std::sync::atomic::Ordering;
 use std::time::Duration;
 
 const SHOWN: [(ClassNo, &str); 4] = [(H100, "h100"), (L40S, "l40s"), (CPU, "cpu"), (MEM, "mem")];
-/// As many of the newest events as the terminal has lines for, and no more than this.
+/// The most events that are shown; fewer if the terminal has fewer lines.
 const EVENTS_SHOWN: usize = 6;
-/// A terminal that is smaller gets plain lines.
+/// On a smaller terminal plain lines are printed.
 const PANEL_ROWS: usize = 24;
 const PANEL_COLUMNS: usize = 72;
 
-/// Shows the scene until it is over.
+/// Shows the demo until it is over.
 pub(crate) fn watch(scene: &Scene, length: Option<Span>) {
     let length = length.map(|length| Duration::from_nanos(length.0));
-    let mut screen = Screen { paint: Paint::stderr(), drawn: 0, events: VecDeque::new(), said: Duration::ZERO };
-    let mut pulse = Pulse { records: records_of(scene), at: scene.elapsed() };
+    let mut screen = Screen { paint: Paint::stderr(), drawn: 0, events: VecDeque::new(), last_line_at: Duration::ZERO };
+    let mut sampler = Sampler { records: records_of(scene), at: scene.elapsed() };
     let mut next = Duration::ZERO;
     while !scene.is_over() && length.is_none_or(|length| scene.elapsed() < length) {
-        let over = length.unwrap_or(Duration::MAX);
-        if !scene.wait_until(next.min(over)) {
+        let end = length.unwrap_or(Duration::MAX);
+        if !scene.wait_until(next.min(end)) {
             break;
         }
-        let look = pulse.look(scene, length);
+        let sample = sampler.sample(scene, length);
         match term::drawable().filter(|(columns, rows)| *columns >= PANEL_COLUMNS && *rows >= PANEL_ROWS) {
-            Some(size) => screen.draw(scene, &look, size),
-            None => screen.say(scene, &look),
+            Some(size) => screen.draw(scene, &sample, size),
+            None => screen.print_line(scene, &sample),
         }
         next += Duration::from_secs(1);
     }
@@ -48,8 +48,8 @@ fn records_of(scene: &Scene) -> u64 {
     scene.cell.stats().records.load(Ordering::Relaxed)
 }
 
-/// Numbers of one moment.
-struct Look {
+/// The numbers to display.
+struct Sample {
     elapsed: Duration,
     length: Option<Duration>,
     records: u64,
@@ -59,14 +59,14 @@ struct Look {
     splits: Vec<(ClassNo, CapacitySplit)>,
 }
 
-/// What was counted at the last look, for rates.
-struct Pulse {
+/// The previous sample, for rates.
+struct Sampler {
     records: u64,
     at: Duration,
 }
 
-impl Pulse {
-    fn look(&mut self, scene: &Scene, length: Option<Duration>) -> Look {
+impl Sampler {
+    fn sample(&mut self, scene: &Scene, length: Option<Duration>) -> Sample {
         let elapsed = scene.elapsed();
         let records = records_of(scene);
         let passed = u64::try_from((elapsed - self.at).as_millis()).unwrap_or(u64::MAX).max(1);
@@ -76,11 +76,11 @@ impl Pulse {
             (state.live_leases(), SHOWN.iter().map(|(class, _)| (*class, split_of(state, *class))).collect())
         });
         let checkpoint = scene.cell.journal().checkpointed().size();
-        Look { elapsed, length, records, per_second, checkpoint, live, splits }
+        Sample { elapsed, length, records, per_second, checkpoint, live, splits }
     }
 }
 
-/// Where the capacity of a class is, over all nodes.
+/// The capacity of a class by state, over all nodes.
 fn split_of(state: &State, class: ClassNo) -> CapacitySplit {
     state.nodes().map(|node| node.split(class)).fold(CapacitySplit::default(), |sum, one| CapacitySplit {
         held: sum.held + one.held,
@@ -94,61 +94,61 @@ fn split_of(state: &State, class: ClassNo) -> CapacitySplit {
 
 struct Screen {
     paint: Paint,
-    /// Lines on the screen that the next drawing goes over.
+    /// Number of lines that the next drawing overwrites.
     drawn: usize,
     events: VecDeque<Event>,
-    /// When the last plain line was said.
-    said: Duration,
+    /// When the last plain line was printed.
+    last_line_at: Duration,
 }
 
 impl Screen {
-    fn say(&mut self, scene: &Scene, look: &Look) {
+    fn print_line(&mut self, scene: &Scene, sample: &Sample) {
         for event in scene.take_events() {
             term::say(&format!("{}\n", event_line(&event, self.paint)));
         }
-        if look.elapsed < self.said + Duration::from_secs(3) {
+        if sample.elapsed < self.last_line_at + Duration::from_secs(3) {
             return;
         }
-        self.said = look.elapsed;
-        let held = look
+        self.last_line_at = sample.elapsed;
+        let held = sample
             .splits
             .iter()
             .zip(SHOWN)
             .map(|((_, split), (_, word))| format!("{word} {}%", split.held * 100 / split.total().max(1)));
-        let tally = scene.tally.lock().expect("no one panics with the tally");
+        let tally = scene.tally.lock().expect(LOCK);
         let denied: u64 = tally.denied.iter().sum();
         term::say(&format!(
             "{:>4}s  {} records  {}/s  {} leases  {}  denied {denied}  p50 {}  p99 {}  checkpoint {}\n",
-            look.elapsed.as_secs(),
-            thousands(look.records),
-            thousands(look.per_second),
-            look.live,
+            sample.elapsed.as_secs(),
+            thousands(sample.records),
+            thousands(sample.per_second),
+            sample.live,
             held.collect::<Vec<_>>().join(" "),
             latency(tally.latencies.permille(500)),
             latency(tally.latencies.permille(990)),
-            thousands(look.checkpoint),
+            thousands(sample.checkpoint),
         ));
     }
 
-    fn draw(&mut self, scene: &Scene, look: &Look, (columns, rows): (usize, usize)) {
+    fn draw(&mut self, scene: &Scene, sample: &Sample, (columns, rows): (usize, usize)) {
         let paint = self.paint;
         let mut lines = Vec::new();
         {
-            let tally = scene.tally.lock().expect("no one panics with the tally");
-            lines.extend(heading(look, &tally, paint));
+            let tally = scene.tally.lock().expect(LOCK);
+            lines.extend(heading(sample, &tally, paint));
             lines.push(String::new());
-            lines.extend(scene.cell.now().read(|state| capacity_lines(state, look, columns, paint)));
+            lines.extend(scene.cell.now().read(|state| capacity_lines(state, sample, columns, paint)));
             lines.push(String::new());
             lines.extend(scene.cell.now().read(|state| tenant_lines(state, &tally, paint)));
         }
         lines.push(String::new());
-        // The last row is the cursor's.
+        // The cursor is in the last row.
         let shown = rows.saturating_sub(lines.len() + 1).min(EVENTS_SHOWN);
         self.events.extend(scene.take_events());
         self.events.drain(..self.events.len().saturating_sub(shown));
         lines.extend(self.events.iter().map(|event| event_line(event, paint)));
         lines.resize(lines.len() + shown - self.events.len(), String::new());
-        // Up over what was drawn before; each line clears what was to its right.
+        // Moves up over the previous drawing; each line clears the rest of its row.
         let mut text = if self.drawn > 0 { format!("\x1b[{}A", self.drawn) } else { String::new() };
         for line in &lines {
             text.push_str(&format!("\r{}\x1b[K\n", fit(line, columns - 1)));
@@ -158,28 +158,28 @@ impl Screen {
     }
 }
 
-fn heading(look: &Look, tally: &Tally, paint: Paint) -> [String; 2] {
-    let clock = match look.length {
+fn heading(sample: &Sample, tally: &Tally, paint: Paint) -> [String; 2] {
+    let clock = match sample.length {
         Some(length) => {
             let ms = |d: Duration| u64::try_from(d.as_millis()).unwrap_or(u64::MAX);
-            let done = [Part { amount: ms(look.elapsed), glyph: '━', style: Style::Green }];
+            let done = [Part { amount: ms(sample.elapsed), glyph: '━', style: Style::Green }];
             let done = bar(&done, ms(length), 24, paint);
-            format!("{done}  {} s of {} s", look.elapsed.as_secs(), length.as_secs())
+            format!("{done}  {} s of {} s", sample.elapsed.as_secs(), length.as_secs())
         }
-        None => format!("{} s   (Ctrl-C ends it)", look.elapsed.as_secs()),
+        None => format!("{} s   (Ctrl-C to stop)", sample.elapsed.as_secs()),
     };
     let sealed = format!(
         "  {} records, {}/s   checkpoint {}   latency p50 {}, p99 {}",
-        paint.bold(&thousands(look.records)),
-        thousands(look.per_second),
-        thousands(look.checkpoint),
+        paint.bold(&thousands(sample.records)),
+        thousands(sample.per_second),
+        thousands(sample.checkpoint),
         paint.bold(&latency(tally.latencies.permille(500))),
         latency(tally.latencies.permille(990)),
     );
-    [format!("  {}  {clock}   {} live leases", paint.bold("Leasehold demo"), look.live), sealed]
+    [format!("  {}  {clock}   {} live leases", paint.bold("Leasehold demo"), sample.live), sealed]
 }
 
-fn capacity_lines(state: &State, look: &Look, columns: usize, paint: Paint) -> Vec<String> {
+fn capacity_lines(state: &State, sample: &Sample, columns: usize, paint: Paint) -> Vec<String> {
     let width = (columns - 42).clamp(20, 60);
     let legend = [
         ("█ held", Style::Green),
@@ -189,7 +189,7 @@ fn capacity_lines(state: &State, look: &Look, columns: usize, paint: Paint) -> V
     ];
     let legend: Vec<String> = legend.into_iter().map(|(text, style)| paint.paint(style, text)).collect();
     let mut lines = vec![format!("  {}   {}", paint.dim("capacity"), legend.join("  "))];
-    for ((class, split), (_, word)) in look.splits.iter().zip(SHOWN) {
+    for ((class, split), (_, word)) in sample.splits.iter().zip(SHOWN) {
         let part = |amount, glyph, style| Part { amount, glyph, style };
         let parts = [
             part(split.held, '█', Style::Green),
@@ -210,7 +210,7 @@ fn tenant_lines(state: &State, tally: &Tally, paint: Paint) -> Vec<String> {
     use Align::{Left, Right};
     let mut table = Table::new(&[
         ("tenant", Left),
-        ("use of its limit", Left),
+        ("quota", Left),
         ("used", Right),
         ("limit", Left),
         ("leases", Right),
@@ -260,6 +260,6 @@ fn event_line(event: &Event, paint: Paint) -> String {
         "holder" => Style::Green,
         _ => Style::Yellow,
     };
-    // The time of day out of an RFC 3339 instant.
+    // The time of day from an RFC 3339 instant.
     format!("  {}  {} {}", paint.dim(&at[11..19]), paint.paint(style, &format!("{:<8}", event.who)), event.text)
 }

@@ -1,5 +1,5 @@
-//! Tokens that the demo hands out, each in a file that only its owner may read. A file whose token is good is left as it
-//! is: a restart changes nobody's token.
+//! Tokens that the demo issues, each in a file that only its owner can read. A file with a valid token is kept, so
+//! that tokens survive a restart.
 
 use super::cluster::name;
 use crate::problem::Problem;
@@ -14,11 +14,11 @@ use std::os::unix::fs::OpenOptionsExt;
 use std::path::Path;
 
 pub(crate) fn ensure(cell: &Cell, file: &Path, who: &str, role: Role, scope: TokenScope) -> Result<(), Problem> {
-    let good = |secret: String| cell.now().read(|state| state.token_by_hash(&secret_hash(secret.trim())).is_some());
-    if fs::read_to_string(file).is_ok_and(good) {
+    let is_valid = |secret: String| cell.now().read(|state| state.token_by_hash(&secret_hash(secret.trim())).is_some());
+    if fs::read_to_string(file).is_ok_and(is_valid) {
         return Ok(());
     }
-    // Nobody has the secret of an earlier one any more.
+    // The secret of an earlier token is lost, so the token is revoked.
     let lost = cell.now().read(|state| {
         let same = state.tokens().filter(|token| token.role == role && token.name.as_str() == who);
         same.map(|token| token.number).collect::<Vec<_>>()
@@ -27,12 +27,11 @@ pub(crate) fn ensure(cell: &Cell, file: &Path, who: &str, role: Role, scope: Tok
         sealed(cell.operate(Command::RevokeToken(token)))?;
     }
     let no_randomness =
-        |error| Problem::refused("no_randomness", format!("there is no randomness for a token: {error}"));
+        |error| Problem::refused("no_randomness", format!("cannot get random bytes for a token: {error}"));
     let secret = new_secret().map_err(no_randomness)?;
-    // The file first: a crash in between leaves a secret that opens nothing, and the next start issues another.
-    write(file, &secret).map_err(|error| {
-        Problem::refused("token_not_written", format!("the token cannot be written: {error}")).at(file)
-    })?;
+    // The file is written first: after a crash in between, the file is invalid and the next start replaces it.
+    write(file, &secret)
+        .map_err(|error| Problem::refused("token_not_written", format!("cannot write the token: {error}")).at(file))?;
     let hash = secret_hash(&secret);
     sealed(cell.operate(Command::IssueToken(IssueToken { name: name(who), hash, role, scope, expires_at: None })))
 }
@@ -50,6 +49,6 @@ fn sealed(reply: Reply) -> Result<(), Problem> {
     match reply {
         Ok(_) => Ok(()),
         Err(Unsealed::Refused(refusal)) => Err(Problem::told(refusal.code(), &refusal)),
-        _ => Err(Problem::refused("cell_stopped", "the cell stopped while tokens were issued")),
+        _ => Err(Problem::refused("cell_stopped", "the daemon stopped while tokens were issued")),
     }
 }

@@ -1,12 +1,13 @@
-//! The holders: they ask, renew with a report of what they did, give back, crash, retry, and heed a revocation.
+//! Simulated holders: they request leases, renew them with an activity report, release them, crash, repeat requests,
+//! and react to revocations.
 //!
-//! One thread, many requests under way: what is sent is a submission with a tag, what comes back is looked up by it.
+//! One thread has many requests in flight. Each submission has a tag, by which its reply is recognised.
 
 use super::activity::report;
 use super::cluster::{SANDBOX, TENANTS, tenant_no};
 use super::denial::explain;
-use super::habits::{HABITS, wish_of};
-use super::scene::Scene;
+use super::habits::{HABITS, choose_request};
+use super::scene::{LOCK, Scene};
 use crate::dice::Dice;
 use leasehold_cell::{Replies, Reply, Sealed, Submission, Unsealed};
 use leasehold_engine::command::{ReleaseOne, RenewOne};
@@ -19,14 +20,14 @@ use std::sync::Arc;
 use std::sync::mpsc::{Receiver, Sender, channel};
 use std::time::{Duration, Instant};
 
-/// Holders that die without a word, and requests that are sent twice, in a hundred.
+/// Percentage of holders that crash, and of requests that are sent twice.
 const CRASHES: u64 = 6;
 const RETRIES: u64 = 3;
-/// Leases of the past are long: they are renewed for so long, and stay for some minutes of the present.
+/// Leases of the generated history: the TTL with which they are renewed, and how long their holders stay.
 const TTL_OF_PAST: Span = Span::from_secs(1800);
 const PAST_STAYS_SECS: (u64, u64) = (30, 1800);
 
-/// Something that is due.
+/// A scheduled action.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 enum Step {
     Arrive { tenant: usize },
@@ -35,14 +36,14 @@ enum Step {
     Ready { job: u64 },
 }
 
-/// What a reply will be about.
+/// A request in flight.
 enum Sent {
     Ask {
         job: Box<Job>,
         request: Box<Request>,
     },
-    /// The same request once more.
-    Again,
+    /// A request that was sent a second time with its key.
+    Repeat,
     Renew {
         job: u64,
     },
@@ -56,19 +57,19 @@ struct Job {
     leases: Vec<(LeaseNo, Quanta)>,
     ttl: Span,
     stays: Duration,
-    /// When the last report was answered: the next one covers the time from there on.
-    heard_at: Instant,
-    /// How much of what it holds it uses, in a hundred.
+    /// When the last report was acknowledged; the next one covers the time since then.
+    acknowledged_at: Instant,
+    /// Utilisation in percent.
     busy: u64,
     crashes: bool,
 }
 
-/// Where the replies go: to the traffic's own thread, with the time they came.
-struct Mail(Sender<(u64, Reply, Instant)>);
+/// Sends replies to the traffic thread, with the time of their arrival.
+struct ReplySender(Sender<(u64, Reply, Instant)>);
 
-impl Replies for Mail {
+impl Replies for ReplySender {
     fn put(&self, tag: u64, reply: Reply) {
-        // If nobody listens any more, nobody wants it.
+        // At the end of the demo nobody receives it.
         let _ = self.0.send((tag, reply, Instant::now()));
     }
     fn wake(&self) {}
@@ -77,13 +78,13 @@ impl Replies for Mail {
 struct Traffic<'a> {
     scene: &'a Scene,
     dice: Dice,
-    mail: Arc<Mail>,
+    replies: Arc<ReplySender>,
     due: BinaryHeap<Reverse<(Instant, Step)>>,
-    under_way: BTreeMap<u64, (Instant, Sent)>,
+    in_flight: BTreeMap<u64, (Instant, Sent)>,
     jobs: BTreeMap<u64, Job>,
     outbox: Vec<Submission>,
     next: u64,
-    /// Keys belong to a run: the process that wrote the last run's keys is not asked about them.
+    /// Part of the idempotency keys, so that runs do not share keys.
     epoch: u64,
 }
 
@@ -92,9 +93,9 @@ pub(crate) fn run(scene: &Scene, seed: u64) {
     let mut traffic = Traffic {
         scene,
         dice: Dice::new(seed),
-        mail: Arc::new(Mail(sender)),
+        replies: Arc::new(ReplySender(sender)),
         due: BinaryHeap::new(),
-        under_way: BTreeMap::new(),
+        in_flight: BTreeMap::new(),
         jobs: BTreeMap::new(),
         outbox: Vec::new(),
         next: 0,
@@ -105,31 +106,31 @@ pub(crate) fn run(scene: &Scene, seed: u64) {
         traffic.next_arrival(tenant, Instant::now());
     }
     while !scene.is_over() {
-        traffic.listen(&replies);
+        traffic.receive(&replies);
         traffic.step();
     }
 }
 
 impl Traffic<'_> {
-    /// Waits for replies until something is due, and takes those that are there.
-    fn listen(&mut self, replies: &Receiver<(u64, Reply, Instant)>) {
+    /// Handles replies until an action is due.
+    fn receive(&mut self, replies: &Receiver<(u64, Reply, Instant)>) {
         let now = Instant::now();
         let until_due = self.due.peek().map_or(Duration::from_millis(50), |due| due.0.0.saturating_duration_since(now));
         let mut reply = replies.recv_timeout(until_due.min(Duration::from_millis(50))).ok();
         while let Some((tag, answer, came)) = reply {
-            self.hear(tag, answer, came);
+            self.handle(tag, answer, came);
             reply = replies.try_recv().ok();
         }
     }
 
-    /// Does what is due and sends what came of it.
+    /// Runs the actions that are due and submits their requests.
     fn step(&mut self) {
         let now = Instant::now();
         while let Some(Reverse((at, step))) = self.due.peek().copied().filter(|due| due.0.0 <= now) {
             self.due.pop();
             match step {
                 Step::Arrive { tenant } => {
-                    self.ask(tenant);
+                    self.request(tenant);
                     self.next_arrival(tenant, at);
                 }
                 Step::Renew { job } => self.renew(job),
@@ -149,32 +150,32 @@ impl Traffic<'_> {
     fn send(&mut self, request: Request, sent: Sent) {
         let tag = self.next;
         self.next += 1;
-        self.under_way.insert(tag, (Instant::now(), sent));
-        self.outbox.push(Submission { request, to: self.mail.clone(), tag });
+        self.in_flight.insert(tag, (Instant::now(), sent));
+        self.outbox.push(Submission { request, to: self.replies.clone(), tag });
     }
 
-    fn ask(&mut self, tenant: usize) {
-        let wish = wish_of(tenant, &mut self.dice);
+    fn request(&mut self, tenant: usize) {
+        let template = choose_request(tenant, &mut self.dice);
         let pace = self.scene.pace;
-        let identity = wish.identity(tenant, &mut self.dice);
+        let identity = template.identity(tenant, &mut self.dice);
         let ttl = pace.span(self.dice.between(1500, 3000));
         let key = format!("demo-{}-{}", self.epoch, self.next);
-        let request = Request::once(identity.clone(), Command::Request(wish.request(ttl)), key.as_bytes());
+        let request = Request::once(identity.clone(), Command::Request(template.request(ttl)), key.as_bytes());
         let request = request.expect("the key is short");
         let job = Box::new(Job {
             tenant,
             identity,
             leases: Vec::new(),
             ttl,
-            stays: pace.ms(self.dice.between(wish.stays_ms.0, wish.stays_ms.1)),
-            heard_at: Instant::now(),
+            stays: pace.ms(self.dice.between(template.stays_ms.0, template.stays_ms.1)),
+            acknowledged_at: Instant::now(),
             busy: self.dice.between(15, 98),
             crashes: self.dice.percent(CRASHES),
         });
         self.send(request.clone(), Sent::Ask { job, request: Box::new(request) });
     }
 
-    /// Speaks for the holders that the past left, as if they had never stopped.
+    /// Continues the holders of the generated history or of an earlier run.
     fn take_over(&mut self) {
         let found = self.scene.cell.now().read(gangs_held);
         let now = Instant::now();
@@ -182,8 +183,9 @@ impl Traffic<'_> {
             let (from, to) = PAST_STAYS_SECS;
             let stays = Duration::from_millis(self.dice.between(from * 1000, to * 1000));
             let busy = self.dice.between(15, 98);
-            let job = Job { tenant, identity, leases, ttl: TTL_OF_PAST, stays, heard_at: now, busy, crashes: false };
-            self.settle(job, left, now);
+            let job =
+                Job { tenant, identity, leases, ttl: TTL_OF_PAST, stays, acknowledged_at: now, busy, crashes: false };
+            self.schedule(job, left, now);
         }
     }
 
@@ -209,18 +211,18 @@ impl Traffic<'_> {
         self.send(Request::new(job.identity.clone(), Command::Release(releases.collect())), Sent::Leave);
     }
 
-    /// The holder has checkpointed and says so before grace ends.
+    /// Reports, before grace ends, that the holder has saved its work.
     fn ready(&mut self, number: u64) {
         let Some(job) = self.jobs.remove(&number) else { return };
         let leases = job.leases.iter().map(|(lease, _)| *lease).collect();
-        self.scene.note("holder", format!("{} has checkpointed and is ready before grace ends", job.title()));
+        self.scene.note("holder", format!("{} has written its checkpoint and is ready before grace ends", job.title()));
         self.send(Request::new(job.identity.clone(), Command::Ready(leases)), Sent::Leave);
     }
 
-    fn hear(&mut self, tag: u64, reply: Reply, came: Instant) {
-        let Some((sent_at, sent)) = self.under_way.remove(&tag) else { return };
+    fn handle(&mut self, tag: u64, reply: Reply, came: Instant) {
+        let Some((sent_at, sent)) = self.in_flight.remove(&tag) else { return };
         let scene = self.scene;
-        let mut tally = scene.tally.lock().expect("no one panics with the tally");
+        let mut tally = scene.tally.lock().expect(LOCK);
         match &reply {
             Ok(_) => {
                 let took = came.saturating_duration_since(sent_at);
@@ -238,40 +240,40 @@ impl Traffic<'_> {
                     drop(tally);
                     self.begin(*job, granted, came);
                     if self.dice.percent(RETRIES) {
-                        self.send(*request, Sent::Again);
+                        self.send(*request, Sent::Repeat);
                     }
                 } else if let Body::Denied(denied) = &records[0].body {
                     tally.denied[job.tenant] += 1;
                     let latest = &mut tally.denials[job.tenant];
-                    // A limit says more than a full house.
+                    // A quota makes a better example than a full cluster.
                     if latest.is_none() || !matches!(denied.cause, DenyCause::Capacity { .. }) {
                         let who = TENANTS[job.tenant].name;
                         *latest = Some(scene.cell.now().read(|state| explain(state, who, &denied.cause)));
                     }
                 }
-                // Otherwise others make room for it first; from then on it is an allocation, which `gangs` speaks for.
+                // Otherwise victims are evicted first; it has become an allocation, which `gangs` handles.
             }
-            (Sent::Again, Ok(Sealed { repeated: true, .. })) => tally.repeated += 1,
+            (Sent::Repeat, Ok(Sealed { repeated: true, .. })) => tally.repeated += 1,
             (Sent::Renew { job }, Ok(Sealed { records, repeated: false, .. })) => {
                 drop(tally);
                 if let Some(held) = self.jobs.get_mut(&job) {
-                    held.heard_at = came;
+                    held.acknowledged_at = came;
                     self.due.push(Reverse((came + half(renewed_for(&records[0])), Step::Renew { job })));
                 }
             }
             (Sent::Renew { job }, Err(Unsealed::Refused(Refusal::LeaseRevoking { .. }))) => {
-                // Word of the revocation: checkpoint, then say that we are ready.
+                // The lease is being revoked: save the work, then report ready.
                 self.due.push(Reverse((came + scene.pace.ms(300), Step::Ready { job })));
             }
             (Sent::Renew { job }, Err(Unsealed::Refused(Refusal::BurstOver { .. }))) => {
-                // It cannot stay longer than it may already, so it goes while it can.
+                // The lease cannot be extended, so the holder releases it.
                 self.due.push(Reverse((came, Step::Leave { job })));
             }
-            // Its lease is gone: so is the job.
+            // The lease has ended, and the job with it.
             (Sent::Renew { job }, _) => {
                 self.jobs.remove(&job);
             }
-            _ => {}
+            (Sent::Ask { .. } | Sent::Repeat | Sent::Leave, _) => {}
         }
     }
 
@@ -280,17 +282,17 @@ impl Traffic<'_> {
             .zip(&granted.members)
             .map(|(number, member)| (LeaseNo(number), member.quanta))
             .collect();
-        job.heard_at = came;
+        job.acknowledged_at = came;
         if job.crashes {
-            // It never speaks again; its leases end at their deadline.
+            // The holder sends nothing more; its leases expire.
             return;
         }
-        // By what was granted, not by what was asked for: burst may have shortened it.
-        self.settle(job, granted.ttl, came);
+        // The granted TTL can be shorter than the requested one, because of a burst.
+        self.schedule(job, granted.ttl, came);
     }
 
-    /// A job that holds its leases for `left` unless it renews them.
-    fn settle(&mut self, job: Job, left: Span, now: Instant) {
+    /// Schedules the renewal and the end of a job whose leases expire after `left`.
+    fn schedule(&mut self, job: Job, left: Span, now: Instant) {
         let number = self.next;
         self.next += 1;
         self.due.push(Reverse((now + half(left), Step::Renew { job: number })));
@@ -305,11 +307,11 @@ impl Job {
         format!("{}/{workload}", TENANTS[self.tenant].name)
     }
     fn unreported(&self) -> Span {
-        Span(u64::try_from(self.heard_at.elapsed().as_nanos()).unwrap_or(u64::MAX))
+        Span(u64::try_from(self.acknowledged_at.elapsed().as_nanos()).unwrap_or(u64::MAX))
     }
 }
 
-/// What one holder holds together.
+/// The leases of one holder.
 struct Held {
     tenant: usize,
     identity: Identity,
@@ -317,11 +319,11 @@ struct Held {
     left: Span,
 }
 
-/// All that is held, but for what the one who watches holds, and for what allocations hold.
+/// All active leases, by gang, except those of the user of the demo and those of allocations.
 fn gangs_held(state: &State) -> Vec<Held> {
     let mut gangs: BTreeMap<LeaseNo, Vec<&Lease>> = BTreeMap::new();
-    let is_theirs = |lease: &&Lease| lease.project != SANDBOX && lease.of.is_none();
-    for lease in state.leases().into_iter().filter(is_theirs).filter(|lease| lease.phase == Phase::Active) {
+    let is_simulated = |lease: &&Lease| lease.project != SANDBOX && lease.of.is_none();
+    for lease in state.leases().into_iter().filter(is_simulated).filter(|lease| lease.phase == Phase::Active) {
         gangs.entry(lease.gang).or_default().push(lease);
     }
     let held = |gang: Vec<&Lease>| {
@@ -338,7 +340,7 @@ fn gangs_held(state: &State) -> Vec<Held> {
     gangs.into_values().filter_map(held).collect()
 }
 
-/// For how long a renewal holds.
+/// The TTL of a renewal.
 fn renewed_for(record: &Record) -> Span {
     let Body::Renewed(renewed) = &record.body else { return Span::ZERO };
     let deadlines = renewed.renewals.iter().map(|renewal| renewal.expires_at.since(record.stamp));

@@ -1,7 +1,7 @@
-//! Who held what for how long: exact integers, from the sealed intervals and from nothing else.
+//! Usage by tenant, computed exactly from the records of the journal.
 //!
-//! A lease is billed over [granted, end) (SEMANTICS 2); what is still held counts up to the last stamp. What lies before
-//! this run and what lies in it are told apart at the last stamp before it.
+//! A lease is billed over [granted, end) (SEMANTICS 2); a lease that is still held counts up to the last stamp. Usage
+//! is split into before and during this run at the last stamp before the run.
 
 use crate::problem::Problem;
 use leasehold_journal::{ReadOnly, Scanned};
@@ -20,20 +20,20 @@ struct Held {
     granted_at: Instant,
 }
 
-/// Before this run, and in it.
+/// A value before this run, and one for this run.
 #[derive(Clone, Copy, Debug, Default)]
-pub(crate) struct Parted<T> {
+pub(crate) struct Split<T> {
     pub(crate) before: T,
     pub(crate) run: T,
 }
 
-impl<T> Parted<T> {
+impl<T> Split<T> {
     fn part(&mut self, in_this_run: bool) -> &mut T {
         if in_this_run { &mut self.run } else { &mut self.before }
     }
 }
 
-impl Parted<QuantaNs> {
+impl Split<QuantaNs> {
     pub(crate) fn all(self) -> QuantaNs {
         self.before + self.run
     }
@@ -43,7 +43,7 @@ impl Parted<QuantaNs> {
     }
 }
 
-/// Leases of one tenant: how many came to be, and how they ended.
+/// Counts of one tenant's requests and leases.
 #[derive(Clone, Copy, Debug, Default)]
 pub(crate) struct Counts {
     pub(crate) granted: u64,
@@ -63,20 +63,20 @@ impl Counts {
 #[derive(Default)]
 pub(crate) struct Usage {
     held: BTreeMap<LeaseNo, Held>,
-    by_tenant: BTreeMap<(TenantNo, ClassNo), Parted<QuantaNs>>,
-    by_node: BTreeMap<(NodeNo, ClassNo), Parted<QuantaNs>>,
-    pub(crate) tenants: BTreeMap<TenantNo, (Name, Parted<Counts>)>,
+    by_tenant: BTreeMap<(TenantNo, ClassNo), Split<QuantaNs>>,
+    by_node: BTreeMap<(NodeNo, ClassNo), Split<QuantaNs>>,
+    pub(crate) tenants: BTreeMap<TenantNo, (Name, Split<Counts>)>,
     pub(crate) classes: BTreeMap<ClassNo, ClassSpec>,
     /// Records by kind.
-    pub(crate) kinds: BTreeMap<&'static str, Parted<u64>>,
+    pub(crate) kinds: BTreeMap<&'static str, Split<u64>>,
     pub(crate) first_stamp: Option<Instant>,
     /// The last stamp before this run.
-    parted_at: Instant,
+    split_at: Instant,
     last_stamp: Instant,
 }
 
 impl Usage {
-    /// Reads the whole journal; the run began with record `first`.
+    /// Reads the whole journal; this run starts with record `first`.
     pub(crate) fn of(journal: &ReadOnly, first: u64) -> Result<(Self, Scanned), Problem> {
         let mut usage = Self::default();
         let mut undecodable = None;
@@ -104,7 +104,7 @@ impl Usage {
         self.first_stamp.get_or_insert(record.stamp);
         self.last_stamp = record.stamp;
         if !in_this_run {
-            self.parted_at = record.stamp;
+            self.split_at = record.stamp;
         }
         *self.kinds.entry(record.body.word()).or_default().part(in_this_run) += 1;
         let count = |usage: &mut Self, change: &dyn Fn(&mut Counts)| {
@@ -120,7 +120,7 @@ impl Usage {
             }
             Body::TenantPut(put) => {
                 let counts = self.tenants.get(&put.tenant).map(|(_, counts)| *counts).unwrap_or_default();
-                self.tenants.insert(put.tenant, (put.name.clone(), counts));
+                self.tenants.insert(put.tenant, (put.settings.name.clone(), counts));
             }
             Body::Granted(granted) => {
                 let Some(tenant) = tenant else { return };
@@ -143,7 +143,7 @@ impl Usage {
             Body::Revoked(revoked) => count(self, &|counts| counts.revoked += revoked.leases.0.len() as u64),
             Body::TeardownStarted(started) => self.end(started.leases.0.iter().copied(), record.effective_at),
             Body::Fenced(fenced) => count(self, &|counts| counts.fenced += fenced.leases.0.len() as u64),
-            // The report counts none of these.
+            // The report does not count these.
             #[rustfmt::skip]
             Body::Genesis(_) | Body::Started(_) | Body::Heartbeat(_) | Body::KeyRotated(_) | Body::ClockJumped(_)
             | Body::SettingsChanged(_) | Body::PoolPut(_) | Body::PoolDeleted(_) | Body::TenantDeleted(_)
@@ -168,28 +168,32 @@ impl Usage {
         for lease in leases {
             let Some(held) = self.held.remove(&lease) else { continue };
             let until = |at: Instant| u128::from(held.quanta.0) * u128::from(at.since(held.granted_at).0);
-            let before = until(at.min(self.parted_at));
-            let amount = Parted { before, run: until(at) - before };
+            let before = until(at.min(self.split_at));
+            let amount = Split { before, run: until(at) - before };
             self.by_tenant.entry((held.tenant, held.class)).or_default().add(amount);
             self.by_node.entry((held.node, held.class)).or_default().add(amount);
         }
     }
 
-    pub(crate) fn of_tenant(&self, tenant: TenantNo, class: ClassNo) -> Parted<QuantaNs> {
+    pub(crate) fn of_tenant(&self, tenant: TenantNo, class: ClassNo) -> Split<QuantaNs> {
         self.by_tenant.get(&(tenant, class)).copied().unwrap_or_default()
     }
 
-    /// The same sum by tenants and by nodes: any partition adds up to the whole (DESIGN, invariant 4).
-    pub(crate) fn total(&self, class: ClassNo) -> Parted<QuantaNs> {
+    /// The total of a class; asserts that the sums over tenants and over nodes are equal (DESIGN, invariant 4).
+    pub(crate) fn total(&self, class: ClassNo) -> Split<QuantaNs> {
         let by_tenant = sum(self.by_tenant.iter().filter(|((_, c), _)| *c == class).map(|(_, amount)| *amount));
         let by_node = sum(self.by_node.iter().filter(|((_, c), _)| *c == class).map(|(_, amount)| *amount));
-        assert_eq!((by_tenant.before, by_tenant.run), (by_node.before, by_node.run), "usage adds up to the same whole");
+        assert_eq!(
+            (by_tenant.before, by_tenant.run),
+            (by_node.before, by_node.run),
+            "usage by tenants and by nodes has the same total"
+        );
         by_tenant
     }
 }
 
-fn sum(amounts: impl Iterator<Item = Parted<QuantaNs>>) -> Parted<QuantaNs> {
-    amounts.fold(Parted::default(), |mut sum, amount| {
+fn sum(amounts: impl Iterator<Item = Split<QuantaNs>>) -> Split<QuantaNs> {
+    amounts.fold(Split::default(), |mut sum, amount| {
         sum.add(amount);
         sum
     })

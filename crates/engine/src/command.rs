@@ -10,8 +10,8 @@ use leasehold_model::rate::{Charges, Currency, Prices};
 use leasehold_model::{
     Activity, AllocationNo, AllocationSpec, Amount, AppInstanceNo, AttachmentNo, CeilingMode, ClassNo, ClassSpec,
     Idempotency, Identity, Instant, Key, LeaseNo, Level, LimitKind, Measure, Name, NodeNo, PoolNo, Priority, Profile,
-    ProjectNo, Quanta, QuotaNo, QuotaScope, Reason, Role, Span, Strategy, TeardownMode, TenantNo, TokenNo, TokenScope,
-    UserNo, Weights, fields,
+    ProjectNo, Quanta, QuotaNo, QuotaScope, Reason, Role, Span, Strategy, TeardownMode, TenantNo, TenantSettings,
+    TenantSettingsChange, TokenNo, TokenScope, UserNo, Weights, fields,
 };
 use sha2::{Digest, Sha256};
 use smallvec::SmallVec;
@@ -98,23 +98,13 @@ fields! {
 pub type LeaseList = SmallVec<[LeaseNo; 2]>;
 
 fields! {
-    pub struct PutTenant {
-        pub tenant: Option<TenantNo>,
-        pub name: Name,
-        pub accounting_tag: Option<Name>,
-        pub max_priority: Priority,
-        pub max_evicted_quanta_per_hour: Option<u64>,
-    }
+    pub struct PutTenant { pub tenant: Option<TenantNo>, pub settings: TenantSettings }
 }
 fields! {
     /// Changes some settings of a tenant. An absent field keeps its value; a field that is present and empty is cleared
     /// (SEMANTICS 4).
     pub struct UpdateTenant {
         pub tenant: TenantNo,
-        pub name: Option<Name>,
-        pub accounting_tag: Option<Option<Name>>,
-        pub max_priority: Option<Priority>,
-        pub max_evicted_quanta_per_hour: Option<Option<u64>>,
         /// Hard quotas on the tenant's nodes, leases, and allocations that hold capacity.
         pub max_nodes: Option<Option<u64>>,
         pub max_leases: Option<Option<u64>>,
@@ -127,18 +117,15 @@ fields! {
         pub fair_share_target: Option<Option<u64>>,
         pub burst_allowance: Option<Option<u64>>,
         pub max_pending: Option<Option<u64>>,
+        pub settings: TenantSettingsChange,
     }
 }
 
 impl UpdateTenant {
     /// An update that changes nothing yet.
-    pub const fn of(tenant: TenantNo) -> Self {
+    pub fn of(tenant: TenantNo) -> Self {
         Self {
             tenant,
-            name: None,
-            accounting_tag: None,
-            max_priority: None,
-            max_evicted_quanta_per_hour: None,
             max_nodes: None,
             max_leases: None,
             max_concurrent_allocations: None,
@@ -148,6 +135,7 @@ impl UpdateTenant {
             fair_share_target: None,
             burst_allowance: None,
             max_pending: None,
+            settings: TenantSettingsChange::default(),
         }
     }
 }

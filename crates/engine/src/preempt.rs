@@ -20,7 +20,7 @@ use crate::node::Node;
 use crate::state::{State, entry};
 use crate::view::View;
 use eviction_bound::EvictionBound;
-use leasehold_model::body::{Leases, Place};
+use leasehold_model::body::{Leases, ReplicaPlacement};
 use leasehold_model::limits::LEASES_PER_RECORD_MAX;
 use leasehold_model::{AllocationNo, ClassNo, LeaseNo, NodeNo, Priority};
 use planner::Planner;
@@ -30,7 +30,7 @@ use std::collections::BTreeSet;
 /// Which leases to evict, and where the replicas are placed afterwards.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct Plan {
-    pub(crate) places: Vec<Place>,
+    pub(crate) places: Vec<ReplicaPlacement>,
     pub(crate) victims: Leases,
     pub(crate) quanta: u64,
 }

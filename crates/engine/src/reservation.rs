@@ -1,7 +1,7 @@
 //! Capacity that is reserved, and not billed, for an allocation whose victims are being torn down (SEMANTICS 3).
 
 use crate::node::NodeClass;
-use leasehold_model::body::{Leases, Member, Place};
+use leasehold_model::body::{Leases, Member, ReplicaPlacement};
 use leasehold_model::{ClassNo, NodeNo, Quanta};
 
 /// The capacity of one class that is reserved for one replica.
@@ -83,8 +83,8 @@ impl ReservedMember {
 }
 
 impl Reservation {
-    pub(crate) fn new(sequence: u64, places: &[Place], victims: &Leases) -> Self {
-        let reserved = |place: &Place| {
+    pub(crate) fn new(sequence: u64, places: &[ReplicaPlacement], victims: &Leases) -> Self {
+        let reserved = |place: &ReplicaPlacement| {
             let members = place.members.iter().map(|member| {
                 let devices = u64::from(member.devices.count_ones()).max(1);
                 let count = usize::try_from(devices).expect("at most 64 devices");

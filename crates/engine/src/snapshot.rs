@@ -19,12 +19,12 @@ use crate::state::{GONE_KEPT, Gone, Pool, Project, State, Tenant, User, class_no
 use crate::token::{Token, Tokens};
 use leasehold_model::codec::{DecodeError, Field, Reader, put_varint};
 use leasehold_model::limits::CLASSES_PER_NODE_MAX;
-use leasehold_model::{Instant, NodeNo, Quanta, QuotaNo, TenantNo, TokenNo};
+use leasehold_model::{Instant, Name, NodeNo, Quanta, QuotaNo, TenantNo, TenantSettings, TokenNo};
 use sha2::{Digest, Sha256};
 use std::fmt;
 
 /// The version of the encoding. A snapshot of another version is discarded and rebuilt.
-const SNAPSHOT_VERSION: u32 = 9;
+const SNAPSHOT_VERSION: u32 = 10;
 
 /// The smallest size of an encoded lease. It limits how much memory a forged count can make a reader allocate.
 const LEASE_BYTES_MIN: usize = 60;
@@ -157,7 +157,7 @@ impl State {
         for _ in 0..state.classes.len() {
             state.leased.push(Field::get(r)?);
         }
-        state.tenants = get_table(r, |no, r| get_tenant(TenantNo(no), r))?;
+        state.tenants = get_table(r, |no, r| get_tenant(TenantNo(no), &state.tags, r))?;
         state.projects = get_table(r, |_, r| {
             let (tenant, name) = Field::get(r)?;
             Ok(Project { tenant, name, leases: 0 })
@@ -222,7 +222,7 @@ impl State {
         fn listed<T>(table: &[Option<T>]) -> impl Iterator<Item = (u32, &T)> {
             (0u32..).zip(table).filter_map(|(no, row)| Some((no, row.as_ref()?)))
         }
-        names.tenants = listed(&self.tenants).map(|(no, t)| (t.name.clone(), no)).collect();
+        names.tenants = listed(&self.tenants).map(|(no, t)| (t.settings.name.clone(), no)).collect();
         names.projects = listed(&self.projects).map(|(no, p)| ((p.tenant, p.name.clone()), no)).collect();
         names.users = listed(&self.users).map(|(no, u)| ((u.tenant, u.name.clone()), no)).collect();
         names.pools = listed(&self.pools).map(|(no, p)| (p.name.clone(), no)).collect();
@@ -297,10 +297,10 @@ impl State {
 }
 
 fn put_tenant(t: &Tenant, out: &mut Vec<u8>) {
-    t.name.put(out);
-    t.tag.put(out);
-    t.max_priority.put(out);
-    t.max_evicted_quanta_per_hour.put(out);
+    // With their length in front, because fields may be added to the end of the settings later.
+    let settings = t.settings.to_bytes();
+    put_varint(settings.len() as u64, out);
+    out.extend_from_slice(&settings);
     // All evictions of an hour, which may be more than fit into one record.
     put_varint(t.evictions.len() as u64, out);
     t.evictions.iter().for_each(|eviction| eviction.put(out));
@@ -308,23 +308,16 @@ fn put_tenant(t: &Tenant, out: &mut Vec<u8>) {
     t.spent.put(out);
 }
 
-fn get_tenant(number: TenantNo, r: &mut Reader<'_>) -> Result<Tenant, BadSnapshot> {
-    let (name, tag, max_priority) = (Field::get(r)?, Field::get(r)?, Field::get(r)?);
-    let max_evicted_quanta_per_hour = Field::get(r)?;
+fn get_tenant(number: TenantNo, tags: &[Name], r: &mut Reader<'_>) -> Result<Tenant, BadSnapshot> {
+    let length = r.count(usize::MAX)?;
+    let settings = TenantSettings::from_bytes(r.take(length)?)?;
+    let tag = settings.accounting_tag.as_ref().map(|tag| {
+        let index = tags.iter().position(|known| known == tag).and_then(|index| u32::try_from(index).ok());
+        index.ok_or(BadSnapshot::Inconsistent("a tenant with a tag that is not in the list"))
+    });
     let evictions = (0..r.count(usize::MAX)?).map(|_| Field::get(r)).collect::<Result<Vec<_>, _>>()?;
     let (budgets, spent) = (Field::get(r)?, Box::new(Spent::get(r)?));
-    Ok(Tenant {
-        number,
-        name,
-        tag,
-        max_priority,
-        max_evicted_quanta_per_hour,
-        quotas: Vec::new(),
-        leases: 0,
-        evictions,
-        budgets,
-        spent,
-    })
+    Ok(Tenant { number, settings, tag: tag.transpose()?, quotas: Vec::new(), leases: 0, evictions, budgets, spent })
 }
 
 fn put_pool(p: &Pool, out: &mut Vec<u8>) {

@@ -22,7 +22,7 @@ use leasehold_model::body::PerPriority;
 use leasehold_model::codec::DecodeError;
 use leasehold_model::{
     AllocationNo, Budgets, ClassNo, ClassSpec, Instant, LeaseNo, Name, NodeNo, PoolNo, Priority, ProjectNo, QuotaNo,
-    Span, Strategy, TenantNo, TokenNo, UserNo, Weights, fields,
+    Span, Strategy, TenantNo, TenantSettings, TokenNo, UserNo, Weights, fields,
 };
 use std::collections::{BTreeMap, BTreeSet};
 use std::fmt;
@@ -65,11 +65,9 @@ impl Default for Settings {
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Tenant {
     pub number: TenantNo,
-    pub name: Name,
-    /// Index into the state's list of tags.
+    pub settings: TenantSettings,
+    /// The accounting tag, as an index into the list of tags.
     pub tag: Option<u32>,
-    pub max_priority: Priority,
-    pub max_evicted_quanta_per_hour: Option<u64>,
     pub(crate) quotas: Vec<QuotaNo>,
     pub leases: u32,
     /// Quanta evicted on its behalf within the last hour, with the instant of each eviction.

@@ -1,4 +1,4 @@
-//! `leasehold bench`: the figures of this machine, without the peers. `make bench` has them beside it.
+//! `leasehold bench`: benchmarks of this machine. `make bench` adds the comparison with other systems.
 
 use crate::cli::BenchArgs;
 use crate::problem::{EXIT_OK, EXIT_REFUSED, Problem};

@@ -1,4 +1,4 @@
-//! What can be typed, and how a mistake in it is told.
+//! The command line: commands, options and their help.
 
 pub(crate) mod alloc;
 pub(crate) mod books;
@@ -28,13 +28,13 @@ use std::path::PathBuf;
 
 const AFTER_HELP: &str = "\
 Start here:
-  leasehold demo --exit-after 20s      a cluster under load, in a folder you can verify
-  leasehold serve --data ./cluster     a daemon; its first start says how to speak to it
+  leasehold demo --exit-after 20s      run a simulated cluster whose journal you can verify
+  leasehold serve --data ./cluster     run the daemon; its first start prints how to connect to it
 
 Data goes to stdout, everything else to stderr.
-Exit codes: 0 ok, 1 refused or not found, 2 usage, 3 verification failed.";
+Exit codes: 0 success, 1 refused or not found, 2 wrong command line, 3 verification failed.";
 
-/// The book-keeper of a shared GPU cluster: leases with deadlines, one sealed journal.
+/// The book-keeper of a shared GPU cluster: leases with deadlines, recorded in a verifiable journal.
 #[derive(Debug, Parser)]
 #[command(name = "leasehold", version, about, after_help = AFTER_HELP, max_term_width = 120, disable_help_subcommand = true)]
 pub(crate) struct Cli {
@@ -46,43 +46,43 @@ pub(crate) struct Cli {
 
 #[derive(Debug, Subcommand)]
 pub(crate) enum Command {
-    /// Run a believable cluster on a real journal, watch it, and verify what it wrote
+    /// Run a simulated cluster on a real journal, show it, and verify the journal
     Demo(leasehold_demo::DemoArgs),
-    /// Run the daemon: the HTTP API over a sealed journal
+    /// Run the daemon, which serves the HTTP API
     Serve(ServeArgs),
-    /// Look at the daemon's configuration file without starting it
+    /// Check the daemon's configuration file, or print an example
     #[command(subcommand)]
     Config(config::ConfigCommand),
-    /// Speak for a node: end what ran under its leases, wipe what is left, confirm it
+    /// Run the agent of a node: send heartbeats, end processes of ended leases, confirm teardowns and wipes
     Agent(leasehold_agent::AgentArgs),
     #[command(flatten)]
     Remote(Box<remote::RemoteCommand>),
-    /// Read, prove and verify a journal: from its files, or over its daemon
+    /// Read, prove and verify the journal, from its files or through the daemon
     #[command(subcommand)]
     Audit(Audit),
-    /// Measure this machine against the budgets
+    /// Run the benchmarks on this machine and compare them with the performance goals
     Bench(BenchArgs),
-    /// Print what a shell needs to complete these commands
+    /// Print a completion script for a shell
     Completions(CompletionsArgs),
 }
 
 #[derive(Debug, Subcommand)]
 pub(crate) enum Audit {
-    /// Say whether a journal is whole: from its files alone, offline
+    /// Verify a journal offline, from its files alone
     Verify(VerifyArgs),
-    /// Print the trust file an auditor keeps: origin, key and newest checkpoint
+    /// Print a trust file for an auditor: origin, keys and newest checkpoint
     Trust(TrustArgs),
     /// Print the newest signed checkpoint
     Checkpoint(CheckpointArgs),
-    /// Prove that a record is in the journal, or that the journal only grew; or check such a proof
+    /// Prove that a record is in the journal or that the journal only grew, or check such a proof
     Prove(ProveArgs),
-    /// Print the records as JSON, one per line
+    /// Export records as JSON, one object per line
     Export(ExportArgs),
-    /// Decide again what a record says was decided, and show that it is the same
+    /// Repeat a recorded decision and compare the result with the record
     Replay(ReplayArgs),
-    /// Show the records that a daemon keeps, one per line
+    /// List the daemon's records, one per line, oldest first
     Records(RecordsArgs),
-    /// Keep a verified copy of a daemon's journal
+    /// Copy a daemon's journal and verify it
     Collect(collect::CollectArgs),
 }
 
@@ -93,7 +93,7 @@ Examples:
   leasehold completions zsh > ~/.zfunc/_leasehold
   leasehold completions fish > ~/.config/fish/completions/leasehold.fish")]
 pub(crate) struct CompletionsArgs {
-    /// Which shell
+    /// The shell to print the script for
     #[arg(value_enum)]
     pub(crate) shell: clap_complete::Shell,
 }
@@ -101,62 +101,63 @@ pub(crate) struct CompletionsArgs {
 #[derive(Debug, Args)]
 #[command(after_help = "\
 Examples:
-  leasehold serve --data ./cluster                       on 127.0.0.1:8420, with the defaults
-  leasehold serve --config /etc/leasehold.yaml           all that is not given here stands in the file
+  leasehold serve --data ./cluster                       listen on 127.0.0.1:8420, with the default settings
+  leasehold serve --config /etc/leasehold.yaml           take all settings from a file
 
-The first start prints an operator token and keeps it in operator.token in the data folder.
-SIGTERM or Ctrl-C ends it cleanly: what was accepted is answered, the journal is closed with a last checkpoint.")]
+The first start writes an operator token to the file operator.token in the data directory, and prints it on a terminal.
+SIGTERM or Ctrl-C shuts the daemon down: it answers the requests in flight and closes the journal with a checkpoint.")]
 pub(crate) struct ServeArgs {
-    /// The folder for journal, anchor and key; made if it is not there
+    /// Data directory for the journal, anchor and signing key; created if it does not exist. Required unless --config
+    /// sets it
     #[arg(long, value_name = "DIR")]
     pub(crate) data: Option<PathBuf>,
     /// Address and port to listen on [default: 127.0.0.1:8420]
     #[arg(long, value_name = "ADDR")]
     pub(crate) listen: Option<String>,
-    /// The YAML file with everything else; `leasehold config example` prints one
+    /// YAML configuration file; `leasehold config example` prints one. Options given here override it
     #[arg(long, value_name = "FILE")]
     pub(crate) config: Option<PathBuf>,
-    /// Start although the clock lies before the last record or far after it; that is sealed
+    /// Start even if the clock is behind the last record or far ahead of it; this is recorded in the journal
     #[arg(long)]
     pub(crate) accept_clock: bool,
-    /// Issue one more operator token, for one whose file was lost
+    /// Issue another operator token, for example if the first one was lost
     #[arg(long)]
     pub(crate) new_operator_token: bool,
 }
 
 #[derive(Debug, Args)]
 #[command(after_help = "\
-Figures against other systems need their code beside ours: `make bench` in the source tree.
-Exit code 1 if a goal was missed.")]
+To compare with other systems, run `make bench` in the source tree.
+The exit code is 1 if a goal was missed.")]
 pub(crate) struct BenchArgs {
-    /// Only the benchmarks whose names begin with this
+    /// Run only the benchmarks whose names begin with this prefix
     #[arg(long, value_name = "PREFIX", default_value = "")]
     pub(crate) only: String,
-    /// Where the figures go as JSON
+    /// Write the results to this file as JSON
     #[arg(long, value_name = "FILE", default_value = "target/bench.json")]
     pub(crate) out: PathBuf,
 }
 
-/// Where the files are. They are only read, also while a cell is writing them.
+/// The journal to read. Its files are opened read-only, so that a daemon may write them at the same time.
 #[derive(Clone, Debug, Args)]
-pub(crate) struct FolderArgs {
-    /// The data folder: the one that holds `journal` and `anchor`; without it a daemon is asked
+pub(crate) struct JournalArgs {
+    /// Data directory that contains `journal` and `anchor` [default: ask the daemon]
     #[arg(long, value_name = "DIR")]
     pub(crate) data: Option<PathBuf>,
-    /// A folder with segments that were moved away; may be given more than once
+    /// Directory with archived segments; repeatable
     #[arg(long = "archive", value_name = "DIR", requires = "data")]
     pub(crate) archives: Vec<PathBuf>,
 }
 
 #[derive(Debug, Args)]
 #[command(after_help = "\
-Hand the file to the auditor over another channel than the journal, and compare the key:
+Give the file to the auditor through another channel than the journal, and let them compare the key:
   leasehold audit trust --data /var/lib/leasehold > cluster-1.trust
   leasehold audit verify /var/lib/leasehold --trust cluster-1.trust")]
 pub(crate) struct TrustArgs {
     #[command(flatten)]
-    pub(crate) folder: FolderArgs,
-    /// Print one JSON object
+    pub(crate) journal: JournalArgs,
+    /// Print one JSON object instead of text
     #[arg(long)]
     pub(crate) json: bool,
 }
@@ -164,8 +165,8 @@ pub(crate) struct TrustArgs {
 #[derive(Debug, Args)]
 pub(crate) struct CheckpointArgs {
     #[command(flatten)]
-    pub(crate) folder: FolderArgs,
-    /// Print one JSON object
+    pub(crate) journal: JournalArgs,
+    /// Print one JSON object instead of text
     #[arg(long)]
     pub(crate) json: bool,
 }
@@ -179,37 +180,36 @@ Examples:
   leasehold audit prove --data DIR --consistency-from 1000 --out grown.proof
   leasehold audit prove --check 4711.proof --trust cluster-1.trust
 
-Proofs are C2SP texts (tlog-proof, and the request of tlog-witness). A proof of a record carries \
-the record's own bytes beside it, so that it can be checked and shown without the journal. A proof \
-of growth is checked against the checkpoint in the trust file: it must be of the size the proof \
-starts from."
+Proofs use the C2SP text formats (tlog-proof, and the request of tlog-witness). An inclusion proof contains \
+the record itself, so that it can be checked and shown without the journal. A consistency proof is checked against \
+the checkpoint in the trust file, which must have the size that the proof starts from."
 )]
 pub(crate) struct ProveArgs {
-    /// The data folder: the one that holds `journal` and `anchor`; without it a daemon is asked
+    /// Data directory that contains `journal` and `anchor` [default: ask the daemon]
     #[arg(long, value_name = "DIR", conflicts_with = "check")]
     pub(crate) data: Option<PathBuf>,
-    /// A folder with segments that were moved away; may be given more than once
+    /// Directory with archived segments; repeatable
     #[arg(long = "archive", value_name = "DIR", requires = "data", conflicts_with = "check")]
     pub(crate) archives: Vec<PathBuf>,
-    /// Prove that the record with this sequence is in the journal
+    /// Prove that the record with this sequence number is in the journal
     #[arg(long, value_name = "N")]
     pub(crate) sequence: Option<u64>,
-    /// Prove that the journal of this size is the beginning of the one now
+    /// Prove that the first SIZE records have not changed since the journal had that size
     #[arg(long, value_name = "SIZE")]
     pub(crate) consistency_from: Option<u64>,
     /// Write the proof to this file instead of stdout
     #[arg(long, value_name = "FILE", conflicts_with = "check")]
     pub(crate) out: Option<PathBuf>,
-    /// Check a proof instead of making one
+    /// Check the proof in this file instead of creating one
     #[arg(long, value_name = "FILE", requires = "trust")]
     pub(crate) check: Option<PathBuf>,
-    /// Your own trust file, to check against
+    /// Trust file to check the proof against
     #[arg(long, value_name = "FILE", requires = "check")]
     pub(crate) trust: Option<PathBuf>,
-    /// The hash of the record, where the proof does not carry the record itself
+    /// SHA-256 hash of the record, needed if the proof does not contain the record
     #[arg(long, value_name = "HEX", requires = "check")]
     pub(crate) record_hash: Option<String>,
-    /// Print one JSON object
+    /// Print one JSON object instead of text
     #[arg(long)]
     pub(crate) json: bool,
 }
@@ -221,20 +221,20 @@ Examples:
   leasehold audit export --data DIR --from 1000 --to 2000 | jq -r .kind | sort | uniq -c")]
 pub(crate) struct ExportArgs {
     #[command(flatten)]
-    pub(crate) folder: FolderArgs,
-    /// The first sequence to print
+    pub(crate) journal: JournalArgs,
+    /// First sequence number to print [default: 0]
     #[arg(long, value_name = "N")]
     pub(crate) from: Option<u64>,
-    /// The last sequence to print
+    /// Last sequence number to print [default: the newest]
     #[arg(long, value_name = "N")]
     pub(crate) to: Option<u64>,
-    /// Only records of the tenant with this name
+    /// Only records of this tenant
     #[arg(long, value_name = "NAME")]
     pub(crate) tenant: Option<String>,
-    /// Only records of this kind, or of a family of kinds: `lease.granted`, `lease`
-    #[arg(long, value_name = "WORD", value_parser = kind_words(), hide_possible_values = true)]
+    /// Only records of this kind (`lease.granted`) or family of kinds (`lease`)
+    #[arg(long, value_name = "KIND", value_parser = kind_words(), hide_possible_values = true)]
     pub(crate) kind: Option<String>,
-    /// Changes nothing: what is printed is JSON anyway
+    /// Has no effect; the output is always JSON
     #[arg(long)]
     pub(crate) json: bool,
 }
@@ -245,21 +245,21 @@ Examples:
   leasehold audit export --data DIR --kind preemption.decided | jq .sequence
   leasehold audit replay --data DIR --sequence 4711
 
-Grants, denials, placements, evictions and what follows from them by itself can be decided again: the state before \
-the record is folded from the journal alone, and the rules are asked once more. Exit status 3 if the answer differs. \
-Without --data the daemon does it.")]
+Grants, denials, placements and evictions can be replayed, and so can the records that follow from them. The state \
+before the decision is rebuilt from the journal, and the same rules are applied to it. The exit code is 3 if the \
+result differs. Without --data, the daemon replays the decision.")]
 pub(crate) struct ReplayArgs {
     #[command(flatten)]
-    pub(crate) folder: FolderArgs,
-    /// The record that seals the decision
+    pub(crate) journal: JournalArgs,
+    /// Sequence number of a record of the decision
     #[arg(long, value_name = "N")]
     pub(crate) sequence: u64,
-    /// Print one JSON object
+    /// Print one JSON object instead of text
     #[arg(long)]
     pub(crate) json: bool,
 }
 
-/// Every kind, and every family of kinds.
+/// Every kind of record, and every family of kinds.
 fn kind_words() -> clap::builder::PossibleValuesParser {
     let words = Body::KINDS.iter().map(|(_, word)| *word);
     let mut all: Vec<&str> = words.clone().chain(words.filter_map(|w| Some(w.split_once('.')?.0))).collect();
@@ -268,30 +268,32 @@ fn kind_words() -> clap::builder::PossibleValuesParser {
     clap::builder::PossibleValuesParser::new(all)
 }
 
-/// Prints what a shell needs to complete the command line.
+/// Prints a completion script.
 pub(crate) fn completions(args: &CompletionsArgs) -> Result<(), crate::problem::Problem> {
     let mut script = Vec::new();
     clap_complete::generate(args.shell, &mut <Cli as clap::CommandFactory>::command(), "leasehold", &mut script);
     crate::output::print(&String::from_utf8_lossy(&script))
 }
 
-/// What was typed, with `--gpu -1` as `--gpu=-1`: no option is a digit, so it is meant as the value, and whoever takes
-/// the value says what is wrong with it. What comes after `--` is somebody else's. By hand, because clap's
-/// `allow_negative_numbers` takes `-1` and not `-8GiB` or `-5m`, and its `allow_hyphen_values` takes the next option.
-pub(crate) fn typed(words: impl Iterator<Item = OsString>) -> Vec<OsString> {
+/// Rewrites `--gpu -1` to `--gpu=-1`. No option is a digit, so the number is meant as the value, and the parser of that
+/// value reports what is wrong with it. Arguments after `--` stay as they are. This is not left to clap, because its
+/// `allow_negative_numbers` accepts `-1` but not `-8GiB` or `-5m`, and `allow_hyphen_values` accepts the next option.
+pub(crate) fn join_negative_values(words: impl Iterator<Item = OsString>) -> Vec<OsString> {
     let mut all: Vec<OsString> = Vec::new();
-    let mut ours = true;
+    let mut before_separator = true;
     for word in words {
         let negative =
             |word: &str| word.strip_prefix('-').is_some_and(|rest| rest.starts_with(|c: char| c.is_ascii_digit()));
         let option = |word: &str| word.strip_prefix("--").is_some_and(|name| !name.is_empty() && !name.contains('='));
         match all.last_mut() {
-            Some(last) if ours && word.to_str().is_some_and(negative) && last.to_str().is_some_and(option) => {
+            Some(last)
+                if before_separator && word.to_str().is_some_and(negative) && last.to_str().is_some_and(option) =>
+            {
                 last.push("=");
                 last.push(word);
             }
             _ => {
-                ours &= word != "--";
+                before_separator &= word != "--";
                 all.push(word);
             }
         }
@@ -312,7 +314,7 @@ mod tests {
     #[test]
     fn a_negative_number_is_the_value_of_the_option_before_it() {
         let typed = |line: &str| {
-            let words = typed(line.split(' ').map(OsString::from));
+            let words = join_negative_values(line.split(' ').map(OsString::from));
             words.into_iter().map(|word| word.into_string().expect("UTF-8")).collect::<Vec<_>>().join(" ")
         };
         assert_eq!(typed("x --gpu -0 --ttl -5m --json"), "x --gpu=-0 --ttl=-5m --json");

@@ -1,4 +1,4 @@
-//! `leasehold config`: the daemon's file, looked at without starting it.
+//! `leasehold config`: checks the daemon's configuration file, or prints an example.
 
 use crate::cli::config::{CheckArgs, ConfigCommand};
 use crate::output;
@@ -33,7 +33,7 @@ fn check(args: &CheckArgs) -> Result<u8, Problem> {
     if args.json {
         output::print_json(&json!({ "file": file.to_string(), "ok": fine, "problems": problems }))?;
     } else if fine {
-        term::say(&format!("{file}: nothing is wrong with it\n"));
+        term::say(&format!("{file}: the configuration is valid\n"));
     }
     Ok(if fine { EXIT_OK } else { EXIT_REFUSED })
 }

@@ -1,18 +1,17 @@
-//! `leasehold`, the one binary: parses what was asked, hands it to the command's own file, and turns the outcome into
-//! an exit code.
+//! The `leasehold` binary: parses the command line, runs the command, and turns the result into an exit code.
 //!
-//! In: the command line, a data folder, signals. Out: data on stdout, everything else on stderr, and 0 (ok), 1
-//! (refused or not found), 2 (usage) or 3 (verification failed).
-//! Never: a rule of its own about leases, records or proofs; those live in the libraries below.
+//! In: the command line, a data directory, signals. Out: data on stdout, everything else on stderr, and the exit code
+//! 0 (success), 1 (refused or not found), 2 (wrong command line) or 3 (verification failed).
+//! Never: a rule of its own about leases, records or proofs; those belong to the library crates.
 
 mod audit;
 mod bench;
 mod cli;
 mod config;
-mod folder;
-mod humane;
+mod journal_files;
 mod remote;
 mod serve;
+mod time_format;
 
 use clap::Parser;
 use cli::{Cli, Command};
@@ -20,15 +19,15 @@ use leasehold_terminal::{numbers, output, problem, table, term, usage};
 use problem::{EXIT_OK, Problem};
 use std::process::ExitCode;
 
-/// What its messages begin with.
+/// The prefix of messages on stderr.
 const NAME: &str = "leasehold";
 
 fn main() -> ExitCode {
-    let Cli { daemon, command } = match Cli::try_parse_from(cli::typed(std::env::args_os())) {
+    let Cli { daemon, command } = match Cli::try_parse_from(cli::join_negative_values(std::env::args_os())) {
         Ok(cli) => cli,
         Err(error) => return ExitCode::from(usage::report(NAME, &error)),
     };
-    // A collector prints an object of its own about what it found, and says it to people besides.
+    // The collector prints its own JSON object on stdout, and the message for people on stderr as well.
     let as_object = daemon.json && !matches!(command, Command::Audit(cli::Audit::Collect(_)));
     let done = match command {
         Command::Remote(command) => remote::run(&daemon, *command),

@@ -1,4 +1,4 @@
-//! The binary as people use it: a demo, then everything that can be asked about what it left.
+//! The `leasehold` binary: a demo, then all commands that read the journal it wrote.
 
 mod common;
 
@@ -11,7 +11,7 @@ use std::process::{Command, Stdio};
 use std::sync::OnceLock;
 use tempfile::TempDir;
 
-/// A folder that a demo of two seconds left, with a day before it, for tests that only read it.
+/// The data directory of a demo of two seconds with a history of one day, for tests that only read it.
 fn demo_folder() -> &'static Path {
     static FOLDER: OnceLock<(TempDir, PathBuf)> = OnceLock::new();
     let (_, data) = FOLDER.get_or_init(|| {
@@ -23,7 +23,7 @@ fn demo_folder() -> &'static Path {
     data
 }
 
-/// A copy to be damaged.
+/// A copy that a test may damage.
 fn damaged(damage: impl FnOnce(&Path)) -> TempDir {
     let folder = tempfile::tempdir().expect("a folder");
     copy(demo_folder(), folder.path());
@@ -45,11 +45,11 @@ fn refuses(said: &Said, exit: i32, code: &str) {
 }
 
 #[test]
-fn a_demo_shows_its_story_and_says_how_to_verify_it() {
+fn a_demo_shows_its_events_and_how_to_verify_the_journal() {
     let folder = tempfile::tempdir().unwrap();
     let data = folder.path().join("data");
     let said = on(&data, "demo --data {} --exit-after 9s --history 1d --seed 2").ok();
-    for told in ["Before this run", "Who held what", "What was sealed", "What was refused", "Verify it yourself"] {
+    for told in ["Before this run", "Usage in this run", "Records", "Denied requests", "Verify it yourself"] {
         assert!(said.out.contains(told), "no {told:?} in {}", said.out);
     }
     for told in ["drained l40s-03", "hangs", "loses power", "revoked the gang", "cleared"] {
@@ -66,7 +66,7 @@ fn a_demo_shows_its_story_and_says_how_to_verify_it() {
 }
 
 #[test]
-fn a_demo_goes_on_where_the_last_one_stopped() {
+fn a_demo_continues_an_earlier_one() {
     let folder = damaged(|_| ());
     let before = on(folder.path(), "audit checkpoint --data {} --json").ok().json();
     let said = on(folder.path(), "demo --data {} --exit-after 1s --json").ok();
@@ -141,7 +141,7 @@ fn exports_are_filtered() {
 }
 
 #[test]
-fn a_reader_that_goes_away_is_no_error() {
+fn a_reader_that_closes_the_pipe_is_not_an_error() {
     let data = demo_folder();
     let mut child = Command::new(BINARY)
         .args(["audit", "export", "--data"])
@@ -175,7 +175,7 @@ fn a_record_is_proved_and_the_proof_checked_offline() {
     let made = on(data, "audit prove --data {} --sequence 5 --json").ok().json();
     assert_eq!(made["record"]["current_event_hash"], made["record_hash"]);
     assert!(made["proof"].as_str().unwrap().starts_with("c2sp.org/tlog-proof@v1\n"));
-    // Without --out the proof is the data, and the story goes to the person.
+    // Without --out the proof goes to stdout and the summary to stderr.
     let plain = on(data, "audit prove --data {} --sequence 5").ok();
     assert_eq!(plain.out, made["proof"].as_str().unwrap());
     assert!(plain.err.contains("Record 5"));
@@ -192,7 +192,7 @@ fn a_record_is_proved_and_the_proof_checked_offline() {
 }
 
 #[test]
-fn growth_is_proved_from_the_checkpoint_that_was_seen() {
+fn consistency_is_proved_from_an_earlier_checkpoint() {
     let folder = damaged(|_| ());
     let data = folder.path();
     let seen = on(data, "audit checkpoint --data {} --json").ok().json()["size"].as_u64().unwrap();
@@ -209,7 +209,7 @@ fn growth_is_proved_from_the_checkpoint_that_was_seen() {
 }
 
 #[test]
-fn what_lies_after_the_last_good_batch_is_not_there_yet() {
+fn an_incomplete_batch_at_the_end_is_ignored() {
     let folder = damaged(|data| change(data.join("journal/00000001.seg"), |bytes| bytes.extend(b"LHB1 half a batch")));
     let whole = on(demo_folder(), "audit export --data {}").ok();
     let torn = on(folder.path(), "audit export --data {}").ok();
@@ -218,7 +218,7 @@ fn what_lies_after_the_last_good_batch_is_not_there_yet() {
 }
 
 #[test]
-fn mistakes_are_told_with_a_code_and_what_to_do() {
+fn errors_have_a_code_and_advice() {
     let empty = tempfile::tempdir().unwrap();
     for command in ["audit export", "audit trust", "audit checkpoint", "audit prove --sequence 1"] {
         refuses(&on(&empty.path().join("nothing"), &format!("{command} --data {{}}")), 1, "journal_not_found");
@@ -245,7 +245,7 @@ fn mistakes_are_told_with_a_code_and_what_to_do() {
 }
 
 #[test]
-fn damage_is_told_apart_and_never_panics() {
+fn each_kind_of_damage_has_its_own_code() {
     let segment = |data: &Path| data.join("journal/00000001.seg");
     let reading = ["audit export", "audit trust", "audit prove --sequence 1"];
     let check = |folder: &TempDir, exit: i32, code: &str| {
@@ -264,7 +264,7 @@ fn damage_is_told_apart_and_never_panics() {
     check(&damaged(|data| change(segment(data), |b| b[10_000] ^= 1)), 3, "journal_corrupt");
     check(&damaged(|data| change(segment(data), |b| b[40] ^= 1)), 3, "journal_corrupt");
     check(&damaged(|data| fs::write(segment(data), "not a segment at all").unwrap()), 3, "journal_corrupt");
-    // A later version, whole by its own measure.
+    // An intact segment of a later format version.
     check(
         &damaged(|data| {
             change(segment(data), |b| {
@@ -291,7 +291,7 @@ fn damage_is_told_apart_and_never_panics() {
 }
 
 #[test]
-fn a_running_demo_is_read_but_not_joined_and_ends_cleanly() {
+fn a_running_demo_can_be_read_but_not_opened_twice_and_ends_cleanly() {
     let folder = tempfile::tempdir().unwrap();
     let data = folder.path();
     let mut child = Command::new(BINARY)
@@ -312,7 +312,7 @@ fn a_running_demo_is_read_but_not_joined_and_ends_cleanly() {
     refuses(&on(data, "demo --data {} --exit-after 1s"), 1, "journal_in_use");
     let mut sizes = Vec::new();
     let deadline = std::time::Instant::now() + std::time::Duration::from_secs(30);
-    // A few times, and until a checkpoint has followed: reading may be quicker than the demo is.
+    // Read several times, until a new checkpoint has appeared.
     while sizes.len() < 5 || (sizes[0] == sizes[sizes.len() - 1] && std::time::Instant::now() < deadline) {
         let checkpoint = on(data, "audit checkpoint --data {} --json").ok().json();
         sizes.push(checkpoint["size"].as_u64().unwrap());
@@ -335,9 +335,9 @@ fn a_running_demo_is_read_but_not_joined_and_ends_cleanly() {
     on(data, "audit verify {} --trust {}/seen.trust").ok();
 }
 
-/// Frozen journals: what was decided under today's rules is decided again alike, what was under earlier ones is said to be.
+/// Frozen journals: decisions of the current rules replay with the same result; those of earlier rules are reported as such.
 #[test]
-fn decisions_of_earlier_rules_are_told_from_those_of_today() {
+fn decisions_of_earlier_rules_are_recognised() {
     let frozen = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../tests/frozen");
     for (journal, rules) in [("rules-1/burst", 1), ("rules-2/gangs", 2), ("rules-3/gangs", 3)] {
         let folder = tempfile::tempdir().unwrap();
@@ -358,6 +358,6 @@ fn decisions_of_earlier_rules_are_told_from_those_of_today() {
 }
 
 #[test]
-fn the_agent_is_a_command_too() {
+fn the_agent_is_a_subcommand() {
     refuses(&leasehold(["agent"]), 2, "node_needed");
 }

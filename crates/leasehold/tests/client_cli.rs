@@ -1,4 +1,4 @@
-//! The commands that speak to a daemon, against a real one: from an empty folder to a cluster in use.
+//! The commands that call a daemon, against a real one.
 
 #[path = "client_cli/alloc.rs"]
 mod alloc;
@@ -9,6 +9,8 @@ mod ceiling;
 #[path = "client_cli/claims.rs"]
 mod claims;
 mod common;
+#[path = "client_cli/example.rs"]
+mod example;
 #[path = "client_cli/explain.rs"]
 mod explain;
 #[path = "client_cli/past.rs"]
@@ -27,7 +29,7 @@ use std::process::{Child, Command, Stdio};
 use std::time::{Duration, Instant};
 use tempfile::TempDir;
 
-/// A daemon on a port of its own, in a folder of its own.
+/// A daemon with its own port and data directory.
 struct Daemon {
     folder: TempDir,
     url: String,
@@ -55,7 +57,7 @@ impl Daemon {
                 break rest.split_whitespace().next().expect("an address").to_owned();
             }
         };
-        // The pipe must not fill up.
+        // Keep reading, so that the pipe does not fill up.
         std::thread::spawn(move || lines.for_each(drop));
         Self { folder, url, process }
     }
@@ -64,7 +66,7 @@ impl Daemon {
         self.folder.path().join(name)
     }
 
-    /// A command that finds the daemon by its environment, as this token's owner.
+    /// A command with this token, which finds the daemon through environment variables.
     fn command(&self, token: &str, line: &str) -> Command {
         let mut command = Command::new(BINARY);
         let at = self.folder.path().to_str().expect("UTF-8");
@@ -81,7 +83,7 @@ impl Daemon {
         said(self.command(token, line))
     }
 
-    /// As the operator.
+    /// Runs a command as the operator.
     fn run(&self, line: &str) -> Said {
         self.by("data/operator.token", line)
     }
@@ -90,7 +92,7 @@ impl Daemon {
         self.run(&format!("{line} --json")).ok().json()
     }
 
-    /// A class of GPUs, one of memory, a node with four and 64 GiB that frees at once, and someone to hold them.
+    /// A GPU class and a memory class, a node with 4 GPUs and 64 GiB and immediate teardown, a tenant, a project and a user.
     fn with_cluster() -> Self {
         let daemon = Self::start();
         for line in [
@@ -139,7 +141,7 @@ fn granted(said: Said) -> String {
 #[test]
 fn a_cluster_is_set_up_and_used() {
     let daemon = Daemon::with_cluster();
-    // What was made is there, for people and for programs.
+    // The new objects are shown, as text and as JSON.
     tells(&daemon.run("class list").ok(), &["gpu-h100", "mem-dram", "1/1,024 GiB"]);
     tells(&daemon.run("pool show training").ok(), &["bin_pack", "standard 8h", "2s"]);
     tells(&daemon.run("node list").ok(), &["gpu-1", "ready", "gpu-h100", "64"]);
@@ -151,7 +153,7 @@ fn a_cluster_is_set_up_and_used() {
     let mode = fs::metadata(daemon.path("ci.token")).unwrap().permissions().mode();
     assert_eq!(mode & 0o777, 0o600);
 
-    // A quota, a grant within it, a denial beyond it with its three numbers.
+    // A quota, a grant within it, and a denial with used, requested and limit.
     tells(&daemon.run("quota create --tenant physics --class gpu-h100 --hard 3").ok(), &["3 GPU, hard"]);
     let asked = daemon.by("ci.token", "lease request --gpu 2 --mem 16GiB --ttl 10m --workload train --json");
     let grant = asked.json();
@@ -165,12 +167,12 @@ fn a_cluster_is_set_up_and_used() {
     let problem: Value = serde_json::from_str(&sequence.err).expect("the problem, and nothing else");
     assert_eq!((sequence.code, sequence.out.as_str(), &problem["code"]), (1, "", &json!("quota_exceeded")));
     let hint =
-        format!("sealed as record {}; `leasehold audit replay --sequence", problem["sequence"].as_u64().unwrap() - 1);
+        format!("recorded as record {}; `leasehold audit replay --sequence", problem["sequence"].as_u64().unwrap() - 1);
     assert!(denied.err.contains(&hint), "{denied:?}");
     tells(&daemon.run("quota list").ok(), &["physics", "gpu-h100", "hard"]);
     assert_eq!(daemon.json("quota list --tenant physics")["quotas"][0]["used"], 2);
 
-    // The lease as it stands.
+    // The current state of the lease.
     tells(&daemon.run("lease list --tenant physics").ok(), &[&lease, "active", "lattice", "in 9m"]);
     tells(&daemon.by("ci.token", &format!("lease show {lease}")).ok(), &["active", "cost-4711", "gpu-1"]);
     tells(&daemon.run("node list --pool training").ok(), &["gpu-1", "48"]);
@@ -182,13 +184,13 @@ fn a_cluster_is_set_up_and_used() {
     let other = daemon.by("ci.token", &format!("lease renew {lease} --ttl 2h --key my-key"));
     refuses(&other, 1, "idempotency_mismatch");
 
-    // Given back; the other one of the gang is revoked.
+    // One lease of the gang is released, the other one revoked.
     tells(&daemon.by("ci.token", &format!("lease release {lease}")).ok(), &[&lease, "its capacity is free"]);
     refuses(&daemon.by("ci.token", &format!("lease release {lease}")), 1, "lease_released");
     let second = daemon.json("lease list")["leases"][0]["id"].as_str().unwrap().to_owned();
     tells(&daemon.run(&format!("lease revoke {second} --grace 0s --reason policy")).ok(), &["no time to get ready"]);
     let lines = daemon.run("lease list").ok();
-    assert!(lines.out.is_empty() && lines.err.contains("nothing to show"), "{lines:?}");
+    assert!(lines.out.is_empty() && lines.err.contains("nothing found"), "{lines:?}");
     tells(&daemon.run(&format!("lease show {lease}")).ok(), &["closed"]);
     let history = daemon.run(&format!("lease history {lease}")).ok();
     tells(&history, &["lease.granted", "lease.renewed", "lease.released", "2 GPU gpu-h100"]);
@@ -200,7 +202,10 @@ fn a_cluster_is_set_up_and_used() {
 #[test]
 fn changes_set_clear_and_keep() {
     let daemon = Daemon::with_cluster();
-    let tenant = daemon.json("tenant set physics --max-nodes 5 --max-leases 7");
+    let tenant = daemon.json("tenant set physics --max-nodes 5 --max-leases 7 --contact ops@physics.example");
+    assert_eq!(tenant["tenant"]["contact"], "ops@physics.example");
+    tells(&daemon.run("tenant show physics").ok(), &["contact", "ops@physics.example"]);
+    assert_eq!(daemon.json("tenant set physics --clear contact")["tenant"]["contact"], Value::Null);
     assert_eq!(tenant["tenant"]["accounting_tag"], "cost-4711");
     let tenant = daemon.json("tenant set physics --clear accounting-tag --clear max-nodes --name physik");
     let fields = ["name", "accounting_tag", "max_nodes", "max_leases"].map(|field| tenant["tenant"][field].clone());
@@ -217,7 +222,7 @@ fn changes_set_clear_and_keep() {
     assert_eq!(node["node"]["labels"], json!({ "driver": "570" }));
     assert_eq!((&node["node"]["rack"], &node["node"]["zone"]), (&Value::Null, &json!("z1")));
     assert_eq!(daemon.json("node set gpu-1 --clear labels")["node"]["labels"], json!({}));
-    // A class that nobody has can be anything; one on a node keeps what its price hangs on.
+    // An unused class can change completely; a used one keeps the fields that affect its price.
     daemon.json("class create spare --kind gpu --tier l4");
     assert_eq!(daemon.json("class set spare --clear tier")["class"]["tier"], Value::Null);
     assert!(daemon.run("class set gpu-h100 --clear tier").err.contains("class_in_use"));
@@ -240,7 +245,9 @@ fn changes_set_clear_and_keep() {
     tells(&daemon.run(&format!("quota delete {quota}")).ok(), &["deleted"]);
     refuses(&daemon.run(&format!("quota show {quota}")), 1, "unknown_quota");
 
-    for (line, told) in [("drain", "drained"), ("resume", "given out again"), ("lose", "lost"), ("return", "back")] {
+    for (line, told) in
+        [("drain", "drained"), ("resume", "no longer drained"), ("lose", "lost"), ("return", "no longer lost")]
+    {
         tells(&daemon.run(&format!("node {line} gpu-1")).ok(), &[told]);
     }
     let token = daemon.json("token list")["tokens"].as_array().unwrap().last().unwrap()["id"].clone();
@@ -262,7 +269,7 @@ fn changes_set_clear_and_keep() {
 }
 
 #[test]
-fn mistakes_are_told_with_what_was_meant() {
+fn unknown_names_come_with_suggestions() {
     let daemon = Daemon::with_cluster();
     for (line, code, near) in [
         ("tenant show physcs", "unknown_tenant", "physics"),
@@ -323,7 +330,7 @@ fn events_are_followed() {
         .spawn()
         .unwrap();
     let mut lines = BufReader::new(following.stdout.take().unwrap()).lines();
-    // It listens from some moment on; until then leases come and go.
+    // The stream starts at some point; request and release leases until it shows one.
     let done = std::sync::atomic::AtomicBool::new(false);
     let record: Value = std::thread::scope(|scope| {
         scope.spawn(|| {
@@ -345,7 +352,7 @@ fn events_are_followed() {
     assert!(!since.is_empty() && since.iter().all(|record| record["kind"] == "lease.granted"));
     let two = daemon.run("audit records --limit 2 --json").ok().lines();
     assert_eq!(two.iter().map(|record| record["sequence"].as_u64()).collect::<Vec<_>>(), [Some(0), Some(1)]);
-    // One that nobody reads any more ends.
+    // It ends when its reader closes the pipe.
     let mut unread =
         daemon.command("ci.token", "events --follow --after 0 --kind lease").stdout(Stdio::piped()).spawn().unwrap();
     drop(unread.stdout.take());
@@ -377,7 +384,7 @@ fn a_command_runs_under_a_lease() {
     assert_eq!(daemon.json("lease list")["leases"], json!([]), "given back though nothing ran");
     refuses(&said(run("lease run --gpu 9", "true")), 1, "no_capacity");
 
-    // It is renewed well beyond its TTL, and what is sent to us reaches it.
+    // The lease is renewed beyond its TTL, and signals are forwarded to the command.
     let mut long = run("lease run --gpu 1 --ttl 1s", "trap 'exit 5' TERM; echo up; while :; do sleep 0.05; done");
     let mut long = long.stdout(Stdio::piped()).stderr(Stdio::null()).spawn().unwrap();
     let mut up = [0; 3];
@@ -413,7 +420,7 @@ fn a_revoked_lease_stops_its_command() {
         let text = |bytes| String::from_utf8(bytes).unwrap();
         (output.status.code(), text(output.stdout), text(output.stderr))
     };
-    // One that saves its work within grace; its bill ends there, before grace does.
+    // A command that ends within the grace period; billing ends then, before the grace period does.
     let (child, lease) = start("trap 'echo saved; exit 0' TERM; echo up; while :; do sleep 0.05; done");
     let revoked = daemon.json(&format!("lease revoke {lease} --grace 60s"));
     let (code, out, err) = finish(child);
@@ -424,7 +431,7 @@ fn a_revoked_lease_stops_its_command() {
     assert_eq!(started["body"]["cause"], "ready");
     assert!(started["sequence"].as_u64() > revoked["sequence"].as_u64());
 
-    // One that will not listen, and its children, are killed before grace ends.
+    // A command that ignores SIGTERM is killed, with its children, before the grace period ends.
     let (child, lease) = start(
         "trap '' TERM; (trap '' TERM; while :; do sleep 0.05; done) & echo up; wait; while :; do sleep 0.05; done",
     );
@@ -435,7 +442,7 @@ fn a_revoked_lease_stops_its_command() {
     assert_eq!(daemon.json("lease list")["leases"], json!([]));
 }
 
-/// Checkpoints follow behind the answers: within 100 ms, or later on a busy machine.
+/// Checkpoints are signed after the answers: within 100 ms, or later on a busy machine.
 fn until_signed_beyond(daemon: &Daemon, size: u64) {
     let deadline = Instant::now() + Duration::from_secs(20);
     while daemon.json("audit checkpoint")["size"].as_u64().unwrap_or(0) <= size {
@@ -461,7 +468,7 @@ fn the_journal_is_audited_over_the_daemon() {
     let size = trusted.lines().find_map(|line| line.trim().parse::<u64>().ok()).expect("the size of the checkpoint");
     daemon.run(&format!("audit prove --consistency-from {size} --out {{}}/grown.proof")).ok();
     tells(&daemon.run("audit prove --check {}/grown.proof --trust {}/trust").ok(), &["Proved: the"]);
-    // The files say the same as the daemon.
+    // The files give the same results as the daemon.
     let files = daemon.run("audit export --data {}/data --to 5").ok();
     let over = daemon.run("audit export --to 5").ok();
     assert_eq!(files.lines(), over.lines());
@@ -488,7 +495,7 @@ fn prices_are_set_shown_and_withdrawn() {
     let set =
         "rate set --gpu 0.012 --cpu 0.001 --class gpu-h100=0.02 --tier h100=2 --priority scavenger=0.25 --currency CHF";
     tells(&daemon.run(set).ok(), &["in_force", "0.012 CHF", "class gpu-h100", "× 2", "× 0.25"]);
-    // What is not given is as in the card in force.
+    // Prices that are not given are taken from the card in force.
     let set = "rate set --pool training --from 2100-12-01T00:00Z --gpu 0.013 --no-class gpu-h100 --json";
     let card = daemon.run(set).ok().json()["rate_card"].clone();
     assert_eq!((&card["state"], &card["from"]), (&json!("waiting"), &json!("2100-12-01T00:00:00Z")));
@@ -496,7 +503,10 @@ fn prices_are_set_shown_and_withdrawn() {
     assert_eq!(card["prices"]["kinds"]["cpu"], "0.001");
     tells(&daemon.run("rate list").ok(), &["built-in", "past", "in_force", "waiting", "training", "0.013"]);
     assert_eq!(daemon.json("rate list --pool training")["rate_cards"].as_array().map(Vec::len), Some(1));
-    tells(&daemon.run("rate set --card 1 --mem 0.5 --all-pools").ok(), &["all that have none", "0.5 CHF", "0.013 CHF"]);
+    tells(
+        &daemon.run("rate set --card 1 --mem 0.5 --all-pools").ok(),
+        &["all pools without a card", "0.5 CHF", "0.013 CHF"],
+    );
     tells(&daemon.by("ci.token", "rate show 1").ok(), &["waiting", "0.5 CHF"]);
     tells(&daemon.run("rate delete 1").ok(), &["rate card 1 was withdrawn"]);
     refuses(&daemon.run("rate show 1"), 1, "unknown_rate_card");

@@ -1,4 +1,4 @@
-//! `leasehold config`, as an operator uses it before a start.
+//! `leasehold config`.
 
 mod common;
 
@@ -6,22 +6,22 @@ use common::leasehold;
 use std::fs;
 
 #[test]
-fn the_example_is_a_file_with_which_nothing_is_wrong() {
+fn the_example_is_valid() {
     let folder = tempfile::tempdir().expect("a folder");
     let file = folder.path().join("leasehold.yaml");
     let example = leasehold(["config", "example"]).ok().out;
     assert!(example.contains("#listen: 127.0.0.1:8420\n"), "{example}");
-    // But for the data folder, whose parent may not be there on this machine.
+    // Except for the data directory, whose parent may not exist on this machine.
     fs::write(&file, format!("{example}\ndata: {}\n", folder.path().join("data").display())).expect("written");
     let said = leasehold(["config".as_ref(), "check".as_ref(), file.as_os_str()]).ok();
-    assert!(said.out.is_empty() && said.err.ends_with("nothing is wrong with it\n"), "{said:?}");
+    assert!(said.out.is_empty() && said.err.ends_with("the configuration is valid\n"), "{said:?}");
     assert!(!folder.path().join("data").exists(), "looking changes nothing");
     let said = leasehold(["config".as_ref(), "check".as_ref(), "--json".as_ref(), file.as_os_str()]).ok();
     assert_eq!(said.json()["ok"], true);
 }
 
 #[test]
-fn a_file_with_mistakes_has_them_told() {
+fn all_errors_of_a_file_are_reported() {
     let folder = tempfile::tempdir().expect("a folder");
     let file = folder.path().join("leasehold.yaml");
     let check = |text: &str, json: bool| {

@@ -1,4 +1,4 @@
-//! Killed at any moment, again and again in one folder: what was acknowledged is there, whole and the same.
+//! Kills a writer again and again in one data directory: every acknowledged record survives unchanged.
 //!
 //! `LEASEHOLD_KILL_ROUNDS` and `LEASEHOLD_KILL_SEED` make it a soak.
 
@@ -24,7 +24,7 @@ fn setting(name: &str) -> Option<u64> {
     std::env::var(name).ok().map(|text| text.parse().expect("a number"))
 }
 
-/// splitmix64, so that a run can be drawn again.
+/// splitmix64, so that a run can be repeated from its seed.
 fn draw(seed: u64, round: u64) -> u64 {
     let mut z = seed.wrapping_add((round + 1).wrapping_mul(0x9e37_79b9_7f4a_7c15));
     z = (z ^ (z >> 30)).wrapping_mul(0xbf58_476d_1ce4_e5b9);
@@ -32,7 +32,7 @@ fn draw(seed: u64, round: u64) -> u64 {
     z ^ (z >> 31)
 }
 
-/// Drills until so many records are acknowledged, kills the process with SIGKILL, and returns all it promised.
+/// Runs the writer until this many records are acknowledged, kills it with SIGKILL, and returns them.
 fn drill(data: &Path, acknowledged: u64, seed: u64) -> BTreeMap<u64, String> {
     let mut child = Command::new(DRILL)
         .arg(data)
@@ -44,7 +44,7 @@ fn drill(data: &Path, acknowledged: u64, seed: u64) -> BTreeMap<u64, String> {
     let mut lines = BufReader::new(child.stdout.take().expect("a pipe"));
     let mut promised = BTreeMap::new();
     let mut line = String::new();
-    // What was still in the pipe when it died was promised too; half a line was not.
+    // Lines still in the pipe were acknowledged as well; an incomplete line was not.
     while lines.read_line(&mut line).expect("lines") > 0 && line.ends_with('\n') {
         let (sequence, digest) = line.trim_end().split_once(' ').expect("sequence and digest");
         let before = promised.insert(sequence.parse().expect("a sequence"), digest.to_owned());
@@ -59,7 +59,7 @@ fn drill(data: &Path, acknowledged: u64, seed: u64) -> BTreeMap<u64, String> {
     promised
 }
 
-/// Every record of the journal, opened as the next start would open it: recovery included.
+/// Every record of the journal, opened as the next start would open it, with recovery.
 fn reopened(data: &Path) -> BTreeMap<u64, String> {
     let keys = Arc::new(Keys::load(&data.join("key")).expect("the key survives"));
     let options = Options { segment_bytes: 256 << 10, ..Options::default() };
@@ -77,7 +77,7 @@ fn reopened(data: &Path) -> BTreeMap<u64, String> {
         })
         .expect("every link holds");
     assert_eq!((end.size, recovered.size), (records.len() as u64, records.len() as u64));
-    // Dropped without a clean stop: the next start finds a folder that was opened and left.
+    // Dropped without a clean shutdown: the next start finds a journal that was not closed.
     records
 }
 
@@ -89,7 +89,7 @@ fn verify(data: &Path, trust: Trust) -> Trust {
 }
 
 #[test]
-fn what_was_acknowledged_survives_a_kill() {
+fn acknowledged_records_survive_a_kill() {
     let rounds = setting("LEASEHOLD_KILL_ROUNDS").unwrap_or(ROUNDS);
     let seed = setting("LEASEHOLD_KILL_SEED").unwrap_or(20_261_115);
     println!("LEASEHOLD_KILL_ROUNDS={rounds} LEASEHOLD_KILL_SEED={seed}");
@@ -106,13 +106,13 @@ fn what_was_acknowledged_survives_a_kill() {
         let heard = new.len();
         promised.extend(new);
 
-        // The folder as the kill left it.
+        // The data directory after the kill.
         let known = trust.unwrap_or_else(|| {
             let printed = on(&data, "audit trust --data {}").ok().out;
             Trust::parse(&printed).expect("a trust file")
         });
         let known = verify(&data, known);
-        // The folder as the next start finds it.
+        // The data directory at the next start.
         let records = reopened(&data);
         for (sequence, digest) in &promised {
             assert_eq!(records.get(sequence), Some(digest), "record {sequence} was acknowledged (round {round})");
@@ -125,7 +125,7 @@ fn what_was_acknowledged_survives_a_kill() {
 }
 
 #[test]
-fn segments_are_read_in_order_and_may_lie_elsewhere() {
+fn segments_are_read_in_order_and_may_be_archived() {
     let folder = tempfile::tempdir().unwrap();
     let (data, archive) = (folder.path().join("data"), folder.path().join("archive"));
     drill(&data, 6000, 1);
@@ -144,14 +144,14 @@ fn segments_are_read_in_order_and_may_lie_elsewhere() {
         assert!(said.err.contains("(journal_segment_missing)") && said.err.contains("--archive"), "{said:?}");
     }
     let rest = on(&data, "audit export --data {}").ok();
-    assert!(rest.err.contains("moved away"), "{}", rest.err);
+    assert!(rest.err.contains("are archived"), "{}", rest.err);
     assert!(whole.out.lines().last() == rest.out.lines().last() || !rest.out.is_empty());
     std::fs::remove_file(data.join("journal/00000002.seg")).unwrap();
     assert_ne!(on(&data, &archived).code, 0, "a segment in the middle is missed");
 }
 
 #[test]
-fn a_journal_that_goes_over_segments_is_read_while_it_is_written() {
+fn a_journal_with_several_segments_can_be_read_while_it_is_written() {
     let folder = tempfile::tempdir().unwrap();
     let data = folder.path().join("data");
     let mut child = Command::new(DRILL)
@@ -164,7 +164,7 @@ fn a_journal_that_goes_over_segments_is_read_while_it_is_written() {
     let mut lines = BufReader::new(child.stdout.take().expect("a pipe"));
     let mut line = String::new();
     (0..20).for_each(|_| drop(lines.read_line(&mut line)));
-    // Acknowledged is not yet signed for: that follows within a moment.
+    // The checkpoint that covers an acknowledged record follows a moment later.
     let signed = || on(&data, "audit checkpoint --data {} --json").ok().json()["size"].as_u64().unwrap();
     while signed() < 10 {}
     let reader = std::thread::spawn(move || lines.lines().count());

@@ -1,18 +1,18 @@
-//! Many numbers of one sort, packed: the smallest, and each one's distance from it in as few bytes as the largest takes.
-//! Numbers that are all the same take nothing but themselves, and every one is found without reading those before it.
+//! A packed column of integers: the smallest value, and the difference of each value from it, all with the same number
+//! of bytes. A column of equal values takes no space per value. Access is by index.
 
 use leasehold_model::codec::{DecodeError, Reader, put_varint, put_varint_wide};
 
-/// A word is read at any place: so many bytes follow the last number.
+/// Padding after the last number, because a whole word is read at any index.
 const PADDING: usize = 16;
 
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Column {
     least: u128,
-    /// The same, in a column of 64 bits, and the bits of a distance there.
+    /// The smallest value of a column of 64-bit values, and the mask of a difference.
     short: u64,
     mask: u64,
-    /// Bytes of a distance; none if all are the same.
+    /// Bytes per difference; zero if all values are equal.
     wide: usize,
     count: usize,
     bytes: Vec<u8>,
@@ -55,12 +55,12 @@ impl Column {
     pub fn is_empty(&self) -> bool {
         self.count == 0
     }
-    /// Memory that it takes.
+    /// The memory in use.
     pub fn size(&self) -> usize {
         self.bytes.len()
     }
 
-    /// One number of a column that was put as 64 bits. Where all are the same, the padding is read and nothing of it kept.
+    /// One value of a 64-bit column. If all values are equal, the padding is read and masked out.
     #[inline]
     pub fn at(&self, place: usize) -> u64 {
         let word = u64::from_le_bytes(*self.bytes[place * self.wide..].first_chunk().expect("padded"));
@@ -77,7 +77,7 @@ impl Column {
     }
 }
 
-/// Numbers with a sign, so that small ones are small.
+/// Maps signed numbers to unsigned ones so that small absolute values stay small.
 pub fn zigzag(value: i64) -> u64 {
     (value << 1 ^ value >> 63).cast_unsigned()
 }
@@ -85,7 +85,7 @@ pub fn unzigzag(value: u64) -> i64 {
     (value >> 1).cast_signed() ^ -((value & 1).cast_signed())
 }
 
-/// Counts of things in a column.
+/// Encodes counts as a column.
 pub fn put_count(count: usize, out: &mut Vec<u8>) {
     put_varint(count as u64, out);
 }

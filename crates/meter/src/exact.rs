@@ -1,7 +1,7 @@
-//! Sums of fractions, kept exact: one numerator for each denominator that occurs.
+//! Exact sums of fractions: one numerator for each denominator.
 //!
-//! A class has its own number of quanta to the unit, so that amounts of several classes have several denominators. There
-//! are few of them; the numerators are added as integers, and only a reader asks for one fraction or a rounded figure.
+//! Each class has its own number of quanta per unit, so amounts of several classes have several denominators. There
+//! are few of them. Numerators are added as integers; fractions are reduced or rounded only for output.
 
 use ethnum::U256;
 use smallvec::SmallVec;
@@ -13,7 +13,7 @@ pub struct Overflow;
 
 impl fmt::Display for Overflow {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str("a figure is larger than 256 bits hold; ask for a shorter window or fewer at a time")
+        f.write_str("a figure does not fit into 256 bits; use a shorter window or a narrower filter")
     }
 }
 impl std::error::Error for Overflow {}
@@ -25,9 +25,9 @@ pub struct Exact<const DECIMALS: u32> {
     parts: SmallVec<[(u64, U256); 2]>,
 }
 
-/// Unit-seconds: quanta × nanoseconds over quanta to the unit and nanoseconds to the second.
+/// Unit-seconds: quanta × nanoseconds, divided by quanta per unit and nanoseconds per second.
 pub type Units = Exact<9>;
-/// Money: the same, times a price and two factors of nine decimals each.
+/// Money: unit-seconds times a price and two factors of nine decimals each.
 pub type Money = Exact<36>;
 
 impl<const DECIMALS: u32> Default for Exact<DECIMALS> {
@@ -36,7 +36,7 @@ impl<const DECIMALS: u32> Default for Exact<DECIMALS> {
     }
 }
 
-/// Digits after the point that are shown unless asked otherwise: the ledger's scale.
+/// The default number of decimals in output.
 pub const SCALE: u32 = 6;
 
 fn gcd(mut a: U256, mut b: U256) -> U256 {
@@ -63,7 +63,7 @@ impl<const DECIMALS: u32> Exact<DECIMALS> {
 
     /// Adds `numerator / (denominator × 10^DECIMALS)`.
     pub fn add(&mut self, denominator: u64, numerator: U256) -> Result<(), Overflow> {
-        assert!(denominator > 0, "a class has at least one quantum to the unit");
+        assert!(denominator > 0, "a class has at least one quantum per unit");
         if numerator == U256::ZERO {
             return Ok(());
         }
@@ -81,7 +81,7 @@ impl<const DECIMALS: u32> Exact<DECIMALS> {
         other.parts.iter().try_for_each(|(denominator, numerator)| self.add(*denominator, *numerator))
     }
 
-    /// The smallest number that every part's denominator divides.
+    /// The least common multiple of the denominators.
     fn common_denominator<'e>(sums: impl Iterator<Item = &'e Self>) -> Result<U256, Overflow> {
         let mut common = U256::ONE;
         for (part, _) in sums.flat_map(|sum| &sum.parts) {
@@ -91,7 +91,7 @@ impl<const DECIMALS: u32> Exact<DECIMALS> {
         Ok(common)
     }
 
-    /// Its numerator over a denominator that every part's divides, the power of ten apart.
+    /// The numerator over a common multiple of the denominators, without the power of ten.
     fn numerator_over(&self, denominator: U256) -> Result<U256, Overflow> {
         let mut numerator = U256::ZERO;
         for (part, value) in &self.parts {
@@ -101,20 +101,20 @@ impl<const DECIMALS: u32> Exact<DECIMALS> {
         Ok(numerator)
     }
 
-    /// The numerators of several sums over one denominator: what they are to each other, exactly.
+    /// The numerators of several sums over a common denominator, for exact comparison.
     pub fn over_one_denominator(sums: &[&Self]) -> Result<Vec<U256>, Overflow> {
         let denominator = Self::common_denominator(sums.iter().copied())?;
         sums.iter().map(|sum| sum.numerator_over(denominator)).collect()
     }
 
-    /// One numerator and one denominator, in lowest terms.
+    /// The sum as one fraction in lowest terms.
     pub fn fraction(&self) -> Result<(U256, U256), Overflow> {
         let denominator = Self::common_denominator(std::iter::once(self))?;
         let numerator = self.numerator_over(denominator)?;
         if numerator == U256::ZERO {
             return Ok((U256::ZERO, U256::ONE));
         }
-        // Each factor of the denominator is reduced by itself: their product may only fit once that is done.
+        // Each factor of the denominator is reduced separately, because the product may not fit before.
         let scale = power_of_ten(DECIMALS);
         let of_scale = gcd(numerator, scale);
         let (numerator, scale) = (numerator / of_scale, scale / of_scale);
@@ -123,26 +123,26 @@ impl<const DECIMALS: u32> Exact<DECIMALS> {
         Ok((numerator, denominator.checked_mul(scale).ok_or(Overflow)?))
     }
 
-    /// In steps of `10^-decimals`, rounded half to even.
+    /// The sum in units of `10^-decimals`, rounded half to even.
     pub fn rounded(&self, decimals: u32) -> Result<U256, Overflow> {
         let (numerator, denominator) = self.fraction()?;
         let common = gcd(power_of_ten(decimals), denominator);
         let (numerator, denominator) =
             (numerator.checked_mul(power_of_ten(decimals) / common).ok_or(Overflow)?, denominator / common);
         let (whole, rest) = (numerator / denominator, numerator % denominator);
-        // `rest` against what is left of the denominator: doubling could overflow.
+        // Compares `rest` with the remaining part, because doubling could overflow.
         let other = denominator - rest;
         let up = rest > other || (rest == other && whole % U256::new(2) == U256::ONE);
         Ok(whole + U256::from(u8::from(up)))
     }
 
-    /// As a decimal number, rounded half to even.
+    /// The sum as a decimal number, rounded half to even.
     pub fn decimal(&self, decimals: u32) -> Result<String, Overflow> {
         Ok(decimal_text(self.rounded(decimals)?, decimals))
     }
 }
 
-/// Steps of `10^-decimals` as people write them.
+/// Formats units of `10^-decimals` as a decimal number.
 pub fn decimal_text(steps: U256, decimals: u32) -> String {
     if decimals == 0 {
         return steps.to_string();
@@ -153,7 +153,7 @@ pub fn decimal_text(steps: U256, decimals: u32) -> String {
     format!("{whole}.{part}")
 }
 
-/// Two sums are equal if they are the same number, however it came about.
+/// Two sums are equal if they have the same value.
 impl<const DECIMALS: u32> PartialEq for Exact<DECIMALS> {
     fn eq(&self, other: &Self) -> bool {
         match (self.fraction(), other.fraction()) {
@@ -170,7 +170,7 @@ impl Units {
 }
 
 impl Money {
-    /// What an amount costs at a [`factor`](crate::rating::factor).
+    /// The cost of an amount at a [`factor`](crate::rating::factor).
     pub fn of(quanta_ns: u128, quanta_per_unit: u64, factor: U256) -> Result<Self, Overflow> {
         Ok(Self::new(quanta_per_unit, U256::from(quanta_ns).checked_mul(factor).ok_or(Overflow)?))
     }

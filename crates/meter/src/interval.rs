@@ -1,4 +1,4 @@
-//! Half-open stretches of time (SEMANTICS 2).
+//! Half-open intervals of time (SEMANTICS 2).
 
 use leasehold_model::rate::Charge;
 use leasehold_model::{Instant, Span};
@@ -20,18 +20,18 @@ impl Window {
     pub const fn is_empty(self) -> bool {
         self.to.0 <= self.from.0
     }
-    /// The part that both have.
+    /// The intersection of two windows.
     pub fn clip(self, other: Self) -> Self {
         let from = self.from.max(other.from);
         Self { from, to: self.to.min(other.to).max(from) }
     }
-    /// Whether an interval has anything in common with it.
+    /// Whether an interval overlaps the window.
     pub fn meets(self, other: Self) -> bool {
         !self.clip(other).is_empty()
     }
 }
 
-/// Where the bill of a lease ends that was held over `held` and ended in a way that is charged so.
+/// The end of billing of a lease that was held over `held` and is charged in this way.
 pub fn billable_end(held: Window, charge: Charge) -> Instant {
     match charge {
         Charge::Full => held.to,

@@ -1,10 +1,10 @@
 //! The arithmetic of usage and money.
 //!
-//! In: intervals of held capacity, prices, windows. Out: integrals, peaks, exact costs and splits that add up, as integers
-//! and fractions of integers.
+//! In: intervals of held capacity, prices, windows. Out: integrals, peaks, exact costs and splits, as integers and
+//! fractions of integers.
 //!
-//! Never: I/O, a clock, floating point, a rounding that is not asked for. Where the numbers come from or go is not known
-//! here: the books, the engine and the verifier use the same arithmetic.
+//! Never: I/O, a clock, floating point, implicit rounding. The crate does not know where the numbers come from: the
+//! books and the engine use the same arithmetic.
 
 pub mod column;
 pub mod exact;

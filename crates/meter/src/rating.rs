@@ -1,4 +1,4 @@
-//! Which prices held when, and what a quantum-nanosecond cost.
+//! Prices and charge policies over time, and the price of a quantum-nanosecond.
 
 use crate::interval::Window;
 use ethnum::U256;
@@ -6,23 +6,25 @@ use leasehold_model::rate::{ChargePolicyPut, Charges, Prices, RateCardPut};
 use leasehold_model::{ClassNo, ClassSpec, Instant, PoolNo, Priority};
 use std::collections::BTreeMap;
 
-/// The product of price and factors, in 10^-27: a quantum-nanosecond costs this over quanta to the unit and 10^36.
+/// The product of price and factors, in units of 10^-27. A quantum-nanosecond costs this divided by `quanta_per_unit`
+/// and 10^36.
 pub fn factor(prices: &Prices, class: ClassNo, spec: &ClassSpec, priority: Priority) -> U256 {
     let price = U256::from(prices.price(class, spec.kind).0);
     let tier = U256::from(prices.tier_factor(spec.tier.as_ref()).0);
     price * tier * U256::from(prices.priority_factor(priority).0)
 }
 
-/// A sum of quantum-nanoseconds times their [`factor`]s, of one class: in billionths of the currency, rounded up.
+/// Converts a sum of quantum-nanoseconds times their [`factor`]s, of one class, to billionths of the currency, rounded
+/// up.
 pub fn billionths_up(sum: U256, quanta_per_unit: u64) -> U256 {
     let step = U256::from(quanta_per_unit) * U256::new(10).pow(27);
     sum / step + U256::from(u8::from(sum % step != U256::ZERO))
 }
 
-/// All rate cards and charge policies, by when they hold.
+/// All rate cards and charge policies, by the start of their validity.
 #[derive(Clone, Debug)]
 pub struct Schedule {
-    /// By scope and first instant; the scope of none holds where a pool has none of its own.
+    /// By scope and start; cards without a pool apply to pools that have no own card.
     cards: BTreeMap<(Option<PoolNo>, Instant), RateCardPut>,
     policies: BTreeMap<Instant, ChargePolicyPut>,
     default: Prices,
@@ -35,7 +37,7 @@ impl Default for Schedule {
 }
 
 impl Schedule {
-    /// Takes up a card; one of the same number is replaced.
+    /// Adds a card, or replaces the card with the same number.
     pub fn put_card(&mut self, card: RateCardPut) {
         self.drop_card(card.card);
         self.cards.insert((card.pool, card.from), card);
@@ -82,7 +84,7 @@ impl Schedule {
         self.policies.range(..=at).next_back().map_or(&Charges::DEFAULT, |(_, policy)| &policy.charges)
     }
 
-    /// Whether any policy charges anything but what was held.
+    /// Whether any policy charges less than all held time.
     pub fn has_exceptions(&self) -> bool {
         self.policies.values().any(|policy| policy.charges != Charges::DEFAULT)
     }

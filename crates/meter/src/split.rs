@@ -1,9 +1,10 @@
-//! Splits that add up: by largest remainder, in the order of the keys.
+//! Splits an integer in proportion to weights, without loss, by the largest-remainder method.
 
 use ethnum::U256;
 
-/// Parts of `total` in the proportion of the weights; their sum is `total`. What the whole shares leave over goes, one
-/// step each, to the largest remainders, and among equals to the first. With no weight at all the first part takes all.
+/// Splits `total` in proportion to the weights; the parts add up to `total`. The rest after rounding down is
+/// distributed by one to the largest remainders, the first among equals. If all weights are zero, the first part gets
+/// everything.
 pub fn split(total: u128, weights: &[u128]) -> Vec<u128> {
     let sum: U256 = weights.iter().map(|weight| U256::from(*weight)).sum();
     let mut parts = vec![0; weights.len()];

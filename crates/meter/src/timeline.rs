@@ -1,14 +1,14 @@
-//! Many quantities over time, with their integrals: what was held, of everything, at every nanosecond.
+//! Step functions over time with their integrals, one per series, to the nanosecond.
 //!
-//! All changes lie in one list in the order of time. It is cut into segments, and each begins with the level and the
-//! integral of every series at its start. So the amounts of all series over any window take two segments, one at each
-//! end, however long the window and however long the list; and each segment's highest levels spare a peak the reading of
-//! all segments between.
+//! All changes are in one list in order of time. The list is split into segments, and each segment starts with the
+//! level and the integral of every series. So the amounts of all series over a window of any length need two segments,
+//! one at each end. The highest levels are stored per segment, so a peak does not read the segments in between.
 //!
-//! The last changes lie open in the tail: nearly everything happens there, but a change may come late and lie anywhere (a
-//! node's loss takes effect when it was last seen).
+//! The latest changes are in the tail, which is not packed. Most changes are appended there, but a late change can
+//! belong anywhere (the loss of a node takes effect when it was last seen).
 //!
-//! Within an instant ends come before starts: a hand-over does not count twice in a peak (SEMANTICS 2).
+//! At the same instant, decreases come before increases, so that a hand-over is not counted twice in a peak (SEMANTICS
+//! 2).
 
 mod segment;
 
@@ -18,7 +18,7 @@ use crate::QuantaNs;
 use crate::interval::Window;
 use leasehold_model::{Instant, Span};
 
-/// From `at` on the level of a series is higher by `delta`.
+/// From `at` on, the level of a series is higher by `delta`.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Event {
     pub at: Instant,
@@ -32,8 +32,8 @@ impl Event {
     }
 }
 
-/// The level of every series, and what makes its integral: `level × t − moment` is the integral up to `t`, as long as
-/// nothing changes.
+/// The level and the moment of every series: `level × t − moment` is the integral up to `t`, as long as nothing
+/// changes.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct State {
     level: Vec<i64>,
@@ -51,7 +51,7 @@ impl State {
         self.level[place] += event.delta;
         self.moment[place] += i128::from(event.delta) * i128::from(event.at.0);
     }
-    /// The integral of a series up to `at`, which no event has passed.
+    /// The integral of a series up to `at`; no event may be later than `at`.
     #[inline]
     pub fn integral(&self, series: u32, at: Instant) -> QuantaNs {
         let place = series as usize;
@@ -59,46 +59,46 @@ impl State {
     }
 }
 
-/// A segment, and what is known of it without reading it.
+/// The summary of a segment.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct SegmentHead {
     pub first: Instant,
     pub last: Instant,
-    /// Where it lies, in words of whoever keeps it.
+    /// Its key in the storage.
     pub place: u64,
 }
 
-/// Keeps segments.
+/// Stores segments.
 pub trait Keep {
-    /// Keeps a new one and answers where.
+    /// Stores a new segment and returns its key.
     fn put(&mut self, segment: Segment) -> u64;
-    /// Forgets one that was opened again.
+    /// Removes a segment that was reopened.
     fn drop(&mut self, place: u64);
 }
 
-/// Finds segments that are kept.
+/// Reads stored segments.
 pub trait Lookup {
     fn with<T>(&self, place: u64, look: impl FnOnce(&Segment) -> T) -> T;
 }
 
-/// Events in a segment, at the least. Few where assertions are on, so that every test cuts segments and opens them again.
+/// The fewest events of a segment. Small in debug builds, so that tests create and reopen segments.
 const EVENTS_MIN: usize = if cfg!(debug_assertions) { 64 } else { 16_384 };
-/// Events for each series: what a segment's beginning costs is a small part of the whole.
+/// Events per series, so that the start of a segment is a small part of it.
 const EVENTS_PER_SERIES: usize = 4;
-/// How late a change may come without a segment being opened again.
+/// How late a change can be without reopening a segment.
 const LATE: Span = Span::from_secs(60);
 
 #[derive(Clone, Debug, Default)]
 pub struct Timeline {
     heads: Vec<SegmentHead>,
-    /// Before the tail.
+    /// The state before the tail.
     base: State,
     tail: Vec<Event>,
-    /// After everything.
+    /// The state after the last event.
     levels: Vec<i64>,
 }
 
-/// Which series are asked for.
+/// Which series are wanted.
 #[derive(Clone, Copy, Debug)]
 pub enum Wanted<'w> {
     All,
@@ -106,7 +106,7 @@ pub enum Wanted<'w> {
 }
 
 impl Timeline {
-    /// As it was kept.
+    /// Restores a timeline from its stored parts.
     pub fn restore(heads: Vec<SegmentHead>, base: Vec<(i64, i128)>, tail: Vec<Event>) -> Option<Self> {
         let series = base.len();
         let (level, moment) = base.into_iter().unzip();
@@ -127,16 +127,16 @@ impl Timeline {
     pub fn base(&self) -> impl ExactSizeIterator<Item = (i64, i128)> + '_ {
         self.base.level.iter().copied().zip(self.base.moment.iter().copied())
     }
-    /// How many series there are.
+    /// The number of series.
     pub fn series(&self) -> usize {
         self.levels.len()
     }
-    /// The level of a series from its last change on.
+    /// The current level of a series.
     pub fn last_level(&self, series: u32) -> u64 {
         u64::try_from(self.levels[series as usize]).unwrap_or(0)
     }
 
-    /// A new series; its number is the next.
+    /// Creates a series with the next number.
     pub fn add(&mut self) -> u32 {
         let number = u32::try_from(self.levels.len()).expect("fewer than 2^32 series");
         self.levels.push(0);
@@ -144,14 +144,14 @@ impl Timeline {
         number
     }
 
-    /// From `at` on the level of a series is higher by `delta`.
+    /// From `at` on, the level of a series is higher by `delta`.
     pub fn change(&mut self, series: u32, at: Instant, delta: i64, keep: &mut (impl Keep + Lookup)) {
         if delta == 0 {
             return;
         }
         let level = &mut self.levels[series as usize];
         *level += delta;
-        assert!(*level >= 0, "what ends was held before");
+        assert!(*level >= 0, "a level cannot be negative");
         let event = Event { at, series, delta };
         if self.tail.last().is_none_or(|last| last.order() <= event.order())
             && self.heads.last().is_none_or(|head| at > head.last)
@@ -183,14 +183,14 @@ impl Timeline {
             let both = tail.get(next).zip(tail.last());
             both.is_some_and(|(next, last)| last.at.since(next.at) >= LATE)
         };
-        // Only where half of it can go: what stays is moved up, and where much happens that is long.
+        // Only if at least half of it can be packed, because moving the rest takes time.
         if self.tail.len() < 2 * events || !is_settled(&self.tail, self.tail.len() / 2) {
             return;
         }
         let mut done = 0;
         while self.tail.len() - done >= 2 * events {
             let rest = &self.tail[done..];
-            // An instant lies in one segment.
+            // Events of the same instant are in the same segment.
             let cut = events + rest[events..].partition_point(|event| event.at == rest[events - 1].at);
             if !is_settled(rest, cut) {
                 break;
@@ -204,7 +204,7 @@ impl Timeline {
         self.tail.drain(..done);
     }
 
-    /// The segment that holds what happened up to an instant; none if that is the tail.
+    /// The segment that contains an instant; `None` if it is in the tail.
     fn segment_of(&self, at: Instant) -> Option<usize> {
         if self.tail.first().is_some_and(|first| first.at <= at) {
             return None;
@@ -212,7 +212,7 @@ impl Timeline {
         self.heads.partition_point(|head| head.first <= at).checked_sub(1)
     }
 
-    /// The integral of each of the series up to an instant.
+    /// The integral of each wanted series up to an instant.
     fn integrals(&self, series: &[u32], at: Instant, lookup: &impl Lookup) -> Vec<QuantaNs> {
         if let Some(place) = self.segment_of(at) {
             return lookup.with(self.heads[place].place, |segment| {
@@ -223,7 +223,7 @@ impl Timeline {
         series.iter().map(|one| state.integral(*one, at)).collect()
     }
 
-    /// The level of each of the series at an instant.
+    /// The level of each wanted series at an instant.
     fn levels_at(&self, at: Instant, lookup: &impl Lookup) -> Vec<i64> {
         if let Some(place) = self.segment_of(at) {
             return lookup.with(self.heads[place].place, |segment| {
@@ -233,7 +233,7 @@ impl Timeline {
         self.state_in_tail(at).level
     }
 
-    /// At an instant in the tail, or before everything.
+    /// The state at an instant in the tail, or before all events.
     fn state_in_tail(&self, at: Instant) -> State {
         let until = self.tail.partition_point(|event| event.at <= at);
         if until == 0 {
@@ -246,8 +246,8 @@ impl Timeline {
         state
     }
 
-    /// The amounts over each stretch between two neighbouring borders, which are in order: `each` gets the place of the
-    /// stretch, the series and its amount, for those that have any.
+    /// The amounts over each interval between two neighbouring borders, which must be sorted. `each` gets the index of
+    /// the interval, the series and its amount; zeros are omitted.
     pub fn amounts(
         &self,
         borders: &[Instant],
@@ -276,8 +276,8 @@ impl Timeline {
         }
     }
 
-    /// The highest level of each group of series within each stretch; `group_of` has the group of every series, or
-    /// [`NO_GROUP`]. `each` gets the place of the stretch, the group and its peak, for those that have any.
+    /// The highest level of each group of series within each interval; `group_of` has the group of every series, or
+    /// [`NO_GROUP`]. `each` gets the index of the interval, the group and its peak; zeros are omitted.
     pub fn peaks(
         &self,
         borders: &[Instant],
@@ -324,7 +324,7 @@ impl Timeline {
                 }
             });
         }
-        // What stands alone was raised without steps: its level is that before the tail.
+        // Series that form a group alone used the stored peaks, so their level is the one before the tail.
         if alone {
             for (level, group) in self.base.level.iter().zip(sweep.group_of).filter(|(_, group)| **group != NO_GROUP) {
                 sweep.level[*group as usize] = *level;
@@ -339,7 +339,7 @@ impl Timeline {
     }
 }
 
-/// A series that is in no group.
+/// Marks a series that is in no group.
 pub const NO_GROUP: u32 = u32::MAX;
 
 struct Sweep<'g> {
@@ -363,7 +363,7 @@ impl Sweep<'_> {
         }
     }
 
-    /// Takes a segment series by series: the highest level in it, or in the part of it that lies inside a window.
+    /// Adds a segment series by series: the highest level in it, or in its part inside a window.
     fn raise(&mut self, segment: &Segment, inside: Option<Window>) {
         for (series, group) in self.group_of.iter().enumerate().take(segment.series()) {
             if *group != NO_GROUP {

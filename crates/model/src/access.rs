@@ -1,6 +1,4 @@
-//! Who may do what: the roles that tokens carry and what a token is confined to.
-//!
-//! A token's secret is never here: records hold its SHA-256 alone.
+//! Roles and scopes of tokens. Records contain only the SHA-256 of a token's secret.
 
 use crate::codec::{DecodeError, Field, Reader, put_varint};
 use crate::id::{AppInstanceNo, NodeNo, ProjectNo, TenantNo, UserNo};
@@ -10,24 +8,24 @@ use crate::words;
 words! {
     /// What a token may do.
     pub enum Role {
-        /// Everything.
+        /// May do everything.
         Operator = 1 "operator",
-        /// Reads everything, changes nothing.
+        /// Reads everything and changes nothing.
         Auditor = 2 "auditor",
-        /// Everything of one tenant.
+        /// Manages one tenant.
         TenantAdmin = 3 "tenant_admin",
-        /// The leases of one project.
+        /// Manages the leases of one project.
         ProjectMember = 4 "project_member",
-        /// One node.
+        /// Acts for one node.
         NodeAgent = 5 "node_agent",
-        /// The usage records of some app instances.
+        /// Reads the usage of some app instances.
         AppOperator = 6 "app_operator",
-        /// Quotas.
+        /// Manages quotas.
         BillingAuthority = 7 "billing_authority",
     }
 }
 
-/// What a token is confined to; absent parts confine nothing.
+/// The scope of a token; absent parts are not restricted.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct TokenScope {
     pub tenant: Option<TenantNo>,

@@ -1,23 +1,23 @@
-//! What a holder reports of its own work (SEMANTICS 8): evidence for waste, never for a bill.
+//! Activity reports of holders (SEMANTICS 8). They are used for waste, never for billing.
 
 use crate::codec::{DecodeError, Field, Reader, get_scaled, put_scaled};
 use crate::instant::Span;
 use crate::quantity::Quanta;
 
-/// One report on one lease, over a stretch of time that ends with the record that carries it.
+/// A report on one lease. The time that it covers ends at the stamp of its record.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Activity {
-    /// The stretch of time the report covers.
+    /// The length of time that the report covers.
     pub covered: Span,
     /// Busy quanta × nanoseconds.
     pub busy: u128,
-    /// Time in which the holder did anything at all.
+    /// Time in which the holder was active.
     pub active: Span,
     /// Time spent waiting for each kind of resource, in the order of `ResourceKind`.
     pub waiting: [Span; 5],
 }
 
-/// Why a report cannot be true.
+/// Why a report is invalid.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum BadActivity {
     CoversNothing,

@@ -9,16 +9,16 @@ use crate::policy::Priority;
 use crate::{fields, words};
 
 words! {
-    /// Where an allocation is in its life.
+    /// The state of an allocation.
     pub enum AllocationState {
-        /// Waits in the queue.
+        /// Waiting in the queue.
         Pending = 1 "pending",
-        /// Has its capacity, and gets ready to run.
+        /// Holds its capacity and prepares to run.
         Staging = 2 "staging",
         Running = 3 "running",
-        /// Writes a checkpoint; it holds its capacity meanwhile.
+        /// Writing a checkpoint; it still holds its capacity.
         Checkpointing = 4 "checkpointing",
-        /// Gave its capacity up against its will, has a checkpoint, and waits in the queue.
+        /// Interrupted; it has a checkpoint and waits in the queue.
         Suspended = 5 "suspended",
         Completed = 6 "completed",
         Failed = 7 "failed",
@@ -27,21 +27,21 @@ words! {
 }
 
 impl AllocationState {
-    /// Nothing will happen to it any more.
+    /// Whether the allocation has ended.
     pub const fn is_over(self) -> bool {
         matches!(self, Self::Completed | Self::Failed | Self::Cancelled)
     }
     pub const fn is_queued(self) -> bool {
         matches!(self, Self::Pending | Self::Suspended)
     }
-    /// Holds capacity.
+    /// Whether it holds capacity.
     pub const fn is_placed(self) -> bool {
         matches!(self, Self::Staging | Self::Running | Self::Checkpointing)
     }
 }
 
 words! {
-    /// How wide the places of a gang are told apart.
+    /// A topology domain for the placement of a gang.
     pub enum Domain {
         Node = 1 "node",
         Rack = 2 "rack",
@@ -52,42 +52,43 @@ words! {
 words! {
     /// Why an attempt ended before its work was done.
     pub enum AttemptEnd {
-        /// Evicted for one of higher priority.
+        /// Evicted by higher priority.
         Preempted = 1 "preempted",
         NodeLost = 2 "node_lost",
         /// Revoked by an operator, a quota, a budget or a policy.
         Revoked = 3 "revoked",
-        /// A lease was not renewed in time.
+        /// A lease expired because it was not renewed.
         Expired = 4 "expired",
-        /// It ran for as long as it may.
+        /// The walltime is over.
         Walltime = 5 "walltime",
-        /// Its own work failed, as its holder reports.
+        /// The holder reported a failure of the work.
         Reported = 6 "reported",
     }
 }
 
 fields! {
-    /// What is asked for: `replicas` times the asks, each replica on one node.
+    /// A request for an allocation: `replicas` times the asks, each replica on one node.
     pub struct AllocationSpec {
         pub pool: Option<PoolNo>,
         pub asks: Asks,
         pub replicas: u32,
         pub priority: Priority,
-        /// How long an attempt may run in all; renewal stops there. None: as long as it is renewed.
+        /// The longest time of one attempt; leases cannot be renewed beyond it. If absent, leases can be renewed
+        /// without limit.
         pub walltime: Option<Span>,
-        /// What its leases are granted for at first; the walltime where absent.
+        /// The first TTL of its leases; the walltime if absent.
         pub ttl: Option<Span>,
-        /// It is staged first, and says itself when it runs.
+        /// It is staged first; its holder reports when it runs.
         pub staged: bool,
-        /// What cannot be suspended goes back into the queue instead of failing.
+        /// Requeue instead of failing when interrupted without a checkpoint.
         pub requeue: bool,
-        /// Labels that its nodes must carry.
+        /// Required labels of its nodes.
         pub labels: Vec<(Name, Name)>,
-        /// All replicas within one of these.
+        /// All replicas are placed within one such domain.
         pub together: Option<Domain>,
-        /// No two replicas within one of these.
+        /// No two replicas are placed within the same such domain.
         pub apart: Option<Domain>,
-        /// What the workload depends on, as it was known when it was submitted.
+        /// The sensitivity profile of the workload at submission.
         pub profile: Option<Profile>,
         pub sensitive: bool,
         pub control_plane: bool,
@@ -123,12 +124,12 @@ impl AllocationSpec {
         }
     }
 
-    /// How many leases it takes.
+    /// The number of its leases.
     pub fn leases(&self) -> u64 {
         u64::from(self.replicas) * self.asks.len() as u64
     }
 
-    /// Whether no gang can lie so: two replicas within one domain and in two of them.
+    /// Whether `together` and `apart` contradict each other for more than one replica.
     pub fn contradicts_itself(&self) -> bool {
         let (Some(together), Some(apart)) = (self.together, self.apart) else { return false };
         self.replicas > 1 && apart >= together

@@ -1,4 +1,4 @@
-//! What a record says, kind by kind. The table at the end is the registry of kinds.
+//! The bodies of records, one per kind. The table at the end is the registry of kinds.
 
 mod admission;
 mod allocations;
@@ -9,7 +9,7 @@ pub use admission::{Asks, Denied, Granted, Member, Members, Particulars};
 pub use allocations::{
     AllocationCancelled, AllocationCheckpointed, AllocationCheckpointing, AllocationCompleted, AllocationDenied,
     AllocationFailed, AllocationPlaced, AllocationRequeued, AllocationStarted, AllocationSubmitted,
-    AllocationSuspended, Place, PreemptionDecided, ReservationDropped,
+    AllocationSuspended, PreemptionDecided, ReplicaPlacement, ReservationDropped,
 };
 pub use custody::{
     NodeQuarantined, NodeWiped, Nodes, NodesClaimed, NodesReleased, QuarantineCleared, SensitiveChanged,
@@ -28,9 +28,10 @@ use crate::placement::Weights;
 use crate::policy::{Budgets, Level, LimitKind, Measure, Priority, QuotaScope, Strategy, TeardownCause, TeardownMode};
 use crate::quantity::Quanta;
 pub use crate::rate::{ChargePolicyPut, RateCardDeleted, RateCardPut};
+pub use crate::tenant::{TenantSettings, TenantSettingsChange};
 
 fields! {
-    /// The first record: whose journal this is.
+    /// The first record. It identifies the journal.
     pub struct Genesis {
         pub format_version: u32,
         pub origin: Name,
@@ -40,7 +41,7 @@ fields! {
 }
 
 fields! {
-    /// The wall clock lay outside the gap that is accepted without a word from the operator.
+    /// The wall clock was outside the accepted gap, and the operator allowed it.
     pub struct ClockAccepted {
         pub last_stamp: Instant,
         pub wall_clock: Instant,
@@ -48,7 +49,7 @@ fields! {
 }
 
 fields! {
-    /// A process took over as the one writer.
+    /// A process became the writer.
     pub struct Started {
         pub epoch: u64,
         pub software: Name,
@@ -58,7 +59,7 @@ fields! {
 }
 
 fields! {
-    /// Nothing happened, and that is sealed too.
+    /// Shows that the engine was running although nothing happened.
     pub struct Heartbeat {}
 }
 
@@ -71,14 +72,14 @@ fields! {
 }
 
 fields! {
-    /// The wall clock jumped against the monotonic one; the engine followed the latter.
+    /// The wall clock jumped relative to the monotonic clock; the engine follows the monotonic clock.
     pub struct ClockJumped {
         pub wall_clock: Instant,
     }
 }
 
 fields! {
-    /// The engine's own limits, sealed so that a replay has the same.
+    /// The engine's limits, recorded so that a replay uses the same.
     pub struct SettingsChanged {
         pub ttl_max: Span,
         pub grace_default: Span,
@@ -89,7 +90,7 @@ fields! {
 }
 
 fields! {
-    /// How fast nodes cool down, sealed so that a replay chooses the same nodes.
+    /// How fast heat decays, recorded so that a replay chooses the same nodes.
     pub struct PlacementChanged {
         pub heat_half_life: Span,
     }
@@ -133,19 +134,11 @@ fields! {
 }
 fields! { pub struct PoolDeleted { pub pool: PoolNo } }
 fields! {
-    /// By what the pool's nodes are chosen from here on: weights of its own, or its strategy's.
+    /// The placement weights of a pool from now on: its own, or those of its strategy.
     pub struct PoolPlacementPut { pub pool: PoolNo, pub weights: Option<Weights> }
 }
 
-fields! {
-    pub struct TenantPut {
-        pub tenant: TenantNo,
-        pub name: Name,
-        pub accounting_tag: Option<Name>,
-        pub max_priority: Priority,
-        pub max_evicted_quanta_per_hour: Option<u64>,
-    }
-}
+fields! { pub struct TenantPut { pub tenant: TenantNo, pub settings: TenantSettings } }
 fields! { pub struct TenantDeleted { pub tenant: TenantNo } }
 
 fields! {
@@ -177,12 +170,12 @@ fields! {
 fields! { pub struct QuotaDeleted { pub quota: QuotaNo } }
 
 fields! {
-    /// A tenant's budgets, all of them.
+    /// All budgets of a tenant.
     pub struct BudgetsPut { pub tenant: TenantNo, pub budgets: Budgets }
 }
 
 fields! {
-    /// A burst quota was at or below its base for a whole `burst_ttl`: the next episode may begin.
+    /// Usage was at or below the base limit of a burst quota for a whole `burst_ttl`: the next burst may start.
     pub struct BurstEnded { pub quota: QuotaNo }
 }
 
@@ -202,16 +195,16 @@ fields! { pub struct NodeDeleted { pub node: NodeNo } }
 fields! { pub struct NodeDrained { pub node: NodeNo } }
 fields! { pub struct NodeResumed { pub node: NodeNo } }
 fields! {
-    /// Declared lost; its leases end in the records that follow.
+    /// The node was declared lost; its leases end in the records that follow.
     pub struct NodeLost { pub node: NodeNo, pub last_seen: Instant }
 }
 fields! { pub struct NodeReturned { pub node: NodeNo } }
 fields! {
-    /// The node's agent sees its load, errors or throttling at another level than before.
+    /// The node's agent reported a new level of load, errors or throttling.
     pub struct NodeCondition { pub node: NodeNo, pub load: Level, pub errors: Level, pub throttled: bool }
 }
 fields! {
-    /// A process took over as the node's one agent. Generations of a node count up from one.
+    /// A process registered as the agent of the node. Generations of a node are counted from one.
     pub struct AgentRegistered { pub node: NodeNo, pub generation: u64, pub instance: u128 }
 }
 fields! {
@@ -220,43 +213,43 @@ fields! {
 }
 
 fields! {
-    /// The holder gave leases back. `closed`: the node has no agent, so they are closed at once.
+    /// The holder released leases. `closed`: the node has no agent, so they are closed at once.
     pub struct Released { pub leases: ReportedLeases, pub closed: bool }
 }
 fields! {
-    /// Deadlines passed; the record's effective instant is the deadline they shared.
+    /// Leases expired; the record's effective instant is their common deadline.
     pub struct Expired { pub leases: Leases, pub closed: bool }
 }
 fields! {
-    /// The reason stands in the record's head. The holder has `grace` to get ready.
+    /// Leases were revoked, with the reason in the record's head. The holder has `grace` to save its work.
     pub struct Revoked { pub leases: Leases, pub grace: Span }
 }
 fields! {
-    /// After a revocation: billing stops at the record's effective instant.
+    /// The teardown of revoked leases started; billing stops at the record's effective instant.
     pub struct TeardownStarted { pub leases: Leases, pub cause: TeardownCause, pub closed: bool }
 }
 fields! {
-    /// The node confirmed: the capacity is back in the pool.
+    /// The node confirmed the teardown; the capacity is free again.
     pub struct TornDown { pub node: NodeNo, pub leases: Leases }
 }
 fields! {
-    /// Teardown was not confirmed in time: the capacity is lost until an operator acts.
+    /// The teardown was not confirmed in time; the capacity is unavailable until an operator clears the fence.
     pub struct Fenced { pub leases: Leases }
 }
 fields! {
-    /// An operator vouches that the capacity is clean.
+    /// An operator declared the capacity clean.
     pub struct Unfenced { pub leases: Leases }
 }
 fields! {
     pub struct ActivityReported { pub leases: ReportedLeases }
 }
 fields! {
-    /// An eviction as the first version of the format had it. Never written: `preemption.decided` took its place.
+    /// An eviction in the first version of the format. No longer written; replaced by `preemption.decided`.
     pub struct Preempted { pub node: NodeNo, pub priority: Priority, pub rules_version: u32, pub victims: Leases }
 }
 
 fields! {
-    /// A token exists from here on. Its secret is not in the journal: `hash` is its SHA-256.
+    /// A token was issued. Its secret is not in the journal; `hash` is its SHA-256.
     pub struct TokenIssued {
         pub token: TokenNo,
         pub name: Name,
@@ -274,12 +267,12 @@ macro_rules! kinds {
         #[derive(Clone, Debug, PartialEq, Eq)]
         pub enum Body {
             $($kind($kind),)*
-            /// A kind of a later version: checked by hash, shown as bytes, refused by an engine.
+            /// A kind of a later version: its hash is checked and its bytes are shown, but the engine refuses it.
             Unknown { kind: u32, bytes: Vec<u8> },
         }
 
         impl Body {
-            /// Every kind with its code and its word.
+            /// Every kind with its code and name.
             pub const KINDS: &'static [(u32, &'static str)] = &[$(($code, $word)),*];
 
             pub fn kind(&self) -> u32 {
@@ -302,7 +295,7 @@ macro_rules! kinds {
                     $(Self::$kind(body) => body.put(out),)*
                     Self::Unknown { kind, bytes } => {
                         let known = Self::KINDS.iter().any(|(code, _)| code == kind);
-                        assert!(!known, "bytes of a known kind passed off as unknown");
+                        assert!(!known, "a known kind must not be encoded as unknown");
                         out.extend_from_slice(bytes);
                     }
                 }

@@ -1,4 +1,4 @@
-//! Sums of money, and the ceilings that they are held under (SEMANTICS 4).
+//! Amounts of money, and cost ceilings (SEMANTICS 4).
 
 use crate::codec::{DecodeError, Field, Reader, get_scaled, put_scaled};
 use crate::id::{AppInstanceNo, ProjectNo};
@@ -8,16 +8,16 @@ use crate::{fields, words};
 use std::fmt;
 use std::str::FromStr;
 
-/// A sum of money in some currency: never negative, with up to nine decimals, kept as billionths.
+/// An amount of money in some currency: never negative, with up to nine decimals, stored in billionths.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct Amount(pub u128);
 
 impl Amount {
     pub const ZERO: Self = Self(0);
-    /// The most that can be written (`codec::put_scaled`).
+    /// The largest amount that can be encoded (`codec::put_scaled`).
     pub const MAX: Self = Self((1 << 120) - 1);
 
-    /// More than can be written is as much as can be.
+    /// Larger amounts saturate.
     #[must_use]
     pub fn saturating_add(self, other: Self) -> Self {
         Self(self.0.saturating_add(other.0).min(Self::MAX.0))
@@ -26,7 +26,7 @@ impl Amount {
     pub fn saturating_sub(self, other: Self) -> Self {
         Self(self.0.saturating_sub(other.0))
     }
-    /// What so many of the same come to.
+    /// The product with a count.
     #[must_use]
     pub fn times(self, count: u64) -> Self {
         Self(self.0.saturating_mul(u128::from(count)).min(Self::MAX.0))
@@ -62,7 +62,7 @@ impl FromStr for Amount {
     }
 }
 
-/// As few decimals as it takes.
+/// With as few decimals as necessary.
 impl fmt::Display for Amount {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let (whole, part) = (self.0 / u128::from(BILLION), self.0 % u128::from(BILLION));
@@ -81,17 +81,18 @@ impl Field for Amount {
 }
 
 words! {
-    /// How strictly a ceiling holds.
+    /// Whether a ceiling is enforced.
     pub enum CeilingMode {
-        /// What would pass it is refused.
+        /// Requests that would exceed it are denied.
         Hard = 1 "hard",
-        /// It is watched, and refuses nothing.
+        /// It is reported but denies nothing.
         Soft = 2 "soft",
     }
 }
 
 fields! {
-    /// What a project, or one app instance of it, may cost from here on. Put again, it keeps what was spent.
+    /// The most that a project, or one of its app instances, may cost. Updating a ceiling keeps the amount already
+    /// spent.
     pub struct CeilingPut {
         pub project: ProjectNo,
         pub app_instance: Option<AppInstanceNo>,
@@ -101,11 +102,11 @@ fields! {
     }
 }
 fields! {
-    /// Nothing is counted any more; one that is put later begins with nothing spent.
+    /// A ceiling was deleted; a ceiling that is created later starts with nothing spent.
     pub struct CeilingDeleted { pub project: ProjectNo, pub app_instance: Option<AppInstanceNo> }
 }
 
-/// Whether a ceiling can be that high.
+/// Whether the amount is within the limit for ceilings.
 pub fn can_be_a_ceiling(amount: Amount) -> bool {
     amount > Amount::ZERO && amount <= CEILING_AMOUNT_MAX
 }

@@ -1,4 +1,4 @@
-//! Resource classes: what can be leased and in which pieces (SEMANTICS 1).
+//! Resource classes: what can be leased, and in which units (SEMANTICS 1).
 
 use crate::limits::QUANTA_PER_UNIT_MAX;
 use crate::name::Name;
@@ -17,7 +17,7 @@ words! {
 }
 
 impl ResourceKind {
-    /// What one billing unit is called.
+    /// The name of the billing unit.
     pub const fn unit(self) -> &'static str {
         match self {
             Self::Gpu => "GPU",
@@ -29,7 +29,7 @@ impl ResourceKind {
 }
 
 fields! {
-    /// What a class is, fixed once it is used.
+    /// The definition of a class; fixed once the class is used.
     pub struct ClassSpec {
         pub name: Name,
         pub kind: ResourceKind,
@@ -37,12 +37,12 @@ fields! {
         pub tier: Option<Name>,
         /// How many quanta make one billing unit.
         pub quanta_per_unit: u64,
-        /// Expensive enough that idling on it is headline waste (SEMANTICS 8).
+        /// Idle leases of premium classes are reported first as waste (SEMANTICS 8).
         pub premium: bool,
     }
 }
 
-/// Why a class cannot be.
+/// Why a class is invalid.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct BadQuantaPerUnit(pub u64);
 
@@ -61,7 +61,7 @@ impl ClassSpec {
         }
     }
 
-    /// Devices are real only for GPUs: other kinds are one divisible amount per node.
+    /// Only GPUs have devices; other kinds are one divisible amount per node.
     pub fn has_devices(&self) -> bool {
         self.kind == ResourceKind::Gpu
     }

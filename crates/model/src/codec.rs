@@ -1,4 +1,4 @@
-//! The small deterministic encoding everything sealed is written in.
+//! The deterministic encoding of records and snapshots.
 //!
 //! Every value has exactly one encoding, and decoding accepts no other: re-encoding what was
 //! decoded gives the same bytes (SEMANTICS 6). Integers are LEB128 without superfluous groups.
@@ -10,13 +10,13 @@ use std::fmt;
 pub enum DecodeError {
     /// The bytes end before the value does.
     Truncated,
-    /// A value is followed by bytes that belong to nothing.
+    /// Bytes are left after the value.
     TrailingBytes(usize),
     /// An integer is written longer than it needs to be, or does not fit its type.
     BadInteger,
     /// Text that is not UTF-8 or breaks the rules for names.
     BadText,
-    /// A code that this field does not know.
+    /// A code that is not defined for this field.
     BadCode { field: &'static str, code: u64 },
     /// A well-formed value that the format forbids here.
     Forbidden(&'static str),
@@ -72,6 +72,18 @@ impl<'a> Reader<'a> {
         self.rest.len()
     }
 
+    /// The bits of the fields that were added to a struct later and are present; see [`fields!`](crate::fields).
+    pub fn added(&mut self, known: u64) -> Result<u64, DecodeError> {
+        if self.rest.is_empty() {
+            return Ok(0);
+        }
+        match self.varint()? {
+            0 => Err(DecodeError::Forbidden("an empty set of added fields")),
+            bits if bits & !known != 0 => Err(DecodeError::BadCode { field: "added fields", code: bits }),
+            bits => Ok(bits),
+        }
+    }
+
     pub fn take(&mut self, n: usize) -> Result<&'a [u8], DecodeError> {
         let (head, rest) = self.rest.split_at_checked(n).ok_or(DecodeError::Truncated)?;
         self.rest = rest;
@@ -100,7 +112,7 @@ impl<'a> Reader<'a> {
         self.varint_long()
     }
 
-    /// Two to nine groups; what is longer, or not as it should be, is left to [`Self::varint_wide`].
+    /// Two to nine groups; longer or invalid integers are left to [`Self::varint_wide`].
     fn varint_long(&mut self) -> Result<u64, DecodeError> {
         let mut value = 0;
         for (at, byte) in self.rest.iter().take(9).enumerate() {
@@ -137,8 +149,8 @@ impl<'a> Reader<'a> {
         }
     }
 
-    /// A count of items, each of which takes at least one byte: it cannot exceed what is left, so
-    /// a forged count cannot make a reader allocate.
+    /// A count of items. Each takes at least one byte, so the count cannot exceed the remaining bytes, and a forged
+    /// count cannot cause a large allocation.
     pub fn count(&mut self, max: usize) -> Result<usize, DecodeError> {
         let n = usize::try_from(self.varint()?).map_err(|_| DecodeError::BadInteger)?;
         if n > max {
@@ -180,8 +192,8 @@ pub fn put_varint_wide(mut value: u128, out: &mut Vec<u8>) {
 /// The units a scaled number may be written in, coarsest first, in nanoseconds.
 const SCALES: [u128; 4] = [1_000_000_000, 1_000_000, 1_000, 1];
 
-/// Writes a count of nanoseconds (or quantum-nanoseconds) in the coarsest unit that is exact:
-/// people and programs speak in seconds and milliseconds, and those take two to four bytes.
+/// Writes nanoseconds (or quantum-nanoseconds) in the coarsest unit that is exact. Whole seconds and milliseconds, the
+/// usual case, take two to four bytes.
 pub fn put_scaled(value: u128, out: &mut Vec<u8>) {
     if let Ok(value) = u64::try_from(value)
         && value < 1 << 62
@@ -197,7 +209,7 @@ pub fn put_scaled(value: u128, out: &mut Vec<u8>) {
     }
 }
 
-/// The same for most: a century of nanoseconds.
+/// The fast path for values up to a century of nanoseconds.
 fn put_scaled_short(value: u64, out: &mut Vec<u8>) {
     let (in_unit, unit) = if value.is_multiple_of(1_000_000_000) {
         (value / 1_000_000_000, 0)
@@ -271,7 +283,7 @@ impl<T: Field> Field for Option<T> {
     }
 }
 
-/// Lists inside a body: at most this many items unless the type says otherwise.
+/// The most items of a list inside a body, unless its type has another limit.
 pub const LIST_MAX: usize = 4096;
 
 impl<T: Field> Field for Vec<T> {
@@ -324,25 +336,47 @@ impl<A: Field, B: Field> Field for (A, B) {
     }
 }
 
-/// Declares a struct whose encoding is its fields in order. Used by every crate that seals or
-/// snapshots something, so that a field cannot be written and forgotten in reading.
+/// Declares a struct whose encoding is its fields in order, so that encoding and decoding cannot differ.
+///
+/// The block `added` contains fields that were introduced after records of this shape existed. Each is an `Option` with
+/// its own bit. A varint with the bits of the present fields follows the other fields; it is absent if it would be zero.
+/// So old bytes stay valid, and a record without the new fields has the same bytes as before. Such a struct must be
+/// encoded last, because its end is the end of the bytes.
 #[macro_export]
 macro_rules! fields {
     ($(#[$meta:meta])* pub struct $name:ident { $($(#[$fmeta:meta])* pub $field:ident : $t:ty),* $(,)? }) => {
+        $crate::fields! { $(#[$meta])* pub struct $name { $($(#[$fmeta])* pub $field: $t),* } added {} }
+    };
+    (
+        $(#[$meta:meta])*
+        pub struct $name:ident { $($(#[$fmeta:meta])* pub $field:ident : $t:ty),* $(,)? }
+        added { $($(#[$ameta:meta])* $bit:literal pub $added:ident : Option<$at:ty>),* $(,)? }
+    ) => {
         $(#[$meta])*
         #[derive(Clone, Debug, PartialEq, Eq)]
-        pub struct $name { $($(#[$fmeta])* pub $field: $t),* }
+        pub struct $name { $($(#[$fmeta])* pub $field: $t,)* $($(#[$ameta])* pub $added: Option<$at>),* }
 
         impl $crate::codec::Field for $name {
             #[inline]
             #[allow(unused_variables)]
             fn put(&self, out: &mut Vec<u8>) {
                 $($crate::codec::Field::put(&self.$field, out);)*
+                let bits: u64 = 0 $(| if self.$added.is_some() { $bit } else { 0 })*;
+                if bits != 0 {
+                    $crate::codec::put_varint(bits, out);
+                }
+                $(if let Some(value) = &self.$added {
+                    $crate::codec::Field::put(value, out);
+                })*
             }
             #[inline]
             #[allow(unused_variables)]
             fn get(r: &mut $crate::codec::Reader<'_>) -> Result<Self, $crate::codec::DecodeError> {
-                Ok(Self { $($field: $crate::codec::Field::get(r)?),* })
+                $(let $field = $crate::codec::Field::get(r)?;)*
+                const KNOWN: u64 = 0 $(| $bit)*;
+                let bits = if KNOWN == 0 { 0 } else { r.added(KNOWN)? };
+                $(let $added = if bits & $bit == 0 { None } else { Some($crate::codec::Field::get(r)?) };)*
+                Ok(Self { $($field,)* $($added),* })
             }
         }
     };

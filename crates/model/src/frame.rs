@@ -1,7 +1,7 @@
-//! How records lie on disk: frames in batches (docs/reference/journal-format.md, "Batches").
+//! Records on disk: frames in batches (docs/reference/journal-format.md, "Batches").
 //!
-//! A batch is what one write and one sync make durable. It is built unsealed, with room for the
-//! links, and sealed in place: the bytes that were encoded are the bytes that are hashed and stored.
+//! One write and one fsync make a batch durable. It is built unsealed, with space for the links, and sealed in place:
+//! the encoded bytes are hashed and stored without a copy.
 
 use crate::codec::{DecodeError, Reader};
 use crate::limits::{BATCH_BYTES_MAX, BATCH_RECORDS_MAX, RECORD_BYTES_MAX, SIGNERS_MAX};
@@ -23,20 +23,20 @@ pub fn record_hash(bytes: &[u8]) -> Hash {
     Sha256::digest(bytes).into()
 }
 
-/// What a signature of a record is made over.
+/// The message that a signature of a record signs.
 pub fn signed_message(hash: &Hash) -> Vec<u8> {
     let mut message = b"leasehold record signature v1\n".to_vec();
     message.extend_from_slice(hash);
     message
 }
 
-/// Makes the signatures that records ask for.
+/// Signs records.
 pub trait Signer {
-    /// The signature of `message` by the holder of `public_key`, if this is one of ours.
+    /// The signature of `message` with the key of `public_key`, if the signer has it.
     fn sign(&self, public_key: &[u8; 32], message: &[u8]) -> Option<[u8; 64]>;
 }
 
-/// A signer with no keys, for journals that hold no signed records.
+/// A signer without keys, for journals without signed records.
 pub struct NoKeys;
 impl Signer for NoKeys {
     fn sign(&self, _: &[u8; 32], _: &[u8]) -> Option<[u8; 64]> {
@@ -44,19 +44,19 @@ impl Signer for NoKeys {
     }
 }
 
-/// A record asked for a signature by a key that the signer does not hold.
+/// A record requires a signature with a key that the signer does not have.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct MissingKey(pub [u8; 32]);
 
 impl fmt::Display for MissingKey {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(f, "a record must be signed by a key that is not here: ")?;
+        write!(f, "a record must be signed with a key that is not available: ")?;
         self.0.iter().try_for_each(|b| write!(f, "{b:02x}"))
     }
 }
 impl std::error::Error for MissingKey {}
 
-/// Records on their way to the disk.
+/// A batch of records before it is written.
 #[derive(Clone, Debug)]
 pub struct Batch {
     bytes: Vec<u8>,
@@ -72,7 +72,7 @@ impl Batch {
         Self { bytes, count: 0, first_sequence }
     }
 
-    /// Empties the batch and keeps its memory.
+    /// Empties the batch and keeps its allocation.
     pub fn reset(&mut self, first_sequence: u64) {
         self.bytes.truncate(BATCH_HEADER_BYTES);
         self.count = 0;
@@ -108,18 +108,18 @@ impl Batch {
     pub fn next_sequence(&self) -> u64 {
         self.first_sequence + u64::from(self.count)
     }
-    /// The bytes as they go to disk, meaningful once sealed.
+    /// The bytes of the batch; valid after it is sealed.
     pub fn bytes(&self) -> &[u8] {
         &self.bytes
     }
 
-    /// The frames of the batch. Their links are meaningful once it is sealed.
+    /// The frames of the batch. Their links are valid after it is sealed.
     pub fn frames(&self) -> Frames<'_> {
         Frames { rest: &self.bytes[BATCH_HEADER_BYTES..] }
     }
 
-    /// Links every record to the one before, beginning at `prev`, signs those that name signers,
-    /// and closes the batch with its checksum. Returns the hash of the last record.
+    /// Links every record to the previous one, starting with `prev`, signs the records that name signers, and writes
+    /// the checksum. Returns the hash of the last record.
     pub fn seal(&mut self, prev: &Hash, signer: &dyn Signer) -> Result<Hash, MissingKey> {
         assert!(self.count > 0 && self.count <= BATCH_RECORDS_MAX, "a batch of {} records", self.count);
         let mut head = *prev;
@@ -170,35 +170,35 @@ fn batch_crc(bytes: &[u8]) -> u32 {
     crc.finalize()
 }
 
-/// Why bytes are not a whole, undamaged batch.
+/// Why bytes are not a complete, undamaged batch.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Damage {
-    /// Nothing but the end, or zeroes up to it: not damage, the journal ends here.
+    /// The end of the file, or only zeroes up to it: the journal ends here.
     Nothing,
     NoMagic,
-    /// The lengths in the header cannot be.
+    /// The lengths in the header are impossible.
     BadHeader,
     /// The file ends inside the batch.
     Truncated,
     BadChecksum,
-    /// The checksum holds but the frames do not: made, not torn.
+    /// The checksum is correct but the frames are not: it was forged, not torn.
     BadFrame,
 }
 
 impl fmt::Display for Damage {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str(match self {
-            Self::Nothing => "nothing is written here",
-            Self::NoMagic => "these bytes do not begin a batch",
-            Self::BadHeader => "the batch header holds impossible lengths",
-            Self::Truncated => "the batch is cut short",
+            Self::Nothing => "there is no batch",
+            Self::NoMagic => "the magic bytes of a batch are missing",
+            Self::BadHeader => "the batch header contains impossible lengths",
+            Self::Truncated => "the batch is truncated",
             Self::BadChecksum => "the batch does not match its checksum",
-            Self::BadFrame => "the frames of the batch do not add up",
+            Self::BadFrame => "the frames do not fill the batch",
         })
     }
 }
 
-/// A batch as it lies in a file: lengths and checksum hold, hashes are not yet looked at.
+/// A batch that was read from a file. Its lengths and checksum are verified; its hashes are not.
 #[derive(Clone, Copy, Debug)]
 pub struct RawBatch<'a> {
     /// Header and payload.
@@ -207,7 +207,7 @@ pub struct RawBatch<'a> {
 }
 
 impl<'a> RawBatch<'a> {
-    /// Reads the batch at the beginning of `bytes`, which may go on after it.
+    /// Reads the batch at the start of `bytes`; more bytes may follow.
     pub fn read(bytes: &'a [u8]) -> Result<Self, Damage> {
         let Some((header, rest)) = bytes.split_first_chunk::<BATCH_HEADER_BYTES>() else {
             return Err(if bytes.iter().all(|b| *b == 0) { Damage::Nothing } else { Damage::NoMagic });
@@ -245,11 +245,11 @@ impl<'a> RawBatch<'a> {
     pub fn count(&self) -> u32 {
         self.count
     }
-    /// The batch as it lies in its file.
+    /// The bytes of the batch in its file.
     pub fn bytes(&self) -> &'a [u8] {
         self.bytes
     }
-    /// Bytes the batch takes in its file.
+    /// The size of the batch in its file.
     pub fn bytes_total(&self) -> usize {
         self.bytes.len()
     }
@@ -312,7 +312,7 @@ impl RawRecord<'_> {
     pub fn hash(&self) -> Hash {
         record_hash(self.bytes)
     }
-    /// Strict: the bytes are the one encoding of the record, to the last.
+    /// Decodes strictly: only the canonical encoding is accepted.
     #[inline]
     pub fn decode(&self) -> Result<Record, DecodeError> {
         // Checked where it is: taking it out and returning it again would copy it twice.
@@ -324,11 +324,11 @@ impl RawRecord<'_> {
         }
         decoded
     }
-    /// Only the sequence, for readers that look for a place.
+    /// Reads only the sequence, for searches.
     pub fn sequence(&self) -> Result<u64, DecodeError> {
         self.after_link()?.varint()
     }
-    /// Frames are never shorter than the link, but anyone can make a `RawRecord`.
+    /// The link to the previous record, if the record is long enough; a `RawRecord` can be created from any bytes.
     fn after_link(&self) -> Result<Reader<'_>, DecodeError> {
         self.bytes.get(HASH_BYTES..).map(Reader::new).ok_or(DecodeError::Truncated)
     }

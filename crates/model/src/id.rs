@@ -1,8 +1,8 @@
 //! Every identifier, in one registry.
 //!
-//! Inside the journal things are numbers, handed out in order by the engine: a record that
-//! refers to a lease takes three bytes for it. Outside they are 128-bit [`PublicId`]s, strings in
-//! JSON, because numbers above 2^53 do not survive there (SEMANTICS 1).
+//! Inside the journal things are identified by numbers that the engine assigns in order, so that a reference to a
+//! lease takes about three bytes. Outside they are 128-bit [`PublicId`]s, strings in JSON, because numbers above 2^53
+//! lose precision there (SEMANTICS 1).
 
 use crate::codec::{DecodeError, Field, Reader};
 use std::fmt;
@@ -34,9 +34,9 @@ macro_rules! numbers {
 numbers! {
     /// Who pays.
     TenantNo(u32) "tenant-";
-    /// The anchor of a charge, within a tenant.
+    /// The part of a tenant that a charge belongs to.
     ProjectNo(u32) "project-";
-    /// Who asked.
+    /// A person or service of a tenant.
     UserNo(u32) "user-";
     /// A set of nodes with one strategy.
     PoolNo(u32) "pool-";
@@ -52,7 +52,7 @@ numbers! {
     TokenNo(u32) "token-";
     /// A gang of leases for one workload.
     AllocationNo(u64) "alloc-";
-    /// A runtime that a project owns.
+    /// A runtime of a project.
     AppInstanceNo(u64) "app-";
     /// Capacity lent to a shared runtime.
     AttachmentNo(u64) "attachment-";
@@ -69,9 +69,8 @@ pub enum IdKind {
     Entry = 5,
 }
 
-/// A 128-bit identifier as outsiders see it: 40 bits of the journal's genesis hash, 8 bits of
-/// what it names, 16 bits of position inside a record, 64 bits of number. It is computed, never
-/// stored, so it costs no bytes and cannot disagree with the record.
+/// A public 128-bit identifier: 40 bits of the journal's genesis hash, 8 bits for the kind, 16 bits for the position
+/// inside a record, 64 bits for the number. It is computed and never stored, so it cannot contradict the record.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct PublicId(pub u128);
 
@@ -85,7 +84,7 @@ impl PublicId {
         Self(u128::from_be_bytes(bytes))
     }
 
-    /// The number, if this is an id of that kind from the journal with that genesis.
+    /// The number, if this is an ID of that kind from the journal with that genesis.
     pub fn number(self, genesis: &[u8; 32], kind: IdKind) -> Option<u64> {
         let bytes = self.0.to_be_bytes();
         if bytes[..5] != genesis[..5] || bytes[5] != kind as u8 {

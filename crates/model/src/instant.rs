@@ -23,8 +23,7 @@ impl Instant {
             None => None,
         }
     }
-    /// Later by `span`, or the end of time where that would overflow: for deadlines, where "never"
-    /// is the honest reading.
+    /// Adds `span`; on overflow, returns the largest instant, which means "never" for deadlines.
     pub const fn saturating_add(self, span: Span) -> Self {
         Self(self.0.saturating_add(span.0))
     }
@@ -42,7 +41,7 @@ impl Span {
     pub const fn from_millis(ms: u64) -> Self {
         Self(ms * 1_000_000)
     }
-    /// Whole seconds, rounded down, for the views that speak in seconds.
+    /// Whole seconds, rounded down.
     pub const fn as_secs(self) -> u64 {
         self.0 / 1_000_000_000
     }
@@ -77,8 +76,8 @@ impl Field for Span {
 pub const WRITTEN_MAX: usize = 30;
 
 impl Instant {
-    /// RFC 3339 in UTC with as many decimals as the instant has, without allocating: every answer about a lease carries
-    /// two of them.
+    /// RFC 3339 in UTC with as many decimals as the instant has, without allocating: every answer about a lease
+    /// carries two of them.
     pub fn write(self, buffer: &mut [u8; WRITTEN_MAX]) -> &str {
         let (seconds, nanos) = (self.0 / 1_000_000_000, self.0 % 1_000_000_000);
         let (year, month, day) = civil_from_days(seconds / 86_400);

@@ -1,12 +1,11 @@
-//! The nouns of Leasehold and the bytes they are sealed in.
+//! The types of Leasehold and their encoding in the journal.
 //!
-//! In: what a command decided, as typed [`Record`]s; or bytes read back from a journal.
-//! Out: the canonical bytes of a record (what is hashed is what is stored), and typed records decoded
+//! In: typed [`Record`]s, or bytes from a journal.
+//! Out: the canonical bytes of a record (the same bytes are hashed and stored), and typed records that are decoded
 //! strictly from them.
 //!
-//! Never: I/O, clocks, randomness, floating point. Serde appears only behind features, for closed lists of words; the
-//! JSON view is the crate `view`.
-//! The byte format is specified in `docs/reference/journal-format.md`.
+//! Never: I/O, clocks, randomness, floating point. Serde is used only for word lists, behind a feature; the JSON view
+//! is in the crate `view`. The byte format is specified in `docs/reference/journal-format.md`.
 
 pub mod access;
 pub mod activity;
@@ -27,6 +26,7 @@ pub mod quantity;
 pub mod rate;
 pub mod record;
 pub mod state;
+pub mod tenant;
 pub mod word;
 
 pub use access::{Role, TokenScope};
@@ -51,11 +51,12 @@ pub use policy::{
 pub use quantity::Quanta;
 pub use record::{Hash, Idempotency, Identity, Key, Record};
 pub use state::{CustodyState, Group, LeaseState, RevokeReason, WasteClass};
+pub use tenant::{TenantSettings, TenantSettingsChange};
 pub use word::Words;
 
 /// The version of the byte format this crate writes and reads.
 pub const FORMAT_VERSION: u32 = 1;
 
-/// The version of the rules by which the engine decides. A decision names the rules that made it
-/// (SEMANTICS 6), so that a replay under other rules can say so.
+/// The version of the rules by which the engine decides. Each decision contains it (SEMANTICS 6), so that a replay can
+/// detect other rules.
 pub const RULES_VERSION: u32 = 3;

@@ -1,5 +1,4 @@
-//! Every limit of the core, in one place (ARCHITECTURE, invariant 7). `docs/reference/limits.md`
-//! repeats them for users.
+//! All limits of the core (ARCHITECTURE, invariant 7). `docs/reference/limits.md` lists them for users.
 
 use crate::ceiling::Amount;
 use crate::instant::Span;
@@ -11,33 +10,33 @@ pub const NAME_BYTES_MAX: usize = 128;
 pub const IDEMPOTENCY_KEY_BYTES_MAX: usize = 64;
 /// Live idempotency keys of one tenant.
 pub const IDEMPOTENCY_KEYS_PER_TENANT_MAX: u32 = 1_000_000;
-/// Leases that one record (and one command) may name.
+/// Leases in one record, and in one command.
 pub const LEASES_PER_RECORD_MAX: usize = 1024;
-/// Classes that one request may ask for on one node.
+/// Classes in one request.
 pub const CLASSES_PER_REQUEST_MAX: usize = 16;
-/// Leases of one allocation: one record can name them all.
+/// Leases of one allocation; one record can contain all of them.
 pub const ALLOCATION_LEASES_MAX: usize = LEASES_PER_RECORD_MAX;
-/// Labels that one allocation may demand.
+/// Labels that one allocation can require.
 pub const LABELS_PER_ALLOCATION_MAX: usize = 16;
-/// Allocations of one tenant that may wait, where the tenant has no limit of its own.
+/// Waiting allocations of a tenant that has no own limit.
 pub const PENDING_PER_TENANT_MAX: u64 = 100_000;
-/// Allocations that may wait in all.
+/// Waiting allocations of all tenants.
 pub const PENDING_MAX: usize = 1_000_000;
 /// The longest window of a budget, in days.
 pub const BUDGET_DAYS_MAX: u32 = 366;
-/// The most GPU or node hours that a budget may have.
+/// The most GPU or node hours of a budget.
 pub const BUDGET_HOURS_MAX: u64 = 1_000_000_000_000;
-/// Nodes that one command may claim or release.
+/// Nodes that one command can claim or release.
 pub const NODES_PER_CLAIM_MAX: usize = 256;
 /// How long the wipe of a released node may take before the node is quarantined.
 pub const WIPE_DEADLINE: Span = Span::from_secs(30 * 60);
-/// Devices of one class on one node: the grant seals them as a 64-bit set.
+/// Devices of one class on one node; a grant records them as a 64-bit set.
 pub const DEVICES_PER_CLASS_MAX: u64 = 64;
-/// Quanta of one class on one node: keeps quanta × nanoseconds of a century far inside 128 bits.
+/// Quanta of one class on one node. A century of quanta × nanoseconds fits into 128 bits.
 pub const QUANTA_PER_NODE_MAX: u64 = 1 << 48;
-/// Quanta to a billing unit.
+/// Quanta of a billing unit.
 pub const QUANTA_PER_UNIT_MAX: u64 = 1 << 32;
-/// The longest TTL and lifetime anyone may configure.
+/// The longest TTL and lifetime that can be configured.
 pub const TTL_MAX: Span = Span::from_secs(366 * 86_400);
 /// The longest grace, teardown, wipe or heartbeat limit.
 pub const LIMIT_SPAN_MAX: Span = Span::from_secs(7 * 86_400);
@@ -49,32 +48,32 @@ pub const LABELS_PER_NODE_MAX: usize = 64;
 pub const CLASSES_PER_NODE_MAX: usize = 64;
 /// Quotas of one tenant.
 pub const QUOTAS_PER_TENANT_MAX: usize = 256;
-/// Tokens of one tenant, neither revoked nor expired.
+/// Valid tokens of one tenant.
 pub const TOKENS_PER_TENANT_MAX: u32 = 10_000;
-/// Tokens of all, neither revoked nor expired.
+/// Valid tokens in all.
 pub const TOKENS_MAX: u32 = 100_000;
-/// App instances that one token may name.
+/// App instances in the scope of one token.
 pub const APP_INSTANCES_PER_TOKEN_MAX: usize = 64;
-/// Bytes of one encoded record, signatures apart.
+/// Bytes of one encoded record, without signatures.
 pub const RECORD_BYTES_MAX: usize = 256 * 1024;
-/// Keys that may sign one record.
+/// Signatures of one record.
 pub const SIGNERS_MAX: usize = 2;
-/// Records in one batch (one write, one sync).
+/// Records in one batch (one write, one fsync).
 pub const BATCH_RECORDS_MAX: u32 = 1 << 16;
 /// Bytes of one batch.
 pub const BATCH_BYTES_MAX: usize = 16 * 1024 * 1024;
-/// Classes, or tiers, that one rate card may name.
+/// Classes, and tiers, in one rate card.
 pub const RATE_LINES_MAX: usize = 1024;
 /// The highest price of a unit-second.
 pub const RATE_MAX: Decimal = Decimal(1_000_000 * BILLION);
 /// The highest factor on a price.
 pub const FACTOR_MAX: Decimal = Decimal(1000 * BILLION);
-/// Rate cards, and charge policies, that may wait for their day.
+/// Rate cards, and charge policies, that have not taken effect yet.
 pub const CARDS_WAITING_MAX: usize = 64;
 /// Cost ceilings of one tenant.
 pub const CEILINGS_PER_TENANT_MAX: usize = 1000;
 /// The highest cost ceiling.
 pub const CEILING_AMOUNT_MAX: Amount = Amount(1_000_000_000_000_000 * BILLION as u128);
-/// What one lease is taken to cost at the most: above every ceiling, and so little that the sum over all live leases
-/// can be written.
+/// The highest cost that is computed for one lease: above every ceiling, but low enough that the sum over all live
+/// leases can be encoded.
 pub const LEASE_COST_MAX: Amount = Amount(1 << 88);

@@ -21,16 +21,16 @@ impl fmt::Display for BadName {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str(match self {
             Self::Empty => "a name must not be empty",
-            Self::TooLong => "a name is at most 128 bytes long",
-            Self::ControlCharacter => "a name must not hold control, invisible or direction-changing characters",
+            Self::TooLong => "a name can be at most 128 bytes long",
+            Self::ControlCharacter => "a name must not contain control, invisible or direction-changing characters",
             Self::OuterSpace => "a name must not begin or end with a space",
         })
     }
 }
 impl std::error::Error for BadName {}
 
-/// Characters that a person cannot see, or that reorder what they see: two names that look the
-/// same on an invoice must be the same.
+/// Characters that are invisible or change the writing direction. Without them, two names that look the same are
+/// equal.
 pub fn is_invisible(c: char) -> bool {
     c.is_control()
         || matches!(c, '\u{ad}' | '\u{200b}'..='\u{200f}' | '\u{2028}'..='\u{202e}'

@@ -1,4 +1,4 @@
-//! What a choice of node rests on: the weights of the terms, and what a workload depends on (SEMANTICS 5 and 8).
+//! Inputs to the choice of a node: the weights of the score, and the sensitivity of a workload (SEMANTICS 5 and 8).
 
 use crate::class::ResourceKind;
 use crate::codec::{DecodeError, Field, Reader, put_varint};
@@ -6,10 +6,10 @@ use crate::policy::Strategy;
 use crate::words;
 use std::fmt;
 
-/// What the weights of one score add up to.
+/// The sum of the weights of a score.
 pub const WEIGHTS_SUM: u16 = 1000;
 
-/// How much each term counts, in thousandths that add up to one.
+/// The weight of each term of the score, in thousandths that add up to one.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Weights {
     pub pressure: u16,
@@ -21,7 +21,7 @@ pub struct Weights {
 /// Weights that do not add up to one.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct BadWeights {
-    /// What they add up to, in thousandths.
+    /// The sum, in thousandths.
     pub sum: u32,
 }
 
@@ -62,7 +62,7 @@ impl Field for Weights {
     }
 }
 
-/// Whose weights a node was chosen by: a strategy's, or the pool's own.
+/// The weights by which a node was chosen: those of a strategy, or the pool's own.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Weighing {
     Strategy(Strategy),
@@ -109,7 +109,7 @@ impl Field for Weighing {
 }
 
 words! {
-    /// How much one kind of resource matters to a workload.
+    /// How much a workload depends on one kind of resource.
     pub enum Sensitivity {
         Unused = 0 "unused",
         Indifferent = 1 "indifferent",
@@ -119,7 +119,7 @@ words! {
     }
 }
 
-/// How much each kind matters to a workload, in the order of `ResourceKind`.
+/// How much a workload depends on each kind, in the order of `ResourceKind`.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Profile(pub [Sensitivity; 5]);
 

@@ -1,4 +1,4 @@
-//! The closed vocabularies of decisions: priorities, reasons, quotas, strategies.
+//! Word lists of decisions: priorities, reasons, quotas, strategies.
 
 use crate::ceiling::Amount;
 use crate::codec::{DecodeError, Field, Reader};
@@ -9,7 +9,7 @@ use crate::{fields, words};
 
 // The order of the codes is the order of rank (SEMANTICS 5).
 words! {
-    /// Lower yields to higher.
+    /// Priority class; a higher class may preempt a lower one.
     pub enum Priority {
         Scavenger = 1 "scavenger",
         Standard = 2 "standard",
@@ -32,7 +32,7 @@ impl Priority {
 }
 
 words! {
-    /// How a pool spreads or packs its work.
+    /// The placement strategy of a pool.
     pub enum Strategy {
         Spread = 1 "spread",
         BinPack = 2 "bin_pack",
@@ -40,11 +40,11 @@ words! {
 }
 
 words! {
-    /// How a node gives capacity back.
+    /// How the capacity of an ended lease becomes free.
     pub enum TeardownMode as "Teardown" {
         /// An agent on the node confirms each teardown.
         Confirmed = 1 "confirmed",
-        /// The node has no agent; the end of a lease frees its capacity at once.
+        /// The node has no agent; capacity is free as soon as a lease ends.
         Immediate = 2 "immediate",
     }
 }
@@ -54,19 +54,19 @@ words! {
     pub enum Measure {
         /// Quanta of one class.
         Quanta = 1 "quanta",
-        /// Leases, however large.
+        /// The number of leases.
         Leases = 2 "leases",
-        /// Distinct nodes on which something is held.
+        /// The number of nodes with leases.
         Nodes = 3 "nodes",
-        /// Allocations that hold capacity, whole.
+        /// The number of allocations that hold capacity.
         Allocations = 4 "allocations",
     }
 }
 
 words! {
-    /// Why teardown began after a revocation.
+    /// Why the teardown of a revoked lease started.
     pub enum TeardownCause {
-        /// The holder said it was ready.
+        /// The holder reported that it was ready.
         Ready = 1 "ready",
         /// Grace ended.
         GraceEnded = 2 "grace_ended",
@@ -74,7 +74,7 @@ words! {
 }
 
 words! {
-    /// Why a released node is not known to be clean.
+    /// Why a node was quarantined.
     pub enum QuarantineCause {
         WipeFailed = 1 "wipe_failed",
         WipeTimedOut = 2 "wipe_timed_out",
@@ -82,7 +82,7 @@ words! {
 }
 
 words! {
-    /// How bad an agent finds its node's load, or its errors.
+    /// The level of load or errors that an agent reports.
     pub enum Level {
         Normal = 0 "normal",
         High = 1 "high",
@@ -97,10 +97,10 @@ impl Default for Level {
     }
 }
 
-/// Why something was done to a lease against its holder's plan. A closed list: no free text.
+/// Why a lease ended without its holder's request. There is no free text.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Reason {
-    /// Evicted by the decision sealed at that sequence.
+    /// Evicted by the decision recorded at that sequence.
     Preempted {
         by: u64,
     },
@@ -162,14 +162,14 @@ impl Field for Reason {
     }
 }
 
-/// Which nodes a quota looks at.
+/// The nodes that a quota covers.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum NodeScope {
-    /// All of them together.
+    /// All nodes together.
     All,
     /// One node.
     One(NodeNo),
-    /// Each node on its own.
+    /// Each node separately.
     Each,
 }
 
@@ -197,7 +197,7 @@ impl Field for NodeScope {
 }
 
 fields! {
-    /// What a quota applies to; absent parts mean "any".
+    /// The scope of a quota; absent parts match everything.
     pub struct QuotaScope {
         pub tenant: TenantNo,
         pub project: Option<ProjectNo>,
@@ -209,25 +209,25 @@ fields! {
 }
 
 impl QuotaScope {
-    /// Everything of a tenant's.
+    /// The whole tenant.
     pub const fn of_tenant(tenant: TenantNo) -> Self {
         Self { tenant, project: None, class: None, pool: None, node: NodeScope::All, priority: None }
     }
 }
 
 fields! {
-    /// What a tenant may use over a rolling window before it waits longer (SEMANTICS 4). These order the queue; they
-    /// refuse nothing, but for `max_pending`.
+    /// Budgets of a tenant over a rolling window (SEMANTICS 4). They order the queue and deny nothing, except for
+    /// `max_pending`.
     pub struct Budgets {
         pub gpu_hours: Option<u64>,
         pub node_hours: Option<u64>,
         /// The window, in days.
         pub period_days: u32,
-        /// The share of all GPU time that the tenant is meant to have, in thousandths.
+        /// The target share of all GPU time, in thousandths.
         pub fair_share: Option<u32>,
-        /// GPU hours beyond the budget that are not held against it.
+        /// GPU hours beyond the budget that are tolerated.
         pub burst_allowance: Option<u64>,
-        /// Allocations that may wait.
+        /// The most waiting allocations.
         pub max_pending: Option<u64>,
     }
 }
@@ -249,14 +249,14 @@ impl Default for Budgets {
     }
 }
 
-/// How strictly a quota holds (SEMANTICS 4).
+/// The kind of a limit (SEMANTICS 4).
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum LimitKind {
-    /// Refuse at once.
+    /// Requests beyond the limit are denied.
     Hard { limit: u64 },
-    /// Admit, mark and count.
+    /// Requests beyond the limit are granted, marked and counted.
     Soft { limit: u64 },
-    /// Up to `burst_limit` for one episode of `burst_ttl`.
+    /// Up to `burst_limit` for the time `burst_ttl`.
     Burst { limit: u64, burst_limit: u64, burst_ttl: Span },
 }
 
@@ -307,16 +307,16 @@ impl Field for LimitKind {
     }
 }
 
-/// Why a valid request was not granted.
+/// Why a valid request was denied.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum DenyCause {
-    /// A quota would be exceeded: the three numbers of SEMANTICS 4.
+    /// A quota would be exceeded (SEMANTICS 4).
     Quota { quota: QuotaNo, used: u64, requested: u64, limit: u64 },
-    /// The burst episode is over or the lease could not end before it is.
+    /// The burst is used up, or the lease would not end before it is.
     BurstOver { quota: QuotaNo, ends_at: Instant },
-    /// No node has room for what was asked, of which this class was the scarcest.
+    /// No node has enough free capacity; `class` is the scarcest.
     Capacity { class: ClassNo, requested: Quanta, most_free: Quanta },
-    /// A hard cost ceiling would be passed: the project's own, or that of one of its app instances.
+    /// A hard cost ceiling would be exceeded: that of the project, or of one of its app instances.
     Ceiling { app_instance: Option<AppInstanceNo>, spent: Amount, reserved: Amount, requested: Amount, amount: Amount },
 }
 

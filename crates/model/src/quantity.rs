@@ -50,19 +50,19 @@ impl fmt::Display for BadQuantity {
                 write!(f, "`{text}` is not a quantity; write it like 8, 500m, 80GiB, 25Gb or 1/7")
             }
             Self::WrongUnit { suffix, unit } => {
-                write!(f, "`{suffix}` does not fit a class that is counted in {unit}")
+                write!(f, "`{suffix}` is not a unit of this class, which is counted in {unit}")
             }
             Self::NotWhole { text, quanta_per_unit, unit } => {
                 write!(f, "`{text}` is not a whole number of quanta; the smallest piece is 1/{quanta_per_unit} {unit}")
             }
             Self::Zero => write!(f, "a quantity must be more than zero"),
-            Self::TooLarge(text) => write!(f, "`{text}` is larger than anything that exists"),
+            Self::TooLarge(text) => write!(f, "`{text}` is too large"),
         }
     }
 }
 impl std::error::Error for BadQuantity {}
 
-/// The factor a suffix stands for, as numerator and denominator of billing units.
+/// The factor of a suffix, as numerator and denominator of billing units.
 fn suffix_factor(suffix: &str, kind: ResourceKind) -> Result<(u128, u128), bool> {
     const GIB: u128 = 1 << 30;
     let bytes = |n: u128| match kind {
@@ -94,7 +94,7 @@ fn suffix_factor(suffix: &str, kind: ResourceKind) -> Result<(u128, u128), bool>
     }
 }
 
-/// Digits with at most nine decimals, as numerator and power-of-ten denominator.
+/// Reads digits with at most nine decimals, as numerator and power-of-ten denominator.
 fn decimal(text: &str) -> Option<(u128, u128)> {
     let (whole, decimals) = text.split_once('.').unwrap_or((text, ""));
     let digits = |s: &str| s.bytes().all(|b| b.is_ascii_digit());
@@ -112,7 +112,7 @@ fn decimal(text: &str) -> Option<(u128, u128)> {
     Some((whole.parse::<u128>().ok()? * scale + fraction, scale))
 }
 
-/// Reads a quantity of `class`; the answer is exact or an error.
+/// Reads a quantity of `class`, exactly.
 pub fn parse(text: &str, class: &ClassSpec) -> Result<Quanta, BadQuantity> {
     let unreadable = || BadQuantity::Unreadable(text.to_owned());
     let written = text.trim();
@@ -130,7 +130,7 @@ pub fn parse(text: &str, class: &ClassSpec) -> Result<Quanta, BadQuantity> {
         let end = written.find(|c: char| !(c.is_ascii_digit() || c == '.')).unwrap_or(written.len());
         let (number, suffix) = written.split_at(end);
         let (n, d) = decimal(number).ok_or_else(unreadable)?;
-        // Only bits come per second.
+        // Only bits are counted per second.
         let rate = suffix.strip_suffix("/s").or(suffix.strip_suffix("ps")).filter(|bits| bits.ends_with('b'));
         let suffix = rate.unwrap_or(suffix);
         let (fn_, fd) = suffix_factor(suffix, class.kind).map_err(|known| {
@@ -158,12 +158,11 @@ pub fn parse(text: &str, class: &ClassSpec) -> Result<Quanta, BadQuantity> {
     u64::try_from(quanta / den).map(Quanta).map_err(|_| BadQuantity::TooLarge(text.to_owned()))
 }
 
-/// Writes quanta in billing units: whole where they are whole, else as a decimal if it ends
-/// within nine places, else as a fraction.
+/// Formats quanta in billing units: as an integer, else as a decimal with at most nine places, else as a fraction.
 pub fn display(quanta: Quanta, class: &ClassSpec) -> String {
     let per_unit = class.quanta_per_unit;
     if per_unit == 0 {
-        // No engine makes such a class, but bytes can hold one, and showing them must not panic.
+        // The engine creates no such class, but decoded bytes can contain one, and formatting must not panic.
         return format!("{quanta}/0");
     }
     let (whole, rest) = (quanta.0 / per_unit, quanta.0 % per_unit);

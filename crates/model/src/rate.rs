@@ -1,4 +1,4 @@
-//! What capacity costs: prices, factors, and what is charged for leases that ended badly (SEMANTICS 7).
+//! Prices, factors, and charge policies for leases that end early (SEMANTICS 7).
 
 use crate::class::ResourceKind;
 use crate::codec::{DecodeError, Field, Reader};
@@ -14,11 +14,11 @@ use std::str::FromStr;
 /// Billionths in one.
 pub const BILLION: u64 = 1_000_000_000;
 
-/// A price or a factor: never negative, with up to nine decimals, kept as billionths.
+/// A price or a factor: never negative, with up to nine decimals, stored in billionths.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct Decimal(pub u64);
 
-/// Why a text is not such a number.
+/// Why a text is not a valid price or factor.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum BadDecimal {
     Negative,
@@ -65,7 +65,7 @@ impl FromStr for Decimal {
     }
 }
 
-/// As few decimals as it takes.
+/// With as few decimals as necessary.
 impl fmt::Display for Decimal {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let (whole, part) = (self.0 / BILLION, self.0 % BILLION);
@@ -85,12 +85,12 @@ impl Field for Decimal {
     }
 }
 
-/// Three capital letters, as ISO 4217 has them.
+/// Three capital letters, as in ISO 4217.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct Currency([u8; 3]);
 
 impl Currency {
-    /// Of the prices that hold while nobody has set any.
+    /// The currency of the default prices.
     pub const DEFAULT: Self = Self(*b"EUR");
 
     pub fn new(text: &str) -> Option<Self> {
@@ -133,7 +133,7 @@ pub struct Prices {
     pub currency: Currency,
     /// In the order of `ResourceKind`.
     pub kinds: PerKind,
-    /// Instead of the kind's, for single classes; in order of class.
+    /// Prices of single classes, which override those of their kind; in order of class.
     pub classes: Vec<(ClassNo, Decimal)>,
     /// Factors by tier; in order of name.
     pub tiers: Vec<(Name, Decimal)>,
@@ -141,7 +141,7 @@ pub struct Prices {
     pub priorities: Factors,
 }
 
-/// Whatever is written can be put into the hash of a command; only prices that can be are read back.
+/// Any prices can be encoded, for the hash of a command; only valid prices are decoded.
 impl Field for Prices {
     fn put(&self, out: &mut Vec<u8>) {
         self.currency.put(out);
@@ -189,7 +189,7 @@ impl Field for Factors {
     }
 }
 
-/// Why prices cannot be; each names its field.
+/// Why prices are invalid, with the field.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum BadPrices {
     RateTooLarge { field: String },
@@ -204,14 +204,14 @@ impl fmt::Display for BadPrices {
             Self::RateTooLarge { field } => write!(f, "{field} is above {RATE_MAX} per unit-second"),
             Self::FactorTooLarge { field } => write!(f, "{field} is above {FACTOR_MAX}"),
             Self::TooManyLines { field } => write!(f, "{field} has more than {RATE_LINES_MAX} entries"),
-            Self::OutOfOrder { field } => write!(f, "{field} names one twice, or is out of order"),
+            Self::OutOfOrder { field } => write!(f, "{field} contains an entry twice, or is not sorted"),
         }
     }
 }
 impl std::error::Error for BadPrices {}
 
 impl BadPrices {
-    /// The part of the prices that is at fault.
+    /// The invalid field.
     pub fn field(&self) -> &str {
         match self {
             Self::RateTooLarge { field } | Self::FactorTooLarge { field } => field,
@@ -220,7 +220,7 @@ impl BadPrices {
     }
 }
 
-/// What holds while nobody has set anything else (SEMANTICS 7).
+/// The default prices (SEMANTICS 7).
 pub static DEFAULT_PRICES: Prices = Prices {
     currency: Currency::DEFAULT,
     kinds: PerKind([Decimal(10_000_000), Decimal(2_000_000), Decimal(1_000_000), Decimal(500_000), Decimal(300_000)]),
@@ -230,7 +230,7 @@ pub static DEFAULT_PRICES: Prices = Prices {
 };
 
 impl Prices {
-    /// What holds while nobody has set anything else (SEMANTICS 7).
+    /// The default prices (SEMANTICS 7).
     pub fn default_card() -> Self {
         DEFAULT_PRICES.clone()
     }
@@ -252,7 +252,7 @@ impl Prices {
         self.priorities.0[priority.index()]
     }
 
-    /// Keeps every product of prices, factors and a century of the largest cluster inside 256 bits.
+    /// Checks the limits. They ensure that the cost of the largest cluster over a century fits into 256 bits.
     pub fn check(&self) -> Result<(), BadPrices> {
         for (kind, price) in ResourceKind::ALL.iter().zip(self.kinds.0) {
             if price > RATE_MAX {
@@ -286,13 +286,13 @@ impl Prices {
     }
 }
 
-/// What is charged for a lease that ended in a certain way.
+/// How much of a lease is charged.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Charge {
-    /// What was held.
+    /// All held time.
     Full,
     None,
-    /// What was held, less its last stretch.
+    /// The held time without its last part.
     MinusLast(Span),
 }
 
@@ -318,7 +318,7 @@ impl Field for Charge {
 }
 
 fields! {
-    /// The bill of a lease by how it ended.
+    /// How leases are charged, by the reason of their end.
     pub struct Charges {
         pub preempted: Charge,
         pub fenced: Charge,
@@ -328,7 +328,7 @@ fields! {
 }
 
 impl Charges {
-    /// Each way to end badly, with what is charged for it.
+    /// Each reason with its charge.
     pub fn each(&self) -> [(&'static str, Charge); 4] {
         [
             ("preempted", self.preempted),
@@ -338,13 +338,13 @@ impl Charges {
         ]
     }
 
-    /// What holds while nobody has set anything else: what was held is charged.
+    /// The default: all held time is charged.
     pub const DEFAULT: Self =
         Self { preempted: Charge::Full, fenced: Charge::Full, node_lost: Charge::Full, failed_start: Charge::Full };
 }
 
-/// Prices that hold from an instant on, in one pool or in all that have none of their own. The same number again
-/// replaces a card that has not taken effect.
+/// Prices from an instant on, for one pool or for all pools without own prices. A card that has not taken effect can
+/// be replaced under its number.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct RateCardPut {
     pub card: u32,
@@ -355,7 +355,7 @@ pub struct RateCardPut {
 
 impl Field for RateCardPut {
     fn put(&self, out: &mut Vec<u8>) {
-        assert_eq!(self.prices.check(), Ok(()), "prices that no reader would take back");
+        assert_eq!(self.prices.check(), Ok(()), "only valid prices are recorded");
         self.card.put(out);
         self.pool.put(out);
         self.from.put(out);
@@ -367,12 +367,12 @@ impl Field for RateCardPut {
 }
 
 fields! {
-    /// A card that had not taken effect was withdrawn.
+    /// A rate card that had not taken effect was deleted.
     pub struct RateCardDeleted { pub card: u32 }
 }
 fields! {
-    /// How leases that end from an instant on are charged by the reason of their end. The same number again replaces one
-    /// that has not taken effect.
+    /// How leases that end from an instant on are charged, by the reason of their end. A policy that has not taken
+    /// effect can be replaced under its number.
     pub struct ChargePolicyPut {
         pub policy: u32,
         pub from: Instant,

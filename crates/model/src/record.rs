@@ -1,4 +1,4 @@
-//! A record: its head, which every kind shares, and its body.
+//! A record: its head, which all kinds have in common, and its body.
 
 use crate::body::Body;
 use crate::codec::{DecodeError, Field, Reader, put_varint};
@@ -12,7 +12,7 @@ use smallvec::SmallVec;
 /// SHA-256 of a record's bytes.
 pub type Hash = [u8; 32];
 
-/// On whose behalf, for what, and by which token.
+/// On whose behalf a request was made, for which workload, and with which token.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Identity {
     pub tenant: Option<TenantNo>,
@@ -22,8 +22,7 @@ pub struct Identity {
     pub token: Option<TokenNo>,
 }
 
-/// The bytes of an idempotency key. Held in place and copied whole: every command carries one
-/// through several hands.
+/// The bytes of an idempotency key, stored inline because every command carries one.
 #[derive(Clone, Copy)]
 pub struct Key {
     len: u8,
@@ -60,31 +59,31 @@ impl std::fmt::Debug for Key {
     }
 }
 
-/// A claim on an idempotency key, made in the same append as what it guards.
+/// The idempotency key of a command, recorded in the same append as its outcome.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Idempotency {
-    /// Whose key it is: the tenant that asked, or none for an operator acting on a tenant's lease.
+    /// The owner of the key: the tenant of the caller, or none for an operator who acts on a tenant's lease.
     pub owner: Option<TenantNo>,
     pub key: Key,
     /// The first 16 bytes of SHA-256 of the command's canonical form.
     pub payload: [u8; 16],
 }
 
-/// One sealed line of the journal, without the link to the one before: that is added when the
-/// journal seals it, and it is the first thing in the bytes.
+/// One entry of the journal, without the link to the previous entry. The journal adds the link as the first bytes when
+/// it seals the record.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Record {
     pub sequence: u64,
     pub stamp: Instant,
-    /// When what it says took effect; never after the stamp.
+    /// When the change took effect; never after the stamp.
     pub effective_at: Instant,
     pub identity: Identity,
     pub reason: Option<Reason>,
     pub idempotency: Option<Idempotency>,
     pub hcl_entry: Option<Name>,
     pub dra_claim_id: Option<Name>,
-    /// Public keys whose signatures must accompany the record: named inside the hashed bytes, so
-    /// that a stripped signature shows.
+    /// Public keys whose signatures must follow the record. They are part of the hashed bytes, so that a removed
+    /// signature is detected.
     pub signers: SmallVec<[[u8; 32]; 1]>,
     /// The record belongs to the same command as the one before it.
     pub continues: bool,
@@ -108,15 +107,15 @@ mod part {
     pub(super) const ALL: u64 = (1 << 12) - 1;
 }
 
-/// Writes the first part of a record's bytes, which every record has, straight to its place: asking
-/// for room piece by piece costs more than the pieces.
+/// A fixed buffer for the first part of a record. Filling it and copying it once is faster than growing the output for
+/// each field.
 struct Head<'o> {
     bytes: &'o mut [u8; HEAD_BYTES_MAX],
     len: usize,
 }
 
-/// More than the longest, which has seven integers of at most ten bytes, a stamp, a key and a
-/// payload's hash. A power of two: the remainder of a place is found without dividing.
+/// Larger than the longest head: seven integers of at most ten bytes, a stamp, a key and a payload hash. A power of
+/// two, so that an index is masked without a division.
 const HEAD_BYTES_MAX: usize = 256;
 
 impl Head<'_> {
@@ -138,7 +137,7 @@ impl Head<'_> {
     fn array<const N: usize>(&mut self, bytes: &[u8; N]) {
         self.begin_array(bytes, N);
     }
-    /// The first `len` of the bytes. All are copied, which is quicker; the rest is written over.
+    /// Appends the first `len` bytes. A fixed size is copied, which is faster; the rest is overwritten.
     #[inline(always)]
     fn begin_array<const N: usize>(&mut self, bytes: &[u8; N], len: usize) {
         self.bytes[self.len..self.len + N].copy_from_slice(bytes);
@@ -146,7 +145,7 @@ impl Head<'_> {
     }
 }
 
-/// Appends what `write` writes.
+/// Appends the head that `write` produces.
 #[inline(always)]
 fn put_head(out: &mut Vec<u8>, write: impl FnOnce(&mut Head<'_>)) {
     let start = out.len();
@@ -159,7 +158,7 @@ fn put_head(out: &mut Vec<u8>, write: impl FnOnce(&mut Head<'_>)) {
 }
 
 impl Record {
-    /// A record that takes effect as it is stamped, on nobody's behalf.
+    /// A record that takes effect at its stamp, without an identity.
     pub fn new(sequence: u64, stamp: Instant, body: impl Into<Body>) -> Self {
         Self {
             sequence,
@@ -193,9 +192,9 @@ impl Record {
             | bit(self.continues, part::CONTINUES)
     }
 
-    /// Appends everything of the hashed bytes that follows the previous record's hash.
+    /// Appends the hashed bytes without the previous record's hash.
     pub(crate) fn put(&self, out: &mut Vec<u8>) {
-        assert!(self.effective_at <= self.stamp, "a record cannot take effect before it is known");
+        assert!(self.effective_at <= self.stamp, "a record cannot take effect after its stamp");
         let identity = &self.identity;
         put_head(out, |head| {
             head.varint(self.sequence);
@@ -209,7 +208,7 @@ impl Record {
                 }
             }
         });
-        // The rare parts in between have encodings of their own.
+        // The rare parts are encoded separately.
         if self.effective_at != self.stamp {
             self.stamp.since(self.effective_at).put(out);
             put_head(out, |head| put_numbers(identity, head));
@@ -250,7 +249,7 @@ impl Record {
         }
     }
 
-    /// Decodes the hashed bytes that follow the previous record's hash; they must end with it.
+    /// Decodes the hashed bytes after the previous record's hash; nothing may follow the record.
     ///
     /// Inlined: a record is large, and every return by value would copy it.
     #[inline(always)]

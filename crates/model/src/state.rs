@@ -1,27 +1,27 @@
-//! Words for what is derived from records and shown, or asked for, but not sealed as such.
+//! Word lists for values that are derived from records or used in requests, but are not part of records.
 
 use crate::words;
 
 words! {
-    /// Where a lease is in its life.
+    /// The state of a lease.
     pub enum LeaseState {
         Active "active",
-        /// Revoked, within grace: still held and billed.
+        /// Revoked, within its grace period; still held and billed.
         Revoking "revoking",
-        /// Given back; teardown is not confirmed.
+        /// Released; the teardown is not confirmed yet.
         Releasing "releasing",
-        /// The deadline passed; teardown is not confirmed.
+        /// The deadline passed; the teardown is not confirmed yet.
         Expired "expired",
-        /// Revoked and grace is over; teardown is not confirmed.
+        /// Revoked, and grace is over; the teardown is not confirmed yet.
         TearingDown "tearing_down",
-        /// Teardown was not confirmed in time.
+        /// The teardown was not confirmed in time.
         Fenced "fenced",
         Closed "closed",
     }
 }
 
 words! {
-    /// Why an operator takes a lease back.
+    /// Why an operator revokes a lease.
     pub enum RevokeReason {
         Operator "operator",
         Policy "policy",
@@ -31,32 +31,32 @@ words! {
 }
 
 words! {
-    /// Whose a node is.
+    /// Who may use a node.
     pub enum CustodyState {
-        /// Anyone's work may run there, but for sensitive work.
+        /// Open to all work except sensitive work.
         Open "open",
-        /// One user's sensitive work, and nothing else.
+        /// Claimed by one user for sensitive work.
         Claimed "claimed",
-        /// Released, and not yet known to be clean.
+        /// Released; the wipe is not confirmed yet.
         Wiping "wiping",
-        /// Its wipe failed, or took too long: nothing runs there until an operator clears it.
+        /// The wipe failed or took too long; nothing runs there until an operator clears the node.
         Quarantined "quarantined",
     }
 }
 
 words! {
-    /// What was made of a lease. The first that matches, in this order, is its headline.
+    /// How well a lease was used. The first class that matches, in this order, is its main class.
     pub enum WasteClass {
-        /// Expensive hardware, less than a quarter of it used.
+        /// A premium class, of which less than a quarter is used.
         PremiumWaste "premium_waste",
         /// Active for less than a tenth of the time.
         Idle "idle",
-        /// Less than a quarter of what is held is used.
+        /// Less than a quarter of the held capacity is used.
         Overprovisioned "overprovisioned",
-        /// One of very many small leases of its holder.
+        /// One of many small leases of the same holder.
         Fragmented "fragmented",
         Healthy "healthy",
-        /// Reports cover less than half of the time.
+        /// Activity reports cover less than half of the time.
         Unknown "unknown",
     }
 }

@@ -1,19 +1,19 @@
 //! Closed lists of words: states, kinds, priorities, roles. Each list is declared once, by [`words!`](crate::words).
 //!
-//! A word is written with underscores wherever it is printed; hyphens are accepted in their place. The features `serde`,
-//! `schemars` and `clap` give every list the traits of those crates, so that the HTTP API and the command line use the
-//! same types as the records.
+//! A word is written with underscores wherever it is printed; hyphens are accepted in their place. The features
+//! `serde`, `schemars` and `clap` give every list the traits of those crates, so that the HTTP API and the command
+//! line use the same types as the records.
 
 /// A closed list of words.
 pub trait Words: Copy + 'static {
-    /// What the list is called in the API's schema, and what it says there about itself.
+    /// The name and description of the list in the API schema.
     const NAME: &'static str;
     const ABOUT: &'static str;
     const ALL: &'static [Self];
     /// The words of `ALL`, in the same order.
     const WORDS: &'static [&'static str];
     fn word(self) -> &'static str;
-    /// What the word means; empty where it speaks for itself.
+    /// The description of the word; empty if it needs none.
     fn about(self) -> &'static str;
     fn from_word(word: &str) -> Option<Self> {
         Self::ALL.iter().copied().find(|one| is_same(one.word(), word))
@@ -25,7 +25,7 @@ fn is_same(word: &str, typed: &str) -> bool {
     word.len() == typed.len() && word.bytes().zip(typed.bytes()).all(|(a, b)| a == b || (a, b) == (b'_', b'-'))
 }
 
-/// Declares a closed list of words, each with its name in JSON and, where it is sealed, its code in the format.
+/// Declares a closed list of words, each with its name in JSON and, if it is part of records, its code.
 ///
 /// ```
 /// leasehold_model::words! {
@@ -79,7 +79,7 @@ macro_rules! words {
             pub const fn word(self) -> &'static str {
                 match self { $(Self::$variant => $word),* }
             }
-            /// Takes hyphens for underscores.
+            /// Accepts hyphens for underscores.
             pub fn from_word(word: &str) -> Option<Self> {
                 $crate::word::Words::from_word(word)
             }

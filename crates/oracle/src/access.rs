@@ -1,4 +1,4 @@
-//! Tokens: who may exist, and under which of them anything may be sealed.
+//! Tokens: which may be issued, and which may be used.
 
 use crate::violation::{Checked, demand, found};
 use crate::world::World;
@@ -6,7 +6,7 @@ use leasehold_model::body::{TokenIssued, TokenRevoked};
 use leasehold_model::limits::{APP_INSTANCES_PER_TOKEN_MAX, TOKENS_MAX, TOKENS_PER_TENANT_MAX};
 use leasehold_model::{Instant, Record, Role, TenantNo, TokenScope};
 
-/// Whether a part of a scope has to be there for a role.
+/// Whether a role requires a part of the scope.
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum Part {
     Must,
@@ -14,7 +14,7 @@ enum Part {
     Not,
 }
 
-/// What a role's scope is made of: tenant, project, user, node, app instances.
+/// The required parts of a role's scope: tenant, project, user, node, app instances.
 const fn parts_of(role: Role) -> [Part; 5] {
     use Part::{May, Must, Not};
     match role {
@@ -36,7 +36,7 @@ pub(crate) fn scope_fits(role: Role, scope: &TokenScope) -> bool {
     parts_of(role).into_iter().zip(there).all(fits) && !twice && apps.len() <= APP_INSTANCES_PER_TOKEN_MAX
 }
 
-/// A tenant hands out and takes back these, within itself; all others are an operator's.
+/// Roles that a tenant can issue and revoke for itself; all others are for operators.
 pub(crate) const fn is_of_tenants(role: Role) -> bool {
     matches!(role, Role::TenantAdmin | Role::ProjectMember | Role::AppOperator)
 }
@@ -46,12 +46,12 @@ pub(crate) fn is_expired(token: &TokenIssued, at: Instant) -> bool {
 }
 
 impl World {
-    /// Not expired, and what it is confined to exists.
+    /// Whether it has not expired and its scope exists.
     pub(crate) fn is_live(&self, token: &TokenIssued, at: Instant) -> bool {
         !is_expired(token, at) && self.missing(&token.scope).is_none()
     }
 
-    /// What a scope names that does not exist, or not as the tenant's own.
+    /// The part of a scope that does not exist, or belongs to another tenant.
     pub(crate) fn missing(&self, scope: &TokenScope) -> Option<&'static str> {
         let own = |tenant: Option<TenantNo>| tenant.is_some() && tenant == scope.tenant;
         let missing = [
@@ -63,14 +63,14 @@ impl World {
         missing.into_iter().find(|(missing, _)| *missing).map(|(_, code)| code)
     }
 
-    /// Whether the tenant, or all together, have as many tokens as there may be.
+    /// Whether the limit of tokens is reached, for the tenant or in all.
     pub(crate) fn tokens_are_full(&self, tenant: Option<TenantNo>, at: Instant) -> bool {
         let kept = || self.tokens.values().filter(|token| !is_expired(token, at));
         let of_tenant = kept().filter(|token| tenant.is_some() && token.scope.tenant == tenant).count();
         of_tenant >= TOKENS_PER_TENANT_MAX as usize || kept().count() >= TOKENS_MAX as usize
     }
 
-    /// Nothing is sealed under a token that is not live.
+    /// Checks that the token of a record is valid.
     pub(crate) fn check_token(&self, record: &Record) -> Checked {
         let Some(number) = record.identity.token else { return Ok(()) };
         let token = found!(self.tokens.get(&number), "token", "there is no {number}");
@@ -85,11 +85,11 @@ impl World {
         demand!(scope.app_instances.is_sorted(), "token-scope", "{:?} out of order", scope.app_instances);
         demand!(self.missing(scope).is_none(), "token-scope", "{scope:?}: {:?}", self.missing(scope));
         demand!(!is_expired(issued, record.stamp), "token-expiry", "{:?} is over", issued.expires_at);
-        // Those that have expired are forgotten when another comes.
+        // Expired tokens are removed when another one is issued.
         self.tokens.retain(|_, token| !is_expired(token, record.stamp));
         let twin = self.tokens.values().find(|token| token.hash == issued.hash);
         demand!(twin.is_none(), "token-twice", "the hash is that of {:?}", twin.map(|twin| twin.token));
-        demand!(!self.tokens_are_full(scope.tenant, record.stamp), "token-count", "one more than there may be");
+        demand!(!self.tokens_are_full(scope.tenant, record.stamp), "token-count", "too many tokens");
         demand!(record.identity.tenant == scope.tenant, "token-tenant", "sealed for {:?}", record.identity.tenant);
         self.take_number("token", u64::from(number.0));
         self.tokens.insert(number, issued.clone());

@@ -1,7 +1,7 @@
-//! What follows by itself from what ended: which records, word for word, must come next.
+//! Predicts automatic records exactly.
 //!
-//! First what becomes of attempts that ended, in order of number; then those whose victims are gone start, and those
-//! whose victims will not go look elsewhere; then the queue moves. Nothing else may be sealed before all of it is.
+//! First the ends of attempts, in order of number; then allocations whose victims are gone start, and those whose
+//! reservation failed drop it; then the moves of the queue. No command may be decided before all of them.
 
 use crate::allocation::Allocation;
 use crate::eviction::Plan;
@@ -20,13 +20,13 @@ use leasehold_model::{
 };
 use std::collections::BTreeMap;
 
-/// A record as it must be, apart from its place and its stamp.
+/// A predicted record, without its sequence and stamp.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct Line {
     pub(crate) body: Body,
     reason: Option<Reason>,
     effective_at: Instant,
-    /// On whose behalf; none where that is the caller's.
+    /// The identity; `None` if it is that of the caller.
     identity: Option<Identity>,
 }
 
@@ -35,7 +35,7 @@ impl Line {
         Self { body: body.into(), reason: None, effective_at: now, identity: Some(identity) }
     }
 
-    /// Whether a record says just this. Under which token it is said depends on who asked.
+    /// Checks that a record matches. The token depends on the caller and is not compared.
     pub(crate) fn check(&self, record: &Record) -> Checked {
         let identity = Identity { token: None, ..record.identity.clone() };
         let said = Self {
@@ -52,7 +52,7 @@ impl Line {
 /// The records of one act.
 pub(crate) type Script = Vec<Line>;
 
-/// What the sealed decisions say of the rules that made them.
+/// Context that predicted decisions contain.
 #[derive(Clone, Copy)]
 pub(crate) struct Sealing {
     pub(crate) now: Instant,
@@ -62,7 +62,7 @@ pub(crate) struct Sealing {
 }
 
 impl World {
-    /// The next act that is due, if one is.
+    /// The next automatic records that are due, if any.
     pub(crate) fn next_act(&self, s: Sealing) -> Option<Script> {
         if let Some(script) = self.allocations.values().find_map(|found| self.settle(found, s)) {
             return Some(script);
@@ -90,11 +90,11 @@ impl World {
         (!script.is_empty()).then_some(script)
     }
 
-    /// What becomes of an allocation whose attempt is over.
+    /// The records after the end of an attempt.
     fn ended(&self, found: &Allocation, end: AttemptEnd, now: Instant) -> Line {
         let allocation = found.number;
         let body: Body = match end {
-            // It had the time it asked for.
+            // Its walltime is over.
             AttemptEnd::Walltime => AllocationFailed { allocation, end, exit_status: None, storage_written: 0 }.into(),
             _ if found.checkpointed => AllocationSuspended { allocation, end }.into(),
             _ if found.spec.requeue => AllocationRequeued { allocation, end }.into(),
@@ -104,7 +104,7 @@ impl World {
         Line { effective_at: ended_at.unwrap_or(now).min(now), ..Line::new(body, found.identity(), now) }
     }
 
-    /// One record for each grace that their pools give, the shortest first.
+    /// One record for each grace period of their pools, the shortest first.
     fn revocations(
         &self,
         leases: &[LeaseNo],
@@ -137,7 +137,7 @@ impl World {
         if !reservation.is_full() {
             return None;
         }
-        // Quota is tested again when it could start (SEMANTICS 4).
+        // Quotas are checked again before it starts (SEMANTICS 4).
         let demand = found.demand();
         let mut terms = self.gang_terms(&demand, s.now);
         let mut taken = Vec::new();
@@ -157,7 +157,7 @@ impl World {
         Some(self.start(found, &Gang { places: reservation.places.clone(), terms }, s))
     }
 
-    /// A gang is granted whole, in the records right after the one that says so.
+    /// The grants of a gang follow directly after the record of its placement.
     pub(crate) fn start(&self, found: &Allocation, gang: &Gang, s: Sealing) -> Script {
         let (spec, number, identity) = (&found.spec, found.number, found.identity());
         let first = LeaseNo(self.highest.get("lease").map_or(0, |highest| highest + 1));
@@ -188,7 +188,7 @@ impl World {
                 source_project: spec.source_project,
                 over_soft: gang.terms.over_soft().into_iter().collect(),
                 capped_by,
-                // Where it lies was decided with its victims, if it had any.
+                // With victims, the placement was decided together with the eviction.
                 profile: spec.profile.filter(|_| found.reservation.is_none()),
                 weighing: found.reservation.is_none().then(|| self.weighing(pool)),
                 labels: Vec::new(),
@@ -199,7 +199,8 @@ impl World {
         script
     }
 
-    /// The decision, then the victims' revocations, which cite it and name nobody but their own tenant.
+    /// The preemption decision, then the revocations of the victims, which refer to it and contain only their own
+    /// tenant.
     fn evict(&self, found: &Allocation, plan: Plan, s: Sealing) -> Script {
         let decided = PreemptionDecided {
             allocation: found.number,
@@ -217,7 +218,7 @@ impl World {
         script
     }
 
-    /// What follows a checkpoint's report: a gang that is being revoked is ready.
+    /// After the report of a checkpoint, a gang that is being revoked is ready.
     pub(crate) fn after_checkpoint(&self, number: AllocationNo, now: Instant) -> Script {
         let found = &self.allocations[&number];
         let gang = || self.gang_of(found).filter(|lease| lease.phase.is_held());

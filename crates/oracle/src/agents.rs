@@ -1,4 +1,4 @@
-//! Agents: one process speaks for a node; each registration is a generation.
+//! Agents: a node has at most one; each registration is a generation.
 
 use crate::heat::of_report;
 use crate::violation::{Checked, demand, found};
@@ -7,7 +7,7 @@ use leasehold_model::body::{AgentRegistered, NodeCondition};
 use leasehold_model::{Instant, NodeNo};
 
 impl World {
-    /// Generations of a node count up by one, over agents that were detached too.
+    /// Generations of a node increase by one, also after an agent was detached.
     pub(crate) fn agent_registered(&mut self, registered: &AgentRegistered) -> Checked {
         let number = registered.node;
         let node = found!(self.nodes.get_mut(&number), "unknown-node", "there is no {number}");
@@ -25,12 +25,12 @@ impl World {
         Ok(())
     }
 
-    /// Sealed only when something changes (SEMANTICS 5), and only on an agent's word.
+    /// Recorded only if something changes (SEMANTICS 5), and only for nodes with an agent.
     pub(crate) fn node_condition(&mut self, condition: &NodeCondition, stamp: Instant) -> Checked {
         let number = condition.node;
         let node = found!(self.nodes.get_mut(&number), "unknown-node", "there is no {number}");
         let new: Condition = (condition.load, condition.errors, condition.throttled);
-        demand!(node.agent.is_some(), "condition", "{number} has no agent that could say so");
+        demand!(node.agent.is_some(), "condition", "{number} has no agent");
         demand!(node.condition != new, "condition", "{number} is in that condition already");
         let before = std::mem::replace(&mut node.condition, new);
         self.heats(number, of_report(before, new), stamp);

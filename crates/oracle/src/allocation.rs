@@ -1,4 +1,4 @@
-//! One allocation, from its submission to for ever.
+//! One allocation. Ended allocations are kept.
 
 use crate::custody::Claimer;
 use crate::lease::{Lease, Phase};
@@ -19,21 +19,21 @@ pub(crate) struct Allocation {
     pub(crate) workload: Option<Name>,
     pub(crate) spec: AllocationSpec,
     pub(crate) state: AllocationState,
-    /// Its age in the queue, however often it comes back.
+    /// Determines its age in the queue, also after it is requeued.
     pub(crate) submitted_at: Instant,
     pub(crate) attempts: u32,
     pub(crate) placed_at: Instant,
     /// The first lease of the last attempt.
     pub(crate) first_lease: LeaseNo,
-    /// This attempt has something to go on from.
+    /// Whether this attempt has a checkpoint.
     pub(crate) checkpointed: bool,
-    /// How this attempt began to end against its will: settled by the first of its leases that did.
+    /// Why this attempt is interrupted; set by the first of its leases that ends.
     pub(crate) ends: Option<AttemptEnd>,
     pub(crate) reservation: Option<Reservation>,
 }
 
 impl Allocation {
-    /// When this attempt must end, if it must.
+    /// When this attempt must end, if it has a walltime.
     pub(crate) fn bound(&self) -> Option<Instant> {
         self.spec.walltime.filter(|_| self.state.is_placed()).map(|walltime| self.placed_at.saturating_add(walltime))
     }
@@ -48,7 +48,7 @@ impl Allocation {
         }
     }
 
-    /// Whose claimed nodes it goes to; none where it is not sensitive.
+    /// The claimer whose nodes it uses; `None` if it is not sensitive.
     pub(crate) fn claimer(&self) -> Option<Claimer> {
         Some((self.tenant, self.user.filter(|_| self.spec.sensitive)?))
     }
@@ -57,7 +57,7 @@ impl Allocation {
         Demand::of_gang(self.tenant, self.project, self.user, &self.spec)
     }
 
-    /// Waits in line: neither placed, nor over, nor waiting for its victims.
+    /// Whether it waits in the queue: neither placed, nor ended, nor waiting for its victims.
     pub(crate) fn is_in_line(&self) -> bool {
         self.state.is_queued() && self.reservation.is_none()
     }
@@ -71,13 +71,13 @@ impl World {
         self.leases[from..].iter().filter(move |lease| lease.of == Some(number))
     }
 
-    /// The placed allocation to whose running attempt a lease belongs.
+    /// The placed allocation of a lease, if the lease belongs to its running attempt.
     pub(crate) fn attempt_of(&self, lease: &Lease) -> Option<&Allocation> {
         let found = self.allocations.get(&lease.of?)?;
         (found.state.is_placed() && lease.number >= found.first_lease).then_some(found)
     }
 
-    /// A lease ends, or begins to, against its holder's will.
+    /// Notes that a lease ends involuntarily.
     pub(crate) fn begin_end(&mut self, number: LeaseNo, end: AttemptEnd) {
         let lease = self.lease(number).expect("a lease that was looked up");
         let Some(found) = self.attempt_of(lease) else { return };

@@ -1,10 +1,10 @@
-//! Where a node's capacity is, counted afresh each time (SEMANTICS 1 and 3).
+//! The capacity of a node by state, recomputed each time (SEMANTICS 1 and 3).
 
 use crate::lease::Lease;
 use crate::world::{Node, World};
 use leasehold_model::{ClassNo, ClassSpec, NodeNo};
 
-/// The six parts of SEMANTICS 3, and what they must add up to.
+/// The six parts of SEMANTICS 3 and their total.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(crate) struct Parts {
     pub(crate) held: u64,
@@ -17,14 +17,14 @@ pub(crate) struct Parts {
 }
 
 impl Parts {
-    /// What leases take, in whichever way.
+    /// What is used by leases and reservations.
     pub(crate) fn in_use(&self) -> u64 {
         self.held + self.tearing_down + self.reserved + self.fenced
     }
 }
 
-/// The quanta a lease takes of the device at `index`: up to one unit lies within one device, more
-/// is whole devices (SEMANTICS 1).
+/// The quanta that a lease uses of the device at `index`: up to one unit is within one device, more are whole devices
+/// (SEMANTICS 1).
 pub(crate) fn share_of_device(lease: &Lease, spec: &ClassSpec, index: usize) -> u64 {
     match lease.devices >> index & 1 {
         0 => 0,
@@ -49,8 +49,8 @@ impl World {
             }
         }
         parts.reserved = self.kept_on(number, class).iter().map(|(_, kept)| kept).sum();
-        // What nobody uses is idle where some work may come, the claimer's if only that; else offline. Use above
-        // capacity shows as parts that do not add up.
+        // Unused capacity is idle if some work may be placed there, even if only the claimer's; else it is offline. If
+        // more than the capacity is used, the parts do not add up.
         let rest = parts.capacity.saturating_sub(parts.in_use());
         if node.is_open_to(None) || node.is_open_to(node.custody.claimer()) {
             parts.idle = rest;
@@ -60,19 +60,19 @@ impl World {
         parts
     }
 
-    /// Quanta that no lease takes, whether or not new work may come.
+    /// Unused quanta, also on nodes that accept no new work.
     pub(crate) fn free(&self, number: NodeNo, node: &Node, class: ClassNo) -> u64 {
         let parts = self.parts(number, node, class);
         parts.capacity.saturating_sub(parts.in_use())
     }
 
-    /// The use of each device, by leases and by what is kept; empty for kinds without devices.
+    /// The use of each device by leases and reservations; empty for kinds without devices.
     pub(crate) fn device_use(&self, number: NodeNo, node: &Node, class: ClassNo) -> Vec<u64> {
-        self.shelf(number, node, class).map_or_else(Vec::new, |shelf| shelf.devices)
+        self.class_on_node(number, node, class).map_or_else(Vec::new, |found| found.devices)
     }
 
-    /// What a node has of a class, and what is taken of it. None: the class does not exist.
-    pub(crate) fn shelf(&self, number: NodeNo, node: &Node, class: ClassNo) -> Option<Shelf> {
+    /// Capacity and use of a class on a node; `None` if the class does not exist.
+    pub(crate) fn class_on_node(&self, number: NodeNo, node: &Node, class: ClassNo) -> Option<ClassOnNode> {
         let spec = self.classes.get(&class)?;
         let per_device = if spec.has_devices() { spec.quanta_per_unit } else { 0 };
         let count = node.capacity(class).checked_div(per_device).unwrap_or(0).min(64);
@@ -88,33 +88,33 @@ impl World {
             }
         }
         let parts = self.parts(number, node, class);
-        Some(Shelf { capacity: parts.capacity, used: parts.in_use(), per_device, devices })
+        Some(ClassOnNode { capacity: parts.capacity, used: parts.in_use(), per_device, devices })
     }
 
-    /// Where `quanta` of a class would lie on a node: the set of its devices, zero for kinds without
-    /// devices; none if it has no room.
+    /// The devices for `quanta` of a class on a node, as a set; zero for kinds without devices; `None` if they do not
+    /// fit.
     pub(crate) fn place(&self, number: NodeNo, node: &Node, class: ClassNo, quanta: u64) -> Option<u64> {
-        self.shelf(number, node, class)?.choose(quanta)
+        self.class_on_node(number, node, class)?.choose(quanta)
     }
 }
 
 /// One class on one node.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub(crate) struct Shelf {
+pub(crate) struct ClassOnNode {
     pub(crate) capacity: u64,
     pub(crate) used: u64,
-    /// Quanta of one device; zero for kinds without.
+    /// Quanta of one device; zero for kinds without devices.
     pub(crate) per_device: u64,
-    /// What is taken of each device.
+    /// Used quanta of each device.
     pub(crate) devices: Vec<u64>,
 }
 
-impl Shelf {
+impl ClassOnNode {
     pub(crate) fn free(&self) -> u64 {
         self.capacity.saturating_sub(self.used)
     }
 
-    /// The most that could be had here instead of `quanta`, in one device or in whole ones.
+    /// The most that would fit instead of `quanta`, in one device or in whole devices.
     pub(crate) fn room_for(&self, quanta: u64) -> u64 {
         match self.per_device {
             0 => self.free(),
@@ -128,7 +128,7 @@ impl Shelf {
         free * self.per_device >= quanta
     }
 
-    /// The devices that `quanta` would lie on, zero for kinds without; none if there is no room.
+    /// The devices for `quanta`, as a set; zero for kinds without devices; `None` if they do not fit.
     pub(crate) fn choose(&self, quanta: u64) -> Option<u64> {
         if self.free() < quanta {
             return None;
@@ -149,7 +149,7 @@ impl Shelf {
         whole.then(|| free.iter().fold(0, |set, index| set | 1 << index))
     }
 
-    /// Takes `quanta` on some devices, or gives them back.
+    /// Adds `quanta` to the use of some devices, or subtracts them.
     pub(crate) fn change(&mut self, devices: u64, quanta: u64, taken: bool) {
         let by = |of: &mut u64, amount: u64| *of = if taken { *of + amount } else { *of - amount };
         by(&mut self.used, quanta);

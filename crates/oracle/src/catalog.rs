@@ -1,4 +1,4 @@
-//! Tenants, projects, users, pools, classes and quotas: what may be put and deleted when.
+//! Tenants, projects, users, pools, classes and quotas: when they may be created, changed and deleted.
 
 use crate::heat::Heating;
 use crate::lease::Lease;
@@ -35,7 +35,7 @@ impl World {
         demand!(!taken, "name-taken", "another class is called {:?}", spec.name);
         match self.classes.get(class) {
             None => self.check_new_number("class", u64::from(class.0))?,
-            // What a quantum is never changes once the class is used (SEMANTICS 1).
+            // The definition of a class cannot change once it is used (SEMANTICS 1).
             Some(old) if self.class_is_used(*class) => {
                 let same = |a: &ClassSpec, b: &ClassSpec| a.kind == b.kind && a.quanta_per_unit == b.quanta_per_unit;
                 demand!(same(old, spec), "class-in-use", "{class} is used and would become {spec:?}");
@@ -94,8 +94,9 @@ impl World {
     }
 
     pub(crate) fn tenant_put(&mut self, put: &TenantPut) -> Checked {
-        let taken = self.tenants.values().any(|other| other.tenant != put.tenant && other.name == put.name);
-        demand!(!taken, "name-taken", "another tenant is called {:?}", put.name);
+        let taken =
+            self.tenants.values().any(|other| other.tenant != put.tenant && other.settings.name == put.settings.name);
+        demand!(!taken, "name-taken", "another tenant is called {:?}", put.settings.name);
         if !self.tenants.contains_key(&put.tenant) {
             self.check_new_number("tenant", u64::from(put.tenant.0))?;
         }
@@ -104,7 +105,8 @@ impl World {
         Ok(())
     }
 
-    /// Refused while it has live leases (SEMANTICS 3); takes its projects with their ceilings, its users and its quotas along.
+    /// A tenant with live leases cannot be deleted (SEMANTICS 3). Its projects, ceilings, users and quotas are deleted
+    /// too.
     pub(crate) fn tenant_deleted(&mut self, tenant: TenantNo) -> Checked {
         demand!(self.tenants.contains_key(&tenant), "unknown-tenant", "there is no {tenant}");
         self.check_no_leases("tenant-has-leases", |lease| lease.tenant == tenant)?;
@@ -120,7 +122,7 @@ impl World {
         Ok(())
     }
 
-    /// Live and torn-down-but-unconfirmed leases bind their tenant; fenced ones are the operator's.
+    /// Live leases and leases that are being torn down prevent deletion; fenced leases do not.
     fn check_no_leases(&self, rule: &'static str, of: impl Fn(&Lease) -> bool) -> Checked {
         let live = self.leases.iter().find(|lease| lease.phase.counts_for_quota() && of(lease));
         match live {
@@ -174,8 +176,8 @@ impl World {
         Ok(())
     }
 
-    /// A new quota counts what runs already; a lower limit touches nothing that runs (SEMANTICS 4).
-    /// Episodes are followed after every record, this one included.
+    /// A new quota counts existing leases; a lower limit does not end leases (SEMANTICS 4). Bursts are updated after
+    /// every record, this one included.
     pub(crate) fn quota_put(&mut self, put: &QuotaPut) -> Checked {
         self.check_limit(put)?;
         let episode = match self.quotas.get(&put.quota) {
@@ -242,7 +244,7 @@ impl World {
         Ok(())
     }
 
-    /// The time at or below base was long enough: that it was due is checked as a timer.
+    /// The burst ended; whether it was due is checked as a timer.
     pub(crate) fn burst_ended(&mut self, quota: QuotaNo) -> Checked {
         let known = self.quotas.get_mut(&quota);
         found!(known, "unknown-quota", "there is no {quota}").episode = None;

@@ -1,8 +1,8 @@
-//! Cost ceilings (SEMANTICS 4), by pricing every lease that ever was, each time anew.
+//! Cost ceilings (SEMANTICS 4), by pricing all leases each time.
 //!
-//! What an ended lease cost follows from the cards that held. What is kept back for a held one follows from the cards
-//! that were known when its deadline was last set, or when the ceiling was: so every card ever put is remembered, with
-//! the record that put or withdrew it.
+//! The cost of an ended lease follows from the cards in force. The reserved amount of a held lease follows from the
+//! cards that were known when its deadline was last set, or when the ceiling was created. So all changes of cards are
+//! kept.
 
 use crate::accounts::price_by;
 use crate::foretell::{Told, sealed};
@@ -28,11 +28,11 @@ pub(crate) type Scope = (ProjectNo, Option<AppInstanceNo>);
 pub(crate) struct Ceiling {
     pub(crate) put: CeilingPut,
     pub(crate) since: Instant,
-    /// The sequence of the record that first put it.
+    /// The sequence of its creation.
     put_by: u64,
 }
 
-/// A card as a record left it: put, or withdrawn.
+/// A change of a card: created or deleted.
 #[derive(Clone, Debug)]
 pub(crate) struct CardChange {
     pub(crate) sequence: u64,
@@ -40,7 +40,7 @@ pub(crate) struct CardChange {
     pub(crate) put: Option<RateCardPut>,
 }
 
-/// What is priced.
+/// Capacity to be priced.
 #[derive(Clone, Copy)]
 struct Held {
     class: ClassNo,
@@ -56,7 +56,7 @@ fn held(lease: &Lease) -> Held {
 const MINUTE: u64 = 60_000_000_000;
 
 impl World {
-    /// Whether the money that ceilings keep back may have changed, beside what moves the queue anyway.
+    /// Whether the record may change reserved money without changing the queue otherwise.
     pub(crate) fn moves_money(&self, record: &Record) -> bool {
         match &record.body {
             Body::RateCardPut(_) | Body::RateCardDeleted(_) => !self.ceilings.is_empty(),
@@ -67,11 +67,28 @@ impl World {
                     scopes.iter().any(|scope| self.ceilings.contains_key(scope))
                 })
             }
-            _ => false,
+            #[rustfmt::skip]
+            Body::ClassPut(_) | Body::TenantPut(_) | Body::Granted(_) | Body::Denied(_) | Body::Released(_)
+            | Body::Expired(_) | Body::Revoked(_) | Body::TeardownStarted(_) | Body::Fenced(_) | Body::Genesis(_)
+            | Body::Started(_) | Body::Heartbeat(_) | Body::KeyRotated(_) | Body::ClockJumped(_)
+            | Body::SettingsChanged(_) | Body::PoolPut(_) | Body::PoolDeleted(_) | Body::TenantDeleted(_)
+            | Body::ProjectPut(_) | Body::ProjectDeleted(_) | Body::UserPut(_) | Body::UserDeleted(_)
+            | Body::QuotaPut(_) | Body::QuotaDeleted(_) | Body::BurstEnded(_) | Body::ChargePolicyPut(_)
+            | Body::BudgetsPut(_) | Body::PoolPlacementPut(_) | Body::PlacementChanged(_) | Body::SensitiveChanged(_)
+            | Body::NodePut(_) | Body::NodeDeleted(_) | Body::NodeDrained(_) | Body::NodeResumed(_)
+            | Body::NodeLost(_) | Body::NodeReturned(_) | Body::NodeCondition(_) | Body::AgentRegistered(_)
+            | Body::AgentDetached(_) | Body::TornDown(_) | Body::Unfenced(_) | Body::ActivityReported(_)
+            | Body::Preempted(_) | Body::PreemptionDecided(_) | Body::ReservationDropped(_) | Body::TokenIssued(_)
+            | Body::TokenRevoked(_) | Body::AllocationSubmitted(_) | Body::AllocationDenied(_)
+            | Body::AllocationPlaced(_) | Body::AllocationStarted(_) | Body::AllocationCheckpointing(_)
+            | Body::AllocationCheckpointed(_) | Body::AllocationSuspended(_) | Body::AllocationRequeued(_)
+            | Body::AllocationCompleted(_) | Body::AllocationFailed(_) | Body::AllocationCancelled(_)
+            | Body::NodesClaimed(_) | Body::NodesReleased(_) | Body::NodeWiped(_) | Body::NodeQuarantined(_)
+            | Body::QuarantineCleared(_) | Body::CeilingPut(_) | Body::CeilingDeleted(_) | Body::Unknown { .. } => false,
         }
     }
 
-    /// The cards as they were known after a record.
+    /// The cards that were known after a record.
     fn cards_known(&self, sequence: u64) -> Vec<&RateCardPut> {
         let mut cards: BTreeMap<u32, &RateCardPut> = BTreeMap::new();
         for change in self.card_changes.iter().filter(|change| change.sequence <= sequence) {
@@ -83,7 +100,7 @@ impl World {
         cards.into_values().collect()
     }
 
-    /// Stretch by stretch, rounded up to a billionth once.
+    /// Priced interval by interval; the sum is rounded up to a billionth once.
     fn cost(&self, what: Held, from: Instant, to: Instant, currency: Currency, cards: &[&RateCardPut]) -> Amount {
         if to <= from {
             return Amount::ZERO;
@@ -105,12 +122,12 @@ impl World {
         if up > U256::from(LEASE_COST_MAX.0) { LEASE_COST_MAX } else { Amount(up.as_u128()) }
     }
 
-    /// The scope, if it is one of a lease's.
+    /// Whether a scope contains a lease.
     fn is_over(scope: Scope, lease: &Lease) -> bool {
         scope.0 == lease.project && (scope.1.is_none() || scope.1 == lease.app_instance)
     }
 
-    /// What leases cost that have ended.
+    /// The cost of ended leases.
     pub(crate) fn spent(&self, scope: Scope, ceiling: &Ceiling) -> Amount {
         let cards = self.cards_known(u64::MAX);
         let ended = self.leases.iter().filter(|lease| Self::is_over(scope, lease));
@@ -121,7 +138,7 @@ impl World {
         ended.filter_map(cost).sum()
     }
 
-    /// What is kept back for one that is held.
+    /// The amount that is reserved for a held lease.
     fn reserved_for(&self, ceiling: &Ceiling, lease: &Lease) -> Amount {
         let cards = self.cards_known(lease.reckoned_by.max(ceiling.put_by));
         let from = lease.granted_at.max(ceiling.since);
@@ -148,14 +165,14 @@ impl World {
         (!passes).then_some(DenyCause::Ceiling { app_instance: scope.1, spent, reserved, requested, amount })
     }
 
-    /// Of the pools with nodes that something may lie in, the dearest.
+    /// The most expensive of the pools that may be used.
     fn dearest(&self, pool: Option<PoolNo>, cost: impl Fn(PoolNo) -> Option<Amount>) -> Amount {
         let has_nodes = |pool: &PoolNo| self.nodes.values().any(|node| node.put.pool == *pool);
         let pools = self.pools.keys().filter(|own| pool.is_none_or(|pool| pool == **own) && has_nodes(own));
         pools.filter_map(|pool| cost(*pool)).max().unwrap_or_default()
     }
 
-    /// What ceilings say of a plain request: it must be able to pay for all of its time, now.
+    /// The ceiling that denies a lease request, if any: its whole TTL must be affordable now.
     pub(crate) fn request_cost_refusal(&self, facts: &RequestFacts, now: Instant) -> Option<DenyCause> {
         let named = facts.pool.or_else(|| Some(self.nodes.get(&facts.node?)?.put.pool));
         let cards = self.cards_known(u64::MAX);
@@ -172,7 +189,7 @@ impl World {
         })
     }
 
-    /// What ceilings say of a gang, at the dearest instant of the minute.
+    /// The ceiling that denies a gang, if any, at the most expensive instant of the minute.
     pub(crate) fn gang_cost_refusal(&self, demand: &Demand, now: Instant) -> Option<DenyCause> {
         let spec = demand.spec.as_ref()?;
         self.hard(demand.project, spec.app_instance).into_iter().find_map(|(scope, ceiling)| {
@@ -195,8 +212,7 @@ impl World {
         Amount((one.0 * u128::from(spec.replicas)).min(Amount::MAX.0))
     }
 
-    /// A renewal that goes on for longer stays under every hard ceiling, unless it asks for no more than is kept back
-    /// already.
+    /// A renewal must stay below every hard ceiling, unless it needs no more than is reserved already.
     pub(crate) fn check_renewal_cost(&self, record: &Record, lease: &Lease, until: Instant) -> Checked {
         if until <= lease.expires_at {
             return Ok(());
@@ -212,8 +228,7 @@ impl World {
         Ok(())
     }
 
-    /// Whether a renewal may have been refused for its cost: some ceiling has those figures, and this much more would
-    /// pass it.
+    /// Whether a renewal may have been refused for its cost: some ceiling has these figures and would be exceeded.
     pub(crate) fn stands_against(&self, lease: LeaseNo, requested: Amount, used: Amount, amount: Amount) -> bool {
         let Some(lease) = self.lease(lease).filter(|lease| lease.phase.is_held()) else { return false };
         self.hard(lease.project, lease.app_instance).into_iter().any(|(scope, ceiling)| {
@@ -257,7 +272,8 @@ impl World {
         Ok(())
     }
 
-    /// A denial for the cost says what is spent and reserved, and that this can never be enough.
+    /// Checks the figures of a denial, and that the request could not be paid even if all reserved money were
+    /// returned.
     pub(crate) fn check_denied_for_cost(&self, record: &Record, cause: DenyCause) -> Checked {
         let DenyCause::Ceiling { app_instance, spent, requested, amount, .. } = cause else {
             unreachable!("asked for")
@@ -267,7 +283,11 @@ impl World {
         let known = hard.into_iter().find(|(scope, _)| scope.1 == app_instance);
         let (scope, ceiling) = found!(known, "denial", "{project} has no hard ceiling for {app_instance:?}");
         demand!(self.judge(scope, ceiling, requested) == Some(cause), "denial", "{cause:?} does not hold");
-        demand!(spent.saturating_add(requested) > amount, "denial", "what is reserved returns: {cause:?}");
+        demand!(
+            spent.saturating_add(requested) > amount,
+            "denial",
+            "it would fit once reserved money is returned: {cause:?}"
+        );
         Ok(())
     }
 
@@ -289,7 +309,7 @@ impl World {
     }
 }
 
-/// Where the cost of a window of that length, which begins in the minute of `now`, can be at its highest.
+/// The possible starts, within the minute of `now`, at which a window of this length costs most.
 fn turning_points(cards: &[&RateCardPut], ttl: Span, now: Instant) -> Vec<Instant> {
     let begin = now.0 / MINUTE * MINUTE;
     let mut points = vec![begin, begin + MINUTE];

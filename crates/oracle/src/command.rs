@@ -1,5 +1,4 @@
-//! What the records of one command owe each other: a command is one append, and some of its
-//! duties show only when its last record is known.
+//! Rules over all records of one command. Some of them can be checked only after its last record.
 
 use crate::acts::Line;
 use crate::lease::{Lease, Phase};
@@ -8,34 +7,34 @@ use crate::world::World;
 use leasehold_model::{AllocationNo, Instant, LeaseNo, NodeNo, Record, TenantNo, TokenNo};
 use std::collections::{BTreeMap, BTreeSet, VecDeque};
 
-/// Whose idempotency key: it belongs to (tenant, principal) (SEMANTICS 4).
-pub(crate) type ClaimKey = (Option<TenantNo>, Option<TokenNo>, Vec<u8>);
+/// An idempotency key with its owner: keys belong to (tenant, principal) (SEMANTICS 4).
+pub(crate) type IdempotencyKey = (Option<TenantNo>, Option<TokenNo>, Vec<u8>);
 
-pub(crate) fn claim_of(record: &Record) -> Option<ClaimKey> {
-    let claim = record.idempotency.as_ref()?;
-    Some((claim.owner, record.identity.token, claim.key.to_vec()))
+pub(crate) fn key_of(record: &Record) -> Option<IdempotencyKey> {
+    let sent = record.idempotency.as_ref()?;
+    Some((sent.owner, record.identity.token, sent.key.to_vec()))
 }
 
 /// The command whose records are being read.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Command {
-    /// Its first record was seen to come after every due timer.
+    /// It was checked that no timer was due before its first record.
     pub(crate) timers_checked: bool,
-    /// It declares this node lost, last seen then.
+    /// The node that it declares lost, and when the node was last seen.
     pub(crate) lost: Option<(NodeNo, Instant)>,
     /// Gangs of which it revoked a member.
     pub(crate) revoked_gangs: BTreeSet<LeaseNo>,
-    /// Leases it ended on nodes without an agent, and has not closed yet.
-    pub(crate) owed_closure: BTreeSet<LeaseNo>,
-    pub(crate) claim: Option<ClaimKey>,
+    /// Leases that it ended on nodes without an agent and must close as well.
+    pub(crate) must_close: BTreeSet<LeaseNo>,
+    pub(crate) key: Option<IdempotencyKey>,
     /// Allocations of which it revoked a lease.
     pub(crate) revoked_of: BTreeSet<AllocationNo>,
-    /// The records that must follow, word for word.
+    /// The records that must follow, exactly.
     pub(crate) script: VecDeque<Line>,
 }
 
 impl World {
-    /// Nothing is left open by a command that has said its last.
+    /// Checks a command after its last record.
     pub(crate) fn check_settled(&self, command: &Command) -> Checked {
         // Its leases end as node_lost (SEMANTICS 3).
         if let Some((node, _)) = command.lost {
@@ -44,54 +43,54 @@ impl World {
         }
         // An involuntary end of one member of a gang revokes the others (SEMANTICS 3).
         let spared = self.leases.iter().find(|l| l.phase == Phase::Active && command.revoked_gangs.contains(&l.gang));
-        demand!(spared.is_none(), "gang-split", "the rest of its gang was revoked, not {spared:?}");
+        demand!(spared.is_none(), "gang-split", "the rest of its gang was revoked, but not {spared:?}");
         let spared = |of: &&AllocationNo| self.allocations.get(of).is_some_and(|of| !self.active_of(of).is_empty());
         let spared = command.revoked_of.iter().find(spared);
-        demand!(spared.is_none(), "gang-split", "a part of {spared:?} was revoked, and not the rest");
-        // What is over holds nothing.
+        demand!(spared.is_none(), "gang-split", "only a part of {spared:?} was revoked");
+        // An allocation that has ended holds no leases.
         let holds = |l: &&Lease| l.phase.is_held() && l.of.is_some_and(|of| self.allocations[&of].state.is_over());
         let holds = self.leases.iter().find(holds);
         demand!(holds.is_none(), "over-and-held", "{holds:?}");
         demand!(command.script.is_empty(), "follows", "expected {:?}", command.script);
-        let owed = &command.owed_closure;
-        demand!(owed.is_empty(), "closed", "on nodes without an agent, and not closed: {owed:?}");
+        let open = &command.must_close;
+        demand!(open.is_empty(), "closed", "ended on nodes without an agent, but not closed: {open:?}");
         Ok(())
     }
 }
 
-/// When a key was claimed, and for how long it was to live.
+/// When a key was used, and for how long it is remembered.
 #[derive(Clone, Copy, Debug)]
-struct Claim {
+struct RememberedKey {
     stamp: Instant,
     window: leasehold_model::Span,
 }
 
-/// Every idempotency key ever claimed.
+/// Every idempotency key that was ever used.
 #[derive(Clone, Debug, Default)]
-pub(crate) struct Claims(BTreeMap<ClaimKey, Claim>);
+pub(crate) struct RememberedKeys(BTreeMap<IdempotencyKey, RememberedKey>);
 
-impl Claims {
-    /// A key lives for the window, by stamp; within it, it is answered again, not claimed again.
+impl RememberedKeys {
+    /// A key is remembered for the window, by stamp. Within it a repeated request gets the first answer and no record.
     pub(crate) fn check(&self, record: &Record, command: &Command) -> Checked {
-        let Some(key) = claim_of(record) else { return Ok(()) };
-        let same_command = record.continues && command.claim.as_ref() == Some(&key);
-        if let Some(claim) = self.0.get(&key).filter(|_| !same_command) {
-            let age = record.stamp.since(claim.stamp);
-            demand!(age >= claim.window, "idempotency", "{key:?} was claimed at {}", claim.stamp);
+        let Some(key) = key_of(record) else { return Ok(()) };
+        let same_command = record.continues && command.key.as_ref() == Some(&key);
+        if let Some(known) = self.0.get(&key).filter(|_| !same_command) {
+            let age = record.stamp.since(known.stamp);
+            demand!(age >= known.window, "idempotency", "{key:?} was already used at {}", known.stamp);
         }
         Ok(())
     }
 
-    pub(crate) fn claim(&mut self, record: &Record, window: leasehold_model::Span) {
-        if let Some(key) = claim_of(record) {
-            self.0.insert(key, Claim { stamp: record.stamp, window });
+    pub(crate) fn remember(&mut self, record: &Record, window: leasehold_model::Span) {
+        if let Some(key) = key_of(record) {
+            self.0.insert(key, RememberedKey { stamp: record.stamp, window });
         }
     }
 
-    /// A shorter window forgets earlier; a longer one cannot bring back what may be forgotten.
+    /// A shorter window applies to known keys at once; a longer one does not, because a key may be forgotten already.
     pub(crate) fn shorten(&mut self, window: leasehold_model::Span) {
-        for claim in self.0.values_mut() {
-            claim.window = claim.window.min(window);
+        for known in self.0.values_mut() {
+            known.window = known.window.min(window);
         }
     }
 }

@@ -1,5 +1,5 @@
-//! Whose a node is: everyone's, a user's who claimed it for sensitive work, or nobody's until it is known to be clean
-//! (SEMANTICS 10). What is claimed, and how much, is found by looking at every node.
+//! Custody of nodes: open, claimed by a user for sensitive work, or offline until it is clean (SEMANTICS 10). Claims
+//! are found by examining every node.
 
 use crate::foretell::{Caller, Foretold, Told, sealed};
 use crate::quota::is_within;
@@ -15,21 +15,21 @@ use leasehold_model::{
 };
 use std::collections::BTreeSet;
 
-/// Whose sensitive work may run on a claimed node.
+/// The user whose sensitive work may run on a claimed node.
 pub(crate) type Claimer = (TenantNo, UserNo);
 
-/// In whose hands a node is.
+/// The custody of a node.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Custody {
     Open,
-    /// By a user, at the cost of a project.
+    /// Claimed by a user and charged to a project.
     Claimed {
         tenant: TenantNo,
         project: ProjectNo,
         user: UserNo,
         since: Instant,
     },
-    /// Given back, and not known to be clean yet; it must be by `limit_at`.
+    /// Released; the wipe must be confirmed by `limit_at`.
     Wiping {
         since: Instant,
         limit_at: Instant,
@@ -52,14 +52,14 @@ impl Custody {
         matches!(self, Self::Wiping { .. })
     }
 
-    /// What `sensitive_pool_size` counts. Until a wipe is over the node's pool and capacity stay as they are.
+    /// Whether `sensitive_pool_size` counts the node. Its pool and capacity cannot change until the wipe is over.
     pub(crate) fn is_in_sensitive_pool(&self) -> bool {
         self.is_wiping() || self.claimer().is_some()
     }
 }
 
 impl Node {
-    /// Work of a claimer, or ordinary work where there is none, may come here.
+    /// Whether work of this claimer, or ordinary work if `None`, may be placed here.
     pub(crate) fn is_open_to(&self, claimer: Option<Claimer>) -> bool {
         let in_right_hands = match claimer {
             None => self.custody == Custody::Open,
@@ -69,7 +69,7 @@ impl Node {
     }
 }
 
-/// A list of nodes that a command may name; else why not.
+/// Sorts the nodes of a command, or returns why they are invalid.
 fn in_order(nodes: &[NodeNo]) -> Result<Vec<NodeNo>, &'static str> {
     let named: BTreeSet<NodeNo> = nodes.iter().copied().collect();
     match nodes.len() {
@@ -85,8 +85,8 @@ impl World {
         self.nodes.values().any(|node| node.custody.claimer() == Some(claimer))
     }
 
-    /// Why a request for sensitive work is not valid, if it is not: it is some user's, and that user has a claim; on
-    /// the node, where one is named.
+    /// Why a request for sensitive work is invalid, if it is: it needs a user with a claim, on the named node if one
+    /// is named.
     pub(crate) fn fault_of_sensitive(&self, claimer: Option<Claimer>, on: Option<NodeNo>) -> Option<&'static str> {
         let Some(claimer) = claimer else { return Some("sensitive_needs_user") };
         let has_claim = match on {
@@ -96,7 +96,7 @@ impl World {
         (!has_claim).then_some("sensitive_needs_claim")
     }
 
-    /// The nodes that a quota on nodes counts because they are claimed. Quotas that look at what is leased do not.
+    /// The claimed nodes that a quota on nodes counts. Quotas on classes or priorities do not count them.
     pub(crate) fn nodes_claimed_under(&self, quota: &Quota) -> BTreeSet<NodeNo> {
         let scope = &quota.put.scope;
         let counts = |node: &Node| match node.custody {
@@ -112,7 +112,7 @@ impl World {
         self.nodes.values().filter(|node| counts(node)).map(|node| node.put.node).collect()
     }
 
-    /// The quota that stands against a claim, if one does. A claim has no end, so it never goes into a burst.
+    /// The quota that refuses a claim, if any. A claim has no end, so it never uses a burst.
     fn claim_exceeds(&self, tenant: TenantNo, project: ProjectNo, nodes: &[NodeNo]) -> Option<QuotaNo> {
         let stands_against = |quota: &Quota| {
             let scope = &quota.put.scope;
@@ -133,14 +133,14 @@ impl World {
         self.quotas.iter().find(|(_, quota)| stands_against(quota)).map(|(number, _)| *number)
     }
 
-    /// Something is leased on it, or kept for one that waits; what is fenced counts.
+    /// Whether it has leases, fenced ones included, or a reservation.
     fn is_in_use(&self, number: NodeNo) -> bool {
         let kept = |class| self.kept_on(number, class).iter().any(|(_, kept)| *kept > 0);
         self.leases.iter().any(|lease| lease.node == number && lease.phase.takes_capacity())
             || self.classes.keys().any(|class| kept(*class))
     }
 
-    /// Why a node cannot be claimed, if it cannot.
+    /// Why a node cannot be claimed, if so.
     fn fault_of_claim_on(&self, number: NodeNo, by: Claimer) -> Option<&'static str> {
         let Some(node) = self.nodes.get(&number) else { return Some("unknown_node") };
         match node.custody {
@@ -152,7 +152,7 @@ impl World {
         }
     }
 
-    /// Why nodes cannot be claimed together, if they cannot. All of them are, or none.
+    /// Why nodes cannot be claimed together, if so. Either all of them are claimed, or none.
     fn fault_of_claim(&self, by: Claimer, project: ProjectNo, nodes: &[NodeNo]) -> Option<&'static str> {
         if let Some(fault) = nodes.iter().find_map(|node| self.fault_of_claim_on(*node, by)) {
             return Some(fault);
@@ -202,7 +202,7 @@ impl World {
         sealed(holder.map(|(tenant, ..)| tenant), NodesReleased { nodes: Nodes(nodes) })
     }
 
-    /// What is fenced stays so, whoever has the node.
+    /// Fences do not prevent the release of a node.
     fn has_work(&self, node: NodeNo) -> bool {
         self.leases.iter().any(|lease| lease.node == node && lease.phase.counts_for_quota())
     }
@@ -237,7 +237,7 @@ impl World {
         sealed(caller.tenant, NodeDeleted { node: number })
     }
 
-    /// What stands against it before its claims do is not foretold.
+    /// Only the faults that concern claims are predicted.
     pub(crate) fn foretell_tenant_gone(&self, tenant: TenantNo) -> Told {
         let leased = self.leases.iter().any(|lease| lease.tenant == tenant && lease.phase.takes_capacity());
         let lives = self.allocations.values().any(|found| found.tenant == tenant && !found.state.is_over());
@@ -271,7 +271,7 @@ impl World {
     pub(crate) fn nodes_claimed(&mut self, record: &Record, claimed: &NodesClaimed) -> Checked {
         let (of, nodes) = (&record.identity, &claimed.nodes.0);
         let (Some(tenant), Some(project), Some(user)) = (of.tenant, of.project, of.user) else {
-            broken!("claim", "a claim names its tenant, project and user, not {of:?}")
+            broken!("claim", "a claim needs a tenant, a project and a user, not {of:?}")
         };
         demand!(self.tenants.contains_key(&tenant), "unknown-tenant", "there is no {tenant}");
         let own = self.projects.get(&project).is_some_and(|project| project.tenant == tenant);
@@ -287,7 +287,7 @@ impl World {
         Ok(())
     }
 
-    /// Nobody's until it is wiped.
+    /// Released nodes are offline until they are wiped.
     pub(crate) fn nodes_released(&mut self, record: &Record, released: &NodesReleased) -> Checked {
         let (of, nodes) = (&record.identity, &released.nodes.0);
         demand!(in_order(nodes).as_ref() == Ok(nodes), "node-release", "{nodes:?}");
@@ -313,12 +313,12 @@ impl World {
         Ok(())
     }
 
-    /// It was found unclean, or nobody spoke of it in time; that the time is over is checked as a timer.
+    /// The wipe failed or was not reported in time; the timeout is checked as a timer.
     pub(crate) fn node_quarantined(&mut self, record: &Record, quarantined: &NodeQuarantined) -> Checked {
         let NodeQuarantined { node, cause } = *quarantined;
         self.check_wiping(node)?;
         let of_a_tenant = cause == QuarantineCause::WipeTimedOut && record.identity.tenant.is_some();
-        demand!(!of_a_tenant, "one-tenant", "a wipe that takes too long is nobody's");
+        demand!(!of_a_tenant, "one-tenant", "the timeout of a wipe has no tenant");
         self.pass(node, Custody::Quarantined { cause, since: record.effective_at });
         Ok(())
     }
@@ -341,7 +341,7 @@ impl World {
         self.nodes.get_mut(&number).expect("it was looked at").custody = to;
     }
 
-    /// A wipe has its time again when a process takes over: our outage must not quarantine the cluster.
+    /// Restarts the limits of wipes after a start, so that an outage of the daemon does not quarantine the cluster.
     pub(crate) fn restart_wipes(&mut self, stamp: Instant) {
         for node in self.nodes.values_mut() {
             if let Custody::Wiping { limit_at, .. } = &mut node.custody {
@@ -350,14 +350,14 @@ impl World {
         }
     }
 
-    /// Nothing that has claims is deleted.
+    /// Objects with claims cannot be deleted.
     pub(crate) fn check_no_claims(&self, of: impl Fn(TenantNo, ProjectNo, UserNo) -> bool) -> Checked {
         let claimed = self.claims_of(of);
         demand!(claimed.is_none(), "has-claims", "{claimed:?} is claimed");
         Ok(())
     }
 
-    /// A node that is claimed in such a way.
+    /// A node whose claim matches.
     fn claims_of(&self, of: impl Fn(TenantNo, ProjectNo, UserNo) -> bool) -> Option<NodeNo> {
         let held = |node: &&Node| match node.custody {
             Custody::Claimed { tenant, project, user, .. } => of(tenant, project, user),

@@ -1,6 +1,6 @@
-//! Where all chance comes from: in the simulator, in tests, and in what the demo makes up.
+//! The random number generator of the simulator and the tests.
 
-/// splitmix64: small, fast, and the same everywhere.
+/// splitmix64: small, fast, and the same on every platform.
 #[derive(Clone, Debug)]
 pub struct Dice(u64);
 
@@ -17,7 +17,7 @@ impl Dice {
         z ^ (z >> 31)
     }
 
-    /// A number below `n`, which is not zero.
+    /// A number below `n`; `n` must not be zero.
     pub fn below(&mut self, n: u64) -> u64 {
         u64::try_from((u128::from(self.draw()) * u128::from(n)) >> 64).expect("below a u64")
     }
@@ -30,7 +30,7 @@ impl Dice {
         u32::try_from(self.below(u64::from(n))).expect("below a u32")
     }
 
-    /// At least `from`, less than `to`.
+    /// At least `from` and less than `to`.
     pub fn between(&mut self, from: u64, to: u64) -> u64 {
         from + self.below((to - from).max(1))
     }
@@ -48,7 +48,7 @@ impl Dice {
         &items[self.index(items.len())]
     }
 
-    /// Another generator that does not disturb this one's story.
+    /// A second generator that does not affect the sequence of this one.
     pub fn split(&mut self) -> Self {
         Self(self.draw())
     }

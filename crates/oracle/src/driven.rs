@@ -1,5 +1,5 @@
-//! Random histories that the oracle itself finds legal: the laws of DESIGN "Invariants" hold over
-//! them. A failing case prints its seed; `drive(seed, …)` replays it.
+//! Random histories that the oracle accepts; the invariants of DESIGN hold for them. A failing case prints its seed;
+//! `drive(seed, …)` replays it.
 
 use crate::due::TimerKind;
 use crate::lease::Phase;
@@ -9,7 +9,7 @@ use leasehold_model::policy::TeardownCause;
 use leasehold_model::{
     Body, ClassNo, ClassSpec, Instant, LeaseNo, LimitKind, Measure, Name, NodeNo, NodeScope, PoolNo, Priority,
     ProjectNo, Quanta, QuarantineCause, QuotaNo, QuotaScope, RULES_VERSION, Reason, Record, ResourceKind, Span,
-    Strategy, TeardownMode, TenantNo, UserNo,
+    Strategy, TeardownMode, TenantNo, TenantSettings, UserNo,
 };
 use proptest::prelude::*;
 use std::collections::BTreeSet;
@@ -62,10 +62,12 @@ impl Driver {
             let name = name("tenant", u64::from(n));
             self.put(body::TenantPut {
                 tenant,
-                name: name.clone(),
-                accounting_tag,
-                max_priority,
-                max_evicted_quanta_per_hour,
+                settings: TenantSettings {
+                    accounting_tag,
+                    max_priority,
+                    max_evicted_quanta_per_hour,
+                    ..TenantSettings::named(name.clone())
+                },
             });
             self.put(body::ProjectPut { project: ProjectNo(n), tenant, name: name.clone() });
             self.put(body::UserPut { user: UserNo(n), tenant, name });
@@ -111,7 +113,7 @@ impl Driver {
         self.put(body::QuotaPut { quota: QuotaNo(number), scope: old.unwrap_or(fresh), measure, limit });
     }
 
-    /// Applies what is due, one lease a record.
+    /// Applies the timers that are due, one lease per record.
     fn timers(&mut self) {
         while let Some(timer) = self.oracle.world.due(self.now).first().copied() {
             let of_lease = !matches!(timer.kind, TimerKind::Wipe | TimerKind::Burst);
@@ -264,7 +266,7 @@ impl Driver {
         }
     }
 
-    /// A user's claim, its end, or a word on a wipe, where one may be.
+    /// A claim, a release, or the report of a wipe, if possible.
     fn custody(&mut self) {
         let node = NodeNo(1 + self.dice.small(6));
         let (tenant, nodes) = (1 + self.dice.small(3), body::Nodes(vec![node]));
@@ -359,7 +361,7 @@ fn drive(seed: u64, steps: usize) -> Driver {
 proptest! {
     #![proptest_config(ProptestConfig { cases: 64, failure_persistence: None, ..ProptestConfig::default() })]
 
-    /// Every record of `drive` keeps the invariants; over what it made, usage adds up.
+    /// Every record of `drive` keeps the invariants, and usage adds up.
     #[test]
     fn usage_of_parts_of_time_adds_up_to_the_whole(seed in any::<u64>(), cuts in prop::collection::vec(0u64..2500, 3)) {
         let driver = drive(seed, 150);
@@ -374,7 +376,7 @@ proptest! {
     }
 }
 
-/// The driver reaches what it is meant to reach; a driver of nothing would prove nothing.
+/// The driver covers all states; otherwise the test would prove nothing.
 #[test]
 fn random_histories_reach_every_phase() {
     let mut seen = BTreeSet::new();

@@ -1,4 +1,4 @@
-//! Timers: what must happen by itself, and in which order (SEMANTICS 2).
+//! Timers and their order (SEMANTICS 2).
 
 use crate::custody::Custody;
 use crate::lease::{Lease, Phase};
@@ -17,16 +17,16 @@ pub(crate) enum TimerKind {
     Burst,
 }
 
-/// Sorted as SEMANTICS 2 sorts them: by due, kind, id.
+/// Sorted as in SEMANTICS 2: by due instant, kind, ID.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub(crate) struct Timer {
     pub(crate) due: Instant,
     pub(crate) kind: TimerKind,
-    /// The lease's number, the node's for a wipe, or the quota's for a burst.
+    /// The number of the lease; of the node for a wipe; of the quota for a burst.
     pub(crate) id: u64,
 }
 
-/// The one timer that runs for a lease, if one does.
+/// The timer of a lease, if it has one.
 fn timer_of(lease: &Lease) -> Option<Timer> {
     let (due, kind) = match lease.phase {
         Phase::Active => (lease.expires_at, TimerKind::Expiry),
@@ -37,7 +37,7 @@ fn timer_of(lease: &Lease) -> Option<Timer> {
     Some(Timer { due, kind, id: lease.number.0 })
 }
 
-/// Which timer a record applies, and to what; none where it is no timer's record.
+/// The timer that a record applies, with the IDs; none if it applies no timer.
 pub(crate) fn applied_by(record: &Record) -> Option<(TimerKind, Vec<u64>)> {
     let numbers = |leases: &body::Leases| leases.0.iter().map(|lease| lease.0).collect();
     match &record.body {
@@ -50,7 +50,24 @@ pub(crate) fn applied_by(record: &Record) -> Option<(TimerKind, Vec<u64>)> {
             Some((TimerKind::Wipe, vec![u64::from(late.node.0)]))
         }
         Body::BurstEnded(ended) => Some((TimerKind::Burst, vec![u64::from(ended.quota.0)])),
-        _ => None,
+        #[rustfmt::skip]
+        Body::ClassPut(_) | Body::TenantPut(_) | Body::Granted(_) | Body::Denied(_) | Body::Released(_)
+        | Body::Revoked(_) | Body::TeardownStarted(_) | Body::Genesis(_) | Body::Started(_) | Body::Heartbeat(_)
+        | Body::KeyRotated(_) | Body::ClockJumped(_) | Body::SettingsChanged(_) | Body::PoolPut(_)
+        | Body::PoolDeleted(_) | Body::TenantDeleted(_) | Body::ProjectPut(_) | Body::ProjectDeleted(_)
+        | Body::UserPut(_) | Body::UserDeleted(_) | Body::QuotaPut(_) | Body::QuotaDeleted(_) | Body::RateCardPut(_)
+        | Body::RateCardDeleted(_) | Body::ChargePolicyPut(_) | Body::BudgetsPut(_) | Body::PoolPlacementPut(_)
+        | Body::PlacementChanged(_) | Body::SensitiveChanged(_) | Body::NodePut(_) | Body::NodeDeleted(_)
+        | Body::NodeDrained(_) | Body::NodeResumed(_) | Body::NodeLost(_) | Body::NodeReturned(_)
+        | Body::NodeCondition(_) | Body::AgentRegistered(_) | Body::AgentDetached(_) | Body::Renewed(_)
+        | Body::TornDown(_) | Body::Unfenced(_) | Body::ActivityReported(_) | Body::Preempted(_)
+        | Body::PreemptionDecided(_) | Body::ReservationDropped(_) | Body::TokenIssued(_) | Body::TokenRevoked(_)
+        | Body::AllocationSubmitted(_) | Body::AllocationDenied(_) | Body::AllocationPlaced(_)
+        | Body::AllocationStarted(_) | Body::AllocationCheckpointing(_) | Body::AllocationCheckpointed(_)
+        | Body::AllocationSuspended(_) | Body::AllocationRequeued(_) | Body::AllocationCompleted(_)
+        | Body::AllocationFailed(_) | Body::AllocationCancelled(_) | Body::NodesClaimed(_) | Body::NodesReleased(_)
+        | Body::NodeWiped(_) | Body::NodeQuarantined(_) | Body::QuarantineCleared(_) | Body::CeilingPut(_)
+        | Body::CeilingDeleted(_) | Body::Unknown { .. } => None,
     }
 }
 
@@ -74,15 +91,15 @@ impl World {
         due
     }
 
-    /// Before a command stamped t is decided, every timer due at or before t has been applied.
+    /// Before a command is decided, every timer that is due by its stamp must have been applied.
     pub(crate) fn check_none_due(&self, now: Instant) -> Checked {
         let due = self.due(now);
         demand!(due.is_empty(), "timer-missed", "{:?} is due and was not applied first", due[0]);
         Ok(())
     }
 
-    /// A timer's record comes in order and carries the instant at which the timer was due. It may
-    /// take along other leases for which the same timer is due at the same instant.
+    /// Timers are applied in order, and take effect when they are due. One record can apply the same timer for several
+    /// leases that are due at the same instant.
     pub(crate) fn check_timer(&self, record: &Record, kind: TimerKind, ids: &[u64]) -> Checked {
         let due = self.due(record.stamp);
         for id in ids {
@@ -101,8 +118,8 @@ impl World {
         Ok(())
     }
 
-    /// Limits on others' work start afresh when a process takes over: our outage must not fence
-    /// the cluster. Grace never reaches past `expires_at`; expiries and bursts do not move.
+    /// Restarts the limits for holders and nodes after a start, so that an outage of the daemon does not fence the
+    /// cluster. Grace never extends past `expires_at`; expiries and bursts do not move.
     pub(crate) fn restart_limits(&mut self, stamp: Instant) {
         let teardown_limit = self.teardown_limit(stamp);
         for lease in &mut self.leases {

@@ -1,22 +1,22 @@
-//! Whom one that finds no room evicts, by trying every node (SEMANTICS 5).
+//! Plans evictions for a gang that does not fit, by trying every node (SEMANTICS 5).
 
-use crate::gang::{Allow, Floor, Within, within};
+use crate::gang::{Allow, Occupancy, Within, within};
 use crate::lease::{Lease, Phase};
 use crate::quota::Demand;
 use crate::world::World;
-use leasehold_model::body::Place;
+use leasehold_model::body::ReplicaPlacement;
 use leasehold_model::{AllocationNo, AllocationSpec, Instant, LeaseNo, NodeNo, Priority, Span, TenantNo};
 use std::collections::BTreeSet;
 
-/// What to evict, and where the replicas lie after it.
+/// The victims, and the placement of the replicas after the eviction.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct Plan {
-    pub(crate) places: Vec<Place>,
+    pub(crate) places: Vec<ReplicaPlacement>,
     pub(crate) victims: Vec<LeaseNo>,
     pub(crate) quanta: u64,
 }
 
-/// What falls together: an allocation's leases, or those of one request.
+/// What is evicted together: the leases of an allocation, or those of one request.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 enum Unit {
     Allocation(AllocationNo),
@@ -27,20 +27,21 @@ fn unit_of(lease: &Lease) -> Unit {
     lease.of.map_or(Unit::Request(lease.gang), Unit::Allocation)
 }
 
-/// A gang that may fall, in the order in which gangs do: lowest priority, shortest remaining TTL, lease number.
+/// A possible victim, sorted by the order of eviction: lowest priority, shortest remaining TTL, lease number.
 type Victim = (Priority, Instant, LeaseNo, Unit);
 
-/// Among nodes: the lowest highest priority of a victim, then fewest gangs, fewest quanta, the lower number.
-type Pain = (Priority, usize, u64, NodeNo);
+/// The cost of an eviction on a node, for comparison: the highest priority of a victim, then the number of gangs, the
+/// quanta, and the number of the node.
+type EvictionCost = (Priority, usize, u64, NodeNo);
 
 struct Planned {
-    floor: Floor,
-    fallen: BTreeSet<Unit>,
-    places: Vec<Place>,
+    occupancy: Occupancy,
+    victims: BTreeSet<Unit>,
+    places: Vec<ReplicaPlacement>,
 }
 
 impl World {
-    /// None: nothing that may fall would make room for the whole gang.
+    /// `None` if no eviction makes room for the whole gang.
     pub(crate) fn plan_eviction(
         &self,
         demand: &Demand,
@@ -54,7 +55,7 @@ impl World {
         let planned = match spec.together.filter(|_| spec.replicas > 1) {
             None => self.plan_replicas(demand, spec, now, allow)?,
             Some(domain) => {
-                // The domain of the least painful first place, then the next that was not tried.
+                // The domain of the cheapest first placement, then the next that was not tried.
                 let of = |node: NodeNo| within(&self.nodes[&node], domain);
                 let mut tried: BTreeSet<Within> = BTreeSet::new();
                 loop {
@@ -69,14 +70,14 @@ impl World {
                 }
             }
         };
-        let victims: Vec<&Lease> = self.leases.iter().filter(|l| self.is_in(l, &planned.fallen)).collect();
+        let victims: Vec<&Lease> = self.leases.iter().filter(|l| self.is_in(l, &planned.victims)).collect();
         let quanta = victims.iter().map(|lease| lease.quanta).sum();
         let victims: Vec<LeaseNo> = victims.iter().map(|lease| lease.number).collect();
         (!victims.is_empty()).then_some(Plan { places: planned.places, victims, quanta })
     }
 
     fn nothing_planned(&self) -> Planned {
-        Planned { floor: Floor::of(self), fallen: BTreeSet::new(), places: Vec::new() }
+        Planned { occupancy: Occupancy::of(self), victims: BTreeSet::new(), places: Vec::new() }
     }
 
     fn plan_replicas(&self, demand: &Demand, spec: &AllocationSpec, now: Instant, allow: Allow<'_>) -> Option<Planned> {
@@ -87,7 +88,7 @@ impl World {
         Some(planned)
     }
 
-    /// One more replica, on the node where that hurts least.
+    /// Places one more replica, on the node with the lowest eviction cost.
     fn plan_one(
         &self,
         demand: &Demand,
@@ -96,47 +97,55 @@ impl World {
         allow: Allow<'_>,
         so_far: &Planned,
     ) -> Option<Planned> {
-        let mut best: Option<(Pain, BTreeSet<Unit>)> = None;
+        let mut best: Option<(EvictionCost, BTreeSet<Unit>)> = None;
         for (number, node) in &self.nodes {
             let lies_apart = spec.apart.is_none_or(|domain| {
                 let here = within(node, domain);
                 here.is_some() && so_far.places.iter().all(|p| within(&self.nodes[&p.node], domain) != here)
             });
             let at = (node.put.pool, *number);
-            let passes = || self.judge_place(demand, at, &so_far.floor.taken, now).is_ok();
+            let passes = || self.judge_place(demand, at, &so_far.occupancy.taken, now).is_ok();
             if !self.suits(node, demand, spec) || !allow(*number) || !lies_apart || !passes() {
                 continue;
             }
-            if let Some((pain, fallen)) = self.victims_for(spec, *number, so_far)
-                && best.as_ref().is_none_or(|(found, _)| pain < *found)
+            if let Some((cost, victims)) = self.victims_for(spec, *number, so_far)
+                && best.as_ref().is_none_or(|(found, _)| cost < *found)
             {
-                best = Some((pain, fallen));
+                best = Some((cost, victims));
             }
         }
-        let ((_, _, _, node), fallen) = best?;
-        let mut planned =
-            Planned { floor: so_far.floor.clone(), fallen: so_far.fallen.clone(), places: so_far.places.clone() };
-        for lease in self.leases.iter().filter(|lease| self.is_in(lease, &fallen)) {
-            planned.floor.lift(lease, true);
+        let ((_, _, _, node), victims) = best?;
+        let mut planned = Planned {
+            occupancy: so_far.occupancy.clone(),
+            victims: so_far.victims.clone(),
+            places: so_far.places.clone(),
+        };
+        for lease in self.leases.iter().filter(|lease| self.is_in(lease, &victims)) {
+            planned.occupancy.lift(lease, true);
         }
-        planned.fallen.extend(fallen);
-        let members = planned.floor.fit(node, spec).expect("that is why they fell");
-        planned.floor.occupy((self.nodes[&node].put.pool, node), &members);
-        planned.places.push(Place { node, members });
+        planned.victims.extend(victims);
+        let members = planned.occupancy.fit(node, spec).expect("the victims were chosen so that it fits");
+        planned.occupancy.occupy((self.nodes[&node].put.pool, node), &members);
+        planned.places.push(ReplicaPlacement { node, members });
         Some(planned)
     }
 
-    /// Who must fall on this node for one more replica to fit there.
-    fn victims_for(&self, spec: &AllocationSpec, node: NodeNo, so_far: &Planned) -> Option<(Pain, BTreeSet<Unit>)> {
-        // Whether it fits if these are gone from the node.
+    /// The victims on this node so that one more replica fits.
+    fn victims_for(
+        &self,
+        spec: &AllocationSpec,
+        node: NodeNo,
+        so_far: &Planned,
+    ) -> Option<(EvictionCost, BTreeSet<Unit>)> {
+        // Whether it fits without these.
         let fits = |gone: &[Victim]| {
             let units: BTreeSet<Unit> = gone.iter().map(|(.., unit)| *unit).collect();
-            let mut floor = so_far.floor.clone();
+            let mut occupancy = so_far.occupancy.clone();
             let away = self.leases.iter().filter(|lease| lease.node == node && self.is_in(lease, &units));
-            away.for_each(|lease| floor.lift(lease, true));
-            floor.fit(node, spec).is_some()
+            away.for_each(|lease| occupancy.lift(lease, true));
+            occupancy.fit(node, spec).is_some()
         };
-        let in_order = self.may_fall(spec.priority, node, &so_far.fallen);
+        let in_order = self.possible_victims(spec.priority, node, &so_far.victims);
         let count = (0..=in_order.len()).find(|count| fits(&in_order[..*count]))?;
         let mut needed: Vec<Victim> = in_order[..count].to_vec();
         for victim in in_order[..count].iter().rev() {
@@ -151,15 +160,15 @@ impl World {
         Some(((highest, needed.len(), quanta, node), units))
     }
 
-    /// Whether a lease is held and belongs to one of these.
+    /// Whether a lease is held and belongs to one of the units.
     fn is_in(&self, lease: &Lease, units: &BTreeSet<Unit>) -> bool {
         lease.phase.is_held() && units.contains(&unit_of(lease))
     }
 
-    /// The gangs on a node that may fall to one of this priority: all of what they hold is active and not sensitive.
-    fn may_fall(&self, to: Priority, node: NodeNo, fallen: &BTreeSet<Unit>) -> Vec<Victim> {
+    /// The gangs on a node that this priority may evict: all their leases are active and not sensitive.
+    fn possible_victims(&self, to: Priority, node: NodeNo, chosen: &BTreeSet<Unit>) -> Vec<Victim> {
         let here = self.leases.iter().filter(|l| l.node == node && l.phase.is_held() && l.priority < to);
-        let units: BTreeSet<Unit> = here.map(unit_of).filter(|unit| !fallen.contains(unit)).collect();
+        let units: BTreeSet<Unit> = here.map(unit_of).filter(|unit| !chosen.contains(unit)).collect();
         let victim = |unit: Unit| {
             let members: Vec<&Lease> = self.leases.iter().filter(|l| l.phase.is_held() && unit_of(l) == unit).collect();
             let may = members.iter().all(|lease| lease.phase == Phase::Active && !lease.sensitive);
@@ -171,12 +180,12 @@ impl World {
         victims
     }
 
-    /// Whether a tenant may have that much more evicted: what fell for it in the last hour counts.
+    /// Whether a tenant may evict that much more; evictions of the last hour count.
     pub(crate) fn may_evict(&self, tenant: TenantNo, quanta: u64, now: Instant) -> bool {
         let hour = Span::from_secs(3600);
         let lately = self.evictions.iter().filter(|(of, at, _)| *of == tenant && at.saturating_add(hour) > now);
         let sum: u64 = lately.map(|(_, _, quanta)| quanta).sum();
-        let limit = self.tenants.get(&tenant).and_then(|tenant| tenant.max_evicted_quanta_per_hour);
+        let limit = self.tenants.get(&tenant).and_then(|tenant| tenant.settings.max_evicted_quanta_per_hour);
         limit.is_none_or(|limit| sum + quanta <= limit)
     }
 }

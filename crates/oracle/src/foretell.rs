@@ -1,4 +1,4 @@
-//! The answers that commands about tokens, agents, tenants and prices must get, refusals included.
+//! Predicts the answers to commands about tokens, agents, tenants and prices, with refusals.
 
 use crate::access::{is_expired, is_of_tenants, scope_fits};
 use crate::oracle::Oracle;
@@ -12,22 +12,22 @@ use leasehold_model::body::{
 use leasehold_model::limits::{BUDGET_DAYS_MAX, BUDGET_HOURS_MAX, QUOTAS_PER_TENANT_MAX};
 use leasehold_model::rate::{Charges, Prices};
 use leasehold_model::{
-    AllocationNo, AllocationSpec, Body, Budgets, Instant, Level, LimitKind, Measure, Name, NodeNo, PoolNo, Priority,
-    ProjectNo, QuotaNo, QuotaScope, Role, TenantNo, TokenNo, TokenScope, UserNo,
+    AllocationNo, AllocationSpec, Body, Budgets, Instant, Level, LimitKind, Measure, Name, NodeNo, PoolNo, ProjectNo,
+    QuotaNo, QuotaScope, Role, TenantNo, TenantSettingsChange, TokenNo, TokenScope, UserNo,
 };
 
-/// Who asks, and how.
+/// The caller of a command.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Caller {
     pub tenant: Option<TenantNo>,
     pub project: Option<ProjectNo>,
     pub user: Option<UserNo>,
     pub token: Option<TokenNo>,
-    /// Under an idempotency key, which belongs to the tenant.
+    /// Whether it has an idempotency key, which belongs to the tenant.
     pub keyed: bool,
 }
 
-/// What is asked for.
+/// The contents of a command.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Wish {
     IssueToken {
@@ -67,17 +67,14 @@ pub enum Wish {
         node: NodeNo,
         generation: Option<u64>,
     },
-    /// What is absent keeps its value, what is present and empty is cleared (SEMANTICS 4).
+    /// Absent fields keep their value; present and empty fields are cleared (SEMANTICS 4).
     UpdateTenant {
         tenant: TenantNo,
-        name: Option<Name>,
-        accounting_tag: Option<Option<Name>>,
-        max_priority: Option<Priority>,
-        max_evicted_quanta_per_hour: Option<Option<u64>>,
         max_nodes: Option<Option<u64>>,
         max_leases: Option<Option<u64>>,
         max_concurrent_allocations: Option<Option<u64>>,
         budgets: Box<BudgetWishes>,
+        settings: TenantSettingsChange,
     },
     PutRateCard {
         card: Option<u32>,
@@ -96,11 +93,11 @@ pub enum Wish {
     DeleteCeiling(CeilingDeleted),
     Submit(Box<AllocationSpec>),
     Say(AllocationNo, Word),
-    /// Something that is only foretold as far as its caller goes.
+    /// A command for which only the checks of the caller are predicted.
     Other,
 }
 
-/// Changes to a tenant's budgets: absent keeps, empty clears.
+/// Changes to a tenant's budgets; absent fields keep their value, empty ones are cleared.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct BudgetWishes {
     pub gpu_hours: Option<Option<u64>>,
@@ -134,25 +131,25 @@ impl BudgetWishes {
     }
 }
 
-/// What must come of it, if it was not decided before under its key.
+/// The predicted answer, unless the command was decided before under its key.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Foretold {
-    /// Refused with this code; nothing is sealed.
+    /// Refused with this code; nothing is recorded.
     Refused(&'static str),
-    /// Sealed as exactly these, on behalf of that tenant.
+    /// Recorded with exactly these bodies, on behalf of that tenant.
     Sealed { tenant: Option<TenantNo>, bodies: Vec<Body> },
-    /// Sealed, its first record one of these, on behalf of that tenant.
+    /// Recorded; the first record has one of these bodies, on behalf of that tenant.
     OneOf { tenant: Option<TenantNo>, bodies: Vec<Body> },
-    /// Refused for one of its faults; which one is named is not foretold.
+    /// Refused for one of several faults; which one is not predicted.
     Faulty,
-    /// Sealed; what exactly is for the rules of its records to say.
+    /// Recorded; the rules for records check the contents.
     Stands,
-    /// Nothing that is foretold stands against it.
+    /// No prediction, except that none of [`Self::CODES`] is returned.
     Open,
 }
 
 impl Foretold {
-    /// Codes that are always foretold: where they are not, they must not be answered.
+    /// Codes that are always predicted; without a prediction they must not be returned.
     pub const CODES: &'static [&'static str] = &["token_not_live", "stale_generation"];
 }
 
@@ -163,7 +160,7 @@ pub(crate) fn sealed(tenant: Option<TenantNo>, body: impl Into<Body>) -> Told {
 }
 
 impl Oracle {
-    /// What must come of a command decided at `now`, all timers due by then having been applied.
+    /// The predicted answer to a command that is decided at `now`, after all timers that are due by then.
     pub fn foretell(&self, caller: &Caller, wish: &Wish, now: Instant) -> Foretold {
         self.world.foretell(caller, wish, now).unwrap_or_else(Foretold::Refused)
     }
@@ -271,37 +268,37 @@ impl World {
     }
 
     fn foretell_update(&self, caller: &Caller, wish: &Wish) -> Told {
-        let Wish::UpdateTenant {
-            tenant,
-            name,
-            accounting_tag,
-            max_priority,
-            max_evicted_quanta_per_hour,
-            max_nodes,
-            max_leases,
-            max_concurrent_allocations,
-            budgets,
-        } = wish
+        let Wish::UpdateTenant { tenant, max_nodes, max_leases, max_concurrent_allocations, budgets, settings } = wish
         else {
             unreachable!("asked for one")
         };
         let visible = caller.tenant.is_none_or(|own| own == *tenant);
         let mut put: TenantPut = self.tenants.get(tenant).filter(|_| visible).ok_or("unknown_tenant")?.clone();
         let mut bodies: Vec<Body> = Vec::new();
-        if let Some(name) = name {
-            let taken = self.tenants.values().any(|other| other.tenant != *tenant && other.name == *name);
+        if let Some(name) = &settings.name {
+            let taken = self.tenants.values().any(|other| other.tenant != *tenant && other.settings.name == *name);
             if taken {
                 return Err("name_taken");
             }
-            put.name = name.clone();
+            put.settings.name = name.clone();
         }
-        put.accounting_tag = accounting_tag.clone().unwrap_or(put.accounting_tag);
-        put.max_priority = max_priority.unwrap_or(put.max_priority);
-        put.max_evicted_quanta_per_hour = max_evicted_quanta_per_hour.unwrap_or(put.max_evicted_quanta_per_hour);
-        let names_tenant_field = name.is_some()
-            || accounting_tag.is_some()
-            || max_priority.is_some()
-            || max_evicted_quanta_per_hour.is_some();
+        if let Some(tag) = &settings.accounting_tag {
+            put.settings.accounting_tag = tag.clone();
+        }
+        if let Some(priority) = settings.max_priority {
+            put.settings.max_priority = priority;
+        }
+        if let Some(quanta) = settings.max_evicted_quanta_per_hour {
+            put.settings.max_evicted_quanta_per_hour = quanta;
+        }
+        if let Some(contact) = &settings.contact {
+            put.settings.contact = contact.clone();
+        }
+        let names_tenant_field = settings.name.is_some()
+            || settings.accounting_tag.is_some()
+            || settings.max_priority.is_some()
+            || settings.max_evicted_quanta_per_hour.is_some()
+            || settings.contact.is_some();
 
         let scope = QuotaScope::of_tenant(*tenant);
         let mut count = self.quotas.values().filter(|quota| quota.put.scope.tenant == *tenant).count();
@@ -342,7 +339,7 @@ impl World {
         Ok(Foretold::Sealed { tenant: Some(*tenant), bodies })
     }
 
-    /// The number that the next of its kind gets.
+    /// The next number of a kind.
     pub(crate) fn next_number(&self, noun: &'static str) -> u32 {
         let next = self.highest.get(noun).map_or(0, |highest| highest + 1);
         u32::try_from(next).expect("small in every test")

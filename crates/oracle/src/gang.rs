@@ -1,12 +1,12 @@
-//! Where a gang would lie, by trying every node for every replica.
+//! Places a gang by trying every node for every replica.
 
-use crate::capacity::Shelf;
+use crate::capacity::ClassOnNode;
 use crate::lease::Lease;
 use crate::placement::{ClassSeen, NodeSeen, Site, score};
-use crate::quota::{Demand, Ruling, Spot};
+use crate::quota::{Demand, NodeInPool, Ruling};
 use crate::request::Terms;
 use crate::world::{Node, World};
-use leasehold_model::body::{Member, Members, Place};
+use leasehold_model::body::{Member, Members, ReplicaPlacement};
 use leasehold_model::{
     AllocationSpec, ClassNo, DenyCause, Domain, Instant, Name, NodeNo, PoolNo, ProjectNo, Quanta, Span, TenantNo,
     UserNo,
@@ -14,72 +14,72 @@ use leasehold_model::{
 use std::cmp::Reverse;
 use std::collections::{BTreeMap, BTreeSet};
 
-/// What is taken of every node, or would be.
+/// What is used on every node, with placements that are only tried included.
 #[derive(Clone, Debug)]
-pub(crate) struct Floor {
-    shelves: BTreeMap<(NodeNo, ClassNo), Shelf>,
-    /// Where replicas lie that are not sealed yet.
-    pub(crate) taken: Vec<Spot>,
+pub(crate) struct Occupancy {
+    classes: BTreeMap<(NodeNo, ClassNo), ClassOnNode>,
+    /// The nodes of replicas that are placed tentatively.
+    pub(crate) taken: Vec<NodeInPool>,
 }
 
-impl Floor {
+impl Occupancy {
     pub(crate) fn of(world: &World) -> Self {
-        let mut shelves = BTreeMap::new();
+        let mut classes = BTreeMap::new();
         for (number, node) in &world.nodes {
             for (class, _) in &node.put.capacity {
-                shelves.extend(world.shelf(*number, node, *class).map(|shelf| ((*number, *class), shelf)));
+                classes.extend(world.class_on_node(*number, node, *class).map(|found| ((*number, *class), found)));
             }
         }
-        Self { shelves, taken: Vec::new() }
+        Self { classes, taken: Vec::new() }
     }
 
     pub(crate) fn free(&self, node: NodeNo, class: ClassNo) -> u64 {
-        self.shelves.get(&(node, class)).map_or(0, Shelf::free)
+        self.classes.get(&(node, class)).map_or(0, ClassOnNode::free)
     }
 
-    /// One replica on one node.
+    /// The leases of one replica on a node, if it fits.
     pub(crate) fn fit(&self, node: NodeNo, spec: &AllocationSpec) -> Option<Members> {
         let one = |(class, quanta): &(ClassNo, Quanta)| {
-            let devices = self.shelves.get(&(node, *class))?.choose(quanta.0)?;
+            let devices = self.classes.get(&(node, *class))?.choose(quanta.0)?;
             Some(Member { class: *class, quanta: *quanta, devices })
         };
         spec.asks.iter().map(one).collect()
     }
 
-    pub(crate) fn occupy(&mut self, at: Spot, members: &Members) {
+    pub(crate) fn occupy(&mut self, at: NodeInPool, members: &Members) {
         for member in members {
-            let shelf = self.shelves.get_mut(&(at.1, member.class)).expect("it was seen to fit");
-            shelf.change(member.devices, member.quanta.0, true);
+            let class = self.classes.get_mut(&(at.1, member.class)).expect("the member fits on this node");
+            class.change(member.devices, member.quanta.0, true);
         }
         self.taken.push(at);
     }
 
-    /// A lease is there no longer, or is there again.
+    /// Takes a lease away from its node, or puts it back.
     pub(crate) fn lift(&mut self, lease: &Lease, away: bool) {
-        let shelf = self.shelves.get_mut(&(lease.node, lease.class)).expect("a lease lies on a shelf");
-        shelf.change(lease.devices, lease.quanta, !away);
+        let class = self.classes.get_mut(&(lease.node, lease.class)).expect("a node has the class of its leases");
+        class.change(lease.devices, lease.quanta, !away);
     }
 }
 
-/// A place for each replica, and what the quotas say besides yes.
+/// The placement of each replica, and the terms of the quotas.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct Gang {
-    pub(crate) places: Vec<Place>,
+    pub(crate) places: Vec<ReplicaPlacement>,
     pub(crate) terms: Terms,
 }
 
-/// Why there is none.
+/// Why a gang cannot be placed.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) enum NoGang {
-    /// Some place had room, and each of those was refused. These are the refusals.
+    /// Quotas refused every node that had room. These are the refusals.
     Quota(Vec<DenyCause>),
     Room,
 }
 
-/// Nodes that may be used, as far as others are concerned.
+/// Whether a node may be used without delaying others.
 pub(crate) type Allow<'a> = &'a dyn Fn(NodeNo) -> bool;
 
-/// In which rack or zone a node is.
+/// The node, rack or zone of a node.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub(crate) enum Within {
     Node(NodeNo),
@@ -109,19 +109,25 @@ impl Demand {
 }
 
 impl World {
-    /// Which of the nodes that could take a replica does: the one with the highest score (SEMANTICS 5), near the
-    /// replicas that have their place; then the lower number.
-    fn preferred(&self, floor: &Floor, spec: &AllocationSpec, candidates: &[NodeNo], now: Instant) -> Option<NodeNo> {
+    /// Chooses the node for a replica: the highest score (SEMANTICS 5), which prefers nodes near the placed replicas;
+    /// then the lower number.
+    fn preferred(
+        &self,
+        occupancy: &Occupancy,
+        spec: &AllocationSpec,
+        candidates: &[NodeNo],
+        now: Instant,
+    ) -> Option<NodeNo> {
         let site = |node: NodeNo| {
             let put = &self.nodes[&node].put;
             Site { node, rack: put.rack.clone(), zone: put.zone.clone() }
         };
-        let peers: Vec<Site> = floor.taken.iter().map(|(_, node)| site(*node)).collect();
+        let peers: Vec<Site> = occupancy.taken.iter().map(|(_, node)| site(*node)).collect();
         let worth = |node: NodeNo| {
             let known = &self.nodes[&node];
             let classes = spec.asks.iter().map(|(class, asked)| ClassSeen {
                 asked: asked.0,
-                free: floor.free(node, *class),
+                free: occupancy.free(node, *class),
                 total: known.capacity(*class),
                 sensitivity: spec.profile.map(|profile| profile.of(self.classes[class].kind)),
             });
@@ -131,7 +137,7 @@ impl World {
         candidates.iter().copied().max_by_key(|node| (worth(*node), Reverse(*node)))
     }
 
-    /// What leases of a gang in this pool are granted for, before quotas; none if the pool does not allow it.
+    /// The TTL of a gang's leases in this pool, before quotas; none if the pool does not allow it.
     pub(crate) fn gang_ttl(&self, pool: PoolNo, spec: &AllocationSpec) -> Option<Span> {
         let longest = self.grant_ttl_max(pool, spec.priority);
         let too_long = spec.ttl.is_some_and(|ttl| ttl > longest);
@@ -144,7 +150,7 @@ impl World {
         Some(asked.min(longest).min(spec.walltime.unwrap_or(longest)))
     }
 
-    /// Whether the spec may use this node at all, whatever is free there.
+    /// Whether the spec may use this node, regardless of free capacity.
     pub(crate) fn suits(&self, node: &Node, demand: &Demand, spec: &AllocationSpec) -> bool {
         node.is_open_to(demand.claimer)
             && spec.pool.is_none_or(|pool| pool == node.put.pool)
@@ -152,7 +158,7 @@ impl World {
             && self.gang_ttl(node.put.pool, spec).is_some()
     }
 
-    /// What all quotas say of a gang that need no place to say it; and, if they have nothing against it, the ceilings.
+    /// The terms of the quotas that do not depend on nodes; if they allow the gang, also of the ceilings.
     pub(crate) fn gang_terms(&self, demand: &Demand, now: Instant) -> Terms {
         let mut terms = Terms::default();
         for (number, quota) in self.quotas.iter().filter(|(_, quota)| !quota.depends_on_node()) {
@@ -164,12 +170,12 @@ impl World {
         terms
     }
 
-    /// What the others say of one more replica at a place; the first refusal if there is one.
+    /// The rulings of the other quotas on one more replica on a node, or the first refusal.
     pub(crate) fn judge_place(
         &self,
         demand: &Demand,
-        at: Spot,
-        taken: &[Spot],
+        at: NodeInPool,
+        taken: &[NodeInPool],
         now: Instant,
     ) -> Result<Vec<(leasehold_model::QuotaNo, Ruling)>, DenyCause> {
         let mut rulings = Vec::new();
@@ -183,12 +189,12 @@ impl World {
         Ok(rulings)
     }
 
-    /// Places all replicas, one after the other; what they take is laid on `floor`.
+    /// Places all replicas, one after the other; `occupancy` is what is used before.
     pub(crate) fn place_gang(
         &self,
         demand: &Demand,
         spec: &AllocationSpec,
-        floor: &Floor,
+        occupancy: &Occupancy,
         now: Instant,
         allow: Allow<'_>,
     ) -> Result<Gang, NoGang> {
@@ -197,21 +203,21 @@ impl World {
             return Err(NoGang::Quota(vec![cause]));
         }
         let Some(domain) = spec.together.filter(|_| spec.replicas > 1) else {
-            return self.place_replicas(demand, spec, (floor.clone(), terms), now, allow);
+            return self.place_replicas(demand, spec, (occupancy.clone(), terms), now, allow);
         };
-        // The domain of the best first place, then the next that was not tried.
+        // The domain of the best first node, then the next that was not tried.
         let (mut tried, mut causes): (BTreeSet<Within>, Vec<DenyCause>) = (BTreeSet::new(), Vec::new());
         let of = |node: NodeNo| within(&self.nodes[&node], domain);
         loop {
             let open = |node: NodeNo| allow(node) && of(node).is_some_and(|here| !tried.contains(&here));
-            let (candidates, refusals) = self.candidates(demand, spec, floor, now, &open, &BTreeSet::new());
-            let Some(first) = self.preferred(floor, spec, &candidates, now) else {
+            let (candidates, refusals) = self.candidates(demand, spec, occupancy, now, &open, &BTreeSet::new());
+            let Some(first) = self.preferred(occupancy, spec, &candidates, now) else {
                 causes.extend(refusals);
                 break;
             };
             let here = of(first);
             let inside = |node: NodeNo| allow(node) && of(node) == here;
-            match self.place_replicas(demand, spec, (floor.clone(), terms.clone()), now, &inside) {
+            match self.place_replicas(demand, spec, (occupancy.clone(), terms.clone()), now, &inside) {
                 Ok(gang) => return Ok(gang),
                 Err(NoGang::Quota(refusals)) => causes.extend(refusals),
                 Err(NoGang::Room) => {}
@@ -225,83 +231,83 @@ impl World {
         &self,
         demand: &Demand,
         spec: &AllocationSpec,
-        (mut floor, mut terms): (Floor, Terms),
+        (mut occupancy, mut terms): (Occupancy, Terms),
         now: Instant,
         allow: Allow<'_>,
     ) -> Result<Gang, NoGang> {
         let mut places = Vec::new();
         let mut apart_from: BTreeSet<Within> = BTreeSet::new();
         for _ in 0..spec.replicas {
-            let (candidates, refusals) = self.candidates(demand, spec, &floor, now, allow, &apart_from);
-            let Some(node) = self.preferred(&floor, spec, &candidates, now) else {
+            let (candidates, refusals) = self.candidates(demand, spec, &occupancy, now, allow, &apart_from);
+            let Some(node) = self.preferred(&occupancy, spec, &candidates, now) else {
                 if refusals.is_empty() {
                     return Err(NoGang::Room);
                 }
-                let places = self.places_without_quotas(demand, spec, floor, now, allow, apart_from);
+                let places = self.places_without_quotas(demand, spec, occupancy, now, allow, apart_from);
                 let for_all = |cause| self.for_all(cause, demand, &places);
                 return Err(NoGang::Quota(refusals.into_iter().map(for_all).collect()));
             };
             let at = (self.nodes[&node].put.pool, node);
-            let rulings = self.judge_place(demand, at, &floor.taken, now).expect("it was seen to pass");
+            let rulings = self.judge_place(demand, at, &occupancy.taken, now).expect("it was seen to pass");
             rulings.into_iter().for_each(|(number, ruling)| terms.hear(number, ruling));
-            let members = floor.fit(node, spec).expect("it was seen to fit");
-            floor.occupy(at, &members);
+            let members = occupancy.fit(node, spec).expect("it was seen to fit");
+            occupancy.occupy(at, &members);
             apart_from.extend(spec.apart.and_then(|domain| within(&self.nodes[&node], domain)));
-            places.push(Place { node, members });
+            places.push(ReplicaPlacement { node, members });
         }
         Ok(Gang { places, terms })
     }
 
-    /// Where all replicas would lie, as far as there is room, if the rest of them met no quota that looks at nodes.
+    /// The nodes of all replicas, as far as there is room, if no quota that depends on nodes applied to the rest.
     fn places_without_quotas(
         &self,
         demand: &Demand,
         spec: &AllocationSpec,
-        mut floor: Floor,
+        mut occupancy: Occupancy,
         now: Instant,
         allow: Allow<'_>,
         mut apart_from: BTreeSet<Within>,
-    ) -> Vec<Spot> {
-        while floor.taken.len() < spec.replicas as usize {
-            let open: Vec<NodeNo> = self.with_room(demand, spec, &floor, allow, &apart_from).collect();
-            let Some(node) = self.preferred(&floor, spec, &open, now) else { break };
-            let members = floor.fit(node, spec).expect("it was seen to fit");
-            floor.occupy((self.nodes[&node].put.pool, node), &members);
+    ) -> Vec<NodeInPool> {
+        while occupancy.taken.len() < spec.replicas as usize {
+            let open: Vec<NodeNo> = self.with_room(demand, spec, &occupancy, allow, &apart_from).collect();
+            let Some(node) = self.preferred(&occupancy, spec, &open, now) else { break };
+            let members = occupancy.fit(node, spec).expect("it was seen to fit");
+            occupancy.occupy((self.nodes[&node].put.pool, node), &members);
             apart_from.extend(spec.apart.and_then(|domain| within(&self.nodes[&node], domain)));
         }
-        floor.taken
+        occupancy.taken
     }
 
-    /// Nodes that have room for one more replica, whatever quotas say.
+    /// Nodes with room for one more replica, regardless of quotas.
     fn with_room<'a>(
         &'a self,
         demand: &'a Demand,
         spec: &'a AllocationSpec,
-        floor: &'a Floor,
+        occupancy: &'a Occupancy,
         allow: Allow<'a>,
         apart_from: &'a BTreeSet<Within>,
     ) -> impl Iterator<Item = NodeNo> + 'a {
         let is_open = move |(number, node): &(&NodeNo, &Node)| {
             let apart =
                 spec.apart.is_none_or(|domain| within(node, domain).is_some_and(|at| !apart_from.contains(&at)));
-            self.suits(node, demand, spec) && allow(**number) && apart && floor.fit(**number, spec).is_some()
+            self.suits(node, demand, spec) && allow(**number) && apart && occupancy.fit(**number, spec).is_some()
         };
         self.nodes.iter().filter(is_open).map(|(number, _)| *number)
     }
 
-    /// Nodes that one more replica could go to; and what quotas say where there is room and they refuse.
+    /// Nodes for one more replica, and the refusals of quotas on the other nodes with room.
     fn candidates(
         &self,
         demand: &Demand,
         spec: &AllocationSpec,
-        floor: &Floor,
+        occupancy: &Occupancy,
         now: Instant,
         allow: Allow<'_>,
         apart_from: &BTreeSet<Within>,
     ) -> (Vec<NodeNo>, Vec<DenyCause>) {
         let (mut candidates, mut refusals) = (Vec::new(), Vec::new());
-        for number in self.with_room(demand, spec, floor, allow, apart_from) {
-            match self.judge_place(demand, (self.nodes[&number].put.pool, number), &floor.taken, now) {
+        for number in self.with_room(demand, spec, occupancy, allow, apart_from) {
+            match self.judge_place(demand, (self.nodes[&number].put.pool, number), &occupancy.taken, now) {
                 Ok(_) => candidates.push(number),
                 Err(cause) => refusals.push(cause),
             }

@@ -1,4 +1,4 @@
-//! Grants and denials: legal by a recount of everything (SEMANTICS 4).
+//! Checks grants and denials by recomputing everything (SEMANTICS 4).
 
 use crate::lease::{Lease, Phase};
 use crate::quota::Ruling;
@@ -11,7 +11,7 @@ use leasehold_model::{AllocationSpec, Body, DenyCause, LeaseNo, Name, Record, Sp
 use std::collections::BTreeSet;
 
 impl World {
-    /// A plain request's grant; a gang's is foretold with its attempt.
+    /// The grant of a lease request; the grants of a gang are predicted with its attempt.
     pub(crate) fn granted(&mut self, record: &Record, granted: &Granted) -> Checked {
         self.check_grant_names(record, granted)?;
         self.check_grant_terms(record, granted)?;
@@ -19,7 +19,7 @@ impl World {
         self.check_grant_room(granted)?;
         self.check_grant_weighing(granted)?;
         self.check_grant_quotas(record, granted, &facts)?;
-        let tag = self.tenants[&facts.tenant].accounting_tag.clone();
+        let tag = self.tenants[&facts.tenant].settings.accounting_tag.clone();
         for (position, member) in (0u64..).zip(&granted.members) {
             let number = LeaseNo(granted.first_lease.0 + position);
             self.take_number("lease", number.0);
@@ -54,7 +54,7 @@ impl World {
         Ok(())
     }
 
-    /// Everything named exists and belongs together.
+    /// Checks that everything in the grant exists and belongs together.
     fn check_grant_names(&self, record: &Record, granted: &Granted) -> Checked {
         let identity = &record.identity;
         let tenant = found!(identity.tenant, "unknown-tenant", "a grant to nobody");
@@ -86,11 +86,11 @@ impl World {
     fn check_grant_terms(&self, record: &Record, granted: &Granted) -> Checked {
         let tenant = &self.tenants[&record.identity.tenant.expect("checked with the names")];
         demand!(
-            granted.priority <= tenant.max_priority,
+            granted.priority <= tenant.settings.max_priority,
             "priority",
             "{} is above the tenant's {}",
             granted.priority,
-            tenant.max_priority
+            tenant.settings.max_priority
         );
         let longest = self.grant_ttl_max(granted.pool, granted.priority);
         demand!(granted.ttl > Span::ZERO && granted.ttl <= longest, "ttl", "{} of at most {longest}", granted.ttl);
@@ -105,7 +105,7 @@ impl World {
         Ok(())
     }
 
-    /// Capacity is there, and the sealed devices are the ones the rule picks (SEMANTICS 1).
+    /// Checks that there is capacity, and that the devices are those of the rule (SEMANTICS 1).
     fn check_grant_room(&self, granted: &Granted) -> Checked {
         let node = &self.nodes[&granted.node];
         for member in &granted.members {
@@ -124,9 +124,8 @@ impl World {
         Ok(())
     }
 
-    /// All quotas that apply pass, and the grant says which soft ones it passed and which burst
-    /// shortened it. What was asked for is not sealed: a grant that was not shortened asked for
-    /// what it got, one that was shortened for more.
+    /// Checks that all quotas allow the grant, and that it names the exceeded soft quotas and the burst that shortened
+    /// it. The requested TTL is not recorded: without shortening it was the granted TTL, otherwise it was longer.
     fn check_grant_quotas(&self, record: &Record, granted: &Granted, facts: &RequestFacts) -> Checked {
         let (ttl, over_soft) = match self.expect_request(facts, record.stamp) {
             Expected::Granted { ttl, over_soft, .. } => (ttl, over_soft),
@@ -137,7 +136,7 @@ impl World {
         demand!(granted.over_soft[..] == over_soft[..], "over-soft", "{over_soft:?} is passed");
         demand!(granted.ttl == ttl, "burst", "a burst leaves {ttl} of {}", granted.ttl);
         let Some(capped_by) = granted.capped_by else { return Ok(()) };
-        // Several may end at the same instant; which of them is named is `observe_with_request`'s.
+        // Several bursts can end at the same instant; `observe_with_request` checks which one is named.
         let ruling = self.quotas.get(&capped_by).and_then(|quota| {
             let place = quota.depends_on_node().then_some((granted.pool, granted.node));
             self.rule(capped_by, quota, &facts.demand(), place, &[], record.stamp)
@@ -152,7 +151,7 @@ impl World {
         Ok(())
     }
 
-    /// A node that was chosen was chosen by its pool's weights; one that was named, by none.
+    /// Checks the weights: those of the pool, or none if the request named the node.
     fn check_grant_weighing(&self, granted: &Granted) -> Checked {
         let own = self.weighing(granted.pool);
         demand!(
@@ -166,20 +165,20 @@ impl World {
         Ok(())
     }
 
-    /// A denial is one that some request of this kind gets: the record does not say whether a node
-    /// was named, labels were wanted or the work was sensitive, so each is tried.
+    /// Checks that some request of this kind is denied like this. The record does not contain whether a node was
+    /// named, labels were required or the work was sensitive, so all combinations are tried.
     pub(crate) fn denied(&self, record: &Record, denied: &Denied) -> Checked {
         let anywhere = facts_of_denial(record, denied)?;
         if let Some(fault) = self.fault_of(&anywhere) {
-            broken!("denial-of-invalid", "an invalid request claims nothing: {fault}");
+            broken!("denial-of-invalid", "an invalid request is refused, not denied: {fault}");
         }
         let expected = self.expect_request(&anywhere, record.stamp);
         let asked_for = Expected::Denied(denied.cause);
         let mut places = std::iter::once(None).chain(self.nodes.keys().map(|node| Some(*node)));
         let justified = places.any(|node| {
             self.label_sets().into_iter().any(|labels| {
-                // Which node would have been chosen without quotas depends on the profile; which
-                // quotas stand in the way of any node does not, so each node was tried.
+                // The node that would be chosen without quotas depends on the profile, but the quotas that refuse a
+                // node do not, so each node was tried.
                 [false, true].into_iter().any(|sensitive| {
                     let facts = RequestFacts { node, labels: labels.clone(), sensitive, ..anywhere.clone() };
                     self.expect_request(&facts, record.stamp) == asked_for
@@ -190,7 +189,7 @@ impl World {
         Ok(())
     }
 
-    /// No label, each that a node has, and each pair of those.
+    /// No label, each label of a node, and each pair of those.
     fn label_sets(&self) -> Vec<Vec<(Name, Name)>> {
         let all: BTreeSet<_> = self.nodes.values().flat_map(|node| node.put.labels.clone()).collect();
         let pairs = all.iter().flat_map(|label| all.iter().map(move |other| BTreeSet::from([label, other])));
@@ -198,13 +197,13 @@ impl World {
         sets.into_iter().map(|set| set.into_iter().cloned().collect()).collect()
     }
 
-    /// A grant or denial is the very answer that its request must get.
+    /// Checks that a grant or denial is exactly the expected answer to its request.
     pub(crate) fn check_answer(&self, record: &Record, facts: &RequestFacts) -> Checked {
         let identity = &record.identity;
         let same_holder = identity.tenant == Some(facts.tenant)
             && identity.project == Some(facts.project)
             && identity.user == facts.user;
-        demand!(same_holder, "answer", "the record is another's: {identity:?}");
+        demand!(same_holder, "answer", "the record has another identity: {identity:?}");
         let expected = self.expect_request(facts, record.stamp);
         let mut asks = facts.asks.clone();
         asks.sort();
@@ -238,10 +237,29 @@ impl World {
             }
             Body::AllocationSubmitted(submitted) => {
                 let spec = &submitted.spec;
-                // The facts do not say under which story it was asked for.
+                // The facts do not contain the correlation ID.
                 Expected::Submitted(Box::new(AllocationSpec { correlation: None, ..spec.clone() }))
             }
-            other => broken!("answer", "{} does not answer a request", other.word()),
+            #[rustfmt::skip]
+            Body::ClassPut(_) | Body::TenantPut(_) | Body::Released(_) | Body::Expired(_) | Body::Revoked(_)
+            | Body::TeardownStarted(_) | Body::Fenced(_) | Body::Genesis(_) | Body::Started(_) | Body::Heartbeat(_)
+            | Body::KeyRotated(_) | Body::ClockJumped(_) | Body::SettingsChanged(_) | Body::PoolPut(_)
+            | Body::PoolDeleted(_) | Body::TenantDeleted(_) | Body::ProjectPut(_) | Body::ProjectDeleted(_)
+            | Body::UserPut(_) | Body::UserDeleted(_) | Body::QuotaPut(_) | Body::QuotaDeleted(_)
+            | Body::BurstEnded(_) | Body::RateCardPut(_) | Body::RateCardDeleted(_) | Body::ChargePolicyPut(_)
+            | Body::BudgetsPut(_) | Body::PoolPlacementPut(_) | Body::PlacementChanged(_) | Body::SensitiveChanged(_)
+            | Body::NodePut(_) | Body::NodeDeleted(_) | Body::NodeDrained(_) | Body::NodeResumed(_)
+            | Body::NodeLost(_) | Body::NodeReturned(_) | Body::NodeCondition(_) | Body::AgentRegistered(_)
+            | Body::AgentDetached(_) | Body::Renewed(_) | Body::TornDown(_) | Body::Unfenced(_)
+            | Body::ActivityReported(_) | Body::Preempted(_) | Body::PreemptionDecided(_)
+            | Body::ReservationDropped(_) | Body::TokenIssued(_) | Body::TokenRevoked(_) | Body::AllocationDenied(_)
+            | Body::AllocationPlaced(_) | Body::AllocationStarted(_) | Body::AllocationCheckpointing(_)
+            | Body::AllocationCheckpointed(_) | Body::AllocationSuspended(_) | Body::AllocationRequeued(_)
+            | Body::AllocationCompleted(_) | Body::AllocationFailed(_) | Body::AllocationCancelled(_)
+            | Body::NodesClaimed(_) | Body::NodesReleased(_) | Body::NodeWiped(_) | Body::NodeQuarantined(_)
+            | Body::QuarantineCleared(_) | Body::CeilingPut(_) | Body::CeilingDeleted(_) | Body::Unknown { .. } => {
+                broken!("answer", "{} does not answer a request", record.body.word())
+            }
         };
         demand!(answer == expected, "answer", "expected {expected:?}, sealed {answer:?}");
         Ok(())
@@ -278,7 +296,7 @@ fn facts_of_denial(record: &Record, denied: &Denied) -> Result<RequestFacts, Bro
         priority: denied.priority,
         labels: Vec::new(),
         profile: None,
-        // Of what it was for only that is sealed which stood against it.
+        // Only the app instance whose ceiling denied the request is recorded.
         app_instance: match denied.cause {
             DenyCause::Ceiling { app_instance, .. } => app_instance,
             _ => None,

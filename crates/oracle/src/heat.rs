@@ -1,17 +1,17 @@
-//! How hot a node is: everything that ever heated it, counted afresh (SEMANTICS 5).
+//! The heat of a node, recomputed from everything that heated it (SEMANTICS 5).
 
 use crate::world::{Condition, World};
 use leasehold_model::{Instant, NodeNo, Span};
 
-/// Something that has to do with heat, in the order it was sealed.
+/// An event that affects heat, in the order of records.
 #[derive(Clone, Copy, Debug)]
 pub(crate) enum Heating {
     Rise { node: NodeNo, by: u16 },
     HalfLife(Span),
 }
 
-/// What a report of an agent's adds: 100 for each level of load that it is worse, 200 for each of errors, 150 for
-/// throttling that was not there.
+/// The heat that an agent's report adds: 100 for each level of load that it is worse, 200 for each level of errors,
+/// 150 if throttling is new.
 pub(crate) fn of_report(before: Condition, after: Condition) -> u16 {
     let worse = |before: usize, after: usize| u16::try_from(after.saturating_sub(before)).expect("few levels");
     100 * worse(before.0 as usize, after.0 as usize)
@@ -19,8 +19,8 @@ pub(crate) fn of_report(before: Condition, after: Condition) -> u16 {
         + 150 * worse(usize::from(before.2), usize::from(after.2))
 }
 
-/// What is left of a level from one instant to another: at each step of the grid between them it becomes its
-/// 2^(-1/8)th, to the nearest, and nothing once it is below ten.
+/// The decay of a level between two instants: at each step of the grid it is multiplied by 2^(-1/8) and rounded to the
+/// nearest; below ten it becomes zero.
 fn left_of(level: u64, from: Instant, to: Instant, half_life: Span) -> u64 {
     let step = half_life.0 / 8;
     let mut level = level;

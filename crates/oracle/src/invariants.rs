@@ -1,4 +1,4 @@
-//! What holds after every record (DESIGN, "Invariants").
+//! Invariants that hold after every record (DESIGN, "Invariants").
 
 use crate::capacity::share_of_device;
 use crate::custody::Custody;
@@ -10,7 +10,7 @@ use leasehold_model::{ClassNo, TenantNo};
 use std::collections::BTreeMap;
 
 impl Oracle {
-    /// Checks the invariants by counting everything once more, in other ways than the rules do.
+    /// Checks the invariants by recomputing everything in other ways than the rules do.
     pub fn check_invariants(&self) -> Result<(), Violation> {
         self.world.check_invariants().map_err(|broken| broken.at(self.size))
     }
@@ -38,7 +38,7 @@ impl World {
         Ok(())
     }
 
-    /// Slices in use + slices idle = the device, and every lease lies on devices that exist.
+    /// Used and idle quanta add up to the device, and every lease is on devices that exist.
     fn check_devices(&self) -> Checked {
         for (number, node) in &self.nodes {
             for (class, spec) in self.classes.iter().filter(|(_, spec)| spec.has_devices()) {
@@ -47,14 +47,14 @@ impl World {
                 demand!(over.is_none(), "device-full", "{number} {class} device {over:?}: {used:?}");
                 for lease in self.leases_on(*number, *class) {
                     let lies: u64 = (0..used.len()).map(|i| share_of_device(lease, spec, i)).sum();
-                    demand!(lies == lease.quanta, "device-share", "{} lies with {lies} on {used:?}", lease.number);
+                    demand!(lies == lease.quanta, "device-share", "{} has {lies} on {used:?}", lease.number);
                 }
             }
         }
         Ok(())
     }
 
-    /// Σ over tenants = Σ over nodes, of what is held and of what takes capacity.
+    /// The sums over tenants and over nodes are equal, for held capacity and for used capacity.
     fn check_tenants_add_up(&self) -> Checked {
         let mut by_tenant: BTreeMap<(TenantNo, ClassNo), u64> = BTreeMap::new();
         for lease in self.leases.iter().filter(|lease| lease.phase.is_held()) {
@@ -68,8 +68,8 @@ impl World {
         Ok(())
     }
 
-    /// On a claimed node there is nothing but its claimer's sensitive work, and sensitive work is nowhere else. What is
-    /// fenced stays behind when the node is given back.
+    /// A claimed node has only its claimer's sensitive work, and sensitive work is only on claimed nodes. Fenced
+    /// leases remain when the node is released.
     fn check_custody(&self) -> Checked {
         for lease in self.leases.iter().filter(|lease| lease.phase.takes_capacity()) {
             let (number, custody) = (lease.number, self.nodes[&lease.node].custody);
@@ -79,16 +79,16 @@ impl World {
                 Custody::Open => !lease.sensitive || lease.phase == Phase::Fenced,
                 Custody::Wiping { .. } | Custody::Quarantined { .. } => lease.phase == Phase::Fenced,
             };
-            demand!(may_lie, "custody", "{number} of {holder:?} lies on {}, which is {custody:?}", lease.node);
+            demand!(may_lie, "custody", "{number} of {holder:?} is on {}, which is {custody:?}", lease.node);
         }
         for (number, node) in self.nodes.iter().filter(|(_, node)| node.custody != Custody::Open) {
             let kept = self.classes.keys().any(|class| self.kept_on(*number, *class).iter().any(|(_, kept)| *kept > 0));
-            demand!(!kept, "custody", "something is kept on {number}, which is {:?}", node.custody);
+            demand!(!kept, "custody", "there is a reservation on {number}, which is {:?}", node.custody);
         }
         Ok(())
     }
 
-    /// Each lease says when it ended exactly if it has, and lies on a node while it takes capacity.
+    /// A lease has an end exactly if it has ended, and a node as long as it uses capacity.
     fn check_lives(&self) -> Checked {
         for lease in &self.leases {
             let number = lease.number;

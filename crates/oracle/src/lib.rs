@@ -1,20 +1,21 @@
 //! The independent brute-force model that the simulator compares the engine with.
 //!
-//! In: the records of a journal, one after the other, and what a request asked for.
-//! Out: a [`Violation`] for the first record that the rules forbid; a plain [`Summary`] of all that
-//! is; the answer a request must get ([`Expected`]); usage over any window.
+//! In: the records of a journal in order, and the contents of requests. Out: a [`Violation`] for the first record that
+//! the rules forbid; a plain [`Summary`] of the state; the answer that a request must get ([`Expected`]); usage over
+//! any window.
 //!
-//! It is written from SEMANTICS 1–7, never from the engine. Every figure is counted afresh
-//! from the list of all leases that ever were: no counters, no indexes, no heap of timers.
+//! It is written from SEMANTICS 1–7, never from the engine. Every figure is recomputed from the list of all leases: no
+//! counters, no indexes, no heap of timers.
 //!
-//! Never: depend on the engine or the meter, keep a derived figure, do I/O, read a clock, draw
-//! lots, use a float.
+//! Never: depend on the engine or the meter, store a derived figure, do I/O, read a clock, use randomness or floats.
 
 mod access;
 pub mod accounts;
 mod acts;
 mod agents;
 mod allocation;
+mod assurance;
+mod assured_start;
 mod capacity;
 mod catalog;
 mod ceiling;
@@ -35,7 +36,6 @@ mod lifecycle;
 mod nodes;
 mod oracle;
 pub mod placement;
-mod promise;
 mod queue;
 mod quota;
 mod rates;
@@ -47,7 +47,6 @@ mod summary;
 mod transitions;
 mod usage;
 mod violation;
-mod vow;
 mod world;
 
 pub use custody::Custody;

@@ -1,4 +1,4 @@
-//! From active to closed: which record may follow which (SEMANTICS 2 and 3).
+//! The life cycle of leases: which record may follow which (SEMANTICS 2 and 3).
 
 use crate::allocation::Allocation;
 use crate::command::Command;
@@ -13,11 +13,11 @@ use leasehold_model::{Activity, AttemptEnd, Instant, LeaseNo, Reason, Record, Sp
 use std::collections::BTreeSet;
 
 impl World {
-    /// The leases exist, rise, and are of the one tenant the record names: no record carries two
-    /// tenants' data (SEMANTICS 3).
+    /// Checks that the leases exist, are sorted, and belong to the tenant of the record: a record contains data of one
+    /// tenant only (SEMANTICS 3).
     fn check_leases(&self, record: &Record, numbers: &[LeaseNo]) -> Checked {
-        demand!(!numbers.is_empty(), "leases", "no lease is named");
-        demand!(numbers.is_sorted_by(|a, b| a < b), "leases", "{numbers:?} does not rise");
+        demand!(!numbers.is_empty(), "leases", "the list of leases is empty");
+        demand!(numbers.is_sorted_by(|a, b| a < b), "leases", "{numbers:?} is not sorted");
         for number in numbers {
             let lease = found!(self.lease(*number), "unknown-lease", "there is no {number}");
             demand!(
@@ -39,7 +39,8 @@ impl World {
         Ok(())
     }
 
-    /// Where a project speaks, it holds the leases: a lease's project is fixed at grant (SEMANTICS 2).
+    /// If the record has a project, it must hold the leases: the project of a lease is fixed at the grant (SEMANTICS
+    /// 2).
     fn check_holder(&self, record: &Record, numbers: &[LeaseNo]) -> Checked {
         let Some(project) = record.identity.project else { return Ok(()) };
         let other = numbers.iter().find(|number| self.lease(**number).is_some_and(|l| l.project != project));
@@ -52,12 +53,12 @@ impl World {
         node.is_some_and(|node| node.is_immediate())
     }
 
-    /// A record closes its leases exactly if all of them lie on nodes without an agent (SEMANTICS 3);
-    /// of a mixed record the immediate ones are returned: the command owes their closing.
+    /// A record closes its leases exactly if all of them are on nodes without an agent (SEMANTICS 3). For a mixed
+    /// record, returns those without an agent, which the command must close separately.
     fn check_closed(&self, numbers: &[LeaseNo], closed: bool) -> Result<Vec<LeaseNo>, Broken> {
         let immediate: Vec<_> = numbers.iter().copied().filter(|number| self.is_on_immediate_node(*number)).collect();
         let all = immediate.len() == numbers.len();
-        demand!(closed == all, "closed", "closed is {closed}; on nodes without an agent are {immediate:?}");
+        demand!(closed == all, "closed", "closed is {closed}, but these are on nodes without an agent: {immediate:?}");
         Ok(if closed { Vec::new() } else { immediate })
     }
 
@@ -70,7 +71,7 @@ impl World {
             self.check_renewal(record.stamp, lease, renewal)?;
         }
         for renewal in &renewed.renewals {
-            // Each finds what those before it leave of a ceiling.
+            // Each renewal counts against the ceilings of the following ones.
             let lease = self.lease(renewal.lease).expect("it was just found");
             self.check_renewal_cost(record, lease, renewal.expires_at)?;
             let lease = self.lease_mut(renewal.lease);
@@ -86,7 +87,7 @@ impl World {
     fn check_renewal(&self, stamp: Instant, lease: &Lease, renewal: &Renewal) -> Checked {
         let number = lease.number;
         demand!(lease.phase == Phase::Active, "phase", "{number} is {}", lease.phase.word());
-        // At or after the deadline it is refused (SEMANTICS 2); the expiry has come first anyway.
+        // A renewal at or after the deadline is refused (SEMANTICS 2).
         demand!(stamp < lease.expires_at, "renewed-late", "{number} expired at {}", lease.expires_at);
         demand!(renewal.expires_at > stamp, "renewed-into-past", "{number} until {}", renewal.expires_at);
         let longest = self.ttl_max(lease.pool, lease.priority);
@@ -125,21 +126,21 @@ impl World {
         Ok(())
     }
 
-    /// By the holder, from active or revoking.
+    /// Released by the holder, from active or revoking.
     pub(crate) fn released(&mut self, command: &mut Command, record: &Record, released: &Released) -> Checked {
         let numbers = self.check_reports(record, &released.leases.0)?;
-        // Leases of a gang are given back when it is over, and only then.
+        // Leases of an allocation are released only when it ends.
         let torn = numbers.iter().find(|number| self.lease(**number).is_some_and(|l| self.attempt_of(l).is_some()));
-        demand!(torn.is_none(), "gang-split", "{torn:?} belongs to a gang that goes on");
+        demand!(torn.is_none(), "gang-split", "{torn:?} belongs to an allocation that has not ended");
         let owed = self.check_closed(&numbers, released.closed)?;
         self.reported(record, &released.leases.0)?;
         self.end(&numbers, record, Phase::Releasing, released.closed);
-        command.owed_closure.extend(owed);
+        command.must_close.extend(owed);
         Ok(())
     }
 
-    /// Ends the billing of leases at the record's effective instant; the time for teardown runs
-    /// from its stamp (SEMANTICS 2).
+    /// Ends the billing of leases at the record's effective instant; the teardown deadline is counted from its stamp
+    /// (SEMANTICS 2).
     fn end(&mut self, numbers: &[LeaseNo], record: &Record, phase: Phase, closed: bool) {
         let limit_at = self.teardown_limit(record.stamp);
         for number in numbers {
@@ -149,14 +150,14 @@ impl World {
         }
     }
 
-    /// A timer's record: its leases lie all on nodes with an agent or all on nodes without.
+    /// The leases of a timer's record are all on nodes with an agent, or all on nodes without.
     fn check_uniform(&self, numbers: &[LeaseNo], closed: bool) -> Checked {
         let owed = self.check_closed(numbers, closed)?;
-        demand!(owed.is_empty(), "closed", "nodes with and without an agent in one timer's record: {owed:?}");
+        demand!(owed.is_empty(), "closed", "one timer record for nodes with and without an agent: {owed:?}");
         Ok(())
     }
 
-    /// The deadline passed; that it was due is checked as a timer.
+    /// Expiry; whether it was due is checked as a timer.
     pub(crate) fn expired(&mut self, record: &Record, expired: &Expired) -> Checked {
         let numbers = &expired.leases.0;
         self.check_leases(record, numbers)?;
@@ -190,7 +191,7 @@ impl World {
             let lease = self.lease_mut(*number);
             lease.phase = Phase::Revoking;
             lease.grace = revoked.grace;
-            // Grace never reaches past `expires_at` (SEMANTICS 2).
+            // Grace never extends past `expires_at` (SEMANTICS 2).
             lease.limit_at = Some(record.stamp.saturating_add(revoked.grace).min(lease.expires_at));
             command.revoked_gangs.insert(lease.gang);
             command.revoked_of.extend(lease.of.filter(|_| command.lost.is_none()));
@@ -204,7 +205,7 @@ impl World {
         Ok(())
     }
 
-    /// The holder is ready, grace ended (checked as a timer), or the node is lost.
+    /// The teardown starts because the holder is ready, grace ended (checked as a timer), or the node is lost.
     pub(crate) fn teardown_started(
         &mut self,
         command: &mut Command,
@@ -223,11 +224,12 @@ impl World {
         }
         let owed = self.check_closed(numbers, started.closed)?;
         self.end(numbers, record, Phase::TearingDown, started.closed);
-        command.owed_closure.extend(owed);
+        command.must_close.extend(owed);
         Ok(())
     }
 
-    /// The node confirmed; or, as part of the command that ended them, it has no agent to.
+    /// The node confirmed the teardown; or the node has no agent, and the record belongs to the command that ended the
+    /// leases.
     pub(crate) fn torn_down(&mut self, command: &mut Command, record: &Record, torn: &TornDown) -> Checked {
         let numbers = &torn.leases.0;
         self.check_leases(record, numbers)?;
@@ -235,12 +237,12 @@ impl World {
         self.check_on_node(numbers, torn.node)?;
         for number in numbers {
             self.lease_mut(*number).close();
-            command.owed_closure.remove(number);
+            command.must_close.remove(number);
         }
         Ok(())
     }
 
-    /// Not confirmed in time; that the time is over is checked as a timer.
+    /// The teardown was not confirmed in time; the timeout is checked as a timer.
     pub(crate) fn fenced(&mut self, record: &Record, leases: &Leases) -> Checked {
         self.check_leases(record, &leases.0)?;
         self.check_phase(&leases.0, Phase::is_tearing_down)?;
@@ -249,7 +251,7 @@ impl World {
             lease.phase = Phase::Fenced;
             lease.limit_at = None;
         }
-        // A failed teardown heats its node, once for each record that says so.
+        // Each record of a failed teardown heats the node once.
         let nodes: BTreeSet<_> = leases.0.iter().filter_map(|number| Some(self.lease(*number)?.node)).collect();
         nodes.into_iter().for_each(|node| self.heats(node, 250, record.stamp));
         Ok(())
@@ -266,7 +268,7 @@ impl World {
     }
 }
 
-/// A sealed report can be true (SEMANTICS 8: a bad one is refused alone, so it is never sealed).
+/// Checks that an activity report is consistent (SEMANTICS 8: invalid reports are refused and never recorded).
 fn check_activity(stamp: Instant, lease: &Lease, activity: Option<&Activity>) -> Checked {
     let Some(report) = activity else { return Ok(()) };
     let covered = report.covered;

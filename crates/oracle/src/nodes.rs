@@ -1,4 +1,4 @@
-//! Nodes: what may be put, drained, lost and deleted when (SEMANTICS 1 and 3).
+//! Nodes: when they may be created, changed, drained, lost and deleted (SEMANTICS 1 and 3).
 
 use crate::capacity::share_of_device;
 use crate::violation::{Checked, demand, found};
@@ -50,7 +50,7 @@ impl World {
         Ok(())
     }
 
-    /// Capacity that leases take cannot vanish, nor can a device on which one lies.
+    /// Capacity and devices that leases use cannot be removed.
     fn check_not_smaller_than_use(&self, node: &Node) -> Checked {
         for (class, spec) in &self.classes {
             let parts = self.parts(node.put.node, node, *class);
@@ -59,24 +59,28 @@ impl World {
             if spec.has_devices() {
                 let devices = usize::try_from(capacity / spec.quanta_per_unit).unwrap_or(64);
                 let kept = self.kept_on(node.put.node, *class).into_iter().find(|(i, kept)| *i >= devices && *kept > 0);
-                demand!(kept.is_none(), "node-too-small", "{kept:?} is kept on a device that goes");
+                demand!(kept.is_none(), "node-too-small", "{kept:?} is reserved on a device that is removed");
                 for lease in self.leases_on(node.put.node, *class) {
                     let gone = (devices..64).find(|i| share_of_device(lease, spec, *i) > 0);
-                    demand!(gone.is_none(), "node-too-small", "{} lies on device {gone:?}", lease.number);
+                    demand!(
+                        gone.is_none(),
+                        "node-too-small",
+                        "{} is on device {gone:?}, which is removed",
+                        lease.number
+                    );
                 }
             }
         }
         Ok(())
     }
 
-    /// Refused with live leases, and while anything of it is torn down or fenced: that capacity
-    /// would be nowhere (SEMANTICS 3).
+    /// A node with leases, also fenced or being torn down, cannot be deleted (SEMANTICS 3).
     pub(crate) fn node_deleted(&mut self, node: NodeNo) -> Checked {
         demand!(self.nodes.contains_key(&node), "unknown-node", "there is no {node}");
         let live = self.leases.iter().find(|lease| lease.node == node && lease.phase.takes_capacity());
         demand!(live.is_none(), "node-has-leases", "{live:?}");
         let kept = self.classes.keys().any(|class| self.kept_on(node, *class).iter().any(|(_, kept)| *kept > 0));
-        demand!(!kept, "node-has-leases", "something is kept on {node}");
+        demand!(!kept, "node-has-leases", "there is a reservation on {node}");
         let custody = self.nodes[&node].custody;
         demand!(!custody.is_in_sensitive_pool(), "in-custody", "{node} is {custody:?}");
         self.nodes.remove(&node);
@@ -95,7 +99,7 @@ impl World {
         demand!(!node.lost, "node-already", "{number} is already lost");
         demand!(last_seen <= stamp, "last-seen", "last seen at {last_seen}, after {stamp}");
         node.lost = true;
-        // It fell silent.
+        // The loss heats the node.
         self.heats(number, 500, stamp);
         Ok(())
     }

@@ -1,7 +1,7 @@
-//! The oracle: reads records in order, says which one is not legal, and answers for the rest.
+//! The oracle: reads records in order, reports the first illegal one, and predicts answers.
 
 use crate::acts::{Script, Sealing};
-use crate::command::{Claims, Command, claim_of};
+use crate::command::{Command, RememberedKeys, key_of};
 use crate::due::applied_by;
 use crate::queue::{Heads, minute_of};
 use crate::request::{Expected, RequestFacts};
@@ -11,7 +11,7 @@ use leasehold_model::body::{Genesis, KeyRotated, SettingsChanged, Started};
 use leasehold_model::limits::TTL_MAX;
 use leasehold_model::{AllocationState, Amount, Body, FORMAT_VERSION, Instant, LeaseNo, RULES_VERSION, Record, Span};
 
-/// The brute-force model. After a [`Violation`] it is of no further use.
+/// The brute-force model. After a [`Violation`] it must not be used any more.
 #[derive(Clone, Debug)]
 pub struct Oracle {
     pub(crate) world: World,
@@ -20,7 +20,7 @@ pub struct Oracle {
     key: Option<[u8; 32]>,
     started: Option<(u64, u32)>,
     command: Command,
-    claims: Claims,
+    remembered_keys: RememberedKeys,
 }
 
 impl Default for Oracle {
@@ -30,8 +30,8 @@ impl Default for Oracle {
 }
 
 impl Oracle {
-    /// An oracle for a journal that seals its settings before anything rests on them. Until then
-    /// the least strict ones hold; the window is the one that SEMANTICS 4 names.
+    /// An oracle for a journal that records its settings before they matter. Until then the least strict settings
+    /// apply; the idempotency window is the one of SEMANTICS 4.
     pub fn new() -> Self {
         Self::with_settings(SettingsChanged {
             ttl_max: TTL_MAX,
@@ -42,7 +42,7 @@ impl Oracle {
         })
     }
 
-    /// An oracle that is told what holds before the first `settings.changed`.
+    /// An oracle with the given settings before the first `settings.changed`.
     pub fn with_settings(settings: SettingsChanged) -> Self {
         Self {
             world: World::new(settings),
@@ -51,33 +51,32 @@ impl Oracle {
             key: None,
             started: None,
             command: Command::default(),
-            claims: Claims::default(),
+            remembered_keys: RememberedKeys::default(),
         }
     }
 
-    /// Takes the next record of the journal: checks that it is legal given all before it, then
-    /// applies it.
+    /// Checks that the next record is legal after all earlier ones, then applies it.
     pub fn observe(&mut self, record: &Record) -> Result<(), Violation> {
         self.take(record, None).map_err(|broken| broken.at(record.sequence))
     }
 
-    /// The same, for the record that answers a request: it is the very answer that the request
-    /// must get, node and devices, caps and causes included.
+    /// Like [`Self::observe`], for the record that answers a request: it must be exactly the expected answer, with
+    /// node, devices, caps and causes.
     pub fn observe_with_request(&mut self, record: &Record, facts: &RequestFacts) -> Result<(), Violation> {
         self.take(record, Some(facts)).map_err(|broken| broken.at(record.sequence))
     }
 
-    /// What must come of a request decided at `now`, all timers due by then having been applied.
+    /// The expected answer to a request that is decided at `now`, after all timers that are due by then.
     pub fn expect_request(&self, facts: &RequestFacts, now: Instant) -> Expected {
         self.world.expect_request(facts, now)
     }
 
-    /// Whether what was said against a renewal for its cost holds: `used` of a ceiling of `amount`, and so much more.
+    /// Whether a ceiling refuses a renewal with these figures.
     pub fn stands_against(&self, lease: LeaseNo, requested: Amount, used: Amount, amount: Amount) -> bool {
         self.world.stands_against(lease, requested, used, amount)
     }
 
-    /// Between commands, at `now`: the last command owes nothing and no timer is overdue.
+    /// Checks, between commands, that the last command is complete and no timer is overdue.
     pub fn check_at_rest(&self, now: Instant) -> Result<(), Violation> {
         let settled = self.world.check_settled(&self.command);
         let timers = settled.and_then(|()| self.world.check_none_due(now));
@@ -103,21 +102,21 @@ impl Oracle {
             None => self.check_effective(record, is_timer)?,
         }
         self.world.check_unforetold(record, was_foretold.is_some())?;
-        self.claims.check(record, &self.command)?;
+        self.remembered_keys.check(record, &self.command)?;
         if let Some(facts) = facts {
             self.world.check_answer(record, facts)?;
         }
         self.apply(record, is_timer, was_foretold.is_some())?;
-        if let Some(key) = claim_of(record) {
-            self.command.claim = Some(key);
+        if let Some(key) = key_of(record) {
+            self.command.key = Some(key);
         }
-        self.claims.claim(record, self.world.settings.idempotency_window);
-        // What a gang is granted of what was kept for it is nobody else's meanwhile.
+        self.remembered_keys.remember(record, self.world.settings.idempotency_window);
+        // While a gang is granted, the capacity that was reserved for it is not available to others.
         if self.command.script.is_empty() {
             self.world.fill_reservations();
         }
         self.world.follow_episodes(record.stamp);
-        self.world.follow_vows(record);
+        self.world.follow_assurances(record);
         if moves_queue(record) || self.world.moves_money(record) {
             self.world.looked = None;
         }
@@ -126,7 +125,7 @@ impl Oracle {
         Ok(())
     }
 
-    /// SEMANTICS 2 and 6: no gaps, no time that runs back, no effect after it is known.
+    /// SEMANTICS 2 and 6: no gaps, increasing stamps, no effective instant after the stamp.
     fn check_head(&self, record: &Record) -> Checked {
         demand!(record.sequence == self.size, "sequence", "{} where {} is next", record.sequence, self.size);
         let is_genesis = matches!(record.body, Body::Genesis(_));
@@ -136,14 +135,13 @@ impl Oracle {
         }
         demand!(record.effective_at <= record.stamp, "effective", "{} after its stamp", record.effective_at);
         if record.continues {
-            demand!(self.last_stamp == Some(record.stamp), "continues", "nothing of the same stamp comes before");
+            demand!(self.last_stamp == Some(record.stamp), "continues", "the previous record has another stamp");
         }
         Ok(())
     }
 
-    /// Whether the record applies a timer. If it does, that timer was the next one; if not, none
-    /// was due (SEMANTICS 2). A process that takes over says so first; what came due while
-    /// there was none follows.
+    /// Whether the record applies a timer. If so, it must be the next timer; if not, none may be due (SEMANTICS 2). A
+    /// new process records its start first; timers that became due during the outage follow.
     fn check_timers(&mut self, record: &Record) -> Result<bool, Broken> {
         let of_lost_node = self.command.lost.is_some() && matches!(record.body, Body::TeardownStarted(_));
         if let Some((kind, ids)) = applied_by(record).filter(|_| !of_lost_node) {
@@ -154,7 +152,7 @@ impl Oracle {
         if !record.continues && !matches!(record.body, Body::Genesis(_) | Body::Started(_)) {
             return self.check_acts(record).map(|()| false);
         }
-        // Within a command only its own timers can be due: they wait until it has said its last.
+        // Within a command only timers that it created can be due; they are applied after its last record.
         let waits = record.continues && self.command.timers_checked;
         if !waits && !matches!(record.body, Body::Genesis(_) | Body::Started(_)) {
             self.world.check_none_due(record.stamp)?;
@@ -163,20 +161,20 @@ impl Oracle {
         Ok(false)
     }
 
-    /// What follows by itself comes before any command, and after every timer that is due.
+    /// Automatic records come after all timers that are due and before any command.
     fn check_acts(&mut self, record: &Record) -> Checked {
         self.world.check_none_due(record.stamp)?;
         match self.next_act(record.stamp) {
-            // What time alone made due since the queue was looked at may wait for the next minute.
+            // A move that became possible only by the passing of time may wait for the next minute.
             Some(script) if script[0].check(record).is_ok() || self.was_due_before() => {
                 self.command.script = script.into();
             }
             _ => {
                 self.world.placed_in_run.clear();
-                if !self.is_looked_at(record.stamp) {
+                if !self.is_scheduled(record.stamp) {
                     let before = self.last_stamp.unwrap_or(record.stamp);
                     let heads = self.world.look(record.stamp).or_else(|_| self.world.look(before)).ok();
-                    self.world.make_vows(heads.as_ref().unwrap_or(&Heads::new()), record.stamp);
+                    self.world.give_assurances(heads.as_ref().unwrap_or(&Heads::new()), record.stamp);
                     self.world.looked = heads.map(|heads| (minute_of(record.stamp), heads));
                 }
             }
@@ -185,21 +183,21 @@ impl Oracle {
         Ok(())
     }
 
-    /// The queue was looked at in this minute, and nothing has changed for it since.
-    fn is_looked_at(&self, now: Instant) -> bool {
+    /// Whether there was a scheduling pass in this minute and nothing has changed since.
+    fn is_scheduled(&self, now: Instant) -> bool {
         self.world.looked.as_ref().is_some_and(|(minute, _)| *minute == minute_of(now))
     }
 
     fn next_act(&self, now: Instant) -> Option<Script> {
-        if self.is_looked_at(now) { None } else { self.world.next_act(self.sealing(now)) }
+        if self.is_scheduled(now) { None } else { self.world.next_act(self.sealing(now)) }
     }
 
-    /// Whether something was due as soon as the last record was sealed.
+    /// Whether a move was due right after the last record.
     fn was_due_before(&self) -> bool {
         self.last_stamp.is_some_and(|last| self.world.next_act(self.sealing(last)).is_some())
     }
 
-    /// Nothing that could start, evict, or be settled is left.
+    /// Checks that no automatic record is due.
     fn check_queue_at_rest(&self, now: Instant) -> Checked {
         if let Some(script) = self.next_act(now).filter(|_| self.was_due_before()) {
             broken!("at-rest", "{:?} is due", script[0].body);
@@ -212,16 +210,19 @@ impl Oracle {
         Sealing { now, rules_version, sequence: self.size }
     }
 
-    /// What a command says takes effect as it is stamped. Only a lost node's leases end before: when
-    /// it was last seen.
+    /// Records take effect at their stamp. Only the leases of a lost node end before: when the node was last seen.
     fn check_effective(&self, record: &Record, is_timer: bool) -> Checked {
         let (at, stamp) = (record.effective_at, record.stamp);
-        let legal = match (&record.body, self.command.lost) {
-            _ if is_timer => true,
-            (Body::NodeLost(lost), _) => at == stamp || at == lost.last_seen,
-            (Body::Revoked(_), Some((_, last_seen))) => at == stamp || at == last_seen,
-            (Body::TeardownStarted(_), Some((_, last_seen))) => at == last_seen,
-            _ => at == stamp,
+        let legal = if is_timer {
+            true
+        } else if let Body::NodeLost(lost) = &record.body {
+            at == stamp || at == lost.last_seen
+        } else if let (Body::Revoked(_), Some((_, last_seen))) = (&record.body, self.command.lost) {
+            at == stamp || at == last_seen
+        } else if let (Body::TeardownStarted(_), Some((_, last_seen))) = (&record.body, self.command.lost) {
+            at == last_seen
+        } else {
+            at == stamp
         };
         demand!(legal, "effective", "{} stamped {stamp} takes effect at {at}", record.body.word());
         Ok(())
@@ -237,7 +238,7 @@ impl Oracle {
             Body::KeyRotated(body) => self.key_rotated(record, body),
             Body::SettingsChanged(body) => {
                 world.settings_changed(body)?;
-                self.claims.shorten(body.idempotency_window);
+                self.remembered_keys.shorten(body.idempotency_window);
                 Ok(())
             }
             Body::ClassPut(body) => world.class_put(body),
@@ -301,7 +302,7 @@ impl Oracle {
             Body::Fenced(body) => world.fenced(record, &body.leases),
             Body::Unfenced(body) => world.unfenced(record, &body.leases),
             Body::ActivityReported(body) => world.reported(record, &body.leases.0),
-            Body::Preempted(_) => broken!("unknown-kind", "no engine writes this kind"),
+            Body::Preempted(_) => broken!("unknown-kind", "this kind is never written"),
             Body::PreemptionDecided(body) => world.preempted(record, body),
             Body::ReservationDropped(body) => world.reservation_dropped(record, body.allocation),
             Body::AllocationSubmitted(body) => world.submitted(command, record, body, sealing),
@@ -351,15 +352,15 @@ impl Oracle {
         Ok(())
     }
 
-    /// A decision names the rules of the process that made it (SEMANTICS 6).
+    /// A decision contains the rules version of its process (SEMANTICS 6).
     fn check_rules_version(&self, version: u32) -> Checked {
         let known = self.started.is_none_or(|(_, rules)| rules == version);
-        demand!(known, "rules-version", "{version} is not what the running process said");
+        demand!(known, "rules-version", "{version} is not the version of the running process");
         Ok(())
     }
 }
 
-/// Whether something may have changed for those that wait: the queue is looked at after it.
+/// Whether the record may change something for waiting allocations, so that a scheduling pass follows.
 fn moves_queue(record: &Record) -> bool {
     !matches!(
         record.body,

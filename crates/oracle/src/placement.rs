@@ -1,10 +1,10 @@
-//! Which node a request must get: every node is scored, in the plainest way there is (SEMANTICS 5).
+//! The score of a node, computed in the simplest way (SEMANTICS 5).
 //!
-//! Written from `docs/reference/placement.md`, which says in which order the divisions come.
+//! Written from `docs/reference/placement.md`, which defines the order of divisions.
 
 use leasehold_model::{Name, NodeNo, Sensitivity, Weights};
 
-/// Scores are whole numbers of this part of one.
+/// Scores are integers; this is one.
 const ONE: u128 = 1 << 20;
 
 /// One class of a request on one node.
@@ -16,7 +16,7 @@ pub struct ClassSeen {
     pub sensitivity: Option<Sensitivity>,
 }
 
-/// Where a node is.
+/// The location of a node.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Site {
     pub node: NodeNo,
@@ -24,7 +24,7 @@ pub struct Site {
     pub zone: Option<Name>,
 }
 
-/// A node as it is before the request, with room for it.
+/// A node before the placement.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct NodeSeen {
     pub site: Site,
@@ -33,7 +33,7 @@ pub struct NodeSeen {
     pub classes: Vec<ClassSeen>,
 }
 
-/// The mean over the classes, each counted as often as the workload depends on it.
+/// The mean over the classes, weighted by the sensitivity of the workload.
 fn mean(classes: &[ClassSeen], term: impl Fn(&ClassSeen) -> u128) -> u128 {
     let times = |class: &ClassSeen| match class.sensitivity {
         Some(Sensitivity::Critical) => 4,

@@ -1,16 +1,16 @@
-//! What waits, in which order, and what comes next (SEMANTICS 4 and 5).
+//! The queue: its order, and its next move (SEMANTICS 4 and 5).
 //!
-//! In order of rank, each that waits starts if it fits where it may go. If it does not, it evicts if that makes room.
-//! The first in rank of those that simply find no room is the head of each line it stands in: of each pool it may lie
-//! in, or, if it is sensitive, of its user's own, for the nodes that user has claimed. Those after it may use
-//! the nodes on which the head will start only if they are gone by then, and evict nobody there. One that its quotas
-//! keep waiting, or that only stands behind a head, is no head itself.
+//! In order of rank, each waiting allocation starts if it fits. If it does not, it evicts if that makes room. The
+//! first allocation that finds no room is the head of its lines: of each pool that it may use, or, if it is sensitive,
+//! of the nodes that its user has claimed. Lower-ranked allocations may use the nodes on which the head will start
+//! only if they end before, and must not evict there. An allocation that waits for quota, or only behind a head, is
+//! not a head.
 
 use crate::allocation::Allocation;
+use crate::assured_start::AssuredStart;
 use crate::custody::Claimer;
 use crate::eviction::Plan;
-use crate::gang::{Floor, Gang, NoGang};
-use crate::promise::Promise;
+use crate::gang::{Gang, NoGang, Occupancy};
 use crate::quota::Demand;
 use crate::standing::Standing;
 use crate::world::{Node, World};
@@ -18,64 +18,64 @@ use leasehold_model::{AllocationNo, AllocationSpec, Instant, NodeNo, PoolNo, Pri
 use std::cmp::Reverse;
 use std::collections::BTreeMap;
 
-/// The lesser goes first.
+/// Sorted: the smallest rank goes first.
 pub(crate) type Rank = (Reverse<Priority>, Reverse<Standing>, Instant, AllocationNo);
 
-/// Those that wait for the same nodes.
+/// A line: the allocations that wait for the same nodes.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub(crate) enum Line {
-    /// For a pool's that are open to all.
+    /// The open nodes of a pool.
     Pool(PoolNo),
-    /// For those that a user has claimed.
+    /// The nodes that a user has claimed.
     Claimed(Claimer),
 }
 
 impl Line {
-    /// The line that waits for a node.
+    /// The line of a node.
     pub(crate) fn at(node: &Node) -> Self {
         node.custody.claimer().map_or(Self::Pool(node.put.pool), Self::Claimed)
     }
 }
 
-/// The head of each line, as the queue was last looked at.
+/// The head of each line at the last scheduling pass.
 pub(crate) type Heads = BTreeMap<Line, Rank>;
 
-/// What the queue does next.
+/// The next move of the queue.
 #[derive(Clone, Debug)]
 pub(crate) enum Move {
     Start(AllocationNo, Box<Gang>),
     Evict(AllocationNo, Plan),
 }
 
-/// Why one goes on waiting.
+/// Why an allocation continues to wait.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Waits {
-    /// Also if it has had enough evicted for now.
+    /// For capacity, or for its eviction limit.
     ForRoom,
-    /// For quota, or behind a head.
+    /// For quota, or because of a head.
     Otherwise,
 }
 
-/// What is kept for those that go first.
+/// Protects the assured starts of higher-ranked heads.
 pub(crate) struct Guard<'a> {
     world: &'a World,
-    promised: BTreeMap<Line, Option<Promise>>,
+    assured: BTreeMap<Line, Option<AssuredStart>>,
     now: Instant,
 }
 
 impl Guard<'_> {
-    /// Whether one that starts now and runs for `walltime` at most may use a node.
+    /// Whether an allocation that starts now and runs for at most `walltime` may use a node.
     pub(crate) fn allows(&self, node: NodeNo, walltime: Option<Span>) -> bool {
-        match self.promised.get(&Line::at(&self.world.nodes[&node])) {
-            Some(Some(promise)) if promise.nodes.contains(&node) => {
-                self.world.gone_by(node, self.now, walltime).is_some_and(|gone| gone <= promise.start)
+        match self.assured.get(&Line::at(&self.world.nodes[&node])) {
+            Some(Some(assured)) if assured.nodes.contains(&node) => {
+                self.world.gone_by(node, self.now, walltime).is_some_and(|gone| gone <= assured.start)
             }
             _ => true,
         }
     }
 
     fn is_empty(&self) -> bool {
-        self.promised.values().all(Option::is_none)
+        self.assured.values().all(Option::is_none)
     }
 }
 
@@ -86,22 +86,22 @@ impl World {
     }
 
     pub(crate) fn guard(&self, heads: &Heads, before: Rank, now: Instant) -> Guard<'_> {
-        let promise = |rank: &Rank| self.allocations.get(&rank.3).and_then(|waits| self.promise(waits, now));
+        let assured = |rank: &Rank| self.allocations.get(&rank.3).and_then(|waits| self.assured_start(waits, now));
         let heads = heads.iter().filter(|(_, head)| **head < before);
-        Guard { world: self, promised: heads.map(|(line, head)| (*line, promise(head))).collect(), now }
+        Guard { world: self, assured: heads.map(|(line, head)| (*line, assured(head))).collect(), now }
     }
 
-    /// The guard for one that asks now.
+    /// The guard for a request that is made now.
     pub(crate) fn guard_for(&self, tenant: TenantNo, priority: Priority, now: Instant) -> Guard<'_> {
         let heads = self.heads_at(now);
         if heads.is_empty() {
-            return Guard { world: self, promised: BTreeMap::new(), now };
+            return Guard { world: self, assured: BTreeMap::new(), now };
         }
         let rank = (Reverse(priority), Reverse(self.standing(tenant, now)), now, AllocationNo(u64::MAX));
         self.guard(&heads, rank, now)
     }
 
-    /// The queue as it is at `now`: the first move that is due, or, where none is, the heads.
+    /// A scheduling pass at `now`: returns the first move as an error, or the heads if there is none.
     pub(crate) fn look(&self, now: Instant) -> Result<Heads, Move> {
         let mut line: Vec<(Rank, &Allocation)> =
             self.allocations.values().filter(|found| found.is_in_line()).map(|w| (self.rank(w, now), w)).collect();
@@ -118,7 +118,7 @@ impl World {
         Ok(heads)
     }
 
-    /// The lines that one stands in.
+    /// The lines of an allocation.
     fn lines_of(&self, waits: &Allocation) -> Vec<Line> {
         match waits.claimer() {
             Some(claimer) => vec![Line::Claimed(claimer)],
@@ -131,8 +131,8 @@ impl World {
 
     fn try_one(&self, waits: &Allocation, guard: &Guard<'_>, now: Instant) -> Result<Waits, Move> {
         let (spec, demand) = (&waits.spec, waits.demand());
-        let floor = Floor::of(self);
-        match self.place_gang(&demand, spec, &floor, now, &|node| guard.allows(node, spec.walltime)) {
+        let occupancy = Occupancy::of(self);
+        match self.place_gang(&demand, spec, &occupancy, now, &|node| guard.allows(node, spec.walltime)) {
             Ok(gang) => return Err(Move::Start(waits.number, Box::new(gang))),
             Err(NoGang::Quota(_)) => return Ok(Waits::Otherwise),
             Err(NoGang::Room) => {}
@@ -144,12 +144,12 @@ impl World {
         if guard.is_empty() {
             return Ok(Waits::ForRoom);
         }
-        let would_fit = self.place_gang(&demand, spec, &floor, now, &|_| true) != Err(NoGang::Room);
+        let would_fit = self.place_gang(&demand, spec, &occupancy, now, &|_| true) != Err(NoGang::Room);
         let would_evict = || plan.is_none() && self.plan_eviction(&demand, spec, now, &|_| true).is_some();
         Ok(if would_fit || would_evict() { Waits::Otherwise } else { Waits::ForRoom })
     }
 
-    /// What one that finds no room evicts; an error if its tenant has had enough evicted for now.
+    /// The eviction plan of an allocation without room; an error if its tenant has reached its eviction limit.
     pub(crate) fn plan_for(
         &self,
         demand: &Demand,
@@ -161,8 +161,8 @@ impl World {
         Some(if self.may_evict(demand.tenant, plan.quanta, now) { Ok(plan) } else { Err(()) })
     }
 
-    /// The heads as the queue was last looked at: it is looked at when something may have changed for those that wait,
-    /// and with each minute.
+    /// The heads of the last scheduling pass. There is a pass when something may have changed for waiting allocations,
+    /// and every minute.
     pub(crate) fn heads_at(&self, now: Instant) -> Heads {
         if !self.allocations.values().any(|found| found.state.is_queued()) {
             return Heads::new();

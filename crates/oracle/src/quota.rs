@@ -1,4 +1,4 @@
-//! Quotas: counted by looking at every lease, each time (SEMANTICS 4).
+//! Quotas: use is recomputed from all leases each time (SEMANTICS 4).
 
 use crate::allocation::Allocation;
 use crate::custody::Claimer;
@@ -10,13 +10,13 @@ use leasehold_model::{
 };
 use std::collections::BTreeSet;
 
-/// What one quota says of one request.
+/// The ruling of one quota on one request.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Ruling {
     Passes,
-    /// Admitted over a soft limit.
+    /// Allowed above a soft limit.
     OverSoft,
-    /// Admitted over the base of a burst quota, until the episode is over.
+    /// Allowed above the base limit of a burst quota, until the burst is over.
     Until(Instant),
     Refused(DenyCause),
 }
@@ -36,14 +36,14 @@ pub(crate) fn burst_of(quota: &Quota) -> Option<Burst> {
 }
 
 impl Quota {
-    /// What depends on the node filters the candidates (SEMANTICS 4).
+    /// Whether the ruling depends on the node; such quotas filter the candidates (SEMANTICS 4).
     pub(crate) fn depends_on_node(&self) -> bool {
         let scope = &self.put.scope;
         scope.pool.is_some() || scope.node != NodeScope::All || self.put.measure == Measure::Nodes
     }
 }
 
-/// Whether a lease is among those a scope speaks of.
+/// Whether a lease is in a scope.
 pub(crate) fn covers(scope: &QuotaScope, lease: &Lease) -> bool {
     scope.tenant == lease.tenant
         && scope.project.is_none_or(|project| project == lease.project)
@@ -56,25 +56,25 @@ pub(crate) fn covers(scope: &QuotaScope, lease: &Lease) -> bool {
         }
 }
 
-/// What is asked of the quotas: one lot of the asks, or a gang of as many as it has replicas.
+/// A request, as quotas see it: the asks once, or once for each replica of a gang.
 #[derive(Clone, Debug)]
 pub(crate) struct Demand {
     pub(crate) tenant: TenantNo,
     pub(crate) project: ProjectNo,
     pub(crate) priority: Priority,
     pub(crate) asks: Vec<(ClassNo, u64)>,
-    /// None: a plain request for a lease, which is no allocation.
+    /// `None` for a lease request.
     pub(crate) replicas: Option<u32>,
-    /// Whose claimed nodes it goes to; none where it is not sensitive.
+    /// The claimer whose nodes it uses; `None` if it is not sensitive.
     pub(crate) claimer: Option<Claimer>,
-    /// What a gang asks for in all; none for a plain request.
+    /// The specification of a gang; `None` for a lease request.
     pub(crate) spec: Option<AllocationSpec>,
 }
 
-/// Where a replica lies.
-pub(crate) type Spot = (PoolNo, NodeNo);
+/// The pool and node of a replica.
+pub(crate) type NodeInPool = (PoolNo, NodeNo);
 
-pub(crate) fn is_within(scope: &QuotaScope, (pool, node): Spot) -> bool {
+pub(crate) fn is_within(scope: &QuotaScope, (pool, node): NodeInPool) -> bool {
     scope.pool.is_none_or(|of| of == pool)
         && match scope.node {
             NodeScope::All | NodeScope::Each => true,
@@ -88,7 +88,7 @@ impl World {
         self.leases.iter().filter(counts).filter(|l| covers(&quota.put.scope, l)).collect()
     }
 
-    /// What is used of a quota, on one node if one is named. Fenced capacity no longer counts.
+    /// The use of a quota, on one node if one is given. Fenced capacity does not count.
     pub(crate) fn used(&self, quota: &Quota, on: Option<NodeNo>) -> u64 {
         let leases = || self.counted(quota, on);
         match quota.put.measure {
@@ -99,7 +99,7 @@ impl World {
         }
     }
 
-    /// Nodes on which something is leased, or that are claimed.
+    /// Nodes with leases, and claimed nodes.
     pub(crate) fn nodes_counted(&self, quota: &Quota) -> BTreeSet<NodeNo> {
         let leased = self.counted(quota, None).into_iter().map(|lease| lease.node);
         leased.chain(self.nodes_claimed_under(quota)).collect()
@@ -116,15 +116,15 @@ impl World {
         self.allocations.values().filter(counts).count() as u64
     }
 
-    /// What a quota says of one more replica at a place, when others lie in the places `taken`; or of all that is
-    /// asked, where it does not depend on places. None: it does not apply.
+    /// The ruling on one more replica on a node when others are on `taken`; or on the whole request, if the quota does
+    /// not depend on nodes. `None` if the quota does not apply.
     pub(crate) fn rule(
         &self,
         number: QuotaNo,
         quota: &Quota,
         demand: &Demand,
-        place: Option<Spot>,
-        taken: &[Spot],
+        place: Option<NodeInPool>,
+        taken: &[NodeInPool],
         now: Instant,
     ) -> Option<Ruling> {
         let scope = &quota.put.scope;
@@ -157,7 +157,13 @@ impl World {
         })
     }
 
-    fn use_and_request(&self, quota: &Quota, demand: &Demand, place: Option<Spot>, taken: &[Spot]) -> (u64, u64) {
+    fn use_and_request(
+        &self,
+        quota: &Quota,
+        demand: &Demand,
+        place: Option<NodeInPool>,
+        taken: &[NodeInPool],
+    ) -> (u64, u64) {
         let scope = &quota.put.scope;
         let asked = demand.asks.iter().filter(|(class, _)| scope.class.is_none_or(|c| c == *class));
         let each = match quota.put.measure {
@@ -171,7 +177,7 @@ impl World {
         };
         let before: Vec<NodeNo> = taken.iter().filter(|at| is_within(scope, **at)).map(|(_, node)| *node).collect();
         if quota.put.measure == Measure::Nodes {
-            // A node that is held already is not one more.
+            // A node that is used already does not count again.
             let counted = self.nodes_counted(quota);
             let new: BTreeSet<NodeNo> = before.into_iter().chain([node]).filter(|at| !counted.contains(at)).collect();
             return (counted.len() as u64, new.len() as u64);
@@ -183,8 +189,8 @@ impl World {
         (self.used(quota, None), each * (before.len() as u64 + 1))
     }
 
-    /// A refusal that one replica met, in the figures of the whole gang, all of which would lie at `places`.
-    pub(crate) fn for_all(&self, cause: DenyCause, demand: &Demand, places: &[Spot]) -> DenyCause {
+    /// Converts the refusal of one replica to the figures of the whole gang, placed on `places`.
+    pub(crate) fn for_all(&self, cause: DenyCause, demand: &Demand, places: &[NodeInPool]) -> DenyCause {
         let DenyCause::Quota { quota: number, used, requested, limit } = cause else { return cause };
         let quota = &self.quotas[&number];
         let per_node = quota.put.scope.node == NodeScope::Each && quota.put.measure != Measure::Nodes;
@@ -193,12 +199,12 @@ impl World {
         DenyCause::Quota { quota: number, used, requested: requested.max(all), limit }
     }
 
-    /// The burst quota that a lease may not be renewed past, and until when: those over their base.
+    /// The burst quota that limits the renewal of a lease, and until when; only quotas above their base limit apply.
     pub(crate) fn renewal_ends(&self, lease: &Lease) -> Option<(QuotaNo, Instant)> {
         let ends = self.quotas.iter().filter(|(_, quota)| covers(&quota.put.scope, lease)).filter_map(|(no, quota)| {
             let burst = burst_of(quota)?;
             let over = self.used(quota, None) > burst.base;
-            // Use above base without an episode cannot be: `follow_episodes` runs after each record.
+            // Use above the base limit implies a burst, because `follow_episodes` runs after each record.
             over.then(|| {
                 (*no, quota.episode.expect("over base within an episode").started_at.saturating_add(burst.ttl))
             })
@@ -206,8 +212,8 @@ impl World {
         ends.min_by_key(|(number, at)| (*at, *number))
     }
 
-    /// After each record: an episode starts when use passes base, and the time at or below base
-    /// counts from the stamp after which it is there. Only `quota.burst_ended` ends an episode.
+    /// After each record: a burst starts when use exceeds the base limit. The time at or below the base limit counts
+    /// from the stamp of the record that got it there. Only `quota.burst_ended` ends a burst.
     pub(crate) fn follow_episodes(&mut self, stamp: Instant) {
         let numbers: Vec<QuotaNo> = self.quotas.keys().copied().collect();
         for number in numbers {

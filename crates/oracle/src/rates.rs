@@ -1,4 +1,4 @@
-//! Rate cards and charge policies: what may be sealed, and what must be answered (SEMANTICS 7).
+//! Rate cards and charge policies: which are legal, and the expected answers (SEMANTICS 7).
 
 use crate::ceiling::CardChange;
 use crate::foretell::{Foretold, Told, sealed};
@@ -9,7 +9,7 @@ use leasehold_model::limits::{CARDS_WAITING_MAX, FACTOR_MAX, RATE_LINES_MAX, RAT
 use leasehold_model::rate::{Charge, Charges, Prices};
 use leasehold_model::{Instant, PoolNo, Record, Span, TenantNo};
 
-/// Not too high, not too many, each named once and in order.
+/// Within the limits, sorted, and without duplicates.
 fn can_be(prices: &Prices) -> bool {
     let rates = prices.kinds.0.iter().chain(prices.classes.iter().map(|(_, rate)| rate));
     let factors = prices.priorities.0.iter().chain(prices.tiers.iter().map(|(_, factor)| factor));
@@ -30,8 +30,8 @@ fn can_be_charged(charges: &Charges) -> bool {
     })
 }
 
-/// A new start, among those of the same scope, at an instant: one that has taken effect is out of reach, two never
-/// begin at once, and few wait.
+/// Checks a new start within its scope: entries in force cannot change, no two start at the same instant, and the
+/// number of future entries is limited.
 fn check_start(
     own: Option<Instant>,
     others: &[(bool, Instant)],

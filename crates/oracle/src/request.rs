@@ -1,4 +1,4 @@
-//! The answer that a valid request must get (SEMANTICS 4), by trying everything.
+//! The expected answer to a lease request (SEMANTICS 4), by trying everything.
 
 use crate::custody::Claimer;
 use crate::placement::{ClassSeen, NodeSeen, Site, score};
@@ -15,26 +15,26 @@ fn has_labels(node: &Node, labels: &[(Name, Name)]) -> bool {
     labels.iter().all(|label| node.put.labels.contains(label))
 }
 
-/// What a request for a lease says.
+/// The contents of a lease request.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct RequestFacts {
     pub tenant: TenantNo,
     pub project: ProjectNo,
     pub user: Option<UserNo>,
-    /// To run only on nodes that the user has claimed.
+    /// It may run only on nodes that the user has claimed.
     pub sensitive: bool,
     pub pool: Option<PoolNo>,
     pub node: Option<NodeNo>,
     pub asks: Vec<(ClassNo, u64)>,
     pub ttl: Span,
     pub priority: Priority,
-    /// Labels that the node must have.
+    /// Required labels of the node.
     pub labels: Vec<(Name, Name)>,
     pub profile: Option<Profile>,
     pub app_instance: Option<AppInstanceNo>,
 }
 
-/// What must come of it.
+/// The expected answer.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Expected {
     Granted {
@@ -45,14 +45,14 @@ pub enum Expected {
         over_soft: Vec<QuotaNo>,
         capped_by: Option<QuotaNo>,
     },
-    /// It finds no room, may evict, and waits for its victims as an allocation (SEMANTICS 5).
+    /// There is no room; it evicts and waits for its victims as an allocation (SEMANTICS 5).
     Submitted(Box<AllocationSpec>),
     Denied(DenyCause),
-    /// Not valid: nothing is sealed. Which of several faults is named is not predicted.
+    /// Invalid: nothing is recorded. Which of several faults is named is not predicted.
     Refused(&'static str),
 }
 
-/// What all quotas together say of a request at one place.
+/// The combined rulings of all quotas on a request on one node.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub(crate) struct Terms {
     over_soft: Vec<QuotaNo>,
@@ -61,7 +61,7 @@ pub(crate) struct Terms {
 }
 
 impl Terms {
-    /// Soft quotas that are passed, each once.
+    /// Soft quotas that are exceeded, each once.
     pub(crate) fn over_soft(&self) -> Vec<QuotaNo> {
         let mut over_soft = self.over_soft.clone();
         over_soft.sort();
@@ -69,7 +69,7 @@ impl Terms {
         over_soft
     }
 
-    /// What a burst leaves of a TTL, and which one shortened it.
+    /// The TTL after bursts, and the quota that shortened it.
     pub(crate) fn ttl(&self, asked: Span, now: Instant) -> (Span, Option<QuotaNo>) {
         let capped = self.until.map(|(at, quota)| (at.since(now), quota)).filter(|(ttl, _)| *ttl < asked);
         capped.map_or((asked, None), |(ttl, quota)| (ttl, Some(quota)))
@@ -111,7 +111,7 @@ impl World {
         if let Some(fault) = self.fault_of(facts) {
             return Expected::Refused(fault);
         }
-        // Classes with devices first, then by class number: the scarce things decide.
+        // Classes with devices first, because they are scarce; then by number.
         let mut asks = facts.asks.clone();
         asks.sort_by_key(|(class, _)| (!self.classes[class].has_devices(), *class));
 
@@ -138,7 +138,7 @@ impl World {
         let allowed: Vec<NodeNo> = candidates.iter().copied().filter(|number| guard.allows(*number, None)).collect();
         match ranked.first() {
             Some(best) => Expected::Denied(refusal(**best).expect("no node is without one")),
-            // One that names its node is meant for that node or not at all.
+            // A request that names its node is placed there or nowhere.
             None if facts.node.is_none() => {
                 let spec = AllocationSpec {
                     pool: facts.pool,
@@ -173,7 +173,7 @@ impl World {
         score(&seen, &[], self.weighing(node.put.pool).weights())
     }
 
-    /// Why the request is not valid, if it is not.
+    /// Why the request is invalid, if it is.
     pub(crate) fn fault_of(&self, facts: &RequestFacts) -> Option<&'static str> {
         let Some(tenant) = self.tenants.get(&facts.tenant) else { return Some("unknown_tenant") };
         let own = |project| self.projects.get(project).is_some_and(|p| p.tenant == facts.tenant);
@@ -199,7 +199,7 @@ impl World {
             (facts.asks.iter().any(|(class, quanta)| self.splits_devices(*class, *quanta)), "not_whole_devices"),
             (facts.ttl == Span::ZERO, "zero_ttl"),
             (!self.ttl_is_possible(facts), "ttl_too_long"),
-            (facts.priority > tenant.max_priority, "priority_above_max"),
+            (facts.priority > tenant.settings.max_priority, "priority_above_max"),
             (!self.labels_exist(facts), "impossible_labels"),
             (sensitive.is_some(), sensitive.unwrap_or_default()),
         ];
@@ -220,7 +220,7 @@ impl World {
         pools.any(|pool| facts.ttl <= self.grant_ttl_max(*pool, facts.priority))
     }
 
-    /// Some node that the request may go to has all of them, if only when it is back.
+    /// Whether some node that the request may use has all labels, even if the node is offline.
     fn labels_exist(&self, facts: &RequestFacts) -> bool {
         let mut nodes = self.nodes.iter().filter(|(number, node)| {
             facts.node.is_none_or(|asked| asked == **number) && facts.pool.is_none_or(|asked| asked == node.put.pool)
@@ -233,7 +233,7 @@ impl World {
         facts.pool.is_none_or(|asked| asked == pool) && of_node.is_none_or(|own| own == pool)
     }
 
-    /// The nodes to look at. A pool that does not allow the TTL is not looked into.
+    /// The candidate nodes. Pools that do not allow the TTL are skipped.
     fn looked_at(&self, facts: &RequestFacts) -> Vec<NodeNo> {
         let may_go = |number: &NodeNo, node: &Node| {
             node.is_open_to(facts.claimer())
@@ -245,7 +245,7 @@ impl World {
         self.nodes.iter().filter(|(number, node)| may_go(number, node)).map(|(number, _)| *number).collect()
     }
 
-    /// What the quotas say: without a place, those that need none; with one, those that need it.
+    /// The terms of the quotas: without a node, of those that do not depend on nodes; with one, of the others.
     fn terms(&self, facts: &RequestFacts, place: Option<(PoolNo, NodeNo)>, now: Instant) -> Terms {
         let mut terms = Terms::default();
         for (number, quota) in &self.quotas {
@@ -281,11 +281,11 @@ impl World {
         }
     }
 
-    /// The first ask that no node could hold alone, else the first.
+    /// The first ask that no node can satisfy by itself, else the first ask.
     fn scarcest(&self, asks: &[(ClassNo, u64)], candidates: &[NodeNo]) -> DenyCause {
         let most_free = |(class, quanta): &(ClassNo, u64)| {
-            let shelf = |number: &NodeNo| self.shelf(*number, &self.nodes[number], *class);
-            let room = candidates.iter().filter_map(shelf).map(|shelf| shelf.room_for(*quanta));
+            let on_node = |number: &NodeNo| self.class_on_node(*number, &self.nodes[number], *class);
+            let room = candidates.iter().filter_map(on_node).map(|found| found.room_for(*quanta));
             room.max().unwrap_or(0)
         };
         let short = asks.iter().find(|ask| most_free(ask) < ask.1).unwrap_or(&asks[0]);

@@ -1,37 +1,37 @@
-//! Capacity kept for one whose victims are being torn down: reserved, unbilled (SEMANTICS 3).
+//! Capacity that is reserved for an allocation while its victims are torn down. It is not billed (SEMANTICS 3).
 //!
-//! A decision to evict says where the replicas will lie. From then on whatever is free there, up to what they will
-//! take of each device, is kept for them; where several want the same, the lower number goes first. Nobody gives back
-//! what is kept for him.
+//! A preemption decision contains the placement of the replicas. From then on everything that is free there, up to
+//! what they need of each device, is reserved for them. If several allocations need the same, the lower number goes
+//! first. Reserved capacity stays reserved.
 
 use crate::capacity::indexes;
 use crate::lease::Phase;
 use crate::world::World;
-use leasehold_model::body::{Member, Place};
+use leasehold_model::body::{Member, ReplicaPlacement};
 use leasehold_model::{AllocationNo, ClassNo, LeaseNo, NodeNo};
 
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct Reservation {
-    pub(crate) places: Vec<Place>,
+    pub(crate) places: Vec<ReplicaPlacement>,
     pub(crate) victims: Vec<LeaseNo>,
-    /// For each place and member: what is kept of each device, or in all.
+    /// For each placement and member: the reserved quanta of each device, or the total for kinds without devices.
     kept: Vec<Vec<Vec<u64>>>,
 }
 
-/// How many devices a member lies on, and what it takes of each; one, and all of it, for kinds without.
+/// The number of devices of a member and its quanta on each; one and all quanta for kinds without devices.
 fn shares(member: &Member) -> (usize, u64) {
     let count = member.devices.count_ones().max(1);
     (count as usize, member.quanta.0 / u64::from(count))
 }
 
 impl Reservation {
-    pub(crate) fn new(places: Vec<Place>, victims: Vec<LeaseNo>) -> Self {
-        let nothing = |place: &Place| place.members.iter().map(|member| vec![0; shares(member).0]).collect();
+    pub(crate) fn new(places: Vec<ReplicaPlacement>, victims: Vec<LeaseNo>) -> Self {
+        let nothing = |place: &ReplicaPlacement| place.members.iter().map(|member| vec![0; shares(member).0]).collect();
         let kept = places.iter().map(nothing).collect();
         Self { places, victims, kept }
     }
 
-    /// Every member with what is kept for it.
+    /// Every member with its reserved quanta.
     fn members(&self) -> impl Iterator<Item = (NodeNo, &Member, &Vec<u64>)> {
         let places = self.places.iter().zip(&self.kept);
         places.flat_map(|(place, kept)| place.members.iter().zip(kept).map(|(member, kept)| (place.node, member, kept)))
@@ -47,7 +47,7 @@ impl Reservation {
 }
 
 impl World {
-    /// What is kept of a class on a node, by device; under device 0 for kinds without.
+    /// Reserved quanta of a class on a node by device; under device 0 for kinds without devices.
     pub(crate) fn kept_on(&self, node: NodeNo, class: ClassNo) -> Vec<(usize, u64)> {
         let mut kept_on = Vec::new();
         for reservation in self.allocations.values().filter_map(|found| found.reservation.as_ref()) {
@@ -61,7 +61,7 @@ impl World {
         kept_on
     }
 
-    /// Keeps what is free for those it is kept for.
+    /// Reserves free capacity for the reservations that need it.
     pub(crate) fn fill_reservations(&mut self) {
         let reserved = self.allocations.iter().filter(|(_, found)| found.reservation.is_some());
         let numbers: Vec<AllocationNo> = reserved.map(|(number, _)| *number).collect();
@@ -71,10 +71,10 @@ impl World {
                 for (which, member) in place.members.iter().enumerate() {
                     let (_, each) = shares(member);
                     let Some(node) = self.nodes.get(&place.node) else { continue };
-                    let Some(shelf) = self.shelf(place.node, node, member.class) else { continue };
+                    let Some(found) = self.class_on_node(place.node, node, member.class) else { continue };
                     let free: Vec<u64> = match member.devices {
-                        0 => vec![shelf.free()],
-                        set => indexes(set).map(|i| shelf.devices.get(i).map_or(0, |d| shelf.per_device - d)).collect(),
+                        0 => vec![found.free()],
+                        set => indexes(set).map(|i| found.devices.get(i).map_or(0, |d| found.per_device - d)).collect(),
                     };
                     let found = self.allocations.get_mut(&number).expect("just listed");
                     let kept = &mut found.reservation.as_mut().expect("just listed").kept[at][which];
@@ -86,8 +86,8 @@ impl World {
         }
     }
 
-    /// It can no longer come true: a node of it is not to be had, a victim's place is fenced, or all victims are gone
-    /// and it is still not whole.
+    /// Whether the reservation can no longer be completed: a node is unavailable, a victim is fenced, or all victims
+    /// are gone and capacity is still missing.
     pub(crate) fn is_broken(&self, reservation: &Reservation) -> bool {
         let lies = |node: &NodeNo| self.nodes.get(node).is_some_and(|node| node.is_open_to(None));
         let phase = |lease: &LeaseNo| self.lease(*lease).map_or(Phase::Closed, |lease| lease.phase);

@@ -1,7 +1,7 @@
-//! How a tenant stands in the queue: what it used lately, by a pass over every lease that ever was (SEMANTICS 4).
+//! The standing of a tenant in the queue: its recent usage, by a pass over all leases (SEMANTICS 4).
 //!
-//! Taken at the last whole minute, over a window that starts on a whole hour, in 2^20ths of a GPU or a node times
-//! nanoseconds. A node counts from the first of a tenant's leases there to the last of their ends.
+//! Computed at the last whole minute, over a window that starts on a whole hour, in 2^-20 GPUs or nodes times
+//! nanoseconds. A node counts from the start of a tenant's first lease on it to the end of the last.
 
 use crate::lease::Lease;
 use crate::world::World;
@@ -13,14 +13,14 @@ const ONE: u128 = 1 << 20;
 const MINUTE: u64 = 60_000_000_000;
 const HOUR: u64 = 60 * MINUTE;
 
-/// The greater goes first: the budget factor, then how far below its fair share.
+/// The budget factor, then the distance below the fair share. The greatest standing goes first.
 pub(crate) type Standing = (u128, i128);
 
 fn overlap(range: &Range<u64>, window: &Range<u64>) -> u128 {
     u128::from(range.end.min(window.end).saturating_sub(range.start.max(window.start)))
 }
 
-/// From its grant to its end; one that is held goes on.
+/// The interval from its grant to its end, without an end if it is still held.
 fn held(lease: &Lease) -> Range<u64> {
     lease.granted_at.0..lease.ended_at.map_or(u64::MAX, |at| at.0)
 }
@@ -56,14 +56,14 @@ impl World {
         nodes.iter().map(|node| Self::time_on(own().filter(|lease| lease.node == *node), window)).sum()
     }
 
-    /// Leases of which one was granted before another was known to have ended are one stretch.
+    /// Merges leases into one interval if one was granted before the end of another was recorded.
     fn time_on<'a>(leases: impl Iterator<Item = &'a Lease>, window: &Range<u64>) -> u128 {
         let mut sum = 0;
         let mut stretch: Option<(Range<u64>, u64)> = None;
         for lease in leases {
             let (own, known) = (held(lease), lease.ended_by.unwrap_or(u64::MAX));
             match &mut stretch {
-                // They come in the order of their grants.
+                // Leases are in the order of their grants.
                 Some((range, until)) if lease.granted_by < *until => {
                     range.end = range.end.max(own.end);
                     *until = (*until).max(known);
@@ -78,7 +78,7 @@ impl World {
         sum * ONE
     }
 
-    /// GPU time, node time, and the GPU time of all, in the tenant's window.
+    /// The tenant's GPU time, its node time, and the GPU time of all tenants, in the tenant's window.
     pub(crate) fn spending(&self, tenant: TenantNo, now: Instant) -> (u128, u128, u128) {
         let days = self.budgets.get(&tenant).map_or(Budgets::NONE.period_days, |budgets| budgets.period_days);
         let start = (now.0 / HOUR).saturating_sub(u64::from(days) * 24) * HOUR;

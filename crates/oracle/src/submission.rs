@@ -1,9 +1,9 @@
-//! What may be submitted, and what must come of it.
+//! Submissions of allocations: what is valid, and the expected answer.
 
 use crate::allocation::Allocation;
 use crate::custody::Claimer;
 use crate::foretell::{Caller, Foretold, Told};
-use crate::gang::{Floor, NoGang, within};
+use crate::gang::{NoGang, Occupancy, within};
 use crate::quota::Demand;
 use crate::world::World;
 use leasehold_model::body::{AllocationDenied, AllocationSubmitted};
@@ -16,7 +16,7 @@ use leasehold_model::{
 };
 use std::collections::BTreeMap;
 
-/// What is said of an allocation by its holder.
+/// A report of the holder about its allocation.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Word {
     Start,
@@ -29,7 +29,7 @@ pub enum Word {
 }
 
 impl World {
-    /// The spec as it is sealed: classes with devices first, then by number; labels in order.
+    /// The specification as it is recorded: classes with devices first, then by number; labels sorted.
     pub(crate) fn in_order(&self, spec: &AllocationSpec) -> AllocationSpec {
         let mut spec = spec.clone();
         let has_devices = |class: leasehold_model::ClassNo| {
@@ -40,7 +40,7 @@ impl World {
         spec
     }
 
-    /// Why nothing of the kind can be submitted, if so; the first reason in the order of looking.
+    /// Why the submission is invalid, if it is; the first fault in order.
     pub(crate) fn fault_of_spec(
         &self,
         tenant: TenantNo,
@@ -87,7 +87,7 @@ impl World {
         let faults = [
             ((0..spec.asks.len()).any(twice), "duplicate_class"),
             (spec.pool.is_some_and(|pool| !self.pools.contains_key(&pool)), "unknown_pool"),
-            (spec.priority > known.max_priority, "priority_above_max"),
+            (spec.priority > known.settings.max_priority, "priority_above_max"),
             (sensitive == Some("sensitive_needs_user"), "sensitive_needs_user"),
             (sensitive == Some("sensitive_needs_claim"), "sensitive_needs_claim"),
             (spec.replicas == 0, "no_replicas"),
@@ -111,8 +111,8 @@ impl World {
         longest.unwrap_or(self.settings.ttl_max)
     }
 
-    /// Why no cluster of these nodes could hold it, were it empty. What others have claimed comes back some day; what
-    /// is open is not for sensitive work.
+    /// Why the allocation would not fit even on the empty cluster. Nodes that others have claimed count, because they
+    /// will be released; open nodes do not count for sensitive work.
     fn impossible(&self, claimer: Option<Claimer>, spec: &AllocationSpec) -> Option<&'static str> {
         let mut by_domain: BTreeMap<_, (u64, std::collections::BTreeSet<_>)> = BTreeMap::new();
         let mut labelled = false;
@@ -168,7 +168,7 @@ impl World {
         let guard = self.guard_for(tenant, spec.priority, now);
         let demand = Demand::of_gang(tenant, project, caller.user, &spec);
         let allow = |node| guard.allows(node, spec.walltime);
-        let placed = self.place_gang(&demand, &spec, &Floor::of(self), now, &allow);
+        let placed = self.place_gang(&demand, &spec, &Occupancy::of(self), now, &allow);
         if placed == Err(NoGang::Room)
             && let Some(why) = self.impossible(demand.claimer, &spec)
         {
@@ -180,10 +180,10 @@ impl World {
                 let rules_version = leasehold_model::RULES_VERSION;
                 AllocationDenied { spec: spec.clone(), rules_version, cause }.into()
             };
-            // One that only its burst keeps waiting waits. Which of several places is named is not foretold.
+            // An allocation that only a burst refuses waits. Which of several nodes is named is not predicted.
             let is_final = |cause: &&DenyCause| match **cause {
                 DenyCause::Quota { .. } => true,
-                // What is reserved returns; what is spent does not.
+                // Reserved money can be returned; spent money cannot.
                 DenyCause::Ceiling { spent, requested, amount, .. } => spent.saturating_add(requested) > amount,
                 _ => false,
             };
@@ -200,7 +200,7 @@ impl World {
         one_of(vec![AllocationSubmitted { spec }.into()])
     }
 
-    /// Whether as many wait as may.
+    /// Whether the queue is full.
     fn is_full(&self, tenant: TenantNo) -> bool {
         let waiting = || self.allocations.values().filter(|found| found.state.is_queued());
         let own = waiting().filter(|found| found.tenant == tenant).count() as u64;
@@ -208,7 +208,7 @@ impl World {
         own >= limit.unwrap_or(PENDING_PER_TENANT_MAX) || waiting().count() >= PENDING_MAX
     }
 
-    /// What is said of an allocation: it must be the caller's, and in a state of which that can be said.
+    /// The expected answer to a report: the allocation must belong to the caller and be in a suitable state.
     pub(crate) fn foretell_word(&self, caller: &Caller, number: AllocationNo, word: Word, now: Instant) -> Told {
         let visible = |found: &&Allocation| caller.tenant.is_none_or(|tenant| tenant == found.tenant);
         let own = |found: &&Allocation| caller.project.is_none_or(|project| project == found.project);

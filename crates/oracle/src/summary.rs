@@ -1,4 +1,4 @@
-//! Everything there is, as plain data that two models can be compared by.
+//! The whole state as plain data, to compare two models.
 
 use crate::allocation::Allocation;
 use crate::ceiling::Ceiling;
@@ -33,7 +33,7 @@ pub struct LeaseLine {
     /// `active`, `revoking`, `releasing`, `expired`, `tearing_down`, `fenced` or `closed`.
     pub phase: &'static str,
     pub ended_at: Option<Instant>,
-    /// The end of grace while revoking, of the time for teardown while torn down; else none.
+    /// The end of grace while revoking, the teardown deadline during teardown; else none.
     pub limit_at: Option<Instant>,
 }
 
@@ -64,7 +64,7 @@ pub struct CapacityLine {
     pub offline: u64,
     pub idle: u64,
     pub capacity: u64,
-    /// What leases take of each device; empty for kinds without devices.
+    /// Used quanta of each device; empty for kinds without devices.
     pub device_use: Vec<u64>,
 }
 
@@ -77,33 +77,33 @@ pub struct EpisodeLine {
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct QuotaLine {
     pub limit: LimitKind,
-    /// One figure under no node; of a quota for each node one per node, zeroes left out.
+    /// One value without a node; for a quota on each node one value per node, without zeros.
     pub used: BTreeMap<Option<NodeNo>, u64>,
     pub episode: Option<EpisodeLine>,
 }
 
-/// A cost ceiling with what counts against it.
+/// A cost ceiling with its use.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct CeilingLine {
     pub put: CeilingPut,
     pub since: Instant,
     pub spent: Amount,
-    /// What is kept back for each lease that is held.
+    /// The reserved amount of each held lease.
     pub reserved: BTreeMap<LeaseNo, Amount>,
 }
 
-/// How a tenant stands in the queue, at the minute of the last record (SEMANTICS 4).
+/// The standing of a tenant in the queue, at the minute of the last record (SEMANTICS 4).
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct StandingLine {
     pub factor: u128,
     pub deficit: i128,
-    /// In 2^20ths of a GPU or a node, times nanoseconds.
+    /// In 2^-20 GPUs or nodes, times nanoseconds.
     pub gpu_time: u128,
     pub node_time: u128,
     pub all_gpu_time: u128,
 }
 
-/// An allocation that is not over.
+/// An allocation that has not ended.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct AllocationLine {
     pub tenant: TenantNo,
@@ -111,19 +111,19 @@ pub struct AllocationLine {
     pub state: AllocationState,
     pub submitted_at: Instant,
     pub attempts: u32,
-    /// How many leases it holds.
+    /// The number of its leases.
     pub held: usize,
     pub bound: Option<Instant>,
     pub checkpointed: bool,
-    /// How its attempt has begun to end.
+    /// Why its attempt is interrupted.
     pub ends: Option<AttemptEnd>,
-    /// Where something is kept for it.
+    /// The nodes of its reservation.
     pub kept_on: Vec<NodeNo>,
 }
 
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Summary {
-    /// How many records there are.
+    /// The number of records.
     pub size: u64,
     pub last_stamp: Option<Instant>,
     pub settings: SettingsChanged,
@@ -132,15 +132,15 @@ pub struct Summary {
     pub projects: BTreeMap<ProjectNo, ProjectPut>,
     pub users: BTreeMap<UserNo, UserPut>,
     pub pools: BTreeMap<PoolNo, PoolPut>,
-    /// Of those that have weights of their own.
+    /// Pools that have their own weights.
     pub weights: BTreeMap<PoolNo, Weights>,
     pub classes: BTreeMap<ClassNo, ClassSpec>,
     pub nodes: BTreeMap<NodeNo, NodeLine>,
-    /// One line for each class that a node lists.
+    /// One line for each class of a node.
     pub capacity: BTreeMap<(NodeNo, ClassNo), CapacityLine>,
     pub quotas: BTreeMap<QuotaNo, QuotaLine>,
     pub tokens: BTreeMap<TokenNo, TokenIssued>,
-    /// With when they were last put.
+    /// With the instant of their last change.
     pub rate_cards: BTreeMap<u32, (RateCardPut, Instant)>,
     pub charge_policies: BTreeMap<u32, (ChargePolicyPut, Instant)>,
     /// By project and app instance.
@@ -152,14 +152,14 @@ pub struct Summary {
 }
 
 impl Summary {
-    /// The same without closed leases: an engine's memory grows with what is live.
+    /// The summary without closed leases, which the engine does not keep.
     #[must_use]
     pub fn without_closed(mut self) -> Self {
         self.leases.retain(|_, lease| lease.phase != "closed");
         self
     }
 
-    /// What differs, one line for each; empty where nothing does.
+    /// The differences, one per line.
     pub fn diff(&self, other: &Self) -> String {
         let mut out = String::new();
         diff_one("size", &self.size, &other.size, &mut out);

@@ -1,9 +1,9 @@
-//! The life of an allocation: which record may follow which (SEMANTICS 5).
+//! The life cycle of allocations: which record may follow which (SEMANTICS 5).
 
 use crate::acts::Sealing;
 use crate::allocation::Allocation;
 use crate::command::Command;
-use crate::gang::Floor;
+use crate::gang::Occupancy;
 use crate::lease::{Lease, Phase};
 use crate::quota::Demand;
 use crate::reservation::Reservation;
@@ -37,7 +37,7 @@ impl World {
         Ok(found)
     }
 
-    /// What only follows from other things is never sealed unless it was foretold.
+    /// Automatic records are legal only if they were predicted.
     pub(crate) fn check_unforetold(&self, record: &Record, was_foretold: bool) -> Checked {
         let preempted = matches!(record.reason, Some(Reason::Preempted { .. }));
         let follows = matches!(
@@ -48,11 +48,11 @@ impl World {
                 | Body::AllocationSuspended(_)
                 | Body::AllocationRequeued(_)
         );
-        demand!(was_foretold || !preempted && !follows, "follows", "{} follows from nothing", record.body.word());
+        demand!(was_foretold || !preempted && !follows, "follows", "{} was not expected", record.body.word());
         Ok(())
     }
 
-    /// It waits, and starts at once if it may.
+    /// A submission; the allocation starts at once if it can.
     pub(crate) fn submitted(
         &mut self,
         command: &mut Command,
@@ -62,17 +62,17 @@ impl World {
     ) -> Checked {
         let identity = &record.identity;
         let (Some(tenant), Some(project)) = (identity.tenant, identity.project) else {
-            broken!("unknown-tenant", "an allocation of nobody")
+            broken!("unknown-tenant", "the allocation has no tenant or project")
         };
         let spec = &submitted.spec;
         if let Some(fault) = self.fault_of_spec(tenant, Some(project), identity.user, spec) {
             broken!("submission-of-invalid", "must be refused: {fault}");
         }
-        demand!(self.in_order(spec) == *spec, "submission-order", "asks and labels are sealed in order");
+        demand!(self.in_order(spec) == *spec, "submission-order", "asks and labels must be sorted");
         let guard = self.guard_for(tenant, spec.priority, record.stamp);
         let demand = Demand::of_gang(tenant, project, identity.user, spec);
         let allow = |node| guard.allows(node, spec.walltime);
-        let gang = self.place_gang(&demand, spec, &Floor::of(self), record.stamp, &allow).ok();
+        let gang = self.place_gang(&demand, spec, &Occupancy::of(self), record.stamp, &allow).ok();
         let number = AllocationNo(record.sequence);
         let allocation = Allocation {
             number,
@@ -95,14 +95,14 @@ impl World {
         Ok(())
     }
 
-    /// A quota that stands against it is a limit of its tenant's, and what it says adds up. That it is the very one is
-    /// foretold where the whole submission is known.
+    /// Checks that the quota of a denial belongs to the tenant and that its figures are right. Whether it is the
+    /// expected quota is checked where the whole submission is known.
     pub(crate) fn allocation_denied(&self, record: &Record, denied: &AllocationDenied) -> Checked {
         if let DenyCause::Ceiling { .. } = denied.cause {
             return self.check_denied_for_cost(record, denied.cause);
         }
         let DenyCause::Quota { quota, used, requested, limit } = denied.cause else {
-            broken!("denial", "what only finds no room waits: {:?}", denied.cause)
+            broken!("denial", "without room it must wait: {:?}", denied.cause)
         };
         let known = found!(self.quotas.get(&quota), "unknown-quota", "there is no {quota}");
         demand!(Some(known.put.scope.tenant) == record.identity.tenant, "denial", "{quota} is another's");
@@ -115,7 +115,7 @@ impl World {
         Ok(())
     }
 
-    /// An attempt begins. That it is the one to begin, and what it is granted, was foretold.
+    /// An attempt starts; it was predicted with its grants.
     pub(crate) fn placed(&mut self, record: &Record, placed: &AllocationPlaced) -> Checked {
         let found = self.in_state(record, placed.allocation, AllocationState::is_queued)?;
         demand!(placed.attempt == found.attempts + 1, "attempt", "{} after {}", placed.attempt, found.attempts);
@@ -144,7 +144,7 @@ impl World {
         let bound = of.bound();
         let expires_at = record.stamp.saturating_add(granted.ttl);
         demand!(bound.is_none_or(|bound| expires_at <= bound), "walltime", "{number} past {bound:?}");
-        let tag = self.tenants[&tenant].accounting_tag.clone();
+        let tag = self.tenants[&tenant].settings.accounting_tag.clone();
         for (position, member) in (0u64..).zip(&granted.members) {
             let number_of_lease = LeaseNo(granted.first_lease.0 + position);
             self.check_new_number("lease", number_of_lease.0)?;
@@ -208,7 +208,7 @@ impl World {
         Ok(())
     }
 
-    /// The attempt is over, the allocation is not. That it is so was foretold.
+    /// The attempt ended and the allocation waits again, as predicted.
     pub(crate) fn back_in_queue(&mut self, record: &Record, number: AllocationNo, state: AllocationState) -> Checked {
         let found = self.in_state(record, number, AllocationState::is_placed)?;
         found.state = state;
@@ -246,11 +246,11 @@ impl World {
         Ok(())
     }
 
-    /// An eviction. That it is the very one was foretold.
+    /// A preemption decision, as predicted.
     pub(crate) fn preempted(&mut self, record: &Record, decided: &PreemptionDecided) -> Checked {
         let evicted = decided.victims.0.iter().filter_map(|lease| self.lease(*lease)).map(|lease| lease.quanta).sum();
         let found = self.allocation(decided.allocation)?;
-        demand!(found.is_in_line(), "allocation-state", "{} does not wait in line", decided.allocation);
+        demand!(found.is_in_line(), "allocation-state", "{} is not in the queue", decided.allocation);
         let tenant = found.tenant;
         found.reservation = Some(Reservation::new(decided.places.clone(), decided.victims.0.to_vec()));
         self.evictions.push((tenant, record.stamp, evicted));
@@ -259,7 +259,7 @@ impl World {
 
     pub(crate) fn reservation_dropped(&mut self, record: &Record, number: AllocationNo) -> Checked {
         let found = self.in_state(record, number, AllocationState::is_queued)?;
-        demand!(found.reservation.is_some(), "allocation-state", "nothing is kept for {number}");
+        demand!(found.reservation.is_some(), "allocation-state", "{number} has no reservation");
         found.reservation = None;
         Ok(())
     }

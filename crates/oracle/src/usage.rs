@@ -1,4 +1,4 @@
-//! Usage over any window, by a pass over every lease that ever was (SEMANTICS 2 and 7).
+//! Usage over any window, by a pass over all leases (SEMANTICS 2 and 7).
 
 use crate::lease::Lease;
 use crate::oracle::Oracle;
@@ -6,14 +6,14 @@ use leasehold_model::{ClassNo, Instant, TenantNo};
 use std::collections::BTreeMap;
 use std::ops::Range;
 
-/// The half-open interval a lease bills for, as known at `now`.
+/// The half-open billed interval of a lease, as known at `now`.
 fn billed(lease: &Lease, now: Instant) -> Range<Instant> {
     let end = lease.ended_at.unwrap_or(lease.expires_at.min(now));
     lease.granted_at..end.max(lease.granted_at)
 }
 
 impl Oracle {
-    /// Σ quanta × nanoseconds of `window` per tenant and class; what is nothing is left out.
+    /// Σ quanta × nanoseconds of `window` per tenant and class; zeros are omitted.
     pub fn usage(&self, window: Range<Instant>, now: Instant) -> BTreeMap<(TenantNo, ClassNo), u128> {
         let mut usage = BTreeMap::new();
         for lease in &self.world.leases {

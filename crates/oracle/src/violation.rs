@@ -1,4 +1,4 @@
-//! How a record breaks a rule.
+//! Violations of rules.
 
 use std::fmt;
 
@@ -6,9 +6,9 @@ use std::fmt;
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Violation {
     pub sequence: u64,
-    /// A stable word for the rule.
+    /// The stable code of the rule.
     pub rule: &'static str,
-    /// What a person needs to see it.
+    /// The details.
     pub detail: String,
 }
 
@@ -19,7 +19,7 @@ impl fmt::Display for Violation {
 }
 impl std::error::Error for Violation {}
 
-/// A broken rule before it is known which record broke it.
+/// A broken rule, before the record is known.
 #[derive(Debug)]
 pub(crate) struct Broken {
     pub(crate) rule: &'static str,
@@ -34,7 +34,7 @@ impl Broken {
     }
 }
 
-/// Leaves the function with a broken rule unless the condition holds.
+/// Returns a broken rule unless the condition holds.
 macro_rules! demand {
     ($holds:expr, $rule:literal, $($detail:tt)+) => {
         if !$holds {
@@ -44,7 +44,7 @@ macro_rules! demand {
 }
 pub(crate) use demand;
 
-/// Leaves the function with a broken rule.
+/// Returns a broken rule.
 macro_rules! broken {
     ($rule:literal, $($detail:tt)+) => {
         return Err($crate::violation::Broken { rule: $rule, detail: format!($($detail)+) })
@@ -52,7 +52,7 @@ macro_rules! broken {
 }
 pub(crate) use broken;
 
-/// The value, or a broken rule where there is none.
+/// Unwraps a value, or returns a broken rule.
 macro_rules! found {
     ($option:expr, $rule:literal, $($detail:tt)+) => {
         match $option {

@@ -1,12 +1,12 @@
-//! Everything that the records have said so far.
+//! The state of the model, from the records so far.
 
 use crate::allocation::Allocation;
+use crate::assurance::Assurances;
 use crate::ceiling::{CardChange, Ceiling, Scope};
 use crate::custody::Custody;
 use crate::heat::Heating;
 use crate::lease::Lease;
 use crate::queue::Heads;
-use crate::vow::Vows;
 use leasehold_model::body::{
     ChargePolicyPut, NodePut, PoolPut, ProjectPut, QuotaPut, RateCardPut, SettingsChanged, TenantPut, TokenIssued,
     UserPut,
@@ -19,7 +19,7 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use crate::violation::{Checked, demand};
 
-/// Load, errors and whether it is throttled, as its agent last said.
+/// The last report of a node's agent: load, errors and throttling.
 pub(crate) type Condition = (Level, Level, bool);
 
 #[derive(Clone, Debug)]
@@ -40,7 +40,7 @@ impl Node {
         Self { put, drained: false, lost: false, agent: None, last_generation: 0, condition, custody: Custody::Open }
     }
 
-    /// Neither drained nor lost.
+    /// Whether it is neither drained nor lost.
     pub(crate) fn is_in_service(&self) -> bool {
         !self.drained && !self.lost
     }
@@ -52,11 +52,11 @@ impl Node {
     }
 }
 
-/// A stretch of time that began when use passed the base of a burst quota (SEMANTICS 4).
+/// A burst: it starts when use exceeds the base limit of a burst quota (SEMANTICS 4).
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct Episode {
     pub(crate) started_at: Instant,
-    /// Since when use has been at or below base, if it is.
+    /// Since when use has been at or below the base limit, if it is.
     pub(crate) below_since: Option<Instant>,
 }
 
@@ -69,42 +69,42 @@ pub(crate) struct Quota {
 #[derive(Clone, Debug)]
 pub(crate) struct World {
     pub(crate) settings: SettingsChanged,
-    /// How many nodes may be claimed or being wiped, in all.
+    /// The most nodes that may be claimed or being wiped.
     pub(crate) sensitive_pool_size: Option<u64>,
     pub(crate) classes: BTreeMap<ClassNo, ClassSpec>,
     pub(crate) pools: BTreeMap<PoolNo, PoolPut>,
-    /// Of the pools that have weights of their own.
+    /// Weights of pools that have their own.
     pub(crate) weights: BTreeMap<PoolNo, Weights>,
     pub(crate) tenants: BTreeMap<TenantNo, TenantPut>,
     pub(crate) projects: BTreeMap<ProjectNo, ProjectPut>,
     pub(crate) users: BTreeMap<UserNo, UserPut>,
     pub(crate) quotas: BTreeMap<QuotaNo, Quota>,
-    /// Of tenants that were given any.
+    /// Budgets of tenants that have any.
     pub(crate) budgets: BTreeMap<TenantNo, Budgets>,
     pub(crate) nodes: BTreeMap<NodeNo, Node>,
-    /// Those that were not revoked, and had not expired when the last one came.
+    /// Tokens that were not revoked, and had not expired when the last one was issued.
     pub(crate) tokens: BTreeMap<TokenNo, TokenIssued>,
-    /// Those that were not withdrawn, with when they were last put.
+    /// Rate cards that were not deleted, with the instant of their last change.
     pub(crate) rate_cards: BTreeMap<u32, (RateCardPut, Instant)>,
     pub(crate) charge_policies: BTreeMap<u32, (ChargePolicyPut, Instant)>,
-    /// Every rate card that was ever put or withdrawn, in order.
+    /// Every change of a rate card, in order.
     pub(crate) card_changes: Vec<CardChange>,
     pub(crate) ceilings: BTreeMap<Scope, Ceiling>,
-    /// Every lease that ever was, in order of number.
+    /// All leases, closed ones included, in order of number.
     pub(crate) leases: Vec<Lease>,
-    /// All that ever heated a node, and how fast they cool.
+    /// Everything that heated a node, and how fast heat decays.
     pub(crate) heatings: Vec<(Instant, Heating)>,
-    /// Every allocation that ever was.
+    /// All allocations, ended ones included.
     pub(crate) allocations: BTreeMap<AllocationNo, Allocation>,
-    /// For whom, when and how much was evicted.
+    /// Evictions: for which tenant, when, and how many quanta.
     pub(crate) evictions: Vec<(TenantNo, Instant, u64)>,
-    /// The heads of the queue and the minute in which it was looked at; none if something has changed for it since.
+    /// The heads and the minute of the last scheduling pass; none if something has changed since.
     pub(crate) looked: Option<(u64, Heads)>,
-    /// What the heads were promised.
-    pub(crate) vows: Vows,
-    /// Those that were placed since the last command, or since time went on.
+    /// The starts that heads of lines were assured of.
+    pub(crate) assurances: Assurances,
+    /// Allocations that were placed since the last command or the last change of time.
     pub(crate) placed_in_run: BTreeSet<AllocationNo>,
-    /// The highest number handed out of each kind, deleted ones included.
+    /// The highest number of each kind, deleted ones included.
     pub(crate) highest: BTreeMap<&'static str, u64>,
 }
 
@@ -132,7 +132,7 @@ impl World {
             allocations: BTreeMap::new(),
             evictions: Vec::new(),
             looked: None,
-            vows: Vows::new(),
+            assurances: Assurances::new(),
             placed_in_run: BTreeSet::new(),
             highest: BTreeMap::new(),
         }
@@ -148,8 +148,8 @@ impl World {
         &mut self.leases[at.expect("the lease was looked up before")]
     }
 
-    /// Numbers are handed out in order (model::id): a new one follows the highest there ever was.
-    /// Whether counting begins with 0 or with 1 is left to the engine.
+    /// Numbers are assigned in order (model::id): a new number follows the highest one so far. Counting may start with
+    /// 0 or 1.
     pub(crate) fn check_new_number(&self, noun: &'static str, number: u64) -> Checked {
         match self.highest.get(noun) {
             None => demand!(number <= 1, "number", "the first {noun} has the number {number}"),
@@ -171,12 +171,12 @@ impl World {
         own.unwrap_or(self.settings.ttl_max)
     }
 
-    /// How long a lease may live, renewals included; may be none (SEMANTICS 2).
+    /// The longest lifetime of a lease with renewals, if limited (SEMANTICS 2).
     pub(crate) fn lifetime_max(&self, pool: PoolNo, priority: Priority) -> Option<Span> {
         self.pools.get(&pool).and_then(|pool| pool.lifetime_max.of(priority))
     }
 
-    /// By which weights a pool's nodes are chosen.
+    /// The placement weights of a pool.
     pub(crate) fn weighing(&self, pool: PoolNo) -> Weighing {
         match self.weights.get(&pool) {
             Some(own) => Weighing::Custom(*own),

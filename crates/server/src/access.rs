@@ -1,4 +1,4 @@
-//! Who asks, and what is theirs. Token state itself is folded by the engine; here it is looked up.
+//! The caller of a request and what it may see. Tokens are part of the state; this module looks them up.
 
 use crate::app::App;
 use axum::http::HeaderMap;
@@ -8,12 +8,12 @@ use leasehold_engine::{State, Token};
 use leasehold_model::{Identity, LeaseNo, NodeNo, ProjectNo, TenantNo, TokenNo, UserNo};
 use sha2::{Digest, Sha256};
 
-/// Every secret begins like this, so that people and scanners recognise one.
+/// Prefix of every secret, so that people and scanners recognise one.
 pub const SECRET_PREFIX: &str = "lht_";
-/// Characters of a secret: the prefix and 32 random bytes in hex.
+/// Length of a secret: the prefix and 32 random bytes in hexadecimal.
 const SECRET_CHARS: usize = SECRET_PREFIX.len() + 64;
 
-/// The one who asks.
+/// The caller of a request, identified by its token.
 #[derive(Clone, Debug)]
 pub(crate) struct Caller {
     pub(crate) token: TokenNo,
@@ -36,7 +36,7 @@ impl Caller {
         }
     }
 
-    /// On whose behalf a command of this caller runs, unless it says more.
+    /// The identity of commands of this caller, unless the request names another one.
     pub(crate) fn identity(&self) -> Identity {
         Identity {
             tenant: self.tenant,
@@ -47,18 +47,18 @@ impl Caller {
         }
     }
 
-    /// The generation that a command about a node carries. A node's agent always names its own: one that was cut off
-    /// must not get past the check by keeping silent about it. An operator speaks for no generation.
-    pub(crate) fn speaks_as(&self, generation: Option<u64>) -> Result<Option<u64>, Problem> {
+    /// The generation that a command about a node carries. An agent must always send its own generation; otherwise an
+    /// agent that was replaced could avoid the check by leaving it out. Operators have no generation.
+    pub(crate) fn checked_generation(&self, generation: Option<u64>) -> Result<Option<u64>, Problem> {
         match (self.role, generation) {
             (Role::NodeAgent, None) => Err(codes::BAD_BODY
-                .problem("The token is a node agent's: name the agent's own `generation`, as registering answered it.")
+                .problem("Node agents must send their `generation`, as returned by the registration.")
                 .with("field", "generation")),
             (_, generation) => Ok(generation),
         }
     }
 
-    /// Whether what belongs to this tenant exists for the caller.
+    /// Whether the caller may see objects of this tenant.
     pub(crate) fn sees_tenant(&self, tenant: TenantNo) -> bool {
         match self.role {
             Role::Operator | Role::Auditor => true,
@@ -68,7 +68,7 @@ impl Caller {
         }
     }
 
-    /// Whether records of no tenant are for the caller.
+    /// Whether the caller may see records that belong to no tenant.
     pub(crate) fn sees_all(&self) -> bool {
         matches!(self.role, Role::Operator | Role::Auditor)
     }
@@ -85,7 +85,7 @@ impl Caller {
         }
     }
 
-    /// Whether a lease of this holder on this node exists for the caller.
+    /// Whether the caller may see a lease of this holder on this node.
     pub(crate) fn sees_lease(&self, tenant: TenantNo, project: Option<ProjectNo>, node: NodeNo) -> bool {
         match self.role {
             Role::NodeAgent => self.node == Some(node),
@@ -94,12 +94,12 @@ impl Caller {
     }
 }
 
-/// The hash under which a secret is sealed.
+/// The hash of a secret, as it is stored in the journal.
 pub fn secret_hash(secret: &str) -> [u8; 32] {
     Sha256::digest(secret.as_bytes()).into()
 }
 
-/// A new secret, of the system's best randomness.
+/// A new secret from the random number generator of the system.
 pub fn new_secret() -> Result<String, getrandom::Error> {
     let mut bytes = [0u8; 32];
     getrandom::fill(&mut bytes)?;
@@ -110,7 +110,7 @@ fn unauthenticated(what: &str) -> Problem {
     codes::UNAUTHENTICATED.problem(what)
 }
 
-/// Finds the caller behind a request's token.
+/// Finds the token of a request.
 pub(crate) fn authenticate(app: &App, headers: &HeaderMap) -> Result<Caller, Problem> {
     let Some(header) = headers.get(AUTHORIZATION) else {
         return Err(unauthenticated("Send a token: `Authorization: Bearer lht_…`."));
@@ -121,7 +121,7 @@ pub(crate) fn authenticate(app: &App, headers: &HeaderMap) -> Result<Caller, Pro
     });
     let well_formed = secret.filter(|secret| secret.len() == SECRET_CHARS && secret.starts_with(SECRET_PREFIX));
     let Some(secret) = well_formed else {
-        return Err(unauthenticated("The Authorization header is not `Bearer` and a token of this daemon."));
+        return Err(unauthenticated("The Authorization header must be `Bearer` and a token of this daemon."));
     };
     let hash = secret_hash(secret);
     let now = app.clock.wall();
@@ -129,12 +129,12 @@ pub(crate) fn authenticate(app: &App, headers: &HeaderMap) -> Result<Caller, Pro
         let number = state.token_by_hash(&hash);
         let token = number.and_then(|number| state.token(number)).filter(|token| token.is_live(state, now));
         let token =
-            token.ok_or_else(|| unauthenticated("The token is unknown, expired or revoked; ask for a new one."))?;
+            token.ok_or_else(|| unauthenticated("The token is unknown, expired or revoked; request a new one."))?;
         Ok(Caller::behind(token))
     })
 }
 
-/// A lease that is alive and exists for the caller.
+/// A live lease that the caller may see.
 pub(crate) fn visible_lease<'s>(
     state: &'s State,
     caller: &Caller,

@@ -1,9 +1,9 @@
-//! The answers of the lease path, written straight into bytes: at hundreds of thousands a second, building values
-//! first would cost more than deciding. A test reads every one of them back as the type of `leasehold_api`.
+//! Answers of the lease path, encoded directly into bytes: at hundreds of thousands per second, building values first
+//! would cost more than deciding. A test decodes every one of them as the type of `leasehold_api`.
 
 use crate::app::App;
 use crate::problem::{denied, refused};
-use leasehold_api::{Problem, WRITTEN_MAX, When, codes};
+use leasehold_api::{Problem, WRITTEN_MAX, When};
 use leasehold_cell::Sealed;
 use leasehold_engine::State;
 use leasehold_model::body::{Body, Granted};
@@ -15,7 +15,7 @@ use std::io::Write as _;
 /// Writing to a vector does not fail.
 macro_rules! put {
     ($out:expr, $($arg:tt)*) => {
-        write!($out, $($arg)*).expect("memory takes everything")
+        write!($out, $($arg)*).expect("writing to a vector cannot fail")
     };
 }
 
@@ -39,11 +39,11 @@ fn instant(out: &mut Vec<u8>, at: Instant) {
     out.push(b'"');
 }
 
-/// A string as JSON has it. Names have no control characters; quotes and backslashes they may have.
+/// A JSON string. Names contain no control characters, but may contain quotes and backslashes.
 fn string(out: &mut Vec<u8>, text: &str) {
     out.push(b'"');
     if text.bytes().any(|b| b == b'"' || b == b'\\' || b < 0x20) {
-        let escaped = serde_json::to_vec(text).expect("a string can be written");
+        let escaped = serde_json::to_vec(text).expect("a string is valid JSON");
         out.extend_from_slice(&escaped[1..escaped.len() - 1]);
     } else {
         out.extend_from_slice(text.as_bytes());
@@ -92,21 +92,21 @@ fn begin(out: &mut Vec<u8>, sealed: &Sealed) {
     number(out, sealed.sequence());
 }
 
-/// A grant; the allocation that waits, where others must make room first; or the problem, where the request was
-/// denied. Says the status.
+/// A grant, or a waiting allocation if leases must be evicted first. Returns the status, or a problem if the request
+/// was denied.
 pub(crate) fn granted(app: &App, state: &State, sealed: &Sealed, out: &mut Vec<u8>) -> Result<u16, Problem> {
     let record = sealed.first();
-    match &record.body {
-        Body::Granted(granted) => grant(app, state, sealed, record, granted, out),
-        Body::AllocationSubmitted(_) => {
-            let submitted = crate::show_allocations::submitted(app, state, sealed)?;
-            serde_json::to_writer(out, &submitted).expect("an answer can be written");
-            return Ok(202);
-        }
-        Body::Denied(body) => return Err(denied(state, record, body)),
-        _ => return Err(codes::INTERNAL.problem("A request was sealed as neither grant nor denial.")),
+    if let Body::Granted(granted) = &record.body {
+        grant(app, state, sealed, record, granted, out);
+        return Ok(201);
     }
-    Ok(201)
+    if let Body::Denied(body) = &record.body {
+        return Err(denied(state, record, body));
+    }
+    // Anything else is a waiting allocation; `submitted` refuses other records.
+    let submitted = crate::show_allocations::submitted(app, state, sealed)?;
+    serde_json::to_writer(out, &submitted).expect("an answer is valid JSON");
+    Ok(202)
 }
 
 fn grant(app: &App, state: &State, sealed: &Sealed, record: &Record, granted: &Granted, out: &mut Vec<u8>) {
@@ -154,11 +154,11 @@ fn grant(app: &App, state: &State, sealed: &Sealed, record: &Record, granted: &G
     out.push(b'}');
 }
 
-/// A report that was refused alone: what it came with stands.
+/// Adds the problem of an activity report that was refused; the command itself succeeded.
 fn activity_problem(sealed: &Sealed, out: &mut Vec<u8>) {
     if let Some((_, why)) = sealed.refused.first() {
         out.extend_from_slice(b",\"activity_problem\":");
-        serde_json::to_writer(out, &refused(why)).expect("a problem can be written");
+        serde_json::to_writer(out, &refused(why)).expect("a problem is valid JSON");
     }
 }
 
@@ -170,9 +170,9 @@ fn with_id(app: &App, sealed: &Sealed, lease: LeaseNo, out: &mut Vec<u8>) {
 
 pub(crate) fn renewed(app: &App, sealed: &Sealed, lease: LeaseNo, out: &mut Vec<u8>) {
     with_id(app, sealed, lease, out);
-    let expires_at = sealed.records.iter().find_map(|record| match &record.body {
-        Body::Renewed(renewed) => renewed.renewals.iter().find(|one| one.lease == lease).map(|one| one.expires_at),
-        _ => None,
+    let expires_at = sealed.records.iter().find_map(|record| {
+        let Body::Renewed(renewed) = &record.body else { return None };
+        renewed.renewals.iter().find(|one| one.lease == lease).map(|one| one.expires_at)
     });
     out.extend_from_slice(b",\"expires_at\":");
     instant(out, expires_at.unwrap_or_default());
@@ -181,7 +181,7 @@ pub(crate) fn renewed(app: &App, sealed: &Sealed, lease: LeaseNo, out: &mut Vec<
 }
 
 pub(crate) fn released(app: &App, sealed: &Sealed, lease: LeaseNo, out: &mut Vec<u8>) {
-    // A gang that is given back whole is complete first.
+    // If the whole gang is released, the record of its completion comes first.
     let record = sealed.records.iter().find(|record| matches!(record.body, Body::Released(_)));
     let record = record.unwrap_or_else(|| sealed.first());
     let closed = matches!(&record.body, Body::Released(released) if released.closed);
@@ -219,7 +219,7 @@ pub(crate) fn ready(app: &App, sealed: &Sealed, lease: LeaseNo, out: &mut Vec<u8
     out.push(b'}');
 }
 
-/// Sealed, and nothing more to say.
+/// An answer with sequence and ID only.
 pub(crate) fn plain(app: &App, sealed: &Sealed, lease: LeaseNo, out: &mut Vec<u8>) {
     with_id(app, sealed, lease, out);
     out.push(b'}');
@@ -227,8 +227,9 @@ pub(crate) fn plain(app: &App, sealed: &Sealed, lease: LeaseNo, out: &mut Vec<u8
 
 /// The leases that a confirmation closed.
 pub(crate) fn torn_down(sealed: &Sealed) -> impl Iterator<Item = LeaseNo> + '_ {
-    sealed.records.iter().flat_map(|record| match &record.body {
-        Body::TornDown(torn) => torn.leases.0.iter().copied().collect(),
-        _ => Vec::new(),
-    })
+    let torn_down = sealed.records.iter().filter_map(|record| {
+        let Body::TornDown(torn) = &record.body else { return None };
+        Some(torn.leases.0.iter().copied())
+    });
+    torn_down.flatten()
 }

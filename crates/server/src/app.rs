@@ -1,8 +1,8 @@
-//! What every request needs at hand.
+//! What all requests share.
 
 use crate::access::Caller;
 use crate::live::Live;
-use crate::problem::{told, unanswered};
+use crate::problem::{refusal_for, unanswered};
 use crate::reply::ask;
 use leasehold_api::Problem;
 use leasehold_cell::{Cell, Clock, Now, Sealed, Unsealed};
@@ -13,39 +13,39 @@ use leasehold_model::record::Hash;
 use leasehold_model::{Identity, LeaseNo, PublicId};
 use std::sync::Arc;
 
-/// The daemon's inside, as the routes see it.
+/// The state of the daemon, as the routes see it.
 pub(crate) struct App {
     pub(crate) cell: Arc<Cell>,
     pub(crate) now: Arc<Now>,
     pub(crate) journal: Arc<dyn Journal>,
     pub(crate) clock: Arc<dyn Clock>,
     pub(crate) live: Arc<Live>,
-    pub(crate) books: Arc<crate::books::Room>,
+    pub(crate) books: Arc<crate::books::BooksService>,
     pub(crate) proofs: crate::proofs::Proofs,
     pub(crate) agents: crate::agents::Agents,
-    /// The hash of the first record: public ids are made from it.
+    /// Hash of the first record, from which public IDs are derived.
     pub(crate) genesis: Hash,
     pub(crate) limits: Limits,
-    /// Readers of the journal's files; few at a time, so that they do not take the disk from the lease path.
+    /// Readers of the journal files. Few run at a time, so that they do not slow down the lease path.
     pub(crate) scans: crate::scans::Scans,
     pub(crate) rate: crate::rate::Limiter,
     pub(crate) metrics: crate::metrics::Metrics,
     pub(crate) metrics_open: bool,
-    /// The data folder: metrics look at how full its disk is.
+    /// The data directory; metrics report how full its disk is.
     pub(crate) data: std::path::PathBuf,
     pub(crate) request_log: crate::logging::RequestLog,
-    /// The OpenAPI document, as it is served.
+    /// The encoded OpenAPI document.
     pub(crate) openapi: bytes::Bytes,
 }
 
-/// How much one request may ask for (`docs/reference/limits.md`).
+/// Limits of one request (`docs/reference/limits.md`).
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Limits {
     pub(crate) body_bytes: usize,
     pub(crate) batch_body_bytes: usize,
 }
 
-/// Why nothing was sealed: `tell` knows to whom a refusal is told.
+/// A reply without records as a problem; `tell` describes refusals to the caller.
 pub(crate) fn problem(unsealed: &Unsealed, tell: impl FnOnce(&Refusal) -> Problem) -> Problem {
     match unsealed {
         Unsealed::Refused(refusal) => tell(refusal),
@@ -54,7 +54,7 @@ pub(crate) fn problem(unsealed: &Unsealed, tell: impl FnOnce(&Refusal) -> Proble
 }
 
 impl App {
-    /// Has a command decided and sealed; done when it is durable and readers see it.
+    /// Submits a command; completes when its records are durable and visible to readers.
     pub(crate) async fn seal(
         &self,
         caller: &Caller,
@@ -66,16 +66,16 @@ impl App {
         let request = request(identity, command, key)?;
         let reply = ask(&self.cell, vec![request]).await.pop().expect("one request, one reply");
         self.metrics.replied(kind, &reply);
-        let tell = |refusal: &Refusal| self.now.read(|state| told(state, caller, refusal));
+        let tell = |refusal: &Refusal| self.now.read(|state| refusal_for(state, caller, refusal));
         reply.map_err(|unsealed| problem(&unsealed, tell))
     }
 
-    /// A lease's id as outsiders see it.
+    /// The public ID of a lease.
     pub(crate) fn lease_id(&self, lease: LeaseNo) -> String {
         PublicId::new(&self.genesis, IdKind::Lease, 0, lease.0).to_string()
     }
 
-    /// The lease behind an id: 32 hexadecimal digits, or `lease-` and the number.
+    /// The lease with this ID: 32 hexadecimal digits, or `lease-` and the number.
     pub(crate) fn lease_number(&self, text: &str) -> Option<LeaseNo> {
         if let Some(number) = text.strip_prefix("lease-") {
             let plain = number.bytes().all(|b| b.is_ascii_digit()) && (number == "0" || !number.starts_with('0'));
@@ -86,13 +86,13 @@ impl App {
     }
 }
 
-/// 32 hexadecimal digits.
+/// Parses 32 hexadecimal digits.
 pub(crate) fn hex_id(text: &str) -> Option<u128> {
     let well_formed = text.len() == 32 && text.bytes().all(|b| b.is_ascii_hexdigit());
     u128::from_str_radix(text, 16).ok().filter(|_| well_formed)
 }
 
-/// A request for the cell, once only where it has a key.
+/// A request for the cell, with its idempotency key if there is one.
 pub(crate) fn request(identity: Identity, command: Command, key: Option<&[u8]>) -> Result<Request, Problem> {
     match key {
         None => Ok(Request::new(identity, command)),

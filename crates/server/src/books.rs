@@ -1,7 +1,7 @@
-//! The books in the daemon: a thread that follows the journal, and a way for requests to ask.
+//! The books in the daemon: a thread that follows the journal, and functions for requests that read them.
 //!
-//! The lease path never waits for the books. A request to them waits until they have taken up everything that was durable
-//! when it came, so that a caller reads its own writes.
+//! The lease path never waits for the books. A request that reads the books waits until they have processed everything
+//! that was durable when it arrived, so that callers read their own writes.
 
 use crate::app::App;
 use crate::problem::sentence;
@@ -17,42 +17,42 @@ use std::thread::{JoinHandle, Thread};
 use std::time::{Duration, Instant as Stopwatch};
 use tokio::sync::Semaphore;
 
-/// Records taken up between two looks at who else wants the books.
+/// Records processed while the write lock is held.
 const STEP: u64 = 1000;
-/// Without news the thread looks by itself.
+/// How often the thread checks for new records if it is not woken.
 const IDLE: Duration = Duration::from_millis(500);
-/// Changes are written at the latest after this, if there are any.
+/// Longest time between two commits, if there are changes.
 const COMMIT_EVERY: Duration = Duration::from_secs(60);
-/// Between two commits, however much there is.
+/// Shortest time between two commits.
 const COMMIT_PAUSE: Duration = Duration::from_secs(1);
-/// Questions that are answered at once; others wait.
-const ASKING_MAX: usize = 8;
-/// The same of looks at single leases and allocations, which read little.
-const LOOKING_MAX: usize = 16;
+/// Reports computed at the same time; further ones wait.
+const REPORTS_MAX: usize = 8;
+/// Lookups of single leases and allocations at the same time. They read little.
+const LOOKUPS_MAX: usize = 16;
 /// How long a request waits for the books to catch up.
-const PATIENCE: Duration = Duration::from_secs(5);
+const CATCH_UP_TIMEOUT: Duration = Duration::from_secs(5);
 
-/// The daemon's books.
-pub(crate) struct Room {
+/// The books of the daemon.
+pub(crate) struct BooksService {
     path: PathBuf,
     keeper: RwLock<Option<Keeper>>,
-    /// Records taken up.
+    /// Number of records processed.
     size: AtomicU64,
     grown: (Mutex<()>, Condvar),
     thread: OnceLock<Thread>,
     waiting: AtomicU64,
     stopping: AtomicBool,
-    asking: Arc<Semaphore>,
-    looking: Arc<Semaphore>,
-    /// What workloads depend on, learned by the way.
+    report_permits: Arc<Semaphore>,
+    lookup_permits: Arc<Semaphore>,
+    /// Sensitivity profiles of workloads.
     pub(crate) profiles: Profiles,
 }
 
-fn held<T>(result: Result<T, PoisonError<T>>) -> T {
+fn guard<T>(result: Result<T, PoisonError<T>>) -> T {
     result.unwrap_or_else(PoisonError::into_inner)
 }
 
-impl Room {
+impl BooksService {
     pub(crate) fn new(path: PathBuf) -> Self {
         Self {
             path,
@@ -62,19 +62,19 @@ impl Room {
             thread: OnceLock::new(),
             waiting: AtomicU64::new(0),
             stopping: AtomicBool::new(false),
-            asking: Arc::new(Semaphore::new(ASKING_MAX)),
-            looking: Arc::new(Semaphore::new(LOOKING_MAX)),
+            report_permits: Arc::new(Semaphore::new(REPORTS_MAX)),
+            lookup_permits: Arc::new(Semaphore::new(LOOKUPS_MAX)),
             profiles: Profiles::default(),
         }
     }
 
-    /// Records that the books have taken up.
+    /// Number of records that the books have processed.
     pub(crate) fn size(&self) -> u64 {
         self.size.load(Ordering::Relaxed)
     }
 
-    /// Something became durable. Called on the publishing thread: a thread that sleeps is woken only if someone waits.
-    pub(crate) fn news(&self) {
+    /// Records became durable. Called on the publishing thread, which wakes the books thread only if a request waits.
+    pub(crate) fn wake(&self) {
         if self.waiting.load(Ordering::Relaxed) > 0
             && let Some(thread) = self.thread.get()
         {
@@ -83,20 +83,21 @@ impl Room {
     }
 
     pub(crate) fn start(self: &Arc<Self>, journal: Arc<dyn Journal>) -> std::io::Result<JoinHandle<()>> {
-        let room = Arc::clone(self);
+        let service = Arc::clone(self);
         std::thread::Builder::new().name("books".into()).spawn(move || {
-            let _ = room.thread.set(std::thread::current());
-            // The lease path goes first; where the system does not let us, the books are as important as the rest.
+            let _ = service.thread.set(std::thread::current());
+            // The lease path has precedence. If the system refuses the lower priority, the thread runs at the normal
+            // one.
             let _ = rustix::process::setpriority_process(None, 10);
-            while !room.is_stopping() {
-                if let Err(error) = room.follow(&*journal) {
-                    tracing::error!(%error, "the books are made anew");
-                    *held(room.keeper.write()) = None;
-                    room.size.store(0, Ordering::Relaxed);
-                    if let Err(error) = std::fs::remove_file(&room.path)
+            while !service.is_stopping() {
+                if let Err(error) = service.follow(&*journal) {
+                    tracing::error!(%error, "the books failed and are rebuilt");
+                    *guard(service.keeper.write()) = None;
+                    service.size.store(0, Ordering::Relaxed);
+                    if let Err(error) = std::fs::remove_file(&service.path)
                         && error.kind() != std::io::ErrorKind::NotFound
                     {
-                        tracing::error!(%error, "the old books cannot be removed");
+                        tracing::error!(%error, "cannot remove the old books");
                     }
                     std::thread::park_timeout(Duration::from_secs(1));
                 }
@@ -108,20 +109,20 @@ impl Room {
         self.stopping.load(Ordering::Relaxed)
     }
 
-    /// The thread ends soon, having written everything.
+    /// Asks the thread to commit everything and end.
     pub(crate) fn stop(&self) {
         self.stopping.store(true, Ordering::Relaxed);
         self.thread.get().into_iter().for_each(Thread::unpark);
     }
 
-    /// Opens the books and follows until the end, or until they turn out to be damaged.
+    /// Opens the books and follows the journal until shutdown, or until the books prove to be damaged.
     fn follow(&self, journal: &dyn Journal) -> Result<(), BooksError> {
         let (keeper, opened) = Keeper::open(&self.path, journal)?;
         if let Opened::Rebuilt(why) = opened {
-            tracing::warn!(why, "the books are made anew from the journal");
+            tracing::warn!(why, "the books are rebuilt from the journal");
         }
-        self.tell(keeper.books.size());
-        *held(self.keeper.write()) = Some(keeper);
+        self.set_size(keeper.books.size());
+        *guard(self.keeper.write()) = Some(keeper);
         let mut last_commit = Stopwatch::now();
         loop {
             let (taken, uncommitted) = self.with_mut(|keeper| {
@@ -130,7 +131,7 @@ impl Room {
                 Ok((taken, keeper.uncommitted()))
             })?;
             if taken > 0 {
-                self.tell(self.size() + taken);
+                self.set_size(self.size() + taken);
             }
             let stopping = self.is_stopping();
             let due = (uncommitted >= COMMIT_RECORDS && last_commit.elapsed() >= COMMIT_PAUSE)
@@ -138,8 +139,9 @@ impl Room {
                 || (stopping && taken < STEP);
             if due && uncommitted > 0 {
                 match self.commit(journal) {
-                    // A full disk: they go on in memory, and a restart takes up what was not written.
-                    Err(BooksError::Io(why)) => tracing::warn!(why, "the books cannot be written"),
+                    // If the disk is full, the books continue in memory. A restart processes the uncommitted records
+                    // again.
+                    Err(BooksError::Io(why)) => tracing::warn!(why, "cannot write the books"),
                     committed => committed?,
                 }
                 last_commit = Stopwatch::now();
@@ -156,45 +158,45 @@ impl Room {
         }
     }
 
-    /// What cannot be learned is tried again later; only the choice of nodes is the poorer for it.
+    /// Updates one workload profile. A failure is retried later; until then placement lacks the profile.
     fn learn(&self) {
-        let keeper = held(self.keeper.read());
-        let keeper = keeper.as_ref().expect("this thread has opened them");
+        let keeper = guard(self.keeper.read());
+        let keeper = keeper.as_ref().expect("this thread opened the books");
         if let Err(error) = self.profiles.learn(&keeper.books) {
-            tracing::warn!(%error, "what workloads depend on cannot be told");
+            tracing::warn!(%error, "cannot compute the sensitivity of workloads");
         }
     }
 
-    fn tell(&self, size: u64) {
+    fn set_size(&self, size: u64) {
         self.size.store(size, Ordering::Release);
-        let _lock = held(self.grown.0.lock());
+        let _lock = guard(self.grown.0.lock());
         self.grown.1.notify_all();
     }
 
     fn with_mut<T>(&self, change: impl FnOnce(&mut Keeper) -> Result<T, BooksError>) -> Result<T, BooksError> {
-        let mut keeper = held(self.keeper.write());
-        change(keeper.as_mut().expect("this thread has opened them"))
+        let mut keeper = guard(self.keeper.write());
+        change(keeper.as_mut().expect("this thread opened the books"))
     }
 
-    /// Readers go on while the file is written: only this thread changes the books.
+    /// Readers can continue while the file is written, because only this thread changes the books.
     fn commit(&self, journal: &dyn Journal) -> Result<(), BooksError> {
-        let written = held(self.keeper.read()).as_ref().expect("this thread has opened them").write(journal)?;
+        let written = guard(self.keeper.read()).as_ref().expect("this thread opened the books").write(journal)?;
         self.with_mut(|keeper| keeper.written(written))
     }
 
     fn read<T>(&self, question: impl FnOnce(&Books) -> Result<T, Problem>) -> Result<T, Problem> {
-        let keeper = held(self.keeper.read());
+        let keeper = guard(self.keeper.read());
         question(&keeper.as_ref().ok_or_else(|| problem(&BooksError::Damaged))?.books)
     }
 
-    /// Waits until everything that is durable now is in the books. Blocks.
+    /// Waits until everything that is durable now is in the books. Blocks the thread.
     fn catch_up(&self, size: u64) -> Result<(), Problem> {
         let began = Stopwatch::now();
         self.waiting.fetch_add(1, Ordering::Relaxed);
         self.thread.get().into_iter().for_each(Thread::unpark);
-        let mut lock = held(self.grown.0.lock());
-        while self.size.load(Ordering::Acquire) < size && began.elapsed() < PATIENCE && !self.is_stopping() {
-            lock = held(self.grown.1.wait_timeout(lock, Duration::from_millis(100))).0;
+        let mut lock = guard(self.grown.0.lock());
+        while self.size.load(Ordering::Acquire) < size && began.elapsed() < CATCH_UP_TIMEOUT && !self.is_stopping() {
+            lock = guard(self.grown.1.wait_timeout(lock, Duration::from_millis(100))).0;
         }
         drop(lock);
         self.waiting.fetch_sub(1, Ordering::Relaxed);
@@ -202,12 +204,12 @@ impl Room {
         if taken >= size {
             return Ok(());
         }
-        let detail = format!("The books have taken up {taken} of {size} records; ask again in a few seconds.");
+        let detail = format!("The books have processed {taken} of {size} records; try again in a few seconds.");
         Err(codes::BOOKS_BEHIND.problem(detail).with("retry_after", 5))
     }
 }
 
-/// What a question is told of the time: up to where the journal is known.
+/// The instant up to which the journal has been evaluated.
 pub(crate) struct Known {
     pub(crate) as_of: Instant,
 }
@@ -220,21 +222,21 @@ pub(crate) fn problem(error: &BooksError) -> Problem {
             codes::BOOKS_BEHIND.problem(format!("{}.", sentence(&error.to_string()))).with("retry_after", 5)
         }
         error => {
-            tracing::error!(%error, "the books");
-            codes::INTERNAL.problem("The books failed; the daemon's log says more.")
+            tracing::error!(%error, "the books failed");
+            codes::INTERNAL.problem("The books failed; the daemon's log has the details.")
         }
     }
 }
 
-/// Asks the books, on a thread that may wait.
+/// Computes a report from the books on a blocking thread.
 pub(crate) async fn ask<T: Send + 'static>(
     app: &Arc<App>,
     question: impl FnOnce(&Books, Known) -> Result<T, Problem> + Send + 'static,
 ) -> Result<T, Problem> {
-    caught_up(app, &app.books.asking, |app| {
+    when_caught_up(app, &app.books.report_permits, |app| {
         let wall = app.clock.wall();
         let as_of = {
-            let mut keeper = held(app.books.keeper.write());
+            let mut keeper = guard(app.books.keeper.write());
             let keeper = keeper.as_mut().ok_or_else(|| problem(&BooksError::Damaged))?;
             keeper.books.known_until(wall)
         };
@@ -243,31 +245,30 @@ pub(crate) async fn ask<T: Send + 'static>(
     .await
 }
 
-/// Looks at single leases or allocations in the books, on a thread that may wait. Sums that others ask for do not hold
-/// it up.
-pub(crate) async fn look<T: Send + 'static>(
+/// Looks up single leases or allocations in the books on a blocking thread. Lookups do not wait for reports of others.
+pub(crate) async fn look_up<T: Send + 'static>(
     app: &Arc<App>,
     question: impl FnOnce(&App, &Books) -> Result<T, BooksError> + Send + 'static,
 ) -> Result<T, Problem> {
-    caught_up(app, &app.books.looking, |app| {
+    when_caught_up(app, &app.books.lookup_permits, |app| {
         app.books.read(|books| question(app, books).map_err(|error| problem(&error)))
     })
     .await
 }
 
-/// Waits for a turn, and until the books have taken up what is durable.
-async fn caught_up<T: Send + 'static>(
+/// Waits for a permit, and until the books have processed everything that is durable.
+async fn when_caught_up<T: Send + 'static>(
     app: &Arc<App>,
     turns: &Arc<Semaphore>,
     answer: impl FnOnce(&App) -> Result<T, Problem> + Send + 'static,
 ) -> Result<T, Problem> {
-    let turn = Arc::clone(turns).acquire_owned().await.expect("nobody closes it");
+    let turn = Arc::clone(turns).acquire_owned().await.expect("the semaphore is never closed");
     let app = Arc::clone(app);
     let asked = tokio::task::spawn_blocking(move || {
-        // Kept to the end, also where nobody waits for the answer any more.
+        // Held to the end, even if the request was dropped.
         let _turn = turn;
         app.books.catch_up(app.journal.head().size)?;
         answer(&app)
     });
-    asked.await.unwrap_or_else(|_| Err(codes::INTERNAL.problem("The books failed; the daemon's log says more.")))
+    asked.await.unwrap_or_else(|_| Err(codes::INTERNAL.problem("The books failed; the daemon's log has the details.")))
 }

@@ -1,6 +1,6 @@
-//! The daemon's one configuration file: YAML, every key optional, unknown keys refused.
+//! The configuration file of the daemon: YAML, every key optional, unknown keys refused.
 //!
-//! `packaging/leasehold.example.yaml` has every key with its default; a test holds it to the structs here.
+//! `packaging/leasehold.example.yaml` has every key with its default; a test compares it with the structs here.
 
 mod check;
 mod text;
@@ -21,7 +21,7 @@ use text::{maybe_span, section, size, span};
 /// The commented file that `leasehold config example` prints.
 pub const EXAMPLE: &str = include_str!("../../../packaging/leasehold.example.yaml");
 
-/// Every key, with its section. A test holds the list to the structs.
+/// Every key, with its section. A test compares the list with the structs.
 pub const KEYS: &[&str] = &[
     "data",
     "listen",
@@ -58,17 +58,17 @@ pub const KEYS: &[&str] = &[
     "log.requests",
 ];
 
-/// Where the daemon listens unless told otherwise.
+/// Default address of the daemon.
 pub const LISTEN: &str = "127.0.0.1:8420";
 
 #[derive(Clone, Debug, PartialEq, Eq, Deserialize)]
 #[serde(deny_unknown_fields, default)]
 pub struct Config {
-    /// The folder with journal, anchor and key.
+    /// The data directory, with the journal, the anchor and the key.
     pub data: PathBuf,
-    /// Address and port.
+    /// Address and port to listen on.
     pub listen: String,
-    /// The name under which a new journal signs; one that exists keeps its own.
+    /// Name under which a new journal signs its checkpoints. An existing journal keeps its own.
     pub origin: Option<String>,
     #[serde(deserialize_with = "section")]
     pub tls: Tls,
@@ -106,7 +106,7 @@ impl Default for Config {
     }
 }
 
-/// PEM files; both or neither.
+/// PEM files; both or neither must be given.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Deserialize)]
 #[serde(deny_unknown_fields, default)]
 pub struct Tls {
@@ -114,24 +114,25 @@ pub struct Tls {
     pub key: Option<PathBuf>,
 }
 
-/// What one client, and all of them together, can take up.
+/// Limits per client and for all clients together.
 #[derive(Clone, Debug, PartialEq, Eq, Deserialize)]
 #[serde(deny_unknown_fields, default)]
 pub struct Limits {
-    /// Open connections; more are turned away.
+    /// Open connections; further ones are rejected.
     pub connections: u32,
-    /// Of one address; absent is no limit of its own.
+    /// Open connections per address; no limit of its own if absent.
     pub connections_per_address: Option<u32>,
-    /// For the head of a request, from its first byte; also for a TLS handshake and for a new connection to begin.
+    /// Timeout for the head of a request, from its first byte; also for a TLS handshake, and for the first byte of a
+    /// new connection.
     #[serde(deserialize_with = "span")]
     pub header_timeout: Span,
-    /// For the body of a request, from the end of its head.
+    /// Timeout for the body of a request, from the end of its head.
     #[serde(deserialize_with = "span")]
     pub body_timeout: Span,
-    /// For the answer to begin, from the end of the request.
+    /// Timeout for the start of the answer, from the end of the request.
     #[serde(deserialize_with = "span")]
     pub request_timeout: Span,
-    /// Between requests, and for a client to take what is sent to it.
+    /// Timeout between requests, and for a client to accept what is sent.
     #[serde(deserialize_with = "span")]
     pub idle_timeout: Span,
     #[serde(deserialize_with = "size")]
@@ -140,7 +141,7 @@ pub struct Limits {
     pub batch_body_bytes: u64,
     /// Open event streams.
     pub streams: u32,
-    /// Operations that wait for the engine; more are turned away as busy.
+    /// Operations that wait for the engine; further ones are refused with `busy`.
     pub queued_requests: u32,
 }
 
@@ -161,17 +162,17 @@ impl Default for Limits {
     }
 }
 
-/// Operations of one token; an operation of a batch counts as one.
+/// Rate limit per token. Each operation of a batch counts.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Deserialize)]
 #[serde(deny_unknown_fields, default)]
 pub struct Rate {
-    /// Zero: no limit.
+    /// Zero means no limit.
     pub operations_per_second: u32,
-    /// Zero: what two seconds allow.
+    /// Zero means the operations of two seconds.
     pub burst: u32,
 }
 
-/// How the journal is laid out and how often it is signed and folded; nothing here changes what is recorded.
+/// Layout of the journal, and how often it is signed and snapshotted. Nothing here changes what is recorded.
 #[derive(Clone, Debug, PartialEq, Eq, Deserialize)]
 #[serde(deny_unknown_fields, default)]
 pub struct Journal {
@@ -195,7 +196,7 @@ impl Default for Journal {
     }
 }
 
-/// The engine's own limits. They are sealed; what is absent stays as it was sealed last.
+/// Settings of the engine. They are recorded in the journal; absent ones keep their recorded value.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Deserialize)]
 #[serde(deny_unknown_fields, default)]
 pub struct Engine {
@@ -215,7 +216,7 @@ pub struct Engine {
 }
 
 impl Engine {
-    /// The settings that should be in force, by those that are.
+    /// The settings that should be in force, given the present ones.
     pub fn over(&self, in_force: &Settings) -> Settings {
         Settings {
             ttl_max: self.ttl_max.unwrap_or(in_force.ttl_max),
@@ -232,7 +233,7 @@ impl Engine {
 #[derive(Clone, Debug, PartialEq, Eq, Deserialize)]
 #[serde(deny_unknown_fields, default)]
 pub struct Clock {
-    /// How far the clock may lie after the last record at a start.
+    /// How far the clock may be ahead of the last record at startup.
     #[serde(deserialize_with = "span")]
     pub max_gap: Span,
 }
@@ -246,7 +247,7 @@ impl Default for Clock {
 #[derive(Clone, Debug, Default, PartialEq, Eq, Deserialize)]
 #[serde(deny_unknown_fields, default)]
 pub struct Metrics {
-    /// Whether `/metrics` is answered without a token.
+    /// Whether `/metrics` can be read without a token.
     pub open: bool,
 }
 
@@ -263,7 +264,7 @@ pub struct Log {
 #[serde(rename_all = "snake_case")]
 pub enum Requests {
     All,
-    /// Those that were refused, failed or took long.
+    /// Requests that were refused, failed or were slow.
     #[default]
     Refused,
     None,
@@ -272,7 +273,7 @@ pub enum Requests {
 const YAML: leasehold_yaml::Reader =
     leasehold_yaml::Reader { see: "`leasehold config example` shows every key", section_of };
 
-/// The section that has a key of this name, if it is the only one.
+/// The only section with a key of this name.
 fn section_of(key: &str) -> Option<&'static str> {
     let mut sections = KEYS.iter().filter_map(|path| path.split_once('.')).filter(|(_, last)| *last == key);
     let (section, _) = sections.next()?;
@@ -280,28 +281,28 @@ fn section_of(key: &str) -> Option<&'static str> {
 }
 
 impl Config {
-    /// Reads the file. Whether it makes sense is asked with [`check`](Self::check).
+    /// Reads the file. [`check`](Self::check) checks its values.
     pub fn load(path: &Path) -> Result<Self, LoadError> {
         YAML.load(path)
     }
 
-    /// Reads the text of a file; `file` is what errors call it.
+    /// Parses the text of a file; `file` is its name in errors.
     pub fn parse(text: &str, file: &Path) -> Result<Self, LoadError> {
         YAML.parse(text, file)
     }
 
-    /// The name of a new journal: the one that is set, or one after the machine.
+    /// The origin of a new journal: the configured one, or one derived from the host name.
     pub fn origin_or_default(&self) -> String {
         self.origin.clone().unwrap_or_else(default_origin)
     }
 
-    /// How the journal is laid out.
+    /// Options of the journal.
     pub fn journal_options(&self) -> JournalOptions {
         JournalOptions { segment_bytes: self.journal.segment_bytes, ..JournalOptions::default() }
     }
 
-    /// How the cell runs. The engine's settings are left as they are sealed: they can only be changed
-    /// ([`Engine::over`]) once it is known what they are.
+    /// Options of the cell. The settings of the engine are changed later ([`Engine::over`]), once the recorded ones are
+    /// known.
     pub fn cell_options(&self, start: StartOptions) -> CellOptions {
         let start = StartOptions {
             max_clock_gap: self.clock.max_gap,
@@ -317,14 +318,14 @@ impl Config {
     }
 }
 
-/// A journal is named after the machine that begins it: `host/leasehold`.
+/// Default origin of a new journal: `host/leasehold`.
 pub fn default_origin() -> String {
     let name = rustix::system::uname();
     let host: String = name.nodename().to_string_lossy().chars().filter(|c| is_origin_character(*c)).take(64).collect();
     if host.is_empty() { "leasehold".into() } else { format!("{}/leasehold", host.to_lowercase()) }
 }
 
-/// What the name of a signing key may hold.
+/// Whether the name of a signing key may contain the character.
 fn is_origin_character(c: char) -> bool {
     !c.is_whitespace() && !c.is_control() && c != '+'
 }

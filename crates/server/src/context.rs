@@ -1,4 +1,4 @@
-//! One request on its way through a route: who asks, for what, with which words.
+//! One request in a route: its caller, path, query and body.
 
 use crate::access::{Caller, authenticate};
 use crate::app::App;
@@ -20,7 +20,7 @@ use std::sync::Arc;
 
 pub(crate) type Answer = Result<Response<Body>, Problem>;
 
-/// A request that was read and let in.
+/// A request that was authenticated and read.
 pub(crate) struct Context {
     pub(crate) app: Arc<App>,
     caller: Option<Caller>,
@@ -31,7 +31,7 @@ pub(crate) struct Context {
 }
 
 impl Context {
-    /// Reads a request and lets it in, in the order: token, role, query, body.
+    /// Checks a request, in this order: token, role, query, body.
     pub(crate) async fn read(
         app: Arc<App>,
         endpoint: &Endpoint,
@@ -48,17 +48,17 @@ impl Context {
         Ok(Self { app, caller, path, query, headers: parts.headers, body })
     }
 
-    /// The one who asks. Only routes that ask for no token have none.
+    /// The caller. Only endpoints without roles have none.
     pub(crate) fn caller(&self) -> &Caller {
-        self.caller.as_ref().expect("the endpoint asks for a token")
+        self.caller.as_ref().expect("the endpoint requires a token")
     }
 
-    /// The token that was recognised, if one was asked for.
+    /// The number of the token, if the endpoint requires one.
     pub(crate) fn token(&self) -> Option<leasehold_model::TokenNo> {
         self.caller.as_ref().map(|caller| caller.token)
     }
 
-    /// The first name in the path.
+    /// The first parameter of the path.
     pub(crate) fn subject(&self) -> &str {
         &self.path[0]
     }
@@ -71,7 +71,7 @@ impl Context {
         let Some(text) = self.query(name) else { return Ok(None) };
         let plain = !text.is_empty() && text.bytes().all(|b| b.is_ascii_digit());
         let number = text.parse().ok().filter(|n| plain && *n <= limits::INTEGER_MAX);
-        number.map(Some).ok_or_else(|| codes::BAD_QUERY.problem(format!("`{name}` is not a number below 2^53.")))
+        number.map(Some).ok_or_else(|| codes::BAD_QUERY.problem(format!("`{name}` must be an integer below 2^53.")))
     }
 
     pub(crate) fn limit(&self) -> Result<usize, Problem> {
@@ -79,20 +79,20 @@ impl Context {
         if (1..=limits::PAGE_MAX).contains(&limit) {
             return Ok(limit);
         }
-        Err(codes::BAD_QUERY.problem(format!("`limit` lies between 1 and {}.", limits::PAGE_MAX)))
+        Err(codes::BAD_QUERY.problem(format!("`limit` must be between 1 and {}.", limits::PAGE_MAX)))
     }
 
-    /// The number a page begins after.
+    /// The number after which the page begins.
     pub(crate) fn cursor(&self) -> Result<Option<u64>, Problem> {
         let Some(cursor) = self.query("cursor") else { return Ok(None) };
         let number = cursor.strip_prefix('c').and_then(|hex| u64::from_str_radix(hex, 16).ok());
         let known = number.filter(|number| cursor_after(*number) == cursor);
         known
             .map(Some)
-            .ok_or_else(|| codes::BAD_CURSOR.problem("The cursor is not one of a page before; begin without one."))
+            .ok_or_else(|| codes::BAD_CURSOR.problem("The cursor was not issued by this daemon; begin without one."))
     }
 
-    /// The body, as what the endpoint takes. An empty one is `{}` where that is allowed.
+    /// The decoded body. An empty body means `{}`, where the endpoint allows that.
     pub(crate) fn body<T: DeserializeOwned>(&self) -> Result<T, Problem> {
         let bytes: &[u8] = if self.body.is_empty() { b"{}" } else { &self.body };
         body::read(bytes)
@@ -104,16 +104,16 @@ impl Context {
         let key = all.next().map(HeaderValue::as_bytes);
         match all.next() {
             None => Ok(key),
-            Some(_) => Err(codes::BAD_REQUEST.problem("Idempotency-Key was sent twice.")),
+            Some(_) => Err(codes::BAD_REQUEST.problem("The Idempotency-Key header was sent twice.")),
         }
     }
 
-    /// Seals a command on the caller's own behalf.
+    /// Submits a command with the identity of the caller.
     pub(crate) async fn seal(&self, command: Command) -> Result<Sealed, Problem> {
         self.seal_for(self.caller().identity(), command).await
     }
 
-    /// Seals a command on behalf of those whom the caller names.
+    /// Submits a command with the identity that the request named.
     pub(crate) async fn seal_for(&self, identity: Identity, command: Command) -> Result<Sealed, Problem> {
         self.app.seal(self.caller(), identity, command, self.key()?).await
     }
@@ -121,7 +121,7 @@ impl Context {
 
 fn let_in(app: &App, endpoint: &Endpoint, headers: &HeaderMap) -> Result<Caller, Problem> {
     let caller = authenticate(app, headers)?;
-    // A batch counts by its operations.
+    // A batch is counted by its operations.
     if endpoint.id != by_id::batch.id {
         rate(app, &caller, 1)?;
     }
@@ -130,13 +130,13 @@ fn let_in(app: &App, endpoint: &Endpoint, headers: &HeaderMap) -> Result<Caller,
     }
     let who: Vec<&str> = endpoint.roles.iter().map(|role| role.word()).collect();
     Err(codes::ROLE_FORBIDS.problem(format!(
-        "A token of role {} may not do this; it is for {}.",
+        "The role {} does not allow this; it requires one of: {}.",
         caller.role,
         who.join(", ")
     )))
 }
 
-/// Takes operations from what the token may do.
+/// Counts operations against the rate limit of the token.
 pub(crate) fn rate(app: &App, caller: &Caller, operations: u32) -> Result<(), Problem> {
     app.rate.take(caller.token, operations).map_err(|retry| {
         let seconds = retry.0.as_secs() + u64::from(retry.0.subsec_nanos() > 0);
@@ -146,7 +146,7 @@ pub(crate) fn rate(app: &App, caller: &Caller, operations: u32) -> Result<(), Pr
     })
 }
 
-/// Where the page after this number begins.
+/// The cursor of the page after this number.
 pub(crate) fn cursor_after(number: u64) -> String {
     format!("c{number:x}")
 }
@@ -161,10 +161,8 @@ fn query(text: &str, endpoint: &Endpoint) -> Result<Vec<(String, String)>, Probl
         if !endpoint.query().any(|known| known.name == name) {
             let names: Vec<&str> = endpoint.query().map(|known| known.name).collect();
             let takes = if names.is_empty() { "takes none".to_owned() } else { format!("takes {}", names.join(", ")) };
-            return Err(codes::BAD_QUERY.problem(format!(
-                "There is no query parameter `{}` here; the endpoint {takes}.",
-                name.escape_debug()
-            )));
+            return Err(codes::BAD_QUERY
+                .problem(format!("Unknown query parameter `{}`; the endpoint {takes}.", name.escape_debug())));
         }
         if all.iter().any(|(before, _)| *before == name) {
             return Err(codes::BAD_QUERY.problem(format!("`{name}` is given twice.")));
@@ -177,8 +175,8 @@ fn query(text: &str, endpoint: &Endpoint) -> Result<Vec<(String, String)>, Probl
     Ok(all)
 }
 
-/// Undoes percent-encoding. By hand: `form_urlencoded` lets malformed escapes and bytes that are not UTF-8 pass, and a
-/// query that was mangled on its way must not be answered as if it were another one.
+/// Decodes percent-encoding. `form_urlencoded` accepts malformed escapes and invalid UTF-8, and a query that was
+/// damaged on its way must not be answered as if it were a different one.
 fn decode(text: &str) -> Option<String> {
     let mut bytes = Vec::with_capacity(text.len());
     let mut rest = text.bytes();
@@ -205,11 +203,11 @@ async fn body_bytes(app: &App, endpoint: &Endpoint, headers: &HeaderMap, body: B
     }
     let bytes = match Limited::new(body, most).collect().await {
         Err(error) if error.is::<LengthLimitError>() => return Err(too_large()),
-        Err(_) => return Err(codes::BAD_REQUEST.problem("The body could not be read to its end.")),
+        Err(_) => return Err(codes::BAD_REQUEST.problem("The body could not be read completely.")),
         Ok(collected) => collected.to_bytes(),
     };
     if endpoint.body.is_none() && !bytes.is_empty() && !is_empty_object(&bytes) {
-        return Err(codes::BAD_BODY.problem("The endpoint takes no body."));
+        return Err(codes::BAD_BODY.problem("The endpoint accepts no body."));
     }
     let is_json = |kind: &HeaderValue| {
         let essence = kind.to_str().ok().map(|text| text.split(';').next().unwrap_or("").trim());
@@ -219,7 +217,7 @@ async fn body_bytes(app: &App, endpoint: &Endpoint, headers: &HeaderMap, body: B
         return Err(codes::NOT_JSON.problem("Send the body as `Content-Type: application/json`."));
     }
     if endpoint.body.is_some() && bytes.is_empty() && !endpoint.body_optional {
-        return Err(codes::BAD_JSON.problem("The endpoint takes a JSON body; none was sent."));
+        return Err(codes::BAD_JSON.problem("The endpoint requires a JSON body; none was sent."));
     }
     Ok(bytes)
 }
@@ -228,21 +226,21 @@ fn is_empty_object(bytes: &[u8]) -> bool {
     bytes.iter().filter(|b| !b.is_ascii_whitespace()).eq(b"{}")
 }
 
-/// An answer as JSON.
+/// A JSON answer.
 pub(crate) fn json<T: Serialize>(status: u16, value: &T) -> Answer {
     let bytes = serde_json::to_vec(value)
-        .map_err(|error| codes::INTERNAL.problem(format!("the answer cannot be written: {error}")))?;
+        .map_err(|error| codes::INTERNAL.problem(format!("Cannot encode the answer: {error}.")))?;
     Ok(json_bytes(status, bytes))
 }
 
 pub(crate) fn json_bytes(status: u16, bytes: Vec<u8>) -> Response<Body> {
     let mut response = Response::new(Body::from(bytes));
-    *response.status_mut() = StatusCode::from_u16(status).expect("a status of ours");
+    *response.status_mut() = StatusCode::from_u16(status).expect("a valid status");
     response.headers_mut().insert(CONTENT_TYPE, HeaderValue::from_static("application/json"));
     response
 }
 
-/// A refusal as RFC 9457 has it.
+/// A problem in the format of RFC 9457.
 pub(crate) fn problem_response(problem: &Problem) -> Response<Body> {
     let bytes = serde_json::to_vec(problem).unwrap_or_default();
     let mut response = json_bytes(problem.status, bytes);

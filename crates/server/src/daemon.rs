@@ -1,13 +1,13 @@
-//! The daemon: a cell, the routes over it, and the order in which they begin and end.
+//! The daemon: a cell, the routes over it, and the order of startup and shutdown.
 
 use crate::access::{new_secret, secret_hash};
 use crate::agents::Agents;
 use crate::app::{App, Limits};
-use crate::books::Room;
+use crate::books::BooksService;
 use crate::config::Config;
-use crate::live::{Live, Noting};
+use crate::data_directory::{DataDirectory, DataDirectoryError, software};
+use crate::live::{Live, PublishObserver};
 use crate::metrics::Metrics;
-use crate::place::{Place, PlaceError, software};
 use crate::proofs::Proofs;
 use crate::rate::Limiter;
 use crate::routes::router;
@@ -26,35 +26,35 @@ use std::sync::Arc;
 use std::thread::JoinHandle;
 use tokio::net::TcpListener;
 
-/// How the daemon is started, beside its configuration.
+/// Options of a start that are not part of the configuration.
 pub struct Start {
     pub clock: Arc<dyn Clock>,
-    /// Start although the clock lies outside the gap; that is sealed.
+    /// Start although the clock is further from the last record than allowed. The jump is recorded.
     pub accept_clock: bool,
-    /// Issue an operator token although there are tokens: for one whose file was lost.
+    /// Issue an operator token although one exists, for an operator who lost its file.
     pub new_operator_token: bool,
-    /// Called once when the journal has failed: the process is to end.
+    /// Called once if the journal fails; the process should exit.
     pub on_failure: Arc<dyn Fn(&str) + Send + Sync>,
 }
 
 /// Why the daemon did not start.
 #[derive(Debug)]
 pub enum DaemonError {
-    Place(PlaceError),
+    DataDirectory(DataDirectoryError),
     Start(StartError),
     Tls(TlsError),
     Io {
         what: String,
         error: io::Error,
     },
-    /// A command of the start was not taken.
+    /// A command that startup needs was refused.
     Refused(String),
 }
 
 impl DaemonError {
     pub fn code(&self) -> &'static str {
         match self {
-            Self::Place(error) => error.code(),
+            Self::DataDirectory(error) => error.code(),
             Self::Start(error) => error.code(),
             Self::Tls(error) => error.code(),
             Self::Io { .. } => "io_failed",
@@ -66,7 +66,7 @@ impl DaemonError {
 impl fmt::Display for DaemonError {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
-            Self::Place(error) => error.fmt(f),
+            Self::DataDirectory(error) => error.fmt(f),
             Self::Start(error) => error.fmt(f),
             Self::Tls(error) => error.fmt(f),
             Self::Io { what, error } => write!(f, "{what}: {error}"),
@@ -76,34 +76,37 @@ impl fmt::Display for DaemonError {
 }
 impl std::error::Error for DaemonError {}
 
-/// A daemon that has its journal open and takes commands; it does not listen yet.
+/// A daemon that has opened its journal and accepts commands, but does not listen yet.
 pub struct Daemon {
     app: Arc<App>,
     config: Config,
-    place: Place,
+    directory: DataDirectory,
     live_thread: JoinHandle<()>,
     books_thread: JoinHandle<()>,
     tls: Option<Tls>,
-    /// What was found at the start.
+    /// The result of opening the journal.
     pub recovered: Option<Recovered>,
     pub opened: Opened,
-    /// The secret of the operator token that was issued at this start.
+    /// Secret of the operator token that was issued by this start.
     pub operator_token: Option<String>,
 }
 
 impl Daemon {
-    /// Opens the folder's journal and starts the cell. Blocks while the journal is read.
+    /// Opens the journal in the data directory and starts the cell. Blocks while the journal is read.
     pub fn open(config: Config, start: Start) -> Result<Self, DaemonError> {
         let tls = match (&config.tls.cert, &config.tls.key) {
             (Some(cert), Some(key)) => Some(Tls::load(cert, key).map_err(DaemonError::Tls)?),
             _ => None,
         };
-        let place = Place::prepare(&config.data).map_err(DaemonError::Place)?;
-        let keys = place.keys(config.origin.as_deref(), &config.origin_or_default()).map_err(DaemonError::Place)?;
+        let directory = DataDirectory::prepare(&config.data).map_err(DaemonError::DataDirectory)?;
+        let keys = directory
+            .keys(config.origin.as_deref(), &config.origin_or_default())
+            .map_err(DaemonError::DataDirectory)?;
         let keys = Arc::new(keys);
         let public_key = keys.public_keys()[0];
-        let (journal, recovered) =
-            place.open_journal(keys, config.journal_options(), &*start.clock).map_err(DaemonError::Place)?;
+        let (journal, recovered) = directory
+            .open_journal(keys, config.journal_options(), &*start.clock)
+            .map_err(DaemonError::DataDirectory)?;
         let journal: Arc<dyn Journal> = Arc::new(journal);
         let mut start_options = StartOptions::new(software(), public_key);
         start_options.accept_clock = start.accept_clock;
@@ -114,38 +117,38 @@ impl Daemon {
         let cell = Arc::new(cell);
         let wanted = config.engine.over(&cell.now().read(|state| state.settings().clone()));
         if cell.now().read(|state| *state.settings() != wanted) {
-            sealed(cell.operate(Command::ChangeSettings(wanted)), "the settings of `engine:` cannot be")?;
+            sealed(cell.operate(Command::ChangeSettings(wanted)), "the settings under `engine:` are invalid")?;
         }
         let began = start.clock.wall();
-        let operator_token = first_operator_token(&cell, &place, began, start.new_operator_token)?;
-        let app = assemble(&config, &place, cell, journal, start.clock, began)?;
-        let starting = |error| DaemonError::Io { what: "the live stream's thread cannot start".into(), error };
+        let operator_token = first_operator_token(&cell, &directory, began, start.new_operator_token)?;
+        let app = assemble(&config, &directory, cell, journal, start.clock, began)?;
+        let starting = |error| DaemonError::Io { what: "cannot start the event stream thread".into(), error };
         let live_thread = app.live.start(Arc::downgrade(&app)).map_err(starting)?;
         let books_thread = app.books.start(Arc::clone(&app.journal));
-        let starting = |error| DaemonError::Io { what: "the books' thread cannot start".into(), error };
+        let starting = |error| DaemonError::Io { what: "cannot start the books thread".into(), error };
         let books_thread = books_thread.map_err(starting)?;
-        Ok(Self { app, config, place, live_thread, books_thread, tls, recovered, opened, operator_token })
+        Ok(Self { app, config, directory, live_thread, books_thread, tls, recovered, opened, operator_token })
     }
 
-    pub fn place(&self) -> &Place {
-        &self.place
+    pub fn data_directory(&self) -> &DataDirectory {
+        &self.directory
     }
     pub fn origin(&self) -> &str {
         self.app.journal.origin()
     }
-    /// The cell, for whoever runs in the same process.
+    /// The cell, for code that runs in the same process.
     pub fn cell(&self) -> &Arc<Cell> {
         &self.app.cell
     }
 
-    /// Answers requests until `shutdown` is done; then lets those in flight finish, closes the journal, and returns.
+    /// Serves requests until `shutdown` completes, then finishes the requests in flight and closes the journal.
     pub async fn serve(self, listener: TcpListener, shutdown: impl Future<Output = ()>) -> Result<(), String> {
         let app = Arc::clone(&self.app);
         let (router, counters) = (router(&app), Arc::clone(app.metrics.connections()));
         let following = self.tls.clone().map(|tls| tokio::spawn(tls.follow()));
         let stopping = async {
             shutdown.await;
-            // Streams of events never end by themselves.
+            // Event streams do not end on their own.
             app.live.stop();
         };
         crate::listen::serve(listener, self.tls.clone(), router, &self.config.limits, counters, stopping).await;
@@ -156,15 +159,15 @@ impl Daemon {
         self.close()
     }
 
-    /// Stops the cell and closes the journal, for a daemon that does not serve any more.
+    /// Stops the cell and closes the journal, without or after serving.
     pub fn close(self) -> Result<(), String> {
         self.app.live.stop();
-        // A thread that panicked has said so itself.
+        // If the thread panicked, the panic has been reported already.
         let _ = self.live_thread.join();
         let (cell, books) = (Arc::clone(&self.app.cell), Arc::clone(&self.app.books));
         drop(self.app);
         let stopped = cell.stop();
-        // After the last record, so that a restart has nothing to take up.
+        // After the last record, so that a restart has nothing left to process.
         books.stop();
         let _ = self.books_thread.join();
         stopped
@@ -178,10 +181,10 @@ fn sealed(reply: Reply, what: &str) -> Result<(), DaemonError> {
     }
 }
 
-/// Issues an operator token where there is none, and writes its secret to a file that only its owner may read.
+/// Issues an operator token if there is none, and writes its secret to a file that only its owner can read.
 fn first_operator_token(
     cell: &Cell,
-    place: &Place,
+    directory: &DataDirectory,
     now: Instant,
     another: bool,
 ) -> Result<Option<String>, DaemonError> {
@@ -191,10 +194,10 @@ fn first_operator_token(
         return Ok(None);
     }
     let secret = new_secret()
-        .map_err(|error| DaemonError::Refused(format!("the system gives no randomness for a token: {error}")))?;
-    // The file first: a crash in between leaves a secret that opens nothing, and the next start issues another.
-    write_secret(place, &secret)
-        .map_err(|error| DaemonError::Io { what: "operator.token cannot be written".into(), error })?;
+        .map_err(|error| DaemonError::Refused(format!("the system provides no random bytes for a token: {error}")))?;
+    // The file first: after a crash in between, the secret in it is invalid, and the next start issues another token.
+    write_secret(directory, &secret)
+        .map_err(|error| DaemonError::Io { what: "cannot write operator.token".into(), error })?;
     let issue = IssueToken {
         name: Name::new("operator").expect("a valid name"),
         hash: secret_hash(&secret),
@@ -203,12 +206,12 @@ fn first_operator_token(
         expires_at: None,
     };
     let reply = cell.call(Request::new(Identity::default(), Command::IssueToken(issue)));
-    sealed(reply, "the operator token was not sealed")?;
+    sealed(reply, "cannot record the operator token")?;
     Ok(Some(secret))
 }
 
-fn write_secret(place: &Place, secret: &str) -> io::Result<()> {
-    let (path, new) = (place.operator_token(), place.data.join("operator.token.tmp"));
+fn write_secret(directory: &DataDirectory, secret: &str) -> io::Result<()> {
+    let (path, new) = (directory.operator_token(), directory.data.join("operator.token.tmp"));
     match fs::remove_file(&new) {
         Err(error) if error.kind() != io::ErrorKind::NotFound => return Err(error),
         _ => {}
@@ -221,27 +224,27 @@ fn write_secret(place: &Place, secret: &str) -> io::Result<()> {
 
 fn assemble(
     config: &Config,
-    place: &Place,
+    directory: &DataDirectory,
     cell: Arc<Cell>,
     journal: Arc<dyn Journal>,
     clock: Arc<dyn Clock>,
     began: Instant,
 ) -> Result<Arc<App>, DaemonError> {
     let first =
-        journal.record(0).map_err(|error| DaemonError::Refused(format!("the first record cannot be read: {error}")))?;
+        journal.record(0).map_err(|error| DaemonError::Refused(format!("cannot read the first record: {error}")))?;
     let genesis = first.ok_or_else(|| DaemonError::Refused("the journal has no first record".into()))?.raw().hash();
     let now = Arc::clone(cell.now());
     let live = now.read(|state| Live::new(genesis, state, config.limits.streams as usize));
     let live = Arc::new(live);
-    let books = Arc::new(Room::new(place.books()));
-    let observing = now.observe(Box::new(Noting(Arc::clone(&live), Arc::clone(&books))));
-    assert!(observing.is_ok(), "one daemon observes a cell");
+    let books = Arc::new(BooksService::new(directory.books()));
+    let observing = now.observe(Box::new(PublishObserver(Arc::clone(&live), Arc::clone(&books))));
+    assert!(observing.is_ok(), "a cell has one observer");
     let usize_of = |bytes: u64| usize::try_from(bytes).unwrap_or(usize::MAX);
     let limits = Limits {
         body_bytes: usize_of(config.limits.body_bytes),
         batch_body_bytes: usize_of(config.limits.batch_body_bytes),
     };
-    let openapi = serde_json::to_vec_pretty(&leasehold_api::openapi()).expect("the document can be written");
+    let openapi = serde_json::to_vec_pretty(&leasehold_api::openapi()).expect("the document is valid JSON");
     Ok(Arc::new(App {
         now,
         journal,
@@ -255,7 +258,7 @@ fn assemble(
         scans: Scans::new(),
         rate: Limiter::new(&config.rate),
         metrics: Metrics::new(),
-        data: place.data.clone(),
+        data: directory.data.clone(),
         metrics_open: config.metrics.open,
         request_log: config.log.requests,
         openapi: openapi.into(),

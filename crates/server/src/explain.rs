@@ -1,5 +1,5 @@
-//! Explanations as JSON. To a tenant other tenants are "another tenant", and nodes have no names but for those that its
-//! own leases lie on.
+//! Explanations as JSON. Tenants see other tenants as "another tenant", and only the names of nodes on which they have
+//! leases.
 
 pub(crate) mod decision;
 pub(crate) mod ending;
@@ -21,7 +21,7 @@ use leasehold_model::{
 };
 use std::collections::BTreeMap;
 
-/// Candidates and evictions that are told one by one.
+/// Candidates and evictions that are listed.
 pub(crate) const TOP: usize = 8;
 
 /// A number of 2^-20ths as a decimal.
@@ -36,15 +36,15 @@ fn decimal(value: i128, of: i128) -> String {
     format!("{sign}{}.{:04}", scaled / 10_000, scaled % 10_000)
 }
 
-pub(crate) struct Teller<'a> {
+pub(crate) struct Explainer<'a> {
     pub(crate) app: &'a App,
     pub(crate) state: &'a State,
     pub(crate) caller: &'a Caller,
-    /// Nodes that what is explained lies on, or will: whoever may ask about it knows them.
+    /// Nodes of the explained object; the caller may know them because it may see the object.
     pub(crate) own: &'a [NodeNo],
 }
 
-impl Teller<'_> {
+impl Explainer<'_> {
     fn node(&self, node: NodeNo) -> Option<String> {
         let holds_there = || {
             let mut there = self.state.leases_on(node).into_iter();
@@ -61,7 +61,7 @@ impl Teller<'_> {
     fn tenant(&self, tenant: TenantNo) -> String {
         match self.state.tenant(tenant) {
             _ if !self.caller.sees_tenant(tenant) => "another tenant".to_owned(),
-            Some(tenant) => tenant.name.to_string(),
+            Some(tenant) => tenant.settings.name.to_string(),
             None => tenant.to_string(),
         }
     }
@@ -161,7 +161,7 @@ impl Teller<'_> {
         }
     }
 
-    /// What stands in the way, in words.
+    /// Why a request is denied, as a sentence.
     pub(crate) fn cause(&self, tenant: Option<TenantNo>, cause: &DenyCause) -> String {
         denial(self.state, tenant, cause).detail
     }
@@ -175,7 +175,7 @@ impl Teller<'_> {
         }
     }
 
-    /// An outcome and a sentence, without any checks.
+    /// An explanation without checks.
     pub(crate) fn bare(at: Instant, outcome: &str, why: String) -> api::Explanation {
         api::Explanation {
             as_of: When(at),
@@ -201,12 +201,18 @@ impl Teller<'_> {
         }
     }
 
-    /// The explanation, under an outcome and a sentence.
-    pub(crate) fn tell(&self, at: Instant, outcome: &str, why: String, explained: &Explanation) -> api::Explanation {
+    /// An explanation with an outcome and a sentence.
+    pub(crate) fn explanation(
+        &self,
+        at: Instant,
+        outcome: &str,
+        why: String,
+        explained: &Explanation,
+    ) -> api::Explanation {
         let placement = &explained.placement;
         let unfit = placement.excluded.iter().map(|(unfit, count)| (unfit.word().to_owned(), *count));
         let is_gang = explained.replica_count > 1;
-        // Nothing was scored for one whose victims made room.
+        // Nothing was scored if it was placed on capacity freed by an eviction.
         let is_scored = placement.candidates > 0 || !placement.excluded.is_empty();
         api::Explanation {
             profile: explained.profile.map_or_else(BTreeMap::new, profile),
@@ -226,7 +232,7 @@ impl Teller<'_> {
     }
 }
 
-/// How much each kind mattered, by name; what was not used at all is left out.
+/// The sensitivity to each kind of resource; unused kinds are left out.
 fn profile(profile: Profile) -> BTreeMap<String, String> {
     let kinds = ResourceKind::ALL.iter().map(|kind| (kind, profile.of(*kind)));
     let known = kinds.filter(|(_, level)| *level != leasehold_model::Sensitivity::Unused);

@@ -1,10 +1,10 @@
-//! The daemon: the HTTP API over a cell, access checks, the live stream, metrics.
+//! The daemon: the HTTP API over a cell, access checks, the event stream, metrics.
 //!
-//! In: requests with tokens, a configuration, a clock. Out: answers, each change after it is durable; records as they
-//! become durable, to those who listen; figures for operators.
-//! Access is decided here by what the engine has folded of tokens; business rules are not.
+//! In: requests with tokens, a configuration, a clock. Out: answers, for changes only after they are durable; records
+//! as they become durable, to event streams; metrics.
+//! Access is decided here from the tokens in the state; business rules are decided by the engine.
 //! Never: a rule about leases, a read of the deciding state, a secret in a log.
-// A problem is the answer of a refused request: it is made once, handed up a few calls and written out.
+// A problem is created once for a refused request and passed up a few calls, so its size does not matter.
 #![allow(clippy::result_large_err)]
 
 mod access;
@@ -16,23 +16,23 @@ mod books;
 pub mod config;
 mod context;
 mod daemon;
+mod data_directory;
 mod docs_page;
 mod explain;
 pub mod listen;
 mod live;
 pub mod logging;
 pub mod metrics;
-mod named;
 mod names;
-mod naming;
 mod past;
-mod place;
 mod prices;
 mod problem;
 mod profiles;
 mod proofs;
 pub mod rate;
+mod record_leases;
 mod records;
+mod refusal_names;
 mod reply;
 mod routes;
 mod scans;
@@ -40,9 +40,9 @@ mod show;
 mod show_allocations;
 mod show_custody;
 mod show_rates;
-mod shut;
 pub mod tls;
+mod unavailable_node;
 
 pub use access::{SECRET_PREFIX, new_secret, secret_hash};
 pub use daemon::{Daemon, DaemonError, Start};
-pub use place::{Place, PlaceError, software};
+pub use data_directory::{DataDirectory, DataDirectoryError, software};

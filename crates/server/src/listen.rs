@@ -1,8 +1,8 @@
-//! The accept loop: connections in, requests to the application, answers back; nobody holds more than the limits allow.
+//! The accept loop: connections in, requests to the application, answers back, all within the limits.
 //!
-//! A connection has no timer of its own. It notes what it waits for and since when, by a clock that ticks a few times
-//! a second; one sweep per tick goes through all connections and wakes those whose time is up. So a request costs a
-//! few plain stores here: no timer, no lock, no allocation beyond what hyper and the application make.
+//! A connection has no timer of its own. It notes what it waits for and since when, by a clock that ticks a few times a
+//! second; one sweep per tick checks all connections and wakes those that have waited too long. So a request costs a
+//! few plain stores here: no timer, no lock, no allocation beyond those of hyper and the application.
 
 mod connection;
 mod watch;
@@ -22,30 +22,30 @@ use std::time::Duration;
 use tokio::io::{AsyncReadExt, AsyncWriteExt};
 use tokio::net::{TcpListener, TcpSocket, TcpStream};
 use tokio::sync::Semaphore;
-use watch::{Registry, Turned};
+use watch::{Registry, Rejection};
 
-/// How long requests in flight have to finish once the daemon stops.
+/// Time that requests in flight have to finish after shutdown begins.
 const GRACE: Duration = Duration::from_secs(30);
-/// Connections the system keeps while we are busy accepting others.
+/// Connections that the system queues while others are being accepted.
 const BACKLOG: u32 = 1024;
-/// How many that are turned away are told why at the same time; the rest are just closed.
-const TOLD_AT_ONCE: usize = 64;
-/// How long one that is turned away has to read why.
-const TELLING: Duration = Duration::from_secs(1);
+/// Rejected connections that get an answer at the same time; further ones are just closed.
+const REJECTIONS_MAX: usize = 64;
+/// Time that a rejected client has to read the answer.
+const REJECTION_TIMEOUT: Duration = Duration::from_secs(1);
 
-/// Who is at the other end; in the extensions of every request.
+/// The peer of a connection; in the extensions of every request.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Peer {
     pub address: SocketAddr,
     pub tls: bool,
 }
 
-/// What became of connections, for the metrics.
+/// Counters of connections, for the metrics.
 #[derive(Debug, Default)]
 pub struct Counters {
     pub open: AtomicU64,
     pub accepted: AtomicU64,
-    /// Beyond the limits.
+    /// Rejected because of the limits.
     pub turned_away: AtomicU64,
     /// Closed, or answered with 408, because the client took too long.
     pub timed_out: AtomicU64,
@@ -53,17 +53,17 @@ pub struct Counters {
     pub accept_errors: AtomicU64,
 }
 
-/// A listener that finds dead peers and can be bound again at once after a restart.
+/// A listener with keep-alive that can be bound again immediately after a restart.
 pub fn bind(address: SocketAddr) -> io::Result<TcpListener> {
     let socket = if address.is_ipv4() { TcpSocket::new_v4() } else { TcpSocket::new_v6() }?;
     socket.set_reuseaddr(true)?;
-    // What is accepted inherits it.
+    // Accepted connections inherit it.
     socket.set_keepalive(true)?;
     socket.bind(address)?;
     socket.listen(BACKLOG)
 }
 
-/// Lets this process open as many files as it ever may: every connection is one. Returns how many that is.
+/// Raises the limit of open files to its maximum, because every connection is a file. Returns the new limit.
 pub fn raise_file_limit() -> Option<u64> {
     use rustix::process::{Resource, Rlimit, getrlimit, setrlimit};
     let limit = getrlimit(Resource::Nofile);
@@ -71,10 +71,10 @@ pub fn raise_file_limit() -> Option<u64> {
     setrlimit(Resource::Nofile, raised).map_or(limit.current, |()| limit.maximum)
 }
 
-/// Serves `app` until `shutdown` is done and the requests in flight have been answered, or have had half a minute for it.
+/// Serves `app` until `shutdown` completes and the requests in flight are answered, at most for half a minute more.
 ///
-/// `app` must always be ready, as a router is. Streams of events never end by themselves: whoever feeds them ends them
-/// when the daemon stops.
+/// `app` must always be ready, as a router is. Event streams do not end on their own: whoever feeds them must end them
+/// on shutdown.
 pub async fn serve<S>(
     listener: TcpListener,
     tls: Option<Tls>,
@@ -107,7 +107,7 @@ async fn serve_and_finish_within<S>(
         tls: tls.map(|tls| tls.acceptor()),
         app,
         registry: Arc::clone(&registry),
-        telling: Arc::new(Semaphore::new(TOLD_AT_ONCE)),
+        permits: Arc::new(Semaphore::new(REJECTIONS_MAX)),
         handshake: limits.header_timeout.into(),
     };
     tokio::select! {
@@ -125,12 +125,12 @@ async fn serve_and_finish_within<S>(
     };
     if tokio::time::timeout(grace, all_gone).await.is_err() {
         let left = registry.cut_off();
-        tracing::warn!(connections = left, "requests that were still in flight after {grace:?} were cut off");
+        tracing::warn!(connections = left, "connections with requests still in flight after {grace:?} were closed");
         registry.emptied().await;
     }
 }
 
-/// Files that are open beside connections: the journal's, the log, the runtime's own.
+/// Files that are open in addition to connections: the journal, the log, the runtime's own.
 const FILES_BESIDE: u64 = 256;
 
 fn warn_of_few_files(limits: &Limits) {
@@ -140,7 +140,7 @@ fn warn_of_few_files(limits: &Limits) {
         tracing::warn!(
             files,
             wanted,
-            "fewer files may be open than limits.connections needs; raise LimitNOFILE, or lower it"
+            "the limit of open files is lower than limits.connections needs; raise LimitNOFILE, or lower limits.connections"
         );
     }
 }
@@ -149,7 +149,7 @@ struct Accept<S> {
     tls: Option<tokio_rustls::TlsAcceptor>,
     app: S,
     registry: Arc<Registry>,
-    telling: Arc<Semaphore>,
+    permits: Arc<Semaphore>,
     handshake: Duration,
 }
 
@@ -159,19 +159,19 @@ where
     S::Future: Send,
 {
     async fn run(&self, listener: &TcpListener) -> Infallible {
-        let mut rest = Rest::default();
+        let mut backoff = Backoff::default();
         loop {
             match listener.accept().await {
                 Ok((stream, address)) => {
-                    rest = Rest::default();
+                    backoff = Backoff::default();
                     self.take(stream, address);
                 }
-                // One that went away while it was waiting; the next may be fine.
+                // The client disconnected before it was accepted; the next one may be fine.
                 Err(error) if is_of_one_connection(&error) => {}
                 Err(error) => {
                     self.registry.counters.accept_errors.fetch_add(1, Ordering::Relaxed);
-                    let pause = rest.longer();
-                    tracing::error!("no connection can be accepted, trying again in {pause:?}: {error}");
+                    let pause = backoff.next_pause();
+                    tracing::error!("cannot accept connections, trying again in {pause:?}: {error}");
                     tokio::time::sleep(pause).await;
                 }
             }
@@ -181,9 +181,9 @@ where
     fn take(&self, stream: TcpStream, address: SocketAddr) {
         let conn = match self.registry.admit(address.ip()) {
             Ok(conn) => conn,
-            Err(turned) => return self.turn_away(stream, turned),
+            Err(rejection) => return self.reject(stream, rejection),
         };
-        // Answers are short and wanted now. Where it cannot be set they come a little later.
+        // Answers are short and should be sent at once. If the option cannot be set, they are slightly delayed.
         let _ = stream.set_nodelay(true);
         let peer = Peer { address, tls: self.tls.is_some() };
         let app = Peered { app: self.app.clone(), peer };
@@ -206,34 +206,34 @@ where
         }
     }
 
-    /// Says why in plain HTTP, where there is someone to say it; never waits for it here.
-    fn turn_away(&self, mut stream: TcpStream, turned: Turned) {
-        let Ok(telling) = Arc::clone(&self.telling).try_acquire_owned() else { return };
+    /// Answers with the reason in plain HTTP, without blocking the accept loop.
+    fn reject(&self, mut stream: TcpStream, rejection: Rejection) {
+        let Ok(permits) = Arc::clone(&self.permits).try_acquire_owned() else { return };
         if self.tls.is_some() {
             return;
         }
         drop(tokio::spawn(async move {
-            let _telling = telling;
-            let tell = async {
-                stream.write_all(turned.answer().as_bytes()).await?;
+            let _permits = permits;
+            let answer = async {
+                stream.write_all(rejection.answer().as_bytes()).await?;
                 stream.shutdown().await?;
-                // Closing before the request has been read would take the answer back.
+                // Closing before the request has been read would discard the answer.
                 let mut rest = [0; 1024];
                 while stream.read(&mut rest).await? > 0 {}
                 io::Result::Ok(())
             };
-            // Whoever is not there to be told needs no telling.
-            let _ = tokio::time::timeout(TELLING, tell).await;
+            // If the client has disconnected, nobody needs the answer.
+            let _ = tokio::time::timeout(REJECTION_TIMEOUT, answer).await;
         }));
     }
 }
 
-/// Pauses after errors that are ours, such as too many open files: longer each time, never long.
+/// Pauses after errors of this process, such as too many open files. Each is longer than the last, up to a limit.
 #[derive(Default)]
-struct Rest(u32);
+struct Backoff(u32);
 
-impl Rest {
-    fn longer(&mut self) -> Duration {
+impl Backoff {
+    fn next_pause(&mut self) -> Duration {
         self.0 = (self.0 + 1).min(6);
         Duration::from_millis(10) * 2u32.pow(self.0)
     }

@@ -1,10 +1,10 @@
-//! The live stream: records as they become durable, each made into text once, handed to those who asked for it.
+//! The event stream: records as they become durable, each encoded once and passed to the streams that want it.
 //!
-//! The publishing thread only notes which sequences somebody may want; a thread of its own reads them back, shows them
-//! and hands them out. A stream that falls behind is told so and reads the journal itself until it has caught up.
+//! The publishing thread only notes the sequences that some stream may want; another thread reads these records back,
+//! encodes them and passes them on. A stream that falls behind reads the journal itself until it has caught up.
 
 use crate::app::App;
-use crate::named::learn_leases;
+use crate::record_leases::learn_leases;
 use crate::records::Filter;
 use bytes::Bytes;
 use leasehold_api::{Role, codes};
@@ -12,7 +12,7 @@ use leasehold_cell::Observer;
 use leasehold_engine::State;
 use leasehold_model::body::{ClassPut, NodePut, PoolPut, ProjectPut, TenantPut, TokenIssued, UserPut};
 use leasehold_model::record::Hash;
-use leasehold_model::{Body, Record, TenantNo};
+use leasehold_model::{Body, Record, TenantNo, TenantSettings};
 use leasehold_view::Directory;
 use std::collections::{BTreeMap, VecDeque};
 use std::ops::ControlFlow;
@@ -21,10 +21,10 @@ use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError, RwLock, Weak};
 use std::thread::JoinHandle;
 use tokio::sync::Notify;
 
-/// Events that wait for one slow reader before it must read the journal itself.
+/// Events queued for one slow reader before it has to read the journal itself.
 const WAITING_MAX: usize = 1024;
 
-/// One record as the stream sends it.
+/// One encoded record.
 #[derive(Clone)]
 pub(crate) struct Event {
     pub(crate) sequence: u64,
@@ -37,7 +37,7 @@ impl Event {
     }
 }
 
-/// One reader of the stream.
+/// One reader.
 pub(crate) struct Stream {
     pub(crate) filter: Filter,
     waiting: Mutex<Waiting>,
@@ -68,7 +68,7 @@ impl Stream {
         self.woken.notify_one();
     }
 
-    /// What waits for the reader; `None` if some was dropped and the journal must be read instead.
+    /// The queued events; `None` if some were dropped and the journal must be read instead.
     pub(crate) fn take(&self) -> Option<VecDeque<Event>> {
         let mut waiting = self.lock();
         if std::mem::take(&mut waiting.fell_behind) {
@@ -79,19 +79,19 @@ impl Stream {
     }
 }
 
-/// Shared, so that whoever hands out to them holds no lock meanwhile.
+/// Shared, so that no lock is held while events are passed on.
 type Streams = Arc<Vec<Arc<Stream>>>;
 
-/// Who listens, by what a record must have for them to care.
+/// The open streams, by the tenant of the records that they want.
 #[derive(Default)]
 struct Listeners {
     by_tenant: BTreeMap<TenantNo, Streams>,
-    /// Those whose interest is not in one tenant.
+    /// Streams that are not limited to one tenant.
     others: Streams,
 }
 
 impl Listeners {
-    /// Those who may care for a record: of its tenant, and of none.
+    /// The streams that may want a record: those of its tenant, and those without a tenant.
     fn of(&self, record: &Record) -> Option<[Streams; 2]> {
         let own = record.identity.tenant.and_then(|tenant| self.by_tenant.get(&tenant));
         if own.is_none() && self.others.is_empty() {
@@ -101,7 +101,7 @@ impl Listeners {
     }
 }
 
-/// The tenant a stream is confined to, if it is.
+/// The tenant to which a stream is limited.
 fn tenant_of(filter: &Filter) -> Option<TenantNo> {
     let own = match filter.caller.role {
         Role::TenantAdmin | Role::ProjectMember => filter.caller.tenant,
@@ -110,12 +110,12 @@ fn tenant_of(filter: &Filter) -> Option<TenantNo> {
     own.or(filter.tenant)
 }
 
-/// The hub of the live stream, and the names that records are shown with.
+/// The open streams, and the names that records are shown with.
 ///
-/// The publishing thread takes these locks while it holds the view of durable records: nobody may read that view while
-/// holding one of them.
+/// The publishing thread takes these locks while it holds the view of durable records, so nobody may read that view
+/// while holding one of them.
 pub(crate) struct Live {
-    /// What streams count their time from.
+    /// Start of the daemon, from which keep-alive instants are counted.
     pub(crate) began: tokio::time::Instant,
     names: RwLock<Directory>,
     listeners: RwLock<Listeners>,
@@ -126,7 +126,7 @@ pub(crate) struct Live {
     stopping: AtomicBool,
 }
 
-fn held<T>(result: Result<T, PoisonError<T>>) -> T {
+fn guard<T>(result: Result<T, PoisonError<T>>) -> T {
     result.unwrap_or_else(PoisonError::into_inner)
 }
 
@@ -144,9 +144,9 @@ impl Live {
         }
     }
 
-    /// The names as they are now; cheap, as the names themselves are shared.
+    /// A copy of the current names; cheap, because they are shared.
     pub(crate) fn names(&self) -> Directory {
-        held(self.names.read()).clone()
+        guard(self.names.read()).clone()
     }
 
     pub(crate) fn streams(&self) -> usize {
@@ -157,16 +157,15 @@ impl Live {
         self.stopping.load(Ordering::Relaxed)
     }
 
-    /// Begins to listen: every record that becomes durable from now on is offered to the filter.
+    /// Opens a stream: every record that becomes durable from now on is offered to its filter.
     pub(crate) fn listen(self: &Arc<Self>, filter: Filter) -> Result<Listening, leasehold_api::Problem> {
         if self.streams.fetch_add(1, Ordering::Relaxed) >= self.streams_max {
             self.streams.fetch_sub(1, Ordering::Relaxed);
-            let detail =
-                format!("There are {} event streams open already; close one, or try again later.", self.streams_max);
+            let detail = format!("{} event streams are open already; close one, or try again later.", self.streams_max);
             return Err(codes::TOO_MANY_STREAMS.problem(detail).with("retry_after", 5));
         }
         let stream = Arc::new(Stream { filter, waiting: Mutex::default(), woken: Notify::new() });
-        let mut listeners = held(self.listeners.write());
+        let mut listeners = guard(self.listeners.write());
         match tenant_of(&stream.filter) {
             Some(tenant) => Arc::make_mut(listeners.by_tenant.entry(tenant).or_default()).push(stream.clone()),
             None => Arc::make_mut(&mut listeners.others).push(stream.clone()),
@@ -176,7 +175,7 @@ impl Live {
     }
 
     fn forget(&self, stream: &Arc<Stream>) {
-        let mut listeners = held(self.listeners.write());
+        let mut listeners = guard(self.listeners.write());
         let drop_from = |list: &mut Streams| {
             if let Some(place) = list.iter().position(|one| Arc::ptr_eq(one, stream)) {
                 Arc::make_mut(list).swap_remove(place);
@@ -201,12 +200,12 @@ impl Live {
     pub(crate) fn stop(&self) {
         self.stopping.store(true, Ordering::SeqCst);
         self.changed.notify_all();
-        let listeners = held(self.listeners.read());
+        let listeners = guard(self.listeners.read());
         let all = listeners.by_tenant.values().chain([&listeners.others]).flat_map(|list| list.iter());
         all.for_each(|stream| stream.woken.notify_one());
     }
 
-    /// Starts the thread that reads back what was noted and hands it out.
+    /// Starts the thread that reads the noted records back and passes them on.
     pub(crate) fn start(self: &Arc<Self>, app: Weak<App>) -> std::io::Result<JoinHandle<()>> {
         let live = Arc::clone(self);
         std::thread::Builder::new().name("live-stream".into()).spawn(move || live.run(&app))
@@ -216,9 +215,9 @@ impl Live {
         let mut directory = self.names();
         loop {
             let noted = {
-                let mut noted = held(self.noted.lock());
+                let mut noted = guard(self.noted.lock());
                 while noted.is_empty() && !self.is_stopping() {
-                    noted = held(self.changed.wait(noted));
+                    noted = guard(self.changed.wait(noted));
                 }
                 std::mem::take(&mut *noted)
             };
@@ -228,7 +227,7 @@ impl Live {
                 self.hand_out(&app, &mut directory, run[0], run[run.len() - 1]);
             }
             if self.streams() == 0 {
-                // Nobody listens: what is known of leases is not kept for nobody.
+                // Without streams, the known leases need not be kept.
                 directory = self.names();
             }
         }
@@ -245,13 +244,13 @@ impl Live {
             ControlFlow::Continue(())
         });
         if let Err(error) = scanned {
-            tracing::error!(%error, "the live stream cannot read the journal");
+            tracing::error!(%error, "the event stream cannot read the journal");
         }
     }
 
     fn offer(&self, app: &App, directory: &mut Directory, record: &Record, raw: &leasehold_model::RawRecord<'_>) {
-        // Let go of at once: the publishing thread takes this lock while it holds the view, which is read below.
-        let listeners = held(self.listeners.read()).of(record);
+        // Released at once: the publishing thread takes this lock while it holds the view, which is read below.
+        let listeners = guard(self.listeners.read()).of(record);
         let Some(streams) = listeners else {
             directory.forget_closed(record);
             return;
@@ -273,7 +272,7 @@ impl Live {
     }
 }
 
-/// A stream while it is read; it is forgotten with this.
+/// An open stream, closed on drop.
 pub(crate) struct Listening {
     pub(crate) stream: Arc<Stream>,
     live: Arc<Live>,
@@ -285,47 +284,47 @@ impl Drop for Listening {
     }
 }
 
-/// What the cell tells as it publishes.
-pub(crate) struct Noting(pub(crate) Arc<Live>, pub(crate) Arc<crate::books::Room>);
+/// Notes what the cell publishes, for the event stream and the books.
+pub(crate) struct PublishObserver(pub(crate) Arc<Live>, pub(crate) Arc<crate::books::BooksService>);
 
-impl Observer for Noting {
+impl Observer for PublishObserver {
     fn record(&self, record: &Record) {
         let live = &self.0;
         if !matches!(&record.body, Body::Granted(_) | Body::Renewed(_) | Body::Released(_) | Body::Expired(_)) {
-            held(live.names.write()).follow_names(record);
+            guard(live.names.write()).follow_names(record);
         }
         if let Body::NodeQuarantined(quarantined) = &record.body {
-            let names = held(live.names.read());
+            let names = guard(live.names.read());
             let node = names.node(quarantined.node).map_or_else(String::new, ToString::to_string);
             tracing::error!(
                 sequence = record.sequence,
                 node,
                 cause = quarantined.cause.word(),
-                "a node is quarantined: it may still hold somebody's data; wipe it and run `leasehold node clear-quarantine`"
+                "a node is quarantined: it may still contain data of a user; wipe it and run `leasehold node clear-quarantine`"
             );
         }
         if live.streams() == 0 {
             return;
         }
         let wanted = {
-            let listeners = held(live.listeners.read());
+            let listeners = guard(live.listeners.read());
             let own = record.identity.tenant.is_some_and(|tenant| listeners.by_tenant.contains_key(&tenant));
             own || !listeners.others.is_empty()
         };
         if wanted {
-            held(live.noted.lock()).push(record.sequence);
+            guard(live.noted.lock()).push(record.sequence);
         }
     }
 
     fn batch_done(&self) {
-        self.1.news();
-        if self.0.streams() > 0 && !held(self.0.noted.lock()).is_empty() {
+        self.1.wake();
+        if self.0.streams() > 0 && !guard(self.0.noted.lock()).is_empty() {
             self.0.changed.notify_one();
         }
     }
 }
 
-/// The names of everything that exists, as if the records that made it were followed.
+/// The names of everything that exists in the state.
 fn names(genesis: Hash, state: &State) -> Directory {
     let mut names = Directory::with_genesis(genesis);
     let mut follow = |body: Body| names.follow_names(&Record::new(1, state.last_stamp(), body));
@@ -340,10 +339,12 @@ fn names(genesis: Hash, state: &State) -> Directory {
     for tenant in state.tenants() {
         let put = TenantPut {
             tenant: tenant.number,
-            name: tenant.name.clone(),
-            accounting_tag: tenant.tag.and_then(|tag| state.tag(tag)).cloned(),
-            max_priority: tenant.max_priority,
-            max_evicted_quanta_per_hour: tenant.max_evicted_quanta_per_hour,
+            settings: TenantSettings {
+                accounting_tag: tenant.tag.and_then(|tag| state.tag(tag)).cloned(),
+                max_priority: tenant.settings.max_priority,
+                max_evicted_quanta_per_hour: tenant.settings.max_evicted_quanta_per_hour,
+                ..TenantSettings::named(tenant.settings.name.clone())
+            },
         };
         follow(put.into());
     }

@@ -1,6 +1,6 @@
-//! What of a request goes into the log.
+//! Log lines of requests.
 //!
-//! Never in it: a token, an `Authorization` header, a query, a body.
+//! Never logged: a token, an `Authorization` header, a query, a body.
 
 mod request_id;
 mod trace;
@@ -16,15 +16,15 @@ use leasehold_model::TokenNo;
 use std::net::SocketAddr;
 use std::time::{Duration, Instant};
 
-/// What took longer is logged even where it went well.
+/// Slower requests are logged even if they succeed.
 pub const SLOW: Duration = Duration::from_secs(1);
 
-/// The header a request's id comes and goes in.
+/// Header of the request ID, in requests and answers.
 pub const REQUEST_ID: HeaderName = HeaderName::from_static("x-request-id");
 
-/// A request from its head to its answer, as the log sees it.
+/// A request, as far as the log needs it.
 #[derive(Clone, Copy, Debug)]
-pub struct Seen {
+pub struct LoggedRequest {
     id: RequestId,
     trace: Option<Trace>,
     began: Instant,
@@ -32,19 +32,19 @@ pub struct Seen {
     token: Option<TokenNo>,
 }
 
-impl Seen {
+impl LoggedRequest {
     pub fn begin(headers: &HeaderMap) -> Self {
         Self { id: RequestId::of(headers), trace: Trace::of(headers), began: Instant::now(), peer: None, token: None }
     }
 
-    /// The same, with who sent it.
+    /// The same, with the address of the peer.
     pub fn of<B>(request: &Request<B>) -> Self {
         let peer = request.extensions().get::<Peer>().map(|peer| peer.address);
         Self { peer, ..Self::begin(request.headers()) }
     }
 
-    /// The token that was recognised, by its number.
-    pub fn by(&mut self, token: TokenNo) {
+    /// Sets the number of the token.
+    pub fn set_token(&mut self, token: TokenNo) {
         self.token = Some(token);
     }
 
@@ -58,13 +58,13 @@ impl Seen {
         self.began.elapsed()
     }
 
-    /// Tells the caller under which id its request stands in the log.
-    pub fn name(&self, headers: &mut HeaderMap) {
+    /// Adds the request ID to the headers of the answer.
+    pub fn set_request_id(&self, headers: &mut HeaderMap) {
         let value = HeaderValue::from_str(self.id()).expect("an id is visible ASCII");
         headers.insert(REQUEST_ID, value);
     }
 
-    /// Logs the request where the setting asks for it: what failed as an error, what was slow as a warning.
+    /// Logs the request if the setting includes it: errors of the daemon at level error, slow requests at level warn.
     pub fn log(&self, which: RequestLog, endpoint: &Endpoint, status: u16, code: Option<&str>) {
         self.log_as(which, endpoint.method.word(), endpoint.id, status, code);
     }

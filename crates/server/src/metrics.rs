@@ -1,11 +1,11 @@
-//! Figures for Prometheus: what is counted as requests go by, and what is looked up when somebody asks.
+//! Metrics for Prometheus: counters of requests, and gauges computed for each page.
 //!
-//! Counting is a few atomic adds. Everything about leases, nodes and quotas is read from the view of durable records
-//! when the page is made, a little at a time, so that publishing never waits long. `docs/reference/metrics.md` lists
-//! all of it.
+//! Counting is a few atomic additions. Everything about leases, nodes and quotas is read from the view of durable
+//! records when the page is made, in small steps, so that publishing never waits long. `docs/reference/metrics.md`
+//! lists all metrics.
 
+mod gauges;
 mod page;
-mod standing;
 
 use crate::listen::Counters;
 use crate::rate::Limiter;
@@ -19,19 +19,19 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
-/// The media type of the page.
+/// Media type of the page.
 pub const MEDIA_TYPE: &str = "text/plain; version=0.0.4; charset=utf-8";
 
-/// The endpoint of a request that no route answers.
+/// Endpoint of requests that no route answers.
 pub const UNROUTED: usize = usize::MAX;
 
-/// Statuses that are counted each on their own; the rest together.
+/// Statuses with a counter of their own; the others share one.
 const STATUSES: [u16; 23] =
     [200, 201, 202, 204, 304, 400, 401, 403, 404, 405, 406, 408, 409, 410, 413, 415, 422, 429, 431, 500, 501, 503, 507];
-/// What became of a command.
+/// Results of a command.
 const RESULTS: [&str; 8] = ["sealed", "denied", "repeated", "archived", "refused", "journal_full", "busy", "stopped"];
 
-/// One endpoint's requests.
+/// Requests of one endpoint.
 #[derive(Debug)]
 struct Served {
     /// One for each of [`STATUSES`], and one for all others.
@@ -39,12 +39,12 @@ struct Served {
     took_ns: Histogram,
 }
 
-/// Counts of this process.
+/// Counters of this process.
 #[derive(Debug)]
 pub struct Metrics {
     started_ms: u64,
     endpoints: Vec<&'static str>,
-    /// In the order of the table of endpoints; the last is of those that no route answers.
+    /// In the order of the table of endpoints; the last is for requests that no route answers.
     served: Box<[Served]>,
     commands: Box<[[AtomicU64; RESULTS.len()]]>,
     /// In the order of [`Refusal::CODES`].
@@ -52,16 +52,16 @@ pub struct Metrics {
     connections: Arc<Counters>,
 }
 
-/// Where the rest of the page comes from.
+/// What the page is made from, in addition to the counters.
 #[derive(Clone, Copy)]
 pub struct Sources<'a> {
     pub cell: &'a Cell,
     pub limiter: &'a Limiter,
     /// Open event streams.
     pub streams: usize,
-    /// Records that the books have taken up.
+    /// Number of records that the books have processed.
     pub books: u64,
-    /// The folder whose disk fills up.
+    /// The data directory.
     pub data: &'a Path,
 }
 
@@ -90,12 +90,12 @@ impl Metrics {
         }
     }
 
-    /// What the listener counts into.
+    /// The counters of the listener.
     pub fn connections(&self) -> &Arc<Counters> {
         &self.connections
     }
 
-    /// A request was answered by the endpoint at this place in the table, or by none ([`UNROUTED`]).
+    /// Counts a request that was answered by the endpoint at this index of the table, or by none ([`UNROUTED`]).
     pub fn served(&self, endpoint: usize, status: u16, took: Duration) {
         let served = &self.served[endpoint.min(self.served.len() - 1)];
         let place = STATUSES.binary_search(&status).unwrap_or(STATUSES.len());
@@ -103,7 +103,7 @@ impl Metrics {
         served.took_ns.add_time(took);
     }
 
-    /// A command was answered.
+    /// Counts a command that was answered.
     pub fn replied(&self, kind: CommandKind, reply: &Reply) {
         let result = match reply {
             Ok(sealed) if sealed.repeated => 2,
@@ -130,33 +130,33 @@ impl Metrics {
         }
     }
 
-    /// The page. With a million leases it takes some milliseconds: not for a thread that serves requests.
+    /// The page. With a million leases it takes some milliseconds, so it must not run on a thread that serves requests.
     pub fn render(&self, sources: &Sources<'_>) -> String {
         let mut page = Page::default();
         self.process(&mut page);
         self.requests(&mut page, sources);
         self.commands(&mut page);
-        standing::journal(&mut page, sources);
-        standing::cell(&mut page, sources.cell);
-        standing::leases(&mut page, sources.cell.now());
-        standing::allocations(&mut page, sources.cell.now());
-        standing::nodes(&mut page, sources.cell.now());
-        standing::ceilings(&mut page, sources.cell.now());
-        standing::quotas(&mut page, sources.cell.now());
+        gauges::journal(&mut page, sources);
+        gauges::cell(&mut page, sources.cell);
+        gauges::leases(&mut page, sources.cell.now());
+        gauges::allocations(&mut page, sources.cell.now());
+        gauges::nodes(&mut page, sources.cell.now());
+        gauges::ceilings(&mut page, sources.cell.now());
+        gauges::quotas(&mut page, sources.cell.now());
         page.text()
     }
 
     fn process(&self, page: &mut Page) {
         let (format, rules) = (FORMAT_VERSION.to_string(), RULES_VERSION.to_string());
-        page.gauge("build_info", "Which program this is.")
+        page.gauge("build_info", "Version of the daemon, of the journal format and of the rules.")
             .with([("version", env!("CARGO_PKG_VERSION")), ("format", &format), ("rules", &rules)], 1);
         page.gauge("process_start_time_seconds", "When the process started, in seconds since 1970.")
             .milliseconds(self.started_ms);
         if let Some(bytes) = resident_bytes() {
-            page.gauge("process_resident_memory_bytes", "Memory the process takes up.").set(bytes);
+            page.gauge("process_resident_memory_bytes", "Resident memory of the process.").set(bytes);
         }
         if let Ok(open) = std::fs::read_dir("/proc/self/fd") {
-            page.gauge("process_open_files", "Files and sockets the process has open.").set(open.count() as u64);
+            page.gauge("process_open_files", "Open files and sockets of the process.").set(open.count() as u64);
         }
     }
 
@@ -168,42 +168,49 @@ impl Metrics {
                 requests.unless_zero([("endpoint", id), ("status", status)], count);
             }
         }
-        let took = page.histogram("http_request_duration_seconds", "How long answers took, from the end of the head.");
+        let took = page.histogram(
+            "http_request_duration_seconds",
+            "How long the answer took, from the end of the request's head.",
+        );
         for (id, served) in self.endpoints.iter().zip(&self.served).filter(|(_, served)| served.took_ns.count() > 0) {
             took.times([("endpoint", id)], &served.took_ns);
         }
         let Counters { open, accepted, turned_away, timed_out, handshakes_failed, accept_errors } = &*self.connections;
         page.gauge("http_connections", "Open connections.").of(open);
-        page.counter("http_connections_accepted_total", "Connections that were taken.").of(accepted);
-        page.counter("http_connections_turned_away_total", "Connections beyond the limits.").of(turned_away);
+        page.counter("http_connections_accepted_total", "Connections that were accepted.").of(accepted);
+        page.counter("http_connections_turned_away_total", "Connections that were rejected because of the limits.")
+            .of(turned_away);
         page.counter(
             "http_timeouts_total",
             "Connections closed, or requests answered 408, because they took too long.",
         )
         .of(timed_out);
-        page.counter("tls_handshake_failures_total", "TLS handshakes that did not come about.").of(handshakes_failed);
-        page.counter("accept_errors_total", "Times that no connection could be accepted, as when files run out.")
-            .of(accept_errors);
+        page.counter("tls_handshake_failures_total", "TLS handshakes that failed.").of(handshakes_failed);
+        page.counter(
+            "accept_errors_total",
+            "How often accepting a connection failed, for example for lack of file descriptors.",
+        )
+        .of(accept_errors);
         page.gauge("event_streams", "Open event streams.").set(sources.streams as u64);
-        page.counter("rate_limited_total", "Requests turned away because their token went too fast.")
+        page.counter("rate_limited_total", "Requests that were refused because their token exceeded its rate.")
             .set(sources.limiter.refused());
     }
 
     fn commands(&self, page: &mut Page) {
-        let commands = page.counter("commands_total", "Commands of callers, by kind and what became of them.");
+        let commands = page.counter("commands_total", "Commands of callers, by kind and result.");
         for &kind in CommandKind::ALL {
             for (result, count) in RESULTS.iter().zip(&self.commands[kind as usize]) {
                 commands.unless_zero([("kind", kind.word()), ("result", result)], count);
             }
         }
-        let refusals = page.counter("refusals_total", "Refusals, by their code; one for each lease of a command.");
+        let refusals = page.counter("refusals_total", "Refusals by code; a command on many leases may have several.");
         for (code, count) in Refusal::CODES.iter().zip(&self.refusals) {
             refusals.unless_zero([("code", code)], count);
         }
     }
 }
 
-/// The second number of `statm`, in pages.
+/// The second number in `statm` is the resident set, in pages.
 fn resident_bytes() -> Option<u64> {
     let text = std::fs::read_to_string("/proc/self/statm").ok()?;
     let pages: u64 = text.split(' ').nth(1)?.parse().ok()?;

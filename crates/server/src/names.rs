@@ -1,29 +1,29 @@
-//! From what people write to what the engine counts: names and numbers, and the nearest name to a wrong one.
+//! Finds objects by name or number, and suggests the nearest name if there is none.
 
 use crate::access::Caller;
 use leasehold_api::{Problem, codes};
 use leasehold_engine::{ChargePolicy, RateCard, State};
 use leasehold_model::{ClassNo, Name, NodeNo, PoolNo, ProjectNo, QuotaNo, TenantNo, TokenNo, UserNo};
 
-/// A name that can be sealed.
+/// A valid name.
 pub(crate) fn name(what: &str, text: &str) -> Result<Name, Problem> {
-    Name::new(text).map_err(|why| codes::BAD_NAME.problem(format!("The {what} cannot be: {why}.")).with("field", what))
+    Name::new(text).map_err(|why| codes::BAD_NAME.problem(format!("Invalid {what}: {why}.")).with("field", what))
 }
 
 pub(crate) fn optional_name(what: &str, text: Option<&str>) -> Result<Option<Name>, Problem> {
     text.map(|text| name(what, text)).transpose()
 }
 
-/// The number that a text of digits is; names that are all digits can be reached by number only.
+/// The number that a text of digits stands for. Objects whose names consist of digits can be found by number only.
 fn digits(text: &str) -> Option<u32> {
     let plain = !text.is_empty() && text.bytes().all(|b| b.is_ascii_digit());
     text.parse().ok().filter(|_| plain)
 }
 
-/// How alike two names must be for one to be offered instead of the other.
+/// How similar two names must be for one to be suggested.
 const NEAR: f64 = 0.75;
 
-/// Says that there is no such thing, and which visible one it may have been meant to be.
+/// A problem that says that the object does not exist, and suggests the most similar visible name.
 pub(crate) fn not_found<'n>(what: &str, text: &str, names: impl Iterator<Item = &'n str>) -> Problem {
     let likeness = |name: &&str| strsim::jaro_winkler(&text.to_lowercase(), &name.to_lowercase());
     let scored = names.map(|name| (likeness(&name), name)).filter(|(score, _)| *score > NEAR);
@@ -45,16 +45,16 @@ pub(crate) fn tenant(state: &State, caller: &Caller, text: &str) -> Result<Tenan
     let found = number.filter(|number| state.tenant(*number).is_some() && caller.sees_tenant(*number));
     found.ok_or_else(|| {
         let visible = state.tenants().filter(|tenant| caller.sees_tenant(tenant.number));
-        not_found("tenant", text, visible.map(|tenant| tenant.name.as_str()))
+        not_found("tenant", text, visible.map(|tenant| tenant.settings.name.as_str()))
     })
 }
 
-/// The tenant a request speaks of: the one it names, or the caller's own.
+/// The tenant of a request: the one it names, or the tenant of the caller.
 pub(crate) fn tenant_or_own(state: &State, caller: &Caller, text: Option<&str>) -> Result<TenantNo, Problem> {
     match (text, caller.tenant) {
         (Some(text), _) => tenant(state, caller, text),
         (None, Some(own)) => Ok(own),
-        (None, None) => Err(codes::TENANT_NEEDED.problem("The token belongs to no tenant; name one in `tenant`.")),
+        (None, None) => Err(codes::TENANT_NEEDED.problem("The token belongs to no tenant; give one in `tenant`.")),
     }
 }
 
@@ -66,7 +66,7 @@ pub(crate) fn project(state: &State, caller: &Caller, of: Option<TenantNo>, text
             let mut named = state.projects().filter(|(_, project)| project.name.as_str() == text);
             match (named.next(), named.next()) {
                 (Some(_), Some(_)) => Err(codes::TENANT_NEEDED
-                    .problem(format!("More than one tenant has a project \"{text}\"; name the tenant."))),
+                    .problem(format!("More than one tenant has a project \"{text}\"; give the tenant."))),
                 (only, _) => Ok(only.map(|(number, _)| number)),
             }
         }
@@ -94,7 +94,7 @@ pub(crate) fn user(state: &State, caller: &Caller, of: Option<TenantNo>, text: &
             let mut named = state.users().filter(|(_, user)| user.name.as_str() == text);
             match (named.next(), named.next()) {
                 (Some(_), Some(_)) => Err(codes::TENANT_NEEDED
-                    .problem(format!("More than one tenant has a user \"{text}\"; name the tenant."))),
+                    .problem(format!("More than one tenant has a user \"{text}\"; give the tenant."))),
                 (only, _) => Ok(only.map(|(number, _)| number)),
             }
         }
@@ -136,7 +136,7 @@ pub(crate) fn node(state: &State, caller: &Caller, text: &str) -> Result<NodeNo,
     })
 }
 
-/// A node that a request wants to be placed on. Node names are no secret; what is on them is.
+/// A node on which a request wants to be placed. Everybody may know the names of nodes, but not what runs there.
 pub(crate) fn node_for_request(state: &State, text: &str) -> Result<NodeNo, Problem> {
     let number = digits(text).map(NodeNo).or_else(|| state.node_named(text));
     number.filter(|number| state.node(*number).is_some()).ok_or_else(|| not_found("node", text, std::iter::empty()))
@@ -161,7 +161,7 @@ pub(crate) fn charge_policy<'s>(state: &'s State, text: &str) -> Result<&'s Char
     found.ok_or_else(|| not_found("charge_policy", text, std::iter::empty()))
 }
 
-/// A project's member sees the quotas that can stand in its way: its own and the tenant's.
+/// Members of a project see the quotas that can limit them: those of the project and those of the whole tenant.
 pub(crate) fn sees_quota(caller: &Caller, quota: &leasehold_engine::Quota) -> bool {
     let of_other_project = caller.project.is_some_and(|own| quota.scope.project.is_some_and(|project| project != own));
     caller.sees_tenant(quota.scope.tenant) && !of_other_project

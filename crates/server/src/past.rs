@@ -1,4 +1,4 @@
-//! Leases and allocations as the books know them, live or over, as the API shows them.
+//! Leases and allocations from the books, live or over, as the API shows them.
 
 use crate::app::App;
 use crate::show;
@@ -10,7 +10,7 @@ use leasehold_engine::State;
 use leasehold_model::id::IdKind;
 use leasehold_model::{Identity, Instant, LeaseNo, PublicId, Quanta, Reason, quantity};
 
-/// Whether billing goes on.
+/// Whether the lease is still billed.
 pub(crate) fn is_held(standing: LeaseState) -> bool {
     matches!(standing, LeaseState::Active | LeaseState::Revoking)
 }
@@ -26,7 +26,7 @@ fn end(end: End) -> Option<api::LeaseEnd> {
     })
 }
 
-/// When the grace of a revocation ends: no later than the lease does.
+/// When the grace of a revocation ends: at the latest at the deadline of the lease.
 fn grace_ends_at(row: &Row) -> Option<Instant> {
     let (ending, revocation) = (row.life.ending?, row.revocation()?);
     Some(ending.at.saturating_add(revocation.grace).min(row.life.expires_at))
@@ -46,7 +46,7 @@ fn revocation(row: &Row) -> Option<api::Revocation> {
     })
 }
 
-/// A name, or the number of what has none any more.
+/// The name, or the number if the object has been deleted.
 fn named(name: Option<&leasehold_model::Name>, number: impl std::fmt::Display) -> String {
     name.map_or_else(|| number.to_string(), ToString::to_string)
 }
@@ -62,7 +62,7 @@ pub(crate) fn lease(app: &App, state: &State, books: &Books, row: &Row, standing
         allocation_id: row.allocation.map(|allocation| allocation.0),
         app_instance: row.app_instance.map(|app| app.0),
         state: standing,
-        tenant: named(state.tenant(row.tenant).map(|tenant| &tenant.name), row.tenant),
+        tenant: named(state.tenant(row.tenant).map(|tenant| &tenant.settings.name), row.tenant),
         project: named(state.project(row.project).map(|project| &project.name), row.project),
         user: row.user.map(|user| named(state.user(user).map(|user| &user.name), user)),
         workload: show::text(row.workload.as_ref()),
@@ -105,7 +105,7 @@ pub(crate) fn allocation(app: &App, state: &State, story: &Story) -> api::Alloca
     let shown = as_submitted(app, state, outline.number, &identity, &story.spec, outline.submitted_at);
     api::Allocation {
         state: outline.state,
-        tenant: named(state.tenant(outline.tenant).map(|tenant| &tenant.name), outline.tenant),
+        tenant: named(state.tenant(outline.tenant).map(|tenant| &tenant.settings.name), outline.tenant),
         project: named(state.project(outline.project).map(|project| &project.name), outline.project),
         user: outline.user.map(|user| named(state.user(user).map(|user| &user.name), user)),
         attempt: story.attempts.last().map_or(0, |attempt| attempt.number),
@@ -116,7 +116,7 @@ pub(crate) fn allocation(app: &App, state: &State, story: &Story) -> api::Alloca
     }
 }
 
-/// An allocation with its attempts, and what its holder reported at the end.
+/// An allocation with its attempts and its final report.
 pub(crate) fn detail(
     app: &App,
     state: &State,
@@ -135,7 +135,7 @@ pub(crate) fn detail(
 
 fn attempt(app: &App, state: &State, books: &Books, one: &Attempt) -> Result<api::Attempt, BooksError> {
     let leases = books.leases_of(one.numbers().map(LeaseNo))?;
-    // The first record that revoked any of its leases.
+    // The first revocation of one of its leases.
     let revoked = leases.iter().filter(|(row, _)| row.revocation().is_some());
     let revoked = revoked.min_by_key(|(row, _)| row.life.ending.map(|ending| ending.sequence));
     let replicas = leases.chunk_by(|(a, _), (b, _)| a.gang() == b.gang()).map(|members| {

@@ -1,4 +1,4 @@
-//! Prices as they are written, laid over those there are. What is wrong with one is told by the name of its field.
+//! Applies price changes to existing prices. Errors name the invalid field.
 
 use crate::names;
 use leasehold_api as api;
@@ -9,7 +9,7 @@ use leasehold_model::rate::{Charge, Charges, Currency, Decimal, Prices};
 use std::collections::BTreeMap;
 
 fn bad(field: &str, why: impl std::fmt::Display) -> Problem {
-    Problem::new(422, "bad_prices", format!("The prices cannot be: `{field}` {why}.")).with("field", field)
+    Problem::new(422, "bad_prices", format!("Invalid price: `{field}` {why}.")).with("field", field)
 }
 
 fn decimal(field: &str, text: &api::Decimal, most: Decimal) -> Result<Decimal, Problem> {
@@ -17,7 +17,7 @@ fn decimal(field: &str, text: &api::Decimal, most: Decimal) -> Result<Decimal, P
     if value > most { Err(bad(field, format!("is above {most}"))) } else { Ok(value) }
 }
 
-/// The prices after a change: what it does not name stays.
+/// The prices after a change. Prices that it does not name stay.
 pub(crate) fn prices_over(state: &State, old: &Prices, change: &api::PriceChange) -> Result<Prices, Problem> {
     let mut prices = old.clone();
     if let Some(text) = &change.currency {
@@ -50,7 +50,7 @@ pub(crate) fn prices_over(state: &State, old: &Prices, change: &api::PriceChange
     Ok(prices)
 }
 
-/// Lines in order of what they are for; null takes one away.
+/// The lines after a change, in order of their keys. Null removes a line.
 fn lines_over<K: Ord + Clone>(
     of: &str,
     old: &[(K, Decimal)],
@@ -73,13 +73,13 @@ fn lines_over<K: Ord + Clone>(
     Ok(lines.into_iter().collect())
 }
 
-/// What the body names is wrong, not the path: 422, with the field.
+/// A name in the body is wrong, not the path, so the status is 422 instead of 404.
 fn in_body(field: &str, problem: Problem) -> Problem {
-    let mut told = Problem::new(422, &problem.code, problem.detail).with("field", field);
+    let mut answer = Problem::new(422, &problem.code, problem.detail).with("field", field);
     if let Some(nearest) = problem.members.get("nearest") {
-        told = told.with("nearest", nearest.clone());
+        answer = answer.with("nearest", nearest.clone());
     }
-    told
+    answer
 }
 
 pub(crate) fn charges_over(old: &Charges, change: &api::ChargesChange) -> Charges {

@@ -1,8 +1,8 @@
-//! Refusals and denials in the words of the wire.
+//! Refusals and denials as problems.
 
 use crate::access::Caller;
-use crate::naming::Names;
-use crate::shut::shut;
+use crate::refusal_names::Names;
+use crate::unavailable_node::explain_unavailable_node;
 use leasehold_api::{Problem, When, codes};
 use leasehold_cell::Unsealed;
 use leasehold_engine::{ByNumber, Naming, Refusal, RefusalClass, State};
@@ -11,14 +11,14 @@ use leasehold_model::{
     DenyCause, Identity, Measure, NodeScope, ProjectNo, Quanta, QuotaNo, Record, TenantNo, quantity,
 };
 
-/// A refusal of the engine as a problem, where no name is at hand. Nothing was sealed.
+/// A refusal of the engine as a problem, without names. Nothing was sealed.
 pub(crate) fn refused(refusal: &Refusal) -> Problem {
     problem(refusal, &ByNumber)
 }
 
-/// The same in the names that the one who is told may know.
-pub(crate) fn told(state: &State, caller: &Caller, refusal: &Refusal) -> Problem {
-    // What does not exist for the caller is not named to it: it may be another's.
+/// A refusal as a problem for this caller, with the names that it may know.
+pub(crate) fn refusal_for(state: &State, caller: &Caller, refusal: &Refusal) -> Problem {
+    // Objects that the caller may not see are not named: they may belong to others.
     let unknown = matches!(
         refusal,
         Refusal::UnknownTenant { .. }
@@ -28,35 +28,35 @@ pub(crate) fn told(state: &State, caller: &Caller, refusal: &Refusal) -> Problem
             | Refusal::UnknownToken { .. }
     );
     let names = Names { state, caller: (!unknown).then_some(caller) };
-    let told = problem(refusal, &names);
+    let answer = problem(refusal, &names);
     match refusal {
         Refusal::NodeClaimed { node } => {
             let claim = state.node(*node).and_then(|node| node.custody.claim());
-            // Operators, and the holder's own tenant, are told who it is.
+            // Only operators and members of the same tenant learn who the holder is.
             let knows = |of: TenantNo| caller.sees_all() || caller.tenant == Some(of);
             let claim = claim.filter(|claim| knows(claim.by.tenant));
-            let Some(claim) = claim else { return told };
+            let Some(claim) = claim else { return answer };
             let holder = crate::show_custody::holder(state, claim);
             let detail = format!(
-                "{} is claimed already, by user \"{}\" of tenant \"{}\" for project \"{}\", and there is no waiting \
-                 list; claim another",
+                "{} is already claimed by user \"{}\" of tenant \"{}\" for project \"{}\"; there is no waiting \
+                 list, so claim another node",
                 sentence(&names.node(*node)),
                 holder.user,
                 holder.tenant,
                 holder.project
             );
-            let holder = serde_json::to_value(holder).expect("a holder can be written");
-            Problem { detail, ..told.with("holder", holder) }
+            let holder = serde_json::to_value(holder).expect("a holder is valid JSON");
+            Problem { detail, ..answer.with("holder", holder) }
         }
         Refusal::ClaimOverQuota { tenant, .. } => match state.tenant(*tenant) {
-            Some(tenant) => told.with("tenant", tenant.name.as_str()),
-            None => told,
+            Some(tenant) => answer.with("tenant", tenant.settings.name.as_str()),
+            None => answer,
         },
         Refusal::CeilingExceeded { of, .. } => match state.project(of.project) {
-            Some(project) => told.with("project", project.name.as_str()),
-            None => told,
+            Some(project) => answer.with("project", project.name.as_str()),
+            None => answer,
         },
-        _ => told,
+        _ => answer,
     }
 }
 
@@ -91,11 +91,11 @@ fn problem(refusal: &Refusal, naming: &dyn Naming) -> Problem {
     }
 }
 
-/// Sentences begin with a capital letter, whoever wrote them.
+/// Capitalises the first letter of a sentence.
 pub(crate) fn sentence(text: &str) -> String {
     let mut chars = text.chars();
     let first = chars.next().map(|c| c.to_uppercase().to_string()).unwrap_or_default();
-    // Names of things keep their spelling: `lease-7` does not become `Lease-7`.
+    // Names keep their spelling: `lease-7` does not become `Lease-7`.
     let named = text.split(' ').next().is_some_and(|word| word.contains('-') || word.contains('_'));
     if named { text.to_owned() } else { first + chars.as_str() }
 }
@@ -111,33 +111,33 @@ fn status_of(refusal: &Refusal) -> u16 {
     }
 }
 
-/// A reply that carries no records.
+/// A reply without records.
 pub(crate) fn unanswered(unsealed: &Unsealed) -> Problem {
     match unsealed {
         Unsealed::Refused(refusal) => refused(refusal),
         Unsealed::JournalFull => codes::JOURNAL_FULL
-            .problem("The journal's disk has no room for more records; free some and try again. Reads go on."),
-        Unsealed::Busy => codes::BUSY.problem("Too many requests wait already; nothing was done. Try again."),
+            .problem("The disk of the journal has no space for more records; free some and try again. Reads continue."),
+        Unsealed::Busy => codes::BUSY.problem("Too many requests are waiting; nothing was done. Try again."),
         Unsealed::Stopped => codes::STOPPING.problem(
-            "The daemon is stopping; whether this was sealed is not known. Send it again with its idempotency key.",
+            "The daemon is stopping; whether this was recorded is not known. Send it again with the same idempotency key.",
         ),
         Unsealed::Archived { sequence } => codes::ARCHIVED
-            .problem(format!("This was sealed before, as record {sequence}, in a segment that was moved away since."))
+            .problem(format!("This request was recorded before, as record {sequence}, in a segment that has been moved away."))
             .with("sequence", *sequence),
     }
 }
 
-/// A denial: sealed, and answered again under its key. Says who, what, and the three numbers.
+/// A denial. It is recorded, and repeated under its idempotency key.
 pub(crate) fn denied(state: &State, record: &Record, denied: &Denied) -> Problem {
     let (who, asked) = (&record.identity, &denied.particulars);
     let problem = denial(state, who, &denied.cause).with("sequence", record.sequence);
     match denied.cause {
-        DenyCause::Capacity { .. } => shut(state, who, asked.sensitive, asked.node, problem),
+        DenyCause::Capacity { .. } => explain_unavailable_node(state, who, asked.sensitive, asked.node, problem),
         _ => problem,
     }
 }
 
-/// Whose request a denial is of.
+/// The tenant and project whose request was denied.
 pub(crate) struct Whose {
     tenant: Option<TenantNo>,
     project: Option<ProjectNo>,
@@ -159,7 +159,7 @@ impl From<Option<TenantNo>> for Whose {
     }
 }
 
-/// The three numbers of a quota: in units where all of it is of one class, as people asked for it.
+/// The three numbers of a quota: in billing units if the quota counts one class, as requests are written.
 fn three_numbers(state: &State, quota: QuotaNo, used: u64, requested: u64, limit: u64) -> String {
     let quota = state.quota(quota).filter(|quota| quota.measure == Measure::Quanta);
     match quota.and_then(|quota| state.class(quota.scope.class?)) {
@@ -175,7 +175,7 @@ fn three_numbers(state: &State, quota: QuotaNo, used: u64, requested: u64, limit
 pub(crate) fn denial(state: &State, whose: impl Into<Whose>, cause: &DenyCause) -> Problem {
     let Whose { tenant, project } = whose.into();
     let tenant = tenant.and_then(|tenant| state.tenant(tenant));
-    let tenant = tenant.map_or("?", |tenant| tenant.name.as_str());
+    let tenant = tenant.map_or("?", |tenant| tenant.settings.name.as_str());
     match *cause {
         DenyCause::Quota { quota, used, requested, limit } => codes::QUOTA_EXCEEDED
             .problem(format!(
@@ -190,7 +190,7 @@ pub(crate) fn denial(state: &State, whose: impl Into<Whose>, cause: &DenyCause) 
             .with("limit", limit),
         DenyCause::BurstOver { quota, ends_at } => codes::BURST_EXHAUSTED
             .problem(format!(
-                "Tenant \"{tenant}\" is over the base of {} and its burst ends at {}; ask for less, or for less time.",
+                "Tenant \"{tenant}\" is above the base limit of {}, and its burst ends at {}; request less, or a shorter TTL.",
                 quota_words(state, quota),
                 When(ends_at)
             ))
@@ -202,10 +202,11 @@ pub(crate) fn denial(state: &State, whose: impl Into<Whose>, cause: &DenyCause) 
             let name = spec.map_or("?", |spec| spec.name.as_str());
             let units = |quanta| spec.map_or_else(String::new, |spec| quantity::display(quanta, spec));
             let (asked, most) = (units(requested), units(most_free));
-            // What is promised to those that wait cannot be had, and a part of a device lies in one device.
+            // `most_free` leaves out capacity reserved for waiting allocations. A part of a device must be in one
+            // device.
             let detail = match most_free < requested {
-                true => format!("No node has room for {asked} of {name}; the most it could have on one is {most}."),
-                false => format!("No node has room for {asked} of {name} together with the rest of what is asked for."),
+                true => format!("No node has {asked} of {name} available; the most on one node is {most}."),
+                false => format!("No node has {asked} of {name} available together with the other requested classes."),
             };
             codes::NO_CAPACITY
                 .problem(detail)
@@ -240,7 +241,7 @@ pub(crate) fn denial(state: &State, whose: impl Into<Whose>, cause: &DenyCause) 
     }
 }
 
-/// What a quota is called when it stands in the way.
+/// Describes the scope of a quota, for messages about exceeding it.
 pub(crate) fn quota_words(state: &State, number: QuotaNo) -> String {
     let Some(quota) = state.quota(number) else { return format!("quota {}", number.0) };
     let scope = &quota.scope;

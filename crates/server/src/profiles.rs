@@ -1,7 +1,7 @@
-//! What workloads were last seen to depend on, for the choice of a node.
+//! Sensitivity profiles of workloads, used for placement.
 //!
-//! The books' thread learns it when it has time; the lease path looks it up, and never waits or
-//! computes. A workload's name means something within its tenant, and so does its profile.
+//! The books thread computes them when it has time; the lease path looks them up and never waits. Workload names, and
+//! therefore profiles, belong to a tenant.
 
 use leasehold_books::{Books, BooksError, Filter};
 use leasehold_meter::Window;
@@ -10,24 +10,24 @@ use std::collections::BTreeMap;
 use std::sync::{Mutex, PoisonError, RwLock};
 use std::time::{Duration, Instant as Stopwatch};
 
-/// How far back a profile looks.
+/// Length of the window that a profile is computed from.
 const LEARN_OVER: Span = Span::from_secs(86_400);
-/// A tenant that asks is learned of again after this.
+/// How often the profiles of a tenant are computed while it sends requests.
 const LEARN_EVERY: Duration = Duration::from_secs(30);
-/// Between two lessons, so that the books have time for everything else.
+/// Shortest time between two computations, so that the books thread can do its other work.
 const PAUSE: Duration = Duration::from_secs(1);
-/// A tenant that has not asked for so long is forgotten.
+/// Profiles of a tenant are dropped when it has sent no request for this long.
 const FORGET_AFTER: Duration = Duration::from_secs(3600);
-/// Tenants that are kept in mind, and workloads of each.
+/// Tenants, and workloads per tenant, that have profiles.
 const TENANTS_MAX: usize = 1024;
 const WORKLOADS_MAX: usize = 1024;
 
-/// When a tenant last asked, when it was last learned of, and whether nothing was known of it then: its first workload may
-/// have begun a moment before.
+/// Requests of a tenant. If no profile was found, the next computation comes earlier: the first workload of the tenant
+/// may have begun a moment before.
 struct Interest {
     asked: Stopwatch,
     learned: Option<Stopwatch>,
-    in_vain: bool,
+    found_nothing: bool,
 }
 
 #[derive(Default)]
@@ -37,20 +37,20 @@ pub(crate) struct Profiles {
 }
 
 impl Profiles {
-    /// What is known of a workload. Nothing waits here: where the list is being written, nothing is known.
+    /// The profile of a workload. Never waits: while the profiles are being updated, none is returned.
     pub(crate) fn of(&self, tenant: TenantNo, workload: &Name) -> Option<Profile> {
         if let Ok(mut interest) = self.interest.try_lock() {
             let now = Stopwatch::now();
             if let Some(known) = interest.get_mut(&tenant) {
                 known.asked = now;
             } else if interest.len() < TENANTS_MAX {
-                interest.insert(tenant, Interest { asked: now, learned: None, in_vain: false });
+                interest.insert(tenant, Interest { asked: now, learned: None, found_nothing: false });
             }
         }
         self.known.try_read().ok()?.get(&tenant)?.get(workload).copied()
     }
 
-    /// Which tenant to learn of next: one that asks and was not learned of for a while, the longest first.
+    /// The tenant whose profiles are due: the one whose last computation is longest ago.
     fn next(&self) -> Option<TenantNo> {
         let mut interest = self.interest.lock().unwrap_or_else(PoisonError::into_inner);
         interest.retain(|_, interest| interest.asked.elapsed() < FORGET_AFTER);
@@ -59,7 +59,7 @@ impl Profiles {
             return None;
         }
         let due = |interest: &Interest| {
-            let every = if interest.in_vain { PAUSE } else { LEARN_EVERY };
+            let every = if interest.found_nothing { PAUSE } else { LEARN_EVERY };
             interest.learned.is_none_or(|learned| learned.elapsed() >= every)
         };
         let (tenant, interest) =
@@ -68,7 +68,7 @@ impl Profiles {
         Some(*tenant)
     }
 
-    /// Learns of one tenant, if it is time to. Called by the books' thread.
+    /// Computes the profiles of one tenant, if one is due. Called by the books thread.
     pub(crate) fn learn(&self, books: &Books) -> Result<(), BooksError> {
         let Some(tenant) = self.next() else { return Ok(()) };
         let to = books.last_stamp();
@@ -79,16 +79,16 @@ impl Profiles {
             let mut levels = [Sensitivity::Unused; 5];
             for kind in &workload.kinds {
                 let place = ResourceKind::ALL.iter().position(|known| *known == kind.kind);
-                levels[place.expect("one of the five kinds")] = kind.level;
+                levels[place.expect("every kind is in the list")] = kind.level;
             }
             learned.insert(workload.workload, Profile(levels));
         }
-        let in_vain = learned.is_empty();
+        let found_nothing = learned.is_empty();
         let mut known = self.known.write().unwrap_or_else(PoisonError::into_inner);
         known.insert(tenant, learned);
         let mut interest = self.interest.lock().unwrap_or_else(PoisonError::into_inner);
         if let Some(interest) = interest.get_mut(&tenant) {
-            interest.in_vain = in_vain;
+            interest.found_nothing = found_nothing;
         }
         known.retain(|tenant, _| interest.contains_key(tenant));
         Ok(())

@@ -1,8 +1,8 @@
-//! Proofs over the journal's tree, without hashing all of it for each.
+//! Proofs over the Merkle tree of the journal, without hashing all records for each.
 //!
-//! The roots of the complete subtrees of 1024 records and above are remembered: 64 bytes for 1024 records. They are
-//! gathered when the first proof is asked for, and followed on from there; a proof then reads two blocks at most.
-//! Whatever is proved is held against the signed root before it is handed out.
+//! The roots of all complete subtrees of at least 1024 records are kept in memory: 64 bytes for 1024 records. They are
+//! collected for the first proof and continued from there, so that a proof reads at most two blocks. Every proof is
+//! checked against the signed root before it is returned.
 
 use crate::app::App;
 use crate::scans::{scan, unreadable};
@@ -14,13 +14,13 @@ use std::ops::ControlFlow;
 use std::sync::{Arc, PoisonError, RwLock, RwLockReadGuard};
 use tokio::sync::Semaphore;
 
-/// 1024 records make a block.
+/// A block has 1024 records.
 const BLOCK_LEVEL: u32 = 10;
 
-/// What is kept between proofs.
+/// Subtree roots that are kept between proofs.
 pub(crate) struct Proofs {
     roots: RwLock<SubtreeRoots>,
-    /// One at a time gathers; the others wait without holding a reader's place.
+    /// One request collects at a time; the others wait without taking a reader's place.
     gathering: Arc<Semaphore>,
 }
 
@@ -30,11 +30,11 @@ impl Default for Proofs {
     }
 }
 
-/// Why there is no proof.
+/// Why no proof could be made.
 enum Unproved {
     Unreadable(ReadError),
     Proof(ProofError),
-    /// The records do not lead to the root that was signed for them.
+    /// The root computed from the records is not the signed one.
     OtherRoot {
         size: u64,
     },
@@ -57,11 +57,11 @@ impl From<Unproved> for Problem {
             Unproved::Unreadable(error) => return unreadable(&error),
             Unproved::Proof(error) => error.to_string(),
             Unproved::OtherRoot { size } => {
-                format!("the first {size} records do not lead to the root that was signed for them")
+                format!("the root computed from the first {size} records is not the signed one")
             }
         };
-        tracing::error!(why, "a proof cannot be made; run leasehold-verify on the journal");
-        codes::INTERNAL.problem("The proof cannot be made; the log says more.")
+        tracing::error!(why, "cannot make a proof; run leasehold-verify on the journal");
+        codes::INTERNAL.problem("Cannot make the proof; the daemon's log has the details.")
     }
 }
 
@@ -75,7 +75,7 @@ impl Proofs {
         self.roots().leaves() >> BLOCK_LEVEL >= size >> BLOCK_LEVEL
     }
 
-    /// Reads on to the last complete block of a tree of this size.
+    /// Reads up to the last complete block of a tree of this size.
     fn gather(&self, journal: &dyn Journal, size: u64) -> Result<(), ReadError> {
         let from = self.roots().leaves();
         let until = size >> BLOCK_LEVEL << BLOCK_LEVEL;
@@ -94,9 +94,9 @@ impl Proofs {
     }
 }
 
-/// Sees to it that the roots of all complete blocks of a tree of this size are known.
+/// Collects the roots of all complete blocks of a tree of this size.
 ///
-/// A caller that gives up meanwhile leaves the work going on for the next one.
+/// If the caller gives up meanwhile, the work continues for the next one.
 async fn reach(app: &Arc<App>, size: u64) -> Result<(), Problem> {
     if app.proofs.reach(size) {
         return Ok(());
@@ -113,7 +113,7 @@ async fn reach(app: &Arc<App>, size: u64) -> Result<(), Problem> {
     .await
 }
 
-/// The tree as a proof asks for it: remembered roots, and blocks that are read where those do not reach.
+/// The tree that a proof is made from: known roots, and blocks that are read where no root is known.
 struct Tree<'a> {
     journal: &'a dyn Journal,
     roots: RwLockReadGuard<'a, SubtreeRoots>,
@@ -130,7 +130,7 @@ impl<'a> Tree<'a> {
         if let Some(root) = self.roots.get(subtree) {
             return Ok(root);
         }
-        assert!(subtree.level < BLOCK_LEVEL, "the roots of all complete blocks were gathered");
+        assert!(subtree.level < BLOCK_LEVEL, "the roots of all complete blocks are known");
         let wanted = subtree.leaves();
         let block = wanted.start >> BLOCK_LEVEL;
         if !self.blocks.contains_key(&block) {
@@ -166,7 +166,7 @@ impl<'a> Tree<'a> {
     fn continued(&mut self, from: u64, to: u64, signed: &SignedCheckpoint) -> Result<Continued, Unproved> {
         let (proof, from_root, to_root) = ConsistencyProof::from_subtrees(from, to, |subtree| self.root_of(subtree))?;
         let size = signed.size();
-        // What leads to an older size than the signed one must lead on to that.
+        // A proof up to a size before the signed one must be consistent with the signed one.
         let (_, old_root, root) = ConsistencyProof::from_subtrees(to, size, |subtree| self.root_of(subtree))?;
         if root != signed.position.tree.root() || old_root != to_root {
             return Err(Unproved::OtherRoot { size });
@@ -175,14 +175,14 @@ impl<'a> Tree<'a> {
     }
 }
 
-/// A proof of growth, with the roots at its ends.
+/// A consistency proof with the roots at both sizes.
 pub(crate) struct Continued {
     pub(crate) proof: ConsistencyProof,
     pub(crate) from_root: Hash,
     pub(crate) to_root: Hash,
 }
 
-/// Proves that a record is in the signed tree, and looks at the record on the way.
+/// Proves that a record is in the signed tree, and calls `look` with the proof.
 pub(crate) async fn prove_record<T: Send + 'static>(
     app: &Arc<App>,
     sequence: u64,
@@ -197,7 +197,7 @@ pub(crate) async fn prove_record<T: Send + 'static>(
     .await
 }
 
-/// Proves that the tree of `from` records is the beginning of that of `to`, and that of the signed one.
+/// Proves that the tree of `from` records is the beginning of the tree of `to` records, and of the signed tree.
 pub(crate) async fn prove_growth(
     app: &Arc<App>,
     from: u64,
@@ -215,7 +215,7 @@ mod tests {
     use leasehold_journal::conformance::{append, keys, stamp};
     use leasehold_tlog::{ConsistencyBuilder, InclusionBuilder};
 
-    /// A journal of so many records, and its leaves.
+    /// A journal with this many records, and its leaves.
     fn journal(size: u64) -> (MemoryJournal, Vec<Hash>) {
         let keys = keys();
         let journal = MemoryJournal::new(keys.clone());
@@ -237,7 +237,7 @@ mod tests {
     }
 
     #[test]
-    fn proofs_are_those_of_a_pass_over_all_leaves_and_read_two_blocks() {
+    fn proofs_equal_those_from_all_leaves_and_read_two_blocks() {
         let (journal, leaves) = journal(5000);
         let signed = journal.checkpointed();
         let size = signed.size();
@@ -267,7 +267,7 @@ mod tests {
     }
 
     #[test]
-    fn nothing_is_proved_against_a_root_that_the_records_do_not_have() {
+    fn nothing_is_proved_against_a_wrong_root() {
         let (journal, _) = journal(100);
         let mut signed = journal.checkpointed();
         signed.position.tree = Frontier::new();

@@ -1,7 +1,7 @@
-//! How fast one token may go: a bucket of operations that fills at a steady rate.
+//! Rate limit per token: a bucket of operations that fills at a steady rate.
 //!
-//! A bucket is one number, the instant at which it will be full again. One that is full says nothing and can be
-//! forgotten, so memory grows with the tokens that were busy a moment ago, and has a limit even then.
+//! A bucket is one number, the instant at which it will be full again. Full buckets need not be kept, so memory grows
+//! only with the tokens that were busy a moment ago, and is limited even then.
 
 use crate::config::Rate;
 use leasehold_model::TokenNo;
@@ -11,24 +11,24 @@ use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Mutex, PoisonError};
 use std::time::{Duration, Instant};
 
-/// Tokens that ask at the same time seldom meet in one of these.
+/// Number of locks, so that concurrent requests rarely wait for the same one.
 const SHARDS: usize = 64;
-/// Buckets in one shard; beyond them the fullest is forgotten, which gives its token a fresh start.
+/// Buckets per shard. Beyond that the fullest bucket is dropped, which gives its token a full one.
 const BUCKETS_PER_SHARD_MAX: usize = 4096;
 
-/// When to try again.
+/// Time to wait before trying again.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct RetryAfter(pub Duration);
 
-/// When each bucket will be full, in nanoseconds since the limiter began.
+/// When each bucket will be full, in nanoseconds since the limiter was created.
 type Buckets = HashMap<u32, u64, BuildHasherDefault<std::hash::DefaultHasher>>;
 
 #[derive(Debug)]
 pub struct Limiter {
     began: Instant,
-    /// Nanoseconds that one operation takes to come back; zero: no limit.
+    /// Nanoseconds in which one operation is refilled; zero means no limit.
     cost_ns: u64,
-    /// Nanoseconds that an empty bucket takes to fill.
+    /// Nanoseconds in which an empty bucket is filled.
     full_ns: u64,
     shards: Box<[Mutex<Buckets>]>,
     refused: AtomicU64,
@@ -49,9 +49,10 @@ impl Limiter {
         }
     }
 
-    /// Takes `operations` from the token's bucket, or says when they will be there.
+    /// Takes `operations` from the bucket of the token, or returns the time until they are available.
     ///
-    /// More than a bucket holds are let through when it is full; the token then waits for the difference too.
+    /// More operations than a bucket holds are allowed if the bucket is full; the token then also waits for the
+    /// difference.
     pub fn take(&self, token: TokenNo, operations: u32) -> Result<(), RetryAfter> {
         if self.cost_ns == 0 {
             return Ok(());
@@ -65,7 +66,7 @@ impl Limiter {
         let wanted = self.cost_ns.saturating_mul(u64::from(operations));
         let mut buckets = shard.lock().unwrap_or_else(PoisonError::into_inner);
         let full_at = buckets.get(&token.0).copied().unwrap_or(0).max(now);
-        // What is missing now, and what would be missing after; a bucket cannot miss more than all it holds.
+        // How much would be missing after this; at most a whole bucket is required.
         let missing_after = (full_at - now).saturating_add(wanted.min(self.full_ns));
         if missing_after > self.full_ns {
             self.refused.fetch_add(1, Ordering::Relaxed);
@@ -78,20 +79,20 @@ impl Limiter {
         Ok(())
     }
 
-    /// How often a token was told to wait.
+    /// Number of requests that were refused.
     pub fn refused(&self) -> u64 {
         self.refused.load(Ordering::Relaxed)
     }
 
-    /// Buckets that are remembered.
+    /// Number of buckets in memory.
     #[cfg(test)]
     fn remembered(&self) -> usize {
-        self.shards.iter().map(|shard| shard.lock().expect("no one panics with buckets").len()).sum()
+        self.shards.iter().map(|shard| shard.lock().expect("no thread panicked").len()).sum()
     }
 }
 
-/// Forgets the buckets that are full, or the fullest where none is.
-#[expect(clippy::iter_over_hash_type, reason = "which one of equals is forgotten does not matter")]
+/// Drops all full buckets, or the fullest one if there are none.
+#[expect(clippy::iter_over_hash_type, reason = "which of several equal buckets is dropped does not matter")]
 fn make_room(buckets: &mut Buckets, now: u64) {
     buckets.retain(|_, full_at| *full_at > now);
     if buckets.len() >= BUCKETS_PER_SHARD_MAX {
@@ -118,23 +119,23 @@ mod tests {
     }
 
     #[test]
-    fn a_token_may_burst_and_then_goes_at_its_rate() {
+    fn a_token_may_burst_and_is_then_limited_to_its_rate() {
         let limiter = limiter(10, 20);
         let start = limiter.began;
         assert_eq!(limiter.take_at(T, 20, start), Ok(()));
         assert_eq!(limiter.take_at(T, 1, start), Err(RetryAfter(Duration::from_millis(100))));
         assert_eq!(limiter.take_at(T, 5, start), Err(RetryAfter(Duration::from_millis(500))));
-        // What was refused took nothing.
+        // Refused operations took nothing.
         let later = start + Duration::from_millis(500);
         assert_eq!(limiter.take_at(T, 5, later), Ok(()));
         assert_eq!(limiter.take_at(T, 1, later), Err(RetryAfter(Duration::from_millis(100))));
-        // Others have buckets of their own.
+        // Other tokens have buckets of their own.
         assert_eq!(limiter.take_at(TokenNo(8), 20, later), Ok(()));
         assert_eq!(limiter.take_at(T, 20, later + Duration::from_secs(3600)), Ok(()));
     }
 
     #[test]
-    fn a_batch_larger_than_the_burst_waits_for_a_full_bucket_and_is_paid_for() {
+    fn a_batch_larger_than_the_burst_needs_a_full_bucket_and_is_counted_in_full() {
         let limiter = limiter(10, 20);
         let start = limiter.began;
         assert_eq!(limiter.take_at(T, 1, start), Ok(()));
@@ -161,7 +162,7 @@ mod tests {
         let start = limiter.began;
         (0..tokens).for_each(|token| assert_eq!(limiter.take_at(TokenNo(token), 1, start), Ok(())));
         assert!(limiter.remembered() <= SHARDS * BUCKETS_PER_SHARD_MAX);
-        // The busy ones stay limited, and once they have rested they are forgotten.
+        // Busy tokens stay limited; their buckets are dropped once they are full.
         assert!(limiter.take_at(TokenNo(tokens - 1), 1, start).is_err());
         let rested = start + Duration::from_secs(10);
         (0..64).for_each(|token| assert_eq!(limiter.take_at(TokenNo(tokens + token), 1, rested), Ok(())));

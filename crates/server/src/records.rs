@@ -1,15 +1,15 @@
-//! Which records a caller may see, and how they are shown: for pages, for the live stream, for histories.
+//! The records that a caller may see, for pages of records, the event stream and histories.
 
 use crate::access::Caller;
 use crate::app::App;
-use crate::named::{learn_leases, touched};
+use crate::record_leases::{learn_leases, touched};
 use leasehold_api::{Problem, Role, codes};
 use leasehold_model::body::Nodes;
 use leasehold_model::{Body, LeaseNo, NodeNo, RawRecord, Record, TenantNo};
 use leasehold_view::Directory;
 use serde_json::Value;
 
-/// What a reader wants to see, of what it may.
+/// Selects records: what the caller may see, narrowed by the query.
 #[derive(Clone, Debug)]
 pub(crate) struct Filter {
     pub(crate) caller: Caller,
@@ -21,7 +21,7 @@ pub(crate) struct Filter {
 }
 
 impl Filter {
-    /// What can be told from the record alone; the rest needs to know its leases.
+    /// Checks everything that does not need the leases of the record.
     fn may_take(&self, record: &Record) -> bool {
         let of_kind = |wanted: &String| {
             let word = record.body.word();
@@ -38,7 +38,7 @@ impl Filter {
             && self.kind.as_ref().is_none_or(of_kind)
     }
 
-    /// Whether a record, whose leases the directory knows, is shown.
+    /// Checks the rest, for a record whose leases are in the directory.
     fn takes(&self, directory: &Directory, record: &Record) -> bool {
         let mut leases = Vec::new();
         touched(&record.body, |lease| leases.push(lease));
@@ -61,24 +61,24 @@ impl Filter {
         visible && self.node.is_none_or(on) && self.lease.is_none_or(|lease| leases.contains(&lease))
     }
 
-    /// Whether the leases of a record must be known to say if it is shown.
-    fn looks_at_leases(&self) -> bool {
+    /// Whether the filter needs the leases of a record.
+    fn needs_leases(&self) -> bool {
         self.node.is_some() || matches!(self.caller.role, Role::ProjectMember | Role::NodeAgent)
     }
 
-    /// The record as JSON, if it is one to show.
+    /// The record as JSON, if the filter selects it.
     pub(crate) fn show(
         &self,
         app: &App,
         directory: &mut Directory,
         raw: &RawRecord<'_>,
     ) -> Result<Option<(Record, Value)>, Problem> {
-        let unreadable = |_| codes::INTERNAL.problem("A record of the journal cannot be read.");
+        let unreadable = |_| codes::INTERNAL.problem("Cannot decode a record of the journal.");
         let record = raw.decode().map_err(unreadable)?;
         if !self.may_take(&record) {
             return Ok(None);
         }
-        if !self.looks_at_leases() && !self.takes(directory, &record) {
+        if !self.needs_leases() && !self.takes(directory, &record) {
             return Ok(None);
         }
         learn_leases(app, directory, &record)?;
@@ -89,13 +89,13 @@ impl Filter {
         Ok(Some((record, shown)))
     }
 
-    /// Whether a record that is shown anyway is one for this reader too.
+    /// Whether the filter selects a record whose leases are in the directory.
     pub(crate) fn takes_known(&self, directory: &Directory, record: &Record) -> bool {
         self.may_take(record) && self.takes(directory, record)
     }
 }
 
-/// Whether a record that names no lease is about work of the project that it names.
+/// Whether a record without leases belongs to the project that it names.
 fn is_of_project(body: &Body) -> bool {
     matches!(
         body,
@@ -136,12 +136,66 @@ fn node_of(body: &Body) -> Option<NodeNo> {
         Body::NodeCondition(condition) => Some(condition.node),
         Body::AgentRegistered(registered) => Some(registered.node),
         Body::AgentDetached(detached) => Some(detached.node),
-        // Of several, an agent hears by its heartbeat: the others are not its business.
+        // An agent may not see the other nodes of a claim; its heartbeats tell it about its own.
         Body::NodesClaimed(claimed) => only(&claimed.nodes),
         Body::NodesReleased(released) => only(&released.nodes),
         Body::NodeWiped(wiped) => Some(wiped.node),
         Body::NodeQuarantined(quarantined) => Some(quarantined.node),
         Body::QuarantineCleared(cleared) => Some(cleared.node),
-        _ => None,
+        Body::Granted(_)
+        | Body::Renewed(_)
+        | Body::Released(_)
+        | Body::ActivityReported(_)
+        | Body::Expired(_)
+        | Body::Revoked(_)
+        | Body::TeardownStarted(_)
+        | Body::TornDown(_)
+        | Body::Fenced(_)
+        | Body::Unfenced(_)
+        | Body::Preempted(_)
+        | Body::Genesis(_)
+        | Body::Started(_)
+        | Body::Heartbeat(_)
+        | Body::KeyRotated(_)
+        | Body::ClockJumped(_)
+        | Body::SettingsChanged(_)
+        | Body::ClassPut(_)
+        | Body::PoolPut(_)
+        | Body::PoolDeleted(_)
+        | Body::TenantPut(_)
+        | Body::TenantDeleted(_)
+        | Body::ProjectPut(_)
+        | Body::ProjectDeleted(_)
+        | Body::UserPut(_)
+        | Body::UserDeleted(_)
+        | Body::QuotaPut(_)
+        | Body::QuotaDeleted(_)
+        | Body::BurstEnded(_)
+        | Body::RateCardPut(_)
+        | Body::RateCardDeleted(_)
+        | Body::ChargePolicyPut(_)
+        | Body::BudgetsPut(_)
+        | Body::PoolPlacementPut(_)
+        | Body::PlacementChanged(_)
+        | Body::SensitiveChanged(_)
+        | Body::Denied(_)
+        | Body::PreemptionDecided(_)
+        | Body::ReservationDropped(_)
+        | Body::TokenIssued(_)
+        | Body::TokenRevoked(_)
+        | Body::AllocationSubmitted(_)
+        | Body::AllocationDenied(_)
+        | Body::AllocationPlaced(_)
+        | Body::AllocationStarted(_)
+        | Body::AllocationCheckpointing(_)
+        | Body::AllocationCheckpointed(_)
+        | Body::AllocationSuspended(_)
+        | Body::AllocationRequeued(_)
+        | Body::AllocationCompleted(_)
+        | Body::AllocationFailed(_)
+        | Body::AllocationCancelled(_)
+        | Body::CeilingPut(_)
+        | Body::CeilingDeleted(_)
+        | Body::Unknown { .. } => None,
     }
 }

@@ -1,4 +1,4 @@
-//! The way from a task to the cell and back: a future that is done when its replies are.
+//! Submits requests to the cell and awaits their replies.
 
 use leasehold_cell::{Cell, Replies, Reply, Submission};
 use leasehold_engine::Request;
@@ -7,7 +7,7 @@ use std::pin::Pin;
 use std::sync::{Arc, Mutex, MutexGuard};
 use std::task::{Context, Poll, Waker};
 
-/// Collects the replies to some requests; `wake` comes once for many of them.
+/// Collects the replies to several requests. The cell calls `wake` once for many of them.
 #[derive(Default)]
 struct Gather {
     got: Mutex<Got>,
@@ -22,14 +22,14 @@ struct Got {
 
 impl Gather {
     fn lock(&self) -> MutexGuard<'_, Got> {
-        self.got.lock().expect("no one panics with replies")
+        self.got.lock().expect("no thread panics while it holds the lock")
     }
 }
 
 impl Replies for Gather {
     fn put(&self, tag: u64, reply: Reply) {
         let mut got = self.lock();
-        let place = usize::try_from(tag).expect("a tag is a place in the batch");
+        let place = usize::try_from(tag).expect("a tag is an index into the batch");
         if got.replies[place].replace(reply).is_none() {
             got.missing -= 1;
         }
@@ -63,7 +63,7 @@ impl Future for Answers {
     }
 }
 
-/// Leaves requests with the cell; nothing is lost if the answers are not waited for.
+/// Submits requests to the cell. They are decided even if the returned future is dropped.
 pub(crate) fn ask(cell: &Cell, requests: Vec<Request>) -> Answers {
     let missing = requests.len();
     let got = Got { replies: (0..missing).map(|_| None).collect(), missing, waker: None };

@@ -1,7 +1,8 @@
-//! Requests that read the journal's files: off the request's thread, few at a time.
+//! Requests that read the journal files run on blocking threads, few at a time.
 //!
-//! Pages of records are bounded by what they look through. An explanation of an old decision folds the journal from a
-//! snapshot on, which may take long: each token has a turn of its own, so that whoever asks for many waits for itself.
+//! Pages of records have a limit on the records they scan. Explaining an old decision replays the journal from a
+//! snapshot, which may take long: each token has its own permit, so that a token with many such requests waits only for
+//! itself.
 
 use crate::app::App;
 use leasehold_api::{Problem, codes};
@@ -11,11 +12,11 @@ use std::collections::BTreeMap;
 use std::sync::{Arc, Mutex, PoisonError};
 use tokio::sync::{OwnedSemaphorePermit, Semaphore};
 
-/// Readers of the journal's files that run at a time.
+/// Readers of the journal files at the same time.
 const SCANS_MAX: usize = 2;
-/// Explanations that run at a time: each holds the state of its decision in memory.
+/// Explanations at the same time; each holds the state of its decision in memory.
 const EXPLANATIONS_MAX: usize = 4;
-/// Explanations of one token that run at a time.
+/// Explanations at the same time for one token.
 const EXPLANATIONS_PER_TOKEN: usize = 1;
 
 pub(crate) struct Scans {
@@ -33,16 +34,16 @@ impl Scans {
         }
     }
 
-    /// The turns of a token. Those that nobody holds or waits for are forgotten.
+    /// The permits of a token. Unused ones are dropped.
     fn own(&self, token: TokenNo) -> Arc<Semaphore> {
         let mut all = self.of_token.lock().unwrap_or_else(PoisonError::into_inner);
         all.retain(|_, turns| Arc::strong_count(turns) > 1);
         Arc::clone(all.entry(token).or_insert_with(|| Arc::new(Semaphore::new(EXPLANATIONS_PER_TOKEN))))
     }
 
-    /// A turn to explain: first among the token's own questions, then among everybody's.
+    /// A permit to explain: first from the token's own, then from the shared ones.
     async fn turn(&self, token: TokenNo) -> (OwnedSemaphorePermit, OwnedSemaphorePermit) {
-        const OPEN: &str = "nobody closes it";
+        const OPEN: &str = "the semaphore is never closed";
         let own = self.own(token).acquire_owned().await.expect(OPEN);
         (own, Arc::clone(&self.explanations).acquire_owned().await.expect(OPEN))
     }
@@ -55,24 +56,24 @@ async fn blocking<T: Send + 'static>(
 ) -> Result<T, Problem> {
     let app = Arc::clone(app);
     let done = tokio::task::spawn_blocking(move || {
-        // Kept to the end, also where nobody waits for the answer any more.
+        // Held to the end, even if the request was dropped.
         let _turn = turn;
         read(&app)
     });
-    done.await.map_err(|_| codes::INTERNAL.problem("Reading the journal failed; the log says more."))?
+    done.await.map_err(|_| codes::INTERNAL.problem("Reading the journal failed; the daemon's log has the details."))?
 }
 
-/// Reads the journal's files.
+/// Reads the journal files.
 pub(crate) async fn scan<T: Send + 'static>(
     app: &Arc<App>,
     read: impl FnOnce(&App) -> Result<T, Problem> + Send + 'static,
 ) -> Result<T, Problem> {
     let turn = Arc::clone(&app.scans.scans).acquire_owned().await;
-    let turn = turn.map_err(|_| codes::BUSY.problem("Too many requests read the journal already; try again."))?;
+    let turn = turn.map_err(|_| codes::BUSY.problem("Too many requests are reading the journal; try again."))?;
     blocking(app, turn, read).await
 }
 
-/// Explains something that was decided, on behalf of a token.
+/// Explains a decision, on behalf of a token.
 pub(crate) async fn explain<T: Send + 'static>(
     app: &Arc<App>,
     token: TokenNo,
@@ -85,11 +86,11 @@ pub(crate) async fn explain<T: Send + 'static>(
 pub(crate) fn unreadable(error: &ReadError) -> Problem {
     match error {
         ReadError::Archived { .. } => {
-            codes::ARCHIVED.problem(format!("The journal's beginning was moved away: {error}."))
+            codes::ARCHIVED.problem(format!("The beginning of the journal has been moved away: {error}."))
         }
         error => {
-            tracing::error!(%error, "the journal cannot be read");
-            codes::INTERNAL.problem("The journal cannot be read; the log says more.")
+            tracing::error!(%error, "cannot read the journal");
+            codes::INTERNAL.problem("Cannot read the journal; the daemon's log has the details.")
         }
     }
 }
@@ -100,10 +101,10 @@ mod tests {
     use futures_util::FutureExt;
 
     #[tokio::test]
-    async fn one_tokens_questions_wait_for_each_other_and_for_nobody_elses() {
+    async fn explanations_of_one_token_wait_only_for_each_other() {
         let scans = Scans::new();
         let busy = scans.turn(TokenNo(1)).await;
-        // Those of the same token wait, however many there are.
+        // All further explanations of the same token wait.
         let mut waiting: Vec<_> = (0..EXPLANATIONS_MAX + 3).map(|_| Box::pin(scans.turn(TokenNo(1)))).collect();
         for turn in &mut waiting {
             assert!(turn.now_or_never().is_none());
@@ -112,7 +113,7 @@ mod tests {
         drop(busy);
         let _next = waiting.remove(0).await;
         drop((others, waiting));
-        // What nobody holds or waits for is forgotten, but for the one that is asked for.
+        // Unused permits are dropped, except for those of the token that asks.
         let _own = scans.own(TokenNo(5));
         assert_eq!(
             scans.of_token.lock().expect("nobody panicked").keys().collect::<Vec<_>>(),

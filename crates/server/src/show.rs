@@ -1,4 +1,4 @@
-//! What the state holds, as the API shows it.
+//! Objects of the state as the API shows them.
 
 use crate::app::App;
 use leasehold_api as api;
@@ -26,7 +26,7 @@ pub(crate) fn lease_state(phase: Phase) -> api::LeaseState {
     }
 }
 
-/// The limit of the quota that is exactly "this tenant, all of it".
+/// The limit of the quota whose scope is the whole tenant.
 fn own_limit(state: &State, tenant: TenantNo, measure: Measure) -> Option<u64> {
     let whole = QuotaScope { tenant, project: None, class: None, pool: None, node: NodeScope::All, priority: None };
     let quota = state.quotas_of(tenant).find(|quota| quota.scope == whole && quota.measure == measure);
@@ -37,10 +37,11 @@ pub(crate) fn tenant(state: &State, number: TenantNo) -> Option<api::Tenant> {
     let tenant = state.tenant(number)?;
     Some(api::Tenant {
         id: number.0,
-        name: tenant.name.as_str().to_owned(),
-        accounting_tag: text(tenant.tag.and_then(|tag| state.tag(tag))),
-        max_priority: tenant.max_priority,
-        max_evicted_quanta_per_hour: tenant.max_evicted_quanta_per_hour,
+        name: tenant.settings.name.as_str().to_owned(),
+        accounting_tag: text(tenant.settings.accounting_tag.as_ref()),
+        contact: text(tenant.settings.contact.as_ref()),
+        max_priority: tenant.settings.max_priority,
+        max_evicted_quanta_per_hour: tenant.settings.max_evicted_quanta_per_hour,
         max_nodes: own_limit(state, number, Measure::Nodes),
         max_leases: own_limit(state, number, Measure::Leases),
         max_concurrent_allocations: own_limit(state, number, Measure::Allocations),
@@ -61,7 +62,7 @@ pub(crate) fn fair_share(thousandths: u32) -> api::Decimal {
 }
 
 pub(crate) fn tenant_name(state: &State, tenant: TenantNo) -> String {
-    state.tenant(tenant).map_or_else(String::new, |tenant| tenant.name.as_str().to_owned())
+    state.tenant(tenant).map_or_else(String::new, |tenant| tenant.settings.name.as_str().to_owned())
 }
 
 pub(crate) fn project(state: &State, number: ProjectNo) -> Option<api::Project> {
@@ -224,7 +225,7 @@ pub(crate) fn token(state: &State, token: &Token) -> api::Token {
         id: token.number.0,
         name: token.name.as_str().to_owned(),
         role: token.role,
-        tenant: text(scope.tenant.and_then(|tenant| state.tenant(tenant)).map(|tenant| &tenant.name)),
+        tenant: text(scope.tenant.and_then(|tenant| state.tenant(tenant)).map(|tenant| &tenant.settings.name)),
         project: text(scope.project.and_then(|project| state.project(project)).map(|project| &project.name)),
         user: text(scope.user.and_then(|user| state.user(user)).map(|user| &user.name)),
         node: text(scope.node.and_then(|node| state.node(node)).map(|node| &node.name)),
@@ -234,12 +235,12 @@ pub(crate) fn token(state: &State, token: &Token) -> api::Token {
     }
 }
 
-/// The devices in a set.
+/// The indexes of the devices in a set.
 pub(crate) fn devices(set: u64) -> Vec<u32> {
     (0..64).filter(|device| set >> device & 1 == 1).collect()
 }
 
-/// A lease that is not closed, as far as the state knows it; the books know the rest.
+/// A lease that is not closed, with what the state has; the books have the rest.
 pub(crate) fn lease(app: &App, state: &State, lease: &Lease) -> api::Lease {
     let class = state.class(lease.class);
     api::Lease {
@@ -276,7 +277,7 @@ pub(crate) fn lease(app: &App, state: &State, lease: &Lease) -> api::Lease {
     }
 }
 
-/// Something that was just sealed and is gone again already: another change came between.
+/// The problem if an object was deleted by another request right after it was changed.
 pub(crate) fn gone_already(what: &str) -> leasehold_api::Problem {
-    codes::NOT_FOUND.problem(format!("The {what} was changed and, in the same moment, deleted by another request."))
+    codes::NOT_FOUND.problem(format!("The {what} was changed, but another request deleted it immediately afterwards."))
 }

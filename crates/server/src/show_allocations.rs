@@ -1,4 +1,4 @@
-//! Allocations as the API shows them: what they ask for, where they lie, and why they wait.
+//! Allocations as the API shows them: what they request, where they are placed, and why they wait.
 
 use crate::access::Caller;
 use crate::app::App;
@@ -64,7 +64,7 @@ pub(crate) fn as_submitted(
     }
 }
 
-/// One that is not over.
+/// An allocation that has not ended.
 pub(crate) fn allocation(app: &App, state: &State, found: &Allocation) -> api::Allocation {
     let identity = Identity {
         tenant: Some(found.tenant),
@@ -82,7 +82,7 @@ pub(crate) fn allocation(app: &App, state: &State, found: &Allocation) -> api::A
     }
 }
 
-/// One replica, as its grant was sealed.
+/// One replica, as granted.
 pub(crate) fn replica(app: &App, state: &State, record: &Record, granted: &Granted) -> api::Replica {
     let lease = |(place, member): (u64, &leasehold_model::body::Member)| {
         let class = state.class(member.class);
@@ -103,20 +103,22 @@ pub(crate) fn replica(app: &App, state: &State, record: &Record, granted: &Grant
     }
 }
 
-/// A submission, or the problem where it was denied. Made from its records alone, so that it can be answered again.
+/// A submission, or the problem if it was denied. Made from its records alone, so that a repeated request gets the same
+/// answer.
 pub(crate) fn submitted(app: &App, state: &State, sealed: &Sealed) -> Result<api::Submitted, Problem> {
     let record = sealed.first();
-    let spec = match &record.body {
-        Body::AllocationSubmitted(submitted) => &submitted.spec,
-        Body::AllocationDenied(denied) => {
-            return Err(denial(state, &record.identity, &denied.cause).with("sequence", record.sequence));
-        }
-        _ => return Err(codes::INTERNAL.problem("A submission was sealed as something else.")),
+    if let Body::AllocationDenied(denied) = &record.body {
+        return Err(denial(state, &record.identity, &denied.cause).with("sequence", record.sequence));
+    }
+    let Body::AllocationSubmitted(submitted) = &record.body else {
+        let detail = format!("The request has an unexpected record ({}).", record.body.word());
+        return Err(codes::INTERNAL.problem(detail));
     };
+    let spec = &submitted.spec;
     let replicas: Vec<_> = (sealed.records.iter())
-        .filter_map(|record| match &record.body {
-            Body::Granted(granted) => Some(replica(app, state, record, granted)),
-            _ => None,
+        .filter_map(|record| {
+            let Body::Granted(granted) = &record.body else { return None };
+            Some(replica(app, state, record, granted))
         })
         .collect();
     Ok(api::Submitted {
@@ -144,7 +146,7 @@ fn ordinal(n: u64) -> String {
     format!("{n}{ending}")
 }
 
-/// Why one waits, in words that somebody can act on. What belongs to others is not named.
+/// Why an allocation waits. Objects of others are not named.
 pub(crate) fn waiting(state: &Readers, caller: &Caller, found: &Allocation, now: Instant) -> Option<api::Waiting> {
     if !found.state.is_queued() {
         return None;
@@ -196,17 +198,17 @@ pub(crate) fn waiting(state: &Readers, caller: &Caller, found: &Allocation, now:
             let first = state.allocation(ahead).filter(|first| caller.sees_project(first.tenant, first.project));
             shown.ahead = first.map(|first| first.number.0);
             shown.ahead_starts_by = Some(When(start));
-            let who = first.map_or_else(|| "one that goes first".to_owned(), |first| first.number.to_string());
+            let who = first.map_or_else(|| "a higher-ranked allocation".to_owned(), |first| first.number.to_string());
             format!("would delay {who}, which starts by {}", When(start))
         }
         WaitReason::Victims { nodes } => {
             shown.reason = api::WaitReason::Victims;
-            // Gangs fall whole: where else others lie is theirs to know.
+            // Gangs are evicted as a whole, so victims may be on nodes that the caller may not see.
             let may_know = |node: &&NodeNo| caller.sees_node(**node) || found.reserved_on().any(|own| own == **node);
             let known = nodes.iter().filter(may_know).filter_map(|node| state.node(*node));
             shown.nodes = known.map(|node| node.name.to_string()).collect();
             match (nodes.is_empty(), shown.nodes.is_empty()) {
-                (true, _) => "its victims are gone; it starts when the queue is looked at next".to_owned(),
+                (true, _) => "its victims have ended; it starts on the next scheduling pass".to_owned(),
                 (false, true) => "victims are being torn down".to_owned(),
                 (false, false) => format!("victims are being torn down on {}", shown.nodes.join(", ")),
             }
@@ -214,9 +216,9 @@ pub(crate) fn waiting(state: &Readers, caller: &Caller, found: &Allocation, now:
         WaitReason::Evictions { used, limit } => {
             shown.reason = api::WaitReason::Evictions;
             (shown.used, shown.limit) = (Some(used), Some(limit));
-            format!("its tenant has had {used} quanta evicted within the hour, of {limit} that it may")
+            format!("{used} quanta were evicted for its tenant within the hour, and the limit is {limit}")
         }
-        WaitReason::Due => "nothing stands in its way; it starts when the queue is looked at next".to_owned(),
+        WaitReason::Due => "nothing prevents it from starting; it starts on the next scheduling pass".to_owned(),
     };
     shown.detail = sentence(&format!("{}, {detail}", ordinal(waits.position)));
     Some(shown)
@@ -233,13 +235,13 @@ fn no_room(
     let pool = found.spec.pool.and_then(|pool| state.pool(pool));
     let place = pool.map_or_else(String::new, |pool| format!(" on pool {}", pool.name));
     let replicas = found.spec.replicas;
-    let rest = if replicas > 1 { format!("; {fits} of {replicas} replicas would find room") } else { String::new() };
-    let (Some(class), Some(spec)) = (class, spec) else { return format!("there is no room{place}{rest}") };
+    let rest = if replicas > 1 { format!("; {fits} of {replicas} replicas would fit") } else { String::new() };
+    let (Some(class), Some(spec)) = (class, spec) else { return format!("no capacity is free{place}{rest}") };
     match (short, found.spec.together) {
         (Quanta(0), Some(domain)) if replicas > 1 => {
-            format!("no {} has room for all of it together{place}{rest}", domain.word())
+            format!("no {} has enough free capacity for all replicas{place}{rest}", domain.word())
         }
-        (Quanta(0), _) => format!("no node has all of it free at once{place}{rest}"),
+        (Quanta(0), _) => format!("no node has everything free at once{place}{rest}"),
         (short, _) => {
             let unit = spec.kind.unit();
             let of = if class.eq_ignore_ascii_case(unit) { String::new() } else { format!(" of {class}") };
@@ -253,7 +255,7 @@ mod tests {
     use super::ordinal;
 
     #[test]
-    fn places_are_counted_as_people_count() {
+    fn ordinals_have_their_endings() {
         let shown: Vec<String> = [1, 2, 3, 4, 11, 12, 13, 21, 102, 111].into_iter().map(ordinal).collect();
         assert_eq!(shown.join(" "), "1st 2nd 3rd 4th 11th 12th 13th 21st 102nd 111th");
     }

@@ -1,4 +1,4 @@
-//! Whose a node is, in the words of the wire.
+//! The custody of nodes as the API shows it.
 
 use leasehold_api as api;
 use leasehold_api::When;
@@ -8,7 +8,7 @@ use leasehold_model::Name;
 pub(crate) fn holder(state: &State, claim: Claim) -> api::ClaimHolder {
     let text = |name: Option<&Name>| name.map_or_else(String::new, |name| name.as_str().to_owned());
     api::ClaimHolder {
-        tenant: text(state.tenant(claim.by.tenant).map(|tenant| &tenant.name)),
+        tenant: text(state.tenant(claim.by.tenant).map(|tenant| &tenant.settings.name)),
         tenant_id: claim.by.tenant.0,
         project: text(state.project(claim.project).map(|project| &project.name)),
         project_id: claim.project.0,

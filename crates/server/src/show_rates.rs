@@ -7,7 +7,7 @@ use leasehold_model::body::{ChargePolicyPut, RateCardPut};
 use leasehold_model::rate::{Charge, Charges, DEFAULT_PRICES, Decimal, Prices};
 use leasehold_model::{Instant, PoolNo};
 
-/// Among those of its own scope: the last one that has begun holds.
+/// Of the cards for the same pool, the last one that has begun is in force.
 fn card_state(state: &State, pool: Option<PoolNo>, from: Instant, now: Instant) -> CardState {
     let begun = state.rate_cards().filter(|other| other.pool == pool && other.has_begun(now));
     state_of(from, begun.map(|other| other.from).max(), now)
@@ -47,7 +47,7 @@ fn prices(state: &State, prices: &Prices) -> api::Prices {
 }
 
 pub(crate) fn card(state: &State, card: &RateCard, now: Instant) -> api::RateCard {
-    // A pool that is gone keeps its number: without one the card would read as that of all pools.
+    // A deleted pool is shown by number; without a pool, the card would seem to be for all pools.
     let pool_name = |no: PoolNo| state.pool(no).map_or_else(|| no.to_string(), |pool| pool.name.as_str().to_owned());
     api::RateCard {
         id: Some(card.number),
@@ -61,13 +61,13 @@ pub(crate) fn card(state: &State, card: &RateCard, now: Instant) -> api::RateCar
     }
 }
 
-/// The card that a record put, also where it was changed or withdrawn since: the same request is answered the same.
+/// The card as a record set it, even if it was changed or deleted since: a repeated request gets the same answer.
 pub(crate) fn card_as_put(state: &State, put: &RateCardPut, stamp: Instant, now: Instant) -> api::RateCard {
     let (number, pool, from, prices) = (put.card, put.pool, put.from, put.prices.clone());
     card(state, &RateCard { number, pool, from, prices, set_at: stamp }, now)
 }
 
-/// What holds where nobody has set anything.
+/// The card that applies where no card has been set.
 pub(crate) fn built_in_card(state: &State, now: Instant) -> api::RateCard {
     let succeeded = state.rate_cards().any(|card| card.pool.is_none() && card.has_begun(now));
     api::RateCard {

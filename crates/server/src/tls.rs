@@ -1,7 +1,7 @@
-//! TLS from two PEM files, read again when they change.
+//! TLS from two PEM files, which are loaded again when they change.
 //!
-//! One server configuration lives as long as the daemon; only the certificate inside it is exchanged, between one
-//! handshake and the next.
+//! One server configuration exists as long as the daemon; only the certificate in it is replaced, between two
+//! handshakes.
 
 use rustls::ServerConfig;
 use rustls::crypto::{CryptoProvider, ring};
@@ -17,10 +17,10 @@ use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex, PoisonError, RwLock};
 use std::time::Duration;
 
-/// How often the files are looked at.
-const LOOK_EVERY: Duration = Duration::from_secs(3);
+/// How often the files are checked.
+const CHECK_EVERY: Duration = Duration::from_secs(3);
 
-/// A certificate with its key, for as many listeners as there are.
+/// A certificate with its key, shared by all listeners.
 #[derive(Clone, Debug)]
 pub struct Tls {
     config: Arc<ServerConfig>,
@@ -32,11 +32,11 @@ struct Files {
     cert: PathBuf,
     key: PathBuf,
     in_force: Arc<InForce>,
-    /// What the files looked like when they were last tried, whether or not they could be used.
+    /// The state of the files when they were last loaded, whether or not that succeeded.
     tried: Mutex<[Stamp; 2]>,
 }
 
-/// The certificate that the next handshake gets.
+/// The certificate for the next handshake.
 #[derive(Debug)]
 struct InForce(RwLock<Arc<CertifiedKey>>);
 
@@ -46,7 +46,7 @@ impl ResolvesServerCert for InForce {
     }
 }
 
-/// What tells one state of a file from the next: also a link that now leads elsewhere.
+/// Identifies a version of a file; also notices a symbolic link that points elsewhere.
 type Stamp = Option<(u64, u64, i64, i64, u64)>;
 
 fn stamp(path: &Path) -> Stamp {
@@ -54,12 +54,12 @@ fn stamp(path: &Path) -> Stamp {
     Some((found.dev(), found.ino(), found.mtime(), found.mtime_nsec(), found.len()))
 }
 
-/// What became of a look at the files.
+/// Result of checking the files.
 #[derive(Debug)]
-pub enum Looked {
+pub enum Reload {
     Unchanged,
     Replaced,
-    /// They changed and cannot be used; what was in force still is.
+    /// The files changed but cannot be used; the previous certificate stays in use.
     Kept(TlsError),
 }
 
@@ -80,37 +80,37 @@ impl Tls {
         Arc::clone(&self.config).into()
     }
 
-    /// Takes the files up if they changed since they were last tried.
-    pub fn look(&self) -> Looked {
+    /// Loads the files if they changed since they were last tried.
+    pub fn reload_if_changed(&self) -> Reload {
         let files = &*self.files;
         let mut tried = files.tried.lock().unwrap_or_else(PoisonError::into_inner);
         let stamps = [stamp(&files.cert), stamp(&files.key)];
         if *tried == stamps {
-            return Looked::Unchanged;
+            return Reload::Unchanged;
         }
-        // Taken before reading: a change meanwhile is seen at the next look.
+        // Taken before reading, so that a change meanwhile is noticed at the next check.
         *tried = stamps;
         match read(&files.cert, &files.key, self.config.crypto_provider()) {
             Ok(fresh) => {
                 *files.in_force.0.write().unwrap_or_else(PoisonError::into_inner) = fresh;
-                Looked::Replaced
+                Reload::Replaced
             }
-            Err(error) => Looked::Kept(error),
+            Err(error) => Reload::Kept(error),
         }
     }
 
-    /// Looks at the files now and then, for ever.
+    /// Checks the files regularly. Never returns.
     pub async fn follow(self) {
         loop {
-            tokio::time::sleep(LOOK_EVERY).await;
-            // A few small reads, seldom; but from a disk, so not between two requests.
+            tokio::time::sleep(CHECK_EVERY).await;
+            // Reads files, so it must not run on a thread that serves requests.
             let tls = self.clone();
-            match tokio::task::spawn_blocking(move || tls.look()).await {
-                Ok(Looked::Replaced) => tracing::info!("the TLS certificate was replaced"),
-                Ok(Looked::Kept(error)) => {
-                    tracing::error!("the new TLS files are not used, the old ones are still in force: {error}")
+            match tokio::task::spawn_blocking(move || tls.reload_if_changed()).await {
+                Ok(Reload::Replaced) => tracing::info!("the TLS certificate was replaced"),
+                Ok(Reload::Kept(error)) => {
+                    tracing::error!("cannot use the new TLS files, the previous certificate stays in use: {error}")
                 }
-                Ok(Looked::Unchanged) | Err(_) => {}
+                Ok(Reload::Unchanged) | Err(_) => {}
             }
         }
     }
@@ -127,12 +127,12 @@ fn read(cert: &Path, key: &Path, provider: &CryptoProvider) -> Result<Arc<Certif
         },
     };
     let certificates = CertificateDer::pem_file_iter(cert).and_then(Iterator::collect::<Result<Vec<_>, _>>);
-    let certificates = certificates.map_err(|error| pem(cert, "the certificates cannot be read", error))?;
+    let certificates = certificates.map_err(|error| pem(cert, "cannot read the certificates", error))?;
     if certificates.is_empty() {
-        let advice = "give the server's certificate in PEM form, and after it those that lead to the root";
+        let advice = "give the certificate of the server in PEM format, followed by its chain";
         return Err(TlsError {
             path: cert.to_owned(),
-            what: "there is no certificate in the file".into(),
+            what: "the file contains no certificate".into(),
             advice,
             about_key: false,
         });
@@ -140,23 +140,23 @@ fn read(cert: &Path, key: &Path, provider: &CryptoProvider) -> Result<Arc<Certif
     let about_key = |error: TlsError| TlsError { about_key: true, ..error };
     check_rights(key).map_err(about_key)?;
     let secret =
-        PrivateKeyDer::from_pem_file(key).map_err(|error| about_key(pem(key, "the key cannot be read", error)))?;
+        PrivateKeyDer::from_pem_file(key).map_err(|error| about_key(pem(key, "cannot read the key", error)))?;
     CertifiedKey::from_der(certificates, secret, provider).map(Arc::new).map_err(|error| TlsError {
         path: key.to_owned(),
         what: format!("the key and the certificate cannot be used together: {error}"),
-        advice: "give the key that the certificate was made for",
+        advice: "give the key of the certificate",
         about_key: true,
     })
 }
 
-/// A key that everyone can read is not a secret.
+/// A key that everyone can read is not secret.
 fn check_rights(key: &Path) -> Result<(), TlsError> {
     let found = fs::metadata(key).map_err(|error| TlsError::unreadable(key, &error))?;
     if found.mode() & 0o007 == 0 {
         return Ok(());
     }
-    let what = format!("everyone may read the key (mode {:o})", found.mode() & 0o777);
-    Err(TlsError { path: key.to_owned(), what, advice: "take the rights of others away: chmod o-rwx", about_key: true })
+    let what = format!("everyone can read the key (mode {:o})", found.mode() & 0o777);
+    Err(TlsError { path: key.to_owned(), what, advice: "restrict its permissions: chmod o-rwx", about_key: true })
 }
 
 /// Why the files cannot be used.
@@ -173,7 +173,7 @@ impl TlsError {
         Self {
             path: path.to_owned(),
             what: error.to_string(),
-            advice: "check the path and its rights",
+            advice: "check the path and its permissions",
             about_key: false,
         }
     }
@@ -202,7 +202,7 @@ mod tests {
     use std::os::unix::fs::PermissionsExt;
 
     #[test]
-    fn files_that_cannot_be_used_say_what_is_wrong_with_them() {
+    fn unusable_files_are_explained() {
         let folder = tempfile::tempdir().expect("a folder");
         let made = rcgen::generate_simple_self_signed(["localhost".to_owned()]).expect("a certificate");
         let other = rcgen::generate_simple_self_signed(["localhost".to_owned()]).expect("a certificate");
@@ -220,11 +220,11 @@ mod tests {
         let empty = file("empty.pem", "", 0o600);
         for (cert, key, about_key, words) in [
             (&folder.path().join("none.pem"), &key, false, "No such file"),
-            (&empty, &key, false, "no certificate"),
+            (&empty, &key, false, "contains no certificate"),
             (&cert, &folder.path().join("none.pem"), true, "No such file"),
-            (&cert, &empty, true, "the key cannot be read"),
+            (&cert, &empty, true, "cannot read the key"),
             (&cert, &other, true, "cannot be used together"),
-            (&cert, &open, true, "everyone may read the key (mode 644); take the rights"),
+            (&cert, &open, true, "everyone can read the key (mode 644); restrict"),
         ] {
             let error = Tls::load(cert, key).expect_err(words);
             assert!(error.to_string().contains(words), "{error}");

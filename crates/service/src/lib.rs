@@ -1,7 +1,7 @@
-//! What our long-running programs, the daemon and the agent, share towards the machine they run on.
+//! Shared by the daemon and the agent: the log and notifications to systemd.
 //!
-//! In: which lines are wanted, and where the service manager listens. Out: log lines on stderr, a word to the manager.
-//! Never: what is logged; that is for those who log it.
+//! In: the log level and format, the notification socket. Out: log lines on stderr, notifications.
+//! Never: decide what is logged; the programs do.
 
 pub mod log;
 pub mod systemd;

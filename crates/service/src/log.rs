@@ -1,4 +1,4 @@
-//! The process's log on stderr.
+//! The log of the process, on stderr.
 
 use serde::Deserialize;
 use std::fmt;
@@ -7,7 +7,7 @@ use tracing_subscriber::filter::Targets;
 use tracing_subscriber::fmt::MakeWriter;
 use tracing_subscriber::layer::{Layer, SubscriberExt};
 
-/// Overrides the configured level, and may name modules: `info,leasehold_server=debug`.
+/// Environment variable that overrides the configured level. It may name modules: `info,leasehold_server=debug`.
 pub const LEVEL_VARIABLE: &str = "LEASEHOLD_LOG";
 
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Deserialize)]
@@ -29,7 +29,7 @@ pub enum Format {
     Json,
 }
 
-/// Why there is no log.
+/// Why the log could not be started.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct LogError(String);
 
@@ -40,14 +40,14 @@ impl fmt::Display for LogError {
 }
 impl std::error::Error for LogError {}
 
-/// Starts the process's log. Once: a second start is an error.
+/// Starts the log of the process. A second start is an error.
 pub fn start(level: Level, format: Format) -> Result<(), LogError> {
     let wanted = std::env::var(LEVEL_VARIABLE).ok().filter(|text| !text.is_empty());
     let subscriber = subscriber(level, format, wanted.as_deref(), std::io::stderr)?;
-    tracing::subscriber::set_global_default(subscriber).map_err(|_| LogError("the log was started before".into()))
+    tracing::subscriber::set_global_default(subscriber).map_err(|_| LogError("the log is already started".into()))
 }
 
-/// A log at this level, or at what `wanted` says instead, written to `writer`.
+/// A log that is written to `writer`. `wanted` overrides the level.
 pub fn subscriber<W>(
     level: Level,
     format: Format,
@@ -86,7 +86,7 @@ mod tests {
 
     impl Write for Captured {
         fn write(&mut self, bytes: &[u8]) -> std::io::Result<usize> {
-            self.0.lock().expect("no one panics with it").write(bytes)
+            self.0.lock().expect("no thread panicked").write(bytes)
         }
         fn flush(&mut self) -> std::io::Result<()> {
             Ok(())
@@ -103,14 +103,14 @@ mod tests {
                 tracing::debug!("fine");
                 tracing::warn!("coarse");
             });
-            captured.0.lock().expect("no one panics with it").iter().filter(|byte| **byte == b'\n').count()
+            captured.0.lock().expect("no thread panicked").iter().filter(|byte| **byte == b'\n').count()
         };
         assert_eq!(logged(None), 0);
         assert_eq!(logged(Some("warn")), 1);
         assert_eq!(logged(Some("error,leasehold_service=debug")), 2);
         assert_eq!(logged(Some("trace,leasehold_service::log=warn")), 1);
         let wrong = subscriber(Level::Error, Format::Text, Some("warn=loud=er"), std::io::stderr);
-        let error = wrong.err().expect("that is no level");
+        let error = wrong.err().expect("an invalid level");
         assert!(error.to_string().starts_with("LEASEHOLD_LOG: "), "{error}");
     }
 }

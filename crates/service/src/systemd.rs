@@ -1,16 +1,17 @@
-//! A word to the service manager: ready, or stopping. One datagram to the socket it names; nothing where it names none.
+//! Notifications to the service manager: ready, or stopping. Each is one datagram to the socket in `NOTIFY_SOCKET`;
+//! without that variable nothing is sent.
 
 use std::io;
 use std::os::linux::net::SocketAddrExt;
 use std::os::unix::ffi::OsStrExt;
 use std::os::unix::net::{SocketAddr, UnixDatagram};
 
-/// The daemon answers requests from here on (`Type=notify`).
+/// The program is ready (`Type=notify`).
 pub fn ready() {
     notify("READY=1");
 }
 
-/// The daemon takes no more requests and finishes those it has.
+/// The program is shutting down.
 pub fn stopping() {
     notify("STOPPING=1");
 }
@@ -18,11 +19,11 @@ pub fn stopping() {
 fn notify(word: &str) {
     let Some(socket) = std::env::var_os("NOTIFY_SOCKET") else { return };
     if let Err(error) = send(socket.as_bytes(), word) {
-        tracing::warn!("the service manager could not be told {word}: {error}");
+        tracing::warn!("cannot send {word} to the service manager: {error}");
     }
 }
 
-/// The socket is a path, or a name without one that is written with `@`.
+/// The socket is a path, or `@` and an abstract name.
 fn send(socket: &[u8], word: &str) -> io::Result<()> {
     let address = match socket.strip_prefix(b"@") {
         Some(name) => SocketAddr::from_abstract_name(name)?,
@@ -42,7 +43,7 @@ mod tests {
     }
 
     #[test]
-    fn the_manager_hears_it_by_path_and_by_name() {
+    fn notifications_are_sent_to_paths_and_abstract_names() {
         let folder = tempfile::tempdir().expect("a folder");
         let path = folder.path().join("notify");
         let on_path = UnixDatagram::bind(&path).expect("a socket");

@@ -1,4 +1,4 @@
-//! Commands about cost ceilings, as they are drawn: low enough that a few leases reach them.
+//! Random commands about cost ceilings: low enough that a few leases reach them.
 
 use crate::requests::small;
 use leasehold_engine::command::{DeleteCeiling, PutCeiling};
@@ -8,7 +8,7 @@ use leasehold_model::rate::Currency;
 use leasehold_model::{Amount, AppInstanceNo, CeilingMode, ProjectNo};
 use leasehold_oracle::Dice;
 
-/// One of a few, so that what asks and what is limited meet.
+/// One of a few app instances, so that requests and ceilings match.
 pub(crate) fn some_app(dice: &mut Dice) -> Option<AppInstanceNo> {
     dice.one_in(3).then(|| AppInstanceNo(dice.below(2)))
 }
@@ -16,7 +16,7 @@ pub(crate) fn some_app(dice: &mut Dice) -> Option<AppInstanceNo> {
 pub(crate) fn any(state: &State, dice: &mut Dice) -> Command {
     let known: Vec<_> = state.ceilings().collect();
     let drawn = (ProjectNo(small(dice, 8)), some_app(dice));
-    // Often one that is there: it is raised, lowered, or goes.
+    // Often an existing ceiling: it is raised, lowered or deleted.
     let (project, app_instance) = match known.len() {
         n if n > 0 && dice.one_in(2) => {
             let scope = known[dice.index(n)].scope;

@@ -1,4 +1,4 @@
-//! Commands about claims on nodes, as they are drawn, and who does sensitive work on them.
+//! Random commands about claims on nodes, and the users of sensitive work.
 
 use crate::requests::small;
 use crate::wishes::some_generation;
@@ -29,7 +29,7 @@ pub(crate) fn any(state: &State, dice: &mut Dice) -> (Identity, Command) {
     }
 }
 
-/// One that has claimed something and pays for it, or has another project of the tenant pay. None: nobody has.
+/// A random claimer with the project of its claim, or another project of the tenant. `None` if there is no claim.
 pub(crate) fn claimer(state: &State, dice: &mut Dice) -> Option<(TenantNo, ProjectNo, UserNo)> {
     let claims: Vec<Claim> = state.nodes().filter_map(|node| node.custody.claim()).collect();
     if claims.is_empty() {
@@ -40,7 +40,7 @@ pub(crate) fn claimer(state: &State, dice: &mut Dice) -> Option<(TenantNo, Proje
     Some((by.tenant, project, by.user))
 }
 
-/// Mostly a user with a project of the same tenant; now and then what does not belong together.
+/// Mostly a user with a project of the same tenant; sometimes a mismatch.
 fn claiming(state: &State, dice: &mut Dice) -> Identity {
     let users: Vec<(UserNo, TenantNo)> = state.users().map(|(number, user)| (number, user.tenant)).collect();
     let drawn = (UserNo(small(dice, 5)), TenantNo(small(dice, 4)));
@@ -61,7 +61,8 @@ fn project_of(state: &State, tenant: TenantNo, dice: &mut Dice) -> Option<Projec
     (!own.is_empty()).then(|| *dice.pick(&own))
 }
 
-/// Mostly the holder of the first, as far as it says who it is; sometimes an operator, sometimes another.
+/// Mostly the claimer of the first node, with an incomplete identity at times; sometimes an operator or another
+/// tenant.
 fn giving_back(state: &State, nodes: &[NodeNo], dice: &mut Dice) -> Identity {
     let first = nodes.first().and_then(|node| state.node(*node)?.custody.claim());
     match first {
@@ -82,7 +83,7 @@ fn claimable(state: &State, dice: &mut Dice) -> Vec<NodeNo> {
     })
 }
 
-/// One or a few of such nodes, now and then others, one twice, none or too many.
+/// One or a few matching nodes; sometimes others, duplicates, none or too many.
 fn nodes_where(state: &State, dice: &mut Dice, which: impl Fn(&Node) -> bool) -> Vec<NodeNo> {
     match dice.below(60) {
         0 => return Vec::new(),
@@ -105,7 +106,7 @@ fn one_where(state: &State, dice: &mut Dice, which: impl Fn(&Node) -> bool) -> N
     if suitable.is_empty() || dice.one_in(12) { NodeNo(small(dice, 6)) } else { *dice.pick(&suitable) }
 }
 
-/// What became of claims and of sensitive work in a history: how often which.
+/// Counts notable events of claims and sensitive work in a history.
 pub(crate) fn notable(records: &[Record]) -> BTreeMap<&'static str, u64> {
     let mut notable = BTreeMap::new();
     let (mut claimed, mut lies_on) = (BTreeSet::new(), BTreeMap::new());
@@ -152,7 +153,22 @@ pub(crate) fn notable(records: &[Record]) -> BTreeMap<&'static str, u64> {
             | Body::AllocationRequeued(AllocationRequeued { allocation, .. }) => {
                 submitted.get(allocation).map(|_| "gang back in the queue")
             }
-            _ => None,
+            #[rustfmt::skip]
+            Body::ClassPut(_) | Body::TenantPut(_) | Body::Denied(_) | Body::Released(_) | Body::Expired(_)
+            | Body::Revoked(_) | Body::TeardownStarted(_) | Body::Genesis(_) | Body::Started(_) | Body::Heartbeat(_)
+            | Body::KeyRotated(_) | Body::ClockJumped(_) | Body::SettingsChanged(_) | Body::PoolPut(_)
+            | Body::PoolDeleted(_) | Body::TenantDeleted(_) | Body::ProjectPut(_) | Body::ProjectDeleted(_)
+            | Body::UserPut(_) | Body::UserDeleted(_) | Body::QuotaPut(_) | Body::QuotaDeleted(_)
+            | Body::BurstEnded(_) | Body::RateCardPut(_) | Body::RateCardDeleted(_) | Body::ChargePolicyPut(_)
+            | Body::BudgetsPut(_) | Body::PoolPlacementPut(_) | Body::PlacementChanged(_) | Body::SensitiveChanged(_)
+            | Body::NodePut(_) | Body::NodeDeleted(_) | Body::NodeDrained(_) | Body::NodeResumed(_)
+            | Body::NodeReturned(_) | Body::NodeCondition(_) | Body::AgentRegistered(_) | Body::AgentDetached(_)
+            | Body::Renewed(_) | Body::TornDown(_) | Body::ActivityReported(_) | Body::Preempted(_)
+            | Body::PreemptionDecided(_) | Body::ReservationDropped(_) | Body::TokenIssued(_) | Body::TokenRevoked(_)
+            | Body::AllocationSubmitted(_) | Body::AllocationDenied(_) | Body::AllocationStarted(_)
+            | Body::AllocationCheckpointing(_) | Body::AllocationCheckpointed(_) | Body::AllocationCompleted(_)
+            | Body::AllocationFailed(_) | Body::AllocationCancelled(_) | Body::QuarantineCleared(_)
+            | Body::CeilingPut(_) | Body::CeilingDeleted(_) | Body::Unknown { .. } => None,
         };
         what.into_iter().for_each(|what| *notable.entry(what).or_insert(0) += 1);
     }

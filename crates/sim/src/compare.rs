@@ -1,10 +1,10 @@
-//! The engine's state in the oracle's words.
+//! The engine's state as the oracle's summary.
 
 use leasehold_engine::{Allocation, Custody, Lease, Phase, State};
 use leasehold_model::body::{
     CeilingPut, ChargePolicyPut, PoolPut, ProjectPut, RateCardPut, SettingsChanged, TenantPut, TokenIssued, UserPut,
 };
-use leasehold_model::{NodeScope, QuotaNo, TenantNo};
+use leasehold_model::{NodeScope, QuotaNo, TenantNo, TenantSettings};
 use leasehold_oracle::{
     AllocationLine, CapacityLine, CeilingLine, EpisodeLine, LeaseLine, NodeLine, QuotaLine, StandingLine, Summary,
 };
@@ -28,10 +28,8 @@ pub(crate) fn summary(state: &State) -> Summary {
             .map(|t| {
                 let put = TenantPut {
                     tenant: t.number,
-                    name: t.name.clone(),
-                    accounting_tag: tag(t.tag),
-                    max_priority: t.max_priority,
-                    max_evicted_quanta_per_hour: t.max_evicted_quanta_per_hour,
+                    // The tag by its number, which leases inherit.
+                    settings: TenantSettings { accounting_tag: tag(t.tag), ..t.settings.clone() },
                 };
                 (t.number, put)
             })

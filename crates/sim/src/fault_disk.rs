@@ -1,5 +1,5 @@
-//! A disk in memory that keeps its promises and nothing more: what was not synced may be lost, torn
-//! or kept in any part when the machine stops.
+//! A disk in memory with the weakest guarantees: unsynced data can be lost, torn or kept in any part when the machine
+//! stops.
 
 use leasehold_journal::disk::{Access, Disk, DiskFile, DiskLock};
 use leasehold_oracle::Dice;
@@ -7,16 +7,16 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::io;
 use std::sync::{Arc, Mutex, MutexGuard};
 
-/// What will go wrong, and when. Operations that write or sync are counted.
+/// Planned faults, by the number of the operation. Writes and syncs are counted.
 #[derive(Clone, Debug, Default)]
 pub struct Faults {
     /// The machine stops in the middle of this operation.
     pub crash_at: Option<u64>,
-    /// This sync (or the first one after) reports an error.
+    /// This sync (or the next one) fails.
     pub sync_error_at: Option<u64>,
-    /// This write (or the first one after) stops half-way with an error.
+    /// This write (or the next one) writes a part and fails.
     pub short_write_at: Option<u64>,
-    /// Bytes that all files together may take.
+    /// The capacity of the disk in bytes.
     pub capacity_bytes: Option<u64>,
 }
 
@@ -52,7 +52,7 @@ type Names = BTreeMap<String, usize>;
 struct Inner {
     contents: Vec<Content>,
     names: Names,
-    /// The names that a crash cannot take back.
+    /// The names that survive a crash.
     durable_names: Names,
     dirs: BTreeSet<String>,
     operations: u64,
@@ -62,7 +62,7 @@ struct Inner {
     dice: Dice,
 }
 
-/// The folder of one journal.
+/// The directory of one journal.
 #[derive(Clone, Debug)]
 pub struct FaultDisk(Arc<Mutex<Inner>>);
 
@@ -79,7 +79,7 @@ impl Inner {
         if self.stopped { Err(io::Error::other("the machine has stopped")) } else { Ok(()) }
     }
 
-    /// Counts an operation that a crash may hit; answers whether it does.
+    /// Counts an operation; returns whether the machine stops in it.
     fn operate(&mut self) -> io::Result<bool> {
         self.up()?;
         self.operations += 1;
@@ -101,7 +101,7 @@ impl Inner {
         let full = self.faults.capacity_bytes.is_some_and(|cap| grown > 0 && self.bytes_used() + grown > cap);
         let short = self.faults.short_write_at.is_some_and(|at| self.operations >= at);
         let written = if crash || full || short { self.dice.index(bytes.len() + 1) } else { bytes.len() };
-        // A full disk takes nothing that makes a file longer.
+        // On a full disk no file can grow.
         let written =
             if full { written.min(self.contents[file].current.len().saturating_sub(offset)) } else { written };
         let change = Change::Write { offset, bytes: bytes[..written].to_vec() };
@@ -127,7 +127,7 @@ impl Inner {
         }
         if self.faults.sync_error_at.is_some_and(|at| self.operations >= at) {
             self.faults.sync_error_at = None;
-            // What was dirty is in an unknown state from now on, also after a sync that succeeds.
+            // After a failed sync the state of dirty data is unknown, even if a later sync succeeds.
             return Err(io::Error::other("input/output error"));
         }
         let content = &mut self.contents[file];
@@ -170,8 +170,7 @@ impl FaultDisk {
         self.inner().bytes_used()
     }
 
-    /// The disk as the next start finds it, after the machine lost power: of each file that was
-    /// not synced, nothing, everything, some of the writes, or torn ones.
+    /// The disk after a power failure: of the unsynced writes of each file, none, all, some, or torn ones survive.
     pub fn reboot(&self, faults: Faults) -> Self {
         let mut old = self.inner();
         let mut dice = old.dice.split();
@@ -200,7 +199,7 @@ impl FaultDisk {
         })))
     }
 
-    /// A copy that can be spoiled without harm, without faults of its own.
+    /// A copy without planned faults.
     pub(crate) fn reboot_copy(&self) -> Self {
         let inner = self.inner();
         Self(Arc::new(Mutex::new(Inner {
@@ -216,7 +215,7 @@ impl FaultDisk {
         })))
     }
 
-    /// Flips one bit of what is stored in a file whose name begins with `prefix`; answers where.
+    /// Flips one bit in a file whose name starts with `prefix`; returns the position.
     pub fn flip_bit(&self, prefix: &str, dice: &mut Dice) -> Option<(String, usize)> {
         let mut inner = self.inner();
         let files: Vec<(String, usize)> =
@@ -234,7 +233,7 @@ impl FaultDisk {
     }
 }
 
-/// Which part of the unsynced changes reached the platters.
+/// Which part of the unsynced changes survives.
 fn survive(bytes: &mut Vec<u8>, unsynced: &[Change], dice: &mut Dice) {
     const SECTOR: usize = 512;
     match dice.below(4) {
@@ -245,7 +244,7 @@ fn survive(bytes: &mut Vec<u8>, unsynced: &[Change], dice: &mut Dice) {
             for change in unsynced {
                 match change {
                     Change::Write { offset, bytes: new } if !new.is_empty() => {
-                        // Sectors are written whole and in any order.
+                        // Sectors are written completely and in any order.
                         for (i, sector) in new.chunks(SECTOR).enumerate() {
                             if dice.one_in(2) {
                                 let torn = if dice.one_in(8) { dice.index(sector.len() + 1) } else { sector.len() };

@@ -1,4 +1,4 @@
-//! Commands about allocations, as they are drawn: small gangs, so that a small cluster sees all of it.
+//! Random commands about allocations: small gangs, so that a small cluster covers all cases.
 
 use crate::requests::{name, small};
 use crate::{ceilings, claims};
@@ -10,7 +10,7 @@ use leasehold_model::{
 };
 use leasehold_oracle::Dice;
 
-/// What nodes may carry and gangs may ask for.
+/// Labels of nodes and gangs.
 pub(crate) fn label(dice: &mut Dice) -> (Name, Name) {
     (name("disk"), name(if dice.one_in(4) { "hdd" } else { "ssd" }))
 }
@@ -38,7 +38,7 @@ pub(crate) fn any(state: &State, now: Instant, dice: &mut Dice) -> (Identity, Co
     (holder(state, allocation, dice), command)
 }
 
-/// Mostly one that lives; now and then one that is over, or that never was.
+/// Mostly an allocation that has not ended; sometimes one that has ended or never existed.
 fn some_allocation(state: &State, dice: &mut Dice) -> AllocationNo {
     let live: Vec<AllocationNo> = state.allocations_after(None).map(|found| found.number).collect();
     if live.is_empty() || dice.one_in(10) {
@@ -47,7 +47,7 @@ fn some_allocation(state: &State, dice: &mut Dice) -> AllocationNo {
     *dice.pick(&live)
 }
 
-/// Mostly its own holder, sometimes an operator, sometimes another tenant.
+/// Mostly the holder, sometimes an operator or another tenant.
 fn holder(state: &State, allocation: AllocationNo, dice: &mut Dice) -> Identity {
     match state.allocation(allocation) {
         Some(found) if !dice.one_in(8) => Identity {
@@ -77,7 +77,7 @@ fn submission(state: &State, dice: &mut Dice) -> (Identity, Command) {
         None => (tenant, project, dice.one_in(10).then(|| UserNo(small(dice, 3)))),
     };
     let domain = |dice: &mut Dice| *dice.pick(Domain::ALL);
-    let max = state.tenant(tenant).map_or(Priority::Standard, |tenant| tenant.max_priority);
+    let max = state.tenant(tenant).map_or(Priority::Standard, |tenant| tenant.settings.max_priority);
     let priority = *dice.pick(Priority::ALL);
     let longest = if dice.one_in(5) { 15_000 } else { 150 };
     let spec = AllocationSpec {
@@ -101,7 +101,7 @@ fn submission(state: &State, dice: &mut Dice) -> (Identity, Command) {
     (identity, Command::SubmitAllocation(spec))
 }
 
-/// Mostly much of a node, so that those that ask meet.
+/// Mostly a large part of a node, so that requests compete.
 fn asks(dice: &mut Dice) -> leasehold_model::body::Asks {
     let mut asks = leasehold_model::body::Asks::new();
     if !dice.one_in(4) {

@@ -1,10 +1,10 @@
-//! The seeded simulator: the real engine, journal and cell on a disk that fails, against a
-//! brute-force model that shares no code with them.
+//! The seeded simulator: the real engine, journal and cell on a disk that fails, compared with a brute-force model
+//! that shares no code with them.
 //!
 //! In: a seed. Out: nothing, or the seed, the step and what went wrong.
 //!
-//! Everything runs on one thread with a clock that is moved by hand, so that a seed always tells the
-//! same story. Never: real files, real time, randomness from anywhere but the seed.
+//! Everything runs on one thread with a simulated clock, so that a run depends only on its seed. Never: real files,
+//! real time, other randomness.
 
 mod ceilings;
 mod claims;

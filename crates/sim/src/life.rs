@@ -1,4 +1,4 @@
-//! One life of a cell, from a start to a crash, a failure or a clean stop.
+//! One life of a cell, from a start to a crash, a failure or a clean shutdown.
 
 use crate::compare::summary;
 use crate::fault_disk::{FaultDisk, Faults};
@@ -19,16 +19,16 @@ use std::ops::ControlFlow;
 use std::rc::Rc;
 use std::sync::Arc;
 
-/// What is known across lives: the truth that no crash may change.
+/// What the simulator knows across lives; no crash may change it.
 pub(crate) struct Truth {
     pub(crate) oracle: Oracle,
-    /// The hash of every record that was acknowledged or found after a restart.
+    /// The hashes of all records that were acknowledged or found after a restart.
     pub(crate) hashes: Vec<Hash>,
     /// The records themselves.
     pub(crate) records: Vec<Record>,
     pub(crate) keys: Arc<Keys>,
     pub(crate) clock: Arc<ManualClock>,
-    /// Requests that carried a key, and the reply they got.
+    /// Requests with an idempotency key, and their replies.
     pub(crate) sent: Vec<(Request, Vec<u8>, Option<RequestFacts>)>,
     pub(crate) answered: BTreeMap<usize, (Instant, Vec<Record>)>,
     pub(crate) tally: super::run::Tally,
@@ -37,22 +37,22 @@ pub(crate) struct Truth {
 /// How a life ended.
 #[derive(Debug, PartialEq, Eq)]
 pub(crate) enum End {
-    /// The machine stopped, or the journal failed and the process with it.
+    /// The machine stopped, or the journal failed.
     Crash,
     CleanStop,
     /// The steps of the run are used up.
     Done,
 }
 
-/// A request on its way: the index of a keyed request it repeats, and what it asked for.
+/// A request in flight, with the index of the keyed request that it repeats.
 struct Asked {
     sent: Option<usize>,
     facts: Option<RequestFacts>,
     caller: Caller,
     wish: Wish,
-    /// How many leases it renews, if it does.
+    /// The number of leases that it renews, if it is a renewal.
     renews: Option<usize>,
-    /// After how many records, and when, it was refused, if it was.
+    /// The number of records and the instant at which it was decided.
     decided: Rc<Cell<(u64, Instant)>>,
 }
 
@@ -64,10 +64,7 @@ impl Asked {
             Some(facts) => Wish::Lease(Box::new(facts.clone())),
             None => wish(&request.command),
         };
-        let renews = match &request.command {
-            Command::Renew(renewals) => Some(renewals.len()),
-            _ => None,
-        };
+        let renews = if let Command::Renew(renewals) = &request.command { Some(renewals.len()) } else { None };
         Self { sent, facts, caller, wish, renews, decided: Rc::default() }
     }
 }
@@ -77,9 +74,9 @@ pub(crate) struct Life<'a> {
     journal: Arc<FileJournal>,
     core: Core,
     now: Now,
-    /// Decided, and being appended.
+    /// The batch that is being appended.
     flying: Option<Pending<Asked>>,
-    /// Being decided.
+    /// The batch that is being decided.
     pending: Pending<Asked>,
 }
 
@@ -91,7 +88,7 @@ fn software() -> Name {
     Name::new("leasehold sim").expect("a valid name")
 }
 
-/// Starts on what the disk holds. `None`: the machine stopped meanwhile.
+/// Starts a cell on the disk. `None` if the machine stopped meanwhile.
 pub(crate) fn start<'a>(truth: &'a mut Truth, disk: &FaultDisk, dice: &mut Dice) -> Step<Option<Life<'a>>> {
     let now = truth.clock_wall();
     let shared: Arc<FaultDisk> = Arc::new(disk.clone());
@@ -102,7 +99,7 @@ pub(crate) fn start<'a>(truth: &'a mut Truth, disk: &FaultDisk, dice: &mut Dice)
             match FileJournal::create(shared, OPTIONS, truth.keys.clone(), now) {
                 Ok(journal) => journal,
                 Err(_) if disk.has_stopped() => return Ok(None),
-                Err(error) => return Err(format!("a journal could not be made: {error}")),
+                Err(error) => return Err(format!("cannot create a journal: {error}")),
             }
         }
         Err(error) if is_disk_trouble(&error) => return Ok(None),
@@ -138,7 +135,7 @@ pub(crate) fn start<'a>(truth: &'a mut Truth, disk: &FaultDisk, dice: &mut Dice)
     Ok(Some(life))
 }
 
-/// Faults that were ordered show as errors of the disk, not as damage.
+/// Planned faults appear as I/O errors, not as damage.
 fn is_disk_trouble(error: &OpenError) -> bool {
     matches!(error, OpenError::Io { .. })
 }
@@ -148,7 +145,7 @@ impl Truth {
         leasehold_cell::Clock::wall(&*self.clock)
     }
 
-    /// Every record that was acknowledged, or seen after an earlier start, is there unchanged.
+    /// Checks that every record that was acknowledged, or found after an earlier start, is unchanged.
     fn check_nothing_lost(&self, journal: &dyn Journal) -> Step<()> {
         let head = journal.head();
         if head.size < self.hashes.len() as u64 {
@@ -171,8 +168,8 @@ impl Truth {
         wrong.map_or(Ok(()), |sequence| Err(format!("record {sequence} is not what was acknowledged")))
     }
 
-    /// Shows the oracle the records it has not seen: those that were durable but not yet answered
-    /// when the machine stopped, and those of the start itself.
+    /// Passes new records to the oracle: those that were durable but not answered when the machine stopped, and those
+    /// of the start itself.
     fn observe_new(&mut self, journal: &dyn Journal) -> Step<()> {
         let mut found = Vec::new();
         let scanned = journal.scan(self.hashes.len() as u64, &mut |_, raw| {
@@ -199,14 +196,14 @@ impl Truth {
         observed.map_err(|violation| format!("{violation}\n  {record:?}"))
     }
 
-    /// A command about tokens, agents, tenants or prices gets the very answer that the oracle foretells; any
-    /// other is refused for its token exactly if that is dead.
+    /// Checks that a command about tokens, agents, tenants or prices gets the answer that the oracle predicts; any
+    /// other command is refused for its token exactly if the token is invalid.
     fn check_foretold(&mut self, asked: &Asked, reply: &Reply, now: Instant) -> Step<()> {
         self.oracle.check_at_rest(now).map_err(|violation| violation.to_string())?;
-        self.oracle.check_promises(now).map_err(|violation| violation.to_string())?;
+        self.oracle.check_assured_starts(now).map_err(|violation| violation.to_string())?;
         let foretold = self.oracle.foretell(&asked.caller, &asked.wish, now);
         let refused = |code: &str| matches!(reply, Err(Unsealed::Refused(refusal)) if refusal.code() == code);
-        // A key is looked up after the token and before everything else.
+        // The key is checked after the token and before everything else.
         let decided_before = asked.sent.is_some()
             && foretold != Foretold::Refused("token_not_live")
             && (matches!(reply, Ok(Sealed { repeated: true, .. })) || refused("idempotency_mismatch"));
@@ -240,7 +237,7 @@ impl Truth {
 }
 
 impl Life<'_> {
-    /// Makes the world, in the first life.
+    /// Creates the cluster, in the first life.
     pub(crate) fn settle_world(&mut self, dice: &mut Dice) -> Step<bool> {
         for command in requests::world(dice) {
             let request = Request::new(Identity::default(), command);
@@ -255,7 +252,7 @@ impl Life<'_> {
         Ok(true)
     }
 
-    /// Lives until something ends it.
+    /// Runs until something ends this life.
     pub(crate) fn run(&mut self, steps: &mut u32, disk: &FaultDisk, dice: &mut Dice) -> Step<End> {
         while *steps > 0 {
             *steps -= 1;
@@ -281,7 +278,7 @@ impl Life<'_> {
         }
     }
 
-    /// One thing happens. False if the process would have ended.
+    /// Performs one random step. Returns false if the process would have ended.
     fn step(&mut self, disk: &FaultDisk, dice: &mut Dice) -> Step<bool> {
         match dice.below(24) {
             0..10 => self.ask(dice),
@@ -307,7 +304,7 @@ impl Life<'_> {
                 Err(_) => return Ok(false),
             },
             22 => {
-                // A failed snapshot loses nothing but time.
+                // A failed snapshot does no harm.
                 if dice.one_in(3) && take_snapshot(&*self.journal).is_ok_and(|taken| taken.is_some()) {
                     self.truth.tally.snapshots += 1;
                 }
@@ -329,7 +326,7 @@ impl Life<'_> {
         self.flying.as_ref().map_or(0, Pending::bytes)
     }
 
-    /// Some requests arrive, a few of them again, some of them out of order.
+    /// Some requests arrive; some are repetitions, some out of order.
     fn ask(&mut self, dice: &mut Dice) {
         let now = self.core.stamp();
         let mut requests = VecDeque::new();
@@ -342,7 +339,7 @@ impl Life<'_> {
                 continue;
             }
             let (identity, command, facts) = self.now.read(|state| requests::any(state, now, dice));
-            // Out of a few keys, so that some meet again.
+            // One of a few keys, so that keys collide.
             let key = dice.one_in(3).then(|| format!("key-{}", dice.below(4096)).into_bytes());
             let keyed = key.and_then(|key| Some((requests::keyed(identity.clone(), command.clone(), &key)?, key)));
             if let Some((request, key)) = keyed {
@@ -358,12 +355,12 @@ impl Life<'_> {
             requests.make_contiguous().reverse();
         }
         self.truth.tally.requests += requests.len() as u64;
-        // Those for which the batch has no place are forgotten, as by callers that hung up.
+        // Requests that do not fit into the batch are dropped, as if the caller had disconnected.
         while !requests.is_empty() && self.decide_first(&mut requests) {}
     }
 
-    /// Decides the first of some requests; false if the batch had no place for it. One at a time, so
-    /// that it is known what had been sealed when one was refused.
+    /// Decides the first request; returns false if it does not fit into the batch. One at a time, so that the state at
+    /// each refusal is known.
     fn decide_first(&mut self, requests: &mut VecDeque<(Asked, Request)>) -> bool {
         let in_flight = self.in_flight();
         let now = self.core.stamp();
@@ -384,7 +381,7 @@ impl Life<'_> {
             6 if dice.one_in(3) => Span::from_secs(dice.below(5000)),
             6 => Span::from_secs(dice.below(90)),
             _ => {
-                // Exactly to the next thing that is due.
+                // Exactly to the next timer.
                 self.core.next_due().since(self.core.stamp())
             }
         };
@@ -397,7 +394,7 @@ impl Life<'_> {
         }
     }
 
-    /// The batch that is in flight lands; the next one takes off.
+    /// Finishes the batch in flight and starts the next one.
     fn commit_flying(&mut self) -> Step<bool> {
         if let Some(mut flying) = self.flying.take() {
             match commit(&*self.journal, &mut flying) {
@@ -412,7 +409,7 @@ impl Life<'_> {
         Ok(true)
     }
 
-    /// Everything decided becomes durable and visible.
+    /// Makes everything that was decided durable and visible.
     fn flush(&mut self) -> Step<bool> {
         Ok(self.commit_flying()? && self.commit_flying()?)
     }
@@ -429,8 +426,7 @@ impl Life<'_> {
         replies.into_iter().try_for_each(|(asked, reply)| self.check_reply(&asked, reply))
     }
 
-    /// Shows the oracle what has become durable, each record beside the request it answers, and asks
-    /// it beforehand what the answer must be.
+    /// Passes durable records to the oracle, each with its request, and asks it first for the expected answer.
     fn observe_published(&mut self, replies: &[(Asked, Reply)]) -> Step<()> {
         let mut facts_of: BTreeMap<u64, &RequestFacts> = BTreeMap::new();
         for (asked, reply) in replies {
@@ -462,7 +458,7 @@ impl Life<'_> {
             let (size, now) = match reply {
                 Ok(Sealed { records, repeated: false, .. }) => (records[0].sequence, records[0].stamp),
                 Err(Unsealed::Refused(_)) | Ok(Sealed { repeated: true, .. }) => asked.decided.get(),
-                _ => continue,
+                Err(Unsealed::JournalFull | Unsealed::Busy | Unsealed::Archived { .. } | Unsealed::Stopped) => continue,
             };
             observe_before(self.truth, size)?;
             self.truth.check_foretold(asked, reply, now)?;
@@ -471,13 +467,13 @@ impl Life<'_> {
         self.truth.oracle.check_invariants().map_err(|violation| violation.to_string())
     }
 
-    /// What was answered once under a key is answered again. That nothing is decided twice within the
-    /// window is the oracle's to say: it sees every claim.
+    /// Checks that a repeated request with a key gets the first answer. The oracle checks that no key is used twice
+    /// within the window.
     fn check_reply(&mut self, asked: &Asked, reply: Reply) -> Step<()> {
-        match (&reply, &asked.facts) {
-            (Err(Unsealed::Refused(_)), _) => self.truth.tally.refused += 1,
-            (Err(Unsealed::JournalFull), _) => self.truth.tally.full += 1,
-            _ => {}
+        match &reply {
+            Err(Unsealed::Refused(_)) => self.truth.tally.refused += 1,
+            Err(Unsealed::JournalFull) => self.truth.tally.full += 1,
+            Ok(_) | Err(Unsealed::Busy | Unsealed::Archived { .. } | Unsealed::Stopped) => {}
         }
         let Some(sent) = asked.sent else { return Ok(()) };
         let (_, key, _) = &self.truth.sent[sent];
@@ -502,13 +498,16 @@ impl Life<'_> {
                     return Err(format!("an answer changed:\n  {before:?}\n  {records:?}"));
                 }
             }
-            Err(Unsealed::Refused(Refusal::IdempotencyMismatch { .. })) => self.truth.tally.mismatches += 1,
-            _ => {}
+            Err(Unsealed::Refused(refusal)) => {
+                let mismatch = matches!(refusal, Refusal::IdempotencyMismatch { .. });
+                self.truth.tally.mismatches += u64::from(mismatch);
+            }
+            Err(Unsealed::JournalFull | Unsealed::Busy | Unsealed::Archived { .. } | Unsealed::Stopped) => {}
         }
         Ok(())
     }
 
-    /// What readers see is what the oracle says, to the last figure.
+    /// Checks that the readers' state equals the oracle's.
     fn check_states(&self, when: &str) -> Step<()> {
         let ours = self.now.read(summary);
         let theirs = self.truth.oracle.summary().without_closed();
@@ -518,8 +517,8 @@ impl Life<'_> {
         Ok(())
     }
 
-    /// Invariant 1: the state is the fold of the journal, bit for bit. Only when nothing is in
-    /// flight does the deciding state say the same as the durable one.
+    /// Invariant 1: the state is the fold of the journal, bit for bit. The deciding state equals the durable one only
+    /// if nothing is in flight.
     fn check_replay(&self) -> Step<()> {
         if self.flying.is_some() || !self.pending.is_empty() {
             return Ok(());
@@ -541,25 +540,24 @@ impl Life<'_> {
 }
 
 impl Life<'_> {
-    /// What follows by itself does not depend on how the engine came to its state: one that was restored, and looks
-    /// at everything anew, decides the same records as the one that has been here all along.
+    /// Checks that an engine that was restored from a snapshot makes the same automatic decisions as the running one.
     fn check_next_decisions(&self, restored: State) -> Step<()> {
         let decided = self.core.engine().state();
         let now = decided.last_stamp();
-        let told = [self.core.engine().clone(), Engine::new(restored)].map(|mut engine| {
+        let decided = [self.core.engine().clone(), Engine::new(restored)].map(|mut engine| {
             let mut batch = Batch::new(engine.state().size());
             for wait in [0, 7, 61, 200] {
                 engine.advance(now.saturating_add(Span::from_secs(wait)), &mut batch, 10_000);
             }
             batch.frames().map(|frame| frame.ok().and_then(|frame| frame.decode().ok())).collect::<Vec<_>>()
         });
-        let [running, restored] = told;
+        let [running, restored] = decided;
         match running.iter().zip(&restored).find(|(a, b)| a != b) {
             Some((ours, theirs)) => Err(format!("a restored engine decides\n  {theirs:?}\n  instead of {ours:?}")),
             None if running.len() != restored.len() => {
                 let (most, which) = if running.len() > restored.len() { (&running, "") } else { (&restored, "not ") };
                 let first = &most[running.len().min(restored.len())];
-                Err(format!("the engine that was here all along does {which}decide {first:?}, a restored one differs"))
+                Err(format!("the running engine does {which}decide {first:?}; a restored one differs"))
             }
             None => Ok(()),
         }
@@ -567,7 +565,7 @@ impl Life<'_> {
 }
 
 impl Faults {
-    /// Trouble for the next while: often none, so that histories grow long.
+    /// Draws faults for the next steps; often none, so that histories grow long.
     pub(crate) fn draw(dice: &mut Dice, disk: &FaultDisk) -> Self {
         let soon = |dice: &mut Dice| Some(disk.operations() + 1 + dice.below(120));
         let mut faults = Self::default();

@@ -1,4 +1,4 @@
-//! Commands about prices, as they are drawn.
+//! Random commands about prices.
 
 use crate::requests::{name, small};
 use leasehold_engine::Command;
@@ -30,7 +30,7 @@ pub(crate) fn any(now: Instant, dice: &mut Dice) -> Command {
     }
 }
 
-/// Now, a while ahead, or just too late; on whole minutes, so that some begin at the same one.
+/// Now, in the future, or just too late; on whole minutes, so that some starts collide.
 fn start(now: Instant, dice: &mut Dice) -> Option<Instant> {
     const MINUTE: u64 = 60_000_000_000;
     match dice.below(6) {
@@ -51,7 +51,7 @@ fn prices(dice: &mut Dice) -> Prices {
         prices.kinds.0[0].0 = RATE_MAX.0 + dice.below(2);
     }
     for class in 0..4u16 {
-        // The last one is not there.
+        // The last one does not exist.
         if dice.one_in(if class < 3 { 3 } else { 12 }) {
             prices.classes.push((ClassNo(class), Decimal(dice.below(100_000_000))));
         }

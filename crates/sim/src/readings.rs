@@ -1,17 +1,17 @@
-//! What readers are told beforehand is what happens: quotes, and places in the queue.
+//! Checks predictions for readers: quotes, and positions in the queue.
 
 use crate::requests::lease_request;
 use leasehold_engine::{Command, Engine, Quoted, Readers, Refusal, Request, Sealed, Sequences, State};
 use leasehold_model::{Batch, Body, Record, Span};
 use leasehold_oracle::Dice;
 
-/// Requests that are quoted and then made.
+/// Requests that are quoted and then decided.
 const REQUESTS: u64 = 4;
 
-/// Quotes requests by a state that has folded records only, and makes them by an engine that has decided all along.
+/// Quotes requests with a state that was folded from records, and decides them with the running engine.
 pub(crate) fn check(engine: &Engine, folded: &mut State) -> Result<(), String> {
     let (mut engine, mut reader) = (engine.clone(), Readers::beside(folded));
-    // By the size alone, so that the seed's own story is not disturbed.
+    // Its own generator, so that the run of the seed does not change.
     let mut dice = Dice::new(reader.size());
     let now = reader.last_stamp().saturating_add(Span::from_secs(1));
     for _ in 0..REQUESTS {
@@ -20,7 +20,7 @@ pub(crate) fn check(engine: &Engine, folded: &mut State) -> Result<(), String> {
         follow(&mut reader, &batch)?;
         check_places(&reader)?;
         let (identity, command, _) = lease_request(&reader, &mut dice);
-        let Command::Request(request) = &command else { return Err("a request was drawn as something else".into()) };
+        let Command::Request(request) = &command else { return Err("not a lease request".into()) };
         let quoted = reader.view(|view| view.quote(now, &identity, request));
         let mut batch = Batch::new(reader.size());
         let decided = engine.decide(now, &Request::new(identity.clone(), command.clone()), &mut batch);
@@ -44,30 +44,33 @@ fn follow(reader: &mut Readers, batch: &Batch) -> Result<Vec<Record>, String> {
     Ok(records)
 }
 
-/// Whether what was decided is what was quoted.
 type Decided = Result<Sealed<Sequences>, Refusal>;
 
+/// Whether the decision is the one that was quoted.
 fn is_kept(quoted: &Result<Quoted, Refusal>, decided: &Decided, body: Option<&Body>) -> bool {
-    match (quoted, decided, body) {
-        (Err(quoted), Err(refusal), None) => quoted == refusal,
-        (Ok(Quoted::Granted(quote)), Ok(_), Some(Body::Granted(granted))) => {
-            (quote.node, quote.pool, quote.ttl, quote.capped_by, &quote.over_soft)
-                == (granted.node, granted.pool, granted.ttl, granted.capped_by, &granted.over_soft)
-        }
-        (Ok(Quoted::Evicts(_)), Ok(_), Some(Body::AllocationSubmitted(_))) => true,
-        (Ok(Quoted::Denied(cause)), Ok(_), Some(Body::Denied(denied))) => *cause == denied.cause,
-        _ => false,
+    match (quoted, decided) {
+        (Err(quoted), Err(refusal)) => body.is_none() && quoted == refusal,
+        (Err(_), Ok(_)) | (Ok(_), Err(_)) => false,
+        (Ok(Quoted::Granted(quote)), Ok(_)) => matches!(body, Some(Body::Granted(granted))
+            if (quote.node, quote.pool, quote.ttl, quote.capped_by, &quote.over_soft)
+                == (granted.node, granted.pool, granted.ttl, granted.capped_by, &granted.over_soft)),
+        (Ok(Quoted::Evicts(_)), Ok(_)) => matches!(body, Some(Body::AllocationSubmitted(_))),
+        (Ok(Quoted::Denied(cause)), Ok(_)) => matches!(body, Some(Body::Denied(denied)) if *cause == denied.cause),
     }
 }
 
-/// The places of all at once are those of each by itself.
+/// Checks that the positions in the list of all are those of each allocation.
 fn check_places(reader: &Readers) -> Result<(), String> {
     let now = reader.last_stamp();
     let places = reader.standings(now).in_order();
     for found in reader.allocations_after(None) {
         let place = reader.view(|view| view.waiting_for(found, now)).map(|waits| waits.position);
         if places.of(found.number) != place {
-            return Err(format!("{} is told place {place:?}, in the list {:?}", found.number, places.of(found.number)));
+            return Err(format!(
+                "{} has the position {place:?}, but {:?} in the list",
+                found.number,
+                places.of(found.number)
+            ));
         }
     }
     Ok(())

@@ -1,4 +1,4 @@
-//! Random requests: mostly sensible, sometimes wrong, always from the seed.
+//! Random requests from the seed: mostly valid, sometimes invalid.
 
 use crate::{ceilings, claims, gangs, wishes};
 use leasehold_engine::command::{
@@ -10,7 +10,7 @@ use leasehold_model::body::PerPriority;
 use leasehold_model::{
     Activity, ClassNo, ClassSpec, Identity, Instant, LeaseNo, LimitKind, Measure, Name, NodeNo, NodeScope, PoolNo,
     Priority, Profile, ProjectNo, Quanta, QuotaNo, QuotaScope, Reason, ResourceKind, Sensitivity, Span, Strategy,
-    TeardownMode, TenantNo, UserNo, Weights,
+    TeardownMode, TenantNo, TenantSettings, UserNo, Weights,
 };
 use leasehold_oracle::Dice;
 use leasehold_oracle::RequestFacts;
@@ -20,7 +20,7 @@ pub(crate) fn name(text: &str) -> Name {
     Name::new(text).expect("the simulator's names are valid")
 }
 
-/// The commands that set a small world up.
+/// The commands that create a small cluster.
 pub(crate) fn world(dice: &mut Dice) -> Vec<Command> {
     let mut commands = vec![Command::ChangeSettings(settings(dice))];
     for (class, kind, per_unit) in
@@ -56,7 +56,7 @@ pub(crate) fn small(dice: &mut Dice, n: u64) -> u32 {
 }
 
 fn settings(dice: &mut Dice) -> Settings {
-    // Now and then long enough that a budget is used up.
+    // Sometimes long enough to use up a budget.
     let longest = if dice.one_in(3) { 20_000 } else { 600 };
     Settings {
         ttl_max: Span::from_secs(60 + dice.below(longest)),
@@ -82,7 +82,7 @@ fn pool_named(text: &str, pool: Option<PoolNo>, dice: &mut Dice) -> PutPool {
     PutPool { pool, name: name(text), strategy, ttl_max, lifetime_max, grace, weights }
 }
 
-/// Four that add up to one, now and then to nearly that.
+/// Four weights that add up to one, sometimes not exactly.
 fn weights(dice: &mut Dice) -> Weights {
     let mut cuts = [0; 3].map(|_| u16::try_from(dice.below(1001)).expect("small"));
     cuts.sort_unstable();
@@ -91,7 +91,7 @@ fn weights(dice: &mut Dice) -> Weights {
     Weights { pressure: a, fit: b - a, locality: c - b, fragmentation: 1000 - c + off }
 }
 
-/// Out of a few, so that requests and nodes meet.
+/// One of a few labels, so that requests and nodes match.
 fn labels(dice: &mut Dice, rarely: u64) -> Vec<(Name, Name)> {
     let mut labels = Vec::new();
     for key in ["disk", "os"] {
@@ -127,10 +127,12 @@ fn node_named(text: &str, node: Option<NodeNo>, dice: &mut Dice) -> PutNode {
 fn tenant_named(text: &str, tenant: Option<TenantNo>, dice: &mut Dice) -> PutTenant {
     PutTenant {
         tenant,
-        name: name(text),
-        accounting_tag: dice.one_in(2).then(|| name(&format!("cc-{}", dice.below(3)))),
-        max_priority: *dice.pick(Priority::ALL),
-        max_evicted_quanta_per_hour: dice.one_in(4).then(|| dice.below(30)),
+        settings: TenantSettings {
+            accounting_tag: dice.one_in(2).then(|| name(&format!("cc-{}", dice.below(3)))),
+            max_priority: *dice.pick(Priority::ALL),
+            max_evicted_quanta_per_hour: dice.one_in(4).then(|| dice.below(30)),
+            ..TenantSettings::named(name(text))
+        },
     }
 }
 
@@ -167,7 +169,7 @@ fn quota(quota: Option<QuotaNo>, dice: &mut Dice) -> Command {
     Command::PutQuota(PutQuota { quota, scope, measure, limit })
 }
 
-/// A request with, if it asks for a lease, what the oracle needs to know of it.
+/// A request, and for lease requests the facts for the oracle.
 pub(crate) fn any(state: &State, now: Instant, dice: &mut Dice) -> (Identity, Command, Option<RequestFacts>) {
     let (mut identity, command, facts) = if dice.one_in(6) {
         let (identity, command) = wishes::any(state, now, dice);
@@ -368,7 +370,7 @@ fn rare(state: &State, now: Instant, dice: &mut Dice) -> Command {
         8 => Command::PutNode(node_named(&format!("n{}", dice.below(9)), None, dice)),
         9 => {
             let tenant = TenantNo(small(dice, 4));
-            let old = state.tenant(tenant).map(|t| t.name.to_string()).unwrap_or_else(|| "t".to_owned());
+            let old = state.tenant(tenant).map(|t| t.settings.name.to_string()).unwrap_or_else(|| "t".to_owned());
             Command::PutTenant(tenant_named(&old, Some(tenant), dice))
         }
         10 => Command::DeleteTenant(TenantNo(small(dice, 5))),
@@ -389,7 +391,7 @@ fn rare(state: &State, now: Instant, dice: &mut Dice) -> Command {
     }
 }
 
-/// Gives a request an idempotency key; none if it is too long to have one.
+/// Adds an idempotency key to a request; `None` if the command is too long for one.
 pub(crate) fn keyed(identity: Identity, command: Command, key: &[u8]) -> Option<Request> {
     Request::once(identity, command, key).ok()
 }

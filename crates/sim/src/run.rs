@@ -1,4 +1,4 @@
-//! A run: one seed, one world, many lives.
+//! A run: one seed, one cluster, many lives.
 
 use crate::claims;
 use crate::fault_disk::{FaultDisk, Faults};
@@ -12,7 +12,7 @@ use std::collections::BTreeMap;
 use std::fmt;
 use std::sync::Arc;
 
-/// What happened in runs that found nothing wrong.
+/// Counters of successful runs.
 #[derive(Clone, Debug, Default)]
 pub struct Tally {
     pub seeds: u64,
@@ -31,9 +31,9 @@ pub struct Tally {
     pub flips: u64,
     pub flips_refused: u64,
     pub kinds: BTreeMap<&'static str, u64>,
-    /// Refusals that the oracle foretold, by their code.
+    /// Refusals that the oracle predicted, by code.
     pub foretold: BTreeMap<&'static str, u64>,
-    /// What became of claims and of sensitive work.
+    /// Notable events of claims and sensitive work.
     pub sensitive: BTreeMap<&'static str, u64>,
 }
 
@@ -66,7 +66,7 @@ impl Tally {
     }
 }
 
-/// A seed that shows something wrong.
+/// A seed that fails.
 #[derive(Clone, Debug)]
 pub struct Failure {
     pub seed: u64,
@@ -82,12 +82,12 @@ impl fmt::Display for Failure {
 }
 impl std::error::Error for Failure {}
 
-/// Lives one seed through `steps` steps, however many lives that takes.
+/// Runs one seed for `steps` steps, with as many lives as necessary.
 pub fn run_seed(seed: u64, steps: u32) -> Result<Tally, Failure> {
     tell_seed(seed, steps).map(|(tally, _)| tally)
 }
 
-/// As [`run_seed`], with every record of the journal that all those lives left behind.
+/// Like [`run_seed`], and returns all records of the journal.
 pub fn tell_seed(seed: u64, steps: u32) -> Result<(Tally, Vec<Record>), Failure> {
     let mut dice = Dice::new(seed);
     let keys = Keys::new("sim.example", &[9; 32]).expect("a valid origin");
@@ -132,7 +132,7 @@ pub fn tell_seed(seed: u64, steps: u32) -> Result<(Tally, Vec<Record>), Failure>
             End::CleanStop => truth.tally.clean_stops += 1,
             End::Done => {}
         }
-        // Often trouble strikes again, now and then while the next start is still recovering.
+        // Often there are faults again, sometimes during the recovery of the next start.
         disk = disk.reboot(Faults::default());
         if dice.one_in(2) {
             disk.set_faults(Faults::draw(&mut dice, &disk));
@@ -145,8 +145,8 @@ pub fn tell_seed(seed: u64, steps: u32) -> Result<(Tally, Vec<Record>), Failure>
     Ok((truth.tally, truth.records))
 }
 
-/// On a copy: a flipped bit is refused, or was in the torn end, in padding or in something that
-/// can be rebuilt; it never changes a record.
+/// Flips a bit in a copy: it is detected, or is in the torn end, in padding or in something that can be rebuilt. It
+/// never changes a record.
 fn flip_and_look(truth: &mut Truth, disk: &FaultDisk, dice: &mut Dice) -> Result<(), String> {
     let copy = disk.reboot_copy();
     let prefix = *dice.pick(&["journal/", "anchor", "snapshots/", ""]);
@@ -171,14 +171,14 @@ fn flip_and_look(truth: &mut Truth, disk: &FaultDisk, dice: &mut Dice) -> Result
         },
     );
     match (scanned, wrong) {
-        // A read that fails says so: nothing was taken for good that is not.
+        // The damage was detected when the records were read.
         (Err(_), None) => Ok(()),
         (_, Some(sequence)) => Err(format!("a bit flipped in {name} at {at} changed record {sequence} unnoticed")),
         (Ok(_), None) => Ok(()),
     }
 }
 
-/// Runs seeds `from..from + count`, and stops at the first that fails.
+/// Runs the seeds `from..from + count`, and stops at the first that fails.
 pub fn run_seeds(from: u64, count: u64, steps: u32, mut progress: impl FnMut(u64)) -> Result<Tally, Failure> {
     let mut total = Tally::default();
     for seed in from..from.saturating_add(count) {

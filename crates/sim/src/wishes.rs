@@ -1,4 +1,4 @@
-//! Commands about tokens, agents, tenants and prices: how they are drawn, and how the oracle is told of them.
+//! Random commands about tokens, agents, tenants and prices, and their translation for the oracle.
 
 use crate::requests::{name, small};
 use crate::{ceilings, prices};
@@ -6,12 +6,13 @@ use leasehold_engine::command::{IssueToken, RegisterAgent, ReportCondition, Upda
 use leasehold_engine::{Command, State};
 use leasehold_model::body::{CeilingDeleted, CeilingPut};
 use leasehold_model::{
-    AppInstanceNo, Identity, Instant, Level, NodeNo, Priority, ProjectNo, Role, TenantNo, TokenNo, TokenScope, UserNo,
+    AppInstanceNo, Identity, Instant, Level, NodeNo, Priority, ProjectNo, Role, TenantNo, TenantSettingsChange,
+    TokenNo, TokenScope, UserNo,
 };
 use leasehold_oracle::Dice;
 use leasehold_oracle::{BudgetWishes, Wish, Word};
 
-/// What a command asks for, in the oracle's words.
+/// A command in the oracle's types.
 pub(crate) fn wish(command: &Command) -> Wish {
     match command {
         Command::IssueToken(issue) => Wish::IssueToken {
@@ -48,10 +49,6 @@ pub(crate) fn wish(command: &Command) -> Wish {
         }
         Command::UpdateTenant(update) => Wish::UpdateTenant {
             tenant: update.tenant,
-            name: update.name.clone(),
-            accounting_tag: update.accounting_tag.clone(),
-            max_priority: update.max_priority,
-            max_evicted_quanta_per_hour: update.max_evicted_quanta_per_hour,
             max_nodes: update.max_nodes,
             max_leases: update.max_leases,
             max_concurrent_allocations: update.max_concurrent_allocations,
@@ -63,6 +60,7 @@ pub(crate) fn wish(command: &Command) -> Wish {
                 burst_allowance: update.burst_allowance,
                 max_pending: update.max_pending,
             }),
+            settings: update.settings.clone(),
         },
         Command::PutRateCard(put) => {
             Wish::PutRateCard { card: put.card, pool: put.pool, from: put.from, prices: put.prices.clone() }
@@ -87,11 +85,17 @@ pub(crate) fn wish(command: &Command) -> Wish {
         Command::ReportCheckpoint(report) => Wish::Say(report.allocation, Word::Checkpoint(report.took)),
         Command::CompleteAllocation(done) => Wish::Say(done.allocation, Word::Complete(done.exit_status)),
         Command::CancelAllocation(number) => Wish::Say(*number, Word::Cancel),
-        _ => Wish::Other,
+        #[rustfmt::skip]
+        Command::Request(_) | Command::Renew(_) | Command::Release(_) | Command::Revoke(_) | Command::Ready(_)
+        | Command::Unfence(_) | Command::ReportActivity(_) | Command::PutTenant(_) | Command::PutProject(_)
+        | Command::PutUser(_) | Command::PutPool(_) | Command::DeletePool(_) | Command::PutClass(_)
+        | Command::PutNode(_) | Command::DrainNode(_) | Command::ResumeNode(_) | Command::LoseNode(_)
+        | Command::ReturnNode(_) | Command::PutQuota(_) | Command::DeleteQuota(_) | Command::ChangeSettings(_)
+        | Command::RotateKey(_) | Command::Heartbeat(_) | Command::NoticeClockJump(_) => Wish::Other,
     }
 }
 
-/// Most callers have no token here, some a live one, a few one that is dead or never was.
+/// Most callers have no token, some a valid one, a few an invalid one.
 pub(crate) fn some_token(state: &State, dice: &mut Dice) -> Option<TokenNo> {
     if !dice.one_in(4) {
         return None;
@@ -135,7 +139,7 @@ pub(crate) fn any(state: &State, now: Instant, dice: &mut Dice) -> (Identity, Co
     }
 }
 
-/// The generation that speaks for the node, now and then one that no longer does.
+/// Mostly the current generation of the node, sometimes another.
 pub(crate) fn some_generation(state: &State, node: NodeNo, dice: &mut Dice) -> Option<u64> {
     match state.node(node).and_then(|node| node.agent) {
         Some(agent) if !dice.one_in(4) => Some(agent.generation),
@@ -151,12 +155,16 @@ fn update(dice: &mut Dice) -> UpdateTenant {
     fn cleared_or<T>(dice: &mut Dice, value: impl FnOnce(&mut Dice) -> T) -> Option<T> {
         (!dice.one_in(3)).then(|| value(dice))
     }
-    UpdateTenant {
-        tenant: TenantNo(small(dice, 4)),
+    let tenant = TenantNo(small(dice, 4));
+    let settings = TenantSettingsChange {
         name: some(dice, |dice| name(&format!("tenant-{}", dice.below(9)))),
         accounting_tag: some(dice, |dice| cleared_or(dice, |dice| name(&format!("cc-{}", dice.below(3))))),
         max_priority: some(dice, |dice| *dice.pick(Priority::ALL)),
         max_evicted_quanta_per_hour: some(dice, |dice| cleared_or(dice, |dice| dice.below(9))),
+        contact: None,
+    };
+    let update = UpdateTenant {
+        tenant,
         max_nodes: some(dice, |dice| cleared_or(dice, |dice| 1 + dice.below(4))),
         max_leases: some(dice, |dice| cleared_or(dice, |dice| 1 + dice.below(12))),
         max_concurrent_allocations: some(dice, |dice| cleared_or(dice, |dice| 1 + dice.below(4))),
@@ -166,10 +174,14 @@ fn update(dice: &mut Dice) -> UpdateTenant {
         fair_share_target: some(dice, |dice| cleared_or(dice, |dice| 100 * dice.below(12))),
         burst_allowance: some(dice, |dice| cleared_or(dice, |dice| 1 + dice.below(9))),
         max_pending: some(dice, |dice| cleared_or(dice, |dice| dice.below(9))),
-    }
+        settings,
+    };
+    // Taken from what was drawn already: another draw would change what every kept seed does.
+    let contact = update.max_pending.map(|n| n.map(|n| name(&format!("ops-{n}@example.org"))));
+    UpdateTenant { settings: TenantSettingsChange { contact, ..update.settings }, ..update }
 }
 
-/// A token, most often one that may be.
+/// A token, mostly a valid one.
 fn issue(state: &State, now: Instant, dice: &mut Dice) -> (Identity, Command) {
     let role = *dice.pick(Role::ALL);
     let identity = tenant_or_operator(dice);

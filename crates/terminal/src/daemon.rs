@@ -1,23 +1,23 @@
-//! How a command line names the daemon.
+//! The options that select the daemon and the token.
 
 use clap::Args;
 use std::path::PathBuf;
 
-const HEADING: &str = "Which daemon";
+const HEADING: &str = "Connection and output";
 
-/// Which daemon, and as whom.
+/// The daemon and the token to use.
 #[derive(Clone, Debug, Default, Args)]
 pub struct DaemonArgs {
-    /// The daemon's address [default: LEASEHOLD_URL, then ~/.config/leasehold/config.yaml, then http://127.0.0.1:8420]
+    /// URL of the daemon [default: LEASEHOLD_URL, then ~/.config/leasehold/config.yaml, then http://127.0.0.1:8420]
     #[arg(long, global = true, value_name = "URL", help_heading = HEADING)]
     pub url: Option<String>,
-    /// A file that holds the token [default: LEASEHOLD_TOKEN, LEASEHOLD_TOKEN_FILE, then the settings file]
+    /// File that contains the token [default: LEASEHOLD_TOKEN, then LEASEHOLD_TOKEN_FILE, then config.yaml]
     #[arg(long, global = true, value_name = "FILE", help_heading = HEADING)]
     pub token_file: Option<PathBuf>,
-    /// Trust the certificates in this PEM file and no others [default: those of the system]
+    /// Trust only the CA certificates in this PEM file [default: those of the system]
     #[arg(long = "ca", global = true, value_name = "FILE", help_heading = HEADING)]
     pub ca_file: Option<PathBuf>,
-    /// Print JSON, as the daemon gives it
+    /// Print JSON, as returned by the daemon, instead of text
     #[arg(long, global = true, help_heading = HEADING)]
     pub json: bool,
 }

@@ -1,6 +1,6 @@
-//! What our programs share towards the person who runs them.
+//! Terminal output that the programs share: tables, numbers, problems and exit codes.
 //!
-//! In: results and problems of a command, the terminal. Out: data on stdout, everything else on stderr, an exit code.
+//! In: results and problems of a command. Out: data on stdout, everything else on stderr, and an exit code.
 //! Never: a rule about leases, or a call to a daemon.
 
 pub mod daemon;

@@ -1,4 +1,4 @@
-//! Numbers as people read them. Integers all the way: what is rounded is rounded down, once, here.
+//! Formats numbers for people. Only integers are used; what is rounded is rounded down.
 
 /// `12,345`.
 pub fn thousands(number: u64) -> String {
@@ -18,7 +18,7 @@ pub fn counted(number: u64, noun: &str) -> String {
     format!("{} {noun}{}", thousands(number), if number == 1 { "" } else { "s" })
 }
 
-/// `numerator / denominator` with so many decimals, rounded down.
+/// `numerator / denominator` with `places` decimals, rounded down.
 pub fn decimal(numerator: u128, denominator: u128, places: u32) -> String {
     let scale = 10u128.pow(places);
     let (whole, rest) = (numerator / denominator, numerator % denominator);
@@ -26,7 +26,7 @@ pub fn decimal(numerator: u128, denominator: u128, places: u32) -> String {
     if places == 0 {
         return whole;
     }
-    // The rest is below a denominator of at most 2^32 × 10^13: far from overflow.
+    // No overflow: the rest is smaller than the denominator, which is at most 2^32 × 10^13.
     let decimals = rest * scale / denominator;
     format!("{whole}.{decimals:0width$}", width = places as usize)
 }

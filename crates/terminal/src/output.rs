@@ -1,4 +1,4 @@
-//! Data to stdout. A reader that went away has seen enough: that is no error.
+//! Writes data to stdout. A reader that closes the pipe early is not an error.
 
 use crate::problem::Problem;
 use serde_json::Value;
@@ -18,7 +18,7 @@ pub fn print_json(value: &Value) -> Result<(), Problem> {
     print(&format!("{value:#}\n"))
 }
 
-/// Prints a piece of what goes on for long; breaks off when nobody reads any more.
+/// Prints a part of a long output; breaks when the reader has closed the pipe.
 pub fn print_on(text: &str) -> Result<ControlFlow<()>, Problem> {
     let mut stdout = io::stdout().lock();
     match stdout.write_all(text.as_bytes()).and_then(|()| stdout.flush()) {

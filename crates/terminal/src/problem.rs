@@ -1,4 +1,4 @@
-//! Why a command did not do what was asked: a sentence, a stable code, and what to do.
+//! Why a command failed: a sentence, a stable code, and advice.
 
 use crate::term;
 use serde::Serialize;
@@ -11,7 +11,7 @@ pub const EXIT_OK: u8 = 0;
 /// Refused, or not found.
 pub const EXIT_REFUSED: u8 = 1;
 pub const EXIT_USAGE: u8 = 2;
-/// What was looked at is not what it should be.
+/// A verification failed.
 pub const EXIT_NOT_VERIFIED: u8 = 3;
 
 /// Prints as `what (code); advice`.
@@ -21,7 +21,7 @@ pub struct Problem {
     what: String,
     advice: Option<String>,
     exit: u8,
-    /// What the daemon answered, where it is its problem.
+    /// The problem object of the daemon, if the problem is the daemon's.
     answered: Option<Box<Value>>,
 }
 
@@ -35,11 +35,11 @@ impl Problem {
     pub fn not_verified(code: &'static str, what: impl Into<String>) -> Self {
         Self { exit: EXIT_NOT_VERIFIED, ..Self::refused(code, what) }
     }
-    /// A refusal whose code comes from elsewhere.
+    /// A refusal with a code that is known only at run time.
     pub fn coded(code: impl Into<Cow<'static, str>>, what: impl Into<String>) -> Self {
         Self { code: code.into(), what: what.into(), advice: None, exit: EXIT_REFUSED, answered: None }
     }
-    /// An error of a library, whose sentences are of the form `what; advice`.
+    /// An error of a library, whose message has the form `what; advice`.
     pub fn told(code: &'static str, error: &impl fmt::Display) -> Self {
         let text = error.to_string();
         match text.split_once("; ") {
@@ -47,7 +47,7 @@ impl Problem {
             None => Self::refused(code, text),
         }
     }
-    /// The same, as one that the exit code tells as a failed verification.
+    /// Changes the exit code to that of a failed verification.
     pub fn is_not_verified(self) -> Self {
         Self { exit: EXIT_NOT_VERIFIED, ..self }
     }
@@ -55,26 +55,26 @@ impl Problem {
         self.advice = Some(advice.into());
         self
     }
-    /// The same, about one path.
+    /// Adds the path that the problem is about.
     pub fn at(mut self, path: &Path) -> Self {
         self.what = format!("{}: {}", path.display(), self.what);
         self
     }
 
-    /// The same, with what the daemon answered.
+    /// Adds the problem object of the daemon.
     pub fn answered(mut self, problem: &impl Serialize) -> Self {
         self.answered = serde_json::to_value(problem).ok().map(Box::new);
         self
     }
 
-    /// Says it, and returns the exit code: in words, or to a program as one object on a line of its own.
+    /// Prints the problem to stderr, as text or as one JSON object on one line, and returns the exit code.
     pub fn report(&self, program: &str, json: bool) -> u8 {
-        let said = if json { self.object().to_string() } else { format!("{program}: {self}") };
-        term::say(&(said + "\n"));
+        let text = if json { self.object().to_string() } else { format!("{program}: {self}") };
+        term::say(&(text + "\n"));
         self.exit
     }
 
-    /// The daemon's problem as it came, or the same of what went wrong here.
+    /// The problem object of the daemon, or one for a local problem.
     fn object(&self) -> Value {
         self.answered.as_deref().cloned().unwrap_or_else(|| match &self.advice {
             Some(advice) => json!({ "code": self.code, "detail": self.what, "advice": advice }),
@@ -95,14 +95,14 @@ mod tests {
     use super::*;
 
     #[test]
-    fn the_code_stands_between_what_is_wrong_and_what_to_do() {
+    fn the_code_is_between_the_message_and_the_advice() {
         let told = Problem::told("journal_in_use", &"another process has the journal open; stop it first");
         assert_eq!(told.to_string(), "another process has the journal open (journal_in_use); stop it first");
         assert_eq!(Problem::usage("x", "no").to_string(), "no (x)");
     }
 
     #[test]
-    fn programs_are_given_the_daemons_own_object() {
+    fn programs_get_the_daemons_own_object() {
         let answered = json!({ "status": 409, "code": "node_claimed", "detail": "It is claimed.", "holder": "ada" });
         let told = Problem::coded("node_claimed", "it is claimed").answered(&answered);
         let object = told.object();

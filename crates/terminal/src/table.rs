@@ -1,4 +1,4 @@
-//! Tables for people: columns that line up, numbers to the right.
+//! Text tables with aligned columns.
 
 use crate::term::{Paint, Style, columns, fit};
 
@@ -12,22 +12,22 @@ pub enum Align {
 pub struct Table {
     headings: Vec<(String, Align)>,
     rows: Vec<Vec<(String, Style)>>,
-    /// Headings of columns that matter less, the least first: they make room where there is too little.
-    yielding: &'static [&'static str],
+    /// Headings of the less important columns, the least important first.
+    shrink_first: &'static [&'static str],
 }
 
-/// What is left of a cell that had to make room.
+/// The smallest width to which a column is cut before it is left out.
 const CUT_COLUMNS_MIN: usize = 5;
 
 impl Table {
     pub fn new(headings: &[(&str, Align)]) -> Self {
         let headings = headings.iter().map(|(text, align)| ((*text).to_owned(), *align)).collect();
-        Self { headings, rows: Vec::new(), yielding: &[] }
+        Self { headings, rows: Vec::new(), shrink_first: &[] }
     }
 
-    /// Columns that are cut, and then left out, where the terminal is too narrow: the least important first.
-    pub fn yielding(mut self, headings: &'static [&'static str]) -> Self {
-        self.yielding = headings;
+    /// Names the columns that are cut, and then left out, if the terminal is too narrow: the least important first.
+    pub fn shrink_first(mut self, headings: &'static [&'static str]) -> Self {
+        self.shrink_first = headings;
         self
     }
 
@@ -35,7 +35,7 @@ impl Table {
         self.rows.is_empty()
     }
 
-    /// One cell for each heading.
+    /// Adds a row with one cell per heading.
     pub fn row<S: Into<String>>(&mut self, cells: impl IntoIterator<Item = S>) {
         self.styled(cells.into_iter().map(|cell| (cell, Style::Plain)));
     }
@@ -46,12 +46,12 @@ impl Table {
         self.rows.push(row);
     }
 
-    /// The lines, each indented by two, without trailing spaces.
+    /// The lines, indented by two columns, without trailing spaces.
     pub fn lines(&self, paint: Paint) -> Vec<String> {
         self.lines_within(paint, None)
     }
 
-    /// The same in a terminal of so many columns: what yields is cut, then left out, so that no row wraps.
+    /// The lines, fitted to the width of a terminal, so that no row wraps.
     pub fn lines_within(&self, paint: Paint, terminal: Option<usize>) -> Vec<String> {
         let width = |at: usize| {
             let cells = self.rows.iter().map(|row| columns(&row[at].0));
@@ -84,12 +84,12 @@ impl Table {
         heading.into_iter().chain(self.rows.iter().map(|row| line(row))).collect()
     }
 
-    /// Cuts the columns that yield, and leaves them out where that is not enough, one after the other until the rest
-    /// fits: what matters more stays whole for as long as it can.
+    /// Cuts the less important columns one after the other, or leaves them out if that is not enough, until the rest
+    /// fits.
     fn make_room(&self, widths: &mut [Option<usize>], terminal: usize) {
-        for name in self.yielding {
+        for name in self.shrink_first {
             let Some(at) = self.headings.iter().position(|(heading, _)| heading == name) else { continue };
-            // Each cell has a space on both sides; one more stands before the first, and the last one is trimmed.
+            // Each cell has a space on both sides; the one added before the first makes up for the trimmed last one.
             let taken: usize = widths.iter().flatten().map(|width| width + 2).sum();
             let (over, width) = (taken.saturating_sub(terminal), widths[at].unwrap_or(0));
             if over == 0 {
@@ -120,7 +120,7 @@ mod tests {
 
     #[test]
     fn columns_line_up_in_any_script() {
-        let mut table = Table::new(&[("tenant", Align::Left), ("leases", Align::Right)]).yielding(&["tenant"]);
+        let mut table = Table::new(&[("tenant", Align::Left), ("leases", Align::Right)]).shrink_first(&["tenant"]);
         table.row(["物理学研究室", "12"]);
         table.row(["한국어", "7"]);
         table.row(["physics", "3"]);
@@ -133,10 +133,10 @@ mod tests {
     }
 
     #[test]
-    fn what_matters_less_makes_room() {
+    fn less_important_columns_shrink_first() {
         let headings =
             [("lease", Align::Left), ("workload", Align::Left), ("user", Align::Left), ("left", Align::Right)];
-        let mut table = Table::new(&headings).yielding(&["user", "workload"]);
+        let mut table = Table::new(&headings).shrink_first(&["user", "workload"]);
         table.row(["lease-1", "train the large model", "ada.lovelace", "9m 40s"]);
         let within = |width| table.lines_within(Paint::PLAIN, Some(width));
         assert_eq!(within(80), table.lines(Paint::PLAIN));

@@ -1,11 +1,11 @@
-//! The terminal: colours, bars, how wide it is. Nothing of it reaches a pipe or a file.
+//! The terminal: colours, bars and its size. Escape sequences are never written to a pipe or a file.
 
 use std::io::{self, IsTerminal, Write};
 use unicode_width::UnicodeWidthChar;
 
-/// Says something to the person, on stderr.
+/// Prints a message to stderr.
 pub fn say(text: &str) {
-    // Nothing can be done where stderr is gone.
+    // If stderr is closed, nothing can be done about it.
     let _ = io::stderr().lock().write_all(text.as_bytes());
 }
 
@@ -28,14 +28,14 @@ pub enum Style {
 pub struct Paint(bool);
 
 impl Paint {
-    /// Never, as where nobody looks.
+    /// No colours.
     pub const PLAIN: Self = Self(false);
 
     pub fn stdout() -> Self {
-        Self(io::stdout().is_terminal() && wanted())
+        Self(io::stdout().is_terminal() && colours_wanted())
     }
     pub fn stderr() -> Self {
-        Self(io::stderr().is_terminal() && wanted())
+        Self(io::stderr().is_terminal() && colours_wanted())
     }
     pub fn paint(self, style: Style, text: &str) -> String {
         let code = match style {
@@ -60,13 +60,13 @@ impl Paint {
     }
 }
 
-/// <https://no-color.org>: present and not empty means no.
-fn wanted() -> bool {
+/// <https://no-color.org>: a value that is not empty means no colours.
+fn colours_wanted() -> bool {
     std::env::var_os("NO_COLOR").is_none_or(|value| value.is_empty())
         && std::env::var_os("TERM").is_none_or(|term| term != "dumb")
 }
 
-/// Columns and rows of the terminal on stderr, if it is one that can be drawn on.
+/// Columns and rows of the terminal on stderr, if it supports redrawing.
 pub fn drawable() -> Option<(usize, usize)> {
     if !io::stderr().is_terminal() || std::env::var_os("TERM").is_some_and(|term| term == "dumb") {
         return None;
@@ -92,7 +92,7 @@ pub struct Part {
     pub style: Style,
 }
 
-/// A bar of `width` characters over `total`; what no part covers is `·`. A part that is not zero shows.
+/// A bar of `width` characters for `total`; the rest is filled with `·`. A part above zero has at least one character.
 pub fn bar(parts: &[Part], total: u64, width: usize, paint: Paint) -> String {
     let mut text = String::new();
     let mut left = width;
@@ -117,7 +117,7 @@ pub fn fine_bar(amount: u64, total: u64, width: usize) -> String {
     format!("{}{}", "█".repeat(eighths / 8), EIGHTHS[eighths % 8])
 }
 
-/// How many columns a text takes, colours left out.
+/// The number of columns that a text takes, without its colour codes.
 pub fn columns(text: &str) -> usize {
     let mut count = 0;
     let mut in_escape = false;
@@ -132,7 +132,7 @@ pub fn columns(text: &str) -> usize {
     count
 }
 
-/// The text cut to so many columns, with its colours closed.
+/// The text cut to `width` columns, with its colours reset.
 pub fn fit(text: &str, width: usize) -> String {
     if columns(text) <= width {
         return text.to_owned();
@@ -154,13 +154,13 @@ pub fn fit(text: &str, width: usize) -> String {
     out
 }
 
-/// The program as it was called, for commands that are printed to be typed again.
+/// The program as it was called, for commands that are printed for the user to run.
 pub fn program() -> String {
     let name = std::env::args_os().next().unwrap_or_else(|| "leasehold".into());
     shell_word(&name.to_string_lossy())
 }
 
-/// A word as a shell takes it.
+/// A word, quoted for a shell if necessary.
 pub fn shell_word(word: &str) -> String {
     let plain = |c: char| c.is_ascii_alphanumeric() || "/._-+=:@%,".contains(c);
     if !word.is_empty() && word.chars().all(plain) {

@@ -1,13 +1,13 @@
-//! A command line that could not be understood.
+//! Reports an invalid command line.
 
 use crate::problem::{EXIT_OK, EXIT_USAGE};
 use crate::term;
 use clap::error::ErrorKind;
 
-/// Prints help where it was asked for, and otherwise what was wrong; returns the exit code.
+/// Prints the requested help, or the error; returns the exit code.
 pub fn report(program: &str, error: &clap::Error) -> u8 {
     if matches!(error.kind(), ErrorKind::DisplayHelp | ErrorKind::DisplayVersion) {
-        // A reader that went away has seen enough.
+        // The reader may have closed the pipe.
         let _ = error.print();
         return EXIT_OK;
     }

@@ -1,10 +1,10 @@
-//! Allocations, and what was evicted for them.
+//! Allocations and preemptions as JSON.
 
 use super::body::{amount, denial_cause, labels};
 use super::object::{Object, count, devices};
 use super::{Directory, placement};
 use leasehold_model::allocation::{AllocationSpec, Domain};
-use leasehold_model::body::{AllocationDenied, Asks, Body, Place};
+use leasehold_model::body::{AllocationDenied, Asks, Body, ReplicaPlacement};
 use leasehold_model::id::PublicId;
 use leasehold_model::record::Record;
 use serde_json::Value;
@@ -13,7 +13,7 @@ pub(super) fn show<'a>(shown: Object<'a>, directory: &'a Directory, record: &Rec
     let of =
         |shown: Object<'a>, number: leasehold_model::id::AllocationNo| shown.field("allocation_id", count(number.0));
     match &record.body {
-        // Its number is the sequence of the record that it begins with.
+        // The number of an allocation is the sequence of its submission.
         Body::AllocationSubmitted(submitted) => {
             spec(shown.field("allocation_id", count(record.sequence)), directory, &submitted.spec)
         }
@@ -44,11 +44,27 @@ pub(super) fn show<'a>(shown: Object<'a>, directory: &'a Directory, record: &Rec
             .field("places", body.places.iter().map(|place| kept(directory, place)).collect::<Value>())
             .leases("victims", &body.victims.0),
         Body::ReservationDropped(body) => of(shown, body.allocation),
-        _ => unreachable!("only kinds about allocations are shown here"),
+        #[rustfmt::skip]
+        Body::ClassPut(_) | Body::TenantPut(_) | Body::Granted(_) | Body::Denied(_) | Body::Released(_)
+        | Body::Expired(_) | Body::Revoked(_) | Body::TeardownStarted(_) | Body::Fenced(_) | Body::Genesis(_)
+        | Body::Started(_) | Body::Heartbeat(_) | Body::KeyRotated(_) | Body::ClockJumped(_)
+        | Body::SettingsChanged(_) | Body::PoolPut(_) | Body::PoolDeleted(_) | Body::TenantDeleted(_)
+        | Body::ProjectPut(_) | Body::ProjectDeleted(_) | Body::UserPut(_) | Body::UserDeleted(_) | Body::QuotaPut(_)
+        | Body::QuotaDeleted(_) | Body::BurstEnded(_) | Body::RateCardPut(_) | Body::RateCardDeleted(_)
+        | Body::ChargePolicyPut(_) | Body::BudgetsPut(_) | Body::PoolPlacementPut(_) | Body::PlacementChanged(_)
+        | Body::SensitiveChanged(_) | Body::NodePut(_) | Body::NodeDeleted(_) | Body::NodeDrained(_)
+        | Body::NodeResumed(_) | Body::NodeLost(_) | Body::NodeReturned(_) | Body::NodeCondition(_)
+        | Body::AgentRegistered(_) | Body::AgentDetached(_) | Body::Renewed(_) | Body::TornDown(_)
+        | Body::Unfenced(_) | Body::ActivityReported(_) | Body::Preempted(_) | Body::TokenIssued(_)
+        | Body::TokenRevoked(_) | Body::NodesClaimed(_) | Body::NodesReleased(_) | Body::NodeWiped(_)
+        | Body::NodeQuarantined(_) | Body::QuarantineCleared(_) | Body::CeilingPut(_) | Body::CeilingDeleted(_)
+        | Body::Unknown { .. } => {
+            unreachable!("only kinds about allocations are shown here")
+        }
     }
 }
 
-fn kept(directory: &Directory, place: &Place) -> Value {
+fn kept(directory: &Directory, place: &ReplicaPlacement) -> Value {
     let members = place
         .members
         .iter()

@@ -1,4 +1,4 @@
-//! What is particular to each kind of record.
+//! The fields of each kind of record.
 
 use super::Directory;
 use super::object::{Object, count, devices, text, units};
@@ -69,9 +69,10 @@ pub(super) fn show(directory: &Directory, record: &Record) -> Value {
         Body::PoolDeleted(gone) => new().named("pool", gone.pool),
         Body::TenantPut(put) => new()
             .named("tenant", put.tenant)
-            .field("accounting_tag", text(put.accounting_tag.as_ref()))
-            .field("max_priority", put.max_priority.word())
-            .field("max_evicted_quanta_per_hour", put.max_evicted_quanta_per_hour.map(count)),
+            .field("accounting_tag", text(put.settings.accounting_tag.as_ref()))
+            .field("max_priority", put.settings.max_priority.word())
+            .field("max_evicted_quanta_per_hour", put.settings.max_evicted_quanta_per_hour.map(count))
+            .field("contact", text(put.settings.contact.as_ref())),
         Body::TenantDeleted(gone) => new().named("tenant", gone.tenant),
         Body::ProjectPut(put) => new().named("project", put.project).named("tenant", put.tenant),
         Body::ProjectDeleted(gone) => new().named("project", gone.project),
@@ -156,7 +157,7 @@ pub(super) fn show(directory: &Directory, record: &Record) -> Value {
         Body::NodeWiped(wiped) => new().named("node", wiped.node),
         Body::NodeQuarantined(quarantined) => {
             let shown = new().named("node", quarantined.node).field("cause", quarantined.cause.word());
-            // Somebody's data may still lie on it: an operator must act.
+            // An operator must clear it, because data may remain on the node.
             shown.field("severity", "critical")
         }
         Body::QuarantineCleared(cleared) => new().named("node", cleared.node),
@@ -176,7 +177,7 @@ fn per_priority(directory: &Directory, spans: &PerPriority) -> Value {
     Priority::ALL.iter().fold(shown, |shown, priority| shown.span(priority.word(), spans.of(*priority))).done()
 }
 
-/// An amount of a class: quanta, and the same in billing units.
+/// An amount of a class, in quanta and in billing units.
 pub(super) fn amount(directory: &Directory, class: ClassNo, quanta: Quanta) -> Object<'_> {
     Object::new(directory)
         .named("class", class)
@@ -216,7 +217,7 @@ fn quota_scope(directory: &Directory, scope: &QuotaScope) -> Value {
         .done()
 }
 
-/// A journal may hold one key twice; a list shows both.
+/// A list, because a journal can contain the same key twice.
 pub(super) fn labels(directory: &Directory, labels: &[(Name, Name)]) -> Value {
     let label = |(key, value): &(Name, Name)| {
         Object::new(directory).field("key", key.as_str()).field("value", value.as_str()).done()
@@ -236,7 +237,7 @@ fn node<'a>(shown: Object<'a>, directory: &'a Directory, put: &NodePut) -> Objec
         .field("capacity", capacity.collect::<Value>())
 }
 
-/// Of the secret's hash only the beginning: enough to tell tokens apart, useless to a thief.
+/// Shows only the start of the secret's hash: enough to identify a token, useless for an attacker.
 fn token<'a>(shown: Object<'a>, directory: &'a Directory, issued: &TokenIssued) -> Object<'a> {
     shown
         .named("token", issued.token)
@@ -261,7 +262,7 @@ fn grant<'a>(shown: Object<'a>, directory: &'a Directory, record: &Record, grant
         .members
         .iter()
         .map(|member| amount(directory, member.class, member.quanta).field("devices", devices(member.devices)).done());
-    // A story that nobody named is named by the record it began with.
+    // Without a correlation ID of the caller, it is derived from the record.
     let correlation = match granted.correlation {
         Some(id) => PublicId(id).to_string().into(),
         None => public_id(directory, IdKind::Correlation, 0, record.sequence),

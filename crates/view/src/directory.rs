@@ -1,7 +1,7 @@
-//! What the numbers in records mean: names, classes, and the leases that are alive.
+//! The names for numbers in records: names, classes, and live leases.
 //!
-//! A far lighter fold than the engine's: it checks nothing and counts nothing. Its memory grows
-//! with what exists, not with the length of the journal.
+//! This is a much simpler fold than the engine's: it checks and counts nothing. Its size depends on the number of
+//! existing objects, not on the length of the journal.
 
 use leasehold_model::body::{Body, Granted};
 use leasehold_model::class::ClassSpec;
@@ -13,8 +13,8 @@ use leasehold_model::record::{Hash, Record};
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
-/// The names behind the numbers, up to the last record shown. A copy shares the names until one of
-/// the two learns a new one: a daemon makes a copy for every page it shows.
+/// The names for numbers, up to the last record shown. Clones share the names until one of them learns a new name,
+/// because the daemon clones it for every page.
 #[derive(Clone, Debug, Default)]
 pub struct Directory {
     genesis: Option<Hash>,
@@ -39,19 +39,19 @@ struct Tenant {
     tag: Option<Arc<Name>>,
 }
 
-/// Something of a tenant's, which goes when the tenant goes.
+/// An object of a tenant, which is removed with the tenant.
 #[derive(Clone, Debug)]
 struct Owned {
     tenant: TenantNo,
     name: Name,
 }
 
-/// A lease that is not closed, as its grant sealed it.
+/// A lease that is not closed, from its grant.
 #[derive(Clone, Debug)]
 pub(super) struct LiveLease {
     pub(super) tenant: Option<TenantNo>,
     pub(super) project: Option<ProjectNo>,
-    /// The tenant's accounting tag at the grant: later changes of the tag do not touch the lease.
+    /// The tenant's accounting tag at the grant; later changes do not apply to the lease.
     pub(super) tag: Option<Arc<Name>>,
     pub(super) class: ClassNo,
     pub(super) quanta: Quanta,
@@ -61,7 +61,7 @@ pub(super) struct LiveLease {
     pub(super) expires_at: Instant,
 }
 
-/// What a lease event tells of a live lease.
+/// The fields of a live lease for lease events.
 #[derive(Clone, Debug)]
 pub struct KnownLease {
     pub tenant: TenantNo,
@@ -76,12 +76,12 @@ pub struct KnownLease {
 }
 
 impl Directory {
-    /// For a reader that begins with the genesis record, or does not need public ids.
+    /// For a reader that starts with the genesis record, or does not need public IDs.
     pub fn new() -> Self {
         Self::default()
     }
 
-    /// For a reader that begins later: public ids are made from the hash of the genesis record.
+    /// For a reader that starts later; public IDs are computed from the hash of the genesis record.
     pub fn with_genesis(genesis: Hash) -> Self {
         Self { genesis: Some(genesis), ..Self::default() }
     }
@@ -91,7 +91,7 @@ impl Directory {
         self.genesis.as_ref()
     }
 
-    /// Leases that are known and not closed.
+    /// The number of known leases that are not closed.
     pub fn live_leases(&self) -> usize {
         self.leases.len()
     }
@@ -125,18 +125,18 @@ impl Directory {
         self.leases.get(&lease)
     }
 
-    /// Follows a record for its names alone: the leases of a busy cluster are looked up when they are needed.
-    /// Names of what was deleted stay: older records speak of it.
+    /// Learns only names from a record; leases are looked up when they are needed. Names of deleted objects are kept
+    /// for older records.
     pub fn follow_names(&mut self, record: &Record) {
         let about_leases = matches!(&record.body, Body::Granted(_) | Body::Renewed(_));
         if !about_leases {
-            // The genesis record is known to whoever follows from later on.
+            // A reader that starts later has the genesis hash already.
             self.learn(record, &self.genesis.unwrap_or_default());
         }
     }
 
-    /// What a grant says of its leases, for a reader that looks them up one by one. `expires_at` is where the deadline
-    /// stood last, if it was moved since.
+    /// Learns the leases of a grant, for a reader that looks them up one by one. `expires_at` is the latest deadline,
+    /// if it was changed since.
     pub fn know_grant(&mut self, record: &Record, expires_at: Option<Instant>) {
         if let Body::Granted(granted) = &record.body {
             self.learn_grant(record, granted);
@@ -148,7 +148,7 @@ impl Directory {
         }
     }
 
-    /// As [`Self::know_grant`], from what is known of one live lease.
+    /// Like [`Self::know_grant`], for one live lease.
     pub fn know_lease(&mut self, lease: LeaseNo, facts: KnownLease) {
         let KnownLease { tenant, project, tag, class, quanta, node, devices, granted_at, expires_at } = facts;
         let tag = tag.map(Arc::new);
@@ -157,7 +157,7 @@ impl Directory {
         self.leases.insert(lease, live);
     }
 
-    /// Forgets the leases that a record closes, for a reader that follows along.
+    /// Forgets the leases that a record closes.
     pub fn forget_closed(&mut self, record: &Record) {
         let about_leases = !matches!(
             &record.body,
@@ -173,12 +173,12 @@ impl Directory {
         }
     }
 
-    /// Who holds a known lease, and where it is.
+    /// The holder and the node of a known lease.
     pub fn holder(&self, lease: LeaseNo) -> Option<(Option<TenantNo>, Option<ProjectNo>, NodeNo)> {
         self.leases.get(&lease).map(|lease| (lease.tenant, lease.project, lease.node))
     }
 
-    /// Takes over the names another directory knows; the leases stay.
+    /// Takes the names of another directory; leases are not changed.
     pub fn share_names(&mut self, other: &Self) {
         self.names = Arc::clone(&other.names);
     }
@@ -187,7 +187,7 @@ impl Directory {
         self.leases.contains_key(&lease)
     }
 
-    /// Before a record is shown: what it brings into being or changes.
+    /// Before a record is shown: learns what it creates or changes.
     pub(super) fn learn(&mut self, record: &Record, hash: &Hash) {
         match &record.body {
             Body::Genesis(_) if record.sequence == 0 => self.genesis = Some(*hash),
@@ -198,8 +198,8 @@ impl Directory {
                 self.names_mut().pools.insert(put.pool, put.name.clone());
             }
             Body::TenantPut(put) => {
-                let tag = put.accounting_tag.clone().map(Arc::new);
-                self.names_mut().tenants.insert(put.tenant, Tenant { name: put.name.clone(), tag });
+                let tag = put.settings.accounting_tag.clone().map(Arc::new);
+                self.names_mut().tenants.insert(put.tenant, Tenant { name: put.settings.name.clone(), tag });
             }
             Body::ProjectPut(put) => {
                 self.names_mut().projects.insert(put.project, Owned { tenant: put.tenant, name: put.name.clone() });
@@ -221,7 +221,7 @@ impl Directory {
                     }
                 }
             }
-            // These bring no name into being.
+            // These define no names.
             #[rustfmt::skip]
             Body::Genesis(_) | Body::Started(_) | Body::Heartbeat(_) | Body::KeyRotated(_) | Body::ClockJumped(_)
             | Body::SettingsChanged(_) | Body::PoolDeleted(_) | Body::TenantDeleted(_) | Body::ProjectDeleted(_)
@@ -261,7 +261,7 @@ impl Directory {
         }
     }
 
-    /// After a record was shown: what it ended. Its own view still had the names.
+    /// After a record was shown: forgets what it deletes. Its own JSON still contains the names.
     pub(super) fn forget(&mut self, record: &Record) {
         match &record.body {
             Body::PoolDeleted(gone) => {
@@ -289,7 +289,7 @@ impl Directory {
             Body::TeardownStarted(started) if started.closed => self.close(started.leases.0.iter().copied()),
             Body::TornDown(torn) => self.close(torn.leases.0.iter().copied()),
             Body::Unfenced(unfenced) => self.close(unfenced.leases.0.iter().copied()),
-            // These end nothing that has a name.
+            // These delete no names.
             #[rustfmt::skip]
             Body::Genesis(_) | Body::Started(_) | Body::Heartbeat(_) | Body::KeyRotated(_) | Body::ClockJumped(_)
             | Body::SettingsChanged(_) | Body::ClassPut(_) | Body::PoolPut(_) | Body::TenantPut(_)
@@ -317,8 +317,7 @@ impl Directory {
     }
 }
 
-/// The numbers of a grant's leases. A journal that was made by nobody's engine may run past the
-/// last number there is: those are left out.
+/// The numbers of a grant's leases. In a forged journal they can exceed the largest number; those are omitted.
 pub(super) fn granted_leases(granted: &Granted) -> impl Iterator<Item = LeaseNo> + '_ {
     let first = granted.first_lease.0;
     (0u64..).zip(&granted.members).map_while(move |(i, _)| first.checked_add(i).map(LeaseNo))

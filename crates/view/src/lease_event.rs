@@ -1,6 +1,6 @@
-//! Lease events: what a record did to each lease it names, in the shape billing systems read.
+//! Lease events: what a record did to each of its leases, in a format for billing systems.
 //!
-//! Every field of the event is there; what this reader cannot know is null.
+//! All fields are always present; unknown values are null.
 
 use super::Directory;
 use super::directory::granted_leases;
@@ -13,8 +13,7 @@ use leasehold_model::policy::Reason;
 use leasehold_model::record::Record;
 use serde_json::{Value, json};
 
-/// The events of a record, one per lease in the order the record names them; nothing for records
-/// that are not about leases.
+/// The events of a record, one per lease in the order of the record; `None` for records that are not about leases.
 pub(super) fn show_all(directory: &Directory, record: &Record) -> Option<Value> {
     let event = |(position, (lease, event_type))| show(directory, record, position, lease, event_type);
     Some((0u16..).zip(touched(record)?).map(event).collect())
@@ -47,27 +46,41 @@ fn touched(record: &Record) -> Option<Vec<(LeaseNo, Value)>> {
         Body::Fenced(fenced) => each(&fenced.leases, "Fenced".into()),
         Body::Unfenced(unfenced) => each(&unfenced.leases, "Unfenced".into()),
         Body::ActivityReported(reported) => all(reported.leases.leases(), "ActivityReported"),
-        // A denial has no lease; the victims of a decision are revoked by records of their own.
+        // A denial has no lease; victims of a preemption are revoked by their own records.
         Body::Denied(_) | Body::Preempted(_) => Vec::new(),
-        _ => return None,
+        // Records that are not about leases.
+        #[rustfmt::skip]
+        Body::ClassPut(_) | Body::TenantPut(_) | Body::Genesis(_) | Body::Started(_) | Body::Heartbeat(_)
+        | Body::KeyRotated(_) | Body::ClockJumped(_) | Body::SettingsChanged(_) | Body::PoolPut(_)
+        | Body::PoolDeleted(_) | Body::TenantDeleted(_) | Body::ProjectPut(_) | Body::ProjectDeleted(_)
+        | Body::UserPut(_) | Body::UserDeleted(_) | Body::QuotaPut(_) | Body::QuotaDeleted(_) | Body::BurstEnded(_)
+        | Body::RateCardPut(_) | Body::RateCardDeleted(_) | Body::ChargePolicyPut(_) | Body::BudgetsPut(_)
+        | Body::PoolPlacementPut(_) | Body::PlacementChanged(_) | Body::SensitiveChanged(_) | Body::NodePut(_)
+        | Body::NodeDeleted(_) | Body::NodeDrained(_) | Body::NodeResumed(_) | Body::NodeLost(_)
+        | Body::NodeReturned(_) | Body::NodeCondition(_) | Body::AgentRegistered(_) | Body::AgentDetached(_)
+        | Body::PreemptionDecided(_) | Body::ReservationDropped(_) | Body::TokenIssued(_) | Body::TokenRevoked(_)
+        | Body::AllocationSubmitted(_) | Body::AllocationDenied(_) | Body::AllocationPlaced(_)
+        | Body::AllocationStarted(_) | Body::AllocationCheckpointing(_) | Body::AllocationCheckpointed(_)
+        | Body::AllocationSuspended(_) | Body::AllocationRequeued(_) | Body::AllocationCompleted(_)
+        | Body::AllocationFailed(_) | Body::AllocationCancelled(_) | Body::NodesClaimed(_) | Body::NodesReleased(_)
+        | Body::NodeWiped(_) | Body::NodeQuarantined(_) | Body::QuarantineCleared(_) | Body::CeilingPut(_)
+        | Body::CeilingDeleted(_) | Body::Unknown { .. } => return None,
     })
 }
 
 fn show(directory: &Directory, record: &Record, position: u16, number: LeaseNo, event_type: Value) -> Value {
     let lease = directory.lease(number);
     let class = lease.and_then(|lease| directory.class(lease.class));
-    let node = match &record.body {
-        Body::TornDown(torn) => Some(torn.node),
-        _ => lease.map(|lease| lease.node),
-    };
+    let torn_down_on = if let Body::TornDown(torn) = &record.body { Some(torn.node) } else { None };
+    let node = torn_down_on.or(lease.map(|lease| lease.node));
     Object::new(directory)
         .field("event_id", public_id(directory, IdKind::LeaseEvent, position, record.sequence))
-        // Bills follow the instant of effect: a sweep that ran late must not bill late (SEMANTICS 2).
+        // Billing uses the effective instant: an expiry that was noticed late is not billed late (SEMANTICS 2).
         .field("timestamp", record.effective_at.0.to_string())
         .field("event_type", event_type)
         .field("lease_id", public_id(directory, IdKind::Lease, 0, number.0))
         .field("lease", number.to_string())
-        // No record carries two tenants' data, so the record's tenant is the lease's.
+        // A record contains data of one tenant only, so its tenant is that of the lease.
         .named("tenant", lease.and_then(|lease| lease.tenant).or(record.identity.tenant))
         .named("project", lease.and_then(|lease| lease.project))
         .field("accounting_tag", text(lease.and_then(|lease| lease.tag.as_deref())))
@@ -83,7 +96,7 @@ fn show(directory: &Directory, record: &Record, position: u16, number: LeaseNo, 
         .done()
 }
 
-/// The kinds of capacity as lease events spell them.
+/// The names of resource kinds in lease events.
 const fn resource_type(kind: ResourceKind) -> &'static str {
     match kind {
         ResourceKind::Gpu => "Gpu",

@@ -1,12 +1,11 @@
 //! The JSON view of records, for people and for other programs (docs/reference/json-view.md).
 //!
-//! In: records as they lie in the journal, in order. Out: one JSON object per record, with every
-//! field of the audit record and, where leases are touched, one lease event for each of them.
+//! In: records of the journal, in order. Out: one JSON object per record, with all fields of the audit record and one
+//! lease event for each lease that it changes.
 //!
-//! Records speak in numbers, so whoever shows them must have read what the numbers mean: that is
-//! the [`Directory`].
+//! Records contain numbers; the [`Directory`] has the names for them, from earlier records.
 //!
-//! Never: hashed, signed or read back; the bytes are the journal.
+//! The JSON is never hashed, signed or read back.
 
 mod allocations;
 mod body;
@@ -25,10 +24,10 @@ use leasehold_model::record::Hash;
 use serde_json::Value;
 
 impl Directory {
-    /// Shows one record as JSON and remembers what it says for those that follow.
+    /// Shows one record as JSON and learns its names for later records.
     ///
-    /// `hash` is the record's own: whoever reads the journal has computed it already. A directory
-    /// that did not see the journal's beginning works too; names it has not met are null then.
+    /// `hash` is the hash of the record. A directory that did not see the start of the journal works too; unknown
+    /// names are null.
     pub fn show(&mut self, raw: &RawRecord<'_>, hash: &Hash) -> Result<Value, DecodeError> {
         let record = raw.decode()?;
         self.learn(&record, hash);
@@ -37,13 +36,12 @@ impl Directory {
         Ok(shown)
     }
 
-    /// Shows one record by what is known already, learning nothing: for a reader that shows old records
-    /// after newer ones.
+    /// Shows one record without learning its names, for readers that show old records after newer ones.
     pub fn show_known(&self, raw: &RawRecord<'_>, hash: &Hash) -> Result<Value, DecodeError> {
         Ok(record::show(self, &raw.decode()?, raw, hash))
     }
 
-    /// Remembers what a record says without showing it, for readers that begin to show later.
+    /// Learns the names of a record without showing it, for readers that start to show later.
     pub fn pass(&mut self, raw: &RawRecord<'_>, hash: &Hash) -> Result<(), DecodeError> {
         let record = raw.decode()?;
         self.learn(&record, hash);

@@ -1,4 +1,4 @@
-//! One JSON object under construction, and the few rules by which values become JSON.
+//! Builds JSON objects, and converts values to JSON.
 
 use super::Directory;
 use leasehold_model::class::ClassSpec;
@@ -8,10 +8,10 @@ use leasehold_model::name::Name;
 use leasehold_model::quantity::{self, Quanta};
 use serde_json::{Map, Value};
 
-/// The largest integer that every JSON reader keeps exact.
+/// The largest integer that every JSON parser keeps exact.
 const EXACT_MAX: u64 = (1 << 53) - 1;
 
-/// A count: a number, or a string where a number would not survive.
+/// A count: a number, or a string if the number would lose precision.
 pub(super) fn count(n: u64) -> Value {
     if n <= EXACT_MAX { n.into() } else { n.to_string().into() }
 }
@@ -30,7 +30,7 @@ pub(super) fn units(quanta: Quanta, class: Option<&ClassSpec>) -> Value {
     class.map_or(Value::Null, |class| format!("{} {}", quantity::display(quanta, class), class.kind.unit()).into())
 }
 
-/// A number, there or not, of something that has a name.
+/// An optional number of an object that has a name.
 pub(super) trait Named: Copy {
     fn number(self) -> Option<u64>;
     fn name(self, directory: &Directory) -> Option<&Name>;
@@ -68,7 +68,7 @@ named! {
     ClassNo => |directory, no| directory.class(no).map(|class| &class.name);
 }
 
-/// A JSON object whose fields keep the order in which they are written.
+/// A JSON object that keeps the order of its fields.
 pub(super) struct Object<'a> {
     directory: &'a Directory,
     fields: Map<String, Value>,
@@ -92,20 +92,20 @@ impl<'a> Object<'a> {
         self.field(key, count(n))
     }
 
-    /// Nanoseconds as a string, and beside it `…_time` for people.
+    /// Adds nanoseconds as a string, and `…_time` as a readable time.
     pub(super) fn instant(self, key: &str, at: impl Into<Option<Instant>>) -> Self {
         let at = at.into();
         self.field(key, at.map(|at| at.0.to_string())).field(&format!("{key}_time"), at.map(|at| at.to_string()))
     }
 
-    /// The span as people write it, and beside it `…_ns`, exact nanoseconds as a string.
+    /// Adds a readable length of time, and `…_ns` with the exact nanoseconds as a string.
     pub(super) fn span(self, key: &str, span: impl Into<Option<Span>>) -> Self {
         let span = span.into();
         self.field(key, span.map(|span| span.to_string()))
             .field(&format!("{key}_ns"), span.map(|span| span.0.to_string()))
     }
 
-    /// The name under `key`, null where it is not known, and the number under `key_id`.
+    /// Adds the name under `key`, null if it is unknown, and the number under `key_id`.
     pub(super) fn named(self, key: &str, number: impl Named) -> Self {
         let name = text(number.name(self.directory));
         self.field(key, name).field(&format!("{key}_id"), number.number())

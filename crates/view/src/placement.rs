@@ -1,4 +1,4 @@
-//! By what nodes are chosen, as people read it.
+//! Placement weights and profiles as JSON.
 
 use super::Directory;
 use super::object::Object;
@@ -6,7 +6,7 @@ use leasehold_model::class::ResourceKind;
 use leasehold_model::placement::{Profile, Weighing, Weights};
 use serde_json::{Map, Value};
 
-/// Weights are texts, as all decimals are.
+/// Weights are strings, like all decimal numbers.
 pub(super) fn weights(directory: &Directory, weights: Weights) -> Value {
     let decimal = |thousandths: u16| format!("{}.{:03}", thousandths / 1000, thousandths % 1000);
     Object::new(directory)
@@ -17,7 +17,7 @@ pub(super) fn weights(directory: &Directory, weights: Weights) -> Value {
         .done()
 }
 
-/// The strategy whose weights they were, or the weights.
+/// The name of the strategy, or the pool's own weights.
 pub(super) fn weighing(directory: &Directory, weighing: Weighing) -> Value {
     match weighing {
         Weighing::Strategy(strategy) => strategy.word().into(),

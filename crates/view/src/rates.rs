@@ -1,4 +1,4 @@
-//! Prices and charge policies, as people read them.
+//! Prices and charge policies as JSON.
 
 use super::Directory;
 use super::object::Object;
@@ -26,7 +26,7 @@ pub(super) fn card<'d>(object: Object<'d>, directory: &Directory, put: &RateCard
         .field("priorities", decimals(priorities))
 }
 
-/// Prices are texts: a reader that takes numbers for floating point would change them.
+/// Prices are strings, because a reader that uses floating point would change them.
 fn decimals(lines: impl Iterator<Item = (String, Decimal)>) -> Value {
     lines.map(|(name, value)| (name, Value::from(value.to_string()))).collect::<Map<_, _>>().into()
 }

@@ -1,4 +1,4 @@
-//! The object of one record: every field of the audit record, under its name.
+//! The JSON object of one record, with all fields of the audit record.
 
 use super::object::{Object, text};
 use super::{Directory, body, lease_event};
@@ -20,7 +20,7 @@ pub(super) fn show(directory: &Directory, record: &Record, raw: &RawRecord<'_>, 
         .instant("effective_at", record.effective_at)
         .field("identity", identity(directory, &record.identity))
         .field("reason", record.reason.map(Reason::word));
-    // What the reason points at is there only where the reason has it.
+    // Only some reasons refer to another record.
     match record.reason {
         Some(Reason::Preempted { by }) => shown = shown.count("preempted_by", by),
         Some(Reason::Quota { quota }) => shown = shown.field("reason_quota_id", quota.0),
@@ -45,7 +45,7 @@ pub(super) fn show(directory: &Directory, record: &Record, raw: &RawRecord<'_>, 
     shown.done()
 }
 
-/// An id as outsiders see it; null as long as the journal's genesis is not known.
+/// A public ID; null if the journal's genesis is not known.
 pub(super) fn public_id(directory: &Directory, kind: IdKind, position: u16, number: u64) -> Value {
     directory.genesis().map_or(Value::Null, |genesis| PublicId::new(genesis, kind, position, number).to_string().into())
 }
@@ -60,8 +60,7 @@ fn identity(directory: &Directory, identity: &Identity) -> Value {
         .done()
 }
 
-/// A key that people can read is shown as it was sent, any other as hex: under different names,
-/// so that one cannot pass for the other.
+/// A printable key is shown as text, any other as hex, under different field names to avoid confusion.
 fn idempotency(directory: &Directory, claim: &Idempotency) -> Value {
     let readable = std::str::from_utf8(&claim.key).ok().filter(|key| !key.chars().any(is_invisible));
     let shown = match readable {

@@ -1,18 +1,18 @@
 //! Configuration files: YAML, read strictly.
 //!
-//! In: a file, and the type it is read as. Out: the value, or which line is wrong and what was probably meant.
-//! Never: what a value means; that is for those whose configuration it is.
+//! In: a file, and the type to read it as. Out: the value, or an error with the line and a suggestion.
+//! Never: interpret a value; the program whose configuration it is does.
 
 use serde::de::DeserializeOwned;
 use std::fmt;
 use std::path::{Path, PathBuf};
 
-/// How a file is read, apart from its type.
+/// How errors in a file are explained.
 #[derive(Clone, Copy, Debug)]
 pub struct Reader {
-    /// Where every key is shown, said where nothing better can be.
+    /// Where every key is documented; the advice if there is no better one.
     pub see: &'static str,
-    /// The section that a key belongs under, for one that stands elsewhere.
+    /// The section of a key, for keys that are found elsewhere.
     pub section_of: fn(&str) -> Option<&'static str>,
 }
 
@@ -23,14 +23,14 @@ impl Reader {
         self.parse(&text, file)
     }
 
-    /// Reads the text of a file; `file` is what errors call it.
+    /// Parses the text of a file; `file` is its name in errors.
     pub fn parse<T: DeserializeOwned + Default>(&self, text: &str, file: &Path) -> Result<T, LoadError> {
         let options = serde_saphyr::options! {
             strict_booleans: true,
             merge_keys: serde_saphyr::MergeKeyPolicy::Error,
             with_snippet: false,
         };
-        // A file with nothing but comments is one that changes nothing.
+        // A file with comments only changes nothing.
         let read = serde_saphyr::from_str_with_options::<Option<T>>(text, options);
         read.map(Option::unwrap_or_default).map_err(|error| self.wrong(file, &error))
     }
@@ -45,26 +45,26 @@ impl Reader {
                 let advice = section.map(|section| format!("it belongs under `{section}`"));
                 (
                     format!("unknown key `{field}`"),
-                    advice.unwrap_or_else(|| meant(field, expected, "the keys here are")),
+                    advice.unwrap_or_else(|| suggestion(field, expected, "the keys here are")),
                 )
             }
             Error::SerdeUnknownVariant { variant, expected, .. } => {
-                (format!("unknown value `{variant}`"), meant(variant, expected, "it is one of"))
+                (format!("unknown value `{variant}`"), suggestion(variant, expected, "it must be one of"))
             }
             Error::DuplicateMappingKey { key: Some(key), .. } => {
-                (format!("the key `{key}` stands twice"), "keep one of the two".to_owned())
+                (format!("duplicate key `{key}`"), "keep one of the two".to_owned())
             }
-            // What our own types say of a value ends with how to write it.
+            // Messages of our own types end with how to write the value.
             Error::Message { msg, .. } => match msg.split_once("; ") {
                 Some((what, advice)) => (what.to_owned(), advice.to_owned()),
                 None => (msg.clone(), see),
             },
             Error::SerdeInvalidType { unexpected, expected, .. }
             | Error::SerdeInvalidValue { unexpected, expected, .. } => {
-                (format!("{unexpected} stands where {expected} belongs"), see)
+                (format!("expected {expected}, found {unexpected}"), see)
             }
-            Error::InvalidScalar { ty, .. } => (format!("the value is not {}", in_words(ty)), see),
-            Error::InvalidBooleanStrict { .. } => ("the value is not true or false".to_owned(), see),
+            Error::InvalidScalar { ty, .. } => (format!("the value must be {}", in_words(ty)), see),
+            Error::InvalidBooleanStrict { .. } => ("the value must be true or false".to_owned(), see),
             other => (plain(other), see),
         };
         let line = error.location().map(|at| at.line()).filter(|line| *line > 0);
@@ -80,7 +80,7 @@ pub enum LoadError {
     },
     Wrong {
         file: PathBuf,
-        /// Counted from one.
+        /// Counted from 1.
         line: Option<u64>,
         what: String,
         advice: String,
@@ -98,23 +98,23 @@ impl LoadError {
 
 fn in_words(kind: &str) -> &str {
     match kind {
-        "u32" | "u64" => "a whole number that fits",
+        "u32" | "u64" => "an integer in range",
         "bool" => "true or false",
         other => other,
     }
 }
 
-/// The message on one line and without its place, which we say ourselves.
+/// The message on one line and without its location, which [`LoadError`] adds.
 fn plain(error: &serde_saphyr::Error) -> String {
     let text = error.render_with_formatter(&serde_saphyr::UserMessageFormatter);
-    let text = text.lines().next().unwrap_or("this is not YAML");
+    let text = text.lines().next().unwrap_or("invalid YAML");
     text.split(" at line ").next().unwrap_or(text).to_owned()
 }
 
-/// Farther than this from every word, nothing in particular was meant.
+/// Largest edit distance of a suggestion.
 const NEAR: usize = 3;
 
-fn meant(word: &str, known: &[&str], all: &str) -> String {
+fn suggestion(word: &str, known: &[&str], all: &str) -> String {
     let near = known.iter().map(|known| (strsim::damerau_levenshtein(word, known), known)).min();
     match near {
         Some((distance, known)) if distance <= NEAR.min(known.len() / 2) => format!("did you mean `{known}`?"),
@@ -125,7 +125,9 @@ fn meant(word: &str, known: &[&str], all: &str) -> String {
 impl fmt::Display for LoadError {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
-            Self::Unreadable { file, why } => write!(f, "{}: {why}; check the path and its rights", file.display()),
+            Self::Unreadable { file, why } => {
+                write!(f, "{}: {why}; check the path and its permissions", file.display())
+            }
             Self::Wrong { file, line: Some(line), what, advice } => {
                 write!(f, "{}: {what} at line {line}; {advice}", file.display())
             }

@@ -1,4 +1,4 @@
-//! Whether a configuration makes sense: everything that is wrong with it at once, each with what to do.
+//! Checks a configuration. All problems are reported at once, each with advice.
 
 use super::{Builtin, Config, Hook, Hooks};
 use leasehold_model::Span;
@@ -8,11 +8,11 @@ const PARALLEL_MAX: u32 = 256;
 const HEARTBEAT: (Span, Span) = (Span::from_millis(50), Span::from_secs(3600));
 
 impl Config {
-    /// Everything that is wrong, one sentence to a line.
+    /// Returns all problems, one per line.
     pub(crate) fn check(&self) -> Result<(), String> {
         let mut found = Vec::new();
         if !(1..=PARALLEL_MAX).contains(&self.parallel) {
-            let what = format!("`parallel`: {} teardowns at a time cannot be; give 1 to {PARALLEL_MAX}", self.parallel);
+            let what = format!("`parallel`: {} is out of range; give 1 to {PARALLEL_MAX}", self.parallel);
             found.push(what);
         }
         if let Some(heartbeat) = self.heartbeat {
@@ -36,9 +36,10 @@ impl Hooks {
             let Some(hook) = hook else { continue };
             hook.check(&format!("{key}.{name}"), name, found);
         }
-        // A confirmation without a teardown is never meant by leaving something out.
+        // Confirming without any teardown has to be requested explicitly.
         if self.builtin.is_none() && self.commands().next().is_none() {
-            found.push(format!("`{key}`: does nothing; write `builtin: none` if its leases leave nothing behind"));
+            found
+                .push(format!("`{key}`: does nothing; write `builtin: none` if leases of this class need no teardown"));
         }
         let default = Self::default();
         for (name, path, default, of) in [
@@ -47,10 +48,10 @@ impl Hooks {
         ] {
             if path != default && self.builtin() != of {
                 let word = if of == Builtin::Cgroup { "cgroup" } else { "process_group" };
-                found.push(format!("`{key}.{name}`: is not looked at; set `builtin: {word}`"));
+                found.push(format!("`{key}.{name}`: has no effect without `builtin: {word}`"));
             }
             if !path.is_absolute() {
-                found.push(format!("`{key}.{name}`: {} is not a path from the root; write it out", path.display()));
+                found.push(format!("`{key}.{name}`: {} is not an absolute path", path.display()));
             }
         }
     }
@@ -59,7 +60,7 @@ impl Hooks {
 impl Hook {
     fn check(&self, key: &str, program: &str, found: &mut Vec<String>) {
         if self.command.first().is_none_or(String::is_empty) {
-            found.push(format!("`{key}.command`: names no program; write it like [/usr/local/bin/{program}]"));
+            found.push(format!("`{key}.command`: no program; write it like [/usr/local/bin/{program}]"));
         }
         if let Some(timeout) = self.timeout {
             within(found, &format!("{key}.timeout"), timeout, (Span::from_millis(1), LIMIT_SPAN_MAX));

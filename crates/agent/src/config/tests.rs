@@ -42,8 +42,8 @@ hooks:
 }
 
 #[test]
-fn a_wrong_file_says_where_and_what_was_meant() {
-    let told = |text: &str| read(text).expect_err("it is wrong");
+fn errors_name_the_line_and_suggest_a_key() {
+    let error = |text: &str| read(text).expect_err("it is wrong");
     let mut all = String::new();
     for text in [
         "node: a\nstat: /x",
@@ -54,14 +54,14 @@ fn a_wrong_file_says_where_and_what_was_meant() {
         "hooks: { h100: { wipe: { timeout: 10s } } }",
         "hooks: { h100: { frobnicate: 1 } }",
     ] {
-        all += &format!("{}\n", told(text));
+        all += &format!("{}\n", error(text));
     }
     let expected = "\
 agent.yaml: unknown key `stat` at line 2; did you mean `state`?
 agent.yaml: unknown key `teardwn` at line 3; did you mean `teardown`?
 agent.yaml: unknown value `cgroups` at line 2; did you mean `cgroup`?
 agent.yaml: `10` is not a length of time at line 1; write it like 90s, 10m, 1h30m, 2d or 250ms
-agent.yaml: the key `node` stands twice at line 2; keep one of the two
+agent.yaml: duplicate key `node` at line 2; keep one of the two
 agent.yaml: missing field `command` at line 1; docs/how-to/agent.md shows every key
 agent.yaml: unknown key `frobnicate` at line 1; the keys here are builtin, cgroup_root, pid_dir, term_wait, teardown, wipe
 ";
@@ -71,7 +71,7 @@ agent.yaml: unknown key `frobnicate` at line 1; the keys here are builtin, cgrou
 }
 
 #[test]
-fn everything_that_makes_no_sense_is_said_at_once() {
+fn all_problems_are_reported_at_once() {
     let config = read(
         "
 parallel: 0
@@ -86,14 +86,14 @@ hooks:
 ",
     );
     let expected = "\
-`parallel`: 0 teardowns at a time cannot be; give 1 to 256
+`parallel`: 0 is out of range; give 1 to 256
 `heartbeat`: 1ms is too short; give 50ms to 1h
 `stop_timeout`: 2h is too long; give 0s to 1h
-`hooks.a`: does nothing; write `builtin: none` if its leases leave nothing behind
-`hooks.b.pid_dir`: is not looked at; set `builtin: process_group`
-`hooks.c.cgroup_root`: here is not a path from the root; write it out
+`hooks.a`: does nothing; write `builtin: none` if leases of this class need no teardown
+`hooks.b.pid_dir`: has no effect without `builtin: process_group`
+`hooks.c.cgroup_root`: here is not an absolute path
 `hooks.d.term_wait`: 8d is too long; give 0s to 7d
-`hooks.d.wipe.command`: names no program; write it like [/usr/local/bin/wipe]
+`hooks.d.wipe.command`: no program; write it like [/usr/local/bin/wipe]
 `hooks.e.teardown.timeout`: 0s is too short; give 1ms to 7d";
     assert_eq!(config.expect("it can be read").check().expect_err("it makes no sense"), expected);
 }

@@ -64,7 +64,7 @@ impl Case {
             Step::Stop(lease) => format!("stop {}", short(&lease)),
             Step::Confirm(leases) => format!("confirm {}", leases.iter().map(short).collect::<String>()),
             Step::Forget(lease) => format!("forget {}", short(&lease)),
-            Step::Tell(lease, word) => format!("{word:?} {}", short(&lease)),
+            Step::Log(lease, word) => format!("{word:?} {}", short(&lease)),
         };
         self.plan.steps(self.now).into_iter().map(word).collect()
     }

@@ -51,7 +51,7 @@ async fn a_released_node_is_wiped_or_quarantined() {
     stage.client.claim_nodes(&claim).await.expect("it is free");
     stage.client.release_nodes(&release).await.expect("it is empty");
     assert_eq!(runs.line().await, "n1");
-    agent.says("the node is clean").await;
+    agent.says("the node is wiped").await;
     let node = stage.client.show_node("n1").await.expect("the node");
     assert_eq!(node.custody.state, CustodyState::Open);
 
@@ -198,7 +198,7 @@ async fn a_class_without_hooks_is_not_confirmed() {
     let mut agent = stage.agent("agent", GROUP).registered().await;
     let lease = stage.lease("cpu").await;
     stage.release(&lease).await;
-    agent.says("there are no hooks for class cpu").await;
+    agent.says("no hooks for class cpu").await;
     stage.until(&lease, "lease.fenced").await;
     agent.says("NOT TORN DOWN IN TIME").await;
     assert_eq!(stage.records(&lease, "lease.torn_down").await, 0);
@@ -215,7 +215,7 @@ async fn hooks_stop_when_an_operator_closes_the_lease() {
     let hook = runs.line().await;
     let by_hand = leasehold_client::api::Fences::default();
     stage.client.confirm_teardown(&lease, &by_hand).await.expect("an operator vouches for it");
-    agent.says("closed by someone else").await;
+    agent.says("closed by an operator").await;
     stage::gone(&hook).await;
     assert_eq!(agent.stop().await, Some(0));
     assert_eq!(stage.records(&lease, "lease.torn_down").await, 1);
@@ -234,19 +234,19 @@ async fn capacity_and_labels_come_from_the_machine() {
 }
 
 #[test]
-fn what_is_wrong_with_the_command_line_or_the_file_is_told() {
+fn errors_of_the_command_line_and_the_file_are_reported() {
     let folder = tempfile::tempdir().unwrap();
     let file = folder.path().join("agent.yaml");
-    let told = |text: &str, more: &[&str]| {
+    let run = |text: &str, more: &[&str]| {
         fs::write(&file, text).unwrap();
         let mut command = Command::new(env!("CARGO_BIN_EXE_leasehold-agent"));
         let output = command.arg("--config").arg(&file).args(more).output().expect("it runs");
         (output.status.code(), String::from_utf8_lossy(&output.stderr).into_owned())
     };
-    let (code, said) = told("", &[]);
+    let (code, said) = run("", &[]);
     assert!(code == Some(2) && said.contains("(node_needed)"), "{said}");
-    let (code, said) = told("hoks: {}", &["--node", "n1"]);
+    let (code, said) = run("hoks: {}", &["--node", "n1"]);
     assert!(code == Some(1) && said.contains("did you mean `hooks`?"), "{said}");
-    let (code, said) = told("hooks: { gpu: {} }", &["--node", "n1"]);
+    let (code, said) = run("hooks: { gpu: {} }", &["--node", "n1"]);
     assert!(code == Some(2) && said.contains("`hooks.gpu`: does nothing"), "{said}");
 }

@@ -25,8 +25,8 @@ use tokio::task::JoinHandle;
 
 const PATIENCE: Duration = Duration::from_secs(30);
 
-/// Held while a process is begun and while a journal is opened. A process that is just being begun still has our files,
-/// and with them the lock of a journal that we look into twice.
+/// Held while a process is begun and while a journal is opened. A process that is just being begun still has our
+/// files, and with them the lock of a journal that we look into twice.
 static BEGINNING: Mutex<()> = Mutex::new(());
 
 fn beginning() -> MutexGuard<'static, ()> {
@@ -124,8 +124,7 @@ impl Stage {
             capacity: [("gpu".into(), "2".into()), ("cpu".into(), "4".into())].into(),
         };
         client.create_node(&node).await.expect("a node");
-        let tenant =
-            NewTenant { name: "t".into(), accounting_tag: None, max_priority: None, max_evicted_quanta_per_hour: None };
+        let tenant = NewTenant { name: "t".into(), ..NewTenant::default() };
         client.create_tenant(&tenant).await.expect("a tenant");
         let project = NewProject { name: "p".into(), tenant: Some("t".into()) };
         client.create_project(&project).await.expect("a project");
@@ -253,7 +252,7 @@ pub(crate) struct Agent {
 impl Agent {
     /// The same, once it speaks for the node.
     pub(crate) async fn registered(mut self) -> Self {
-        self.says("the agent speaks for the node").await;
+        self.says("registered as the agent of the node").await;
         self
     }
 

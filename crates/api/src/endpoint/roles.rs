@@ -1,4 +1,4 @@
-//! Who may call what, where several endpoints are for the same.
+//! Roles that may call an endpoint, where several endpoints have the same list.
 
 use leasehold_model::Role::{
     self, AppOperator, Auditor, BillingAuthority, NodeAgent, Operator, ProjectMember, TenantAdmin,
@@ -23,6 +23,6 @@ pub(super) const NODE_READERS: &[Role] = &[Operator, Auditor, NodeAgent];
 pub(super) const LEASE_READERS: &[Role] = &[Operator, Auditor, TenantAdmin, ProjectMember, NodeAgent];
 pub(super) const ALLOCATION_READERS: &[Role] = &[Operator, Auditor, TenantAdmin, ProjectMember];
 pub(super) const BATCHERS: &[Role] = &[Operator, TenantAdmin, ProjectMember, NodeAgent];
-/// Who may be told why.
+/// Roles that may read explanations.
 pub(super) const EXPLAINED: &[Role] = &[Operator, Auditor, TenantAdmin, ProjectMember];
 pub(super) const NOBODY_IN_PARTICULAR: &[Role] = &[];

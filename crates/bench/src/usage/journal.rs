@@ -10,7 +10,7 @@ use leasehold_model::body::{
 };
 use leasehold_model::{
     Batch, ClassNo, ClassSpec, Identity, Instant, LeaseNo, NodeNo, PoolNo, Priority, ProjectNo, Quanta, Record,
-    ResourceKind, Span, Strategy, TeardownMode, TenantNo,
+    ResourceKind, Span, Strategy, TeardownMode, TenantNo, TenantSettings,
 };
 use smallvec::smallvec;
 
@@ -73,13 +73,7 @@ fn cluster(to: &mut Writer<'_>) {
         to.put(T0, nobody(), put);
     }
     for tenant in 0..TENANTS {
-        let put = TenantPut {
-            tenant: TenantNo(tenant),
-            name: name(&format!("t{tenant}")),
-            accounting_tag: None,
-            max_priority: Priority::Standard,
-            max_evicted_quanta_per_hour: None,
-        };
+        let put = TenantPut { tenant: TenantNo(tenant), settings: TenantSettings::named(name(&format!("t{tenant}"))) };
         to.put(T0, nobody(), put);
         let project = ProjectPut { project: ProjectNo(tenant), tenant: TenantNo(tenant), name: name("main") };
         to.put(T0, nobody(), project);

@@ -1,4 +1,4 @@
-//! The same question to the books and to the oracle, and any difference between their answers.
+//! Asks the books and the oracle the same question, and compares the answers.
 
 use ethnum::U256;
 use leasehold_books::{Books, Bucket, Buckets, Dim, Filter, HeldAs, NONE, Question};
@@ -22,14 +22,14 @@ const DIMS: [(Dim, By); 11] = [
     (Dim::HeldAs, By::HeldAs),
 ];
 
-/// Everything of note in a history, and what the oracle makes of it.
+/// A history with its notable instants, and the oracle's accounts of it.
 pub(crate) struct Asker {
     pub(crate) oracle: Accounts,
     instants: Vec<Instant>,
     tenures: Vec<Tenure>,
 }
 
-/// The two answers differ, or one is none.
+/// The answers differ, or one of them is missing.
 pub(crate) type Differ = String;
 
 impl Asker {
@@ -38,16 +38,15 @@ impl Asker {
         let mut instants: Vec<Instant> =
             records.iter().flat_map(|record| [record.stamp, record.effective_at]).collect();
         instants.extend(oracle.tenures().flat_map(|tenure| [tenure.from, tenure.to]));
-        instants.extend(records.iter().filter_map(|record| match &record.body {
-            leasehold_model::body::Body::RateCardPut(card) => Some(card.from),
-            _ => None,
+        instants.extend(records.iter().filter_map(|record| {
+            if let leasehold_model::body::Body::RateCardPut(card) = &record.body { Some(card.from) } else { None }
         }));
         instants.retain(|at| *at <= oracle.last_stamp());
         let tenures = oracle.tenures().cloned().collect();
         Self { oracle, instants, tenures }
     }
 
-    /// At an event, beside one, on a whole minute or hour, or anywhere.
+    /// An instant at an event, next to one, on a whole minute or hour, or anywhere.
     fn instant(&self, dice: &mut Dice) -> Instant {
         let at = dice.pick(&self.instants).0;
         let hour = if dice.one_in(2) { 60_000_000_000 } else { 3_600_000_000_000 };
@@ -109,7 +108,7 @@ impl Asker {
         (question, ask)
     }
 
-    /// Asks one question in every way; an answer that is not given is `Err(None)`.
+    /// Asks one question in every way; `Err(None)` if the books do not answer.
     pub(crate) fn compare(&self, books: &Books, dice: &mut Dice) -> Result<(), Option<Differ>> {
         let (question, ask) = self.question(books, dice);
         let differ = |what: &str, ours: String, theirs: String| {
@@ -148,7 +147,7 @@ impl Asker {
         )
     }
 
-    /// Where capacity was, over a window.
+    /// Capacity by state over a window.
     pub(crate) fn compare_capacity(&self, books: &Books, dice: &mut Dice) -> Result<(), Option<Differ>> {
         let mut window = [self.instant(dice), self.instant(dice)];
         window.sort_unstable();
@@ -180,7 +179,7 @@ impl Asker {
     }
 }
 
-/// Sets one part of a filter to what a lease has; false if it has none there.
+/// Sets one field of a filter to the value of a lease; false if the lease has no value.
 fn set(filter: &mut Filter, by: By, tenure: &Tenure, books: &Books) -> bool {
     match by {
         By::Tenant => filter.tenant = Some(tenure.tenant),
@@ -199,7 +198,7 @@ fn set(filter: &mut Filter, by: By, tenure: &Tenure, books: &Books) -> bool {
     tenure.value(by).is_some()
 }
 
-/// A line of the books in the oracle's words.
+/// Converts a line of the books to the oracle's types.
 fn line(
     books: &Books,
     names: &[Name],
@@ -224,7 +223,7 @@ trait EqUnordered<K, V> {
     fn eq_unordered(self, other: &BTreeMap<K, V>) -> bool;
 }
 
-/// The same lines, each once.
+/// Checks that both have the same lines, each once.
 impl<K: Ord, V: PartialEq, I: Iterator<Item = (K, V)>> EqUnordered<K, V> for I {
     fn eq_unordered(self, other: &BTreeMap<K, V>) -> bool {
         let mut count = 0;

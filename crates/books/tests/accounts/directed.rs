@@ -1,4 +1,4 @@
-//! Histories with one point each, looked at after every record.
+//! Short histories for single rules, checked after every record.
 
 use crate::check;
 use crate::history::{GPU, Grant, History, MEM, charges, gpu, name, prices};
@@ -26,7 +26,7 @@ fn secs(secs: u64) -> Instant {
     Instant::from_secs(secs)
 }
 
-/// Every question is answered as by the oracle after every record; the books at the end.
+/// Checks after every record that the books answer like the oracle; returns the books at the end.
 fn follow(history: &History) -> Books {
     let mut books = Keeper::in_memory().books;
     let mut dice = Dice::new(history.records.len() as u64);
@@ -82,7 +82,7 @@ fn the_vectors_of_the_semantics() {
     assert_eq!(cost(&books, TEN, TEN + 4 * 3600), "72.000000 EUR");
 }
 
-/// SEMANTICS 10: a seventh of a GPU held all the while does not make the rest free.
+/// SEMANTICS 10: while a seventh of a GPU is held, the claimer still pays for the rest.
 #[test]
 fn what_a_claim_leaves_idle_is_paid_for() {
     let mut history = begin();
@@ -168,7 +168,7 @@ fn month_ends_and_the_leap_day() {
     }
 }
 
-/// A deadline that is replaced, and one that passes in an outage: what is known at each record is what the oracle knows.
+/// A deadline that is replaced, and one that passes during an outage, checked at each record.
 #[test]
 fn renewals_and_expiries_noticed_late() {
     let mut history = begin();
@@ -194,8 +194,8 @@ fn renewals_and_expiries_noticed_late() {
     assert_eq!(gpu_seconds(&books, TEN, TEN + 86_500), "370.000");
 }
 
-/// The price is that of the second that was held: a change at the instant of a grant holds for all of it, one at the
-/// instant of a release for none.
+/// Prices apply to held time: a change at the instant of a grant applies to the whole lease, one at the instant of a
+/// release does not apply.
 #[test]
 fn prices_change_at_the_instant_of_a_grant_and_of_a_release() {
     let mut history = begin();
@@ -238,7 +238,7 @@ fn many_leases_at_one_instant() {
     follow(&history);
 }
 
-/// Hundreds of changes after a node was last seen: blocks that were closed long ago are opened again.
+/// Hundreds of changes after a node was last seen: old segments are reopened.
 pub(crate) fn late_loss() -> History {
     let mut history = begin();
     let lost: Vec<u64> = (0..5).map(|_| history.grant(&gpu())).collect();
@@ -302,7 +302,7 @@ fn nodes_move_between_pools_and_change_size() {
     follow(&history);
 }
 
-/// What is charged depends on how a lease ended, and on the policy of the instant at which it did.
+/// The charge depends on how a lease ended, and on the policy in force at that instant.
 #[test]
 fn charges_by_reason() {
     let mut history = begin();

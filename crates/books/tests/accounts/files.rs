@@ -1,4 +1,4 @@
-//! The books in their file: left and come back to, behind the journal, of another journal, and damaged.
+//! The file of the books: reopened, behind the journal, of another journal, and damaged.
 
 use crate::asks::Asker;
 use crate::directed::late_loss;
@@ -26,7 +26,7 @@ fn journal_of(records: &[Record]) -> MemoryJournal {
     journal
 }
 
-/// From the simulator, or long and by hand.
+/// Histories from the simulator, and a long generated one.
 fn some_records(seed: u64, dice: &mut Dice) -> Vec<Record> {
     if seed.is_multiple_of(3) {
         let (_, records) = tell_seed(seed, 300).unwrap_or_else(|failure| panic!("{failure}"));
@@ -76,7 +76,7 @@ fn books_come_back_as_they_were() {
     }
 }
 
-/// Blocks that lie in the file are opened again by a change far back, and others take their place.
+/// A late change reopens segments that are in the file, and replaces them.
 #[test]
 fn blocks_that_were_opened_again_are_written_again() {
     let records = late_loss().records;
@@ -99,7 +99,7 @@ fn blocks_that_were_opened_again_are_written_again() {
     }
 }
 
-/// A file that is ahead of the journal, or of another one, is thrown away.
+/// A file that is ahead of the journal, or belongs to another one, is discarded.
 #[test]
 fn books_of_another_journal_are_made_anew() {
     let mut dice = Dice::new(5);
@@ -111,7 +111,8 @@ fn books_of_another_journal_are_made_anew() {
     follow_all(&mut keeper, &journal).expect("followed");
     keeper.commit(&journal).expect("committed");
     drop(keeper);
-    for (other, why) in [(&records[..20], "it is ahead of the journal"), (&others[..], "it is of another journal")] {
+    for (other, why) in [(&records[..20], "it is ahead of the journal"), (&others[..], "it belongs to another journal")]
+    {
         let copy = folder.path().join("copy");
         std::fs::copy(&path, &copy).expect("copied");
         let other_journal = journal_of(other);
@@ -125,7 +126,7 @@ fn books_of_another_journal_are_made_anew() {
     }
 }
 
-/// A process that died while it opened the books does not die of them again.
+/// A file that crashed the process on opening is discarded at the next start.
 #[test]
 fn an_opening_that_never_ended_is_not_tried_again() {
     let records = tell(60, &mut Dice::new(7));
@@ -137,7 +138,7 @@ fn an_opening_that_never_ended_is_not_tried_again() {
     drop(keeper);
     std::fs::write(path.with_extension("opening"), []).expect("written");
     let (mut keeper, opened) = Keeper::open(&path, &journal).expect("opened");
-    assert_eq!(opened, Opened::Rebuilt("its last opening did not come to an end"));
+    assert_eq!(opened, Opened::Rebuilt("the last attempt to open it did not finish"));
     follow_all(&mut keeper, &journal).expect("followed");
     keeper.commit(&journal).expect("committed");
     drop(keeper);
@@ -146,8 +147,7 @@ fn an_opening_that_never_ended_is_not_tried_again() {
 
 type Entries = TableDefinition<'static, u64, &'static [u8]>;
 
-/// An entry that is missing, or that another's bytes stand for, is noticed when it is needed: no answer, no further
-/// record and no commit, and no panic.
+/// A missing or swapped entry is detected when it is read: no answer, no further record, no commit, and no panic.
 #[test]
 fn entries_that_are_not_theirs_are_noticed() {
     let mut dice = Dice::new(11);
@@ -198,7 +198,7 @@ fn entries_that_are_not_theirs_are_noticed() {
     }
 }
 
-/// Blocks that cannot be read, opened again by a change far back, before any question was asked.
+/// Unreadable segments that a late change reopens before any question was asked.
 #[test]
 fn a_change_in_a_block_that_is_gone() {
     let records = late_loss().records;
@@ -232,7 +232,7 @@ fn a_change_in_a_block_that_is_gone() {
     assert_eq!(keeper.commit(&journal), Err(BooksError::Damaged));
 }
 
-/// One flipped byte: the answers are right, or there are none and the books are made anew. Never wrong ones, also not
+/// One flipped byte: the answers are correct, or there are none and the books are rebuilt. They are never wrong, even
 /// after another commit.
 #[test]
 fn a_damaged_file_never_answers_wrongly() {

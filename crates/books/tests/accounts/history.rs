@@ -1,4 +1,4 @@
-//! Histories written as records, without an engine: what it would seal, and instants that it seldom meets.
+//! Histories that are written as records without an engine, with rare timings.
 
 use leasehold_journal::Keys;
 use leasehold_model::body::{
@@ -10,7 +10,8 @@ use leasehold_model::policy::TeardownCause;
 use leasehold_model::rate::{Charge, ChargePolicyPut, Charges, Currency, Decimal, Prices, RateCardPut};
 use leasehold_model::{
     Activity, AllocationNo, AppInstanceNo, ClassNo, ClassSpec, FORMAT_VERSION, Identity, Instant, LeaseNo, Name,
-    NodeNo, PoolNo, Priority, ProjectNo, Quanta, Reason, Record, ResourceKind, Span, TeardownMode, TenantNo, UserNo,
+    NodeNo, PoolNo, Priority, ProjectNo, Quanta, Reason, Record, ResourceKind, Span, TeardownMode, TenantNo,
+    TenantSettings, UserNo,
 };
 use smallvec::SmallVec;
 
@@ -22,7 +23,7 @@ pub(crate) fn name(text: &str) -> Name {
     Name::new(text).expect("a valid name")
 }
 
-/// Who asks for what, where; changed field by field.
+/// The fields of a grant, with defaults.
 #[derive(Clone, Debug)]
 pub(crate) struct Grant {
     pub(crate) tenant: u32,
@@ -106,10 +107,11 @@ impl History {
     pub(crate) fn tenant(&mut self, tenant: u32, tag: Option<&str>) {
         self.push(TenantPut {
             tenant: TenantNo(tenant),
-            name: name(&format!("tenant {tenant}")),
-            accounting_tag: tag.map(name),
-            max_priority: Priority::Guaranteed,
-            max_evicted_quanta_per_hour: None,
+            settings: TenantSettings {
+                accounting_tag: tag.map(name),
+                max_priority: Priority::Guaranteed,
+                ..TenantSettings::named(name(&format!("tenant {tenant}")))
+            },
         });
     }
 
@@ -127,7 +129,7 @@ impl History {
         });
     }
 
-    /// Seals a grant; the number of its first lease.
+    /// Appends a grant; returns the number of its first lease.
     pub(crate) fn grant(&mut self, grant: &Grant) -> u64 {
         let first = self.next_lease;
         self.next_lease += grant.members.len() as u64;
@@ -182,7 +184,7 @@ impl History {
         self.push(Revoked { leases: numbers(&[lease]), grace: Span::from_secs(30) }).reason = Some(reason);
     }
 
-    /// The teardown of a revoked lease begins now.
+    /// Starts the teardown of a revoked lease.
     pub(crate) fn ready(&mut self, lease: u64, closed: bool) {
         self.push(TeardownStarted { leases: numbers(&[lease]), cause: TeardownCause::Ready, closed });
     }
@@ -203,7 +205,7 @@ impl History {
         };
     }
 
-    /// A node was last seen a while ago; its leases end there.
+    /// Loses a node that was last seen a while ago; its leases end then.
     pub(crate) fn lose(&mut self, node: u32, last_seen: Instant, leases: &[u64], closed: bool) {
         self.push(NodeLost { node: NodeNo(node), last_seen });
         if !leases.is_empty() {

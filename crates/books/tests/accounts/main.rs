@@ -1,4 +1,4 @@
-//! The books against the oracle's accounts: every answer is what a pass over all records would give.
+//! Compares the books with the oracle's accounts, which compute every answer by a pass over all records.
 
 mod asks;
 mod directed;
@@ -26,7 +26,7 @@ pub(crate) fn books_of(records: &[Record]) -> Books {
     books
 }
 
-/// So many questions of each sort, all answered alike.
+/// Asks a number of questions of each kind.
 pub(crate) fn check(records: &[Record], books: &Books, questions: u32, dice: &mut Dice) -> Result<(), String> {
     let asker = Asker::new(records);
     let given = |answer: Result<(), Option<String>>| answer.map_err(|why| why.unwrap_or("no answer".to_owned()));
@@ -39,7 +39,7 @@ pub(crate) fn check(records: &[Record], books: &Books, questions: u32, dice: &mu
     Ok(())
 }
 
-/// What the engine had reserved on each node after each instant is what the accounts say; how often it was anything.
+/// Checks that the engine's reserved capacity on each node equals the accounts; returns how often it was not zero.
 fn compare_reserved(records: &[Record]) -> Result<usize, String> {
     let accounts = Accounts::of(records);
     let mut state = State::new();
@@ -61,7 +61,7 @@ fn compare_reserved(records: &[Record]) -> Result<usize, String> {
     Ok(found)
 }
 
-/// One seed of the simulator, up to the end and up to some record before it. How often something was reserved.
+/// Checks one seed of the simulator at the end and at some earlier record; returns how often something was reserved.
 fn one_seed(seed: u64) -> usize {
     let (_, records) = tell_seed(seed, 300).unwrap_or_else(|failure| panic!("{failure}"));
     let reserved = compare_reserved(&records).unwrap_or_else(|what| panic!("seed {seed}: {what}"));
@@ -75,7 +75,7 @@ fn one_seed(seed: u64) -> usize {
     reserved
 }
 
-/// Two halves, so that two cores share them. LEASEHOLD_ACCOUNTS_SEEDS and LEASEHOLD_ACCOUNTS_FROM choose others.
+/// In two tests that run in parallel. LEASEHOLD_ACCOUNTS_SEEDS and LEASEHOLD_ACCOUNTS_FROM choose other seeds.
 fn half(which: u64) {
     let count = from_env("LEASEHOLD_ACCOUNTS_SEEDS", 2000) / 2;
     let from = from_env("LEASEHOLD_ACCOUNTS_FROM", 0) + which * count;

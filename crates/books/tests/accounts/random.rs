@@ -1,4 +1,4 @@
-//! Long random histories: many blocks in a series, several chunks of closed leases, node losses far back.
+//! Long random histories: many segments, several chunks of closed leases, node losses far in the past.
 
 use crate::history::{Grant, History, charges, prices};
 use crate::{books_of, check, from_env};
@@ -32,7 +32,7 @@ struct Node {
     pool: u32,
     drained: bool,
     lost: bool,
-    /// Without an agent: an end closes at once.
+    /// Without an agent: leases are closed at once.
     immediate: bool,
     claimed: bool,
     unclean: bool,
@@ -52,7 +52,7 @@ fn capacity() -> [(u16, u64); 2] {
     [(0, CAPACITY), (1, 1 << 20)]
 }
 
-/// A legal history of about so many leases.
+/// A legal history of about this number of leases.
 pub(crate) fn tell(leases: u64, dice: &mut Dice) -> Vec<Record> {
     let start = Instant(1_772_323_199_000_000_000 + dice.below(3_000_000_000));
     let mut story = Story {
@@ -94,7 +94,7 @@ impl Story<'_> {
         self.nodes.insert(number, Node { pool, immediate: self.dice.one_in(2), ..Node::default() });
     }
 
-    /// Then what is due expires, often noticed late, now and then after an outage.
+    /// Leases that are due expire, often noticed late, sometimes after an outage.
     fn time_passes(&mut self) {
         let span = match self.dice.below(12) {
             0..3 => Span::ZERO,
@@ -308,7 +308,7 @@ impl Story<'_> {
         }
     }
 
-    /// Last seen up to two minutes ago, or hours: everything on it since then was for nothing.
+    /// A node that was last seen minutes or hours ago is lost: its leases end then.
     fn lose(&mut self, node: u32) {
         let ago = if self.dice.one_in(4) { 7_200_000_000_000 } else { 120_000_000_000 };
         let last_seen = Instant(self.history.now.0 - self.dice.below(ago));
@@ -341,7 +341,7 @@ impl Story<'_> {
     }
 }
 
-/// LEASEHOLD_ACCOUNTS_LONG sets how many.
+/// LEASEHOLD_ACCOUNTS_LONG sets the number of histories.
 #[test]
 fn long_histories() {
     let count = from_env("LEASEHOLD_ACCOUNTS_LONG", 60);
@@ -354,7 +354,7 @@ fn long_histories() {
     }
 }
 
-/// More closed leases than two chunks hold.
+/// More closed leases than fit into two chunks.
 #[test]
 fn chunks_of_closed_leases() {
     let mut dice = Dice::new(from_env("LEASEHOLD_ACCOUNTS_FROM", 0) ^ 0x0c4a_9c5e);

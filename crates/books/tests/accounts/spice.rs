@@ -1,4 +1,4 @@
-//! What the simulator's histories lack: more prices at awkward instants, more sorts of leases, more reasons.
+//! Adds what the simulator's histories lack: prices at critical instants, more kinds of leases, more reasons.
 
 use crate::history::{name, prices};
 use leasehold_model::body::Body;
@@ -19,7 +19,25 @@ pub(crate) fn spiced(mut records: Vec<Record>, dice: &mut Dice) -> Vec<Record> {
                 record.identity.workload = dice.one_in(2).then(|| name(workload));
             }
             Body::Revoked(_) if dice.one_in(2) => record.reason = Some(Reason::Preempted { by: 0 }),
-            _ => {}
+            #[rustfmt::skip]
+            Body::ClassPut(_) | Body::TenantPut(_) | Body::Denied(_) | Body::Released(_) | Body::Expired(_)
+            | Body::Revoked(_) | Body::TeardownStarted(_) | Body::Fenced(_) | Body::Genesis(_) | Body::Started(_)
+            | Body::Heartbeat(_) | Body::KeyRotated(_) | Body::ClockJumped(_) | Body::SettingsChanged(_)
+            | Body::PoolPut(_) | Body::PoolDeleted(_) | Body::TenantDeleted(_) | Body::ProjectPut(_)
+            | Body::ProjectDeleted(_) | Body::UserPut(_) | Body::UserDeleted(_) | Body::QuotaPut(_)
+            | Body::QuotaDeleted(_) | Body::BurstEnded(_) | Body::RateCardPut(_) | Body::RateCardDeleted(_)
+            | Body::ChargePolicyPut(_) | Body::BudgetsPut(_) | Body::PoolPlacementPut(_) | Body::PlacementChanged(_)
+            | Body::SensitiveChanged(_) | Body::NodePut(_) | Body::NodeDeleted(_) | Body::NodeDrained(_)
+            | Body::NodeResumed(_) | Body::NodeLost(_) | Body::NodeReturned(_) | Body::NodeCondition(_)
+            | Body::AgentRegistered(_) | Body::AgentDetached(_) | Body::Renewed(_) | Body::TornDown(_)
+            | Body::Unfenced(_) | Body::ActivityReported(_) | Body::Preempted(_) | Body::PreemptionDecided(_)
+            | Body::ReservationDropped(_) | Body::TokenIssued(_) | Body::TokenRevoked(_)
+            | Body::AllocationSubmitted(_) | Body::AllocationDenied(_) | Body::AllocationPlaced(_)
+            | Body::AllocationStarted(_) | Body::AllocationCheckpointing(_) | Body::AllocationCheckpointed(_)
+            | Body::AllocationSuspended(_) | Body::AllocationRequeued(_) | Body::AllocationCompleted(_)
+            | Body::AllocationFailed(_) | Body::AllocationCancelled(_) | Body::NodesClaimed(_)
+            | Body::NodesReleased(_) | Body::NodeWiped(_) | Body::NodeQuarantined(_) | Body::QuarantineCleared(_)
+            | Body::CeilingPut(_) | Body::CeilingDeleted(_) | Body::Unknown { .. } => {}
         }
     }
     for number in 0..dice.below(6) {
@@ -29,10 +47,9 @@ pub(crate) fn spiced(mut records: Vec<Record>, dice: &mut Dice) -> Vec<Record> {
         let number = 1000 + u32::try_from(number).expect("small");
         let (pool, scope) = (dice.one_in(2), PoolNo(u32::try_from(dice.below(3)).expect("small")));
         let pool = pool.then_some(scope);
-        let twin = |record: &Record| match &record.body {
-            Body::RateCardPut(card) => card.pool == pool && card.from == from,
-            Body::ChargePolicyPut(policy) => policy.from == from,
-            _ => false,
+        let twin = |record: &Record| {
+            matches!(&record.body, Body::RateCardPut(card) if card.pool == pool && card.from == from)
+                || matches!(&record.body, Body::ChargePolicyPut(policy) if policy.from == from)
         };
         if records.iter().any(twin) {
             continue;
@@ -74,7 +91,7 @@ pub(crate) fn spiced(mut records: Vec<Record>, dice: &mut Dice) -> Vec<Record> {
     records
 }
 
-/// The allocation that a record is about.
+/// The allocation in a record.
 fn allocation_mut(body: &mut Body) -> Option<&mut AllocationNo> {
     Some(match body {
         Body::AllocationPlaced(one) => &mut one.allocation,
@@ -88,11 +105,25 @@ fn allocation_mut(body: &mut Body) -> Option<&mut AllocationNo> {
         Body::AllocationCancelled(one) => &mut one.allocation,
         Body::PreemptionDecided(one) => &mut one.allocation,
         Body::ReservationDropped(one) => &mut one.allocation,
-        _ => return None,
+        #[rustfmt::skip]
+        Body::ClassPut(_) | Body::TenantPut(_) | Body::Granted(_) | Body::Denied(_) | Body::Released(_)
+        | Body::Expired(_) | Body::Revoked(_) | Body::TeardownStarted(_) | Body::Fenced(_) | Body::Genesis(_)
+        | Body::Started(_) | Body::Heartbeat(_) | Body::KeyRotated(_) | Body::ClockJumped(_)
+        | Body::SettingsChanged(_) | Body::PoolPut(_) | Body::PoolDeleted(_) | Body::TenantDeleted(_)
+        | Body::ProjectPut(_) | Body::ProjectDeleted(_) | Body::UserPut(_) | Body::UserDeleted(_) | Body::QuotaPut(_)
+        | Body::QuotaDeleted(_) | Body::BurstEnded(_) | Body::RateCardPut(_) | Body::RateCardDeleted(_)
+        | Body::ChargePolicyPut(_) | Body::BudgetsPut(_) | Body::PoolPlacementPut(_) | Body::PlacementChanged(_)
+        | Body::SensitiveChanged(_) | Body::NodePut(_) | Body::NodeDeleted(_) | Body::NodeDrained(_)
+        | Body::NodeResumed(_) | Body::NodeLost(_) | Body::NodeReturned(_) | Body::NodeCondition(_)
+        | Body::AgentRegistered(_) | Body::AgentDetached(_) | Body::Renewed(_) | Body::TornDown(_)
+        | Body::Unfenced(_) | Body::ActivityReported(_) | Body::Preempted(_) | Body::TokenIssued(_)
+        | Body::TokenRevoked(_) | Body::AllocationSubmitted(_) | Body::AllocationDenied(_) | Body::NodesClaimed(_)
+        | Body::NodesReleased(_) | Body::NodeWiped(_) | Body::NodeQuarantined(_) | Body::QuarantineCleared(_)
+        | Body::CeilingPut(_) | Body::CeilingDeleted(_) | Body::Unknown { .. } => return None,
     })
 }
 
-/// At once, at the very instant of some later event, or beside it.
+/// Now, at the instant of a later event, or a nanosecond before or after it.
 fn start(records: &[Record], stamp: Instant, dice: &mut Dice) -> Instant {
     let event = dice.pick(records);
     let at = if dice.one_in(2) { event.stamp } else { event.effective_at };

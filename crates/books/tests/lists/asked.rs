@@ -1,4 +1,4 @@
-//! Random questions, put to the books page by page and to the naive model at once.
+//! Random queries, answered by the books page by page and by the naive model.
 
 use crate::naive::{Allocation, Attempt, Lease, Naive};
 use leasehold_books::{AllocationQuestion, Books, LeaseQuestion, Row, Story};
@@ -71,15 +71,15 @@ fn story_as_naive(story: &Story) -> (u64, Allocation) {
     (outline.number.0, allocation)
 }
 
-/// What is asked for may be long; of that, the first pages.
+/// Only the first pages of long lists are compared.
 const PAGES_MAX: usize = 40;
 
-/// One in so many questions asks for this.
+/// How often a field of the query is set.
 fn some<T>(dice: &mut Dice, one_in: u64, value: impl FnOnce(&mut Dice) -> T) -> Option<T> {
     dice.one_in(one_in).then(|| value(dice))
 }
 
-/// From beside one instant of the history to beside another, or one instant alone.
+/// A window between two instants near events of the history, or a single instant.
 fn window(naive: &Naive, dice: &mut Dice) -> Window {
     let mut beside = || {
         let lease = naive.leases.values().nth(dice.index(naive.leases.len())).expect("there are leases");
@@ -94,7 +94,7 @@ fn window(naive: &Naive, dice: &mut Dice) -> Window {
     if dice.one_in(2) { Window::new(a, Instant(a.0 + 1)) } else { Window::new(a.min(b), a.max(b)) }
 }
 
-/// A list of leases, page by page, is the list of the naive model.
+/// Compares a list of leases, page by page, with the naive model.
 pub(crate) fn compare_leases(books: &Books, naive: &Naive, dice: &mut Dice) {
     if naive.leases.is_empty() {
         return;
@@ -148,7 +148,7 @@ pub(crate) fn compare_leases(books: &Books, naive: &Naive, dice: &mut Dice) {
     check_same(&asked, expected, read_to, &found);
 }
 
-/// Compares what the pages held with what they should have held, up to the number they were read to.
+/// Compares the pages with the expected list, up to the last number that was read.
 fn check_same<'n, T: Clone + Debug + PartialEq + 'n>(
     asked: &dyn Debug,
     expected: impl Iterator<Item = (&'n u64, &'n T)>,
@@ -162,7 +162,7 @@ fn check_same<'n, T: Clone + Debug + PartialEq + 'n>(
     }
 }
 
-/// The same of allocations.
+/// Compares a list of allocations, page by page, with the naive model.
 pub(crate) fn compare_allocations(books: &Books, naive: &Naive, dice: &mut Dice) {
     if naive.allocations.is_empty() || naive.leases.is_empty() {
         return;
@@ -208,7 +208,7 @@ pub(crate) fn compare_allocations(books: &Books, naive: &Naive, dice: &mut Dice)
     check_same(&asked, expected, read_to, &found);
 }
 
-/// Single ones, by number.
+/// Compares single leases and allocations by number.
 pub(crate) fn compare_one(books: &Books, naive: &Naive, dice: &mut Dice) {
     let number = dice.below(naive.leases.len() as u64 + 2);
     let found = books.lease(LeaseNo(number)).expect("an answer").map(|(row, standing)| as_naive(books, &row, standing));

@@ -1,4 +1,4 @@
-//! Lists of leases and allocations, against a pass over all records.
+//! Compares lists of leases and allocations with a pass over all records.
 
 mod asked;
 mod naive;
@@ -36,7 +36,7 @@ fn journal_of(records: &[Record]) -> MemoryJournal {
     journal
 }
 
-/// LEASEHOLD_LISTS_SEEDS and LEASEHOLD_LISTS_FROM choose others.
+/// LEASEHOLD_LISTS_SEEDS and LEASEHOLD_LISTS_FROM choose other seeds.
 #[test]
 fn lists_of_the_simulators_histories_are_what_a_pass_over_all_records_gives() {
     let from_env = |name: &str, default| std::env::var(name).ok().and_then(|text| text.parse().ok()).unwrap_or(default);
@@ -57,7 +57,7 @@ fn lists_of_the_simulators_histories_are_what_a_pass_over_all_records_gives() {
     }
 }
 
-/// A long history, followed in several lives with commits between them, and then asked.
+/// A long history, applied in several runs with commits between them, then queried.
 #[test]
 fn lists_of_a_long_history_are_the_same_after_any_restart_and_read_little() {
     let records = long_history(200_000, 7, keys().public_keys()[0]);
@@ -98,8 +98,8 @@ fn lists_of_a_long_history_are_the_same_after_any_restart_and_read_little() {
     reads_little(&keeper.books, &records, &mut dice);
 }
 
-/// What a question reads grows with its answer, not with the history: here there are some fifty chunks of rows, fifty
-/// pages of places and five hundred lists of one node each.
+/// The number of reads depends on the answer, not on the history: here there are about fifty chunks, fifty index pages
+/// and five hundred lists by node.
 fn reads_little(books: &Books, records: &[Record], dice: &mut Dice) {
     let (first, last) = (records[0].stamp, records[records.len() - 1].stamp);
     for _ in 0..40 {
@@ -122,7 +122,7 @@ fn reads_little(books: &Books, records: &[Record], dice: &mut Dice) {
     assert!(books.reads() - before <= 60, "{} entries for a page", books.reads() - before);
 }
 
-/// Two entries of the file that have changed places: sound bytes, but not theirs.
+/// Two entries of the file that were swapped: each checksum is valid only at its own position.
 #[test]
 fn an_entry_at_another_place_is_noticed() {
     let records = long_history(12_000, 3, keys().public_keys()[0]);

@@ -1,5 +1,5 @@
-//! The same lists by the most naive means: a pass over all records that keeps everything, and a filter over all of it.
-//! Shares no code with the books.
+//! The naive model: a pass over all records that keeps everything, and a filter over it. Shares no code with the
+//! books.
 
 use leasehold_model::body::Body;
 use leasehold_model::{AllocationNo, AllocationSpec, AllocationState, Instant, Reason, Record};
@@ -31,7 +31,7 @@ pub(crate) struct Lease {
     pub(crate) closed: Option<Instant>,
     pub(crate) fenced: Option<Instant>,
     pub(crate) state: &'static str,
-    /// The first record that said that it ends, when that was sealed, and why it was revoked.
+    /// The first record that announced its end, its stamp, and the reason of a revocation.
     pub(crate) ending: Option<(u64, Instant)>,
     pub(crate) revoked: Option<(Reason, u64)>,
 }
@@ -65,7 +65,7 @@ pub(crate) struct Allocation {
     pub(crate) submitted: Instant,
     pub(crate) ended: Option<Instant>,
     pub(crate) attempts: Vec<Attempt>,
-    /// The last record, when it was sealed, the exit status and the bytes written.
+    /// The record of its end, its stamp, the exit status and the bytes written.
     pub(crate) over: Option<(u64, Instant, Option<u32>, Option<u64>)>,
 }
 
@@ -136,7 +136,7 @@ impl Naive {
         let workload = who.workload.as_ref().map(ToString::to_string);
         match &record.body {
             Body::TenantPut(put) => {
-                match &put.accounting_tag {
+                match &put.settings.accounting_tag {
                     Some(tag) => self.tags.insert(put.tenant.0, tag.to_string()),
                     None => self.tags.remove(&put.tenant.0),
                 };
@@ -261,7 +261,19 @@ impl Naive {
                 self.attempt_ends(one.allocation, record, AllocationState::Cancelled, None);
                 self.is_over(one.allocation, record, None, None);
             }
-            _ => {}
+            #[rustfmt::skip]
+            Body::ClassPut(_) | Body::Denied(_) | Body::Genesis(_) | Body::Started(_) | Body::Heartbeat(_)
+            | Body::KeyRotated(_) | Body::ClockJumped(_) | Body::SettingsChanged(_) | Body::PoolPut(_)
+            | Body::PoolDeleted(_) | Body::TenantDeleted(_) | Body::ProjectPut(_) | Body::ProjectDeleted(_)
+            | Body::UserPut(_) | Body::UserDeleted(_) | Body::QuotaPut(_) | Body::QuotaDeleted(_)
+            | Body::BurstEnded(_) | Body::RateCardPut(_) | Body::RateCardDeleted(_) | Body::ChargePolicyPut(_)
+            | Body::BudgetsPut(_) | Body::PoolPlacementPut(_) | Body::PlacementChanged(_) | Body::SensitiveChanged(_)
+            | Body::NodePut(_) | Body::NodeDeleted(_) | Body::NodeDrained(_) | Body::NodeResumed(_)
+            | Body::NodeLost(_) | Body::NodeReturned(_) | Body::NodeCondition(_) | Body::AgentRegistered(_)
+            | Body::AgentDetached(_) | Body::ActivityReported(_) | Body::Preempted(_) | Body::PreemptionDecided(_)
+            | Body::ReservationDropped(_) | Body::TokenIssued(_) | Body::TokenRevoked(_) | Body::AllocationDenied(_)
+            | Body::NodesClaimed(_) | Body::NodesReleased(_) | Body::NodeWiped(_) | Body::NodeQuarantined(_)
+            | Body::QuarantineCleared(_) | Body::CeilingPut(_) | Body::CeilingDeleted(_) | Body::Unknown { .. } => {}
         }
     }
 }

@@ -1,5 +1,5 @@
-//! A long history, made up without an engine: many leases on many nodes, most short, some very long, that end in every
-//! way; some of them of allocations with one attempt or several.
+//! A long generated history, without an engine: many leases on many nodes, most short, some very long, that end in
+//! every way; some belong to allocations with one or more attempts.
 
 use leasehold_model::body::{
     AllocationCancelled, AllocationCheckpointed, AllocationCompleted, AllocationFailed, AllocationPlaced,
@@ -9,7 +9,8 @@ use leasehold_model::body::{
 use leasehold_model::policy::TeardownCause;
 use leasehold_model::{
     AllocationNo, AllocationSpec, AttemptEnd, ClassNo, ClassSpec, FORMAT_VERSION, Identity, Instant, LeaseNo, Name,
-    NodeNo, PoolNo, Priority, ProjectNo, Quanta, Reason, Record, ResourceKind, Span, TeardownMode, TenantNo, UserNo,
+    NodeNo, PoolNo, Priority, ProjectNo, Quanta, Reason, Record, ResourceKind, Span, TeardownMode, TenantNo,
+    TenantSettings, UserNo,
 };
 use leasehold_sim::Dice;
 use smallvec::smallvec;
@@ -22,14 +23,14 @@ fn name(text: &str) -> Name {
     Name::new(text).expect("a valid name")
 }
 
-/// What happens to a lease next.
+/// The next event of a lease.
 #[derive(Clone, Copy)]
 enum Next {
     End,
     TearDown,
     Fence,
     Unfence,
-    /// Of an allocation, which ends with its only lease.
+    /// It belongs to an allocation, which ends with its only lease.
     EndAttempt(AllocationNo, u32),
 }
 
@@ -63,10 +64,11 @@ impl World {
         for tenant in 0..u32::try_from(TENANTS).expect("small") {
             self.push(TenantPut {
                 tenant: TenantNo(tenant),
-                name: name(&format!("tenant {tenant}")),
-                accounting_tag: (tenant % 3 == 0).then(|| name(&format!("cc-{}", tenant / 3))),
-                max_priority: Priority::Guaranteed,
-                max_evicted_quanta_per_hour: None,
+                settings: TenantSettings {
+                    accounting_tag: (tenant % 3 == 0).then(|| name(&format!("cc-{}", tenant / 3))),
+                    max_priority: Priority::Guaranteed,
+                    ..TenantSettings::named(name(&format!("tenant {tenant}")))
+                },
             });
         }
         for node in 0..NODES {
@@ -127,7 +129,7 @@ impl World {
         lease
     }
 
-    /// Minutes for most, days for some.
+    /// Minutes for most leases, days for some.
     fn duration(&mut self) -> u64 {
         let longest = *self.dice.pick(&[600, 3600, 3600, 7200, 20 * 86_400]);
         self.dice.below(longest * 1_000_000_000)
@@ -223,7 +225,7 @@ impl World {
     }
 }
 
-/// So many leases and what became of them; the last ones live on.
+/// Generates this number of leases; the last ones are still held.
 pub(crate) fn long_history(leases: u64, seed: u64, public_key: [u8; 32]) -> Vec<Record> {
     let mut world = World {
         dice: Dice::new(seed),

@@ -1,9 +1,9 @@
-//! The background of a held lease: renews it, watches it, and says when it is lost.
+//! The background task of a lease guard: renews the lease, watches it, and reports when it is lost.
 
 use super::watch::{Sign, Watch};
-use super::{Lost, Shared, Why, has_ended, nothing};
-use crate::dice;
+use super::{Lost, Shared, Why, empty_operation, has_ended};
 use crate::error::Error;
+use crate::random;
 use crate::retry::Backoff;
 use leasehold_api::{Granted, Operation, Outcome, Problem, Renew, Ttl, When};
 use leasehold_model::Span;
@@ -13,16 +13,17 @@ use std::time::Duration;
 use tokio::sync::watch as channel;
 use tokio::time::{Instant, sleep_until};
 
-/// Lost is told this much before the deadline, or a twentieth of the TTL where that is less.
+/// A lease that cannot be renewed is reported as lost this long before its deadline, or a twentieth of the TTL if that
+/// is less.
 const MARGIN_MAX: Duration = Duration::from_secs(5);
 
-/// A deadline of the daemon's clock, told by this machine's monotonic one.
+/// A deadline by the daemon's clock, and by the monotonic clock of this machine.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) struct Deadline {
     pub(super) expires_at: When,
-    /// Not after `expires_at`: the daemon stamped its answer at or after the instant at which it was asked.
+    /// Not later than `expires_at`, because the daemon stamped the answer after the request was sent.
     pub(super) at: Instant,
-    /// When what led to it was asked.
+    /// When the grant or renewal was requested.
     asked_at: Instant,
 }
 
@@ -42,15 +43,15 @@ impl Deadline {
 
     /// When to renew: at 60 to 80 % of the TTL.
     fn renew_at(&self) -> Instant {
-        self.asked_at + dice::between(self.ttl() * 6 / 10, self.ttl() * 8 / 10)
+        self.asked_at + random::between(self.ttl() * 6 / 10, self.ttl() * 8 / 10)
     }
 
-    /// When to give up.
+    /// When to report the lease as lost.
     fn give_up_at(&self) -> Instant {
         self.at - (self.ttl() / 20).min(MARGIN_MAX)
     }
 
-    /// An instant of the daemon's clock on ours; early rather than late.
+    /// Converts an instant of the daemon's clock to ours; the result is never late.
     pub(super) fn local(&self, server: leasehold_model::Instant) -> Instant {
         let before = length(self.expires_at.0.since(server));
         let after = length(server.since(self.expires_at.0));
@@ -71,8 +72,8 @@ pub(super) struct Keeper {
     watch: Watch,
 }
 
-/// A renewal on its way. What is not answered is sent again as it is, under the same keys: a report of activity must
-/// not be counted twice.
+/// A renewal in flight. If it is not answered, it is sent again unchanged and with the same keys, so that a report of
+/// activity is not counted twice.
 type Renewing = Pin<Box<dyn Future<Output = (Arc<Renewal>, Result<When, Error>)> + Send>>;
 
 struct Renewal {
@@ -106,7 +107,7 @@ impl Keeper {
         let mut backoff = Backoff::default();
         loop {
             tokio::select! {
-                // In this order: what has happened comes before what could be done about it.
+                // In this order: events and deadlines come before renewals.
                 biased;
                 sign = self.watch.next(&self.deadline) => match sign {
                     Sign::Revoked { reason, until } => {
@@ -117,7 +118,7 @@ impl Keeper {
                 () = sleep_until(self.deadline.give_up_at()) => {
                     return Lost { why: Why::Unreachable, until: self.deadline.at };
                 }
-                (renewal, outcome) = async { renewing.as_mut().expect("one is on its way").await }, if renewing.is_some() => {
+                (renewal, outcome) = async { renewing.as_mut().expect("one is in flight").await }, if renewing.is_some() => {
                     renewing = None;
                     match outcome {
                         Ok(expires_at) => {
@@ -149,7 +150,7 @@ impl Keeper {
         let asked_at = Instant::now();
         let operations = self.shared.operations(|lease| Operation {
             renew: Some(Renew { ttl, activity: self.shared.activity(lease) }),
-            ..nothing()
+            ..empty_operation()
         });
         Arc::new(Renewal { asked_at, operations })
     }
@@ -165,14 +166,14 @@ impl Keeper {
         })
     }
 
-    /// The daemon will not renew it. Where it has not ended yet it may be used up to its deadline.
+    /// The daemon refused the renewal. A lease that has not ended may be used up to its deadline.
     fn refused(&self, problem: Box<Problem>) -> Lost {
         let until = if has_ended(&problem) { Instant::now() } else { self.deadline.at };
         Lost { why: Why::Refused(problem), until }
     }
 }
 
-/// The earliest of the new deadlines; one refusal refuses all, for they stand and fall together.
+/// The earliest of the new deadlines; one refusal counts for all leases, because a gang is held as a whole.
 fn earliest(outcomes: impl Iterator<Item = Outcome>, client: &crate::Client) -> Result<When, Error> {
     let mut earliest: Option<When> = None;
     for outcome in outcomes {
@@ -184,7 +185,7 @@ fn earliest(outcomes: impl Iterator<Item = Outcome>, client: &crate::Client) -> 
             _ => return Err(client.protocol("it answered a renewal with something else")),
         }
     }
-    earliest.ok_or_else(|| client.protocol("it left a renewal unanswered"))
+    earliest.ok_or_else(|| client.protocol("it did not answer a renewal"))
 }
 
 #[cfg(test)]
@@ -208,7 +209,7 @@ mod tests {
     }
 
     #[test]
-    fn deadlines_run_from_when_they_were_asked_for_whatever_the_wall_clocks_say() {
+    fn deadlines_count_from_the_request_and_ignore_wall_clocks() {
         let asked_at = Instant::now();
         let secs = Duration::from_secs;
         let deadline = Deadline::granted(&granted(1_000_000, 1_000_600), asked_at);

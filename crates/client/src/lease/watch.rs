@@ -1,4 +1,4 @@
-//! Watches the records about a lease, so that a revocation is noticed at once and not at the next renewal.
+//! Watches the records about a lease, so that a revocation is noticed immediately and not at the next renewal.
 
 use super::keeper::{Deadline, length};
 use crate::client::Client;
@@ -8,20 +8,20 @@ use leasehold_model::Span;
 use serde_json::Value;
 use tokio::time::Instant;
 
-/// What a record says about a lease that its holder must know.
+/// An event that the holder of a lease must know about.
 pub(super) enum Sign {
     Revoked { reason: Option<String>, until: Instant },
     Ended { kind: String },
 }
 
-/// The stream, or nothing where there is none: renewals then tell, later.
+/// The event stream, if there is one. Otherwise the next renewal fails after a revocation.
 pub(super) enum Watch {
     On(Box<Events>),
     Off,
 }
 
 impl Watch {
-    /// Watches the first lease of a grant: what is done to one against the holder's will is done to all.
+    /// Watches the first lease of a grant: a revocation applies to the whole gang.
     pub(super) fn begin(client: &Client, granted: &Granted) -> Self {
         let Some(first) = granted.leases.first() else { return Self::Off };
         let filter = EventFilter {
@@ -33,7 +33,7 @@ impl Watch {
         client.events(&filter).map_or(Self::Off, |events| Self::On(Box::new(events)))
     }
 
-    /// The next sign that matters. Waits for ever where there is no stream.
+    /// The next relevant event. Never resolves without a stream.
     pub(super) async fn next(&mut self, deadline: &Deadline) -> Sign {
         loop {
             let event = match self {
@@ -46,7 +46,7 @@ impl Watch {
                         return sign;
                     }
                 }
-                // The daemon will not have it: a token without the right to read, for one.
+                // The daemon refused the stream, for example because the token may not read records.
                 Err(_) => *self = Self::Off,
             }
         }
@@ -59,7 +59,7 @@ fn read(event: Event, deadline: &Deadline) -> Option<Sign> {
             let number = |value: Option<&Value>| value.and_then(Value::as_str).and_then(|text| text.parse().ok());
             let stamp = number(event.record.get("timestamp")).map(leasehold_model::Instant);
             let grace = number(event.record.pointer("/body/grace_ns")).map(Span).unwrap_or_default();
-            // From the stamp, and not from when it was heard of; but not before now.
+            // The grace period counts from the stamp of the record, not from its arrival.
             let until = stamp.map_or(Instant::now(), |stamp| deadline.local(stamp) + length(grace));
             let reason = event.record.get("reason").and_then(Value::as_str).map(str::to_owned);
             Some(Sign::Revoked { reason, until })

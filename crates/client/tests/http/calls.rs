@@ -1,4 +1,4 @@
-//! One call: what is sent, what is sent again, what is told.
+//! Single calls: retries, idempotency keys and errors.
 
 use crate::fake::{Fake, Reply};
 use leasehold_api::{NewTenant, Problem, Release, codes};
@@ -7,7 +7,7 @@ use serde_json::json;
 use std::time::Duration;
 
 fn physics() -> NewTenant {
-    NewTenant { name: "physics".into(), accounting_tag: None, max_priority: None, max_evicted_quanta_per_hour: None }
+    NewTenant { name: "physics".into(), ..NewTenant::default() }
 }
 
 fn tenant_put() -> serde_json::Value {
@@ -19,7 +19,7 @@ fn tenant_put() -> serde_json::Value {
 }
 
 #[tokio::test]
-async fn a_change_is_sent_again_under_its_key_until_it_is_answered() {
+async fn a_change_is_retried_with_the_same_key_until_it_is_answered() {
     let fake = Fake::start(|before, _| match before {
         0 => Reply::Hangup,
         1 => Reply::Problem(codes::BUSY.problem("too much"), Some(0)),
@@ -43,7 +43,7 @@ async fn a_change_is_sent_again_under_its_key_until_it_is_answered() {
 }
 
 #[tokio::test]
-async fn two_changes_have_two_keys_unless_told_otherwise() {
+async fn each_change_has_its_own_key_unless_one_is_given() {
     let fake = Fake::start(|_, _| Reply::Json(201, tenant_put())).await;
     let client = fake.client();
     client.create_tenant(&physics()).await.unwrap();
@@ -52,7 +52,7 @@ async fn two_changes_have_two_keys_unless_told_otherwise() {
     let asked = fake.asked();
     assert_ne!(asked[0].key(), asked[1].key());
     assert_eq!(asked[2].key(), "mine");
-    // A read has none, also if one is given.
+    // A read has no key, even if one is given.
     client.show_tenant("physics").key("mine").json().await.unwrap();
     assert_eq!(fake.asked()[3].headers.get("idempotency-key"), None);
 }
@@ -73,14 +73,14 @@ async fn a_refusal_is_final_and_keeps_its_numbers() {
 }
 
 #[tokio::test]
-async fn an_answer_is_handed_on_with_what_this_version_does_not_know() {
+async fn unknown_fields_of_an_answer_are_kept() {
     let fake = Fake::start(|_, _| Reply::Json(200, tenant_put())).await;
     let json = fake.client().create_tenant(&physics()).json().await.unwrap();
     assert_eq!(json, tenant_put());
 }
 
 #[tokio::test]
-async fn nobody_there_is_told_with_what_to_do() {
+async fn an_unreachable_daemon_is_reported_with_advice() {
     let mut config = Config::new("http://127.0.0.1:1");
     config.timeouts.listener = Duration::from_millis(300);
     let client = Client::new(&config).unwrap();
@@ -88,7 +88,7 @@ async fn nobody_there_is_told_with_what_to_do() {
     assert_eq!(error.code(), "unreachable");
     let text = error.to_string();
     assert!(text.starts_with("http://127.0.0.1:1 cannot be reached: connection refused; check"), "{text}");
-    // It never arrived, so nothing is open.
+    // The change never arrived, so its outcome is known.
     assert!(matches!(error, Error::Transport { unanswered: None, .. }), "{error:?}");
 }
 
@@ -99,13 +99,13 @@ async fn a_change_without_an_answer_names_its_key() {
     let asked = fake.asked();
     assert!(asked.len() > 1, "it was tried again");
     assert!(error.to_string().ends_with(&format!("with the idempotency key {}", asked[0].key())), "{error}");
-    // A read has nothing to be sorry about.
+    // A read changes nothing, so its outcome does not matter.
     let error = fake.client().show_tenant("x").within(Duration::from_millis(300)).await.unwrap_err();
     assert!(matches!(error, Error::Transport { unanswered: None, .. }), "{error:?}");
 }
 
 #[tokio::test]
-async fn a_silent_daemon_is_given_up_on() {
+async fn a_daemon_that_does_not_answer_times_out() {
     let fake = Fake::start(|_, _| Reply::Silence).await;
     let error = fake.client().whoami().within(Duration::from_millis(200)).await.unwrap_err();
     assert!(error.to_string().contains("it did not answer in time"), "{error}");
@@ -120,7 +120,7 @@ async fn a_pause_beyond_the_deadline_is_not_waited_for() {
 }
 
 #[tokio::test]
-async fn what_is_not_the_daemon_is_told_so() {
+async fn answers_of_other_servers_are_recognised() {
     let fake = Fake::start(|before, _| match before {
         0 => Reply::Raw(404, "text/html", "<h1>nginx</h1>".into()),
         1 => Reply::Raw(200, "text/html", "<h1>welcome</h1>".into()),
@@ -138,7 +138,7 @@ async fn what_is_not_the_daemon_is_told_so() {
 }
 
 #[tokio::test]
-async fn names_travel_whole() {
+async fn names_are_escaped_in_paths() {
     let fake = Fake::start(|_, _| Reply::Problem(codes::NOT_FOUND.problem("no"), None)).await;
     let client = fake.client();
     let _ = client.show_project("a b/ö").query("tenant", "x&y=z").await;

@@ -1,4 +1,4 @@
-//! An HTTP server for tests: each request is answered by a function, and remembered.
+//! An HTTP server for tests: a function answers each request, and all requests are recorded.
 
 use leasehold_api::Problem;
 use leasehold_client::{Client, Config, Secret, Timeouts};
@@ -31,9 +31,9 @@ pub(crate) enum Reply {
     Json(u16, Value),
     Problem(Problem, Option<u64>),
     Raw(u16, &'static str, String),
-    /// The connection closes without a word.
+    /// The connection is closed without an answer.
     Hangup,
-    /// Nothing, for ever.
+    /// No answer, and the connection stays open.
     Silence,
     /// A stream: pieces with a pause before each, then the connection stays open or closes.
     Stream(Vec<(Duration, String)>, After),
@@ -53,7 +53,7 @@ pub(crate) struct Fake {
 }
 
 impl Fake {
-    /// Answers each request by what the function says; it is given how many came before.
+    /// Answers each request with the result of the function, which gets the number of earlier requests.
     pub(crate) async fn start(answer: impl Fn(usize, &Asked) -> Reply + Send + Sync + 'static) -> Self {
         let listener = TcpListener::bind("127.0.0.1:0").await.expect("a port");
         let url = format!("http://{}", listener.local_addr().expect("an address"));
@@ -88,7 +88,7 @@ impl Fake {
         self.asked.lock().unwrap().clone()
     }
 
-    /// Those to one path.
+    /// The requests whose path contains this text.
     pub(crate) fn asked_for(&self, part: &str) -> Vec<Asked> {
         self.asked().into_iter().filter(|asked| asked.path.contains(part)).collect()
     }

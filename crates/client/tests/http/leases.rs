@@ -1,4 +1,4 @@
-//! A lease that is held: renewed, watched, given back.
+//! The lease guard: renewal, revocation and release.
 
 use crate::fake::{After, Asked, Fake, Reply};
 use leasehold_api::{Activity, Ask, Problem, RequestLease, Ttl};
@@ -22,7 +22,7 @@ fn stamp(secs: u64) -> String {
     api::When(leasehold_model::Instant::from_secs(secs)).to_string()
 }
 
-/// The daemon's clock is far from ours, and that does not matter.
+/// Far from the clock of this machine, which must not matter.
 const GRANTED_AT: u64 = 1_000_000;
 
 fn granted() -> Reply {
@@ -36,7 +36,7 @@ fn granted() -> Reply {
     )
 }
 
-/// Answers every operation of a batch as well.
+/// Answers every operation of a batch with success.
 fn well(asked: &Asked) -> Reply {
     let result = |operation: &Value| {
         let id = &operation["lease"];
@@ -113,7 +113,7 @@ async fn a_lease_is_renewed_with_its_gang_and_reports() {
     assert_eq!(operations[0]["renew"]["ttl"], "2s");
     assert_eq!(operations[0]["renew"]["activity"]["busy_quantum_ns"], "5");
     assert_eq!(operations[1]["renew"].get("activity"), None);
-    // A second time, and then given back with a last report.
+    // Renewed a second time, and then released with a last report.
     until(|| fake.asked_for("batch").len() == 2).await;
     lease.release().await.unwrap();
     let last = fake.asked_for("batch").last().unwrap().json();
@@ -124,7 +124,7 @@ async fn a_lease_is_renewed_with_its_gang_and_reports() {
 }
 
 #[tokio::test]
-async fn a_revocation_is_noticed_at_once() {
+async fn a_revocation_is_noticed_immediately() {
     let revoked = || {
         let record = json!({
             "timestamp": ((GRANTED_AT * 1000 + 100) * 1_000_000).to_string(), "reason": "operator",
@@ -152,7 +152,7 @@ async fn a_revocation_is_noticed_at_once() {
 }
 
 #[tokio::test]
-async fn a_refused_renewal_leaves_what_is_left() {
+async fn after_a_refused_renewal_the_lease_lasts_until_its_deadline() {
     let problem = Problem::new(409, "lifetime_reached", "it has lived long enough");
     let fake = daemon(move |asked| refused(asked, &problem)).await;
     let begun = Instant::now();
@@ -164,17 +164,17 @@ async fn a_refused_renewal_leaves_what_is_left() {
 }
 
 #[tokio::test]
-async fn a_lease_that_is_over_is_over_now() {
+async fn a_lease_that_has_ended_is_lost_immediately() {
     let problem = Problem::new(409, "lease_expired", "too late");
     let fake = daemon(move |asked| refused(asked, &problem)).await;
     let lease = Lease::request(&fake.client(), &request(), Keep::default()).await.unwrap();
     let lost = lease.lost().await;
     assert!(lost.until <= Instant::now());
-    lease.release().await.expect("nothing is left to be given back");
+    lease.release().await.expect("nothing is left to release");
 }
 
 #[tokio::test]
-async fn without_an_answer_it_is_lost_before_the_deadline() {
+async fn a_lease_that_cannot_be_renewed_is_lost_before_its_deadline() {
     let fake = daemon(|_| Reply::Silence).await;
     let begun = Instant::now();
     let lease = Lease::request(&fake.client(), &request(), Keep::default()).await.unwrap();
@@ -186,7 +186,7 @@ async fn without_an_answer_it_is_lost_before_the_deadline() {
 }
 
 #[tokio::test]
-async fn what_is_not_answered_is_sent_again_as_it_is() {
+async fn an_unanswered_renewal_is_sent_again_unchanged() {
     let times = AtomicU64::new(0);
     let fake = daemon(move |asked| match times.fetch_add(1, Ordering::Relaxed) {
         0 => Reply::Problem(Problem::new(500, "internal", "it failed"), None),
@@ -217,7 +217,7 @@ async fn dropping_gives_back() {
     assert_eq!(operations[0]["release"], json!({}));
 }
 
-/// An allocation as the daemon shows it, in this state.
+/// The daemon's answer for an allocation in this state.
 fn allocation(state: &str) -> Reply {
     let lease = |id: &str| json!({ "id": id, "class": "gpu", "quantity": "1", "quanta": 1, "devices": [0] });
     let attempt = json!({
@@ -237,7 +237,8 @@ fn allocation(state: &str) -> Reply {
     )
 }
 
-/// A daemon where others must make room first; what it shows of the allocation, one after the other, the last for ever.
+/// A daemon where leases must be evicted first. It shows the allocation in these states, one after the other; the last
+/// one is repeated.
 async fn crowded(shown: &'static [&'static str]) -> Fake {
     let looked = AtomicU64::new(0);
     Fake::start(move |_, asked| match asked.path.split('?').next().unwrap() {
@@ -262,19 +263,19 @@ async fn crowded(shown: &'static [&'static str]) -> Fake {
 }
 
 #[tokio::test]
-async fn a_request_that_others_must_make_room_for_is_waited_for_and_given_back_whole() {
+async fn a_request_that_needs_evictions_waits_and_is_released_as_a_whole() {
     let fake = crowded(&["pending", "pending", "running"]).await;
     let lease = Lease::request(&fake.client(), &request(), Keep::default()).await.unwrap();
     assert_eq!(lease.ids().collect::<Vec<_>>(), ["aa", "bb"]);
     assert_eq!((lease.granted().node.as_str(), fake.asked_for("allocations/9").len()), ("n1", 3));
-    // Its deadline counts from before it was placed, not from when it was asked for.
+    // The deadline counts from just before the placement, not from the request.
     until(|| !fake.asked_for("batch").is_empty()).await;
     lease.release().await.unwrap();
-    assert_eq!(fake.asked_for("complete").len(), 1, "a gang is not given back one by one");
+    assert_eq!(fake.asked_for("complete").len(), 1, "a gang is not released lease by lease");
 }
 
 #[tokio::test]
-async fn a_request_that_nobody_waits_for_any_more_is_cancelled() {
+async fn a_dropped_request_is_cancelled() {
     let fake = crowded(&["pending"]).await;
     let (client, request) = (fake.client(), request());
     let waits = Lease::request(&client, &request, Keep::default());

@@ -1,4 +1,4 @@
-//! The client against a small server that answers as it is told: what is sent again and how, pages, streams, leases.
+//! The client against a scripted HTTP server.
 
 mod calls;
 mod fake;

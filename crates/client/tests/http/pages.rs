@@ -1,4 +1,4 @@
-//! Lists that come in pages.
+//! Lists with several pages.
 
 use crate::fake::{Fake, Reply};
 use serde_json::{Value, json};
@@ -12,7 +12,7 @@ async fn all_pages_are_followed_with_the_filter_of_the_first() {
     let fake = Fake::start(|_, asked| {
         let page = match asked.path.split_once("cursor=").map(|(_, cursor)| cursor) {
             None => json!({ "users": [user(1), user(2)], "next_cursor": "two" }),
-            // A page may be empty although others follow.
+            // A page may be empty even if more pages follow.
             Some("two") => json!({ "users": [], "next_cursor": "three" }),
             Some("three") => json!({ "users": [user(3)], "later": 1 }),
             Some(other) => panic!("{other}"),
@@ -46,7 +46,7 @@ async fn records_are_followed_to_the_end_of_the_journal() {
 }
 
 #[tokio::test]
-async fn pages_that_lead_in_a_circle_are_not_followed_for_ever() {
+async fn a_repeated_cursor_is_an_error() {
     let fake = Fake::start(|_, _| Reply::Json(200, json!({ "users": [], "next_cursor": "again" }))).await;
     let error = fake.client().list_users().all().await.unwrap_err();
     assert_eq!((error.code(), fake.asked().len()), ("bad_answer", 2));

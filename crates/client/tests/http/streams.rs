@@ -1,4 +1,4 @@
-//! The stream of events: read, broken off, gone on with.
+//! Event streams: reading, broken connections and resuming.
 
 use crate::fake::{After, Fake, Reply};
 use leasehold_api::codes;
@@ -11,7 +11,7 @@ fn event(sequence: u64) -> String {
     format!("id: {sequence}\nevent: lease.granted\ndata: {}\n\n", json!({ "sequence": sequence }))
 }
 
-/// Where the journal ends when a stream is asked for from now on.
+/// The size of the journal when a stream of new records starts.
 fn about() -> Reply {
     let json = json!({
         "origin": "o", "public_key": "", "genesis": "", "version": "0", "size": 6, "now": "2026-01-01T00:00:00Z",
@@ -24,7 +24,7 @@ fn now(text: impl Into<String>) -> (Duration, String) {
 }
 
 #[tokio::test]
-async fn a_stream_goes_on_after_the_last_event_it_saw() {
+async fn a_stream_resumes_after_the_last_event() {
     let fake = Fake::start(|before, _| match before {
         0 => about(),
         1 => Reply::Hangup,
@@ -33,7 +33,7 @@ async fn a_stream_goes_on_after_the_last_event_it_saw() {
         }
         3 => Reply::Problem(codes::TOO_MANY_STREAMS.problem("later"), None),
         4 => Reply::Hangup,
-        // An id without an event moves the place all the same.
+        // An ID without an event moves the position as well.
         5 => Reply::Stream(vec![now(event(8)), now("id: 20\n\n")], After::Close),
         _ => Reply::Stream(vec![now(event(21))], After::Stay),
     })
@@ -59,7 +59,7 @@ async fn a_stream_goes_on_after_the_last_event_it_saw() {
 }
 
 #[tokio::test]
-async fn a_stream_begins_where_it_is_told_to() {
+async fn a_stream_starts_after_the_given_sequence() {
     let fake = Fake::start(|_, _| Reply::Stream(vec![now(event(12))], After::Stay)).await;
     let filter = EventFilter { after: Some(11), ..Default::default() };
     let mut events = fake.client().events(&filter).unwrap();
@@ -69,7 +69,7 @@ async fn a_stream_begins_where_it_is_told_to() {
 }
 
 #[tokio::test]
-async fn a_stream_that_is_refused_is_not_asked_for_again() {
+async fn a_refused_stream_is_not_retried() {
     let fake = Fake::start(|_, _| Reply::Problem(codes::ROLE_FORBIDS.problem("no"), None)).await;
     let filter = EventFilter { after: Some(1), ..Default::default() };
     let mut events = fake.client().events(&filter).unwrap();
@@ -78,7 +78,7 @@ async fn a_stream_that_is_refused_is_not_asked_for_again() {
 }
 
 #[tokio::test]
-async fn waiting_can_be_given_up_and_taken_up_again() {
+async fn waiting_for_an_event_is_cancel_safe() {
     let fake = Fake::start(|_, _| {
         let text = event(1);
         let (one, two) = text.split_at(text.len() / 2);

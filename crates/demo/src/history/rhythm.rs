@@ -1,19 +1,19 @@
-//! Days and nights, and weekends: how much is asked for at an instant, in hundredths of the busiest hour. In UTC.
+//! The load by hour and day of the week (UTC), in percent of the busiest hour.
 
 use leasehold_model::Instant;
 
 pub(super) const HOUR_NS: u64 = 3_600_000_000_000;
 pub(super) const DAY_NS: u64 = 24 * HOUR_NS;
 
-/// By the hour of a working day.
+/// The load of a working day, by hour.
 const HOURS: [u64; 24] = [
     45, 40, 40, 40, 40, 40, 45, 55, 75, 100, 100, 100, //
     85, 100, 100, 100, 100, 95, 80, 70, 60, 55, 50, 50,
 ];
-/// Of a working day, on Saturdays and Sundays.
+/// The load on Saturdays and Sundays, in percent of a working day.
 const WEEKEND: u64 = 60;
 
-/// Never zero.
+/// The load at an instant; never zero.
 pub(super) fn percent(at: Instant) -> u64 {
     let hour = usize::try_from(at.0 % DAY_NS / HOUR_NS).expect("below 24");
     let of_day = HOURS[hour];
@@ -21,7 +21,7 @@ pub(super) fn percent(at: Instant) -> u64 {
 }
 
 fn is_weekend(at: Instant) -> bool {
-    // The first day of 1970 was a Thursday; days are counted from Monday here.
+    // 1 January 1970 was a Thursday; day 0 is Monday here.
     let day = (at.0 / DAY_NS + 3) % 7;
     day >= 5
 }

@@ -1,11 +1,11 @@
-//! A week of a cluster: holders who come, renew with a report of what they did, and go; agents that confirm; an operator.
+//! Simulates a week: holders that request, renew and release leases, agents that confirm teardowns, and an operator.
 
 use super::super::activity::report;
 use super::super::cluster::{H100, SLICES, TENANTS, has_agent, missing, nodes_with_agent, tenant_no};
-use super::super::habits::{HABITS, Wish, wish_of};
+use super::super::habits::{HABITS, Template, choose_request};
 use super::incidents::{self, Incident};
-use super::pen::Pen;
 use super::rhythm;
+use super::writer::Writer;
 use crate::dice::Dice;
 use crate::problem::Problem;
 use leasehold_engine::command::{
@@ -13,27 +13,29 @@ use leasehold_engine::command::{
 };
 use leasehold_engine::{Command, Lease, Phase, Request};
 use leasehold_model::limits::LEASES_PER_RECORD_MAX;
-use leasehold_model::{Identity, Instant, LeaseNo, LimitKind, NodeNo, Quanta, QuotaNo, Reason, Span};
+use leasehold_model::{
+    Identity, Instant, LeaseNo, LimitKind, NodeNo, Quanta, QuotaNo, Reason, Span, TenantSettingsChange,
+};
 use std::cmp::Reverse;
 use std::collections::{BTreeMap, BinaryHeap};
 
-/// Holders that die without a word, and denied ones that come again, in a hundred.
+/// Percentage of holders that crash, and of denied requests that are tried again.
 const CRASHES: u64 = 2;
-const COMES_AGAIN: u64 = 40;
+const TRIES_AGAIN: u64 = 40;
 const MINUTE: u64 = 60_000_000_000;
 const SECOND: u64 = 1_000_000_000;
-/// How long a node had been silent when it was given up.
+/// How long a lost node had sent nothing.
 const SILENCE: Span = Span::from_secs(60);
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 enum Step {
     Arrive { tenant: usize },
-    Ask { tenant: usize },
+    Request { tenant: usize },
     Renew { job: u64 },
     Leave { job: u64 },
     Ready { job: u64 },
     Confirm { node: NodeNo },
-    Happen(Incident),
+    Incident(Incident),
 }
 
 /// A workload that holds leases.
@@ -43,42 +45,48 @@ struct Job {
     node: NodeNo,
     ttl: Span,
     leaves_at: Instant,
-    /// The next report covers the time from here on.
+    /// The next activity report starts here.
     reported_to: Instant,
-    /// How much of what it holds it uses, in a hundred.
+    /// Utilisation in percent.
     busy: u64,
 }
 
 pub(super) struct Week {
-    pen: Pen,
+    writer: Writer,
     dice: Dice,
     to: Instant,
     due: BinaryHeap<Reverse<(Instant, Step)>>,
     jobs: BTreeMap<u64, Job>,
     next_job: u64,
-    /// Numbers are handed out in order: the next grant begins with this one.
+    /// The number of the next lease; numbers are assigned in order.
     next_lease: LeaseNo,
-    asked: u64,
+    requests: u64,
     hung: Option<NodeNo>,
     lost: Option<NodeNo>,
 }
 
 impl Week {
-    /// Puts the cluster, its agents and its tenants.
-    pub(super) fn begin(pen: Pen, seed: u64, from: Instant, to: Instant, burst_ttl: Span) -> Result<Self, Problem> {
+    /// Creates the cluster, its tenants and its agents.
+    pub(super) fn begin(
+        writer: Writer,
+        seed: u64,
+        from: Instant,
+        to: Instant,
+        burst_ttl: Span,
+    ) -> Result<Self, Problem> {
         let mut week = Self {
-            pen,
+            writer,
             dice: Dice::new(seed ^ 0x0077_6565_6b00),
             to,
             due: BinaryHeap::new(),
             jobs: BTreeMap::new(),
             next_job: 0,
             next_lease: LeaseNo(0),
-            asked: 0,
+            requests: 0,
             hung: None,
             lost: None,
         };
-        for command in missing(week.pen.state(), burst_ttl) {
+        for command in missing(week.writer.state(), burst_ttl) {
             week.operate(command)?;
         }
         week.allow_evictions(false)?;
@@ -89,60 +97,62 @@ impl Week {
         for tenant in 0..TENANTS.len() {
             week.next_arrival(tenant);
         }
-        week.due.extend(incidents::between(from, to).map(|(at, incident)| Reverse((at, Step::Happen(incident)))));
+        week.due.extend(incidents::between(from, to).map(|(at, incident)| Reverse((at, Step::Incident(incident)))));
         Ok(week)
     }
 
     pub(super) fn now(&self) -> Instant {
-        self.pen.now()
+        self.writer.now()
     }
 
-    /// Does what is due next; false once nothing is left before the end.
+    /// Runs the next step; returns false at the end of the week.
     pub(super) fn step(&mut self) -> Result<bool, Problem> {
         let Some(Reverse((at, step))) = self.due.pop().filter(|due| due.0.0 < self.to) else { return Ok(false) };
-        self.pen.pass_to(at)?;
+        self.writer.advance_to(at)?;
         match step {
             Step::Arrive { tenant } => {
                 self.next_arrival(tenant);
-                self.ask(tenant)?;
+                self.request(tenant)?;
             }
-            Step::Ask { tenant } => self.ask(tenant)?,
+            Step::Request { tenant } => self.request(tenant)?,
             Step::Renew { job } => self.renew(job)?,
             Step::Leave { job } => self.leave(job)?,
             Step::Ready { job } => self.ready(job)?,
             Step::Confirm { node } => self.confirm(node)?,
-            Step::Happen(incident) => self.happen(incident)?,
+            Step::Incident(incident) => self.handle(incident)?,
         }
         Ok(true)
     }
 
-    /// Nothing more is asked for; what comes due up to the end does.
-    pub(super) fn pass_to_end(&mut self) -> Result<(), Problem> {
-        self.pen.pass_to(self.to)
+    /// Applies the timers that are due before the end.
+    pub(super) fn advance_to_end(&mut self) -> Result<(), Problem> {
+        self.writer.advance_to(self.to)
     }
 
-    /// The agents of the past stop, so that those of the present can take the nodes up. Returns how many records there
-    /// are.
+    /// Detaches the agents, so that those of the running demo can register. Returns the number of records.
     pub(super) fn close(mut self) -> Result<u64, Problem> {
         for node in nodes_with_agent() {
             self.operate(Command::DetachAgent(node))?;
         }
         self.allow_evictions(true)?;
-        self.pen.close()
+        self.writer.close()
     }
 
-    /// Evictions come with the present: the holders of the past know nothing of them.
+    /// There are no evictions in the history, because its simulated holders do not handle them.
     fn allow_evictions(&mut self, allowed: bool) -> Result<(), Problem> {
         for tenant in (0..TENANTS.len()).map(tenant_no) {
             let most = Some((!allowed).then_some(0));
-            let update = UpdateTenant { max_evicted_quanta_per_hour: most, ..UpdateTenant::of(tenant) };
+            let update = UpdateTenant {
+                settings: TenantSettingsChange { max_evicted_quanta_per_hour: most, ..TenantSettingsChange::default() },
+                ..UpdateTenant::of(tenant)
+            };
             self.operate(Command::UpdateTenant(update))?;
         }
         Ok(())
     }
 
     fn operate(&mut self, command: Command) -> Result<(), Problem> {
-        self.pen.decide(Identity::default(), command)
+        self.writer.decide(Identity::default(), command)
     }
 
     fn schedule(&mut self, at: Instant, step: Step) {
@@ -159,30 +169,30 @@ impl Week {
         self.schedule(self.now().saturating_add(wait), Step::Arrive { tenant });
     }
 
-    fn ask(&mut self, tenant: usize) -> Result<(), Problem> {
-        let wish = wish_of(tenant, &mut self.dice);
-        let stays = self.dice.between(wish.stayed_minutes.0, wish.stayed_minutes.1);
+    fn request(&mut self, tenant: usize) -> Result<(), Problem> {
+        let template = choose_request(tenant, &mut self.dice);
+        let stays = self.dice.between(template.stayed_minutes.0, template.stayed_minutes.1);
         let ttl = Span((stays / 3).clamp(15, 120) * MINUTE);
-        let identity = wish.identity(tenant, &mut self.dice);
-        let key = format!("week-{}", self.asked);
-        self.asked += 1;
-        let request = Request::once(identity.clone(), Command::Request(wish.request(ttl)), key.as_bytes());
-        self.pen.decide_request(request.expect("the key is short"))?;
-        match self.granted(wish) {
+        let identity = template.identity(tenant, &mut self.dice);
+        let key = format!("week-{}", self.requests);
+        self.requests += 1;
+        let request = Request::once(identity.clone(), Command::Request(template.request(ttl)), key.as_bytes());
+        self.writer.decide_request(request.expect("the key is short"))?;
+        match self.granted(template) {
             Some(job) => self.settle(Job { identity, ttl, ..job }, Span(stays * MINUTE)),
-            None if self.dice.percent(COMES_AGAIN) => self.schedule_in((900, 3600), Step::Ask { tenant }),
+            None if self.dice.percent(TRIES_AGAIN) => self.schedule_in((900, 3600), Step::Request { tenant }),
             None => {}
         }
         Ok(())
     }
 
-    /// What the last request was granted, if it was.
-    fn granted(&mut self, wish: &Wish) -> Option<Job> {
-        let first = self.pen.state().lease(self.next_lease)?;
+    /// The leases of the last request, if it was granted.
+    fn granted(&mut self, template: &Template) -> Option<Job> {
+        let first = self.writer.state().lease(self.next_lease)?;
         let (node, now) = (first.node, self.now());
-        let numbers = (first.number.0..).take(wish.asks.len()).map(LeaseNo);
-        let leases: Vec<_> = numbers.filter_map(|no| Some((no, self.pen.state().lease(no)?.quanta))).collect();
-        assert_eq!(leases.len(), wish.asks.len(), "all of a request is granted, or none");
+        let numbers = (first.number.0..).take(template.asks.len()).map(LeaseNo);
+        let leases: Vec<_> = numbers.filter_map(|no| Some((no, self.writer.state().lease(no)?.quanta))).collect();
+        assert_eq!(leases.len(), template.asks.len(), "a request is granted completely or not at all");
         self.next_lease = LeaseNo(self.next_lease.0 + leases.len() as u64);
         let busy = self.dice.between(15, 98);
         let identity = Identity::default();
@@ -208,11 +218,11 @@ impl Week {
     }
 
     fn deadline(&self, job: &Job) -> Instant {
-        let deadlines = job.leases.iter().filter_map(|(no, _)| Some(self.pen.state().lease(*no)?.expires_at));
+        let deadlines = job.leases.iter().filter_map(|(no, _)| Some(self.writer.state().lease(*no)?.expires_at));
         deadlines.min().unwrap_or(self.now())
     }
 
-    /// Half of what is left, and a little earlier or later than others.
+    /// Schedules the renewal at about half of the remaining time, with some jitter.
     fn next_renewal(&mut self, number: u64) {
         let left = self.deadline(&self.jobs[&number]).since(self.now()).0;
         let wait = Span(left * self.dice.between(45, 56) / 100);
@@ -222,9 +232,9 @@ impl Week {
         }
     }
 
-    /// Where a job's leases are, as long as they are held. They stand and fall together.
+    /// The phase of a job's leases while they are held. All of them have the same phase.
     fn phase(&self, job: &Job) -> Option<Phase> {
-        let first = job.leases.first().and_then(|(no, _)| self.pen.state().lease(*no));
+        let first = job.leases.first().and_then(|(no, _)| self.writer.state().lease(*no));
         first.map(|lease| lease.phase).filter(|phase| phase.is_held())
     }
 
@@ -232,7 +242,7 @@ impl Week {
         let Some(job) = self.jobs.get(&number) else { return Ok(()) };
         match self.phase(job) {
             Some(Phase::Active) => {}
-            // Word of a revocation: it checkpoints, then says that it is ready.
+            // The lease is being revoked: the holder saves its work, then reports ready.
             Some(_) => {
                 self.schedule_in((20, 240), Step::Ready { job: number });
                 return Ok(());
@@ -249,15 +259,15 @@ impl Week {
             activity: Some(report(*quanta, covered, job.busy)),
         });
         let (identity, renewals) = (job.identity.clone(), renewals.collect());
-        self.pen.decide(identity, Command::Renew(renewals))?;
+        self.writer.decide(identity, Command::Renew(renewals))?;
         let now = self.now();
-        let job = self.jobs.get_mut(&number).expect("it was there");
+        let job = self.jobs.get_mut(&number).expect("it was found above");
         job.reported_to = now;
         if self.deadline(&self.jobs[&number]) > before {
             self.next_renewal(number);
             return Ok(());
         }
-        // Its tenant has burst for long enough: it cannot stay longer than it may already, so it goes.
+        // The lease was not extended because the burst is used up, so the holder releases it.
         self.leave(number)
     }
 
@@ -269,8 +279,8 @@ impl Week {
         let covered = self.now().since(job.reported_to);
         let activity = |quanta: Quanta| (covered > Span::ZERO).then(|| report(quanta, covered, job.busy));
         let releases = job.leases.iter().map(|(no, quanta)| ReleaseOne { lease: *no, activity: activity(*quanta) });
-        self.pen.decide(job.identity.clone(), Command::Release(releases.collect()))?;
-        self.torn_down_soon(job.node);
+        self.writer.decide(job.identity.clone(), Command::Release(releases.collect()))?;
+        self.schedule_confirmation(job.node);
         Ok(())
     }
 
@@ -278,21 +288,21 @@ impl Week {
         let Some(job) = self.jobs.remove(&number) else { return Ok(()) };
         if self.phase(&job) == Some(Phase::Revoking) {
             let leases = job.leases.iter().map(|(no, _)| *no).collect();
-            self.pen.decide(job.identity.clone(), Command::Ready(leases))?;
+            self.writer.decide(job.identity.clone(), Command::Ready(leases))?;
         }
-        self.torn_down_soon(job.node);
+        self.schedule_confirmation(job.node);
         Ok(())
     }
 
-    fn torn_down_soon(&mut self, node: NodeNo) {
+    fn schedule_confirmation(&mut self, node: NodeNo) {
         if has_agent(node) {
             self.schedule_in((12, 80), Step::Confirm { node });
         }
     }
 
-    /// The agent says what it has torn down; one that hangs, or whose machine is gone, says nothing.
+    /// The agent confirms its teardowns, unless it hangs or its node is lost.
     fn confirm(&mut self, node: NodeNo) -> Result<(), Problem> {
-        let state = self.pen.state();
+        let state = self.writer.state();
         let Some(found) = state.node(node).filter(|found| !found.lost && self.hung != Some(node)) else {
             return Ok(());
         };
@@ -305,19 +315,20 @@ impl Week {
         self.operate(Command::ConfirmTeardown(ConfirmTeardown { node, leases, generation }))
     }
 
-    fn happen(&mut self, incident: Incident) -> Result<(), Problem> {
+    fn handle(&mut self, incident: Incident) -> Result<(), Problem> {
         match incident {
             Incident::Drain(node) => self.operate(Command::DrainNode(node)),
             Incident::Resume(node) => self.operate(Command::ResumeNode(node)),
             Incident::Hang => {
                 let node = self.busiest();
                 self.hung = Some(node);
-                // Someone leaves while it hangs, so that it matters.
-                let on_node = self.pen.state().leases_on(node).into_iter().filter(|lease| lease.phase == Phase::Active);
+                // A teardown has to become due while the agent hangs, so that it is fenced.
+                let on_node =
+                    self.writer.state().leases_on(node).into_iter().filter(|lease| lease.phase == Phase::Active);
                 let smallest = on_node.min_by_key(|lease| (lease.quanta, lease.number)).map(|lease| lease.number);
                 smallest.map_or(Ok(()), |lease| self.revoke(lease, Span::ZERO))
             }
-            Incident::GoOn => self.hung.take().map_or(Ok(()), |node| self.confirm(node)),
+            Incident::Recover => self.hung.take().map_or(Ok(()), |node| self.confirm(node)),
             Incident::Lose => {
                 let (node, last_seen) = (self.busiest(), Instant(self.now().0 - SILENCE.0));
                 self.lost = Some(node);
@@ -329,7 +340,7 @@ impl Week {
             }
             Incident::ClearFences => self.clear_fences(),
             Incident::Revoke { grace } => {
-                let gangs = self.pen.state().leases().into_iter().filter(|lease| is_large_gang(lease));
+                let gangs = self.writer.state().leases().into_iter().filter(|lease| is_large_gang(lease));
                 let victim = gangs.max_by_key(|lease| (lease.quanta, lease.number)).map(|lease| lease.number);
                 victim.map_or(Ok(()), |lease| self.revoke(lease, grace))
             }
@@ -339,8 +350,8 @@ impl Week {
 
     /// Of the nodes with an agent, the one with the most leases.
     fn busiest(&self) -> NodeNo {
-        let held = |node: &NodeNo| self.pen.state().leases_on(*node).len();
-        nodes_with_agent().max_by_key(held).expect("there are such nodes")
+        let held = |node: &NodeNo| self.writer.state().leases_on(*node).len();
+        nodes_with_agent().max_by_key(held).expect("some nodes have an agent")
     }
 
     fn revoke(&mut self, lease: LeaseNo, grace: Span) -> Result<(), Problem> {
@@ -351,23 +362,23 @@ impl Week {
         let Some((number, node)) = holder else { return Ok(()) };
         if grace == Span::ZERO {
             self.jobs.remove(&number);
-            self.torn_down_soon(node);
+            self.schedule_confirmation(node);
         } else {
-            // Most are ready before grace ends.
+            // Most holders are ready before grace ends.
             self.schedule_in((60, grace.as_secs()), Step::Ready { job: number });
         }
         Ok(())
     }
 
     fn clear_fences(&mut self) -> Result<(), Problem> {
-        let fenced = self.pen.state().leases().into_iter().filter(|lease| lease.phase == Phase::Fenced);
+        let fenced = self.writer.state().leases().into_iter().filter(|lease| lease.phase == Phase::Fenced);
         let fenced: LeaseList = fenced.take(LEASES_PER_RECORD_MAX).map(|lease| lease.number).collect();
         if fenced.is_empty() { Ok(()) } else { self.operate(Command::Unfence(fenced)) }
     }
 
-    /// One GPU more.
+    /// Raises a quota by one GPU.
     fn raise(&mut self, number: QuotaNo) -> Result<(), Problem> {
-        let Some(quota) = self.pen.state().quota(number) else { return Ok(()) };
+        let Some(quota) = self.writer.state().quota(number) else { return Ok(()) };
         let limit = LimitKind::Hard { limit: quota.limit.limit() + SLICES };
         let put = PutQuota { quota: Some(number), scope: quota.scope.clone(), measure: quota.measure, limit };
         self.operate(Command::PutQuota(put))

@@ -205,7 +205,7 @@ impl<'a> RequestContext<'a> {
 
     pub(super) fn check_priority(&self, priority: Priority) -> Result<(), Refusal> {
         let tenant = self.identity.tenant.and_then(|number| self.view.tenant(number));
-        match tenant.map(|tenant| tenant.max_priority) {
+        match tenant.map(|tenant| tenant.settings.max_priority) {
             Some(limit) if priority > limit => Err(Refusal::PriorityAboveMax { limit }),
             _ => Ok(()),
         }

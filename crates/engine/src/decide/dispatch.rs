@@ -486,7 +486,7 @@ impl<'a> View<'a> {
         debug_assert!(known.is_none() || known == plan(), "the known plan was made on the same state");
         let plan = known.or_else(plan)?;
         let tenant = self.tenant(ask.tenant).expect("an allocation's tenant exists");
-        let limit = tenant.max_evicted_quanta_per_hour;
+        let limit = tenant.settings.max_evicted_quanta_per_hour;
         let after = tenant.evicted(ask.now).saturating_add(plan.quanta);
         Some(if limit.is_none_or(|limit| after <= limit) { Ok(plan) } else { Err(Blocked::Evictions) })
     }

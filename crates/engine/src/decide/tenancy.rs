@@ -30,15 +30,8 @@ impl Draft<'_> {
         if put.tenant.is_some() {
             self.known_tenant(tenant)?;
         }
-        free_name(state.names.tenants.get(&put.name), number)?;
-        let body = TenantPut {
-            tenant,
-            name: put.name.clone(),
-            accounting_tag: put.accounting_tag.clone(),
-            max_priority: put.max_priority,
-            max_evicted_quanta_per_hour: put.max_evicted_quanta_per_hour,
-        };
-        self.emit(Some(tenant), body, |_| {});
+        free_name(state.names.tenants.get(&put.settings.name), number)?;
+        self.emit(Some(tenant), TenantPut { tenant, settings: put.settings.clone() }, |_| {});
         Ok(())
     }
 
@@ -47,24 +40,13 @@ impl Draft<'_> {
         let state = self.state();
         let tenant = update.tenant;
         let old = self.known_tenant(tenant)?;
-        let old_tag = || old.tag.and_then(|tag| state.tag(tag)).cloned();
-        let put = TenantPut {
-            tenant,
-            name: update.name.clone().unwrap_or_else(|| old.name.clone()),
-            accounting_tag: update.accounting_tag.clone().unwrap_or_else(old_tag),
-            max_priority: update.max_priority.unwrap_or(old.max_priority),
-            max_evicted_quanta_per_hour: update.max_evicted_quanta_per_hour.unwrap_or(old.max_evicted_quanta_per_hour),
-        };
-        free_name(state.names.tenants.get(&put.name), tenant.0)?;
+        let settings = update.settings.applied_to(&old.settings);
+        free_name(state.names.tenants.get(&settings.name), tenant.0)?;
         let quotas = self.tenant_limits(update, old)?;
         let budgets = Self::budgets(update, old)?;
-        let of_tenant = update.name.is_some()
-            || update.accounting_tag.is_some()
-            || update.max_priority.is_some()
-            || update.max_evicted_quanta_per_hour.is_some();
         // An update without changes is recorded, too, because every answer refers to a record.
-        if of_tenant || quotas.is_empty() && budgets.is_none() {
-            self.emit(Some(tenant), put, |_| {});
+        if !update.settings.is_empty() || quotas.is_empty() && budgets.is_none() {
+            self.emit(Some(tenant), TenantPut { tenant, settings }, |_| {});
         }
         for quota in quotas {
             self.emit(Some(tenant), quota, |_| {});

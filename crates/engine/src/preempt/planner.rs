@@ -16,7 +16,7 @@ use crate::node::Node;
 use crate::placement::{Placed, Tentative, Wanted};
 use crate::state::State;
 use crate::view::View;
-use leasehold_model::body::Place;
+use leasehold_model::body::ReplicaPlacement;
 use leasehold_model::{Instant, LeaseNo, NodeNo, Priority};
 use smallvec::{SmallVec, smallvec};
 use std::cmp::Reverse;
@@ -92,7 +92,7 @@ impl<'a> Planner<'a> {
         }
     }
 
-    pub(super) fn place_all(mut self) -> Option<(Vec<Place>, Victims)> {
+    pub(super) fn place_all(mut self) -> Option<(Vec<ReplicaPlacement>, Victims)> {
         let mut places = Vec::new();
         for _ in 0..self.ask.replicas {
             places.push(self.place_one(&places)?);
@@ -101,7 +101,7 @@ impl<'a> Planner<'a> {
     }
 
     /// Places one more replica, and evicts what is necessary for it.
-    pub(super) fn place_one(&mut self, before: &[Place]) -> Option<Place> {
+    pub(super) fn place_one(&mut self, before: &[ReplicaPlacement]) -> Option<ReplicaPlacement> {
         let number = self.best_node(before)?;
         let node = self.view.state.node(number).expect("a candidate exists");
         let mut changed = BTreeSet::from([number]);
@@ -114,11 +114,11 @@ impl<'a> Planner<'a> {
         for number in changed {
             self.add_changed_node(number);
         }
-        Some(Place { node: number, members: placed.members })
+        Some(ReplicaPlacement { node: number, members: placed.members })
     }
 
     /// The node with the lowest eviction cost for one more replica.
-    fn best_node(&mut self, before: &[Place]) -> Option<NodeNo> {
+    fn best_node(&mut self, before: &[ReplicaPlacement]) -> Option<NodeNo> {
         let is_apart = self.is_apart_from(before);
         let mut over_quota = Vec::new();
         let mut best = None;
@@ -180,7 +180,7 @@ impl<'a> Planner<'a> {
     }
 
     /// A filter for nodes that are apart from the earlier replicas, if the spec requires that.
-    fn is_apart_from(&self, before: &[Place]) -> impl Fn(&Node) -> bool + use<> {
+    fn is_apart_from(&self, before: &[ReplicaPlacement]) -> impl Fn(&Node) -> bool + use<> {
         let apart = self.ask.apart;
         let nodes = before.iter().filter_map(|place| self.view.state.node(place.node));
         let domains: BTreeSet<_> = nodes.filter_map(|node| domain_of(node, apart?)).collect();

@@ -175,7 +175,7 @@ impl View<'_> {
         let spare = |node: &Node| assured.allow(*self, node, ask.now, None);
         let plan = self.plan_for(&Ask { allow: Some(&spare), ..*ask }, None)?;
         let tenant = self.tenant(ask.tenant)?;
-        match (plan, tenant.max_evicted_quanta_per_hour) {
+        match (plan, tenant.settings.max_evicted_quanta_per_hour) {
             (Err(_), Some(limit)) => Some(WaitReason::Evictions { used: tenant.evicted(ask.now), limit }),
             // The eviction happens on the next scheduling pass.
             (Ok(_), _) => Some(WaitReason::Due),

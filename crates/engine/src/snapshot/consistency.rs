@@ -29,8 +29,6 @@ impl State {
     pub(super) fn check_tenancy(&self) -> Checked {
         // Timers can carry twice as many lease numbers; the upper half will never be assigned.
         demand(self.next_lease <= ID_MAX / 2, "the next lease number is too large")?;
-        let mut tags = self.tenants.iter().flatten().filter_map(|tenant| tenant.tag);
-        demand(tags.all(|tag| (tag as usize) < self.tags.len()), "an accounting tag that does not exist")?;
         let has_tenant = |tenant: TenantNo| self.tenant(tenant).is_some();
         let mut owners = self.projects.iter().flatten().map(|p| p.tenant);
         demand(owners.all(has_tenant), "a project without a tenant")?;

@@ -286,7 +286,7 @@ impl State {
     /// where an equal one of this tenant does not.
     fn has_own_shapes(&self, tenant: TenantNo) -> bool {
         let by_node = |quota: &crate::quota::Quota| quota.depends_on_node();
-        self.tenant(tenant).is_some_and(|tenant| tenant.max_evicted_quanta_per_hour.is_some())
+        self.tenant(tenant).is_some_and(|tenant| tenant.settings.max_evicted_quanta_per_hour.is_some())
             || self.quotas_of(tenant).any(by_node)
     }
 

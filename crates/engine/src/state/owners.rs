@@ -37,32 +37,22 @@ impl State {
     }
 
     pub(super) fn fold_tenant(&mut self, t: &TenantPut, to: &mut impl Follower) -> Folded {
-        let tag = t.accounting_tag.as_ref().map(|tag| self.tag_number(tag));
+        let tag = t.settings.accounting_tag.as_ref().map(|tag| self.tag_number(tag));
         let (quotas, leases, evictions, budgets, spent) =
             match self.tenants.get_mut(t.tenant.0 as usize).and_then(Option::take) {
                 Some(old) => {
-                    self.names.tenants.remove(&old.name);
+                    self.names.tenants.remove(&old.settings.name);
                     // Allocations that wait for the eviction limit may start now, or the other way round.
-                    if old.max_evicted_quanta_per_hour != t.max_evicted_quanta_per_hour {
+                    if old.settings.max_evicted_quanta_per_hour != t.settings.max_evicted_quanta_per_hour {
                         to.recheck_queue();
                     }
                     (old.quotas, old.leases, old.evictions, old.budgets, old.spent)
                 }
                 None => (Vec::new(), 0, Vec::new(), Budgets::NONE, Box::default()),
             };
-        self.names.tenants.insert(t.name.clone(), t.tenant.0);
-        let tenant = Tenant {
-            number: t.tenant,
-            name: t.name.clone(),
-            tag,
-            max_priority: t.max_priority,
-            max_evicted_quanta_per_hour: t.max_evicted_quanta_per_hour,
-            quotas,
-            leases,
-            evictions,
-            budgets,
-            spent,
-        };
+        self.names.tenants.insert(t.settings.name.clone(), t.tenant.0);
+        let tenant =
+            Tenant { number: t.tenant, settings: t.settings.clone(), tag, quotas, leases, evictions, budgets, spent };
         put(&mut self.tenants, t.tenant.0, tenant)?;
         self.regroup(t.tenant, to);
         Ok(())
@@ -80,7 +70,7 @@ impl State {
     /// Deleting a tenant deletes its projects with their ceilings, its users and its quotas.
     pub(super) fn fold_tenant_deleted(&mut self, number: u32) -> Folded {
         let tenant = self.tenants.get_mut(number as usize).and_then(Option::take).ok_or("no such tenant")?;
-        self.names.tenants.remove(&tenant.name);
+        self.names.tenants.remove(&tenant.settings.name);
         for quota in &tenant.quotas {
             self.quotas[quota.0 as usize] = None;
         }

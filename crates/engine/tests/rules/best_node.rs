@@ -11,7 +11,8 @@ use leasehold_engine::{Command, Engine, Node, NodeClass, Request, Settings, Stat
 use leasehold_model::body::{Body, Genesis, PerPriority};
 use leasehold_model::{
     Batch, ClassNo, ClassSpec, Identity, Instant, Level, LimitKind, Measure, Name, NodeNo, NodeScope, PoolNo, Priority,
-    Profile, ProjectNo, Quanta, QuotaScope, ResourceKind, Sensitivity, Span, Strategy, TeardownMode, TenantNo, Weights,
+    Profile, ProjectNo, Quanta, QuotaScope, ResourceKind, Sensitivity, Span, Strategy, TeardownMode, TenantNo,
+    TenantSettings, Weights,
 };
 use leasehold_oracle::Dice;
 use leasehold_oracle::placement::{ClassSeen, NodeSeen, Site, score};
@@ -81,10 +82,7 @@ impl Cluster {
         let tenant = TenantNo(0);
         self.operate(Command::PutTenant(PutTenant {
             tenant: None,
-            name: name("t"),
-            accounting_tag: None,
-            max_priority: Priority::Guaranteed,
-            max_evicted_quanta_per_hour: None,
+            settings: TenantSettings { max_priority: Priority::Guaranteed, ..TenantSettings::named(name("t")) },
         }));
         self.operate(Command::PutProject(PutProject { project: None, tenant, name: name("p") }));
         for _ in 0..self.dice.below(3) {

@@ -12,8 +12,8 @@ use leasehold_model::rate::{Charge, Charges, Currency, Decimal, Prices};
 use leasehold_model::{
     Activity, AllocationNo, AllocationSpec, Amount, AppInstanceNo, CeilingMode, ClassNo, ClassSpec, Domain, Identity,
     Instant, LeaseNo, Level, LimitKind, Measure, Name, NodeNo, NodeScope, PoolNo, Priority, ProjectNo, Quanta, QuotaNo,
-    QuotaScope, Reason, ResourceKind, Role, Span, Strategy as Placement, TeardownMode, TenantNo, TokenNo, TokenScope,
-    UserNo, Weights,
+    QuotaScope, Reason, ResourceKind, Role, Span, Strategy as Placement, TeardownMode, TenantNo, TenantSettings,
+    TenantSettingsChange, TokenNo, TokenScope, UserNo, Weights,
 };
 use proptest::collection::vec;
 use proptest::prelude::*;
@@ -342,13 +342,10 @@ fn put_node(node: Option<u32>, label: u32, pool: u32, immediate: bool, gpus: u64
     })
 }
 fn put_tenant(tenant: Option<u32>, label: u32, max_priority: Priority, tag: u8) -> Command {
-    Command::PutTenant(PutTenant {
-        tenant: tenant.map(TenantNo),
-        name: name(format!("tenant{label}")),
-        accounting_tag: (tag > 0).then(|| name(format!("tag{tag}"))),
-        max_priority,
-        max_evicted_quanta_per_hour: None,
-    })
+    let accounting_tag = (tag > 0).then(|| name(format!("tag{tag}")));
+    let named = TenantSettings::named(name(format!("tenant{label}")));
+    let settings = TenantSettings { accounting_tag, max_priority, ..named };
+    Command::PutTenant(PutTenant { tenant: tenant.map(TenantNo), settings })
 }
 
 impl Step {
@@ -561,15 +558,18 @@ impl Step {
                 let bit = |n: u8| bits >> n & 1 == 1;
                 let some = |n: u8| bit(n).then(|| Some(*limit).filter(|_| bit(n + 1)));
                 Command::UpdateTenant(UpdateTenant {
-                    name: bit(6).then(|| name(format!("tenant{limit}"))),
-                    accounting_tag: bit(7).then(|| Some(name("tag1")).filter(|_| bit(0))),
-                    max_evicted_quanta_per_hour: some(4),
                     max_nodes: some(0),
                     max_leases: some(2),
                     max_concurrent_allocations: some(3),
                     gpu_hours_budget: some(1),
                     fair_share_target: some(5),
                     max_pending: some(2),
+                    settings: TenantSettingsChange {
+                        name: bit(6).then(|| name(format!("tenant{limit}"))),
+                        accounting_tag: bit(7).then(|| Some(name("tag1")).filter(|_| bit(0))),
+                        max_evicted_quanta_per_hour: some(4),
+                        ..TenantSettingsChange::default()
+                    },
                     ..UpdateTenant::of(TenantNo(*tenant))
                 })
             }

@@ -7,7 +7,7 @@ use leasehold_engine::{Command, Engine, Lease, NodeClass, Phase, Request, State}
 use leasehold_model::body::{Body, Genesis, PerPriority, PreemptionDecided};
 use leasehold_model::{
     AllocationNo, AllocationSpec, Batch, ClassNo, ClassSpec, Identity, Instant, LeaseNo, NodeNo, PoolNo, Priority,
-    ProjectNo, Quanta, ResourceKind, Span, Strategy, TeardownMode, TenantNo,
+    ProjectNo, Quanta, ResourceKind, Span, Strategy, TeardownMode, TenantNo, TenantSettings,
 };
 use leasehold_oracle::Dice;
 use smallvec::smallvec;
@@ -75,10 +75,7 @@ impl Cluster {
             Identity::default(),
             Command::PutTenant(PutTenant {
                 tenant: None,
-                name: name("t"),
-                accounting_tag: None,
-                max_priority: Priority::Guaranteed,
-                max_evicted_quanta_per_hour: None,
+                settings: TenantSettings { max_priority: Priority::Guaranteed, ..TenantSettings::named(name("t")) },
             }),
         );
         let project = PutProject { project: None, tenant: TenantNo(0), name: name("p") };
@@ -134,7 +131,7 @@ fn who() -> Identity {
     Identity { tenant: Some(TenantNo(0)), project: Some(ProjectNo(0)), ..Identity::default() }
 }
 
-/// What falls together.
+/// Leases that are evicted together.
 type Unit = (Option<AllocationNo>, LeaseNo);
 
 fn unit(lease: &Lease) -> Unit {
@@ -162,7 +159,7 @@ fn fit(classes: &[NodeClass], spec: &AllocationSpec) -> Option<Vec<u64>> {
 
 type EvictionCost = (Priority, usize, u64, NodeNo);
 
-/// Who falls on one node, and how much that hurts.
+/// Which gangs are evicted on one node, and what that costs.
 fn plan_on(
     state: &State,
     gangs: &BTreeMap<Unit, Vec<&Lease>>,
@@ -206,7 +203,7 @@ fn plan_on(
     Some(((highest, needed.len(), quanta, node), needed))
 }
 
-/// Where the replicas go and who falls, by looking at everything.
+/// Where the replicas are placed and which gangs are evicted, by examining every node.
 fn brute(state: &State, spec: &AllocationSpec) -> Option<(Vec<NodeNo>, BTreeSet<LeaseNo>)> {
     let mut gangs: BTreeMap<Unit, Vec<&Lease>> = BTreeMap::new();
     for lease in state.leases().into_iter().filter(|lease| lease.phase.is_held()) {

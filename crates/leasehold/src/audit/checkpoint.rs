@@ -1,4 +1,4 @@
-//! `leasehold audit checkpoint`: the newest signed head, as it lies in the signed.
+//! `leasehold audit checkpoint`: prints the newest signed checkpoint.
 
 use super::{open, signers};
 use crate::cli::CheckpointArgs;
@@ -9,8 +9,8 @@ use leasehold_model::hex;
 use serde_json::{Value, json};
 
 pub(super) fn run(args: &CheckpointArgs) -> Result<(), Problem> {
-    let folder = open(&args.folder)?;
-    let signed = folder.signed();
+    let files = open(&args.journal)?;
+    let signed = files.signed();
     if args.json { print_json(&checkpoint_json(signed)) } else { print(&signed.note.to_string()) }
 }
 

@@ -1,4 +1,4 @@
-//! `leasehold audit export`: the records as JSON lines.
+//! `leasehold audit export`: prints records as JSON lines.
 
 use super::open;
 use crate::cli::ExportArgs;
@@ -12,17 +12,17 @@ use std::io::{self, BufWriter, ErrorKind, Write};
 use std::ops::ControlFlow;
 
 pub(super) fn run(args: &ExportArgs) -> Result<(), Problem> {
-    let folder = open(&args.folder)?;
+    let files = open(&args.journal)?;
     let mut out = BufWriter::with_capacity(1 << 16, io::stdout().lock());
     let mut directory = Directory::new();
     let mut filter = Filter::new(args);
     let mut write = |line: String| -> Result<ControlFlow<()>, Problem> {
         match out.write_all(line.as_bytes()).and_then(|()| out.write_all(b"\n")) {
             Ok(()) => Ok(ControlFlow::Continue(())),
-            Err(error) => gone(&error),
+            Err(error) => unless_closed(&error),
         }
     };
-    let scanned = folder.scan(&mut |entry| {
+    let scanned = files.scan(&mut |entry| {
         if args.to.is_some_and(|to| entry.sequence > to) {
             return Ok(ControlFlow::Break(()));
         }
@@ -30,7 +30,7 @@ pub(super) fn run(args: &ExportArgs) -> Result<(), Problem> {
             let what = format!("record {} cannot be read: {error}", entry.sequence);
             Problem::not_verified("record_undecodable", what).advice("run leasehold audit verify")
         };
-        let wanted = filter.takes(&entry.raw.decode().map_err(undecodable)?);
+        let wanted = filter.matches(&entry.raw.decode().map_err(undecodable)?);
         if wanted {
             let shown = directory.show(&entry.raw, &entry.hash).map_err(undecodable)?;
             return write(shown.to_string());
@@ -39,12 +39,12 @@ pub(super) fn run(args: &ExportArgs) -> Result<(), Problem> {
         Ok(ControlFlow::Continue(()))
     })?;
     if let Err(error) = out.flush() {
-        let _: ControlFlow<()> = gone(&error)?;
+        let _: ControlFlow<()> = unless_closed(&error)?;
         return Ok(());
     }
     if scanned.first > args.from.unwrap_or(0) {
         term::say(&format!(
-            "leasehold: records 0 to {} were moved away; name their folder with --archive to print them too\n",
+            "leasehold: records 0 to {} are archived; give their directory with --archive to print them too\n",
             scanned.first - 1
         ));
     }
@@ -53,23 +53,23 @@ pub(super) fn run(args: &ExportArgs) -> Result<(), Problem> {
             "record_not_found",
             format!("there is no record {from}: the journal has {} records", scanned.size),
         )
-        .advice("the first one is 0")),
+        .advice("sequence numbers start at 0")),
         _ => filter.finish(),
     }
 }
 
-/// A reader that went away has seen enough.
-fn gone(error: &io::Error) -> Result<ControlFlow<()>, Problem> {
+/// A reader that closed the pipe needs no more output; that is not an error.
+fn unless_closed(error: &io::Error) -> Result<ControlFlow<()>, Problem> {
     match error.kind() {
         ErrorKind::BrokenPipe => Ok(ControlFlow::Break(())),
         _ => Err(failed(error)),
     }
 }
 
-/// Which records are wanted.
+/// Selects the records to print.
 struct Filter<'a> {
     args: &'a ExportArgs,
-    /// The numbers of tenants that bear or bore the name asked for.
+    /// The numbers of the tenants that have or had the requested name.
     tenants: BTreeSet<TenantNo>,
 }
 
@@ -78,10 +78,10 @@ impl<'a> Filter<'a> {
         Self { args, tenants: BTreeSet::new() }
     }
 
-    fn takes(&mut self, record: &Record) -> bool {
+    fn matches(&mut self, record: &Record) -> bool {
         let of_tenant = self.args.tenant.as_deref().is_none_or(|name| {
             if let Body::TenantPut(put) = &record.body
-                && put.name.as_str() == name
+                && put.settings.name.as_str() == name
             {
                 self.tenants.insert(put.tenant);
             }
@@ -94,7 +94,7 @@ impl<'a> Filter<'a> {
         of_tenant && of_kind && self.args.from.is_none_or(|from| record.sequence >= from)
     }
 
-    /// A name that nobody bears is a mistake, not an empty answer.
+    /// An unknown tenant name is an error, not an empty result.
     fn finish(&self) -> Result<(), Problem> {
         match &self.args.tenant {
             Some(name) if self.tenants.is_empty() => {
@@ -106,7 +106,7 @@ impl<'a> Filter<'a> {
     }
 }
 
-/// Whose record it is: on whose behalf, or whom it is about.
+/// The tenant of a record: the one that caused it, or the one that it is about.
 fn tenant_of(record: &Record) -> Option<TenantNo> {
     record.identity.tenant.or(match &record.body {
         Body::TenantPut(put) => Some(put.tenant),

@@ -1,8 +1,8 @@
-//! `leasehold audit prove`: proofs that stand on their own, and checking them.
+//! `leasehold audit prove`: creates and checks proofs.
 
 use super::{read_text, read_trust};
 use crate::cli::ProveArgs;
-use crate::folder::Folder;
+use crate::journal_files::JournalFiles;
 use crate::output::{failed, print, print_json};
 use crate::problem::Problem;
 use crate::term;
@@ -23,17 +23,17 @@ pub(super) fn run(args: &ProveArgs) -> Result<(), Problem> {
     if let (Some(file), Some(trust)) = (&args.check, &args.trust) {
         return check(args, file, trust);
     }
-    let data = args.data.as_ref().expect("without it a daemon was asked");
-    let folder = Folder::open(data, &args.archives)?;
+    let data = args.data.as_ref().expect("without --data the daemon is asked");
+    let files = JournalFiles::open(data, &args.archives)?;
     match (args.sequence, args.consistency_from) {
-        (Some(sequence), _) => prove_record(args, &folder, sequence),
-        (_, Some(size)) => prove_growth(args, &folder, size),
-        _ => unreachable!("clap asks for one of them"),
+        (Some(sequence), _) => prove_record(args, &files, sequence),
+        (_, Some(size)) => prove_growth(args, &files, size),
+        _ => unreachable!("clap requires one of them"),
     }
 }
 
-/// Where proof and story go: the proof is the data, unless it goes to a file.
-fn deliver(args: &ProveArgs, proof: &str, story: &str, mut object: Value) -> Result<(), Problem> {
+/// Writes the proof to stdout or a file. The summary goes to the other stream.
+fn deliver(args: &ProveArgs, proof: &str, summary: &str, mut object: Value) -> Result<(), Problem> {
     if let Some(path) = &args.out {
         std::fs::write(path, proof).map_err(|error| failed(&error).at(path))?;
         object["file"] = json!(path.display().to_string());
@@ -41,21 +41,21 @@ fn deliver(args: &ProveArgs, proof: &str, story: &str, mut object: Value) -> Res
     object["proof"] = json!(proof);
     match (args.json, &args.out) {
         (true, _) => print_json(&object),
-        (false, Some(path)) => print(&format!("{story}The proof is in {}.\n", path.display())),
+        (false, Some(path)) => print(&format!("{summary}The proof is in {}.\n", path.display())),
         (false, None) => {
-            term::say(story);
+            term::say(summary);
             print(proof)
         }
     }
 }
 
-fn prove_record(args: &ProveArgs, folder: &Folder, sequence: u64) -> Result<(), Problem> {
-    let signed = folder.signed();
+fn prove_record(args: &ProveArgs, files: &JournalFiles, sequence: u64) -> Result<(), Problem> {
+    let signed = files.signed();
     let size = signed.head.size;
     let mut builder = InclusionBuilder::new(sequence, size).map_err(|_| beyond(sequence, size))?;
     let mut directory = Directory::new();
     let mut found: Option<(Vec<u8>, Hash, Value)> = None;
-    leaves(folder, &mut |index, raw, hash| {
+    leaves(files, &mut |index, raw, hash| {
         if index < sequence {
             directory.pass(raw, hash).map_err(|error| unreadable(index, &error))?;
         } else if index == sequence {
@@ -71,11 +71,11 @@ fn prove_record(args: &ProveArgs, folder: &Folder, sequence: u64) -> Result<(), 
     let extra = Some(bytes).filter(|bytes| bytes.len() <= PROOF_EXTRA_BYTES_MAX);
     let carried = extra.is_some();
     let file = InclusionFile::new(&proof, signed.note.clone(), extra).map_err(|error| no_proof(&error))?;
-    let story = format!(
+    let summary = format!(
         "Record {sequence} of {} is in the checkpoint of {size} records.\nhash {}\n{}",
         signed.origin,
         hex::encode(&hash),
-        for_people(&shown),
+        without_lease_events(&shown),
     );
     let object = json!({
         "proves": "inclusion",
@@ -86,22 +86,22 @@ fn prove_record(args: &ProveArgs, folder: &Folder, sequence: u64) -> Result<(), 
         "record_in_proof": carried,
         "checkpoint": { "size": size, "root": hex::encode(&root) },
     });
-    deliver(args, &file.to_string(), &story, object)
+    deliver(args, &file.to_string(), &summary, object)
 }
 
-fn prove_growth(args: &ProveArgs, folder: &Folder, old_size: u64) -> Result<(), Problem> {
-    let signed = folder.signed();
+fn prove_growth(args: &ProveArgs, files: &JournalFiles, old_size: u64) -> Result<(), Problem> {
+    let signed = files.signed();
     let size = signed.head.size;
     let mut builder = ConsistencyBuilder::new(old_size, size).map_err(|_| beyond_size(old_size, size))?;
-    leaves(folder, &mut |_, _, hash| {
+    leaves(files, &mut |_, _, hash| {
         builder.push(leaf_hash(hash));
         Ok(())
     })?;
     let (proof, old_root, root) = builder.finish().map_err(not_proved)?;
     same_root(&root, &signed.checkpoint)?;
     let file = ConsistencyFile::new(&proof, signed.note.clone()).map_err(|error| no_proof(&error))?;
-    let story = format!(
-        "The first {old_size} records of {} are the beginning of its {size} records.\nold root {}\nnew root {}\n",
+    let summary = format!(
+        "The first {old_size} records of {} are unchanged in its {size} records.\nold root {}\nnew root {}\n",
         signed.origin,
         hex::encode(&old_root),
         hex::encode(&root),
@@ -112,11 +112,11 @@ fn prove_growth(args: &ProveArgs, folder: &Folder, old_size: u64) -> Result<(), 
         "old": { "size": old_size, "root": hex::encode(&old_root) },
         "checkpoint": { "size": size, "root": hex::encode(&root) },
     });
-    deliver(args, &file.to_string(), &story, object)
+    deliver(args, &file.to_string(), &summary, object)
 }
 
-/// The record without its lease events, which say again for each lease what the body says for all.
-fn for_people(shown: &Value) -> String {
+/// The record without its lease events, which repeat the body for each lease.
+fn without_lease_events(shown: &Value) -> String {
     let mut shown = shown.clone();
     if let Some(fields) = shown.as_object_mut() {
         fields.remove("lease_events");
@@ -124,13 +124,13 @@ fn for_people(shown: &Value) -> String {
     format!("{shown:#}\n")
 }
 
-/// Hands out the records that the newest checkpoint signs for.
+/// Visits the records that the newest checkpoint covers.
 fn leaves(
-    folder: &Folder,
+    files: &JournalFiles,
     visit: &mut dyn FnMut(u64, &RawRecord<'_>, &Hash) -> Result<(), Problem>,
 ) -> Result<(), Problem> {
-    let size = folder.signed().head.size;
-    folder.scan_from_genesis(&mut |entry| {
+    let size = files.signed().head.size;
+    files.scan_from_genesis(&mut |entry| {
         if entry.sequence >= size {
             return Ok(ControlFlow::Break(()));
         }
@@ -143,18 +143,18 @@ fn same_root(root: &Hash, checkpoint: &Checkpoint) -> Result<(), Problem> {
     if root == checkpoint.root() {
         return Ok(());
     }
-    let what = format!("the first {} records do not lead to the root that was signed", checkpoint.size());
+    let what = format!("the root hash of the first {} records is not the one that was signed", checkpoint.size());
     Err(Problem::not_verified("root_mismatch", what).advice("run leasehold audit verify"))
 }
 
-/// Checks a proof against what the auditor keeps.
+/// Checks a proof against the auditor's trust file.
 fn check(args: &ProveArgs, file: &Path, trust: &Path) -> Result<(), Problem> {
     let trust = read_trust(trust)?;
     let text = read_text(file, "proof")?;
-    let (story, object) =
+    let (summary, object) =
         if text.starts_with("old ") { check_growth(&text, &trust) } else { check_record(args, &text, &trust) }
             .map_err(|problem| problem.at(file))?;
-    if args.json { print_json(&object) } else { print(&story) }
+    if args.json { print_json(&object) } else { print(&summary) }
 }
 
 fn check_record(args: &ProveArgs, text: &str, trust: &Trust) -> Result<(String, Value), Problem> {
@@ -163,42 +163,41 @@ fn check_record(args: &ProveArgs, text: &str, trust: &Trust) -> Result<(String, 
         None => None,
         Some(hash) => Some(
             hex::decode_hash(hash)
-                .ok_or_else(|| Problem::usage("bad_hash", "--record-hash takes 64 lower-case hex digits"))?,
+                .ok_or_else(|| Problem::usage("bad_hash", "--record-hash takes 64 lower-case hexadecimal digits"))?,
         ),
     };
     let carried = proof.unauthenticated_extra();
     let hash = match (carried.map(record_hash), named) {
         (Some(carried), Some(named)) if carried != named => {
-            let what = format!("the proof is about the record with the hash {}", hex::encode(&carried));
-            return Err(
-                Problem::not_verified("record_mismatch", what).advice("it proves nothing about the one you named")
-            );
+            let what = format!("the proof is for the record with the hash {}", hex::encode(&carried));
+            return Err(Problem::not_verified("record_mismatch", what)
+                .advice("it proves nothing about the record that you named"));
         }
         (Some(hash), _) | (None, Some(hash)) => hash,
         (None, None) => {
-            return Err(Problem::usage("record_hash_needed", "the proof does not carry its record")
-                .advice("say which record it is about with --record-hash"));
+            return Err(Problem::usage("record_hash_needed", "the proof does not contain its record")
+                .advice("name the record with --record-hash"));
         }
     };
     let checkpoint = proof.verify(&leaf_hash(&hash), trust.keys(), trust.origin()).map_err(not_proved)?;
     let index = proof.index();
-    // The leaf binds the bytes, and the bytes hold the sequence: the index must be the same.
+    // The leaf hash covers the record, which contains its sequence: the index of the proof must be the same.
     let record = carried.map(|bytes| RawRecord { bytes, signatures: &[] });
     if record.is_some_and(|raw| raw.sequence() != Ok(index)) {
         return Err(Problem::not_verified(
             "record_mismatch",
-            "the record in the proof has another sequence than it says",
+            "the record in the proof has another sequence number than the proof",
         ));
     }
     let shown = record.and_then(|raw| Directory::new().show(&raw, &hash).ok());
-    let mut story = format!(
+    let mut summary = format!(
         "Proved: record {index} of {} is in the checkpoint of {} records.\nhash {}\n",
         trust.origin(),
         checkpoint.size(),
         hex::encode(&hash)
     );
     if let Some(shown) = &shown {
-        story.push_str(&for_people(shown));
+        summary.push_str(&without_lease_events(shown));
     }
     let object = json!({
         "verdict": "proved",
@@ -209,26 +208,28 @@ fn check_record(args: &ProveArgs, text: &str, trust: &Trust) -> Result<(String, 
         "record": shown,
         "checkpoint": { "size": checkpoint.size(), "root": hex::encode(checkpoint.root()) },
     });
-    Ok((story, object))
+    Ok((summary, object))
 }
 
 fn check_growth(text: &str, trust: &Trust) -> Result<(String, Value), Problem> {
     let proof = ConsistencyFile::parse(text).map_err(|error| malformed(&error))?;
     let pinned = trust.pinned().ok_or_else(|| {
-        Problem::usage("checkpoint_needed", "the trust file holds no checkpoint to grow from")
-            .advice("a proof of growth leads on from the checkpoint you saw last")
+        Problem::usage("checkpoint_needed", "the trust file contains no checkpoint to compare with")
+            .advice("a consistency proof starts from the newest checkpoint that you have seen")
     })?;
     let old = Checkpoint::open_note(&pinned.note, trust.keys(), trust.origin()).map_err(|error| {
-        Problem::usage("trust_malformed", format!("the checkpoint in the trust file is not in order: {error}"))
+        Problem::usage("trust_malformed", format!("the checkpoint in the trust file is invalid: {error}"))
     })?;
     if old.size() != proof.old_size() {
-        let what = format!("the proof leads on from {} records", proof.old_size());
-        return Err(Problem::refused("other_size", what)
-            .advice(format!("the checkpoint in the trust file has {0}; ask for --consistency-from {0}", old.size())));
+        let what = format!("the proof starts from {} records", proof.old_size());
+        return Err(Problem::refused("other_size", what).advice(format!(
+            "the checkpoint in the trust file has {0} records; create the proof with --consistency-from {0}",
+            old.size()
+        )));
     }
     let new = proof.verify(&old, trust.keys()).map_err(not_proved)?;
-    let story = format!(
-        "Proved: the {} records you saw of {} are the beginning of its {} records.\n",
+    let summary = format!(
+        "Proved: the {} records that you have seen of {} are unchanged in its {} records.\n",
         old.size(),
         trust.origin(),
         new.size()
@@ -240,13 +241,13 @@ fn check_growth(text: &str, trust: &Trust) -> Result<(String, Value), Problem> {
         "old": { "size": old.size(), "root": hex::encode(old.root()) },
         "checkpoint": { "size": new.size(), "root": hex::encode(new.root()) },
     });
-    Ok((story, object))
+    Ok((summary, object))
 }
 
 fn beyond(sequence: u64, size: u64) -> Problem {
     let what = format!("there is no record {sequence} in the newest checkpoint");
     let advice = match size {
-        0 => "no record is signed for yet; try again in a moment".to_owned(),
+        0 => "no record is covered by a checkpoint yet; try again in a moment".to_owned(),
         size => format!("it covers records 0 to {}", size - 1),
     };
     Problem::refused("record_not_found", what).advice(advice)
@@ -254,7 +255,7 @@ fn beyond(sequence: u64, size: u64) -> Problem {
 
 fn beyond_size(old_size: u64, size: u64) -> Problem {
     Problem::refused("journal_shorter", format!("the newest checkpoint has {size} records, fewer than {old_size}"))
-        .advice("if you saw a checkpoint of that size, the journal was cut")
+        .advice("if you have seen a checkpoint of that size, records were removed from the journal")
 }
 
 fn unreadable(sequence: u64, error: &dyn std::fmt::Display) -> Problem {
@@ -267,9 +268,9 @@ fn no_proof(error: &ProofFileError) -> Problem {
 }
 
 fn malformed(error: &ProofFileError) -> Problem {
-    Problem::usage("proof_malformed", format!("this is no proof: {error}"))
+    Problem::usage("proof_malformed", format!("the file is not a proof: {error}"))
 }
 
 fn not_proved(error: impl std::fmt::Display) -> Problem {
-    Problem::not_verified("not_proved", format!("the proof does not hold: {error}"))
+    Problem::not_verified("not_proved", format!("the proof is not valid: {error}"))
 }

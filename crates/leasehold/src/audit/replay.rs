@@ -1,8 +1,8 @@
-//! `leasehold audit replay`: decides again, from the files alone, what a record says was decided.
+//! `leasehold audit replay`: repeats a recorded decision, from the files alone.
 
 use super::open;
 use crate::cli::ReplayArgs;
-use crate::folder::Folder;
+use crate::journal_files::JournalFiles;
 use crate::output::{print, print_json};
 use crate::problem::{EXIT_NOT_VERIFIED, EXIT_OK, Problem};
 use leasehold_engine::{Readers, Replayed, State, replay};
@@ -13,22 +13,22 @@ use serde_json::{Value, json};
 use std::fmt::Write;
 use std::ops::ControlFlow;
 
-/// A decision as it was sealed, each record with how it is shown, and the state it was made on.
+/// The records of a decision, each with its JSON, and the state before it.
 struct Reading {
     state: Readers,
     sealed: Vec<(Record, Value)>,
-    /// Where the command begins that the first of them belongs to.
+    /// The first record of the command that the requested record belongs to.
     first: u64,
     scanned: Scanned,
 }
 
 /// Reads the journal up to a record, and the records that continue it.
-fn read(folder: &Folder, sequence: u64) -> Result<Reading, Problem> {
+fn read(files: &JournalFiles, sequence: u64) -> Result<Reading, Problem> {
     let mut state = Readers::default();
     let mut directory = Directory::new();
     let mut sealed = Vec::new();
     let mut first = 0;
-    let scanned = folder.scan(&mut |entry| {
+    let scanned = files.scan(&mut |entry| {
         let unreadable = |error: &dyn std::fmt::Display| {
             Problem::not_verified("record_undecodable", format!("record {} cannot be read: {error}", entry.sequence))
                 .advice("run leasehold audit verify")
@@ -54,19 +54,19 @@ fn read(folder: &Folder, sequence: u64) -> Result<Reading, Problem> {
 }
 
 pub(super) fn run(args: &ReplayArgs) -> Result<u8, Problem> {
-    let folder = open(&args.folder)?;
-    let mut reading = read(&folder, args.sequence)?;
+    let files = open(&args.journal)?;
+    let mut reading = read(&files, args.sequence)?;
     if reading.scanned.first > 0 {
-        return Err(Problem::refused("record_not_found", "the journal's beginning was moved away")
-            .advice("name its folder with --archive: a decision is made again from the first record on"));
+        return Err(Problem::refused("record_not_found", "the beginning of the journal is archived")
+            .advice("give its directory with --archive: a replay needs all records from the first one on"));
     }
     if reading.sealed.is_empty() {
         let what = format!("there is no record {}: the journal has {} records", args.sequence, reading.scanned.size);
-        return Err(Problem::refused("record_not_found", what).advice("the first one is 0"));
+        return Err(Problem::refused("record_not_found", what).advice("sequence numbers start at 0"));
     }
-    // A later part of a decision says nothing without the rest.
+    // A decision can only be replayed as a whole, from its first record.
     if reading.first < args.sequence {
-        reading = read(&folder, reading.first)?;
+        reading = read(&files, reading.first)?;
     }
     let Reading { state, sealed, .. } = reading;
     let (first, _) = sealed.first().expect("the decision that a record is part of was read before it").clone();
@@ -77,12 +77,12 @@ pub(super) fn run(args: &ReplayArgs) -> Result<u8, Problem> {
         let word = first.body.word();
         let what = match part {
             Some(part) => {
-                format!("record {part} follows from record {} ({word}), which seals no decision", first.sequence)
+                format!("record {part} follows from record {} ({word}), which contains no decision", first.sequence)
             }
-            None => format!("record {} ({word}) seals no decision", first.sequence),
+            None => format!("record {} ({word}) contains no decision", first.sequence),
         };
         return Err(Problem::refused("not_a_decision", what)
-            .advice("grants, denials, placements and evictions can be made again; see --help"));
+            .advice("grants, denials, placements and evictions can be replayed; see --help"));
     }
     if args.json {
         let word = match &verdict {
@@ -106,37 +106,39 @@ pub(super) fn run(args: &ReplayArgs) -> Result<u8, Problem> {
 
 fn text(state: &State, first: &Record, records: usize, verdict: &Replayed) -> String {
     let mut out = format!("record {}, {}, {}\n", first.sequence, first.body.word(), first.stamp);
-    told(state, first, &mut out);
+    describe(state, first, &mut out);
     let last = first.sequence + records as u64 - 1;
     let span = if records > 1 { format!("records {} to {last}", first.sequence) } else { format!("record {last}") };
     let verdict = match verdict {
-        Replayed::Same => format!("Decided again from the {} records before it: the same ({span}).\n", first.sequence),
+        Replayed::Same => {
+            format!("Replayed from the {} records before it: the same result ({span}).\n", first.sequence)
+        }
         Replayed::Differs(again) => {
-            let mut text = format!("Decided again from the {} records before it: NOT the same.\n", first.sequence);
+            let mut text = format!("Replayed from the {} records before it: the result DIFFERS.\n", first.sequence);
             for record in again {
-                writeln!(text, "  decided again: {:?}", record.body).expect("text grows");
+                writeln!(text, "  replayed: {:?}", record.body).expect("text grows");
             }
             text
         }
         Replayed::OtherRules(version) => {
-            format!("It was decided under rules version {version}, which this program does not have.\n")
+            format!("The decision was made by rules version {version}, which this program does not contain.\n")
         }
         Replayed::NotADecision | Replayed::PartOf(_) => String::new(),
     };
     out + &verdict
 }
 
-/// What the decision was about, in words.
-fn told(state: &State, record: &Record, out: &mut String) {
+/// Describes the decision.
+fn describe(state: &State, record: &Record, out: &mut String) {
     let node = |node| state.node(node).map_or_else(String::new, |node| node.name.to_string());
-    let tenant = |tenant| state.tenant(tenant).map_or_else(String::new, |tenant| tenant.name.to_string());
+    let tenant = |tenant| state.tenant(tenant).map_or_else(String::new, |tenant| tenant.settings.name.to_string());
     if let Body::PreemptionDecided(decided) = &record.body {
         let requester = state.allocation(decided.allocation);
         let who = requester.map_or_else(String::new, |found| format!(" of {}", tenant(found.tenant)));
         let places: Vec<String> = decided.places.iter().map(|place| node(place.node)).collect();
         let _ = writeln!(
             out,
-            "  {}{who}, {}, finds no room and evicts on {}:",
+            "  {}{who}, {}, finds no free capacity and evicts on {}:",
             decided.allocation,
             decided.priority,
             places.join(", ")

@@ -1,10 +1,11 @@
-//! `leasehold audit trust`: what an auditor keeps, read from the folder by someone who may.
+//! `leasehold audit trust`: prints a trust file for an auditor.
 //!
-//! The file is worth what its way to the auditor is worth: a folder that vouches for itself proves nothing.
+//! The trust file is only as trustworthy as the channel through which the auditor gets it: a journal cannot prove its own
+//! authenticity.
 
 use super::open;
 use crate::cli::TrustArgs;
-use crate::folder::Folder;
+use crate::journal_files::JournalFiles;
 use crate::output::{print, print_json};
 use crate::problem::Problem;
 use leasehold_model::Body;
@@ -15,15 +16,15 @@ use serde_json::json;
 use std::ops::ControlFlow;
 
 pub(crate) const REMARK: &str =
-    "# Keep this where the operator cannot write. Compare the key with the operator over another channel.\n";
+    "# Keep this file where the operator cannot write. Compare the key with the operator through another channel.\n";
 
 pub(super) fn run(args: &TrustArgs) -> Result<(), Problem> {
-    let folder = open(&args.folder)?;
-    let trust = trust_of(&folder)?;
+    let files = open(&args.journal)?;
+    let trust = trust_of(&files)?;
     if !args.json {
         return print(&format!("{REMARK}{}", trust.to_text()));
     }
-    let signed = folder.signed();
+    let signed = files.signed();
     print_json(&json!({
         "origin": trust.origin(),
         "keys": trust.keys().iter().map(ToString::to_string).collect::<Vec<_>>(),
@@ -36,13 +37,13 @@ pub(super) fn run(args: &TrustArgs) -> Result<(), Problem> {
     }))
 }
 
-/// Origin and first key from the genesis record, the keys that followed by rotation, and the anchor's checkpoint, which
+/// The origin and first key from the genesis record, the keys of later rotations, and the checkpoint of the anchor, which
 /// must be signed by the key in force at its size.
-fn trust_of(folder: &Folder) -> Result<Trust, Problem> {
-    let signed = folder.signed();
+fn trust_of(files: &JournalFiles) -> Result<Trust, Problem> {
+    let signed = files.signed();
     let mut keys: Vec<VerifierKey> = Vec::new();
-    folder.scan_from_genesis(&mut |entry| {
-        // Keys that come after the checkpoint have not signed anything yet; the first one signs from the beginning.
+    files.scan_from_genesis(&mut |entry| {
+        // Keys that follow the checkpoint have not signed anything yet; the first key is needed even for an empty one.
         if entry.sequence >= signed.head.size.max(1) {
             return Ok(ControlFlow::Break(()));
         }
@@ -50,13 +51,21 @@ fn trust_of(folder: &Folder) -> Result<Trust, Problem> {
             let what = format!("record {} cannot be read: {error}", entry.sequence);
             Problem::not_verified("record_undecodable", what).advice("run leasehold audit verify")
         };
-        let key = match (entry.sequence, entry.raw.decode().map_err(undecodable)?.body) {
-            (0, Body::Genesis(genesis)) if genesis.origin.as_str() == signed.origin => genesis.public_key,
-            (0, _) => return Err(not_ours("the first record does not name the anchor's origin")),
-            (_, Body::KeyRotated(rotated)) => rotated.new_key,
-            _ => return Ok(ControlFlow::Continue(())),
+        let body = entry.raw.decode().map_err(undecodable)?.body;
+        let key = if entry.sequence == 0 {
+            let Body::Genesis(genesis) = body else {
+                return Err(not_derivable("the first record is not a genesis record"));
+            };
+            if genesis.origin.as_str() != signed.origin {
+                return Err(not_derivable("the first record does not name the anchor's origin"));
+            }
+            genesis.public_key
+        } else if let Body::KeyRotated(rotated) = body {
+            rotated.new_key
+        } else {
+            return Ok(ControlFlow::Continue(()));
         };
-        let key = VerifierKey::new(&signed.origin, &key).map_err(|error| not_ours(&error.to_string()))?;
+        let key = VerifierKey::new(&signed.origin, &key).map_err(|error| not_derivable(&error.to_string()))?;
         keys.push(key);
         Ok(ControlFlow::Continue(()))
     })?;
@@ -66,18 +75,18 @@ fn trust_of(folder: &Folder) -> Result<Trust, Problem> {
     })?;
     let mut trust = Trust::new(first);
     for key in keys {
-        trust.add_key(key).map_err(|error| not_ours(&error.to_string()))?;
+        trust.add_key(key).map_err(|error| not_derivable(&error.to_string()))?;
     }
     let in_force = trust.keys().last().expect("there is a first key").clone();
     Checkpoint::open_note(&signed.note, &[in_force], &signed.origin)
-        .map_err(|error| not_ours(&format!("the newest checkpoint is not signed by the key in force: {error}")))?;
-    // A checkpoint of nothing says nothing.
+        .map_err(|error| not_derivable(&format!("the newest checkpoint is not signed by the key in force: {error}")))?;
+    // A checkpoint of size 0 proves nothing.
     if signed.head.size > 0 {
-        trust.pin(&signed.note.to_string()).map_err(|error| not_ours(&error.to_string()))?;
+        trust.pin(&signed.note.to_string()).map_err(|error| not_derivable(&error.to_string()))?;
     }
     Ok(trust)
 }
 
-fn not_ours(why: &str) -> Problem {
-    Problem::not_verified("trust_not_derivable", why).advice("segments and anchor do not belong together")
+fn not_derivable(why: &str) -> Problem {
+    Problem::not_verified("trust_not_derivable", why).advice("the segments do not belong to this anchor")
 }

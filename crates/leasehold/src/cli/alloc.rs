@@ -8,27 +8,27 @@ use leasehold_api::{AllocationState, Domain};
 
 #[derive(Debug, Subcommand)]
 pub(crate) enum AllocCommand {
-    /// Ask for a gang: it starts whole, or waits in the queue
+    /// Submit a gang: it starts as a whole, or waits in the queue
     Submit(Box<SubmitArgs>),
-    /// Allocations that are not over; or those of any time, by number
+    /// List allocations that have not ended, or those of a given time
     List(AllocListArgs),
-    /// One allocation, also when it is over: its attempts, and why it waits
+    /// Show one allocation, also after it ended: its attempts, and why it waits
     Show(AllocShowArgs),
-    /// Why an allocation waits, or why it started where it did
+    /// Explain why an allocation waits, or why it was placed where it is
     Explain(AllocExplainArgs),
-    /// Take an allocation out of the queue, or end it
+    /// Remove an allocation from the queue, or end it
     Cancel(AllocArgs),
-    /// Report a checkpoint, or that one is begun
+    /// Report that a checkpoint was begun or written
     Checkpoint(CheckpointArgs),
-    /// Say that what was staged runs
+    /// Report that a staged allocation now runs
     Start(AllocArgs),
-    /// Say that the work is done, or has failed; its leases are given back
+    /// Report that the work is done or has failed; the leases are released
     Complete(CompleteArgs),
 }
 
 #[derive(Debug, Args)]
 pub(crate) struct AllocExplainArgs {
-    /// The allocation: its number, or `alloc-42`
+    /// The allocation: `alloc-42` or 42
     pub(crate) allocation: String,
 }
 
@@ -37,40 +37,40 @@ pub(crate) struct AllocExplainArgs {
 Examples:
   leasehold alloc submit --gpu 8 --replicas 4 --walltime 2h --together rack --project lattice
   leasehold alloc submit --gpu 1 --walltime 30m --priority scavenger --requeue --project lattice
-  leasehold alloc submit --gpu 8 --walltime 2h --project lattice --wait      until it runs or ends
+  leasehold alloc submit --gpu 8 --walltime 2h --project lattice --wait      follow it until it runs or ends
 
-Each replica lies on one node. A walltime lets others be promised the place, and lets it slip in \
-where it delays nobody.")]
+Each replica is placed on one node. With a walltime, the allocation can be backfilled: it may start early where it \
+delays nobody.")]
 pub(crate) struct SubmitArgs {
     #[command(flatten)]
     pub(crate) asks: AskArgs,
-    /// How many times that, each on one node, all or none
+    /// Number of replicas, each on one node; all are placed or none
     #[arg(long, value_name = "N", default_value_t = 1)]
     pub(crate) replicas: u32,
-    /// How long an attempt may run in all, such as 2h; renewal stops there
-    #[arg(long, value_name = "TIME")]
+    /// Longest time that one attempt may take, such as 2h; leases are not renewed beyond it
+    #[arg(long, value_name = "DURATION")]
     pub(crate) walltime: Option<Ttl>,
-    /// What its leases are granted for at first [default: the walltime, or what the pool allows]
-    #[arg(long, value_name = "TIME")]
+    /// Initial TTL of its leases [default: the walltime, or the longest TTL of the pool]
+    #[arg(long, value_name = "DURATION")]
     pub(crate) ttl: Option<Ttl>,
-    /// All replicas within one of these
-    #[arg(long, value_enum, value_name = "WORD")]
+    /// Place all replicas in the same domain
+    #[arg(long, value_enum, value_name = "DOMAIN")]
     pub(crate) together: Option<Domain>,
-    /// No two replicas within one of these
-    #[arg(long, value_enum, value_name = "WORD")]
+    /// Place each replica in a different domain
+    #[arg(long, value_enum, value_name = "DOMAIN")]
     pub(crate) apart: Option<Domain>,
-    /// Only on nodes with this label; may be given more than once
+    /// Use only nodes with this label; repeatable
     #[arg(long = "label", value_name = "KEY=VALUE", value_parser = pair)]
     pub(crate) labels: Vec<(String, String)>,
-    /// It gets ready first, and says with `alloc start` when it runs
+    /// Begin in the state staging; `alloc start` reports when it runs
     #[arg(long)]
     pub(crate) staged: bool,
-    /// Where it ends against its will without a checkpoint, it waits again instead of failing
+    /// Requeue instead of failing when interrupted without a checkpoint
     #[arg(long)]
     pub(crate) requeue: bool,
     #[command(flatten)]
     pub(crate) who: WhoArgs,
-    /// Follow it until it runs or ends
+    /// Wait until it runs or ends, and print why it waits
     #[arg(long)]
     pub(crate) wait: bool,
     #[command(flatten)]
@@ -84,16 +84,16 @@ Examples:
   leasehold alloc list --tenant physics --watch
   leasehold alloc list --state failed --from 7d
 
-Allocations that are over are included where a time or such a state is asked for. An allocation is \
-listed for a time if it had been submitted and was not over then.")]
+Ended allocations are included if a time (--at, --from, --until) or the state of an ended allocation is given. An \
+allocation is listed for a time if it had been submitted and had not ended then.")]
 pub(crate) struct AllocListArgs {
     #[command(flatten)]
     pub(crate) whose: WhoseArgs,
-    /// Only those that must lie in this pool
+    /// Only allocations that request this pool
     #[arg(long, value_name = "NAME")]
     pub(crate) pool: Option<String>,
-    /// Only in this state
-    #[arg(long, value_enum, value_name = "WORD")]
+    /// Only allocations in this state
+    #[arg(long, value_enum, value_name = "STATE")]
     pub(crate) state: Option<AllocationState>,
     #[command(flatten)]
     pub(crate) past: PastArgs,
@@ -103,7 +103,7 @@ pub(crate) struct AllocListArgs {
 
 #[derive(Clone, Debug, Args)]
 pub(crate) struct AllocShowArgs {
-    /// The allocation: `alloc-42`, or 42
+    /// The allocation: `alloc-42` or 42
     pub(crate) allocation: String,
     #[command(flatten)]
     pub(crate) watch: WatchArgs,
@@ -111,7 +111,7 @@ pub(crate) struct AllocShowArgs {
 
 #[derive(Debug, Args)]
 pub(crate) struct AllocArgs {
-    /// The allocation: `alloc-42`, or 42
+    /// The allocation: `alloc-42` or 42
     pub(crate) allocation: String,
     #[command(flatten)]
     pub(crate) change: ChangeArgs,
@@ -123,19 +123,19 @@ Examples:
   leasehold alloc checkpoint alloc-42 --begin
   leasehold alloc checkpoint alloc-42 --bytes 80530636800 --took 45s
 
-Within the grace of a revocation a reported checkpoint also says that nothing runs any more: its \
-bill ends there, and it waits in the queue to go on.")]
+During the grace period of a revocation, a reported checkpoint also means that nothing runs any more: billing ends, \
+and the allocation waits in the queue to be continued.")]
 pub(crate) struct CheckpointArgs {
-    /// The allocation: `alloc-42`, or 42
+    /// The allocation: `alloc-42` or 42
     pub(crate) allocation: String,
-    /// It is being written from now on
+    /// The checkpoint is being written
     #[arg(long, conflicts_with_all = ["bytes", "took"])]
     pub(crate) begin: bool,
-    /// How large it is
+    /// Size of the checkpoint in bytes
     #[arg(long, value_name = "N", required_unless_present = "begin")]
     pub(crate) bytes: Option<u64>,
-    /// How long it took to write, such as 45s
-    #[arg(long, value_name = "TIME", required_unless_present = "begin")]
+    /// How long writing took, such as 45s
+    #[arg(long, value_name = "DURATION", required_unless_present = "begin")]
     pub(crate) took: Option<Ttl>,
     #[command(flatten)]
     pub(crate) change: ChangeArgs,
@@ -146,12 +146,12 @@ pub(crate) struct CheckpointArgs {
 Example:
   leasehold alloc complete alloc-42 --exit-status 0 --storage-written 1073741824")]
 pub(crate) struct CompleteArgs {
-    /// The allocation: `alloc-42`, or 42
+    /// The allocation: `alloc-42` or 42
     pub(crate) allocation: String,
-    /// What it ended with; above zero it failed
+    /// Exit status of the work; above zero means that it failed [default: none, the work succeeded]
     #[arg(long, value_name = "N")]
     pub(crate) exit_status: Option<u32>,
-    /// Bytes of storage that it wrote
+    /// Bytes that it wrote to storage
     #[arg(long, value_name = "N")]
     pub(crate) storage_written: Option<u64>,
     #[command(flatten)]

@@ -1,81 +1,81 @@
 //! `leasehold usage`, `cost`, `waste` and `sensitivity`.
 
 use super::remote::{WatchArgs, WhoseArgs};
-use crate::humane;
+use crate::time_format;
 use clap::builder::{EnumValueParser, TypedValueParser};
 use clap::{Args, Subcommand};
 use leasehold_api::{Kind, WasteClass, When};
 use leasehold_model::{Group, Instant, Span};
 
-/// Over which time. Words name their first instant, in UTC.
+/// The time window of a report. A word such as `today` means its first instant, in UTC.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Args)]
 pub(crate) struct WindowArgs {
-    /// From when on: 2026-11-01, 2026-11-01T12:00:00Z, today, yesterday, month, last-month, or 7d for that long ago
-    /// [default: the month]
+    /// Start of the window: 2026-11-01, 2026-11-01T12:00:00Z, today, yesterday, month, last-month, or 7d for seven days
+    /// ago [default: the start of this month]
     #[arg(long, value_name = "TIME", value_parser = moment)]
     pub(crate) from: Option<When>,
-    /// Up to, but without, this instant [default: now]
+    /// End of the window, exclusive, in the same formats [default: now]
     #[arg(long, value_name = "TIME", value_parser = moment)]
     pub(crate) to: Option<When>,
 }
 
-/// Of whom, and of what.
+/// Filters of a report.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Args)]
 pub(crate) struct FilterArgs {
     #[command(flatten)]
     pub(crate) whose: WhoseArgs,
-    /// Only in this pool
+    /// Only this pool
     #[arg(long, value_name = "NAME")]
     pub(crate) pool: Option<String>,
-    /// Only on this node
+    /// Only this node
     #[arg(long, value_name = "NAME")]
     pub(crate) node: Option<String>,
-    /// Only of this class
+    /// Only this class
     #[arg(long, value_name = "NAME")]
     pub(crate) class: Option<String>,
-    /// Only of this kind
-    #[arg(long, value_enum, value_name = "WORD")]
+    /// Only this kind of resource
+    #[arg(long, value_enum, value_name = "KIND")]
     pub(crate) kind: Option<Kind>,
-    /// Only of this tier
+    /// Only this tier
     #[arg(long, value_name = "NAME")]
     pub(crate) tier: Option<String>,
-    /// Only under this accounting tag
+    /// Only this accounting tag
     #[arg(long, value_name = "TAG")]
     pub(crate) tag: Option<String>,
-    /// Only of this allocation
+    /// Only this allocation, by number
     #[arg(long, value_name = "NUMBER")]
     pub(crate) allocation: Option<u64>,
-    /// Only of this app instance
+    /// Only this app instance, by number
     #[arg(long, value_name = "NUMBER")]
     pub(crate) app_instance: Option<u64>,
-    /// Only of this workload
+    /// Only this workload
     #[arg(long, value_name = "TEXT")]
     pub(crate) workload: Option<String>,
 }
 
-/// Told apart by what.
+/// Grouping of a report.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Args)]
 pub(crate) struct GroupArgs {
-    /// Told apart by these, with commas between: tenant,class
-    #[arg(long, value_name = "WORDS", value_delimiter = ',', value_parser = EnumValueParser::<Group>::new().map(|group| group.word().to_owned()))]
+    /// Group by (comma-separated), such as tenant,class
+    #[arg(long, value_name = "DIMENSIONS", value_delimiter = ',', value_parser = EnumValueParser::<Group>::new().map(|group| group.word().to_owned()))]
     pub(crate) by: Vec<String>,
 }
 
-/// Cut into stretches.
+/// Division of the window into buckets.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Args)]
 pub(crate) struct CutArgs {
-    /// A line for each minute, hour, day or month
-    #[arg(long, value_name = "WORD", value_parser = ["minute", "hour", "day", "month"])]
+    /// Print one line per minute, hour, day or month
+    #[arg(long, value_name = "BUCKET", value_parser = ["minute", "hour", "day", "month"])]
     pub(crate) bucket: Option<String>,
-    /// The time zone in which days and months begin, such as Europe/Tallinn [default: UTC]
+    /// Time zone for the start of days and months, such as Europe/Tallinn [default: UTC]
     #[arg(long, value_name = "ZONE")]
     pub(crate) zone: Option<String>,
 }
 
-/// Rows for a spreadsheet.
+/// Output for a spreadsheet.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Args)]
 pub(crate) struct CsvArgs {
-    /// Print comma-separated values, exact
+    /// Print comma-separated values with exact figures
     #[arg(long)]
     pub(crate) csv: bool,
 }
@@ -99,14 +99,14 @@ pub(crate) struct AskedArgs {
 #[derive(Debug, Args)]
 #[command(after_help = "\
 Examples:
-  leasehold usage --by tenant,class                                the month so far
+  leasehold usage --by tenant,class                                this month so far
   leasehold usage --from last-month --to month --by tenant --csv
   leasehold usage --from 7d --by class --bucket day --zone Europe/Tallinn --peak
-  leasehold usage capacity --by pool                               where all capacity was")]
+  leasehold usage capacity --by pool                               use of all capacity")]
 pub(crate) struct UsageArgs {
     #[command(flatten)]
     pub(crate) asked: AskedArgs,
-    /// Also tell the most that was held at once
+    /// Also show the highest amount that was held at the same time
     #[arg(long)]
     pub(crate) peak: bool,
     #[command(subcommand)]
@@ -115,7 +115,7 @@ pub(crate) struct UsageArgs {
 
 #[derive(Debug, Subcommand)]
 pub(crate) enum UsageCommand {
-    /// Where the cluster's capacity was: held, tearing down, reserved, fenced, offline or idle
+    /// Show how all capacity was used: held, tearing down, reserved, fenced, offline or idle
     Capacity(CapacityArgs),
 }
 
@@ -123,16 +123,16 @@ pub(crate) enum UsageCommand {
 pub(crate) struct CapacityArgs {
     #[command(flatten)]
     pub(crate) window: WindowArgs,
-    /// Told apart by this, beside class
-    #[arg(long, value_name = "WORD", value_parser = ["pool", "node"])]
+    /// Group by pool or node in addition to class
+    #[arg(long, value_name = "DIMENSION", value_parser = ["pool", "node"])]
     pub(crate) by: Option<String>,
-    /// Only in this pool
+    /// Only this pool
     #[arg(long, value_name = "NAME")]
     pub(crate) pool: Option<String>,
-    /// Only on this node
+    /// Only this node
     #[arg(long, value_name = "NAME")]
     pub(crate) node: Option<String>,
-    /// Only of this class
+    /// Only this class
     #[arg(long, value_name = "NAME")]
     pub(crate) class: Option<String>,
     #[command(flatten)]
@@ -142,10 +142,10 @@ pub(crate) struct CapacityArgs {
 #[derive(Debug, Args)]
 #[command(after_help = "\
 Examples:
-  leasehold cost --by tenant                                       the month so far
+  leasehold cost --by tenant                                       this month so far
   leasehold cost --from 2026-11-01 --to 2026-12-01 --by tenant,project --csv
-  leasehold cost rate --by tenant                                  what is held now, by the hour
-  leasehold cost forecast --tenant physics                         the month to its end")]
+  leasehold cost rate --by tenant                                  current cost per hour
+  leasehold cost forecast --tenant physics                         forecast for this month")]
 pub(crate) struct CostArgs {
     #[command(flatten)]
     pub(crate) asked: AskedArgs,
@@ -155,9 +155,9 @@ pub(crate) struct CostArgs {
 
 #[derive(Debug, Subcommand)]
 pub(crate) enum CostCommand {
-    /// What the leases that are held now cost in an hour
+    /// Show the current cost per hour of all leases that are held now
     Rate(CostRateArgs),
-    /// What the month will have cost: up to now, to the deadlines, and to its end
+    /// Forecast the cost of this month: so far, up to the deadlines, and up to the end of the month
     Forecast(ForecastArgs),
 }
 
@@ -175,7 +175,7 @@ pub(crate) struct CostRateArgs {
 
 #[derive(Debug, Args)]
 pub(crate) struct ForecastArgs {
-    /// The time zone in which the month begins, such as Europe/Tallinn [default: UTC]
+    /// Time zone for the start of the month, such as Europe/Tallinn [default: UTC]
     #[arg(long, value_name = "ZONE")]
     pub(crate) zone: Option<String>,
     #[command(flatten)]
@@ -188,17 +188,17 @@ pub(crate) struct ForecastArgs {
 #[command(after_help = "\
 Examples:
   leasehold waste --from 7d --by tenant
-  leasehold waste --headline idle --limit 20                       the idle leases, the worst first")]
+  leasehold waste --headline idle --limit 20                       idle leases, the most wasteful first")]
 pub(crate) struct WasteArgs {
     #[command(flatten)]
     pub(crate) window: WindowArgs,
-    /// How leases are summed up [default: class]
-    #[arg(long, value_name = "WORD", value_parser = ["tenant", "project", "node", "class"])]
+    /// Group by [default: class]
+    #[arg(long, value_name = "DIMENSION", value_parser = ["tenant", "project", "node", "class"])]
     pub(crate) by: Option<String>,
-    /// Only leases of this headline
-    #[arg(long, value_enum, value_name = "WORD")]
+    /// Only leases whose waste has this main cause
+    #[arg(long, value_enum, value_name = "HEADLINE")]
     pub(crate) headline: Option<WasteClass>,
-    /// How many leases to name
+    /// Highest number of leases to list
     #[arg(long, value_name = "COUNT", default_value_t = 20, value_parser = clap::value_parser!(u16).range(1..=1000))]
     pub(crate) limit: u16,
     #[command(flatten)]
@@ -218,10 +218,10 @@ pub(crate) struct SensitivityArgs {
 }
 
 pub(crate) fn moment(text: &str) -> Result<When, String> {
-    at(text, humane::now())
+    at(text, time_format::now())
 }
 
-/// An instant as people say it; days and months begin in UTC.
+/// Parses a time relative to `now` or absolute; days and months begin in UTC.
 fn at(text: &str, now: Instant) -> Result<When, String> {
     const DAY_NS: u64 = 86_400_000_000_000;
     let day = now.0 - now.0 % DAY_NS;
@@ -233,17 +233,17 @@ fn at(text: &str, now: Instant) -> Result<When, String> {
         "last-month" => return Ok(month_of(Instant(month_of(now).0.0.saturating_sub(1)))),
         _ => {}
     }
-    // What is left out at the end is zero, and in UTC.
+    // Parts that are omitted at the end are zero, and the zone is UTC.
     let endings = ["", "Z", ":00Z", "T00:00:00Z"];
     let instant = endings.iter().find_map(|ending| format!("{text}{ending}").parse::<When>().ok());
     let ago = || text.parse::<Span>().map(|span| When(Instant(now.0.saturating_sub(span.0))));
     instant.map_or_else(ago, Ok).map_err(|_| {
-        "write 2026-11-01, 2026-11-01T12:00 (UTC), 2026-11-01T12:00:00Z, today, yesterday, month, last-month, or 7d for that long ago"
+        "expected 2026-11-01, 2026-11-01T12:00 (UTC), 2026-11-01T12:00:00Z, today, yesterday, month, last-month, or 7d for seven days ago"
             .into()
     })
 }
 
-/// The first instant of the month that it lies in.
+/// The first instant of the month that contains `at`.
 fn month_of(at: Instant) -> When {
     let text = When(at).to_string();
     let month = text.get(..7).map(|month| format!("{month}-01T00:00:00Z"));

@@ -8,32 +8,34 @@ use leasehold_api::{Kind, Strategy, Teardown};
 
 #[derive(Debug, Subcommand)]
 pub(crate) enum ClassCommand {
-    /// All classes
+    /// List all classes
     List,
-    /// One class
+    /// Show one class
     Show(OneArgs),
-    /// Make a class; classes are not deleted, for the journal speaks of them for ever
+    /// Create a class; classes cannot be deleted, because the journal refers to them
     Create(ClassCreateArgs),
-    /// Change a class; its kind and pieces are fixed once it is used
+    /// Change a class; kind, tier and quanta per unit are fixed once the class is used
     Set(ClassSetArgs),
 }
 
 #[derive(Debug, Args)]
 #[command(after_help = "\
 Examples:
-  leasehold class create gpu-h100 --kind gpu --tier h100 --quanta-per-unit 7     in sevenths
+  leasehold class create gpu-h100 --kind gpu --tier h100 --quanta-per-unit 7     can be leased in sevenths
   leasehold class create mem-dram --kind mem --tier dram")]
 pub(crate) struct ClassCreateArgs {
+    /// Name of the class
     pub(crate) name: String,
-    #[arg(long, value_enum, value_name = "WORD")]
+    /// Kind of resource
+    #[arg(long, value_enum, value_name = "KIND")]
     pub(crate) kind: Kind,
-    /// The tier or model: h100, dram, cxl, rdma
+    /// Tier or model, such as h100, dram, cxl or rdma
     #[arg(long, value_name = "TEXT")]
     pub(crate) tier: Option<String>,
-    /// How many of the smallest leasable pieces make one GPU, core, GiB or Gb/s [default: by kind]
+    /// Number of quanta, the smallest leasable parts, in one GPU, core, GiB or Gb/s [default: depends on the kind]
     #[arg(long, value_name = "N")]
     pub(crate) quanta_per_unit: Option<u64>,
-    /// Idle capacity of it counts as premium waste
+    /// Count unused capacity of this class as premium waste
     #[arg(long)]
     pub(crate) premium: bool,
     #[command(flatten)]
@@ -47,23 +49,24 @@ pub(crate) enum ClassField {
 
 #[derive(Debug, Args)]
 pub(crate) struct ClassSetArgs {
-    /// Its name or its number
+    /// Name or number of the class
     pub(crate) class: String,
-    /// A new name
+    /// New name
     #[arg(long, value_name = "NAME")]
     pub(crate) name: Option<String>,
-    #[arg(long, value_enum, value_name = "WORD")]
+    /// Kind of resource
+    #[arg(long, value_enum, value_name = "KIND")]
     pub(crate) kind: Option<Kind>,
-    /// The tier or model
+    /// Tier or model
     #[arg(long, value_name = "TEXT")]
     pub(crate) tier: Option<String>,
-    /// How many of the smallest leasable pieces make one billing unit
+    /// Number of quanta, the smallest leasable parts, in one billing unit
     #[arg(long, value_name = "N")]
     pub(crate) quanta_per_unit: Option<u64>,
-    /// Whether idle capacity of it counts as premium waste
+    /// Whether unused capacity of this class counts as premium waste
     #[arg(long, value_name = "BOOL")]
     pub(crate) premium: Option<bool>,
-    /// Take this setting away
+    /// Remove this setting
     #[arg(long, value_enum, value_name = "FIELD")]
     pub(crate) clear: Vec<ClassField>,
     #[command(flatten)]
@@ -72,34 +75,36 @@ pub(crate) struct ClassSetArgs {
 
 #[derive(Debug, Subcommand)]
 pub(crate) enum PoolCommand {
-    /// All pools
+    /// List all pools
     List,
-    /// One pool
+    /// Show one pool
     Show(OneArgs),
-    /// Make a pool
+    /// Create a pool
     Create(PoolCreateArgs),
-    /// Change a pool; what is not named stays as it is
+    /// Change a pool; options that are not given keep their values
     Set(PoolSetArgs),
     /// Delete a pool that has no nodes
     Delete(ChangeOneArgs),
 }
 
-/// Limits of a pool. Those by priority take the place of all three.
+/// Limits of a pool. Limits per priority class replace those of all three classes.
 #[derive(Debug, Args)]
 pub(crate) struct PoolLimitArgs {
-    /// How nodes are chosen [default: spread]
-    #[arg(long, value_enum, value_name = "WORD")]
+    /// Placement strategy [default: spread]
+    #[arg(long, value_enum, value_name = "STRATEGY")]
     pub(crate) strategy: Option<Strategy>,
-    /// The longest TTL of a priority, such as standard=8h; may be given more than once
-    #[arg(long, value_name = "PRIORITY=TIME", value_parser = span_by_priority)]
+    /// Longest TTL per priority class, such as standard=8h; repeatable, and replaces all earlier values
+    #[arg(long, value_name = "PRIORITY=DURATION", value_parser = span_by_priority)]
     pub(crate) ttl_max: Vec<(String, Ttl)>,
-    /// The longest life with renewals of a priority; may be given more than once
-    #[arg(long, value_name = "PRIORITY=TIME", value_parser = span_by_priority)]
+    /// Longest time from grant to deadline, renewals included, per priority class; repeatable, and replaces all earlier
+    /// values
+    #[arg(long, value_name = "PRIORITY=DURATION", value_parser = span_by_priority)]
     pub(crate) lifetime_max: Vec<(String, Ttl)>,
-    /// How long a revoked holder has to get ready
-    #[arg(long, value_name = "TIME")]
+    /// Grace period of revocations
+    #[arg(long, value_name = "DURATION")]
     pub(crate) grace: Option<Ttl>,
-    /// How much pressure, fit, locality and fragmentation count, such as 0.5,0.2,0.2,0.1; instead of the strategy's
+    /// Weights of pressure, fit, locality and fragmentation in placement scores, such as 0.5,0.2,0.2,0.1
+    /// [default: those of the strategy]
     #[arg(long, value_name = "P,F,L,FR", value_parser = weights)]
     pub(crate) weights: Option<Weights>,
 }
@@ -109,6 +114,7 @@ pub(crate) struct PoolLimitArgs {
 Example:
   leasehold pool create training --strategy bin_pack --ttl-max standard=8h --grace 5m")]
 pub(crate) struct PoolCreateArgs {
+    /// Name of the pool
     pub(crate) name: String,
     #[command(flatten)]
     pub(crate) limits: PoolLimitArgs,
@@ -126,14 +132,14 @@ pub(crate) enum PoolField {
 
 #[derive(Debug, Args)]
 pub(crate) struct PoolSetArgs {
-    /// Its name or its number
+    /// Name or number of the pool
     pub(crate) pool: String,
-    /// A new name
+    /// New name
     #[arg(long, value_name = "NAME")]
     pub(crate) name: Option<String>,
     #[command(flatten)]
     pub(crate) limits: PoolLimitArgs,
-    /// Take this setting away; may be given more than once
+    /// Remove this setting; repeatable
     #[arg(long, value_enum, value_name = "FIELD")]
     pub(crate) clear: Vec<PoolField>,
     #[command(flatten)]
@@ -142,39 +148,39 @@ pub(crate) struct PoolSetArgs {
 
 #[derive(Debug, Subcommand)]
 pub(crate) enum NodeCommand {
-    /// All nodes, and where their capacity is
+    /// List all nodes and the use of their capacity
     List(NodeListArgs),
-    /// One node
+    /// Show one node
     Show(OneArgs),
-    /// Why a node gets work, or gets none
+    /// Explain why a node gets work or gets none
     Explain(OneArgs),
-    /// Make a node
+    /// Create a node
     Create(NodeCreateArgs),
-    /// Change a node; what is not named stays as it is
+    /// Change a node; options that are not given keep their values
     Set(NodeSetArgs),
     /// Delete a node that has no leases
     Delete(ChangeOneArgs),
-    /// Give out no more of a node; what is held on it stays
+    /// Drain a node: place nothing new on it; its leases continue
     Drain(ChangeOneArgs),
-    /// Give a drained node out again
+    /// Resume a drained node
     Resume(ChangeOneArgs),
-    /// Declare a node lost: its leases end as of when it was last seen
+    /// Declare a node lost; its leases end at the time when it was last seen
     Lose(NodeLoseArgs),
-    /// A lost node is back
+    /// Declare that a lost node has returned
     Return(ChangeOneArgs),
-    /// Say that a released node is clean: it takes work again
+    /// Report that a released node was wiped; it becomes available again
     Wiped(ChangeOneArgs),
-    /// Say that a released node could not be wiped: it is quarantined
+    /// Report that the wipe of a released node failed; it is quarantined
     WipeFailed(ChangeOneArgs),
-    /// Vouch that a quarantined node is clean: it takes work again
+    /// Confirm that a quarantined node is clean; it becomes available again
     ClearQuarantine(ChangeOneArgs),
-    /// Forget the node's agent, so that another may take up the node
+    /// Remove the registration of the node's agent, so that another agent can register
     DetachAgent(ChangeOneArgs),
 }
 
 #[derive(Clone, Debug, Args)]
 pub(crate) struct NodeListArgs {
-    /// Only of this pool
+    /// Only nodes of this pool
     #[arg(long, value_name = "NAME")]
     pub(crate) pool: Option<String>,
     #[command(flatten)]
@@ -186,21 +192,25 @@ pub(crate) struct NodeListArgs {
 Example:
   leasehold node create gpu-17 --pool training --rack r7 --class gpu-h100=8 --class mem-dram=1TiB")]
 pub(crate) struct NodeCreateArgs {
+    /// Name of the node
     pub(crate) name: String,
+    /// Pool that the node belongs to
     #[arg(long, value_name = "NAME")]
     pub(crate) pool: String,
+    /// Rack that the node is in
     #[arg(long, value_name = "TEXT")]
     pub(crate) rack: Option<String>,
+    /// Zone that the node is in
     #[arg(long, value_name = "TEXT")]
     pub(crate) zone: Option<String>,
-    /// May be given more than once
+    /// Label that requests can ask for; repeatable
     #[arg(long = "label", value_name = "KEY=VALUE", value_parser = pair)]
     pub(crate) labels: Vec<(String, String)>,
-    /// Whether an agent confirms each teardown, or there is none [default: confirmed]
-    #[arg(long, value_enum, value_name = "WORD")]
+    /// Whether an agent confirms teardowns, or capacity is free immediately [default: confirmed]
+    #[arg(long, value_enum, value_name = "MODE")]
     pub(crate) teardown: Option<Teardown>,
-    /// How much it has of a class; may be given more than once, or left to its agent
-    #[arg(long = "class", value_name = "NAME=QTY", value_parser = pair)]
+    /// Capacity in this class, such as gpu-h100=8; repeatable [default: what the agent reports]
+    #[arg(long = "class", value_name = "NAME=QUANTITY", value_parser = pair)]
     pub(crate) capacity: Vec<(String, String)>,
     #[command(flatten)]
     pub(crate) change: ChangeArgs,
@@ -215,26 +225,30 @@ pub(crate) enum NodeField {
 
 #[derive(Debug, Args)]
 pub(crate) struct NodeSetArgs {
-    /// Its name or its number
+    /// Name or number of the node
     pub(crate) node: String,
-    /// A new name
+    /// New name
     #[arg(long, value_name = "NAME")]
     pub(crate) name: Option<String>,
+    /// Move the node to this pool
     #[arg(long, value_name = "NAME")]
     pub(crate) pool: Option<String>,
+    /// Rack that the node is in
     #[arg(long, value_name = "TEXT")]
     pub(crate) rack: Option<String>,
+    /// Zone that the node is in
     #[arg(long, value_name = "TEXT")]
     pub(crate) zone: Option<String>,
-    /// All its labels anew; may be given more than once
+    /// Label that requests can ask for; repeatable, and replaces all earlier labels
     #[arg(long = "label", value_name = "KEY=VALUE", value_parser = pair)]
     pub(crate) labels: Vec<(String, String)>,
-    #[arg(long, value_enum, value_name = "WORD")]
+    /// Whether an agent confirms teardowns, or capacity is free immediately
+    #[arg(long, value_enum, value_name = "MODE")]
     pub(crate) teardown: Option<Teardown>,
-    /// All its capacity anew; may be given more than once
-    #[arg(long = "class", value_name = "NAME=QTY", value_parser = pair)]
+    /// Capacity in this class, such as gpu-h100=8; repeatable, and replaces all earlier capacity
+    #[arg(long = "class", value_name = "NAME=QUANTITY", value_parser = pair)]
     pub(crate) capacity: Vec<(String, String)>,
-    /// Take this setting away; may be given more than once
+    /// Remove this setting; repeatable
     #[arg(long, value_enum, value_name = "FIELD")]
     pub(crate) clear: Vec<NodeField>,
     #[command(flatten)]
@@ -243,21 +257,21 @@ pub(crate) struct NodeSetArgs {
 
 #[derive(Debug, Args)]
 pub(crate) struct NodeLoseArgs {
-    /// Its name or its number
+    /// Name or number of the node
     pub(crate) name: String,
-    /// When it was last seen, such as 2026-03-01T12:00:00Z; billing stops there [default: now]
-    #[arg(long, value_name = "INSTANT", value_parser = instant)]
+    /// When the node was last seen, such as 2026-03-01T12:00:00Z; billing ends there [default: now]
+    #[arg(long, value_name = "TIME", value_parser = instant)]
     pub(crate) last_seen: Option<When>,
     #[command(flatten)]
     pub(crate) change: ChangeArgs,
 }
 
-/// `0.5,0.2,0.2,0.1`. Whether they add up to one is the daemon's to say.
+/// Parses `0.5,0.2,0.2,0.1`. The daemon checks that they add up to one.
 fn weights(text: &str) -> Result<Weights, String> {
     let parts = text.split(',').map(|part| part.trim().parse().map_err(|error: BadWeight| error.to_string()));
     let parts = parts.collect::<Result<Vec<Weight>, _>>()?;
     let [pressure, fit, locality, fragmentation] = parts[..] else {
-        return Err("give four: pressure, fit, locality, fragmentation".into());
+        return Err("expected four weights: pressure, fit, locality, fragmentation".into());
     };
     Ok(Weights { pressure, fit, locality, fragmentation })
 }

@@ -5,33 +5,33 @@ use clap::{Args, Subcommand};
 
 #[derive(Debug, Subcommand)]
 pub(crate) enum CeilingCommand {
-    /// The ceilings of a project and its app instances, and what counts against them
+    /// List the ceilings of a project and its app instances, with the amounts spent and reserved
     List(CeilingListArgs),
-    /// One ceiling
+    /// Show one ceiling
     Show(CeilingArgs),
-    /// Set what a project, or one of its app instances, may cost; what was spent stays
+    /// Set the ceiling of a project or of one app instance; updating a ceiling keeps the amount already spent
     Set(CeilingSetArgs),
-    /// Delete a ceiling; what was spent under it is forgotten
+    /// Delete a ceiling and its spent amount
     Delete(CeilingDeleteArgs),
 }
 
 #[derive(Clone, Debug, Args)]
 pub(crate) struct CeilingListArgs {
-    /// The project: its name or its number
+    /// Name or number of the project
     pub(crate) project: String,
-    /// Whose project, where several tenants have one of that name
+    /// Tenant of the project, needed if several tenants have a project of that name
     #[arg(long, value_name = "NAME")]
     pub(crate) tenant: Option<String>,
 }
 
 #[derive(Debug, Args)]
 pub(crate) struct CeilingArgs {
-    /// The project: its name or its number
+    /// Name or number of the project
     pub(crate) project: String,
-    /// Whose project, where several tenants have one of that name
+    /// Tenant of the project, needed if several tenants have a project of that name
     #[arg(long, value_name = "NAME")]
     pub(crate) tenant: Option<String>,
-    /// Of this app instance instead of the whole project
+    /// The ceiling of this app instance instead of the whole project
     #[arg(long, value_name = "NUMBER")]
     pub(crate) app_instance: Option<u64>,
 }
@@ -39,17 +39,17 @@ pub(crate) struct CeilingArgs {
 #[derive(Debug, Args)]
 #[command(after_help = "\
 Examples:
-  leasehold ceiling set lattice --hard 1500              refuse what would cost more
+  leasehold ceiling set lattice --hard 1500              deny requests that would exceed 1500
   leasehold ceiling set lattice --soft 1200 --tenant physics
   leasehold ceiling set lattice --hard 200 --app-instance 7
 
-Money is kept back when a lease is granted, for all of its time; what it does not use returns when it ends.")]
+A grant reserves the cost of the lease up to its deadline. What the lease did not use is returned when it ends.")]
 pub(crate) struct CeilingSetArgs {
     #[command(flatten)]
     pub(crate) of: CeilingArgs,
     #[command(flatten)]
     pub(crate) amount: AmountArgs,
-    /// Three capital letters [default: that of the prices]
+    /// Currency code of three capital letters [default: the currency of the prices]
     #[arg(long, value_name = "CODE")]
     pub(crate) currency: Option<String>,
     #[command(flatten)]
@@ -59,10 +59,10 @@ pub(crate) struct CeilingSetArgs {
 #[derive(Debug, Args)]
 #[group(id = "amount", required = true, multiple = false)]
 pub(crate) struct AmountArgs {
-    /// Refuse what would cost more than this in all
+    /// Hard ceiling: deny requests that would exceed this total
     #[arg(long, value_name = "MONEY", allow_hyphen_values = true)]
     pub(crate) hard: Option<String>,
-    /// Refuse nothing; show when it costs more
+    /// Soft ceiling: deny nothing, but show when this total is exceeded
     #[arg(long, value_name = "MONEY", allow_hyphen_values = true)]
     pub(crate) soft: Option<String>,
 }

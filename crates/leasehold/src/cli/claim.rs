@@ -5,32 +5,32 @@ use clap::{Args, Subcommand};
 
 #[derive(Debug, Subcommand)]
 pub(crate) enum ClaimCommand {
-    /// Nodes that are claimed; to an operator also those being wiped or quarantined
+    /// List claimed nodes; operators also see nodes that are being wiped or quarantined
     List,
-    /// Claim nodes for a user's sensitive work, all or none; from here on they are paid for
+    /// Claim nodes for the sensitive work of a user, all or none; the claim is billed from then on
     Make(ClaimMakeArgs),
-    /// Give claimed nodes back; they are wiped before anyone gets them
+    /// Release claimed nodes; they are wiped before anyone else can use them
     Release(ClaimReleaseArgs),
 }
 
 #[derive(Debug, Args)]
 #[command(after_help = "\
-Example:
+Examples:
   leasehold claim make gpu-17 gpu-18 --project genome --user ada
   leasehold lease request --gpu 8 --ttl 1h --sensitive --project genome --user ada
 
-What lies idle of a claimed node is billed to the project at the guaranteed rate until its release.")]
+Idle capacity of a claimed node is billed to the project at the guaranteed rate until the node is released.")]
 pub(crate) struct ClaimMakeArgs {
-    /// Their names or numbers
+    /// Names or numbers of the nodes
     #[arg(required = true, value_name = "NODE")]
     pub(crate) nodes: Vec<String>,
-    /// Whose claim it is; a tenant's token names it itself
+    /// Tenant that makes the claim [default: the tenant of the token]
     #[arg(long, value_name = "NAME")]
     pub(crate) tenant: Option<String>,
-    /// What it is charged to; a project's token names it itself
+    /// Project that is charged [default: the project of the token]
     #[arg(long, value_name = "NAME")]
     pub(crate) project: Option<String>,
-    /// Who claims; a user's token names it itself
+    /// User whose work may run on the nodes [default: the user of the token]
     #[arg(long, value_name = "NAME")]
     pub(crate) user: Option<String>,
     #[command(flatten)]
@@ -39,7 +39,7 @@ pub(crate) struct ClaimMakeArgs {
 
 #[derive(Debug, Args)]
 pub(crate) struct ClaimReleaseArgs {
-    /// Their names or numbers
+    /// Names or numbers of the nodes
     #[arg(required = true, value_name = "NODE")]
     pub(crate) nodes: Vec<String>,
     #[command(flatten)]

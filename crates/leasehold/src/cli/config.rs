@@ -1,13 +1,13 @@
-//! What can be asked about the daemon's configuration.
+//! `leasehold config …`.
 
 use clap::{Args, Subcommand};
 use std::path::PathBuf;
 
 #[derive(Debug, Subcommand)]
 pub(crate) enum ConfigCommand {
-    /// Say what is wrong with a configuration file, all of it at once
+    /// Check a configuration file and report all its errors
     Check(CheckArgs),
-    /// Print a file with every key, commented, at its default
+    /// Print a commented configuration file with the default of every key
     #[command(after_help = "\
 Example:
   leasehold config example > leasehold.yaml")]
@@ -16,10 +16,10 @@ Example:
 
 #[derive(Debug, Args)]
 pub(crate) struct CheckArgs {
-    /// The YAML file
+    /// YAML configuration file to check
     #[arg(value_name = "FILE")]
     pub(crate) file: PathBuf,
-    /// Print one JSON object
+    /// Print one JSON object instead of text
     #[arg(long)]
     pub(crate) json: bool,
 }

@@ -1,13 +1,13 @@
-//! Every command that the documentation shows is one that can be typed.
+//! Tests that every command shown in the documentation and in help texts parses.
 
-use super::{Cli, typed};
+use super::{Cli, join_negative_values};
 use clap::Parser;
 use clap::error::ErrorKind;
 use leasehold_tidy::{check_allowed, code_blocks, files, inline_code, read};
 use std::collections::BTreeMap;
 use std::ffi::OsString;
 
-/// The words of a line as a shell would hand them over, up to a comment, a pipe, a redirection or the next command.
+/// Splits a line into words as a shell does, up to a comment, a pipe, a redirection or the next command.
 fn words(line: &str) -> Vec<String> {
     let (mut words, mut word, mut quote, mut begun) = (Vec::new(), String::new(), None, false);
     for c in line.chars() {
@@ -32,16 +32,16 @@ fn words(line: &str) -> Vec<String> {
     words
 }
 
-/// The commands of a block: one a line, several with `&&`, a backslash joins lines.
+/// The commands of a block: one per line or several joined by `&&`; a backslash continues a line.
 fn commands(block: &str) -> Vec<Vec<String>> {
     let joined = block.replace("\\\n", " ");
     let lines = joined.lines().flat_map(|line| line.split("&&")).map(|line| line.trim().trim_start_matches("$ "));
     lines.filter(|line| line.starts_with("leasehold ")).map(words).collect()
 }
 
-/// Why the command line does not parse; none if it does, or if it asks for help.
+/// Why the command line does not parse; `None` if it does, or if it asks for help.
 fn mistake(words: &[String]) -> Option<String> {
-    match Cli::try_parse_from(typed(words.iter().map(OsString::from))) {
+    match Cli::try_parse_from(join_negative_values(words.iter().map(OsString::from))) {
         Ok(_) => None,
         Err(error) if matches!(error.kind(), ErrorKind::DisplayHelp | ErrorKind::DisplayVersion) => None,
         Err(error) => Some(error.to_string().lines().next().unwrap_or("").to_owned()),
@@ -63,23 +63,23 @@ fn commands_in_code_blocks_can_be_typed() {
         }
     }
     assert!(checked > 100, "only {checked} commands were found");
-    check_allowed("commands", &wrong, "the commands above cannot be typed");
+    check_allowed("commands", &wrong, "the commands above do not parse");
 }
 
-/// A command that is named in prose exists, and so do its options. What it needs besides is mostly left out there.
+/// A command that is named in prose exists, and so do its options. Required arguments may be missing there.
 #[test]
 fn commands_in_prose_exist() {
     let (mut wrong, mut checked) = (BTreeMap::new(), 0);
     for page in files("md") {
         for (line, code) in inline_code(&read(&page)) {
-            // The one text of the journal format begins like a command.
+            // One text in the journal format begins like a command.
             if !code.starts_with("leasehold ") || code.contains('\\') {
                 continue;
             }
             checked += 1;
-            // What stands for more of it, or for a choice, is left out.
+            // Skip placeholders and choices.
             let named = words(&code).into_iter().filter(|word| !word.contains(['…', '[', '{']) && word != "...");
-            let parsed = Cli::try_parse_from(typed(named.map(OsString::from)));
+            let parsed = Cli::try_parse_from(join_negative_values(named.map(OsString::from)));
             let unknown =
                 |error: &clap::Error| matches!(error.kind(), ErrorKind::UnknownArgument | ErrorKind::InvalidSubcommand);
             if let Some(why) = parsed.err().filter(unknown) {
@@ -100,7 +100,7 @@ fn commands_in_help_can_be_typed() {
         let help = command.get_after_help().map(ToString::to_string).unwrap_or_default();
         for line in help.lines().map(str::trim).filter(|line| line.starts_with("leasehold ")) {
             *checked += 1;
-            // A remark follows after some spaces.
+            // An explanation may follow after at least two spaces.
             let line = line.split("  ").next().unwrap_or(line);
             wrong.extend(mistake(&words(line)).map(|why| format!("{line}\n    {why}")));
         }

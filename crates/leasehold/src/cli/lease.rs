@@ -8,35 +8,35 @@ use std::ffi::OsString;
 
 #[derive(Debug, Subcommand)]
 pub(crate) enum LeaseCommand {
-    /// Ask for capacity
+    /// Request a lease
     Request(RequestArgs),
-    /// What a request would cost, and whether it would be granted; nothing is changed
+    /// Show what a request would cost and whether it would be granted, without changing anything
     Quote(QuoteArgs),
-    /// Hold a lease while a command runs
+    /// Run a command under a lease: request it, renew it while the command runs, release it
     Run(RunArgs),
-    /// Move the deadline of a lease
+    /// Renew a lease: move its deadline
     Renew(RenewArgs),
-    /// Give a lease back
+    /// Release a lease
     Release(LeaseArgs),
-    /// Take a lease back from its holder
+    /// Revoke a lease
     Revoke(RevokeArgs),
-    /// Say, within grace, that nothing runs on a revoked lease any more
+    /// Report, during the grace period, that nothing runs on a revoked lease any more
     Ready(LeaseArgs),
-    /// Leases that are not closed; or those of any time, by number
+    /// List leases that are not closed, or those of a given time
     List(LeaseListArgs),
-    /// One lease, also when it is closed
+    /// Show one lease, also after it was closed
     Show(LeaseShowArgs),
-    /// What happened to a lease, record by record
+    /// Print all records about a lease
     History(LeaseShowArgs),
-    /// Why a lease was granted where it was
+    /// Explain why a lease was placed where it is, and how it ended
     Explain(LeaseShowArgs),
-    /// Vouch for capacity that was fenced because its teardown was not confirmed
+    /// Confirm that fenced capacity is clean, so that it can be leased again
     Unfence(LeaseArgs),
 }
 
 #[derive(Debug, Args)]
 pub(crate) struct LeaseArgs {
-    /// The lease: `lease-42`, or its 32 digits
+    /// The lease: `lease-42`, or the 32 hexadecimal digits of its ID
     pub(crate) lease: String,
     #[command(flatten)]
     pub(crate) change: ChangeArgs,
@@ -44,75 +44,75 @@ pub(crate) struct LeaseArgs {
 
 #[derive(Debug, Args)]
 pub(crate) struct LeaseShowArgs {
-    /// The lease: `lease-42`, or its 32 digits
+    /// The lease: `lease-42`, or the 32 hexadecimal digits of its ID
     pub(crate) lease: String,
 }
 
-/// How much of what. All of it lies on one node.
+/// The quantities that are requested. All of them are placed on one node.
 #[derive(Clone, Debug, Args)]
 #[group(id = "asks", required = true, multiple = true)]
 pub(crate) struct AskArgs {
-    /// GPUs, such as 2 or 1/7, where there is one class of them
-    #[arg(long, value_name = "QTY")]
+    /// Number of GPUs, such as 2 or 1/7; if there are several GPU classes, use --class
+    #[arg(long, value_name = "QUANTITY")]
     pub(crate) gpu: Option<String>,
-    /// Cores, such as 8 or 500m, where there is one class of them
-    #[arg(long, value_name = "QTY")]
+    /// Number of cores, such as 8 or 500m; if there are several CPU classes, use --class
+    #[arg(long, value_name = "QUANTITY")]
     pub(crate) cpu: Option<String>,
-    /// Memory, such as 80GiB, where there is one class of it
-    #[arg(long, value_name = "QTY")]
+    /// Amount of memory, such as 80GiB; if there are several memory classes, use --class
+    #[arg(long, value_name = "QUANTITY")]
     pub(crate) mem: Option<String>,
-    /// So much of the class with this name; may be given more than once
-    #[arg(long = "class", value_name = "NAME=QTY", value_parser = pair)]
+    /// Quantity of this resource class, such as gpu-h100=2; repeatable
+    #[arg(long = "class", value_name = "NAME=QUANTITY", value_parser = pair)]
     pub(crate) classes: Vec<(String, String)>,
 }
 
-/// For whom, and where.
+/// Who holds the lease, and on which nodes.
 #[derive(Clone, Debug, Args)]
 pub(crate) struct HolderArgs {
     #[command(flatten)]
     pub(crate) who: WhoArgs,
-    /// Only on this node
+    /// Use only this node
     #[arg(long, value_name = "NAME")]
     pub(crate) node: Option<String>,
-    /// Only on nodes with this label; may be given more than once
+    /// Use only nodes with this label; repeatable
     #[arg(long = "label", value_name = "KEY=VALUE", value_parser = pair)]
     pub(crate) labels: Vec<(String, String)>,
-    /// Kept with the record
+    /// Reference of your own that is stored in the records as `affected_hcl_entry`
     #[arg(long, value_name = "TEXT")]
     pub(crate) hcl_entry: Option<String>,
-    /// Kept with the record
+    /// ID of the DRA claim that the lease serves, stored in the records
     #[arg(long, value_name = "TEXT")]
     pub(crate) dra_claim_id: Option<String>,
 }
 
-/// For whom.
+/// Who holds the capacity, and how it is scheduled.
 #[derive(Clone, Debug, Args)]
 pub(crate) struct WhoArgs {
-    /// Whose lease it is; a tenant's token names it itself
+    /// Tenant that holds the capacity [default: the tenant of the token]
     #[arg(long, value_name = "NAME")]
     pub(crate) tenant: Option<String>,
-    /// What it is charged to; a project's token names it itself
+    /// Project that is charged [default: the project of the token]
     #[arg(long, value_name = "NAME")]
     pub(crate) project: Option<String>,
-    /// Who asks
+    /// User that makes the request [default: the user of the token, if it has one]
     #[arg(long, value_name = "NAME")]
     pub(crate) user: Option<String>,
-    /// Which work it is for, in your own words
+    /// Name of the workload, by which usage can be reported
     #[arg(long, value_name = "TEXT")]
     pub(crate) workload: Option<String>,
-    /// Which app instance of the project it is for, by number
+    /// Number of the app instance of the project
     #[arg(long, value_name = "N")]
     pub(crate) app_instance: Option<u64>,
-    /// Who yields to whom
-    #[arg(long, value_enum, value_name = "WORD")]
+    /// Priority class; a higher class may preempt a lower one [default: standard]
+    #[arg(long, value_enum, value_name = "PRIORITY")]
     pub(crate) priority: Option<Priority>,
-    /// Only in this pool
+    /// Use only nodes of this pool
     #[arg(long, value_name = "NAME")]
     pub(crate) pool: Option<String>,
-    /// Sensitive work: on claimed nodes only, with its user named
+    /// Sensitive work: use only nodes that the user has claimed; needs a user
     #[arg(long)]
     pub(crate) sensitive: bool,
-    /// The story it belongs to: 32 hexadecimal digits
+    /// Correlation ID that groups related requests: 32 hexadecimal digits [default: derived from the record]
     #[arg(long, value_name = "ID")]
     pub(crate) correlation_id: Option<String>,
 }
@@ -125,8 +125,8 @@ Examples:
 pub(crate) struct RequestArgs {
     #[command(flatten)]
     pub(crate) asks: AskArgs,
-    /// For how long, such as 10m or 1h30m
-    #[arg(long, value_name = "TIME")]
+    /// How long the lease is granted for, such as 10m or 1h30m
+    #[arg(long, value_name = "DURATION")]
     pub(crate) ttl: Ttl,
     #[command(flatten)]
     pub(crate) holder: HolderArgs,
@@ -141,8 +141,8 @@ Example:
 pub(crate) struct QuoteArgs {
     #[command(flatten)]
     pub(crate) asks: AskArgs,
-    /// For how long, such as 10m or 1h30m
-    #[arg(long, value_name = "TIME")]
+    /// How long the lease is granted for, such as 10m or 1h30m
+    #[arg(long, value_name = "DURATION")]
     pub(crate) ttl: Ttl,
     #[command(flatten)]
     pub(crate) holder: HolderArgs,
@@ -153,21 +153,22 @@ pub(crate) struct QuoteArgs {
 Example:
   leasehold lease run --gpu 2 --ttl 10m --project lattice -- python train.py
 
-The command gets LEASEHOLD_LEASE_ID, LEASEHOLD_LEASE_IDS, LEASEHOLD_NODE, LEASEHOLD_DEVICES, and \
-CUDA_VISIBLE_DEVICES for the GPUs it was granted. The lease is renewed while it runs and given back when it ends; its \
-exit status is passed on (128 and the signal where one ended it).
+The environment of the command contains LEASEHOLD_LEASE_ID, LEASEHOLD_LEASE_IDS, LEASEHOLD_NODE, LEASEHOLD_DEVICES, \
+and CUDA_VISIBLE_DEVICES for the granted GPUs. The lease is renewed while the command runs and released when it ends. \
+The exit status is that of the command (128 plus the signal number if a signal ended it).
 
-When the lease is revoked the command gets SIGTERM, what is left of grace to end, then SIGKILL; \
-the exit status is then 1.")]
+If the lease is revoked, the command gets SIGTERM, and SIGKILL at the end of the grace period; the exit status is \
+then 1.")]
 pub(crate) struct RunArgs {
     #[command(flatten)]
     pub(crate) asks: AskArgs,
-    /// How long the lease outlives this command if it is killed; it is renewed well before
-    #[arg(long, value_name = "TIME", default_value = "10m")]
+    /// TTL of the lease, which is renewed well before it ends; if this program is killed, the lease ends after at most
+    /// this time
+    #[arg(long, value_name = "DURATION", default_value = "10m")]
     pub(crate) ttl: Ttl,
     #[command(flatten)]
     pub(crate) holder: HolderArgs,
-    /// The command and its arguments
+    /// Command to run, and its arguments
     #[arg(last = true, required = true, value_name = "COMMAND")]
     pub(crate) command: Vec<OsString>,
 }
@@ -177,10 +178,10 @@ pub(crate) struct RunArgs {
 Example:
   leasehold lease renew lease-42 --ttl 1h")]
 pub(crate) struct RenewArgs {
-    /// The lease: `lease-42`, or its 32 digits
+    /// The lease: `lease-42`, or the 32 hexadecimal digits of its ID
     pub(crate) lease: String,
-    /// From now on for this long, such as 10m or 1h30m
-    #[arg(long, value_name = "TIME")]
+    /// New TTL counted from now, such as 10m or 1h30m
+    #[arg(long, value_name = "DURATION")]
     pub(crate) ttl: Ttl,
     #[command(flatten)]
     pub(crate) change: ChangeArgs,
@@ -189,15 +190,17 @@ pub(crate) struct RenewArgs {
 #[derive(Debug, Args)]
 #[command(after_help = "\
 Example:
-  leasehold lease revoke lease-42 --grace 5m      warns its holder; its gang falls with it")]
+  leasehold lease revoke lease-42 --grace 5m      give the holder five minutes
+
+The other leases of its gang are revoked as well.")]
 pub(crate) struct RevokeArgs {
-    /// The lease: `lease-42`, or its 32 digits
+    /// The lease: `lease-42`, or the 32 hexadecimal digits of its ID
     pub(crate) lease: String,
-    /// Why
-    #[arg(long, value_enum, value_name = "WORD")]
+    /// Reason to record [default: operator]
+    #[arg(long, value_enum, value_name = "REASON")]
     pub(crate) reason: Option<RevokeReason>,
-    /// How long the holder has to get ready; 0s is legal [default: the pool's]
-    #[arg(long, value_name = "TIME")]
+    /// Grace period, in which the holder can save its work; may be 0s [default: that of the pool]
+    #[arg(long, value_name = "DURATION")]
     pub(crate) grace: Option<Ttl>,
     #[command(flatten)]
     pub(crate) change: ChangeArgs,
@@ -211,24 +214,24 @@ Examples:
   leasehold lease list --node gpu-07 --at 2026-11-12T14:03
   leasehold lease list --tenant physics --from 2026-11-01 --until 2026-11-02 --state closed
 
-Closed leases are included where a time, an allocation or `--state closed` is asked for. A lease is \
-listed for a time if it was held then, from its grant to where its billing stopped.")]
+Closed leases are included if a time (--at, --from, --until), --alloc or --state closed is given. A lease is listed \
+for a time if it was held then, that is, between its grant and the end of its billing.")]
 pub(crate) struct LeaseListArgs {
     #[command(flatten)]
     pub(crate) whose: WhoseArgs,
-    /// Only on this node
+    /// Only leases on this node
     #[arg(long, value_name = "NAME")]
     pub(crate) node: Option<String>,
-    /// Only in this pool
+    /// Only leases in this pool
     #[arg(long, value_name = "NAME")]
     pub(crate) pool: Option<String>,
-    /// Only of this class
+    /// Only leases of this class
     #[arg(long, value_name = "NAME")]
     pub(crate) class: Option<String>,
-    /// Only in this state
-    #[arg(long, value_enum, value_name = "WORD")]
+    /// Only leases in this state
+    #[arg(long, value_enum, value_name = "STATE")]
     pub(crate) state: Option<LeaseState>,
-    /// Only of this allocation: `alloc-42`, or 42
+    /// Only leases of this allocation: `alloc-42` or 42
     #[arg(long, value_name = "ALLOCATION")]
     pub(crate) alloc: Option<String>,
     #[command(flatten)]
@@ -237,7 +240,7 @@ pub(crate) struct LeaseListArgs {
     pub(crate) watch: WatchArgs,
 }
 
-/// An instant as people write it.
+/// Parses an instant such as 2026-03-01T12:00:00Z.
 pub(crate) fn instant(text: &str) -> Result<When, String> {
     text.parse::<When>().map_err(|error| error.to_string())
 }

@@ -7,13 +7,13 @@ use leasehold_api::{Measure, Priority};
 
 #[derive(Debug, Subcommand)]
 pub(crate) enum QuotaCommand {
-    /// Quotas, and what is used of them
+    /// List quotas and their use
     List(QuotaListArgs),
-    /// One quota
+    /// Show one quota
     Show(QuotaArgs),
-    /// Make a quota
+    /// Create a quota
     Create(QuotaCreateArgs),
-    /// Change a quota's limit; what it applies to does not change
+    /// Change the limit of a quota; its scope cannot change
     Set(QuotaSetArgs),
     /// Delete a quota
     Delete(QuotaChangeArgs),
@@ -21,7 +21,7 @@ pub(crate) enum QuotaCommand {
 
 #[derive(Clone, Debug, Args)]
 pub(crate) struct QuotaListArgs {
-    /// Only of this tenant
+    /// Only quotas of this tenant
     #[arg(long, value_name = "NAME")]
     pub(crate) tenant: Option<String>,
     #[command(flatten)]
@@ -30,40 +30,40 @@ pub(crate) struct QuotaListArgs {
 
 #[derive(Debug, Args)]
 pub(crate) struct QuotaArgs {
-    /// Its number
+    /// Number of the quota
     pub(crate) quota: u32,
 }
 
 #[derive(Debug, Args)]
 pub(crate) struct QuotaChangeArgs {
-    /// Its number
+    /// Number of the quota
     pub(crate) quota: u32,
     #[command(flatten)]
     pub(crate) change: ChangeArgs,
 }
 
-/// How much, and how strictly. Amounts are in the class's units (8, 80GiB, 1/7), or a count of leases or nodes.
+/// The limit. Amounts are in units of the class (8, 80GiB, 1/7), or a count of leases, nodes or allocations.
 #[derive(Debug, Args)]
 #[group(id = "limit", required = true, multiple = false)]
 pub(crate) struct LimitArgs {
-    /// Refuse what would go beyond
+    /// Hard limit: deny requests that would exceed this amount (8, 80GiB, 1/7, or a count)
     #[arg(long, value_name = "AMOUNT")]
     pub(crate) hard: Option<String>,
-    /// Grant what goes beyond, mark it and count it
+    /// Soft limit: grant requests above this amount, but mark and count them
     #[arg(long, value_name = "AMOUNT")]
     pub(crate) soft: Option<String>,
-    /// Allow more for a while: up to --burst-limit for one --burst-ttl
+    /// Base limit of a burst quota; it may be exceeded up to --burst-limit for --burst-ttl
     #[arg(long, value_name = "AMOUNT", requires_all = ["burst_limit", "burst_ttl"])]
     pub(crate) burst: Option<String>,
 }
 
 #[derive(Debug, Args)]
 pub(crate) struct BurstArgs {
-    /// The ceiling of a burst: all of it, not what comes on top
+    /// Highest total amount during a burst
     #[arg(long, value_name = "AMOUNT", requires = "burst")]
     pub(crate) burst_limit: Option<String>,
-    /// How long an episode may last
-    #[arg(long, value_name = "TIME", requires = "burst")]
+    /// How long a burst may last
+    #[arg(long, value_name = "DURATION", requires = "burst")]
     pub(crate) burst_ttl: Option<Ttl>,
 }
 
@@ -74,29 +74,29 @@ Examples:
   leasehold quota create --tenant physics --class gpu-h100 --burst 16 --burst-limit 32 --burst-ttl 2h
   leasehold quota create --tenant physics --measure nodes --hard 200")]
 pub(crate) struct QuotaCreateArgs {
-    /// Whose it is
+    /// Tenant that the quota limits
     #[arg(long, value_name = "NAME")]
     pub(crate) tenant: String,
-    /// Only of this project
+    /// Count only this project
     #[arg(long, value_name = "NAME")]
     pub(crate) project: Option<String>,
-    /// Of which class; needed unless leases, nodes or allocations are counted
+    /// Class that the quota limits; required unless --measure counts leases, nodes or allocations
     #[arg(long, value_name = "NAME")]
     pub(crate) class: Option<String>,
-    /// Only in this pool
+    /// Count only this pool
     #[arg(long, value_name = "NAME")]
     pub(crate) pool: Option<String>,
-    /// Only on this node
+    /// Count only this node
     #[arg(long, value_name = "NAME", conflicts_with = "each_node")]
     pub(crate) node: Option<String>,
-    /// On each node on its own
+    /// Apply the limit to each node separately
     #[arg(long)]
     pub(crate) each_node: bool,
-    /// Only of this priority
-    #[arg(long, value_enum, value_name = "WORD")]
+    /// Count only this priority class
+    #[arg(long, value_enum, value_name = "PRIORITY")]
     pub(crate) priority: Option<Priority>,
-    /// What is counted
-    #[arg(long, value_enum, value_name = "WORD", default_value = "quanta")]
+    /// What the quota counts
+    #[arg(long, value_enum, value_name = "MEASURE", default_value = "quanta")]
     pub(crate) measure: Measure,
     #[command(flatten)]
     pub(crate) limit: LimitArgs,
@@ -111,7 +111,7 @@ pub(crate) struct QuotaCreateArgs {
 Example:
   leasehold quota set 5 --hard 80")]
 pub(crate) struct QuotaSetArgs {
-    /// Its number
+    /// Number of the quota
     pub(crate) quota: u32,
     #[command(flatten)]
     pub(crate) limit: LimitArgs,

@@ -6,72 +6,73 @@ use leasehold_api::{Charge, When};
 
 #[derive(Debug, Subcommand)]
 pub(crate) enum RateCommand {
-    /// Rate cards: what holds, what held, and what waits for its day
+    /// List rate cards: past, in force and scheduled
     List(RateListArgs),
-    /// One rate card
+    /// Show one rate card
     Show(RateShowArgs),
-    /// The card by which this second is rated
+    /// Show the rate card that is in force now
     Current(RateCurrentArgs),
-    /// Set prices from now or from a later day on; what is not given is as in the card in force
+    /// Set prices from now or from a later time on; those that are not given are taken from the card in force
     Set(Box<RateSetArgs>),
-    /// Withdraw a card that waits
+    /// Withdraw a scheduled card
     Delete(RateDeleteArgs),
-    /// What is charged for leases that end badly
+    /// Manage what is charged for leases that end early
     #[command(subcommand)]
     Policy(PolicyCommand),
 }
 
 #[derive(Debug, Args)]
 pub(crate) struct RateListArgs {
-    /// Only of this pool
+    /// Only cards of this pool
     #[arg(long, value_name = "NAME")]
     pub(crate) pool: Option<String>,
 }
 
 #[derive(Debug, Args)]
 pub(crate) struct RateShowArgs {
-    /// Its number, or `built-in`
+    /// Number of the card, or `built-in`
     pub(crate) card: String,
 }
 
 #[derive(Debug, Args)]
 pub(crate) struct RateCurrentArgs {
-    /// In this pool
+    /// The card for this pool [default: the card for all pools]
     #[arg(long, value_name = "NAME")]
     pub(crate) pool: Option<String>,
 }
 
 #[derive(Debug, Args)]
 pub(crate) struct RateDeleteArgs {
-    /// Its number
+    /// Number of the card
     pub(crate) card: u32,
     #[command(flatten)]
     pub(crate) change: ChangeArgs,
 }
 
-/// Prices are per second of a whole unit: a GPU, a core, a GiB of memory or disk, a Gb/s.
+/// Set prices from now or from a later time on. Prices are per second and unit: a GPU, a core, a GiB of memory or disk,
+/// one Gb/s. Prices that are not given are taken from the card in force.
 #[derive(Debug, Args)]
 #[command(after_help = "\
 Examples:
   leasehold rate set --from 2026-12-01T00:00Z --gpu 0.012 --tier h100=2 --priority scavenger=0.3
   leasehold rate set --pool training --class gpu-h100=0.02 --currency EUR
-  leasehold rate set --card 3 --gpu 0.013                      change a card that waits
+  leasehold rate set --card 3 --gpu 0.013                      change a scheduled card
 
-What has begun is never changed: a wrong price is succeeded by the right one.")]
+A card that is or was in force cannot be changed. To correct a price, set a new card.")]
 pub(crate) struct RateSetArgs {
-    /// Change this card, which waits, instead of making one
+    /// Change this scheduled card instead of creating one
     #[arg(long, value_name = "NUMBER")]
     pub(crate) card: Option<u32>,
-    /// Only for this pool
+    /// The card applies only to this pool [default: all pools without a card of their own]
     #[arg(long, value_name = "NAME")]
     pub(crate) pool: Option<String>,
-    /// For all pools that have no card of their own, instead of the pool it was for
+    /// Change a card for one pool into a card for all pools without a card of their own
     #[arg(long, requires = "card", conflicts_with = "pool")]
     pub(crate) all_pools: bool,
-    /// From when on, such as 2026-12-01T00:00Z [default: now]
+    /// When the prices take effect, such as 2026-12-01T00:00Z [default: now]
     #[arg(long, value_name = "TIME", value_parser = start)]
     pub(crate) from: Option<When>,
-    /// Three capital letters
+    /// Currency code of three capital letters
     #[arg(long, value_name = "CODE")]
     pub(crate) currency: Option<String>,
     /// Price of a GPU-second
@@ -86,23 +87,23 @@ pub(crate) struct RateSetArgs {
     /// Price of a GiB-second of disk
     #[arg(long, value_name = "PRICE", allow_hyphen_values = true)]
     pub(crate) block: Option<String>,
-    /// Price of a second of 1 Gb/s
+    /// Price of 1 Gb/s for a second
     #[arg(long, value_name = "PRICE", allow_hyphen_values = true)]
     pub(crate) net: Option<String>,
-    /// Price of one class instead of its kind's; may be given more than once
+    /// Price per unit-second of one class, instead of the price of its kind; repeatable
     #[arg(long = "class", value_name = "NAME=PRICE", value_parser = pair)]
     pub(crate) classes: Vec<(String, String)>,
-    /// No price of its own for this class any more; may be given more than once
+    /// Remove the price of this class, so that the price of its kind applies; repeatable
     #[arg(long = "no-class", value_name = "NAME")]
     pub(crate) no_classes: Vec<String>,
-    /// Factor of one tier; may be given more than once
+    /// Price factor of one tier; repeatable
     #[arg(long = "tier", value_name = "NAME=FACTOR", value_parser = pair)]
     pub(crate) tiers: Vec<(String, String)>,
-    /// No factor for this tier any more; may be given more than once
+    /// Remove the price factor of this tier; repeatable
     #[arg(long = "no-tier", value_name = "NAME")]
     pub(crate) no_tiers: Vec<String>,
-    /// Factor of a priority, such as scavenger=0.3; may be given more than once
-    #[arg(long = "priority", value_name = "WORD=FACTOR", value_parser = factor)]
+    /// Price factor of a priority class, such as scavenger=0.3; repeatable
+    #[arg(long = "priority", value_name = "PRIORITY=FACTOR", value_parser = factor)]
     pub(crate) priorities: Vec<(String, String)>,
     #[command(flatten)]
     pub(crate) change: ChangeArgs,
@@ -110,41 +111,42 @@ pub(crate) struct RateSetArgs {
 
 #[derive(Debug, Subcommand)]
 pub(crate) enum PolicyCommand {
-    /// Charge policies: what holds, what held, and what waits for its day
+    /// List charge policies: past, in force and scheduled
     List,
-    /// Set what is charged from now or from a later day on; what is not given is as in the policy in force
+    /// Set a charge policy from now or from a later time on; charges that are not given are taken from the policy in force
     Set(PolicySetArgs),
 }
 
-/// A charge is `full`, `none`, or a time: what was held less its last stretch of that length.
+/// Set a charge policy from now or from a later time on. A charge is `full`, `none`, or a duration: everything that was
+/// held except the last stretch of that length. Charges that are not given are taken from the policy in force.
 #[derive(Debug, Args)]
 #[command(after_help = "\
 Example:
   leasehold rate policy set --preempted 10m --node-lost 10m --failed-start none")]
 pub(crate) struct PolicySetArgs {
-    /// Change this policy, which waits, instead of making one
+    /// Change this scheduled policy instead of creating one
     #[arg(long, value_name = "NUMBER")]
     pub(crate) policy: Option<u32>,
-    /// From when on, such as 2026-12-01T00:00Z [default: now]
+    /// When the policy takes effect, such as 2026-12-01T00:00Z [default: now]
     #[arg(long, value_name = "TIME", value_parser = start)]
     pub(crate) from: Option<When>,
-    /// Of leases that were evicted for others
+    /// Charge for leases that were evicted: full, none, or a duration such as 10m to subtract
     #[arg(long, value_name = "CHARGE", value_parser = charge)]
     pub(crate) preempted: Option<Charge>,
-    /// Of leases whose teardown nobody confirmed
+    /// Charge for leases whose teardown was not confirmed
     #[arg(long, value_name = "CHARGE", value_parser = charge)]
     pub(crate) fenced: Option<Charge>,
-    /// Of leases whose node was lost
+    /// Charge for leases whose node was lost
     #[arg(long, value_name = "CHARGE", value_parser = charge)]
     pub(crate) node_lost: Option<Charge>,
-    /// Of leases that failed at their start
+    /// Charge for leases that failed to start
     #[arg(long, value_name = "CHARGE", value_parser = charge)]
     pub(crate) failed_start: Option<Charge>,
     #[command(flatten)]
     pub(crate) change: ChangeArgs,
 }
 
-/// An instant; seconds, and the whole time of the day, may be left out.
+/// Parses an instant; the seconds, or the whole time of day, may be omitted.
 fn start(text: &str) -> Result<When, String> {
     let parsed = text.parse::<When>();
     let without_seconds = || text.strip_suffix(['Z', 'z']).and_then(|text| format!("{text}:00Z").parse().ok());
@@ -161,7 +163,9 @@ fn charge(text: &str) -> Result<Charge, String> {
     match text {
         "full" => Ok(Charge::Full),
         "none" => Ok(Charge::None),
-        time => time.parse().map(Charge::MinusLast).map_err(|_| "write full, none, or a time such as 10m".into()),
+        time => {
+            time.parse().map(Charge::MinusLast).map_err(|_| "expected full, none, or a duration such as 10m".into())
+        }
     }
 }
 

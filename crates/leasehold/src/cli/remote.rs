@@ -1,4 +1,4 @@
-//! The commands that speak to a daemon, and how it is named.
+//! The commands that call a daemon, and the options that several of them share.
 
 use super::alloc::AllocCommand;
 use super::books::{CostArgs, SensitivityArgs, UsageArgs, WasteArgs};
@@ -20,142 +20,142 @@ pub(crate) use leasehold_terminal::DaemonArgs;
 
 #[derive(Debug, Subcommand)]
 pub(crate) enum RemoteCommand {
-    /// Ask for capacity, hold it, give it back
+    /// Request, renew, release and inspect leases
     #[command(subcommand)]
     Lease(LeaseCommand),
-    /// Gangs of leases for one workload, and the queue they wait in
+    /// Submit and follow allocations: gangs of leases that can wait in the queue
     #[command(subcommand)]
     Alloc(AllocCommand),
-    /// Nodes of one's own for sensitive work
+    /// Claim whole nodes for sensitive work
     #[command(subcommand)]
     Claim(ClaimCommand),
-    /// Who pays
+    /// Manage tenants: who pays
     #[command(subcommand)]
     Tenant(TenantCommand),
-    /// What a tenant's leases are charged to
+    /// Manage projects: what the leases of a tenant are charged to
     #[command(subcommand)]
     Project(ProjectCommand),
-    /// Who asks, within a tenant
+    /// Manage the users of tenants
     #[command(subcommand)]
     User(UserCommand),
-    /// What can be leased, and in which pieces
+    /// Manage resource classes: what can be leased
     #[command(subcommand)]
     Class(ClassCommand),
-    /// Sets of nodes with one placement strategy
+    /// Manage pools: sets of nodes with one placement strategy
     #[command(subcommand)]
     Pool(PoolCommand),
-    /// Machines: what they have, and taking them out and in
+    /// Manage nodes: their capacity and their state
     #[command(subcommand)]
     Node(NodeCommand),
-    /// Limits on what tenants may hold
+    /// Manage quotas: limits on what tenants may hold
     #[command(subcommand)]
     Quota(QuotaCommand),
-    /// What projects and their app instances may cost
+    /// Manage cost ceilings of projects and app instances
     #[command(subcommand)]
     Ceiling(CeilingCommand),
-    /// Who may do what
+    /// Issue, list and revoke tokens
     #[command(subcommand)]
     Token(TokenCommand),
-    /// Prices: rate cards, and what is charged for leases that end badly
+    /// Manage prices: rate cards, and charges for leases that end early
     #[command(subcommand)]
     Rate(RateCommand),
-    /// What was held, by whom; where all capacity was
+    /// Report usage: what was held, and where all capacity was
     Usage(Box<UsageArgs>),
-    /// What it cost; what is held now costs; what the month will have cost
+    /// Cost so far, current hourly rate, forecast for the month
     Cost(Box<CostArgs>),
-    /// What was held and not used, what was idle, what is in pieces
+    /// Report waste: held but unused, idle and fragmented capacity
     Waste(Box<WasteArgs>),
-    /// What workloads depend on
+    /// Report how much workloads depend on each kind of resource
     Sensitivity(Box<SensitivityArgs>),
-    /// The engine's own limits
+    /// Show and change the daemon's scheduling limits and timeouts
     #[command(subcommand)]
     Settings(SettingsCommand),
-    /// Records as they become durable, one per line
+    /// Print journal records, one per line, also as they become durable
     Events(EventsArgs),
-    /// What operators do
+    /// Commands for operators
     #[command(subcommand)]
     Admin(AdminCommand),
 }
 
 #[derive(Debug, Subcommand)]
 pub(crate) enum AdminCommand {
-    /// The same as `leasehold node`
+    /// Alias of `leasehold node`
     #[command(subcommand)]
     Node(NodeCommand),
 }
 
-/// A change, and the key that makes it safe to send again.
+/// The idempotency key of a change.
 #[derive(Clone, Debug, Default, Args)]
 pub(crate) struct ChangeArgs {
-    /// Send under this key: the same change under the same key is made once [default: a new one]
+    /// Idempotency key: a change that is sent again with the same key is made only once [default: random]
     #[arg(long = "key", value_name = "KEY")]
     pub(crate) key: Option<String>,
 }
 
-/// Of whom, and how urgent.
+/// Filters by owner and priority.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Args)]
 pub(crate) struct WhoseArgs {
-    /// Only of this tenant
+    /// Only this tenant
     #[arg(long, value_name = "NAME")]
     pub(crate) tenant: Option<String>,
-    /// Only of this project
+    /// Only this project
     #[arg(long, value_name = "NAME")]
     pub(crate) project: Option<String>,
-    /// Only of this user
+    /// Only this user
     #[arg(long, value_name = "NAME")]
     pub(crate) user: Option<String>,
-    /// Only of this priority
-    #[arg(long, value_enum, value_name = "WORD")]
+    /// Only this priority class
+    #[arg(long, value_enum, value_name = "PRIORITY")]
     pub(crate) priority: Option<Priority>,
 }
 
-/// As it was at an instant, or over some time.
+/// A point in time, or a window.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Args)]
 pub(crate) struct PastArgs {
-    /// As of this instant, such as 2026-11-12T14:03 (UTC), today, or 3h for that long ago
+    /// Show the state at this time, such as 2026-11-12T14:03 (UTC), today, or 3h for three hours ago
     #[arg(long, value_name = "TIME", value_parser = super::books::moment, conflicts_with_all = ["from", "until"])]
     pub(crate) at: Option<When>,
-    /// Over the time from this instant on
+    /// Start of the time window, in the same formats as --at
     #[arg(long, value_name = "TIME", value_parser = super::books::moment)]
     pub(crate) from: Option<When>,
-    /// Over the time up to, but without, this instant
+    /// End of the time window, exclusive [default: now]
     #[arg(long, value_name = "TIME", value_parser = super::books::moment, alias = "to")]
     pub(crate) until: Option<When>,
 }
 
-/// Over and over, on a terminal.
+/// Repeated output.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Args)]
 pub(crate) struct WatchArgs {
-    /// Show it again every two seconds, until Ctrl-C
+    /// Refresh the output every two seconds until Ctrl-C; needs a terminal
     #[arg(long)]
     pub(crate) watch: bool,
 }
 
-/// One thing, by its name or its number.
+/// One object, by name or number.
 #[derive(Debug, Args)]
 pub(crate) struct OneArgs {
-    /// Its name or its number
+    /// Name or number
     pub(crate) name: String,
 }
 
-/// A change of one thing that needs nothing more.
+/// A change of one object that takes no further options.
 #[derive(Debug, Args)]
 pub(crate) struct ChangeOneArgs {
-    /// Its name or its number
+    /// Name or number
     pub(crate) name: String,
     #[command(flatten)]
     pub(crate) change: ChangeArgs,
 }
 
-/// A priority, by its word.
+/// Parses a priority class.
 pub(super) fn priority(word: &str) -> Result<Priority, String> {
-    Priority::from_word(word).ok_or_else(|| format!("the priorities are {}", Priority::WORDS.join(", ")))
+    Priority::from_word(word).ok_or_else(|| format!("expected one of {}", Priority::WORDS.join(", ")))
 }
 
 /// `NAME=VALUE`.
 pub(crate) fn pair(text: &str) -> Result<(String, String), String> {
     match text.split_once('=') {
         Some((name, value)) if !name.is_empty() && !value.is_empty() => Ok((name.to_owned(), value.to_owned())),
-        _ => Err("write it like NAME=VALUE".into()),
+        _ => Err("expected NAME=VALUE".into()),
     }
 }

@@ -7,15 +7,15 @@ use leasehold_api::{Patch, Ttl};
 fn number_or_none(text: &str) -> Result<Patch<u64>, String> {
     match text {
         "none" => Ok(Patch::Clear),
-        text => text.parse().map(Patch::Set).map_err(|_| "a number, or `none`".to_owned()),
+        text => text.parse().map(Patch::Set).map_err(|_| "expected a number or `none`".to_owned()),
     }
 }
 
 #[derive(Debug, Subcommand)]
 pub(crate) enum SettingsCommand {
-    /// What holds now
+    /// Show the current settings
     Show,
-    /// Change some; what is not named stays as it is
+    /// Change settings; those that are not given keep their values
     Set(SettingsSetArgs),
 }
 
@@ -24,25 +24,25 @@ pub(crate) enum SettingsCommand {
 Example:
   leasehold settings set --grace-default 5m --node-timeout 2m")]
 pub(crate) struct SettingsSetArgs {
-    /// The longest TTL where a pool sets none
-    #[arg(long, value_name = "TIME")]
+    /// Longest TTL of a lease in pools that set none
+    #[arg(long, value_name = "DURATION")]
     pub(crate) ttl_max: Option<Ttl>,
-    /// The grace of a revocation where neither it nor the pool says
-    #[arg(long, value_name = "TIME")]
+    /// Grace period of a revocation if neither the command nor the pool sets one
+    #[arg(long, value_name = "DURATION")]
     pub(crate) grace_default: Option<Ttl>,
-    /// How long a node has to confirm a teardown
-    #[arg(long, value_name = "TIME")]
+    /// How long a node has to confirm a teardown before the capacity is fenced
+    #[arg(long, value_name = "DURATION")]
     pub(crate) teardown_deadline: Option<Ttl>,
-    /// How long a node may be silent
-    #[arg(long, value_name = "TIME")]
+    /// How long a node may send no heartbeat before it counts as lost
+    #[arg(long, value_name = "DURATION")]
     pub(crate) node_timeout: Option<Ttl>,
     /// How long an idempotency key is remembered
-    #[arg(long, value_name = "TIME")]
+    #[arg(long, value_name = "DURATION")]
     pub(crate) idempotency_window: Option<Ttl>,
-    /// In what time a node's heat halves
-    #[arg(long, value_name = "TIME")]
+    /// Time in which the heat of a node halves
+    #[arg(long, value_name = "DURATION")]
     pub(crate) heat_half_life: Option<Ttl>,
-    /// How many nodes may be claimed or being wiped, in all; `none` for no limit
+    /// Highest number of nodes that may be claimed or being wiped at the same time; `none` for no limit
     #[arg(long, value_name = "N", value_parser = number_or_none)]
     pub(crate) sensitive_pool_size: Option<Patch<u64>>,
     #[command(flatten)]

@@ -6,15 +6,15 @@ use leasehold_api::Priority;
 
 #[derive(Debug, Subcommand)]
 pub(crate) enum TenantCommand {
-    /// All tenants that you may see
+    /// List the tenants that you may see
     List,
-    /// One tenant
+    /// Show one tenant
     Show(OneArgs),
-    /// What a tenant used of its budgets, and how that counts in the queue
+    /// Show how much of its budgets a tenant has used, and its factors in the queue
     Usage(TenantUsageArgs),
-    /// Make a tenant
+    /// Create a tenant
     Create(TenantCreateArgs),
-    /// Change a tenant and its limits; what is not named stays as it is
+    /// Change a tenant and its limits; options that are not given keep their values
     Set(TenantSetArgs),
     /// Delete a tenant that has no leases
     Delete(ChangeOneArgs),
@@ -25,14 +25,18 @@ pub(crate) enum TenantCommand {
 Example:
   leasehold tenant create physics --accounting-tag cost-4711 --max-priority guaranteed")]
 pub(crate) struct TenantCreateArgs {
+    /// Name of the tenant
     pub(crate) name: String,
-    /// Inherited by every lease and every charge
+    /// Tag for your own accounting; leases inherit it, and costs can be grouped by it
     #[arg(long, value_name = "TAG")]
     pub(crate) accounting_tag: Option<String>,
-    /// The highest priority it may ask for [default: standard]
-    #[arg(long, value_enum, value_name = "WORD")]
+    /// Contact of the tenant, such as an email address
+    #[arg(long, value_name = "TEXT")]
+    pub(crate) contact: Option<String>,
+    /// Highest priority class that the tenant may request [default: standard]
+    #[arg(long, value_enum, value_name = "PRIORITY")]
     pub(crate) max_priority: Option<Priority>,
-    /// How much it may have evicted in an hour, in quanta
+    /// Highest number of quanta per hour that may be evicted for the tenant [default: no limit]
     #[arg(long, value_name = "N")]
     pub(crate) max_evicted_quanta_per_hour: Option<u64>,
     #[command(flatten)]
@@ -44,9 +48,9 @@ pub(crate) struct TenantCreateArgs {
 Example:
   leasehold tenant usage physics --days 30")]
 pub(crate) struct TenantUsageArgs {
-    /// Its name or its number
+    /// Name or number of the tenant
     pub(crate) tenant: String,
-    /// How many days back [default: the tenant's budget period, 90 unless set]
+    /// Number of days to look back [default: the tenant's budget period, which is 90 unless set]
     #[arg(long, value_name = "N")]
     pub(crate) days: Option<u32>,
 }
@@ -54,6 +58,7 @@ pub(crate) struct TenantUsageArgs {
 #[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
 pub(crate) enum TenantField {
     AccountingTag,
+    Contact,
     MaxPriority,
     MaxEvictedQuantaPerHour,
     MaxNodes,
@@ -74,64 +79,67 @@ Examples:
   leasehold tenant set physics --gpu-hours-budget 50000 --fair-share-target 0.25
   leasehold tenant set physics --clear accounting-tag")]
 pub(crate) struct TenantSetArgs {
-    /// Its name or its number
+    /// Name or number of the tenant
     pub(crate) tenant: String,
-    /// A new name
+    /// New name
     #[arg(long, value_name = "NAME")]
     pub(crate) name: Option<String>,
-    /// Inherited by every new lease and its charges
+    /// Tag for your own accounting; new leases inherit it
     #[arg(long, value_name = "TAG")]
     pub(crate) accounting_tag: Option<String>,
-    /// The highest priority it may ask for
-    #[arg(long, value_enum, value_name = "WORD")]
+    /// Contact of the tenant, such as an email address
+    #[arg(long, value_name = "TEXT")]
+    pub(crate) contact: Option<String>,
+    /// Highest priority class that the tenant may request
+    #[arg(long, value_enum, value_name = "PRIORITY")]
     pub(crate) max_priority: Option<Priority>,
-    /// How much it may have evicted in an hour, in quanta
+    /// Highest number of quanta per hour that may be evicted for the tenant [default: no limit]
     #[arg(long, value_name = "N")]
     pub(crate) max_evicted_quanta_per_hour: Option<u64>,
-    /// The most distinct nodes it may hold something on
+    /// Highest number of nodes on which the tenant may hold leases
     #[arg(long, value_name = "N")]
     pub(crate) max_nodes: Option<u64>,
-    /// The most leases it may hold
+    /// Highest number of leases that the tenant may hold
     #[arg(long, value_name = "N")]
     pub(crate) max_leases: Option<u64>,
-    /// The most allocations that may hold capacity at once
+    /// Highest number of allocations that may hold capacity at the same time
     #[arg(long, value_name = "N")]
     pub(crate) max_concurrent_allocations: Option<u64>,
-    /// GPU hours within the budget period; beyond 80 % of them its work waits longer
+    /// GPU hours per budget period; above 80 % of the budget, the tenant is ranked lower in the queue
     #[arg(long, value_name = "HOURS")]
     pub(crate) gpu_hours_budget: Option<u64>,
-    /// Node hours likewise
+    /// Node hours per budget period, with the same effect
     #[arg(long, value_name = "HOURS")]
     pub(crate) node_hours_budget: Option<u64>,
-    /// The rolling window of the budgets [default: 90]
+    /// Length of the rolling window of the budgets, in days [default: 90]
     #[arg(long, value_name = "DAYS")]
     pub(crate) budget_period_days: Option<u64>,
-    /// The share of all GPU time that it is meant to have, such as 0.25
+    /// Fair share of all GPU time as a fraction, such as 0.25; tenants below their share are ranked higher
     #[arg(long, value_name = "FRACTION")]
     pub(crate) fair_share_target: Option<String>,
-    /// GPU hours beyond the budget that are not held against it
+    /// GPU hours that are added to the GPU budget
     #[arg(long, value_name = "HOURS")]
     pub(crate) burst_allowance: Option<u64>,
-    /// The most allocations that may wait
+    /// Highest number of allocations that may wait in the queue
     #[arg(long, value_name = "N")]
     pub(crate) max_pending: Option<u64>,
-    /// Take this setting away; may be given more than once
+    /// Remove this setting; repeatable
     #[arg(long, value_enum, value_name = "FIELD")]
     pub(crate) clear: Vec<TenantField>,
     #[command(flatten)]
     pub(crate) change: ChangeArgs,
 }
 
-/// What is said of projects is said of users.
+/// Projects and users have the same commands.
 macro_rules! within_tenant {
     ($command:ident, $what:literal) => {
         #[derive(Debug, Subcommand)]
         pub(crate) enum $command {
-            #[doc = concat!("All ", $what, "s that you may see")]
+            #[doc = concat!("List the ", $what, "s that you may see")]
             List(TenantFilterArgs),
-            #[doc = concat!("One ", $what)]
+            #[doc = concat!("Show one ", $what)]
             Show(MemberArgs),
-            #[doc = concat!("Make a ", $what)]
+            #[doc = concat!("Create a ", $what)]
             Create(MemberChangeArgs),
             #[doc = concat!("Rename a ", $what)]
             Set(MemberRenameArgs),
@@ -145,16 +153,16 @@ within_tenant!(UserCommand, "user");
 
 #[derive(Debug, Args)]
 pub(crate) struct TenantFilterArgs {
-    /// Only of this tenant
+    /// Only those of this tenant
     #[arg(long, value_name = "NAME")]
     pub(crate) tenant: Option<String>,
 }
 
 #[derive(Debug, Args)]
 pub(crate) struct MemberArgs {
-    /// Its name or its number
+    /// Name or number
     pub(crate) name: String,
-    /// The tenant it belongs to; a tenant's token names it itself
+    /// Tenant that it belongs to [default: the tenant of the token]
     #[arg(long, value_name = "NAME")]
     pub(crate) tenant: Option<String>,
 }
@@ -171,7 +179,7 @@ pub(crate) struct MemberChangeArgs {
 pub(crate) struct MemberRenameArgs {
     #[command(flatten)]
     pub(crate) member: MemberArgs,
-    /// The new name
+    /// New name
     #[arg(long = "name", value_name = "NAME", required = true)]
     pub(crate) new_name: String,
     #[command(flatten)]

@@ -9,15 +9,15 @@ use std::path::PathBuf;
 
 #[derive(Debug, Subcommand)]
 pub(crate) enum TokenCommand {
-    /// Issue a token; its secret is shown once
+    /// Issue a token and print its secret, once
     Issue(TokenIssueArgs),
-    /// Tokens, without their secrets
+    /// List tokens, without their secrets
     List(TokenListArgs),
-    /// One token
+    /// Show one token
     Show(TokenArgs),
-    /// Revoke a token: whoever uses it is shut out at once
+    /// Revoke a token; it is rejected from then on
     Revoke(TokenChangeArgs),
-    /// The token you are using
+    /// Show the token that you are using
     Whoami,
 }
 
@@ -28,28 +28,33 @@ Examples:
   leasehold token issue auditor --role auditor --expires-in 90d
   leasehold token issue node-17 --role node_agent --node gpu-17")]
 pub(crate) struct TokenIssueArgs {
-    /// What people call it
+    /// Name of the token
     pub(crate) name: String,
-    #[arg(long, value_enum, value_name = "WORD")]
+    /// What the token may do
+    #[arg(long, value_enum, value_name = "ROLE")]
     pub(crate) role: Role,
+    /// Limit the token to this tenant
     #[arg(long, value_name = "NAME")]
     pub(crate) tenant: Option<String>,
+    /// Limit the token to this project
     #[arg(long, value_name = "NAME")]
     pub(crate) project: Option<String>,
+    /// Limit the token to this user
     #[arg(long, value_name = "NAME")]
     pub(crate) user: Option<String>,
+    /// Limit the token to this node
     #[arg(long, value_name = "NAME")]
     pub(crate) node: Option<String>,
-    /// May be given more than once
+    /// Limit the token to this app instance, by number; repeatable
     #[arg(long = "app-instance", value_name = "N")]
     pub(crate) app_instances: Vec<u64>,
-    /// Until when it is good, such as 2026-03-01T12:00:00Z [default: for ever]
-    #[arg(long, value_name = "INSTANT", value_parser = instant)]
+    /// When the token expires, such as 2026-03-01T12:00:00Z [default: never]
+    #[arg(long, value_name = "TIME", value_parser = instant)]
     pub(crate) expires_at: Option<When>,
-    /// The same from now on, such as 90d
-    #[arg(long, value_name = "TIME", conflicts_with = "expires_at")]
+    /// How long the token is valid from now on, such as 90d
+    #[arg(long, value_name = "DURATION", conflicts_with = "expires_at")]
     pub(crate) expires_in: Option<Ttl>,
-    /// Write the secret to this new file, which only you may read, instead of showing it
+    /// Write the secret to this new file, readable only by you, instead of printing it
     #[arg(long, value_name = "FILE")]
     pub(crate) out: Option<PathBuf>,
     #[command(flatten)]
@@ -58,20 +63,20 @@ pub(crate) struct TokenIssueArgs {
 
 #[derive(Debug, Args)]
 pub(crate) struct TokenListArgs {
-    /// Only of this tenant
+    /// Only tokens of this tenant
     #[arg(long, value_name = "NAME")]
     pub(crate) tenant: Option<String>,
 }
 
 #[derive(Debug, Args)]
 pub(crate) struct TokenArgs {
-    /// Its number
+    /// Number of the token
     pub(crate) token: u32,
 }
 
 #[derive(Debug, Args)]
 pub(crate) struct TokenChangeArgs {
-    /// Its number
+    /// Number of the token
     pub(crate) token: u32,
     #[command(flatten)]
     pub(crate) change: ChangeArgs,

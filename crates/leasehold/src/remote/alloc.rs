@@ -1,21 +1,21 @@
-//! Allocations: submitted, followed, looked at, ended.
+//! `leasehold alloc …`.
 
-use super::asks;
+use super::details::{Details, or_dash, word};
 use super::explain;
-use super::facts::{Facts, or_dash, word};
+use super::failure::Failed;
 use super::lease::{devices, revocation, short};
+use super::lease_request;
 use super::pairs::by_key;
 use super::session::{Session, keyed, past, whose};
-use super::told::Failed;
 use super::units::Classes;
 use super::watch::watch;
 use crate::cli::alloc::{AllocCommand, AllocListArgs, AllocShowArgs, SubmitArgs};
-use crate::humane;
 use crate::numbers;
 use crate::output::{print, print_json};
 use crate::problem::{EXIT_OK, Problem};
 use crate::table::{Align, Table};
 use crate::term::{self, Style};
+use crate::time_format;
 use leasehold_api::{
     Allocation, AllocationChanged, AllocationDetail, AllocationState, Attempt, AttemptEnd, CheckpointReport,
     CompleteAllocation, Replica, SubmitAllocation, Submitted, When,
@@ -29,7 +29,9 @@ pub(super) async fn run(session: &Session, command: AllocCommand) -> Result<u8, 
         AllocCommand::List(args) => list(session, &args).await?,
         AllocCommand::Show(args) => show(session, &args).await?,
         AllocCommand::Explain(args) => {
-            session.show(client.explain_allocation(&args.allocation), |told| explain::text(session, told)).await?;
+            session
+                .show(client.explain_allocation(&args.allocation), |explanation| explain::text(session, explanation))
+                .await?;
         }
         AllocCommand::Cancel(args) => {
             session.change(client.cancel_allocation(&args.allocation), &args.change, now_is).await?;
@@ -54,7 +56,7 @@ pub(super) async fn run(session: &Session, command: AllocCommand) -> Result<u8, 
     Ok(EXIT_OK)
 }
 
-/// `alloc-42`. It is taken wherever the number is.
+/// `alloc-42`, which is accepted wherever the number is.
 pub(super) fn name(id: u64) -> String {
     AllocationNo(id).to_string()
 }
@@ -65,7 +67,7 @@ fn now_is(changed: &AllocationChanged) -> String {
 
 async fn submit(session: &Session, args: SubmitArgs) -> Result<(), Failed> {
     let client = &session.client;
-    let (wanted, classes) = asks::wanted(client, &args.asks).await?;
+    let (wanted, classes) = lease_request::wanted(client, &args.asks).await?;
     let who = args.who;
     let request = SubmitAllocation {
         tenant: who.tenant,
@@ -95,15 +97,15 @@ async fn submit(session: &Session, args: SubmitArgs) -> Result<(), Failed> {
     follow(session, submitted.id, &classes).await
 }
 
-/// Says where it stands whenever that changes, until it has its place or is over; then shows it.
+/// Prints why the allocation waits whenever that changes, until it is placed or has ended; then shows it.
 async fn follow(session: &Session, id: u64, classes: &Classes) -> Result<(), Failed> {
-    let mut said = String::new();
+    let mut printed = String::new();
     let mut last = None;
     let placed = session.client.until_placed(id, |detail| {
         if let Some(waiting) = &detail.waiting
-            && waiting.detail != said
+            && waiting.detail != printed
         {
-            said.clone_from(&waiting.detail);
+            printed.clone_from(&waiting.detail);
             term::say(&format!("leasehold: {} waits: {}\n", name(id), waiting.detail));
         }
         last = Some(detail.clone());
@@ -123,7 +125,7 @@ async fn follow(session: &Session, id: u64, classes: &Classes) -> Result<(), Fai
 fn begun(session: &Session, submitted: &Submitted, classes: &Classes) -> String {
     let id = name(submitted.id);
     if submitted.replicas.is_empty() {
-        return format!("{id} waits; `leasehold alloc show {id}` says what for\n");
+        return format!("{id} waits in the queue; `leasehold alloc show {id}` shows why\n");
     }
     format!("{id} is {}\n\n{}", word(submitted.state), places(session, &submitted.replicas, classes, false))
 }
@@ -138,8 +140,8 @@ fn places(session: &Session, replicas: &[Replica], classes: &Classes, over: bool
         ("devices", Align::Left),
         ("ends", Align::Right),
     ];
-    let mut table = Table::new(&headings).yielding(&["class", "devices"]);
-    let now = humane::now();
+    let mut table = Table::new(&headings).shrink_first(&["class", "devices"]);
+    let now = time_format::now();
     for (number, replica) in (1..).zip(replicas) {
         for (place, lease) in replica.leases.iter().enumerate() {
             let first = |text: String| if place == 0 { text } else { String::new() };
@@ -152,8 +154,8 @@ fn places(session: &Session, replicas: &[Replica], classes: &Classes, over: bool
                 devices(&lease.devices),
                 first(match (over, replica.grace_ends_at) {
                     (true, _) => "-".to_owned(),
-                    (false, Some(grace)) => format!("{} (grace)", humane::distance(grace, now)),
-                    (false, None) => humane::distance(replica.expires_at, now),
+                    (false, Some(grace)) => format!("{} (grace)", time_format::distance(grace, now)),
+                    (false, None) => time_format::distance(replica.expires_at, now),
                 }),
             ]);
         }
@@ -196,7 +198,7 @@ fn allocations(items: &[Allocation], classes: &Classes) -> Table {
     let headings = [
         ("alloc", Align::Left),
         ("state", Align::Left),
-        ("place", Align::Right),
+        ("position", Align::Right),
         ("tenant", Align::Left),
         ("project", Align::Left),
         ("user", Align::Left),
@@ -207,8 +209,8 @@ fn allocations(items: &[Allocation], classes: &Classes) -> Table {
         ("submitted", Align::Right),
         ("ends by", Align::Right),
     ];
-    let mut table = Table::new(&headings).yielding(&["workload", "user", "project", "pool", "submitted", "tenant"]);
-    let now = humane::now();
+    let mut table = Table::new(&headings).shrink_first(&["workload", "user", "project", "pool", "submitted", "tenant"]);
+    let now = time_format::now();
     for item in items {
         let plain = |text: String| (text, Style::Plain);
         table.styled([
@@ -222,8 +224,8 @@ fn allocations(items: &[Allocation], classes: &Classes) -> Table {
             plain(gang(item, classes)),
             plain(or_dash(item.pool.as_ref())),
             plain(word(item.priority)),
-            plain(humane::distance(item.submitted_at, now)),
-            plain(or_dash(item.ends_by.map(|at| humane::distance(at, now)))),
+            plain(time_format::distance(item.submitted_at, now)),
+            plain(or_dash(item.ends_by.map(|at| time_format::distance(at, now)))),
         ]);
     }
     table
@@ -233,23 +235,23 @@ async fn show(session: &Session, args: &AllocShowArgs) -> Result<(), Failed> {
     let call = session.client.show_allocation(&args.allocation);
     let classes = if session.json { Classes::none() } else { Classes::load(&session.client).await? };
     if args.watch.watch {
-        return watch(session, async || Ok(facts(session, &call.clone().await?, &classes).table())).await;
+        return watch(session, async || Ok(details(session, &call.clone().await?, &classes).table())).await;
     }
     session.show(call, |detail| one(session, detail, &classes)).await
 }
 
 fn deadline(at: When) -> String {
-    format!("{} ({})", humane::to_the_second(at), humane::distance(at, humane::now()))
+    format!("{} ({})", time_format::to_the_second(at), time_format::distance(at, time_format::now()))
 }
 
-fn facts(session: &Session, detail: &AllocationDetail, classes: &Classes) -> Facts {
+fn details(session: &Session, detail: &AllocationDetail, classes: &Classes) -> Details {
     let allocation = &detail.allocation;
     let labels: Vec<String> = allocation.labels.iter().map(|(key, value)| format!("{key}={value}")).collect();
     let waiting = detail.waiting.as_ref();
-    let lie = |domain| format!("one {}", word(domain));
+    let within = |domain| format!("one {}", word(domain));
     let running = detail.attempts.last().filter(|attempt| attempt.ended_at.is_none());
     let revoked = running.and_then(|attempt| attempt.revocation.as_ref());
-    Facts::new()
+    Details::new()
         .add("alloc", name(allocation.id))
         .add("state", session.paint.paint(style(allocation.state), &word(allocation.state)))
         .maybe("waits", waiting.map(|waiting| &waiting.detail))
@@ -262,16 +264,16 @@ fn facts(session: &Session, detail: &AllocationDetail, classes: &Classes) -> Fac
         .add("priority", word(allocation.priority))
         .maybe("pool", allocation.pool.as_ref())
         .maybe("labels", (!labels.is_empty()).then(|| labels.join(", ")))
-        .maybe("together in", allocation.together.map(lie))
-        .maybe("no two in", allocation.apart.map(lie))
-        .maybe("walltime", allocation.walltime.map(|walltime| humane::span(walltime.0)))
-        .maybe("leases for", allocation.ttl.map(|ttl| humane::span(ttl.0)))
-        .maybe("staged first", allocation.staged.then_some("yes"))
-        .maybe("waits again", allocation.requeue.then_some("where it ends against its will"))
+        .maybe("all replicas in", allocation.together.map(within))
+        .maybe("no two replicas in", allocation.apart.map(within))
+        .maybe("walltime", allocation.walltime.map(|walltime| time_format::span(walltime.0)))
+        .maybe("initial TTL", allocation.ttl.map(|ttl| time_format::span(ttl.0)))
+        .maybe("staged", allocation.staged.then_some("yes"))
+        .maybe("requeue", allocation.requeue.then_some("when interrupted without a checkpoint"))
         .maybe("sensitive", allocation.sensitive.then_some("yes"))
         .maybe("app instance", allocation.app_instance)
         .add("submitted", deadline(allocation.submitted_at))
-        .maybe("runs since", allocation.placed_at.map(deadline))
+        .maybe("running since", allocation.placed_at.map(deadline))
         .maybe("ends by", allocation.ends_by.map(deadline))
         .maybe("revoked", revoked.map(revocation))
         .maybe("grace ends", revoked.map(|revoked| deadline(revoked.grace_ends_at)))
@@ -281,22 +283,22 @@ fn facts(session: &Session, detail: &AllocationDetail, classes: &Classes) -> Fac
 }
 
 fn one(session: &Session, detail: &AllocationDetail, classes: &Classes) -> String {
-    let mut text = facts(session, detail, classes).text(session.paint);
+    let mut text = details(session, detail, classes).text(session.paint);
     for attempt in &detail.attempts {
-        let heading = format!("  attempt {}: {}", attempt.number, told(attempt));
+        let heading = format!("  attempt {}: {}", attempt.number, attempt_line(attempt));
         let over = attempt.ended_at.is_some();
         text.push_str(&format!("\n{heading}\n{}", places(session, &attempt.replicas, classes, over)));
     }
     text
 }
 
-/// What became of an attempt, in one line.
-fn told(attempt: &Attempt) -> String {
-    let mut parts = vec![format!("since {}", humane::to_the_second(attempt.placed_at))];
+/// An attempt in one line.
+fn attempt_line(attempt: &Attempt) -> String {
+    let mut parts = vec![format!("since {}", time_format::to_the_second(attempt.placed_at))];
     if let Some(ended) = attempt.ended_at {
-        let length = humane::span(ended.0.since(attempt.placed_at.0));
+        let length = time_format::span(ended.0.since(attempt.placed_at.0));
         let why = match (&attempt.revocation, attempt.end) {
-            // Which reason it was says more than that it was revoked.
+            // The reason is more specific than the state "revoked".
             (Some(revoked), Some(AttemptEnd::Preempted | AttemptEnd::Revoked)) => format!(", {}", revocation(revoked)),
             (_, end) => end.map_or_else(String::new, |end| format!(", {}", word(end).replace('_', " "))),
         };
@@ -304,24 +306,24 @@ fn told(attempt: &Attempt) -> String {
     }
     if let Some(last) = attempt.checkpoints.last() {
         let count = attempt.checkpoints.len();
-        let many = if count == 1 { "checkpoint".to_owned() } else { format!("{count} checkpoints, the last") };
-        let (size, took) = (numbers::bytes(last.bytes), humane::span(last.took.0));
-        parts.push(format!("{many} {} of {size} in {took}", humane::distance(last.at, humane::now())));
+        let many = if count == 1 { "checkpoint".to_owned() } else { format!("{count} checkpoints, the last one") };
+        let (size, took) = (numbers::bytes(last.bytes), time_format::span(last.took.0));
+        parts.push(format!("{many} {} of {size} in {took}", time_format::distance(last.at, time_format::now())));
     }
     parts.join("; ")
 }
 
-/// A request for a lease that others must make room for: waits for it, and says so.
+/// Waits for a request whose capacity is being freed by evictions, and says so.
 pub(super) async fn wait_for_lease(session: &Session, submitted: &Submitted) -> Result<leasehold_api::Granted, Failed> {
     let id = name(submitted.id);
-    waits_for_room(&id);
+    say_waits_for_evictions(&id);
     let placed = session.client.until_placed(submitted.id, |_| {}).await?;
     let granted = placed.granted();
-    Ok(granted.ok_or_else(|| Problem::refused("bad_answer", format!("{id} was placed nowhere")))?)
+    Ok(granted.ok_or_else(|| Problem::refused("bad_answer", format!("{id} has no leases although it was placed")))?)
 }
 
-pub(super) fn waits_for_room(id: &str) {
+pub(super) fn say_waits_for_evictions(id: &str) {
     term::say(&format!(
-        "leasehold: there is no room yet; others make some, and {id} waits for it (`leasehold alloc cancel {id}` gives it up)\n"
+        "leasehold: the request waits as {id} until evicted leases have ended (`leasehold alloc cancel {id}` cancels it)\n"
     ));
 }

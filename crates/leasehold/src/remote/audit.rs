@@ -1,8 +1,8 @@
-//! `leasehold audit …` over HTTP, where no folder is named.
+//! `leasehold audit …` without `--data`: the daemon answers.
 
 use super::events::records;
+use super::failure::Failed;
 use super::session::{Session, settings};
-use super::told::Failed;
 use crate::cli::remote::DaemonArgs;
 use crate::cli::{Audit, CheckpointArgs, ExportArgs, ProveArgs, RecordsArgs, TrustArgs};
 use crate::numbers::counted;
@@ -15,14 +15,14 @@ use leasehold_tlog::{ConsistencyFile, VerifierKey};
 use leasehold_verify::Trust;
 use serde_json::{Value, json};
 
-/// Answers an audit command from the daemon, unless it is about files.
+/// Runs an audit command, with the daemon or on files.
 pub(crate) fn run(daemon: &DaemonArgs, audit: Audit) -> Result<u8, Problem> {
     let remote = match &audit {
         Audit::Records(_) => true,
-        Audit::Trust(args) => args.folder.data.is_none(),
-        Audit::Checkpoint(args) => args.folder.data.is_none(),
-        Audit::Export(args) => args.folder.data.is_none(),
-        Audit::Replay(args) => args.folder.data.is_none(),
+        Audit::Trust(args) => args.journal.data.is_none(),
+        Audit::Checkpoint(args) => args.journal.data.is_none(),
+        Audit::Export(args) => args.journal.data.is_none(),
+        Audit::Replay(args) => args.journal.data.is_none(),
         Audit::Prove(args) => args.data.is_none() && args.check.is_none(),
         Audit::Verify(_) | Audit::Collect(_) => false,
     };
@@ -32,8 +32,8 @@ pub(crate) fn run(daemon: &DaemonArgs, audit: Audit) -> Result<u8, Problem> {
 fn ask(daemon: &DaemonArgs, audit: Audit) -> Result<u8, Problem> {
     let settings = settings(daemon)?;
     if !settings.named && !matches!(audit, Audit::Records(_)) {
-        return Err(Problem::usage("usage", "no journal is named")
-            .advice("give --data DIR for its files, or --url or LEASEHOLD_URL for its daemon"));
+        return Err(Problem::usage("usage", "no journal is given")
+            .advice("give --data DIR to read files, or --url or LEASEHOLD_URL to ask a daemon"));
     }
     Session::with(settings, daemon.json)?.during(async |session| {
         match audit {
@@ -45,33 +45,31 @@ fn ask(daemon: &DaemonArgs, audit: Audit) -> Result<u8, Problem> {
             Audit::Replay(args) => return replay(session, args.sequence).await,
             Audit::Prove(args) => prove(session, &args).await?,
             Audit::Trust(TrustArgs { .. }) => trust(session).await?,
-            Audit::Verify(_) | Audit::Collect(_) => unreachable!("not asked of a daemon here"),
+            Audit::Verify(_) | Audit::Collect(_) => unreachable!("these commands read files or run elsewhere"),
         }
         Ok(EXIT_OK)
     })
 }
 
-/// What the daemon decides again. One that comes to something else is as bad here as from the files.
+/// The daemon's replay. The exit code is the same as for a replay from files.
 async fn replay(session: &Session, sequence: u64) -> Result<u8, Failed> {
-    let told = session.client.explain_decision(sequence).await?;
+    let explanation = session.client.explain_decision(sequence).await?;
     if session.json {
-        print_json(&serde_json::to_value(&told).unwrap_or_default())?;
+        print_json(&serde_json::to_value(&explanation).unwrap_or_default())?;
     } else {
-        print(&super::explain::text(session, &told))?;
+        print(&super::explain::text(session, &explanation))?;
     }
-    Ok(if told.replayed.as_deref() == Some("differs") { EXIT_NOT_VERIFIED } else { EXIT_OK })
+    Ok(if explanation.replayed.as_deref() == Some("differs") { EXIT_NOT_VERIFIED } else { EXIT_OK })
 }
 
-/// All records as JSON lines. With a filter they come in pages, which anyone may read who may see them.
+/// All records as JSON lines. With a filter they are read page by page, which needs no right to export everything.
 async fn export(session: &Session, args: &ExportArgs) -> Result<(), Failed> {
     if args.tenant.is_some() || args.kind.is_some() {
         let limit = None;
         let after = args.from.and_then(|from| from.checked_sub(1));
         if args.to.is_some() {
-            let what = "a daemon does not take --to together with --tenant or --kind";
-            return Err(Problem::usage("usage", what)
-                .advice("leave one of them out, or read the files with --data")
-                .into());
+            let what = "a daemon does not support --to together with --tenant or --kind";
+            return Err(Problem::usage("usage", what).advice("omit one of them, or read the files with --data").into());
         }
         let args = RecordsArgs { after, tenant: args.tenant.clone(), kind: args.kind.clone(), limit };
         let lines = Session { client: session.client.clone(), json: true, paint: session.paint };
@@ -90,63 +88,63 @@ async fn export(session: &Session, args: &ExportArgs) -> Result<(), Failed> {
 
 async fn prove(session: &Session, args: &ProveArgs) -> Result<(), Failed> {
     let client = &session.client;
-    let (proof, story, object) = match (args.sequence, args.consistency_from) {
+    let (proof, summary, object) = match (args.sequence, args.consistency_from) {
         (Some(sequence), _) => {
             let call = client.prove_inclusion().query("sequence", sequence);
             let object = call.clone().json().await?;
             let proof = call.await?;
-            let story = format!(
+            let summary = format!(
                 "Record {sequence} of {} is in the checkpoint of {}.\nhash {}\n",
                 proof.checkpoint.origin,
                 counted(proof.checkpoint.size, "record"),
                 proof.record_hash
             );
-            (proof.proof, story, object)
+            (proof.proof, summary, object)
         }
         (None, Some(from)) => {
             let call = client.prove_consistency().query("from", from);
             let object = call.clone().json().await?;
             let proof = call.await?;
-            let story = format!(
-                "The first {} of {} are the beginning of its {}.\n",
+            let summary = format!(
+                "The first {} of {} are unchanged in its {}.\n",
                 counted(from, "record"),
                 proof.checkpoint.origin,
                 counted(proof.to, "record")
             );
-            (growth_file(client, &proof)?, story, object)
+            (growth_file(client, &proof)?, summary, object)
         }
-        (None, None) => unreachable!("clap asks for one of them"),
+        (None, None) => unreachable!("clap requires one of them"),
     };
-    deliver(session, args, &proof, &story, object)
+    deliver(session, args, &proof, &summary, object)
 }
 
-fn deliver(session: &Session, args: &ProveArgs, proof: &str, story: &str, object: Value) -> Result<(), Failed> {
+fn deliver(session: &Session, args: &ProveArgs, proof: &str, summary: &str, object: Value) -> Result<(), Failed> {
     if let Some(path) = &args.out {
         std::fs::write(path, proof).map_err(|error| failed(&error).at(path))?;
     }
     match (session.json, &args.out) {
         (true, _) => print_json(&object)?,
-        (false, Some(path)) => print(&format!("{story}The proof is in {}.\n", path.display()))?,
+        (false, Some(path)) => print(&format!("{summary}The proof is in {}.\n", path.display()))?,
         (false, None) => {
-            term::say(story);
+            term::say(summary);
             print(proof)?;
         }
     }
     Ok(())
 }
 
-/// The proof as the text that `audit prove --check` takes.
+/// The proof in the text format that `audit prove --check` reads.
 fn growth_file(client: &Client, proof: &leasehold_api::ConsistencyProof) -> Result<String, Failed> {
     let bad = |what: String| Failed::from(Error::Protocol { url: client.url().to_owned(), what });
-    // A journal that did not grow has no hashes to show, and then no line for them.
+    // A proof for a journal that did not grow has no hashes.
     let hashes: String = proof.path.iter().map(|hash| format!("{hash}\n")).collect();
     let text = format!("old {}\n{hashes}\n{}", proof.from, proof.checkpoint.note);
-    // Read once as a checker would, so that what is handed on is in order.
+    // Parse it as the checker does, so that an invalid proof is never written.
     let file = ConsistencyFile::parse(&text).map_err(|error| bad(format!("its proof cannot be read: {error}")))?;
     Ok(file.to_string())
 }
 
-/// What an auditor keeps, as the daemon tells it: worth what the way to the daemon is worth.
+/// The trust file according to the daemon; only as trustworthy as the connection to it.
 async fn trust(session: &Session) -> Result<(), Failed> {
     let client = &session.client;
     let bad = |what: String| Failed::from(Error::Protocol { url: client.url().to_owned(), what });
@@ -158,13 +156,13 @@ async fn trust(session: &Session) -> Result<(), Failed> {
             Some("journal.key_rotated") => "/body/new_key",
             _ => continue,
         };
-        // Keys that come after the checkpoint have not signed anything yet; the first one signs from the beginning.
+        // Keys that follow the checkpoint have not signed anything yet; the first key is needed even for an empty one.
         let sequence = record.get("sequence").and_then(Value::as_u64);
         if sequence.is_none_or(|sequence| sequence >= checkpoint.size.max(1)) {
             break;
         }
         let key = record.pointer(field).and_then(Value::as_str).and_then(hex::decode_hash);
-        let key = key.ok_or_else(|| bad("a key of the journal cannot be read".into()))?;
+        let key = key.ok_or_else(|| bad("a key of the journal is invalid".into()))?;
         let key = VerifierKey::new(&checkpoint.origin, &key).map_err(|error| bad(error.to_string()))?;
         match &mut trust {
             None => trust = Some(Trust::new(key)),

@@ -1,31 +1,32 @@
-//! Usage and cost.
+//! `leasehold usage …` and `cost …`.
 
 use super::csv::{one_form, print_rows};
-use super::facts::{Facts, or_dash};
+use super::details::{Details, or_dash};
+use super::failure::Failed;
 use super::figures::{
-    Purse, Scale, amounts, bar_width, billionths, columns, field, is_cut, percent, say_as_of, scaled, shown, small_bar,
+    MoneyFormat, Scale, amounts, bar_width, billionths, columns, field, is_cut, percent, say_as_of, scaled, shown,
+    small_bar,
 };
 use super::session::Session;
-use super::told::Failed;
 use super::watch::watch;
 use crate::cli::books::{
     AskedArgs, CapacityArgs, CostArgs, CostCommand, CostRateArgs, FilterArgs, ForecastArgs, UsageArgs, UsageCommand,
 };
-use crate::humane;
 use crate::output::print;
 use crate::problem::Problem;
 use crate::table::{Align, Table};
 use crate::term::{Paint, Part, Style, bar};
+use crate::time_format;
 use leasehold_api::{
     Amount, CapacityReport, CapacityUse, CostRate, CostReport, Forecast, Of, Stretch, UsageReport, When,
 };
 use leasehold_client::BookQuery;
 use std::collections::BTreeMap;
 
-/// What makes room first on a narrow terminal.
-const YIELDING: &[&str] = &["share", "tier", "kind", "workload", "user", "tag", "peak", "pool", "node", "project"];
+/// Columns that are cut first on a narrow terminal.
+const SHRINK_FIRST: &[&str] = &["share", "tier", "kind", "workload", "user", "tag", "peak", "pool", "node", "project"];
 
-const CAPACITY_YIELDING: &[&str] = &["share", "reserved", "teardown", "capacity", "offline", "fenced", "class"];
+const CAPACITY_SHRINK_FIRST: &[&str] = &["share", "reserved", "teardown", "capacity", "offline", "fenced", "class"];
 
 pub(super) fn filtered(filter: FilterArgs) -> BookQuery {
     BookQuery {
@@ -57,12 +58,13 @@ fn query(asked: &AskedArgs) -> BookQuery {
     }
 }
 
-/// Options of a command that another one follows would be lost in silence.
+/// Refuses options before a subcommand, which would be ignored silently.
 fn nothing_before(is_nothing: bool, what: &str) -> Result<(), Problem> {
     if is_nothing {
         return Ok(());
     }
-    Err(Problem::usage("usage", format!("options stand before `{what}`")).advice(format!("write them after `{what}`")))
+    Err(Problem::usage("usage", format!("there are options before `{what}`"))
+        .advice(format!("write them after `{what}`")))
 }
 
 pub(super) async fn usage(session: &Session, args: UsageArgs) -> Result<(), Failed> {
@@ -89,25 +91,25 @@ pub(super) async fn usage(session: &Session, args: UsageArgs) -> Result<(), Fail
     Ok(())
 }
 
-/// Headings: when, if there is more than one stretch; what lines are told apart by; then the figures.
+/// The headings: the start of the bucket if there are several, the dimensions, then the figures.
 fn headed(cut: bool, names: &[&'static str], figures: &[(&'static str, Align)], bars: bool) -> Table {
     let mut headings: Vec<(&str, Align)> = Vec::new();
     headings.extend(cut.then_some(("from", Align::Left)));
     headings.extend(names.iter().map(|name| (*name, Align::Left)));
     headings.extend(figures);
     headings.extend(bars.then_some(("share", Align::Left)));
-    Table::new(&headings).yielding(YIELDING)
+    Table::new(&headings).shrink_first(SHRINK_FIRST)
 }
 
 fn cells(cut: bool, names: &[&'static str], of: &Of, from: When) -> Vec<(String, Style)> {
-    let when = cut.then(|| humane::to_the_second(from)).into_iter();
+    let when = cut.then(|| time_format::to_the_second(from)).into_iter();
     when.chain(names.iter().map(|name| or_dash(field(of, name)))).map(|text| (text, Style::Plain)).collect()
 }
 
 fn usage_table(report: &UsageReport, by: &[String], peak: bool) -> Table {
     let names = shown(by, report.lines.iter().map(|line| &line.of));
     let (cut, bars) = (is_cut(report.lines.iter().map(|line| &line.stretch)), bar_width().is_some());
-    // A GPU and a GiB are never compared.
+    // Bars compare only lines of the same unit.
     let mut largest: BTreeMap<&str, u128> = BTreeMap::new();
     for line in &report.lines {
         let of_unit = largest.entry(&line.unit).or_default();
@@ -133,7 +135,7 @@ fn usage_table(report: &UsageReport, by: &[String], peak: bool) -> Table {
     table
 }
 
-/// The cells that every row of an exact answer begins with.
+/// The first cells of every CSV row.
 fn exact_cells(names: &[&'static str], of: &Of, stretch: &Stretch) -> Vec<String> {
     let when = [stretch.from.to_string(), stretch.to.to_string()];
     when.into_iter().chain(names.iter().map(|name| field(of, name).unwrap_or_default())).collect()
@@ -194,7 +196,7 @@ fn capacity_table(report: &CapacityReport, by: &[String], paint: Paint) -> Table
     let parts = ["held", "teardown", "reserved", "fenced", "offline", "idle"].map(|part| (part, Align::Right));
     let figures: Vec<_> = [("capacity", Align::Right)].into_iter().chain(parts).collect();
     let scale = Scale::of(report.lines.iter().map(|line| line.capacity.as_str()));
-    let mut table = headed(false, &names, &figures, width.is_some()).yielding(CAPACITY_YIELDING);
+    let mut table = headed(false, &names, &figures, width.is_some()).shrink_first(CAPACITY_SHRINK_FIRST);
     for line in &report.lines {
         let mut row = cells(false, &names, &line.of, report.stretch.from);
         row.push((scale.show(&line.capacity, &line.unit), Style::Plain));
@@ -206,7 +208,7 @@ fn capacity_table(report: &CapacityReport, by: &[String], paint: Paint) -> Table
                 let amount = scaled(billionths(amount).unwrap_or(0), total);
                 Part { amount, glyph, style }
             };
-            // What is idle is what the others leave.
+            // Idle capacity is the rest of the bar.
             let [busy @ .., _] = parts;
             row.push((bar(&busy.map(part), 1 << 20, width, paint), Style::Plain));
         }
@@ -264,7 +266,7 @@ pub(super) async fn cost(session: &Session, args: CostArgs) -> Result<(), Failed
     Ok(())
 }
 
-/// Lines of cost, and all of them together.
+/// Lines of cost, and their total.
 fn cost_table(lines: &[(&Of, When, &Amount)], total: &[Amount], by: &[String], cut: bool) -> Table {
     let names = shown(by, lines.iter().map(|(of, _, _)| *of));
     let bars = bar_width().is_some();
@@ -274,23 +276,23 @@ fn cost_table(lines: &[(&Of, When, &Amount)], total: &[Amount], by: &[String], c
         *of_currency = billionths(&cost.amount).unwrap_or(0).max(*of_currency);
     }
     let all = lines.iter().map(|(_, _, cost)| *cost).chain(total);
-    let purse = Purse::of(all.map(|cost| cost.amount.as_str()));
+    let money = MoneyFormat::of(all.map(|cost| cost.amount.as_str()));
     let mut table = headed(cut, &names, &[("cost", Align::Right), ("", Align::Left)], bars);
     for (of, from, cost) in lines {
         let mut row = cells(cut, &names, of, *from);
-        row.extend([(purse.show(&cost.amount), Style::Plain), (cost.currency.clone(), Style::Plain)]);
+        row.extend([(money.show(&cost.amount), Style::Plain), (cost.currency.clone(), Style::Plain)]);
         if bars {
             let amount = billionths(&cost.amount).unwrap_or(0);
             row.push((small_bar(amount, largest[cost.currency.as_str()]), Style::Green));
         }
         table.styled(row);
     }
-    // A line of its own where there is a name for it to stand under, or more than one line to add up.
+    // The total is a row of its own only if there is a column for its name.
     let before = usize::from(cut) + names.len();
     for sum in total.iter().filter(|_| before > 0) {
         let mut row = vec![(String::new(), Style::Plain); before];
         row[0] = ("total".into(), Style::Bold);
-        row.extend([(purse.show(&sum.amount), Style::Bold), (sum.currency.clone(), Style::Bold)]);
+        row.extend([(money.show(&sum.amount), Style::Bold), (sum.currency.clone(), Style::Bold)]);
         row.extend(bars.then(|| (String::new(), Style::Plain)));
         table.styled(row);
     }
@@ -338,7 +340,7 @@ async fn rate(session: &Session, args: CostRateArgs) -> Result<(), Failed> {
     } else {
         session.print_table(&table(&report))?;
     }
-    crate::term::say(&format!("leasehold: in an hour, as of {}\n", humane::to_the_second(report.as_of)));
+    crate::term::say(&format!("leasehold: cost per hour, as of {}\n", time_format::to_the_second(report.as_of)));
     Ok(())
 }
 
@@ -359,10 +361,10 @@ async fn forecast(session: &Session, args: ForecastArgs) -> Result<(), Failed> {
         });
         print_rows(&["what", "currency", "amount", "exact"], rows)?;
     } else {
-        let text = Facts::new()
+        let text = Details::new()
             .add("so far", amounts(&report.accrued))
             .add("if every lease ends at its deadline", amounts(&report.to_deadlines))
-            .add("if every lease is held to the end", amounts(&report.to_month_end))
+            .add("if every lease is held to the end of the month", amounts(&report.to_month_end))
             .text(session.paint);
         print(&text)?;
     }

@@ -1,11 +1,11 @@
-//! Classes and pools.
+//! `leasehold class …` and `pool …`.
 
-use super::facts::{Facts, or_dash, word};
+use super::details::{Details, or_dash, word};
+use super::failure::Failed;
 use super::pairs::by_key;
 use super::patch::{patch, something};
 use super::session::Session;
 use super::tenancy::{gone, made};
-use super::told::Failed;
 use crate::cli::capacity::{ClassCommand, ClassField, PoolCommand, PoolField};
 use crate::numbers::thousands;
 use crate::problem::Problem;
@@ -42,7 +42,7 @@ pub(super) async fn class(session: &Session, command: ClassCommand) -> Result<()
     }
 }
 
-fn piece(class: &Class) -> String {
+fn quantum(class: &Class) -> String {
     match class.quanta_per_unit {
         1 => format!("1 {}", class.unit),
         per_unit => format!("1/{} {}", thousands(per_unit), class.unit),
@@ -55,17 +55,17 @@ fn classes(classes: &[Class]) -> Table {
         ("number", Align::Right),
         ("kind", Align::Left),
         ("tier", Align::Left),
-        ("smallest piece", Align::Right),
+        ("quantum", Align::Right),
         ("premium", Align::Left),
     ];
-    let mut table = Table::new(&headings).yielding(&["number", "premium", "tier"]);
+    let mut table = Table::new(&headings).shrink_first(&["number", "premium", "tier"]);
     for class in classes {
         table.row([
             class.name.clone(),
             class.id.to_string(),
             word(class.kind),
             or_dash(class.tier.as_ref()),
-            piece(class),
+            quantum(class),
             if class.premium { "yes" } else { "no" }.to_owned(),
         ]);
     }
@@ -73,13 +73,13 @@ fn classes(classes: &[Class]) -> Table {
 }
 
 fn one_class(session: &Session, class: &Class) -> String {
-    Facts::new()
+    Details::new()
         .add("class", &class.name)
         .add("number", class.id)
         .add("kind", word(class.kind))
         .maybe("tier", class.tier.as_ref())
         .add("unit", &class.unit)
-        .add("smallest piece", piece(class))
+        .add("quantum", quantum(class))
         .add("premium", if class.premium { "yes" } else { "no" })
         .text(session.paint)
 }
@@ -126,7 +126,7 @@ pub(super) async fn pool(session: &Session, command: PoolCommand) -> Result<(), 
     }
 }
 
-/// None where none was given.
+/// `None` if none was given.
 fn spans(option: &str, given: &[(String, Ttl)]) -> Result<Option<SpansByPriority>, Problem> {
     let given = by_key(option, given, |span| *span)?;
     let of = |priority: &str| given.get(priority).copied();
@@ -137,7 +137,7 @@ fn spans(option: &str, given: &[(String, Ttl)]) -> Result<Option<SpansByPriority
     }))
 }
 
-/// `standard 8h, scavenger 1h`, or a dash.
+/// `scavenger 1h, standard 8h`, or a dash.
 fn by_priority(spans: &SpansByPriority) -> String {
     let each = [("scavenger", spans.scavenger), ("standard", spans.standard), ("guaranteed", spans.guaranteed)];
     let set: Vec<String> = each.iter().filter_map(|(name, span)| Some(format!("{name} {}", (*span)?))).collect();
@@ -149,7 +149,7 @@ fn weights(weights: &Weights) -> String {
     format!("pressure {pressure}, fit {fit}, locality {locality}, fragmentation {fragmentation}")
 }
 
-/// By what it places: weights of its own count instead of the strategy's.
+/// The strategy, or `custom` if the pool has weights of its own.
 fn strategy(pool: &Pool) -> String {
     if pool.weights.is_some() { "custom".to_owned() } else { word(pool.strategy) }
 }
@@ -161,10 +161,10 @@ fn pools(pools: &[Pool]) -> Table {
         ("nodes", Align::Right),
         ("strategy", Align::Left),
         ("grace", Align::Right),
-        ("TTL up to", Align::Left),
-        ("lifetime up to", Align::Left),
+        ("max TTL", Align::Left),
+        ("max lifetime", Align::Left),
     ];
-    let mut table = Table::new(&headings).yielding(&["number", "lifetime up to", "TTL up to"]);
+    let mut table = Table::new(&headings).shrink_first(&["number", "max lifetime", "max TTL"]);
     for pool in pools {
         table.row([
             pool.name.clone(),
@@ -180,14 +180,14 @@ fn pools(pools: &[Pool]) -> Table {
 }
 
 fn one_pool(session: &Session, pool: &Pool) -> String {
-    Facts::new()
+    Details::new()
         .add("pool", &pool.name)
         .add("number", pool.id)
         .add("nodes", thousands(pool.nodes.into()))
         .add("strategy", strategy(pool))
         .maybe("weights", pool.weights.as_ref().map(weights))
         .add("grace", or_dash(pool.grace))
-        .add("TTL up to", by_priority(&pool.ttl_max))
-        .add("lifetime up to", by_priority(&pool.lifetime_max))
+        .add("max TTL", by_priority(&pool.ttl_max))
+        .add("max lifetime", by_priority(&pool.lifetime_max))
         .text(session.paint)
 }

@@ -1,14 +1,14 @@
-//! Cost ceilings, and what counts against them.
+//! `leasehold ceiling …`.
 
-use super::facts::{Facts, word};
+use super::details::{Details, word};
+use super::failure::Failed;
 use super::session::Session;
-use super::told::Failed;
 use crate::cli::ceiling::{CeilingArgs, CeilingCommand, CeilingSetArgs};
-use crate::humane;
 use crate::numbers::counted;
 use crate::problem::Problem;
 use crate::table::{Align, Table};
 use crate::term::Style;
+use crate::time_format;
 use leasehold_api::{Ceiling, CeilingChange, CeilingMode, Money};
 use leasehold_client::{Answer, Call};
 
@@ -63,11 +63,11 @@ fn ceilings(ceilings: &[Ceiling]) -> Table {
         ("app instance", Align::Right),
         ("spent", Align::Right),
         ("reserved", Align::Right),
-        ("of", Align::Right),
+        ("ceiling", Align::Right),
         ("", Align::Left),
-        ("how", Align::Left),
+        ("mode", Align::Left),
     ];
-    let mut table = Table::new(&headings).yielding(&["project"]);
+    let mut table = Table::new(&headings).shrink_first(&["project"]);
     for ceiling in ceilings {
         let plain = |text: String| (text, Style::Plain);
         table.styled([
@@ -86,16 +86,16 @@ fn ceilings(ceilings: &[Ceiling]) -> Table {
 fn one(session: &Session, ceiling: &Ceiling) -> String {
     let money = |amount: &Money| format!("{amount} {}", ceiling.currency);
     let left = if ceiling.exceeded {
-        session.paint.paint(Style::Red, "nothing; it is exceeded").to_string()
+        session.paint.paint(Style::Red, "nothing; the ceiling is exceeded").to_string()
     } else {
         money(&ceiling.left)
     };
-    Facts::new()
+    Details::new()
         .add("tenant", &ceiling.tenant)
         .add("project", &ceiling.project)
         .maybe("app instance", ceiling.app_instance)
         .add("ceiling", format!("{}, {}", money(&ceiling.amount), word(ceiling.mode)))
-        .add("since", humane::to_the_second(ceiling.since))
+        .add("since", time_format::to_the_second(ceiling.since))
         .add("spent", money(&ceiling.spent))
         .add("reserved", format!("{} for {}", money(&ceiling.reserved), counted(ceiling.leases, "lease")))
         .add("left", left)

@@ -1,4 +1,4 @@
-//! A command in a process group of its own, so that all of it can be reached.
+//! A command in a process group of its own, so that signals reach all its processes.
 
 use super::foreground::Foreground;
 use crate::problem::Problem;
@@ -25,7 +25,7 @@ impl Ended {
         }
     }
 
-    /// As a shell has it.
+    /// The exit status as a shell reports it.
     pub(super) fn status(self) -> u8 {
         match self {
             Self::Exited(code) => code,
@@ -34,7 +34,7 @@ impl Ended {
     }
 }
 
-/// A running command. What is left of its group when it is dropped is killed: without its lease nothing may run on.
+/// A running command. Dropping it kills the rest of its process group: nothing may run without its lease.
 pub(super) struct Child {
     process: tokio::process::Child,
     group: Pid,
@@ -44,13 +44,14 @@ pub(super) struct Child {
 
 impl Child {
     pub(super) fn start(command: &[OsString], variables: &[(&'static str, String)]) -> Result<Self, Problem> {
-        let (program, arguments) = command.split_first().expect("clap asks for a command");
+        let (program, arguments) = command.split_first().expect("clap requires a command");
         let listen = |kind, signal_sent| {
-            let arriving = signal(kind)
-                .map_err(|error| Problem::refused("no_signals", format!("signals cannot be listened to: {error}")))?;
+            let arriving = signal(kind).map_err(|error| {
+                Problem::refused("no_signals", format!("signal handlers cannot be installed: {error}"))
+            })?;
             Ok::<_, Problem>((arriving, signal_sent))
         };
-        // Before the command starts: a signal in between would end us and not it.
+        // Installed before the command starts: a signal in between would end this process and not the command.
         let forwarded = [
             listen(SignalKind::interrupt(), Signal::INT)?,
             listen(SignalKind::terminate(), Signal::TERM)?,
@@ -61,29 +62,30 @@ impl Child {
         process.envs(variables.iter().map(|(name, value)| (*name, value.as_str())));
         let process = process.spawn().map_err(|error| {
             let program = program.to_string_lossy();
-            Problem::refused("command_failed", format!("{program} cannot be run: {error}")).advice("check the command")
+            Problem::refused("command_failed", format!("{program} cannot be started: {error}"))
+                .advice("check that the program exists and is executable")
         })?;
         let id = process.id().and_then(|id| i32::try_from(id).ok()).and_then(Pid::from_raw);
         let group = id.expect("a child that was not waited for has an id");
         Ok(Self { process, group, forwarded, foreground: Foreground::hand_to(group) })
     }
 
-    /// Waits for the end; what arrives meanwhile to stop us is passed on. May be given up and called again.
+    /// Waits for the command to end, and forwards signals to it. Cancel safe.
     pub(super) async fn ended(&mut self) -> Result<Ended, Problem> {
         loop {
             let [interrupt, terminate, hangup] = &mut self.forwarded;
             let signal = tokio::select! {
                 status = self.process.wait() => {
                     return status.map(Ended::of).map_err(|error| {
-                        Problem::refused("command_failed", format!("the command cannot be waited for: {error}"))
+                        Problem::refused("command_failed", format!("waiting for the command failed: {error}"))
                     });
                 }
                 _ = interrupt.0.recv() => interrupt.1,
                 _ = terminate.0.recv() => terminate.1,
                 _ = hangup.0.recv() => hangup.1,
-                meant = Foreground::stopped(self.foreground.as_ref(), self.group) => {
-                    if meant {
-                        crate::term::say("leasehold: a command that holds a lease cannot be suspended; it goes on\n");
+                suspended = Foreground::stopped(self.foreground.as_ref(), self.group) => {
+                    if suspended {
+                        crate::term::say("leasehold: a command that holds a lease cannot be suspended; it continues\n");
                     }
                     Signal::CONT
                 }
@@ -94,7 +96,7 @@ impl Child {
 
     pub(super) fn terminate(&self) {
         self.signal(Signal::TERM);
-        // One that is stopped hears nothing.
+        // A stopped process does not handle SIGTERM.
         self.signal(Signal::CONT);
     }
 
@@ -103,7 +105,7 @@ impl Child {
     }
 
     fn signal(&self, signal: Signal) {
-        // A group that is gone needs no signal.
+        // The group may have ended already.
         let _ = kill_process_group(self.group, signal);
     }
 }

@@ -1,12 +1,12 @@
-//! Claims on nodes for sensitive work.
+//! `leasehold claim …`.
 
-use super::facts::{or_dash, word};
+use super::details::{or_dash, word};
+use super::failure::Failed;
 use super::session::Session;
-use super::told::Failed;
 use crate::cli::claim::ClaimCommand;
-use crate::humane;
 use crate::table::{Align, Table};
 use crate::term::Style;
+use crate::time_format;
 use leasehold_api::{ClaimPut, ClaimedNode, Custody, CustodyState, NewClaim, ReleaseNodes};
 
 pub(super) async fn run(session: &Session, command: ClaimCommand) -> Result<(), Failed> {
@@ -15,31 +15,34 @@ pub(super) async fn run(session: &Session, command: ClaimCommand) -> Result<(), 
         ClaimCommand::List => session.list(client.list_claims(), claimed).await,
         ClaimCommand::Make(args) => {
             let new = NewClaim { nodes: args.nodes, tenant: args.tenant, project: args.project, user: args.user };
-            session.change(client.claim_nodes(&new), &args.change, told).await
+            session.change(client.claim_nodes(&new), &args.change, node_states).await
         }
         ClaimCommand::Release(args) => {
             let release = ReleaseNodes { nodes: args.nodes };
-            session.change(client.release_nodes(&release), &args.change, told).await
+            session.change(client.release_nodes(&release), &args.change, node_states).await
         }
     }
 }
 
-/// What became of each node.
-fn told(put: &ClaimPut) -> String {
+/// The new state of each node.
+fn node_states(put: &ClaimPut) -> String {
     put.nodes.iter().map(|node| format!("node {} is {}\n", node.node, in_words(&node.custody))).collect()
 }
 
-/// Whose it is, in a phrase.
+/// The custody of a node in words.
 pub(super) fn in_words(custody: &Custody) -> String {
     match custody.state {
-        CustodyState::Open => "open to all".to_owned(),
+        CustodyState::Open => "available to everyone".to_owned(),
         CustodyState::Claimed => match &custody.holder {
             Some(holder) => format!("claimed by {} of {} for {}", holder.user, holder.tenant, holder.project),
             None => "claimed".to_owned(),
         },
         CustodyState::Wiping => match custody.wipe_by {
             Some(by) => {
-                format!("being wiped; it is quarantined at {} unless that is confirmed", humane::to_the_second(by))
+                format!(
+                    "being wiped; unless the wipe is confirmed, it is quarantined at {}",
+                    time_format::to_the_second(by)
+                )
             }
             None => "being wiped".to_owned(),
         },
@@ -51,7 +54,7 @@ pub(super) fn in_words(custody: &Custody) -> String {
 }
 
 fn claimed(nodes: &[ClaimedNode]) -> Table {
-    let now = humane::now();
+    let now = time_format::now();
     let mut table = Table::new(&[
         ("node", Align::Left),
         ("pool", Align::Left),
@@ -77,8 +80,8 @@ fn claimed(nodes: &[ClaimedNode]) -> Table {
             plain(or_dash(holder.map(|holder| holder.tenant.clone()))),
             plain(or_dash(holder.map(|holder| holder.project.clone()))),
             plain(or_dash(holder.map(|holder| holder.user.clone()))),
-            plain(or_dash(node.custody.since.map(|at| humane::distance(at, now)))),
-            plain(or_dash(node.custody.wipe_by.map(|at| humane::distance(at, now)))),
+            plain(or_dash(node.custody.since.map(|at| time_format::distance(at, now)))),
+            plain(or_dash(node.custody.wipe_by.map(|at| time_format::distance(at, now)))),
         ]);
     }
     table

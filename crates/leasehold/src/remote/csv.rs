@@ -1,11 +1,11 @@
-//! Rows for other programs: RFC 4180, with lines that end as everywhere else here.
+//! CSV as in RFC 4180, except that lines end with a line feed only.
 
+use super::failure::Failed;
 use super::session::Session;
-use super::told::Failed;
 use crate::output::print;
 use crate::problem::Problem;
 
-/// A cell, in quotes where it needs them.
+/// A cell, quoted if necessary.
 fn cell(text: &str) -> String {
     if !text.contains([',', '"', '\n', '\r']) {
         return text.to_owned();
@@ -17,16 +17,16 @@ fn line<S: AsRef<str>>(cells: &[S]) -> String {
     cells.iter().map(|text| cell(text.as_ref())).collect::<Vec<_>>().join(",") + "\n"
 }
 
-/// Prints a heading and rows, also where there are none: a program expects the heading.
+/// Prints the heading and the rows. The heading is printed even without rows, because programs expect it.
 pub(super) fn print_rows(headings: &[&str], rows: impl IntoIterator<Item = Vec<String>>) -> Result<(), Failed> {
     let rows: String = rows.into_iter().map(|row| line(&row)).collect();
     Ok(print(&(line(headings) + &rows))?)
 }
 
-/// `--csv` and `--json` are two answers.
+/// Refuses `--csv` together with `--json`.
 pub(super) fn one_form(session: &Session, csv: bool) -> Result<(), Problem> {
     if csv && session.json {
-        return Err(Problem::usage("usage", "--csv and --json are two forms of one answer").advice("choose one"));
+        return Err(Problem::usage("usage", "--csv and --json cannot be combined").advice("choose one of them"));
     }
     Ok(())
 }

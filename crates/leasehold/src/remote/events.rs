@@ -1,15 +1,15 @@
-//! Records as they become durable, and those of the journal.
+//! `leasehold events` and `leasehold audit records`.
 
+use super::failure::Failed;
+use super::record_lines::{print_record, print_some};
 use super::session::Session;
-use super::story::{tell, tell_some};
-use super::told::Failed;
 use crate::cli::events::{EventsArgs, RecordsArgs};
-use crate::humane;
 use crate::term;
+use crate::time_format;
 use leasehold_client::EventFilter;
 use leasehold_model::Span;
 
-/// How many records are shown where nobody says since when.
+/// How many records are shown without `--after`.
 const LAST: u64 = 100;
 
 pub(super) async fn run(session: &Session, args: &EventsArgs) -> Result<(), Failed> {
@@ -31,7 +31,7 @@ pub(super) async fn records(session: &Session, args: &RecordsArgs) -> Result<(),
         .maybe("after", args.after)
         .maybe("tenant", args.tenant.as_ref())
         .maybe("kind", args.kind.as_ref());
-    tell_some(session, call, args.limit.unwrap_or(u64::MAX)).await
+    print_some(session, call, args.limit.unwrap_or(u64::MAX)).await
 }
 
 async fn follow(session: &Session, args: &EventsArgs) -> Result<(), Failed> {
@@ -42,17 +42,17 @@ async fn follow(session: &Session, args: &EventsArgs) -> Result<(), Failed> {
         node: args.node.clone(),
         lease: args.lease.clone(),
     };
-    let told = |error: &leasehold_client::Error, pause: std::time::Duration| {
+    let on_break = |error: &leasehold_client::Error, pause: std::time::Duration| {
         let pause = Span(u64::try_from(pause.as_nanos()).unwrap_or(u64::MAX));
         let what = error.to_string();
         let what = what.split_once("; ").map_or(what.as_str(), |(what, _)| what);
-        term::say(&format!("leasehold: {what}; again in {}\n", humane::span(pause)));
+        term::say(&format!("leasehold: {what}; connecting again in {}\n", time_format::span(pause)));
     };
-    let mut events = session.client.events(&filter)?.on_break(told);
+    let mut events = session.client.events(&filter)?.on_break(on_break);
     loop {
         tokio::select! {
             event = events.next() => {
-                if tell(session, &event?.record)?.is_break() {
+                if print_record(session, &event?.record)?.is_break() {
                     return Ok(());
                 }
             }

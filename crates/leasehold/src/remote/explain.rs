@@ -1,144 +1,149 @@
-//! Why: the checks, the scores and the deciding term of a decision.
+//! `explain`: the checks, the scores and the deciding term of a decision.
 
-use super::facts::Facts;
+use super::details::Details;
 use super::lease::short;
 use super::session::Session;
 use super::units::Classes;
-use crate::humane;
 use crate::table::{Align, Table};
 use crate::term::Style;
+use crate::time_format;
 use leasehold_api::{DecidedEviction, Ending, Explanation, NodeExplanation};
 
-pub(super) fn text(session: &Session, told: &Explanation) -> String {
-    let style = match told.outcome.as_str() {
+pub(super) fn text(session: &Session, explanation: &Explanation) -> String {
+    let style = match explanation.outcome.as_str() {
         "granted" => Style::Green,
         "denied" | "evicted" | "failed" => Style::Red,
         _ => Style::Plain,
     };
-    let profile = told.profile.iter().map(|(kind, level)| format!("{kind} {level}")).collect::<Vec<_>>().join(", ");
-    let mut facts = Facts::new()
-        .add("outcome", session.paint.paint(style, &told.outcome))
-        .add("why", &told.why)
-        .add("as of", humane::to_the_second(told.as_of))
-        .maybe("record", told.sequence)
-        .maybe("replay", replay(told))
+    let profile =
+        explanation.profile.iter().map(|(kind, level)| format!("{kind} {level}")).collect::<Vec<_>>().join(", ");
+    let mut details = Details::new()
+        .add("outcome", session.paint.paint(style, &explanation.outcome))
+        .add("why", &explanation.why)
+        .add("as of", time_format::to_the_second(explanation.as_of))
+        .maybe("record", explanation.sequence)
+        .maybe("replay", replay(explanation))
         .maybe("profile", Some(profile).filter(|profile| !profile.is_empty()));
-    if let Some(place) = &told.queue {
-        facts = facts
-            .add("place in the queue", place.position)
-            .add("budget factor", &place.budget_factor)
-            .add("fair-share deficit", &place.fair_share_deficit)
-            .maybe("starts by", place.starts_by.map(humane::to_the_second));
+    if let Some(standing) = &explanation.queue {
+        details = details
+            .add("queue position", standing.position)
+            .add("budget factor", &standing.budget_factor)
+            .add("fair-share deficit", &standing.fair_share_deficit)
+            .maybe("starts by", standing.starts_by.map(time_format::to_the_second));
     }
-    let mut out = match &told.ending {
-        Some(ending) => ended(facts, ending),
-        None => facts,
+    let mut out = match &explanation.ending {
+        Some(ending) => ended(details, ending),
+        None => details,
     }
     .text(session.paint);
-    section(&mut out, session, "quotas", quotas(told));
-    section(&mut out, session, "cost ceilings", ceilings(told));
-    if let Some(decided) = &told.decided {
-        let what = match told.outcome.as_str() {
-            "evicted" | "evicts" => "who falls",
-            "waits" => "who makes room",
-            _ => "who made room",
+    section(&mut out, session, "quotas", quotas(explanation));
+    section(&mut out, session, "cost ceilings", ceilings(explanation));
+    if let Some(decided) = &explanation.decided {
+        let what = match explanation.outcome.as_str() {
+            "evicted" | "evicts" => "victims",
+            "waits" => "victims that free its capacity",
+            _ => "victims that freed its capacity",
         };
         section(&mut out, session, &format!("{what}, decided in record {}", decided.sequence), Some(victims(decided)));
     }
-    section(&mut out, session, &format!("replicas{}", more(told)), replicas(told));
-    let winner = told.deciding.as_deref().map_or_else(String::new, |term| match term {
-        "alone" => "; there was no other".to_owned(),
-        "number" => "; the first two are worth the same, the lower number wins".to_owned(),
+    section(&mut out, session, &format!("replicas{}", more(explanation)), replicas(explanation));
+    let winner = explanation.deciding.as_deref().map_or_else(String::new, |term| match term {
+        "alone" => "; it was the only one".to_owned(),
+        "number" => "; the first two have equal scores, the lower number wins".to_owned(),
         term => format!("; decided by {term}"),
     });
-    let replica = told.replica.map_or_else(String::new, |replica| format!(" for replica {replica}"));
-    let heading = format!("candidates{replica} ({} in all{winner})", told.candidate_count);
-    section(&mut out, session, &heading, candidates(told));
-    for line in weights(told) {
+    let replica = explanation.replica.map_or_else(String::new, |replica| format!(" for replica {replica}"));
+    let heading = format!("candidates{replica} ({} in total{winner})", explanation.candidate_count);
+    section(&mut out, session, &heading, candidates(explanation));
+    for line in weights(explanation) {
         out += &format!("{line}\n");
     }
-    if !told.unfit.is_empty() {
-        let unfit: Vec<String> = told.unfit.iter().map(|(why, count)| format!("{count} {}", because(why))).collect();
+    if !explanation.unfit.is_empty() {
+        let unfit: Vec<String> =
+            explanation.unfit.iter().map(|(why, count)| format!("{count} {}", because(why))).collect();
         out += &format!("not considered: {}\n", unfit.join(", "));
     }
-    section(&mut out, session, "evictions, what hurts least first", evictions(told));
+    section(&mut out, session, "possible evictions, lowest cost first", evictions(explanation));
     out
 }
 
-/// What deciding it again came to.
-fn replay(told: &Explanation) -> Option<String> {
-    let verdict = match told.replayed.as_deref()? {
-        "same" => "the same",
-        "differs" => "NOT the same",
-        _ => return Some("decided under other rules than this daemon's".to_owned()),
+/// The result of the replay.
+fn replay(explanation: &Explanation) -> Option<String> {
+    let verdict = match explanation.replayed.as_deref()? {
+        "same" => "the same result",
+        "differs" => "the result DIFFERS",
+        _ => return Some("not possible: the decision was made by another version of the rules".to_owned()),
     };
-    let again = format!("decided again from the journal: {verdict}");
-    Some(match (told.part, told.sequence) {
+    let again = format!("replayed from the journal: {verdict}");
+    Some(match (explanation.part, explanation.sequence) {
         (Some(part), Some(first)) => format!("record {part} is part of the decision in record {first}: {again}"),
         _ => again,
     })
 }
 
-fn ended(facts: Facts, ending: &Ending) -> Facts {
-    let grace = ending
-        .grace_ends_at
-        .filter(|_| ending.ended_at.is_none())
-        .map(|at| format!("until {} ({})", humane::to_the_second(at), humane::distance(at, humane::now())));
-    facts
+fn ended(details: Details, ending: &Ending) -> Details {
+    let grace = ending.grace_ends_at.filter(|_| ending.ended_at.is_none()).map(|at| {
+        format!("until {} ({})", time_format::to_the_second(at), time_format::distance(at, time_format::now()))
+    });
+    details
         .add(
-            "its end",
+            "end",
             format!(
                 "{} (record {}, {})",
                 ending.how.replace('_', " "),
                 ending.sequence,
-                humane::to_the_second(ending.at)
+                time_format::to_the_second(ending.at)
             ),
         )
         .add("why it ended", &ending.why)
         .maybe("grace", grace)
-        .maybe("ended", ending.ended_at.map(humane::to_the_second))
+        .maybe("ended", ending.ended_at.map(time_format::to_the_second))
 }
 
-/// Why a node is no candidate.
+/// Why nodes are not candidates, after their number.
 fn because(word: &str) -> String {
     match word {
-        "capacity" | "quota" => format!("for {word}"),
+        "capacity" => "without enough capacity".to_owned(),
+        "quota" => "excluded by a quota".to_owned(),
         "class" => "without the class".to_owned(),
         "labels" => "without the labels".to_owned(),
-        "ttl" => "for so long a time".to_owned(),
-        "promised" => "promised to one that goes first".to_owned(),
-        "together" => "away from the other replicas".to_owned(),
-        "apart" => "too near to other replicas".to_owned(),
+        "ttl" => "in pools with a shorter TTL limit".to_owned(),
+        "elsewhere" => "outside the requested pool or node".to_owned(),
+        "unclaimed" => "not claimed by the user".to_owned(),
+        "wiping" => "being wiped".to_owned(),
+        "promised" => "reserved for a higher-ranked allocation".to_owned(),
+        "together" => "in another domain than the other replicas".to_owned(),
+        "apart" => "in the same domain as another replica".to_owned(),
         word => word.to_owned(),
     }
 }
 
-/// The weights behind the scores, once for each pool.
-fn weights(told: &Explanation) -> Vec<String> {
-    let mut said: Vec<(String, String)> = Vec::new();
-    for one in &told.candidates {
+/// The weights of the scores, once per pool.
+fn weights(explanation: &Explanation) -> Vec<String> {
+    let mut lines: Vec<(String, String)> = Vec::new();
+    for one in &explanation.candidates {
         let w = &one.weighed;
         let text = format!(
-            "{}: pressure {}, fit {}, locality {}, packed {}",
+            "{}: pressure {}, fit {}, locality {}, fragmentation {}",
             one.weights, w.pressure, w.fit, w.locality, w.fragmentation
         );
-        if !said.iter().any(|(pool, _)| *pool == one.pool) {
-            said.push((one.pool.clone(), text));
+        if !lines.iter().any(|(pool, _)| *pool == one.pool) {
+            lines.push((one.pool.clone(), text));
         }
     }
-    said.into_iter().map(|(pool, text)| format!("weights of {pool}, {text}")).collect()
+    lines.into_iter().map(|(pool, text)| format!("weights of {pool}, {text}")).collect()
 }
 
-/// How many replicas are not told one by one.
-fn more(told: &Explanation) -> String {
-    let all = told.replica_count.unwrap_or_default() as usize;
-    match all.saturating_sub(told.replicas.len()) {
+/// How many replicas are not listed.
+fn more(explanation: &Explanation) -> String {
+    let all = explanation.replica_count.unwrap_or_default() as usize;
+    match all.saturating_sub(explanation.replicas.len()) {
         0 => String::new(),
         rest => format!(" (and {rest} more)"),
     }
 }
 
-fn replicas(told: &Explanation) -> Option<Table> {
+fn replicas(explanation: &Explanation) -> Option<Table> {
     let headings = [
         ("replica", Align::Right),
         ("node", Align::Left),
@@ -146,13 +151,13 @@ fn replicas(told: &Explanation) -> Option<Table> {
         ("score", Align::Right),
         ("decided by", Align::Left),
     ];
-    let mut table = Table::new(&headings).yielding(&["pool", "node"]);
-    for one in &told.replicas {
+    let mut table = Table::new(&headings).shrink_first(&["pool", "node"]);
+    for one in &explanation.replicas {
         let node = one.node.clone().unwrap_or_else(|| "a node".to_owned());
         let deciding = one.deciding.clone().unwrap_or_default();
         table.row([one.replica.to_string(), node, one.pool.clone(), one.score.clone(), deciding]);
     }
-    (!told.replicas.is_empty()).then_some(table)
+    (!explanation.replicas.is_empty()).then_some(table)
 }
 
 fn victims(decided: &DecidedEviction) -> Table {
@@ -163,10 +168,10 @@ fn victims(decided: &DecidedEviction) -> Table {
         ("class", Align::Left),
         ("quanta", Align::Right),
         ("node", Align::Left),
-        ("would have ended", Align::Left),
+        ("deadline", Align::Left),
         ("", Align::Left),
     ];
-    let mut table = Table::new(&headings).yielding(&["class", "node", "tenant"]);
+    let mut table = Table::new(&headings).shrink_first(&["class", "node", "tenant"]);
     for one in &decided.victims {
         table.row([
             one.lease_id.as_deref().map_or_else(|| "-".to_owned(), short),
@@ -175,7 +180,7 @@ fn victims(decided: &DecidedEviction) -> Table {
             one.class.clone(),
             one.quanta.to_string(),
             one.node.clone().unwrap_or_else(|| "a node".to_owned()),
-            humane::to_the_second(one.expires_at),
+            time_format::to_the_second(one.expires_at),
             if one.gone { "gone".to_owned() } else { String::new() },
         ]);
     }
@@ -188,25 +193,25 @@ fn section(out: &mut String, session: &Session, heading: &str, table: Option<Tab
     }
 }
 
-fn quotas(told: &Explanation) -> Option<Table> {
+fn quotas(explanation: &Explanation) -> Option<Table> {
     let headings = [
         ("quota", Align::Left),
         ("used", Align::Right),
         ("requested", Align::Right),
         ("limit", Align::Right),
         ("", Align::Left),
-        ("said", Align::Left),
+        ("result", Align::Left),
     ];
-    let mut table = Table::new(&headings).yielding(&["quota"]);
-    for check in &told.quotas {
+    let mut table = Table::new(&headings).shrink_first(&["quota"]);
+    for check in &explanation.quotas {
         let numbers = [check.used, check.requested, check.limit].map(|n| n.to_string());
         let [used, requested, limit] = numbers;
         table.row([check.what.clone(), used, requested, limit, check.limit_type.clone(), check.said.replace('_', " ")]);
     }
-    (!told.quotas.is_empty()).then_some(table)
+    (!explanation.quotas.is_empty()).then_some(table)
 }
 
-fn ceilings(told: &Explanation) -> Option<Table> {
+fn ceilings(explanation: &Explanation) -> Option<Table> {
     let headings = [
         ("app instance", Align::Left),
         ("spent", Align::Right),
@@ -215,20 +220,20 @@ fn ceilings(told: &Explanation) -> Option<Table> {
         ("ceiling", Align::Right),
         ("", Align::Left),
         ("", Align::Left),
-        ("said", Align::Left),
+        ("result", Align::Left),
     ];
     let mut table = Table::new(&headings);
-    for check in &told.ceilings {
+    for check in &explanation.ceilings {
         let of = check.app_instance.map_or_else(|| "all".to_owned(), |app| app.to_string());
         let [spent, reserved, requested, amount] =
             [&check.spent, &check.reserved, &check.requested, &check.amount].map(ToString::to_string);
         let (currency, mode, said) = (check.currency.clone(), check.mode.clone(), check.said.replace('_', " "));
         table.row([of, spent, reserved, requested, amount, currency, mode, said]);
     }
-    (!told.ceilings.is_empty()).then_some(table)
+    (!explanation.ceilings.is_empty()).then_some(table)
 }
 
-fn candidates(told: &Explanation) -> Option<Table> {
+fn candidates(explanation: &Explanation) -> Option<Table> {
     let number = |name| (name, Align::Right);
     let headings = [
         ("node", Align::Left),
@@ -237,29 +242,29 @@ fn candidates(told: &Explanation) -> Option<Table> {
         number("pressure"),
         number("fit"),
         number("locality"),
-        number("packed"),
+        number("fragmentation"),
         number("heat"),
     ];
-    let mut table = Table::new(&headings).yielding(&["node", "pool"]);
-    for one in &told.candidates {
+    let mut table = Table::new(&headings).shrink_first(&["node", "pool"]);
+    for one in &explanation.candidates {
         let node = one.node.clone().unwrap_or_else(|| "a node".to_owned());
         let terms = [&one.score, &one.pressure, &one.fit, &one.locality, &one.fragmentation, &one.heat];
-        let [score, pressure, fit, locality, packed, heat] = terms.map(Clone::clone);
-        table.row([node, one.pool.clone(), score, pressure, fit, locality, packed, heat]);
+        let [score, pressure, fit, locality, fragmentation, heat] = terms.map(Clone::clone);
+        table.row([node, one.pool.clone(), score, pressure, fit, locality, fragmentation, heat]);
     }
-    (!told.candidates.is_empty()).then_some(table)
+    (!explanation.candidates.is_empty()).then_some(table)
 }
 
-fn evictions(told: &Explanation) -> Option<Table> {
+fn evictions(explanation: &Explanation) -> Option<Table> {
     let headings = [
         ("node", Align::Left),
-        ("highest", Align::Left),
+        ("highest priority", Align::Left),
         ("gangs", Align::Right),
         ("quanta", Align::Right),
         ("victims", Align::Left),
     ];
-    let mut table = Table::new(&headings).yielding(&["victims"]);
-    for one in &told.evictions {
+    let mut table = Table::new(&headings).shrink_first(&["victims"]);
+    for one in &explanation.evictions {
         let victims = one.victims.iter().map(|victim| format!("{} ({})", victim.tenant, victim.priority));
         table.row([
             one.node.clone().unwrap_or_else(|| "a node".to_owned()),
@@ -269,35 +274,35 @@ fn evictions(told: &Explanation) -> Option<Table> {
             victims.collect::<Vec<_>>().join(", "),
         ]);
     }
-    (!told.evictions.is_empty()).then_some(table)
+    (!explanation.evictions.is_empty()).then_some(table)
 }
 
-pub(super) fn node(session: &Session, told: &NodeExplanation, classes: &Classes) -> String {
-    let style = if told.available { Style::Green } else { Style::Red };
-    let promised = told
-        .promised_to
-        .iter()
-        .map(|one| format!("alloc-{}, which starts by {}", one.allocation_id, humane::to_the_second(one.starts_by)));
-    let promised = promised.collect::<Vec<_>>().join("; ");
-    let kept = told.reserved_for.iter().map(|number| format!("alloc-{number}")).collect::<Vec<_>>().join(", ");
-    let facts = Facts::new()
-        .add("node", &told.node)
-        .add("pool", &told.pool)
-        .add("takes work", session.paint.paint(style, if told.available { "yes" } else { "no" }))
-        .add("why", &told.why)
-        .add("heat", told.heat)
-        .add("leases", told.leases)
-        .maybe("kept for", Some(kept).filter(|kept| !kept.is_empty()))
-        .maybe("promised to", Some(promised).filter(|promised| !promised.is_empty()));
-    let names = ["has", "held", "tearing down", "reserved", "fenced", "offline", "idle", "evictable"];
+pub(super) fn node(session: &Session, explanation: &NodeExplanation, classes: &Classes) -> String {
+    let style = if explanation.available { Style::Green } else { Style::Red };
+    let assured = explanation.promised_to.iter().map(|one| {
+        format!("alloc-{}, which starts by {}", one.allocation_id, time_format::to_the_second(one.starts_by))
+    });
+    let assured = assured.collect::<Vec<_>>().join("; ");
+    let reserved =
+        explanation.reserved_for.iter().map(|number| format!("alloc-{number}")).collect::<Vec<_>>().join(", ");
+    let details = Details::new()
+        .add("node", &explanation.node)
+        .add("pool", &explanation.pool)
+        .add("available", session.paint.paint(style, if explanation.available { "yes" } else { "no" }))
+        .add("why", &explanation.why)
+        .add("heat", explanation.heat)
+        .add("leases", explanation.leases)
+        .maybe("reserved for", Some(reserved).filter(|reserved| !reserved.is_empty()))
+        .maybe("assured start of", Some(assured).filter(|assured| !assured.is_empty()));
+    let names = ["capacity", "held", "tearing down", "reserved", "fenced", "offline", "idle", "evictable"];
     let headings: Vec<(&str, Align)> =
         [("class", Align::Left)].into_iter().chain(names.map(|name| (name, Align::Right))).collect();
-    let mut table = Table::new(&headings).yielding(&["class"]);
-    for c in &told.classes {
-        let has = classes.with_unit(&c.class, &classes.display(&c.class, c.capacity));
+    let mut table = Table::new(&headings).shrink_first(&["class"]);
+    for c in &explanation.classes {
+        let capacity = classes.with_unit(&c.class, &classes.display(&c.class, c.capacity));
         let numbers = [c.held, c.tearing_down, c.reserved, c.fenced, c.offline, c.idle, c.evictable];
-        let cells = [c.class.clone(), has].into_iter().chain(numbers.map(|n| classes.display(&c.class, n)));
+        let cells = [c.class.clone(), capacity].into_iter().chain(numbers.map(|n| classes.display(&c.class, n)));
         table.row(cells.collect::<Vec<_>>());
     }
-    format!("{}\n{}\n", facts.text(session.paint), session.lines(&table).join("\n"))
+    format!("{}\n{}\n", details.text(session.paint), session.lines(&table).join("\n"))
 }

@@ -1,11 +1,11 @@
-//! The figures of the books as people read them. Decimal texts all the way: no figure passes through a float.
+//! Formats figures of reports. They are decimal texts and are never converted to floating point.
 
 use crate::numbers;
 use crate::term::{self, fine_bar};
 use leasehold_api::{Amount, Of, Stretch, When};
 use leasehold_model::Group;
 
-/// Billionths of a decimal text of up to nine decimals, if they can be counted.
+/// A decimal text with up to nine decimals in billionths; `None` if it is invalid or too large.
 pub(super) fn billionths(text: &str) -> Option<u128> {
     let (whole, decimals) = text.split_once('.').unwrap_or((text, ""));
     if decimals.len() > 9 || !decimals.bytes().all(|byte| byte.is_ascii_digit()) {
@@ -18,18 +18,18 @@ pub(super) fn billionths(text: &str) -> Option<u128> {
 const SECOND: u128 = 1_000_000_000;
 const HOUR: u128 = 3600 * SECOND;
 
-/// In which unit the amounts of one table are shown: all in hours, or all in seconds where they are little.
+/// The unit of the amounts in a table: hours, or seconds if all amounts are small.
 pub(super) struct Scale {
     hours: bool,
 }
 
 impl Scale {
     pub(super) fn of<'a>(amounts: impl IntoIterator<Item = &'a str>) -> Self {
-        let is_much = |text: &str| billionths(text).is_none_or(|amount| amount >= HOUR);
-        Self { hours: amounts.into_iter().any(is_much) }
+        let is_large = |text: &str| billionths(text).is_none_or(|amount| amount >= HOUR);
+        Self { hours: amounts.into_iter().any(is_large) }
     }
 
-    /// `12.50 GPU-h`, or `7.21 GPU-s`; rounded down, but never to nothing.
+    /// `12.50 GPU-h` or `7.21 GPU-s`, rounded down; a small amount is shown as `<0.01`.
     pub(super) fn show(&self, unit_seconds: &str, unit: &str) -> String {
         let (size, letter) = if self.hours { (HOUR, 'h') } else { (SECOND, 's') };
         match billionths(unit_seconds) {
@@ -43,7 +43,7 @@ impl Scale {
     }
 }
 
-/// `12.5 %` of a whole, rounded down.
+/// `12.5 %`, rounded down.
 pub(super) fn percent(part: &str, whole: &str) -> String {
     match (billionths(part), billionths(whole)) {
         (Some(0), _) => "-".into(),
@@ -59,29 +59,29 @@ pub(super) fn permille(permille: u128) -> String {
     format!("{}.{} %", permille / 10, permille % 10)
 }
 
-/// An amount as a part of a whole in so many steps; what is not zero shows.
+/// A fraction in 2^20 steps, at least 1 if it is not zero.
 pub(super) fn scaled(part: u128, whole: u128) -> u64 {
     const STEPS: u128 = 1 << 20;
-    // Large figures lose their last digits, which no bar would show.
+    // Avoids an overflow; a bar would not show the lost digits.
     let shift = (128 - whole.leading_zeros()).saturating_sub(100);
     let steps = (part >> shift) * STEPS / (whole >> shift).max(1);
     u64::try_from(steps.min(STEPS)).unwrap_or(0).max(u64::from(part > 0))
 }
 
-/// How wide bars are, where they are drawn at all: on a terminal.
+/// The width of bars; `None` without a terminal.
 pub(super) fn bar_width() -> Option<usize> {
     term::screen().map(|(width, _)| if width >= 100 { 16 } else { 8 })
 }
 
-/// A small bar, relative to the largest.
+/// A bar relative to the largest amount.
 pub(super) fn small_bar(part: u128, largest: u128) -> String {
     bar_width().map_or_else(String::new, |width| fine_bar(scaled(part, largest), 1 << 20, width))
 }
 
-/// Money with as many decimals as the amounts beside it need: two to six, so that what is shown adds up.
-pub(super) struct Purse(usize);
+/// Formats money with two to six decimals, as many as the amounts of a table need, so that sums are exact.
+pub(super) struct MoneyFormat(usize);
 
-impl Purse {
+impl MoneyFormat {
     pub(super) fn of<'a>(amounts: impl IntoIterator<Item = &'a str>) -> Self {
         let needed = |text: &str| {
             let decimals = text.split_once('.').map_or("", |(_, decimals)| decimals);
@@ -99,9 +99,9 @@ impl Purse {
     }
 }
 
-/// Sums in each currency: `12.50 EUR, 3.00 CHF`.
+/// One amount per currency: `12.50 EUR, 3.00 CHF`.
 pub(super) fn money<'a>(amounts: impl IntoIterator<Item = (&'a str, &'a str)>) -> String {
-    let shown = |(amount, currency): (&str, &str)| format!("{} {currency}", Purse::of([amount]).show(amount));
+    let shown = |(amount, currency): (&str, &str)| format!("{} {currency}", MoneyFormat::of([amount]).show(amount));
     let all: Vec<String> = amounts.into_iter().map(shown).collect();
     if all.is_empty() { "0".into() } else { all.join(", ") }
 }
@@ -110,7 +110,7 @@ pub(super) fn amounts(all: &[Amount]) -> String {
     money(all.iter().map(|one| (one.amount.as_str(), one.currency.as_str())))
 }
 
-/// What a line says under a word of [`Group`].
+/// The value of a line in one dimension.
 pub(super) fn field(of: &Of, name: &str) -> Option<String> {
     match Group::from_word(name)? {
         Group::Tenant => of.tenant.clone(),
@@ -118,7 +118,7 @@ pub(super) fn field(of: &Of, name: &str) -> Option<String> {
         Group::User => of.user.clone(),
         Group::Pool => of.pool.clone(),
         Group::Node => of.node.clone(),
-        Group::Priority => of.priority.map(super::facts::word),
+        Group::Priority => of.priority.map(super::details::word),
         Group::Tag => of.accounting_tag.clone(),
         Group::Allocation => of.allocation.clone(),
         Group::AppInstance => of.app_instance.clone(),
@@ -130,7 +130,7 @@ pub(super) fn field(of: &Of, name: &str) -> Option<String> {
     }
 }
 
-/// The columns of lines: those asked for, in that order, then what the daemon told apart besides.
+/// The columns: the requested dimensions in their order, then those that the daemon added.
 pub(super) fn columns<'a>(by: &[String], lines: impl Iterator<Item = &'a Of> + Clone) -> Vec<&'static str> {
     let mut columns: Vec<&'static str> = Vec::new();
     for name in by {
@@ -144,7 +144,7 @@ pub(super) fn columns<'a>(by: &[String], lines: impl Iterator<Item = &'a Of> + C
     columns
 }
 
-/// The columns for people: kind and tier belong to the class, and are left out where nobody asked for them.
+/// The columns for people: kind and tier follow from the class and are omitted unless requested.
 pub(super) fn shown<'a>(by: &[String], lines: impl Iterator<Item = &'a Of> + Clone) -> Vec<&'static str> {
     let mut all = columns(by, lines);
     if all.contains(&"class") {
@@ -153,15 +153,15 @@ pub(super) fn shown<'a>(by: &[String], lines: impl Iterator<Item = &'a Of> + Clo
     all
 }
 
-/// Whether the lines are of more than one stretch.
+/// Whether the lines have different time buckets.
 pub(super) fn is_cut<'a>(mut lines: impl Iterator<Item = &'a Stretch>) -> bool {
     let first = lines.next();
     lines.any(|line| Some(line) != first)
 }
 
-/// Says up to where the journal is known.
+/// Prints up to which time the figures are complete.
 pub(super) fn say_as_of(as_of: When, stretch: Option<&Stretch>) {
-    let second = crate::humane::to_the_second;
+    let second = crate::time_format::to_the_second;
     let over = stretch.map(|over| format!(", from {} to {}", second(over.from), second(over.to)));
     term::say(&format!("leasehold: as of {}{}\n", second(as_of), over.unwrap_or_default()));
 }
@@ -187,8 +187,8 @@ mod tests {
         let beyond = "999999999999999999999999999999999999999.0";
         assert_eq!(Scale::of([beyond]).show(beyond, "GiB"), format!("{beyond} GiB-s"));
         assert_eq!([percent("1.0", "8.0"), percent("0.0", "8.0"), percent("8.0", "8.0")], ["12.5 %", "-", "100.0 %"]);
-        let purse = Purse::of(["1234.500000", "0.125000"]);
-        assert_eq!([purse.show("1234.500000"), purse.show("0.125000")], ["1,234.500", "0.125"]);
+        let format = MoneyFormat::of(["1234.500000", "0.125000"]);
+        assert_eq!([format.show("1234.500000"), format.show("0.125000")], ["1,234.500", "0.125"]);
         assert_eq!(money([("3.000000", "EUR"), ("0.000001", "CHF")]), "3.00 EUR, 0.000001 CHF");
         assert_eq!((scaled(1, 2), scaled(0, 0), scaled(u128::MAX / 2, u128::MAX)), (1 << 19, 0, (1 << 19) - 1));
     }

@@ -1,4 +1,4 @@
-//! The terminal's foreground: a command in a group of its own can only be typed to if the terminal is handed to it.
+//! The foreground of the terminal: a process group can only read from the terminal while it is in the foreground.
 
 use nix::sys::signal::{SigSet, Signal};
 use rustix::process::{Pid, WaitId, WaitIdOptions, getpgrp, waitid};
@@ -6,16 +6,16 @@ use rustix::termios::{tcgetpgrp, tcsetpgrp};
 use std::io::{IsTerminal, stdin};
 use std::time::Duration;
 
-/// How often a command on a terminal is looked at: whether Ctrl-Z has stopped it.
+/// How often to check whether Ctrl-Z has stopped the command.
 const EVERY: Duration = Duration::from_millis(200);
 
-/// The terminal is the command's; dropping takes it back.
+/// Keeps the command's group in the foreground; dropping it restores our own.
 pub(super) struct Foreground {
     ours: Pid,
 }
 
 impl Foreground {
-    /// Hands the terminal to a group, if there is one and it is ours.
+    /// Puts a group in the foreground, if there is a terminal and we are in its foreground.
     pub(super) fn hand_to(group: Pid) -> Option<Self> {
         let ours = getpgrp();
         if !stdin().is_terminal() || tcgetpgrp(stdin()).ok()? != ours {
@@ -25,8 +25,8 @@ impl Foreground {
         Some(Self { ours })
     }
 
-    /// Resolves when the command was stopped from its terminal, with whether somebody meant it: it is also stopped for
-    /// reading before the terminal was its own. Never resolves without a terminal.
+    /// Resolves when the command was stopped, with whether the user did it: the command is also stopped if it reads before
+    /// it is in the foreground. Never resolves without a terminal.
     pub(super) async fn stopped(this: Option<&Self>, process: Pid) -> bool {
         if this.is_none() {
             return std::future::pending().await;
@@ -45,13 +45,13 @@ impl Foreground {
 
 impl Drop for Foreground {
     fn drop(&mut self) {
-        // Whoever is not in the foreground is stopped for taking it, unless this signal is held back.
-        let mut held_back = SigSet::empty();
-        held_back.add(Signal::SIGTTOU);
-        if held_back.thread_block().is_ok() {
-            // A terminal that is gone cannot be taken back.
+        // A background process that changes the foreground is stopped, unless it blocks this signal.
+        let mut blocked = SigSet::empty();
+        blocked.add(Signal::SIGTTOU);
+        if blocked.thread_block().is_ok() {
+            // The terminal may be gone.
             let _ = tcsetpgrp(stdin(), self.ours);
-            let _ = held_back.thread_unblock();
+            let _ = blocked.thread_unblock();
         }
     }
 }

@@ -1,20 +1,20 @@
-//! Leases, one at a time and as a list.
+//! `leasehold lease …`.
 
 use super::alloc::{self, wait_for_lease};
-use super::asks;
-use super::facts::{Facts, or_dash, word};
+use super::details::{Details, or_dash, word};
+use super::failure::Failed;
+use super::lease_request;
+use super::record_lines;
 use super::session::{Session, keyed, past, whose};
-use super::story;
-use super::told::Failed;
 use super::units::Classes;
 use super::watch::watch;
 use super::{explain, quote};
 use crate::cli::lease::{LeaseCommand, LeaseListArgs};
-use crate::humane;
 use crate::output::{print, print_json};
 use crate::problem::EXIT_OK;
 use crate::table::{Align, Table};
 use crate::term::Style;
+use crate::time_format;
 use leasehold_api::{Granted, Lease, LeaseState, Release, Renew, Requested, Revocation, Revoke, Revoked, Ttl, When};
 use leasehold_model::LeaseNo;
 
@@ -23,7 +23,7 @@ pub(super) async fn run(session: &Session, command: LeaseCommand) -> Result<u8, 
     match command {
         LeaseCommand::Run(args) => return super::run::run(session, args).await,
         LeaseCommand::Request(args) => {
-            let (request, classes) = asks::request(client, &args.asks, &args.holder, args.ttl).await?;
+            let (request, classes) = lease_request::request(client, &args.asks, &args.holder, args.ttl).await?;
             let granted = match keyed(client.request_lease(&request), &args.change).await? {
                 Requested::Granted(granted) => granted,
                 Requested::Waiting(submitted) => wait_for_lease(session, &submitted).await?,
@@ -35,10 +35,10 @@ pub(super) async fn run(session: &Session, command: LeaseCommand) -> Result<u8, 
             }
         }
         LeaseCommand::Explain(args) => {
-            session.show(client.explain_lease(&args.lease), |told| explain::text(session, told)).await?;
+            session.show(client.explain_lease(&args.lease), |explanation| explain::text(session, explanation)).await?;
         }
         LeaseCommand::Quote(args) => {
-            let (request, _) = asks::request(client, &args.asks, &args.holder, args.ttl).await?;
+            let (request, _) = lease_request::request(client, &args.asks, &args.holder, args.ttl).await?;
             session.show(client.quote_lease(&request), |quote| quote::text(session, quote)).await?;
         }
         LeaseCommand::Renew(args) => {
@@ -53,9 +53,9 @@ pub(super) async fn run(session: &Session, command: LeaseCommand) -> Result<u8, 
             let text = |done: &leasehold_api::Released| {
                 let how = match done.state {
                     LeaseState::Closed => "its capacity is free",
-                    _ => "its capacity is free when the node confirms",
+                    _ => "its capacity is free when the node has confirmed the teardown",
                 };
-                format!("{} was given back; {how}\n", short(&done.id))
+                format!("{} was released; {how}\n", short(&done.id))
             };
             session.change(call, &args.change, text).await?;
         }
@@ -65,8 +65,8 @@ pub(super) async fn run(session: &Session, command: LeaseCommand) -> Result<u8, 
         }
         LeaseCommand::Ready(args) => {
             let text = |done: &leasehold_api::ReadyAnswer| {
-                let at = humane::to_the_second(done.ended_at);
-                format!("{} is ready to be torn down; its bill ended at {at}\n", short(&done.id))
+                let at = time_format::to_the_second(done.ended_at);
+                format!("{} is ready for teardown; its billing ended at {at}\n", short(&done.id))
             };
             session.change(client.lease_ready(&args.lease), &args.change, text).await?;
         }
@@ -80,19 +80,19 @@ pub(super) async fn run(session: &Session, command: LeaseCommand) -> Result<u8, 
             let classes = if session.json { Classes::none() } else { Classes::load(client).await? };
             session.show(call, |lease| one(session, lease, &classes)).await?;
         }
-        LeaseCommand::History(args) => story::tell_all(session, client.lease_history(&args.lease)).await?,
+        LeaseCommand::History(args) => record_lines::print_all(session, client.lease_history(&args.lease)).await?,
     }
     Ok(EXIT_OK)
 }
 
-/// `lease-42`: the number that the last half of an id is (`docs/reference/json-view.md`). It is taken wherever the id is.
+/// `lease-42`: the second half of an ID is its number (`docs/reference/json-view.md`). Accepted wherever the ID is.
 pub(super) fn short(id: &str) -> String {
     let number = id.get(16..).and_then(|digits| u64::from_str_radix(digits, 16).ok());
     number.map_or_else(|| id.to_owned(), |number| LeaseNo(number).to_string())
 }
 
 fn deadline(at: When) -> String {
-    format!("{} ({})", humane::to_the_second(at), humane::distance(at, humane::now()))
+    format!("{} ({})", time_format::to_the_second(at), time_format::distance(at, time_format::now()))
 }
 
 pub(super) fn devices(devices: &[u32]) -> String {
@@ -110,20 +110,20 @@ fn grant(session: &Session, granted: &Granted, classes: &Classes) -> String {
         ("devices", Align::Left),
         ("id", Align::Left),
     ];
-    let mut table = Table::new(&headings).yielding(&["id", "class"]);
+    let mut table = Table::new(&headings).shrink_first(&["id", "class"]);
     for lease in &granted.leases {
         let quantity = classes.with_unit(&lease.class, &lease.quantity);
         table.row([short(&lease.id), lease.class.clone(), quantity, devices(&lease.devices), lease.id.clone()]);
     }
-    let facts = Facts::new()
+    let details = Details::new()
         .add("node", &granted.node)
         .add("pool", &granted.pool)
         .add("priority", word(granted.priority))
         .add("until", deadline(granted.expires_at))
-        .maybe("shortened by", granted.capped_by_quota_id.map(|quota| format!("the burst of quota {quota}")));
+        .maybe("shortened by", granted.capped_by_quota_id.map(|quota| format!("the burst limit of quota {quota}")));
     let over: Vec<String> = granted.over_soft_quota_ids.iter().map(u32::to_string).collect();
-    let facts = facts.maybe("over soft quota", (!over.is_empty()).then(|| over.join(", ")));
-    format!("{}\n{}", session.lines(&table).join("\n") + "\n", facts.text(session.paint))
+    let details = details.maybe("over soft quota", (!over.is_empty()).then(|| over.join(", ")));
+    format!("{}\n{}", session.lines(&table).join("\n") + "\n", details.text(session.paint))
 }
 
 /// `preempted (decided in record 45)`.
@@ -134,12 +134,12 @@ pub(super) fn revocation(revoked: &Revocation) -> String {
 
 fn revoked(revoked: &Revoked) -> String {
     let leases: Vec<String> = revoked.ids.iter().map(|id| short(id)).collect();
-    let (are, is) = if leases.len() == 1 { ("is", "its holder has") } else { ("are", "their holder has") };
+    let (verb, holder) = if leases.len() == 1 { ("was", "its holder") } else { ("were", "their holder") };
     let grace = match revoked.grace {
-        Ttl(leasehold_model::Span::ZERO) => "no time to get ready".to_owned(),
-        grace => format!("{} to get ready", humane::span(grace.0)),
+        Ttl(leasehold_model::Span::ZERO) => "no grace period".to_owned(),
+        grace => format!("a grace period of {}", time_format::span(grace.0)),
     };
-    format!("{} {are} revoked; {is} {grace}\n", leases.join(", "))
+    format!("{} {verb} revoked; {holder} has {grace}\n", leases.join(", "))
 }
 
 async fn list(session: &Session, args: &LeaseListArgs) -> Result<(), Failed> {
@@ -182,8 +182,8 @@ fn leases(leases: &[Lease], classes: &Classes) -> Table {
         ("ends", Align::Left),
     ];
     let mut table = Table::new(&headings)
-        .yielding(&["user", "priority", "devices", "project", "class", "node", "tenant", "quantity", "state"]);
-    let now = humane::now();
+        .shrink_first(&["user", "priority", "devices", "project", "class", "node", "tenant", "quantity", "state"]);
+    let now = time_format::now();
     for lease in leases {
         let plain = |text: String| (text, Style::Plain);
         table.styled([
@@ -197,7 +197,7 @@ fn leases(leases: &[Lease], classes: &Classes) -> Table {
             plain(lease.node.clone()),
             plain(devices(&lease.devices)),
             plain(word(lease.priority)),
-            plain(humane::distance(lease.ended_at.or(lease.grace_ends_at).unwrap_or(lease.expires_at), now)),
+            plain(time_format::distance(lease.ended_at.or(lease.grace_ends_at).unwrap_or(lease.expires_at), now)),
         ]);
     }
     table
@@ -210,7 +210,7 @@ fn one(session: &Session, lease: &Lease, classes: &Classes) -> String {
         Some(end) => format!("{}: {}", deadline(at), word(end).replace('_', " ")),
         None => deadline(at),
     });
-    Facts::new()
+    Details::new()
         .add("lease", short(&lease.id))
         .add("id", &lease.id)
         .maybe("granted with", gang)

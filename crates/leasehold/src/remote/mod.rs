@@ -1,7 +1,6 @@
-//! The commands that speak to a daemon: each asks, and shows the answer as a table or as the daemon's own JSON.
+//! The commands that call a daemon. Each prints the answer as text or as the daemon's own JSON.
 
 mod alloc;
-mod asks;
 mod audit;
 mod books;
 mod capacity;
@@ -9,36 +8,37 @@ mod ceiling;
 mod child;
 mod claim;
 mod csv;
+mod details;
 mod events;
 mod explain;
-mod facts;
+mod failure;
 mod figures;
 mod foreground;
 mod lease;
+mod lease_request;
 mod node;
 mod pairs;
 mod patch;
 mod quota;
 mod quote;
 mod rate;
+mod record_lines;
 mod run;
 mod session;
 mod settings;
-mod story;
 mod tenancy;
 mod token;
-mod told;
 mod units;
 mod waste;
 mod watch;
 
 pub(crate) use audit::run as audit;
-pub(crate) use told::plain;
+pub(crate) use failure::plain;
 
 use crate::cli::remote::{AdminCommand, DaemonArgs, RemoteCommand};
 use crate::problem::{EXIT_OK, Problem};
+use failure::Failed;
 use session::Session;
-use told::Failed;
 
 pub(crate) fn run(daemon: &DaemonArgs, command: RemoteCommand) -> Result<u8, Problem> {
     Session::open(daemon)?.during(async |session| dispatch(session, command).await)

@@ -1,11 +1,11 @@
-//! Nodes: what they have, where it is, and taking them out and in.
+//! `leasehold node …`.
 
-use super::facts::{Facts, or_dash, word};
+use super::details::{Details, or_dash, word};
+use super::failure::Failed;
 use super::pairs::by_key;
 use super::patch::{patch, something};
 use super::session::Session;
 use super::tenancy::{gone, made};
-use super::told::Failed;
 use super::units::Classes;
 use super::watch::watch;
 use crate::cli::capacity::{NodeCommand, NodeCreateArgs, NodeField, NodeListArgs, NodeSetArgs};
@@ -25,7 +25,11 @@ pub(super) async fn run(session: &Session, command: NodeCommand) -> Result<(), F
         NodeCommand::Show(one) => show(session, client.show_node(&one.name)).await,
         NodeCommand::Explain(one) => {
             let classes = if session.json { Classes::none() } else { Classes::load(client).await? };
-            session.show(client.explain_node(&one.name), |told| super::explain::node(session, told, &classes)).await
+            session
+                .show(client.explain_node(&one.name), |explanation| {
+                    super::explain::node(session, explanation, &classes)
+                })
+                .await
         }
         NodeCommand::Create(args) => {
             let call = client.create_node(&new(&args)?);
@@ -43,23 +47,25 @@ pub(super) async fn run(session: &Session, command: NodeCommand) -> Result<(), F
             session.change(client.drain_node(&args.name), &args.change, |put| is("drained", put)).await
         }
         NodeCommand::Resume(args) => {
-            session.change(client.resume_node(&args.name), &args.change, |put| is("given out again", put)).await
+            session.change(client.resume_node(&args.name), &args.change, |put| is("no longer drained", put)).await
         }
         NodeCommand::Lose(args) => {
             let call = client.lose_node(&args.name, &LoseNode { last_seen: args.last_seen });
-            session.change(call, &args.change, |put| is("lost", put)).await
+            session.change(call, &args.change, |put| is("declared lost", put)).await
         }
         NodeCommand::Return(args) => {
-            session.change(client.return_node(&args.name), &args.change, |put| is("back", put)).await
+            session.change(client.return_node(&args.name), &args.change, |put| is("no longer lost", put)).await
         }
         NodeCommand::Wiped(args) => report_wipe(session, &args, true).await,
         NodeCommand::WipeFailed(args) => report_wipe(session, &args, false).await,
         NodeCommand::ClearQuarantine(args) => {
-            session.change(client.clear_quarantine(&args.name), &args.change, |put| is("open to all", put)).await
+            session
+                .change(client.clear_quarantine(&args.name), &args.change, |put| is("available to everyone", put))
+                .await
         }
         NodeCommand::DetachAgent(args) => {
             let call = client.detach_agent(&args.name);
-            session.change(call, &args.change, |done| format!("node {} has no agent now\n", done.node)).await
+            session.change(call, &args.change, |done| format!("the agent of node {} was detached\n", done.node)).await
         }
     }
 }
@@ -94,7 +100,7 @@ fn changed(args: &NodeSetArgs) -> Result<NodeChange, Problem> {
         pool: args.pool.clone(),
         rack: patch(args.rack.clone(), &args.clear, NodeField::Rack)?,
         zone: patch(args.zone.clone(), &args.clear, NodeField::Zone)?,
-        // All labels are given anew, so none of them is an empty list.
+        // The labels replace all earlier ones; clearing them sets an empty list.
         labels: labels.nested().map(Option::unwrap_or_default),
         teardown: args.teardown,
         capacity: (!capacity.is_empty()).then_some(capacity),
@@ -114,7 +120,7 @@ async fn list(session: &Session, args: &NodeListArgs) -> Result<(), Failed> {
     session.list(call, |items| nodes(items, &classes)).await
 }
 
-/// Whether it gives out capacity, and what is wrong with it.
+/// The state of a node, and its problems.
 fn state(node: &Node) -> (String, Style) {
     let mut words = Vec::new();
     let mut style = Style::Green;
@@ -157,10 +163,10 @@ fn state(node: &Node) -> (String, Style) {
     (words.join(", "), style)
 }
 
-/// Where a node's capacity may be, and how much of it is there.
-type Place = (&'static str, fn(&NodeCapacity) -> u64);
+/// A part of a node's capacity: its name, and its size in quanta.
+type Part = (&'static str, fn(&NodeCapacity) -> u64);
 
-const WHERE: [Place; 6] = [
+const PARTS: [Part; 6] = [
     ("held", |c| c.held),
     ("tearing down", |c| c.tearing_down),
     ("reserved", |c| c.reserved),
@@ -175,11 +181,18 @@ fn nodes(nodes: &[Node], classes: &Classes) -> Table {
         ("pool", Align::Left),
         ("state", Align::Left),
         ("class", Align::Left),
-        ("has", Align::Right),
+        ("capacity", Align::Right),
     ];
-    headings.extend(WHERE.iter().map(|(name, _)| (*name, Align::Right)));
-    let mut table =
-        Table::new(&headings).yielding(&["reserved", "pool", "tearing down", "offline", "fenced", "class", "state"]);
+    headings.extend(PARTS.iter().map(|(name, _)| (*name, Align::Right)));
+    let mut table = Table::new(&headings).shrink_first(&[
+        "reserved",
+        "pool",
+        "tearing down",
+        "offline",
+        "fenced",
+        "class",
+        "state",
+    ]);
     for node in nodes {
         let (state, style) = state(node);
         let mut first = vec![(node.name.clone(), Style::Bold), (node.pool.clone(), Style::Plain), (state, style)];
@@ -189,11 +202,11 @@ fn nodes(nodes: &[Node], classes: &Classes) -> Table {
             continue;
         }
         for capacity in &node.capacity {
-            // The node's own columns once, then one row for each class.
+            // The columns of the node itself are filled only in its first row.
             let mut row = std::mem::replace(&mut first, vec![(String::new(), Style::Plain); 3]);
             row.push((capacity.class.clone(), Style::Plain));
             row.push((classes.with_unit(&capacity.class, &capacity.quantity), Style::Plain));
-            row.extend(WHERE.iter().map(|(name, quanta)| {
+            row.extend(PARTS.iter().map(|(name, quanta)| {
                 let quanta = quanta(capacity);
                 let style = match (*name, quanta) {
                     (_, 0) => Style::Dim,
@@ -218,7 +231,7 @@ async fn show(session: &Session, call: Call<Json<Node>>) -> Result<(), Failed> {
 
 fn one(session: &Session, node: &Node, classes: &Classes) -> String {
     let labels: Vec<String> = node.labels.iter().map(|(key, value)| format!("{key}={value}")).collect();
-    let facts = Facts::new()
+    let details = Details::new()
         .add("node", &node.name)
         .add("number", node.id)
         .add("pool", &node.pool)
@@ -233,14 +246,14 @@ fn one(session: &Session, node: &Node, classes: &Classes) -> String {
         .add("errors", word(node.condition.errors))
         .add("throttled", if node.condition.throttled { "yes" } else { "no" })
         .add("heat", node.heat);
-    let mut headings = vec![("class", Align::Left), ("has", Align::Right)];
-    headings.extend(WHERE.iter().map(|(name, _)| (*name, Align::Right)));
+    let mut headings = vec![("class", Align::Left), ("capacity", Align::Right)];
+    headings.extend(PARTS.iter().map(|(name, _)| (*name, Align::Right)));
     let mut table = Table::new(&headings);
     for capacity in &node.capacity {
         let mut row = vec![capacity.class.clone(), classes.with_unit(&capacity.class, &capacity.quantity)];
-        row.extend(WHERE.iter().map(|(_, quanta)| classes.display(&capacity.class, quanta(capacity))));
+        row.extend(PARTS.iter().map(|(_, quanta)| classes.display(&capacity.class, quanta(capacity))));
         table.row(row);
     }
     let capacity = if table.is_empty() { String::new() } else { session.lines(&table).join("\n") + "\n" };
-    format!("{}\n{capacity}", facts.text(session.paint)).trim_end().to_owned() + "\n"
+    format!("{}\n{capacity}", details.text(session.paint)).trim_end().to_owned() + "\n"
 }

@@ -1,9 +1,9 @@
-//! Options of the form `--label KEY=VALUE`, each key once: which of two was meant cannot be known.
+//! Options of the form `--label KEY=VALUE`. Each key may be given once.
 
 use crate::problem::Problem;
 use std::collections::BTreeMap;
 
-/// By key; one that is given twice is a mistake.
+/// The pairs as a map; a duplicate key is an error.
 pub(super) fn by_key<V, T>(
     option: &str,
     pairs: &[(String, V)],

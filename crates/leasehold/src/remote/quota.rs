@@ -1,15 +1,15 @@
-//! Quotas, in the units of their classes.
+//! `leasehold quota …`, with amounts in the units of the classes.
 
-use super::facts::{Facts, or_dash, word};
+use super::details::{Details, or_dash, word};
+use super::failure::Failed;
 use super::session::Session;
-use super::told::Failed;
 use super::units::{Classes, parse};
 use super::watch::watch;
 use crate::cli::quota::{BurstArgs, LimitArgs, QuotaCommand, QuotaCreateArgs, QuotaListArgs};
-use crate::humane;
 use crate::problem::Problem;
 use crate::table::{Align, Table};
 use crate::term::Style;
+use crate::time_format;
 use leasehold_api::{Class, Limit, Measure, NewQuota, Nodes, Quota, QuotaChange};
 
 pub(super) async fn run(session: &Session, command: QuotaCommand) -> Result<(), Failed> {
@@ -22,7 +22,7 @@ pub(super) async fn run(session: &Session, command: QuotaCommand) -> Result<(), 
         }
         QuotaCommand::Create(args) => {
             let classes = Classes::load(client).await?;
-            let call = client.create_quota(&new(&args, &classes)?);
+            let call = client.create_quota(&new(session, &args).await?);
             session.change(call, &args.change, |put| one(session, &put.quota, &classes)).await
         }
         QuotaCommand::Set(args) => {
@@ -41,13 +41,14 @@ pub(super) async fn run(session: &Session, command: QuotaCommand) -> Result<(), 
     }
 }
 
-fn new(args: &QuotaCreateArgs, classes: &Classes) -> Result<NewQuota, Problem> {
+async fn new(session: &Session, args: &QuotaCreateArgs) -> Result<NewQuota, Failed> {
     let measure = args.measure;
     let class = match (&args.class, measure) {
-        (Some(name), Measure::Quanta) => Some(classes.named(name).ok_or_else(|| unknown(name, classes))?),
+        (Some(name), Measure::Quanta) => Some(session.client.show_class(name).await?),
         (None, Measure::Quanta) => {
-            return Err(Problem::usage("quanta_need_class", "a quota on capacity names its class")
-                .advice("give --class NAME, or count with --measure leases or --measure nodes"));
+            return Err(Problem::usage("quanta_need_class", "a quota on capacity needs a class")
+                .advice("give --class NAME, or count with --measure leases or --measure nodes")
+                .into());
         }
         _ => None,
     };
@@ -64,20 +65,11 @@ fn new(args: &QuotaCreateArgs, classes: &Classes) -> Result<NewQuota, Problem> {
         nodes,
         priority: args.priority,
         measure,
-        limit: limit(&args.limit, &args.burst, class)?,
+        limit: limit(&args.limit, &args.burst, class.as_ref())?,
     })
 }
 
-fn unknown(name: &str, classes: &Classes) -> Problem {
-    let told = Problem::refused("unknown_class", format!("there is no class {name:?}"));
-    let alike = |known: &&Class| strsim::damerau_levenshtein(name, &known.name);
-    match classes.0.iter().min_by_key(alike) {
-        Some(near) => told.advice(format!("did you mean {:?}?", near.name)),
-        None => told.advice("there is none yet"),
-    }
-}
-
-/// The limit, in quanta where a class is counted.
+/// The limit, in quanta if the quota is for a class.
 fn limit(limit: &LimitArgs, burst: &BurstArgs, class: Option<&Class>) -> Result<Limit, Problem> {
     let count = |text: &String| match class {
         Some(class) => parse(text, class),
@@ -122,7 +114,7 @@ fn unit(quota: &Quota, classes: &Classes) -> String {
     }
 }
 
-/// The base, how strict it is, and the ceiling of a burst.
+/// The base limit, the type of the limit, and the limit of a burst.
 fn parts(limit: &Limit) -> (u64, &'static str, Option<u64>) {
     match limit {
         Limit::Hard { limit } => (*limit, "hard", None),
@@ -131,15 +123,15 @@ fn parts(limit: &Limit) -> (u64, &'static str, Option<u64>) {
     }
 }
 
-fn place(quota: &Quota) -> String {
-    let mut places: Vec<String> = quota.pool.iter().map(|pool| format!("pool {pool}")).collect();
+fn scope(quota: &Quota) -> String {
+    let mut parts: Vec<String> = quota.pool.iter().map(|pool| format!("pool {pool}")).collect();
     match &quota.nodes {
         Nodes::All => {}
-        Nodes::Each => places.push("each node".into()),
-        Nodes::One(node) => places.push(format!("node {node}")),
+        Nodes::Each => parts.push("each node".into()),
+        Nodes::One(node) => parts.push(format!("node {node}")),
     }
-    places.extend(quota.priority.map(|priority| word(priority) + " only"));
-    if places.is_empty() { "-".into() } else { places.join(", ") }
+    parts.extend(quota.priority.map(|priority| word(priority) + " only"));
+    if parts.is_empty() { "-".into() } else { parts.join(", ") }
 }
 
 fn quotas(quotas: &[Quota], classes: &Classes) -> Table {
@@ -148,14 +140,14 @@ fn quotas(quotas: &[Quota], classes: &Classes) -> Table {
         ("tenant", Align::Left),
         ("project", Align::Left),
         ("class", Align::Left),
-        ("where", Align::Left),
+        ("scope", Align::Left),
         ("used", Align::Right),
-        ("of", Align::Right),
-        ("burst to", Align::Right),
-        ("", Align::Left),
-        ("how", Align::Left),
+        ("limit", Align::Right),
+        ("burst limit", Align::Right),
+        ("unit", Align::Left),
+        ("type", Align::Left),
     ];
-    let mut table = Table::new(&headings).yielding(&["where", "burst to", "project", "how", "class"]);
+    let mut table = Table::new(&headings).shrink_first(&["scope", "burst limit", "project", "type", "class"]);
     for quota in quotas {
         let (base, how, burst) = parts(&quota.limit);
         let style = match quota.used {
@@ -169,7 +161,7 @@ fn quotas(quotas: &[Quota], classes: &Classes) -> Table {
             plain(quota.tenant.clone()),
             plain(or_dash(quota.project.as_ref())),
             plain(or_dash(quota.class.as_ref())),
-            plain(place(quota)),
+            plain(scope(quota)),
             (amount(quota, quota.used, classes), style),
             plain(amount(quota, base, classes)),
             plain(or_dash(burst.map(|most| amount(quota, most, classes)))),
@@ -183,18 +175,18 @@ fn quotas(quotas: &[Quota], classes: &Classes) -> Table {
 fn one(session: &Session, quota: &Quota, classes: &Classes) -> String {
     let (base, how, burst) = parts(&quota.limit);
     let unit = unit(quota, classes);
-    let facts = Facts::new()
+    let details = Details::new()
         .add("quota", quota.id)
         .add("tenant", &quota.tenant)
         .maybe("project", quota.project.as_ref())
         .maybe("class", quota.class.as_ref())
-        .maybe("where", Some(place(quota)).filter(|place| place != "-"))
+        .maybe("scope", Some(scope(quota)).filter(|scope| scope != "-"))
         .add("used", format!("{} {unit}", amount(quota, quota.used, classes)))
         .add("limit", format!("{} {unit}, {how}", amount(quota, base, classes)))
-        .maybe("burst to", burst.map(|most| format!("{} {unit}", amount(quota, most, classes))));
-    let facts = match &quota.limit {
-        Limit::Burst { burst_ttl, .. } => facts.add("for", humane::span(burst_ttl.0)),
-        _ => facts,
+        .maybe("burst limit", burst.map(|most| format!("{} {unit}", amount(quota, most, classes))));
+    let details = match &quota.limit {
+        Limit::Burst { burst_ttl, .. } => details.add("burst duration", time_format::span(burst_ttl.0)),
+        _ => details,
     };
-    facts.maybe("bursting since", quota.burst_since.map(humane::to_the_second)).text(session.paint)
+    details.maybe("bursting since", quota.burst_since.map(time_format::to_the_second)).text(session.paint)
 }

@@ -1,15 +1,15 @@
-//! Prices: rate cards, and what is charged for leases that end badly.
+//! `leasehold rate …`: rate cards and charge policies.
 
-use super::facts::{Facts, or_dash, word};
+use super::details::{Details, or_dash, word};
+use super::failure::Failed;
 use super::pairs::{by_key, twice};
 use super::patch::something;
 use super::session::Session;
-use super::told::Failed;
 use crate::cli::rate::{PolicyCommand, PolicySetArgs, RateCommand, RateSetArgs};
-use crate::humane;
 use crate::problem::Problem;
 use crate::table::{Align, Table};
 use crate::term::Style;
+use crate::time_format;
 use leasehold_api::{
     CardState, Charge, ChargePolicy, ChargesChange, Decimal, KindPriceChange, NewChargePolicy, NewRateCard, Patch,
     PriceChange, PriorityFactorChange, RateCard, RateCardChange, When,
@@ -47,7 +47,7 @@ async fn set(session: &Session, args: RateSetArgs) -> Result<(), Failed> {
             client.change_rate_card(card, &something(RateCardChange { pool, from: args.from, prices })?)
         }
         None => {
-            // A card with nothing but a pool or a day would say again what holds already.
+            // A card without prices would repeat the one in force.
             let prices = something(prices)?;
             client.create_rate_card(&NewRateCard { pool: args.pool, from: args.from, prices })
         }
@@ -78,14 +78,14 @@ fn prices(args: &RateSetArgs) -> Result<PriceChange, Problem> {
     })
 }
 
-/// Lines that are set and lines that go, each named once.
+/// Prices or factors that are set, and those that are removed; each name may be given once.
 fn lines(
     option: &str,
     set: &[(String, String)],
-    gone: &[String],
+    removed: &[String],
 ) -> Result<BTreeMap<String, Option<Decimal>>, Problem> {
     let set = set.iter().map(|(name, value)| (name.clone(), Some(Decimal(value.clone()))));
-    let all = set.chain(gone.iter().map(|name| (name.clone(), None)));
+    let all = set.chain(removed.iter().map(|name| (name.clone(), None)));
     let mut lines = BTreeMap::new();
     for (name, value) in all {
         if lines.insert(name.clone(), value).is_some() {
@@ -113,7 +113,7 @@ async fn set_policy(session: &Session, args: PolicySetArgs) -> Result<(), Failed
     session.change(call, &args.change, |put| policy(session, &put.charge_policy)).await
 }
 
-/// A number, or the word for what has none.
+/// The number, or `built-in`, which has none.
 fn number(id: Option<u32>) -> String {
     id.map_or_else(|| "built-in".into(), |id| id.to_string())
 }
@@ -127,7 +127,7 @@ fn style(state: CardState) -> Style {
 }
 
 fn from(from: When) -> String {
-    format!("{} ({})", humane::to_the_second(from), humane::distance(from, humane::now()))
+    format!("{} ({})", time_format::to_the_second(from), time_format::distance(from, time_format::now()))
 }
 
 fn cards(cards: &[RateCard]) -> Table {
@@ -145,14 +145,14 @@ fn cards(cards: &[RateCard]) -> Table {
         ("classes", Align::Right),
         ("tiers", Align::Right),
     ];
-    let mut table = Table::new(&headings).yielding(&["tiers", "classes", "net", "block", "mem", "from"]);
+    let mut table = Table::new(&headings).shrink_first(&["tiers", "classes", "net", "block", "mem", "from"]);
     for card in cards {
         let (prices, plain) = (&card.prices, |text: String| (text, Style::Plain));
         table.styled([
             plain(number(card.id)),
             plain(card.pool.clone().unwrap_or_else(|| "all".into())),
             (word(card.state), style(card.state)),
-            plain(or_dash(card.from.map(humane::to_the_second))),
+            plain(or_dash(card.from.map(time_format::to_the_second))),
             plain(prices.currency.clone()),
             plain(prices.kinds.gpu.to_string()),
             plain(prices.kinds.cpu.to_string()),
@@ -169,25 +169,25 @@ fn cards(cards: &[RateCard]) -> Table {
 fn one(session: &Session, card: &RateCard) -> String {
     let prices = &card.prices;
     let per_second = |price: &Decimal, unit: &str| format!("{price} {} per {unit}-second", prices.currency);
-    let mut facts = Facts::new()
+    let mut details = Details::new()
         .add("rate card", number(card.id))
-        .add("pool", card.pool.as_deref().unwrap_or("all that have none of their own"))
+        .add("pool", card.pool.as_deref().unwrap_or("all pools without a card of their own"))
         .add("state", word(card.state))
         .maybe("from", card.from.map(from))
-        .maybe("set", card.set_at.map(humane::to_the_second))
+        .maybe("set", card.set_at.map(time_format::to_the_second))
         .add("gpu", per_second(&prices.kinds.gpu, "GPU"))
         .add("cpu", per_second(&prices.kinds.cpu, "core"))
         .add("mem", per_second(&prices.kinds.mem, "GiB"))
         .add("block", per_second(&prices.kinds.block, "GiB"))
         .add("net", per_second(&prices.kinds.net, "Gb/s"));
     for (class, price) in &prices.classes {
-        facts = facts.add(&format!("class {class}"), format!("{price} {} per unit-second", prices.currency));
+        details = details.add(&format!("class {class}"), format!("{price} {} per unit-second", prices.currency));
     }
     for (tier, factor) in &prices.tiers {
-        facts = facts.add(&format!("tier {tier}"), format!("× {factor}"));
+        details = details.add(&format!("tier {tier}"), format!("× {factor}"));
     }
     let priorities = &prices.priorities;
-    facts
+    details
         .add("scavenger", format!("× {}", priorities.scavenger))
         .add("standard", format!("× {}", priorities.standard))
         .add("guaranteed", format!("× {}", priorities.guaranteed))
@@ -198,19 +198,19 @@ fn charge(charge: Charge) -> String {
     match charge {
         Charge::Full => "full".into(),
         Charge::None => "none".into(),
-        Charge::MinusLast(span) => format!("less the last {}", humane::span(span.0)),
+        Charge::MinusLast(span) => format!("all but the last {}", time_format::span(span.0)),
     }
 }
 
 fn policies(policies: &[ChargePolicy]) -> Table {
     let headings = ["policy", "state", "from", "preempted", "fenced", "node lost", "failed start"];
-    let mut table = Table::new(&headings.map(|heading| (heading, Align::Left))).yielding(&["from"]);
+    let mut table = Table::new(&headings.map(|heading| (heading, Align::Left))).shrink_first(&["from"]);
     for policy in policies {
         let (charges, plain) = (&policy.charges, |text: String| (text, Style::Plain));
         table.styled([
             plain(number(policy.id)),
             (word(policy.state), style(policy.state)),
-            plain(or_dash(policy.from.map(humane::to_the_second))),
+            plain(or_dash(policy.from.map(time_format::to_the_second))),
             plain(charge(charges.preempted)),
             plain(charge(charges.fenced)),
             plain(charge(charges.node_lost)),
@@ -222,7 +222,7 @@ fn policies(policies: &[ChargePolicy]) -> Table {
 
 fn policy(session: &Session, policy: &ChargePolicy) -> String {
     let charges = &policy.charges;
-    Facts::new()
+    Details::new()
         .add("charge policy", number(policy.id))
         .add("state", word(policy.state))
         .maybe("from", policy.from.map(from))

@@ -1,38 +1,38 @@
-//! `leasehold lease run`: a lease that is held while a command runs.
+//! `leasehold lease run`: holds a lease while a command runs.
 
-use super::alloc::waits_for_room;
-use super::asks;
+use super::alloc::say_waits_for_evictions;
 use super::child::{Child, Ended};
+use super::failure::{Failed, plain};
 use super::lease::short;
+use super::lease_request;
 use super::session::Session;
-use super::told::{Failed, plain};
 use super::units::Classes;
 use crate::cli::lease::RunArgs;
-use crate::humane;
 use crate::problem::{EXIT_REFUSED, Problem};
 use crate::term;
+use crate::time_format;
 use leasehold_api::{Granted, Kind, Requested};
 use leasehold_client::{Keep, Lease, Lost, Why};
 use leasehold_model::Span;
 use std::time::Duration;
 use tokio::time::Instant;
 
-/// The command is killed this much before the lease is over, so that it is gone by then.
+/// The command is killed this long before the lease ends, so that it has ended by then.
 const KILL_MARGIN: Duration = Duration::from_millis(500);
 
 pub(super) async fn run(session: &Session, args: RunArgs) -> Result<u8, Failed> {
     let client = &session.client;
-    let (request, classes) = asks::request(client, &args.asks, &args.holder, args.ttl).await?;
+    let (request, classes) = lease_request::request(client, &args.asks, &args.holder, args.ttl).await?;
     let asked_at = Instant::now();
     let lease = match client.request_lease(&request).await? {
         Requested::Granted(granted) => Lease::hold(client, granted, request.ttl.0, asked_at, Keep::default()),
         Requested::Waiting(submitted) => {
-            waits_for_room(&super::alloc::name(submitted.id));
+            say_waits_for_evictions(&super::alloc::name(submitted.id));
             let held = Lease::wait(client, &request, &submitted, Keep::default());
             tokio::select! {
                 held = held => held?,
                 _ = tokio::signal::ctrl_c() => {
-                    return Err(Problem::refused("interrupted", "nobody waits for room any more").into());
+                    return Err(Problem::refused("interrupted", "the request was cancelled while it waited").into());
                 }
             }
         }
@@ -43,7 +43,7 @@ pub(super) async fn run(session: &Session, args: RunArgs) -> Result<u8, Failed> 
     let mut child = match Child::start(&args.command, &variables) {
         Ok(child) => child,
         Err(problem) => {
-            give_back(lease).await;
+            release(lease).await;
             return Err(problem.into());
         }
     };
@@ -52,14 +52,14 @@ pub(super) async fn run(session: &Session, args: RunArgs) -> Result<u8, Failed> 
         ended = child.ended() => {
             let ended = ended?;
             drop(child);
-            give_back(lease).await;
+            release(lease).await;
             Ok(ended.status())
         }
-        lost = lost => Ok(take_down(child, lease, &lost).await?),
+        lost = lost => Ok(stop_command(child, lease, &lost).await?),
     }
 }
 
-/// What the command is told about its lease.
+/// The environment variables that describe the lease.
 fn variables(granted: &Granted, classes: &Classes) -> Vec<(&'static str, String)> {
     let ids: Vec<&str> = granted.leases.iter().map(|lease| lease.id.as_str()).collect();
     let with_devices = || granted.leases.iter().filter(|lease| !lease.devices.is_empty());
@@ -75,28 +75,28 @@ fn variables(granted: &Granted, classes: &Classes) -> Vec<(&'static str, String)
     let gpus: Vec<_> = with_devices().filter(|lease| of_gpus(&lease.class)).collect();
     match gpus.as_slice() {
         [one] => variables.push(("CUDA_VISIBLE_DEVICES", super::lease::devices(&one.devices))),
-        // Without GPUs it gets none; that of another lease would be wrong.
+        // Without GPUs the list is empty; an inherited value would name GPUs of another lease.
         [] => variables.push(("CUDA_VISIBLE_DEVICES", String::new())),
-        // Each class counts its devices from zero, so one list cannot say it.
-        _ => {
-            term::say("leasehold: GPUs of several classes; CUDA_VISIBLE_DEVICES is left alone, see LEASEHOLD_DEVICES\n")
-        }
+        // Each class counts its devices from zero, so that one list cannot describe several classes.
+        _ => term::say(
+            "leasehold: the lease has GPUs of several classes; CUDA_VISIBLE_DEVICES is not set, use LEASEHOLD_DEVICES\n",
+        ),
     }
     variables
 }
 
-async fn give_back(lease: Lease) {
+async fn release(lease: Lease) {
     if let Err(error) = lease.release().await {
         let problem = plain(&error);
-        term::say(&format!("leasehold: the lease was not given back and ends at its deadline: {problem}\n"));
+        term::say(&format!("leasehold: the lease could not be released and ends at its deadline: {problem}\n"));
     }
 }
 
-/// The lease is lost: the command gets the rest of its time to end, and no more.
-async fn take_down(mut child: Child, lease: Lease, lost: &Lost) -> Result<u8, Problem> {
+/// Stops the command after the lease was lost. It may use the rest of the time to end by itself.
+async fn stop_command(mut child: Child, lease: Lease, lost: &Lost) -> Result<u8, Problem> {
     let left = lost.until.saturating_duration_since(Instant::now());
     let left_span = Span(u64::try_from(left.as_nanos()).unwrap_or(u64::MAX));
-    term::say(&format!("leasehold: {lost}; the command has {} to end\n", humane::span(left_span)));
+    term::say(&format!("leasehold: {lost}; the command has {} to end\n", time_format::span(left_span)));
     child.terminate();
     let kill_at = lost.until.checked_sub(KILL_MARGIN.min(left / 4)).unwrap_or(lost.until);
     let how = match tokio::time::timeout_at(kill_at, child.ended()).await {
@@ -114,10 +114,10 @@ async fn take_down(mut child: Child, lease: Lease, lost: &Lost) -> Result<u8, Pr
     if matches!(lost.why, Why::Revoked { .. }) {
         if let Err(error) = lease.ready().await {
             let problem = plain(&error);
-            term::say(&format!("leasehold: nobody could be told that the lease is ready: {problem}\n"));
+            term::say(&format!("leasehold: the daemon could not be told that the command has ended: {problem}\n"));
         }
     } else {
-        give_back(lease).await;
+        release(lease).await;
     }
     let code = match &lost.why {
         Why::Revoked { .. } => "lease_revoked",

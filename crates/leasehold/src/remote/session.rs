@@ -1,6 +1,6 @@
-//! One command's conversation with a daemon.
+//! The connection of one command to a daemon.
 
-use super::told::{Failed, explain};
+use super::failure::{Failed, explain};
 use crate::cli::remote::{ChangeArgs, DaemonArgs, PastArgs, WhoseArgs};
 use crate::output::{print, print_json};
 use crate::problem::Problem;
@@ -16,9 +16,9 @@ pub(super) struct Session {
     pub(super) paint: Paint,
 }
 
-/// A daemon that is being restarted is waited for; one that is not there is told soon.
-const LISTENER_PATIENCE: Duration = Duration::from_secs(3);
-const PATIENCE: Duration = Duration::from_secs(60);
+/// Long enough for a restart of the daemon, short enough to report soon that none is running.
+const LISTENER_TIMEOUT: Duration = Duration::from_secs(3);
+const TOTAL_TIMEOUT: Duration = Duration::from_secs(60);
 
 pub(super) fn settings(daemon: &DaemonArgs) -> Result<Settings, Problem> {
     let named =
@@ -26,7 +26,7 @@ pub(super) fn settings(daemon: &DaemonArgs) -> Result<Settings, Problem> {
     Settings::load(&named).map_err(|error| Problem::told(error.code, &error))
 }
 
-/// Confines a list to those of somebody.
+/// Adds the filters by owner and priority.
 pub(super) fn whose<A: Answer>(call: Call<A>, args: &WhoseArgs) -> Call<A> {
     call.maybe("tenant", args.tenant.as_ref())
         .maybe("project", args.project.as_ref())
@@ -34,7 +34,7 @@ pub(super) fn whose<A: Answer>(call: Call<A>, args: &WhoseArgs) -> Call<A> {
         .maybe("priority", args.priority)
 }
 
-/// Sets over which time is asked.
+/// Adds the time or time window.
 pub(super) fn past<A: Answer>(call: Call<A>, args: &PastArgs) -> Call<A> {
     call.maybe("at", args.at).maybe("from", args.from).maybe("to", args.until)
 }
@@ -49,17 +49,17 @@ impl Session {
             term::say(&format!("leasehold: {warning}\n"));
         }
         let mut config = settings.config;
-        config.timeouts.listener = LISTENER_PATIENCE;
-        config.timeouts.total = PATIENCE;
+        config.timeouts.listener = LISTENER_TIMEOUT;
+        config.timeouts.total = TOTAL_TIMEOUT;
         let client = Client::new(&config).map_err(|error| Problem::told(error.code, &error))?;
         Ok(Self { client, json, paint: Paint::stdout() })
     }
 
-    /// Runs a command to its end, and says what went wrong in words that help.
+    /// Runs a command, and turns an error into a problem with advice.
     pub(super) fn during<T>(self, command: impl AsyncFnOnce(&Self) -> Result<T, Failed>) -> Result<T, Problem> {
         let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build();
-        let runtime =
-            runtime.map_err(|error| Problem::refused("no_runtime", format!("nothing can be run: {error}")))?;
+        let runtime = runtime
+            .map_err(|error| Problem::refused("no_runtime", format!("the async runtime cannot be started: {error}")))?;
         let done = runtime.block_on(async {
             match command(&self).await {
                 Ok(done) => Ok(done),
@@ -67,12 +67,12 @@ impl Session {
                 Err(Failed::Daemon(error)) => Err(explain(&self.client, self.json, *error).await),
             }
         });
-        // Names are looked up on a thread of their own, which nobody waits for.
+        // Do not wait for the thread that resolves host names.
         runtime.shutdown_background();
         done
     }
 
-    /// Makes a call and shows the answer.
+    /// Makes a call and prints the answer.
     pub(super) async fn show<T: DeserializeOwned + Send + 'static>(
         &self,
         call: Call<Json<T>>,
@@ -84,7 +84,7 @@ impl Session {
         Ok(print(&text(&call.await?))?)
     }
 
-    /// Makes a change and shows the answer.
+    /// Makes a change and prints the answer.
     pub(super) async fn change<T: DeserializeOwned + Send + 'static>(
         &self,
         call: Call<Json<T>>,
@@ -94,7 +94,7 @@ impl Session {
         self.show(keyed(call, args), text).await
     }
 
-    /// Follows a list to its end and shows it.
+    /// Reads all pages of a list and prints it.
     pub(super) async fn list<P: Page>(
         &self,
         call: Call<Json<P>>,
@@ -110,8 +110,8 @@ impl Session {
 
     pub(super) fn print_table(&self, table: &Table) -> Result<(), Failed> {
         if table.is_empty() {
-            // Data goes to stdout, and there is none.
-            term::say("leasehold: there is nothing to show\n");
+            // This is not data, so it goes to stderr.
+            term::say("leasehold: nothing found\n");
             return Ok(());
         }
         Ok(print(&(self.lines(table).join("\n") + "\n"))?)
@@ -122,7 +122,7 @@ impl Session {
     }
 }
 
-/// The call under the key that was given, if one was.
+/// The call with the idempotency key of `--key`, if it was given.
 pub(super) fn keyed<A: Answer>(call: Call<A>, args: &ChangeArgs) -> Call<A> {
     match &args.key {
         Some(key) => call.key(key),

@@ -1,9 +1,9 @@
-//! The engine's own limits.
+//! `leasehold settings …`.
 
-use super::facts::Facts;
+use super::details::Details;
+use super::failure::Failed;
 use super::patch::something;
 use super::session::{Session, keyed};
-use super::told::Failed;
 use crate::cli::settings::SettingsCommand;
 use crate::output::print_json;
 use leasehold_api::{Settings, SettingsChange};
@@ -32,7 +32,7 @@ pub(super) async fn run(session: &Session, command: SettingsCommand) -> Result<(
 }
 
 fn all(session: &Session, settings: &Settings) -> String {
-    Facts::new()
+    Details::new()
         .add("ttl_max", settings.ttl_max)
         .add("grace_default", settings.grace_default)
         .add("teardown_deadline", settings.teardown_deadline)

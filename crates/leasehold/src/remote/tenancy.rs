@@ -1,9 +1,9 @@
-//! Tenants, projects and users.
+//! `leasehold tenant …`, `project …` and `user …`.
 
-use super::facts::{Facts, or_dash, word};
+use super::details::{Details, or_dash, word};
+use super::failure::Failed;
 use super::patch::{patch, something};
 use super::session::Session;
-use super::told::Failed;
 use crate::cli::tenancy::{MemberChangeArgs, ProjectCommand, TenantCommand, TenantField, TenantSetArgs, UserCommand};
 use crate::numbers::{counted, thousands};
 use crate::problem::Problem;
@@ -26,6 +26,7 @@ pub(super) async fn tenant(session: &Session, command: TenantCommand) -> Result<
             let new = NewTenant {
                 name: args.name,
                 accounting_tag: args.accounting_tag,
+                contact: args.contact,
                 max_priority: args.max_priority,
                 max_evicted_quanta_per_hour: args.max_evicted_quanta_per_hour,
             };
@@ -50,6 +51,7 @@ fn changed(args: &TenantSetArgs) -> Result<TenantChange, Problem> {
     something(TenantChange {
         name: args.name.clone(),
         accounting_tag: patch(args.accounting_tag.clone(), clear, TenantField::AccountingTag)?,
+        contact: patch(args.contact.clone(), clear, TenantField::Contact)?,
         max_priority: patch(priority, clear, TenantField::MaxPriority)?,
         max_evicted_quanta_per_hour: patch(evicted, clear, TenantField::MaxEvictedQuantaPerHour)?,
         max_nodes: patch(args.max_nodes, clear, TenantField::MaxNodes)?,
@@ -73,12 +75,12 @@ fn tenants(tenants: &[Tenant]) -> Table {
         ("tenant", Align::Left),
         ("number", Align::Right),
         ("leases", Align::Right),
-        ("of", Align::Right),
-        ("nodes up to", Align::Right),
-        ("priority up to", Align::Left),
+        ("max leases", Align::Right),
+        ("max nodes", Align::Right),
+        ("max priority", Align::Left),
         ("accounting tag", Align::Left),
     ];
-    let mut table = Table::new(&headings).yielding(&["number", "accounting tag", "nodes up to"]);
+    let mut table = Table::new(&headings).shrink_first(&["number", "accounting tag", "max nodes"]);
     for tenant in tenants {
         table.row([
             tenant.name.clone(),
@@ -94,20 +96,21 @@ fn tenants(tenants: &[Tenant]) -> Table {
 }
 
 fn one_tenant(session: &Session, tenant: &Tenant) -> String {
-    Facts::new()
+    Details::new()
         .add("tenant", &tenant.name)
         .add("number", tenant.id)
+        .maybe("contact", tenant.contact.as_ref())
         .add("leases", thousands(tenant.live_leases.into()))
-        .add("leases up to", or_dash(tenant.max_leases.map(thousands)))
-        .add("nodes up to", or_dash(tenant.max_nodes.map(thousands)))
-        .add("priority up to", word(tenant.max_priority))
-        .maybe("allocations up to", tenant.max_concurrent_allocations.map(thousands))
-        .maybe("waiting up to", tenant.max_pending.map(thousands))
-        .maybe("GPU hours", tenant.gpu_hours_budget.map(|hours| of_days(hours, tenant)))
-        .maybe("beyond them", tenant.burst_allowance.map(|hours| format!("{} GPU hours", thousands(hours))))
-        .maybe("node hours", tenant.node_hours_budget.map(|hours| of_days(hours, tenant)))
-        .maybe("fair share", tenant.fair_share_target.as_ref())
-        .maybe("evictions per hour", tenant.max_evicted_quanta_per_hour.map(|n| format!("{} quanta", thousands(n))))
+        .add("max leases", or_dash(tenant.max_leases.map(thousands)))
+        .add("max nodes", or_dash(tenant.max_nodes.map(thousands)))
+        .add("max priority", word(tenant.max_priority))
+        .maybe("max running allocations", tenant.max_concurrent_allocations.map(thousands))
+        .maybe("max waiting allocations", tenant.max_pending.map(thousands))
+        .maybe("GPU-hour budget", tenant.gpu_hours_budget.map(|hours| of_days(hours, tenant)))
+        .maybe("burst allowance", tenant.burst_allowance.map(|hours| format!("{} GPU hours", thousands(hours))))
+        .maybe("node-hour budget", tenant.node_hours_budget.map(|hours| of_days(hours, tenant)))
+        .maybe("fair-share target", tenant.fair_share_target.as_ref())
+        .maybe("max evictions per hour", tenant.max_evicted_quanta_per_hour.map(|n| format!("{} quanta", thousands(n))))
         .maybe("accounting tag", tenant.accounting_tag.as_ref())
         .text(session.paint)
 }
@@ -120,18 +123,18 @@ fn budgets(session: &Session, usage: &TenantUsage) -> String {
     let headings = [("", Align::Left), ("used", Align::Right), ("budget", Align::Right), ("fraction", Align::Right)];
     let mut table = Table::new(&headings);
     for (what, of) in [("GPU hours", &usage.gpu_hours), ("node hours", &usage.node_hours)] {
-        // Three decimals are enough for people; all of them stand in the JSON.
+        // Three decimals are enough for people; the JSON has nine.
         let used = of.used.get(..of.used.len().saturating_sub(6)).unwrap_or(&of.used).to_owned();
         table.row([what.to_owned(), used, or_dash(of.budget.map(thousands)), or_dash(of.fraction.as_ref())]);
     }
-    let days = format!("{}, up to {}", counted(usage.days.into(), "day"), crate::humane::to_the_second(usage.to));
-    let facts = Facts::new()
+    let days = format!("{}, up to {}", counted(usage.days.into(), "day"), crate::time_format::to_the_second(usage.to));
+    let details = Details::new()
         .add("tenant", &usage.tenant)
-        .add("over", days)
+        .add("window", days)
         .add("budget factor", &usage.factor)
-        .maybe("fair share", usage.fair_share_target.as_ref())
-        .add("below its share", &usage.fair_share_deficit);
-    format!("{}\n{}", facts.text(session.paint), session.lines(&table).join("\n") + "\n")
+        .maybe("fair-share target", usage.fair_share_target.as_ref())
+        .add("fair-share deficit", &usage.fair_share_deficit);
+    format!("{}\n{}", details.text(session.paint), session.lines(&table).join("\n") + "\n")
 }
 
 pub(super) async fn project(session: &Session, command: ProjectCommand) -> Result<(), Failed> {
@@ -161,7 +164,7 @@ pub(super) async fn project(session: &Session, command: ProjectCommand) -> Resul
 fn projects(projects: &[Project]) -> Table {
     let headings =
         [("project", Align::Left), ("tenant", Align::Left), ("number", Align::Right), ("leases", Align::Right)];
-    let mut table = Table::new(&headings).yielding(&["number", "tenant"]);
+    let mut table = Table::new(&headings).shrink_first(&["number", "tenant"]);
     for project in projects {
         let leases = thousands(project.live_leases.into());
         table.row([project.name.clone(), project.tenant.clone(), project.id.to_string(), leases]);
@@ -170,7 +173,7 @@ fn projects(projects: &[Project]) -> Table {
 }
 
 fn one_project(session: &Session, project: &Project) -> String {
-    Facts::new()
+    Details::new()
         .add("project", &project.name)
         .add("number", project.id)
         .add("tenant", &project.tenant)
@@ -204,7 +207,7 @@ pub(super) async fn user(session: &Session, command: UserCommand) -> Result<(), 
 
 fn users(users: &[User]) -> Table {
     let headings = [("user", Align::Left), ("tenant", Align::Left), ("number", Align::Right)];
-    let mut table = Table::new(&headings).yielding(&["number", "tenant"]);
+    let mut table = Table::new(&headings).shrink_first(&["number", "tenant"]);
     for user in users {
         table.row([user.name.clone(), user.tenant.clone(), user.id.to_string()]);
     }
@@ -212,15 +215,15 @@ fn users(users: &[User]) -> Table {
 }
 
 fn one_user(session: &Session, user: &User) -> String {
-    Facts::new().add("user", &user.name).add("number", user.id).add("tenant", &user.tenant).text(session.paint)
+    Details::new().add("user", &user.name).add("number", user.id).add("tenant", &user.tenant).text(session.paint)
 }
 
-/// Said of what was made.
+/// The message after creating an object.
 pub(super) fn made(what: &str, name: &str, number: u32) -> String {
-    format!("{what} {name} was made; its number is {number}\n")
+    format!("{what} {name} was created; its number is {number}\n")
 }
 
-/// Said of what was deleted.
+/// The message after deleting an object.
 pub(super) fn gone(what: &str, name: &str) -> String {
     format!("{what} {name} was deleted\n")
 }

@@ -1,14 +1,14 @@
-//! Tokens: who may do what.
+//! `leasehold token …`.
 
-use super::facts::{Facts, or_dash};
+use super::details::{Details, or_dash};
+use super::failure::Failed;
 use super::session::{Session, keyed};
-use super::told::Failed;
 use crate::cli::token::{TokenCommand, TokenIssueArgs};
-use crate::humane;
 use crate::output::{print, print_json};
 use crate::problem::Problem;
 use crate::table::{Align, Table};
 use crate::term;
+use crate::time_format;
 use leasehold_api::{NewToken, Token, When};
 use std::fs::OpenOptions;
 use std::io::Write;
@@ -30,9 +30,9 @@ pub(super) async fn run(session: &Session, command: TokenCommand) -> Result<(), 
 }
 
 async fn issue(session: &Session, args: TokenIssueArgs) -> Result<(), Failed> {
-    // A file that cannot be written is told before there is a secret to lose.
+    // Created first: if it cannot be written, no token is issued whose secret would be lost.
     let file = args.out.as_deref().map(create).transpose()?;
-    let expires_in = args.expires_in.map(|ttl| When(humane::now().saturating_add(ttl.0)));
+    let expires_in = args.expires_in.map(|ttl| When(time_format::now().saturating_add(ttl.0)));
     let new = NewToken {
         name: args.name,
         role: args.role,
@@ -47,17 +47,19 @@ async fn issue(session: &Session, args: TokenIssueArgs) -> Result<(), Failed> {
     let issued = match call.json().await {
         Ok(issued) => issued,
         Err(error) => {
-            // Nothing was issued, so nothing is to be kept.
+            // No token was issued, so the empty file is removed.
             let _ = args.out.as_deref().map(std::fs::remove_file);
             return Err(error.into());
         }
     };
     let secret = issued.get("secret").and_then(|secret| secret.as_str()).map(str::to_owned);
     let token: Token = serde_json::from_value(issued["token"].clone())
-        .map_err(|error| Problem::refused("bad_answer", format!("the daemon's answer cannot be read: {error}")))?;
+        .map_err(|error| Problem::refused("bad_answer", format!("the daemon's answer is invalid: {error}")))?;
     let Some(secret) = secret else {
-        let what = format!("token {} was issued before under this key, and its secret was shown then", token.id);
-        let advice = format!("if it is lost: leasehold token revoke {}, and issue another", token.id);
+        let what =
+            format!("token {} was issued before with this idempotency key, and its secret was shown then", token.id);
+        let advice =
+            format!("if the secret is lost, run `leasehold token revoke {}` and issue another token", token.id);
         return Err(Problem::refused("secret_shown_before", what).advice(advice).into());
     };
     match (file, &args.out) {
@@ -66,7 +68,7 @@ async fn issue(session: &Session, args: TokenIssueArgs) -> Result<(), Failed> {
             written.map_err(|error| {
                 Problem::refused("output_failed", format!("the secret could not be written: {error}"))
                     .at(path)
-                    .advice(format!("leasehold token revoke {}, and issue another", token.id))
+                    .advice(format!("run `leasehold token revoke {}` and issue another token", token.id))
             })?;
             if session.json {
                 let mut shown = issued;
@@ -78,7 +80,7 @@ async fn issue(session: &Session, args: TokenIssueArgs) -> Result<(), Failed> {
         _ if session.json => Ok(print_json(&issued)?),
         _ => {
             term::say(&one(session, &token));
-            term::say("The secret is shown once; keep it:\n");
+            term::say("The secret is shown only once. Store it safely:\n");
             Ok(print(&format!("{secret}\n"))?)
         }
     }
@@ -86,13 +88,13 @@ async fn issue(session: &Session, args: TokenIssueArgs) -> Result<(), Failed> {
 
 fn create(path: &Path) -> Result<std::fs::File, Problem> {
     OpenOptions::new().write(true).create_new(true).mode(0o600).open(path).map_err(|error| {
-        Problem::refused("output_failed", format!("the file cannot be made: {error}"))
+        Problem::refused("output_failed", format!("the file cannot be created: {error}"))
             .at(path)
-            .advice("name a new file")
+            .advice("choose a file that does not exist yet")
     })
 }
 
-/// Of what it is the token: `physics/lattice`, `node gpu-17`.
+/// The scope of a token: `physics/lattice`, `node gpu-17`.
 fn scope(token: &Token) -> String {
     let mut parts: Vec<String> = Vec::new();
     match (&token.tenant, &token.project) {
@@ -111,19 +113,19 @@ fn tokens(tokens: &[Token]) -> Table {
         ("token", Align::Right),
         ("name", Align::Left),
         ("role", Align::Left),
-        ("of", Align::Left),
+        ("scope", Align::Left),
         ("expires", Align::Left),
         ("fingerprint", Align::Left),
     ];
-    let mut table = Table::new(&headings).yielding(&["fingerprint", "expires", "of"]);
-    let now = humane::now();
+    let mut table = Table::new(&headings).shrink_first(&["fingerprint", "expires", "scope"]);
+    let now = time_format::now();
     for token in tokens {
         table.row([
             token.id.to_string(),
             token.name.clone(),
             token.role.to_string(),
             scope(token),
-            or_dash(token.expires_at.map(|at| humane::distance(at, now))),
+            or_dash(token.expires_at.map(|at| time_format::distance(at, now))),
             token.fingerprint.clone(),
         ]);
     }
@@ -131,13 +133,14 @@ fn tokens(tokens: &[Token]) -> Table {
 }
 
 fn one(session: &Session, token: &Token) -> String {
-    let expires =
-        token.expires_at.map(|at| format!("{} ({})", humane::to_the_second(at), humane::distance(at, humane::now())));
-    Facts::new()
+    let expires = token
+        .expires_at
+        .map(|at| format!("{} ({})", time_format::to_the_second(at), time_format::distance(at, time_format::now())));
+    Details::new()
         .add("token", token.id)
         .add("name", &token.name)
         .add("role", token.role)
-        .add("of", scope(token))
+        .add("scope", scope(token))
         .add("expires", expires.unwrap_or_else(|| "never".into()))
         .add("fingerprint", &token.fingerprint)
         .text(session.paint)

@@ -1,6 +1,6 @@
-//! Quanta in the units people use, which depend on the class.
+//! Conversion between quanta and the units of a class.
 
-use super::told::Failed;
+use super::failure::Failed;
 use crate::problem::Problem;
 use leasehold_api::Class;
 use leasehold_client::Client;
@@ -13,7 +13,7 @@ impl Classes {
         Ok(Self(client.list_classes().query("limit", leasehold_api::limits::PAGE_MAX).all().await?))
     }
 
-    /// For answers that nobody reads as a table.
+    /// No classes, for output as JSON.
     pub(super) fn none() -> Self {
         Self(Vec::new())
     }
@@ -26,7 +26,7 @@ impl Classes {
         })
     }
 
-    /// `6`, `0.5` or `3/7` of a class's unit; quanta where the class is not known.
+    /// `6`, `0.5` or `3/7` in the unit of the class; quanta if the class is unknown.
     pub(super) fn display(&self, class: &str, quanta: u64) -> String {
         match self.named(class).and_then(spec) {
             Some(spec) => quantity::display(Quanta(quanta), &spec),
@@ -34,19 +34,19 @@ impl Classes {
         }
     }
 
-    /// `16 GiB`: an amount that is in the class's unit already.
+    /// `16 GiB`: adds the unit to an amount that is in the unit of the class already.
     pub(super) fn with_unit(&self, class: &str, amount: &str) -> String {
         self.named(class).map_or_else(|| amount.to_owned(), |class| format!("{amount} {}", class.unit))
     }
 }
 
-/// Quanta from what people write; zero is a limit too.
+/// Parses a quantity into quanta. Zero is allowed: it is a valid limit.
 pub(super) fn parse(text: &str, class: &Class) -> Result<u64, Problem> {
     if text.trim() == "0" {
         return Ok(0);
     }
     let Some(spec) = spec(class) else {
-        return Err(Problem::refused("bad_answer", format!("the class {:?} makes no sense", class.name)));
+        return Err(Problem::refused("bad_answer", format!("the daemon returned an invalid class {:?}", class.name)));
     };
     let parsed = quantity::parse(text, &spec);
     parsed.map(|quanta| quanta.0).map_err(|error| Problem::usage("bad_quantity", error.to_string()))

@@ -1,13 +1,13 @@
-//! What was held and not used, and what workloads depend on.
+//! `leasehold waste` and `leasehold sensitivity`.
 
 use super::books::filtered;
 use super::csv::{one_form, print_rows};
-use super::facts::{or_dash, word};
+use super::details::{or_dash, word};
+use super::failure::Failed;
 use super::figures::{Scale, small_bar};
 use super::figures::{amounts, bar_width, billionths, columns, field, money, percent, permille, say_as_of, shown};
 use super::lease::short;
 use super::session::Session;
-use super::told::Failed;
 use crate::cli::books::{SensitivityArgs, WasteArgs};
 use crate::output::print;
 use crate::table::{Align, Table};
@@ -49,10 +49,10 @@ pub(super) async fn waste(session: &Session, args: &WasteArgs) -> Result<(), Fai
 
 fn waste_tables(session: &Session, report: &WasteReport, by: &[String]) -> Result<(), Failed> {
     let parts = [
-        ("In all", sums(report, by)),
-        ("Leases, the most wasted first", leases(report)),
-        ("Idle capacity, and what scavengers would have paid for it", stranded(report)),
-        ("Free parts of devices that are in use", fragmented(report)),
+        ("Total", sums(report, by)),
+        ("Leases, the most wasteful first", leases(report)),
+        ("Idle capacity, and its price at the scavenger rate", stranded(report)),
+        ("Free parts of partly used devices", fragmented(report)),
     ];
     if parts.iter().all(|(_, table)| table.is_empty()) {
         return session.print_table(&parts[0].1);
@@ -71,7 +71,7 @@ fn sums(report: &WasteReport, by: &[String]) -> Table {
     headings.extend([("headline", Align::Left), ("leases", Align::Right), ("held", Align::Right)]);
     headings.extend([("wasted", Align::Right), ("cost", Align::Right)]);
     headings.extend(bars.then_some(("share", Align::Left)));
-    let mut table = Table::new(&headings).yielding(&["share", "leases", "held", "project"]);
+    let mut table = Table::new(&headings).shrink_first(&["share", "leases", "held", "project"]);
     let scale = Scale::of(report.sums.iter().map(|sum| sum.held.as_str()));
     for sum in &report.sums {
         let plain = |text: String| (text, Style::Plain);
@@ -102,8 +102,8 @@ fn leases(report: &WasteReport) -> Table {
         ("wasted", Align::Right),
         ("cost", Align::Right),
     ];
-    let mut table =
-        Table::new(&headings).yielding(&["workload", "project", "reported", "busy", "class", "held", "tenant", "cost"]);
+    let mut table = Table::new(&headings)
+        .shrink_first(&["workload", "project", "reported", "busy", "class", "held", "tenant", "cost"]);
     let scale = Scale::of(report.leases.iter().map(|lease| lease.held.as_str()));
     for lease in &report.leases {
         let plain = |text: String| (text, Style::Plain);
@@ -132,7 +132,7 @@ fn stranded(report: &WasteReport) -> Table {
         ("of capacity", Align::Right),
         ("could have earned", Align::Right),
     ];
-    let mut table = Table::new(&headings).yielding(&["of capacity", "class"]);
+    let mut table = Table::new(&headings).shrink_first(&["of capacity", "class"]);
     let scale = Scale::of(report.stranded.iter().map(|line| line.idle.as_str()));
     for line in &report.stranded {
         table.row([
@@ -157,7 +157,7 @@ fn fragmented(report: &WasteReport) -> Table {
     table
 }
 
-/// The sums, one row for each currency.
+/// The sums, one row per currency.
 fn waste_csv(report: &WasteReport, by: &[String]) -> Result<(), Failed> {
     let names = columns(by, report.sums.iter().map(|sum| &sum.of));
     let mut headings = vec!["from", "to"];
@@ -206,10 +206,10 @@ fn depends_on(report: &SensitivityReport) -> Table {
         ("workload", Align::Left),
         ("kind", Align::Left),
         ("sensitivity", Align::Left),
-        ("of its cost", Align::Right),
+        ("share of cost", Align::Right),
         ("waiting", Align::Right),
     ];
-    let mut table = Table::new(&headings).yielding(&["waiting", "of its cost", "workload"]);
+    let mut table = Table::new(&headings).shrink_first(&["waiting", "share of cost", "workload"]);
     for workload in &report.workloads {
         for kind in &workload.kinds {
             let style = match kind.level {

@@ -1,45 +1,45 @@
-//! The same question again and again, on a terminal, until Ctrl-C.
+//! `--watch`: repeats a query on the terminal until Ctrl-C.
 
+use super::failure::{Failed, plain};
 use super::session::Session;
-use super::told::{Failed, plain};
-use crate::humane;
 use crate::output::print_on;
 use crate::problem::Problem;
 use crate::table::Table;
 use crate::term;
+use crate::time_format;
 use std::io::Write;
 use std::time::Duration;
 
 const EVERY: Duration = Duration::from_secs(2);
 
-/// The terminal's second screen, given back at the end.
-struct SecondScreen;
+/// The alternate screen of the terminal; dropping it restores the normal one.
+struct AlternateScreen;
 
-impl SecondScreen {
+impl AlternateScreen {
     fn enter() -> Result<Self, Problem> {
         let _ = print_on("\x1b[?1049h\x1b[?25l")?;
         Ok(Self)
     }
 }
 
-impl Drop for SecondScreen {
+impl Drop for AlternateScreen {
     fn drop(&mut self) {
         let mut stdout = std::io::stdout().lock();
-        // A terminal that is gone needs nothing given back.
+        // The terminal may be gone.
         let _ = stdout.write_all(b"\x1b[?25h\x1b[?1049l").and_then(|()| stdout.flush());
     }
 }
 
-/// Draws what `ask` answers every two seconds.
+/// Draws the result of `ask` every two seconds.
 pub(super) async fn watch(session: &Session, ask: impl AsyncFn() -> Result<Table, Failed>) -> Result<(), Failed> {
     if session.json || term::screen().is_none() {
-        let what = "--watch draws on a terminal, and there is none here";
-        return Err(Problem::usage("usage", what).advice("leave it out, or follow `leasehold events`").into());
+        let what = "--watch needs a terminal and cannot be combined with --json";
+        return Err(Problem::usage("usage", what).advice("omit it, or use `leasehold events --follow`").into());
     }
-    // What is wrong with the question itself is told before the screen is taken.
+    // Query once before switching the screen, so that errors in the query are printed normally.
     let mut answer = ask().await?;
     let mut trouble = None;
-    let _screen = SecondScreen::enter()?;
+    let _screen = AlternateScreen::enter()?;
     loop {
         if draw(session, &answer, trouble.as_ref())?.is_break() {
             return Ok(());
@@ -62,12 +62,13 @@ pub(super) async fn watch(session: &Session, ask: impl AsyncFn() -> Result<Table
 
 fn draw(session: &Session, table: &Table, trouble: Option<&Problem>) -> Result<std::ops::ControlFlow<()>, Problem> {
     let (width, height) = term::screen().unwrap_or((80, 24));
-    let now = humane::now();
-    let mut lines = vec![session.paint.dim(&format!("  {}   every 2s, Ctrl-C ends", humane::clock(now, now)))];
+    let now = time_format::now();
+    let mut lines =
+        vec![session.paint.dim(&format!("  {}   refreshed every 2s, Ctrl-C to quit", time_format::clock(now, now)))];
     lines.extend(trouble.map(|problem| session.paint.paint(term::Style::Red, &format!("  {problem}"))));
     lines.push(String::new());
     if table.is_empty() {
-        lines.push("  there is nothing to show".into());
+        lines.push("  nothing found".into());
     } else {
         lines.extend(session.lines(table));
     }

@@ -1,4 +1,4 @@
-//! `leasehold alloc …` and what tenants have for it, against a real daemon.
+//! `leasehold alloc …` and the budgets of tenants, against a real daemon.
 
 use super::{Daemon, refuses, tells};
 use serde_json::json;
@@ -16,7 +16,7 @@ fn a_gang_is_submitted_followed_and_completed() {
     let listed = daemon.run("alloc list").ok();
     tells(&listed, &[&format!("alloc-{id}"), "running", "2 × 1 GPU + 8 GiB", "in 59m"]);
     let waits = daemon.run(&format!("alloc submit --gpu 4 --walltime 1h {MINE}")).ok();
-    tells(&waits, &["waits; `leasehold alloc show alloc-"]);
+    tells(&waits, &["waits in the queue; `leasehold alloc show alloc-"]);
     let waiting = daemon.json("alloc list --state pending")["allocations"][0]["id"].as_u64().expect("one waits");
     let shown = daemon.run(&format!("alloc show alloc-{waiting}")).ok();
     tells(&shown, &["1st, 2 GPU of gpu-h100 short", "starts by", "walltime"]);
@@ -30,7 +30,7 @@ fn a_gang_is_submitted_followed_and_completed() {
     refuses(&daemon.run("alloc show 99999"), 1, "allocation_not_found");
     refuses(&daemon.run(&format!("alloc submit --gpu 4 --replicas 2 {MINE}")), 1, "gang_too_large");
     refuses(&daemon.run("alloc checkpoint 1"), 2, "usage");
-    // The one that waited runs by now; a guaranteed one evicts nothing of its own priority, but waits.
+    // The waiting allocation runs by now; a guaranteed one cannot evict its own priority class, and waits.
     daemon.run(&format!("alloc cancel alloc-{waiting}")).ok();
     let staged = daemon.json(&format!("alloc submit --gpu 4 --staged --walltime 1h {MINE} --wait"));
     assert_eq!(staged["state"], "staging", "{staged}");
@@ -39,13 +39,13 @@ fn a_gang_is_submitted_followed_and_completed() {
 }
 
 #[test]
-fn who_must_wait_for_victims_is_told_and_waits() {
+fn a_request_that_needs_evictions_waits_and_says_so() {
     let daemon = Daemon::with_cluster();
     daemon.run("pool set training --grace 0s").ok();
     daemon.run("tenant set physics --max-priority guaranteed").ok();
     daemon.run(&format!("alloc submit --gpu 4 --walltime 1h --priority scavenger --requeue {MINE}")).ok();
     let granted = daemon.run(&format!("lease request --gpu 3 --mem 1GiB --ttl 10m --priority guaranteed {MINE}")).ok();
-    assert!(granted.err.contains("others make some"), "{granted:?}");
+    assert!(granted.err.contains("until evicted leases have ended"), "{granted:?}");
     tells(&granted, &["gpu-1", "3 GPU", "until"]);
     let run =
         daemon.run(&format!("lease run --gpu 1 --ttl 10m --priority guaranteed {MINE} -- printenv LEASEHOLD_NODE"));
@@ -55,10 +55,10 @@ fn who_must_wait_for_victims_is_told_and_waits() {
 }
 
 #[test]
-fn budgets_are_set_and_what_is_used_of_them_is_shown() {
+fn budgets_are_set_and_their_use_is_shown() {
     let daemon = Daemon::with_cluster();
     let set = "tenant set physics --gpu-hours-budget 500 --fair-share-target 0.25 --max-concurrent-allocations 1 --max-pending 3";
-    tells(&daemon.run(set).ok(), &["500 in 90 days", "0.25", "allocations up to", "waiting up to"]);
+    tells(&daemon.run(set).ok(), &["500 in 90 days", "0.25", "max running allocations", "max waiting allocations"]);
     daemon.run(&format!("alloc submit --gpu 1 {MINE}")).ok();
     refuses(&daemon.run(&format!("alloc submit --gpu 1 {MINE}")), 1, "quota_exceeded");
     tells(&daemon.run("tenant usage physics").ok(), &["GPU hours", "0.000", "500", "budget factor", "1.000000"]);

@@ -3,7 +3,7 @@
 use super::{Daemon, refuses, tells};
 use serde_json::json;
 
-/// Physics has held two GPUs and some memory, and gave the GPUs back; chemistry holds one.
+/// Physics held two GPUs and some memory, and released the GPUs; chemistry holds one GPU.
 fn with_story() -> Daemon {
     let daemon = Daemon::with_cluster();
     let asked =
@@ -39,7 +39,7 @@ fn usage_and_cost_are_shown_to_people_and_programs() {
     assert_eq!(csv.lines().next(), Some(heading));
     assert!(csv.contains("Z,\"train,me\",,gpu-h100,gpu,h100,GPU,"), "{csv}");
     let none = daemon.run("usage --user ada --tenant physics --priority guaranteed").ok();
-    assert!(none.out.is_empty() && none.err.contains("nothing to show"), "{none:?}");
+    assert!(none.out.is_empty() && none.err.contains("nothing found"), "{none:?}");
     assert_eq!(daemon.run("cost --to 2020-01-01 --csv").ok().out, "from,to,currency,amount,exact\n");
 
     let cost = daemon.run("cost --by tenant --bucket hour --zone Europe/Tallinn").ok();
@@ -61,7 +61,7 @@ fn usage_and_cost_are_shown_to_people_and_programs() {
     assert_eq!(daemon.json("usage capacity --by pool")["lines"][0]["pool"], "training");
     tells(
         &daemon.run("waste --by tenant").ok(),
-        &["In all", "unknown", "physics", "lease-", "Idle capacity", "training"],
+        &["Total", "unknown", "physics", "lease-", "Idle capacity", "training"],
     );
     let csv = daemon.run("waste --csv --by project").ok().out;
     assert!(csv.starts_with("from,to,project,class,kind,tier,headline,leases,unit,held,wasted,"), "{csv}");
@@ -70,7 +70,7 @@ fn usage_and_cost_are_shown_to_people_and_programs() {
 }
 
 #[test]
-fn a_quote_tells_the_price_and_what_stands_in_the_way() {
+fn a_quote_shows_the_price_and_why_it_would_be_denied() {
     let daemon = with_story();
     let quote = daemon.by("ci.token", "lease quote --gpu 2 --ttl 1h").ok();
     tells(&quote, &["would be granted", "gpu-h100", "2 GPU", "72.00 EUR", "training"]);
@@ -83,7 +83,7 @@ fn a_quote_tells_the_price_and_what_stands_in_the_way() {
 }
 
 #[test]
-fn mistakes_in_questions_are_told_with_what_was_meant() {
+fn errors_in_queries_come_with_suggestions() {
     let daemon = with_story();
     for (line, code, near) in [
         ("usage --tenant physcs", "unknown_tenant", "physics"),

@@ -1,4 +1,4 @@
-//! `leasehold claim …`, and what nodes go through after it, against a real daemon.
+//! `leasehold claim …`, wipes and quarantine, against a real daemon.
 
 use super::{Daemon, refuses, tells};
 use serde_json::json;
@@ -6,7 +6,7 @@ use serde_json::json;
 const MINE: &str = "--tenant physics --project lattice --user ada";
 
 #[test]
-fn nodes_are_claimed_used_given_back_and_wiped() {
+fn nodes_are_claimed_used_released_and_wiped() {
     let daemon = Daemon::with_cluster();
     let node = "gpu-1";
     refuses(&daemon.run(&format!("lease request --gpu 1 --ttl 10m --sensitive {MINE}")), 1, "sensitive_needs_claim");
@@ -30,8 +30,8 @@ fn nodes_are_claimed_used_given_back_and_wiped() {
     refuses(&daemon.run(&format!("node wiped {node}")), 1, "node_not_wiping");
     tells(&daemon.run("node list").ok(), &["quarantined"]);
     let cleared = daemon.run(&format!("node clear-quarantine {node}")).ok();
-    assert_eq!(cleared.out, format!("node {node} is open to all\n"));
-    // What lay idle is on the bill of the one who claimed it.
+    assert_eq!(cleared.out, format!("node {node} is available to everyone\n"));
+    // Idle capacity of the claimed nodes is billed to the holder of the claim.
     let cost = daemon.json("cost --by user,priority");
     let users: Vec<_> =
         cost["lines"].as_array().expect("lines").iter().map(|line| (&line["user"], &line["priority"])).collect();

@@ -6,7 +6,7 @@ use std::time::{Duration, Instant};
 
 const MINE: &str = "--tenant physics --project lattice";
 
-/// Asks again until the answer is as wanted: the queue moves by itself, some time after the command that lets it.
+/// Repeats a command until its output matches: the queue is scheduled some time after the command that allows it.
 fn until(daemon: &Daemon, line: &str, is_so: impl Fn(&Value) -> bool) {
     let begun = Instant::now();
     while !is_so(&daemon.json(line)) {
@@ -15,7 +15,7 @@ fn until(daemon: &Daemon, line: &str, is_so: impl Fn(&Value) -> bool) {
 }
 
 #[test]
-fn decisions_are_explained_and_decided_again() {
+fn decisions_are_explained_and_replayed() {
     let daemon = Daemon::with_cluster();
     daemon.run("pool set training --grace 0s").ok();
     daemon.run("tenant set physics --max-priority guaranteed").ok();
@@ -23,7 +23,7 @@ fn decisions_are_explained_and_decided_again() {
     let lease = granted["leases"][0]["id"].as_str().expect("an id");
     tells(
         &daemon.run(&format!("lease explain {lease}")).ok(),
-        &["granted", "gpu-1", "decided again from the journal: the same"],
+        &["granted", "gpu-1", "replayed from the journal: the same result"],
     );
     refuses(&daemon.run(&format!("lease request --gpu 5 --ttl 10m {MINE}")), 1, "no_capacity");
     let waits = daemon.json(&format!("alloc submit --gpu 4 --walltime 1h {MINE}"));
@@ -33,7 +33,7 @@ fn decisions_are_explained_and_decided_again() {
     refuses(&daemon.run("lease explain 00000000000000000000000000000000"), 1, "lease_not_found");
     refuses(&daemon.run("alloc explain 99999"), 1, "allocation_not_found");
 
-    // Whatever was decided is decided again, by the daemon and from the files alone.
+    // Every decision can be replayed, by the daemon and from the files alone.
     let kinds = ["lease.granted", "lease.denied", "allocation.submitted", "preemption.decided"];
     for kind in kinds {
         let records = daemon.run(&format!("audit export --kind {kind}")).ok().lines();
@@ -64,7 +64,7 @@ fn every_record_of_a_decision_is_replayed_with_it() {
             assert_eq!(told["replayed"], "same", "{told}");
         }
     }
-    // A command that decides nothing is told as that, whichever of its records is named.
+    // A command without a decision is reported as such, for each of its records.
     let done = daemon.json(&format!("alloc cancel alloc-{first}"));
     let cancelled = done["sequence"].as_u64().expect("a sequence");
     for sequence in cancelled..=cancelled + 1 {
@@ -75,7 +75,7 @@ fn every_record_of_a_decision_is_replayed_with_it() {
 }
 
 #[test]
-fn a_victim_is_told_why_it_falls_and_how_long_it_has() {
+fn a_victim_sees_why_it_is_evicted_and_its_grace_period() {
     let daemon = Daemon::with_cluster();
     daemon.run("pool set training --grace 1h").ok();
     daemon.run("tenant set physics --max-priority guaranteed").ok();
@@ -107,29 +107,32 @@ fn a_victim_is_told_why_it_falls_and_how_long_it_has() {
     tells(&told, &["evicted", "One of your leases falls", "the same"]);
     assert!(!told.out.contains("chemistry") && !told.out.contains("bonds"), "{told:?}");
 
-    // The one that waits is told who makes room, and later that it lies where they did.
+    // The waiting allocation shows its victims, and later that it was placed where they were.
     tells(&daemon.run(&format!("alloc explain alloc-{waits}")).ok(), &["waits", &decided, "physics", "scavenger"]);
     daemon.run(&format!("lease ready {lease}")).ok();
     until(&daemon, &format!("alloc show alloc-{waits}"), |shown| shown["state"] == "running");
     let told = daemon.run(&format!("alloc explain alloc-{waits}")).ok();
-    tells(&told, &["granted", "where its victims made room", &decided, "gpu-1", "the same"]);
+    tells(&told, &["granted", "on capacity freed by the eviction", &decided, "gpu-1", "the same"]);
 }
 
 #[test]
-fn what_was_chosen_is_told_with_its_weights_and_units() {
+fn a_placement_is_explained_with_weights_and_units() {
     let daemon = Daemon::with_cluster();
     let granted = daemon.json(&format!("lease request --gpu 1 --ttl 10m {MINE}"));
     let lease = granted["leases"][0]["id"].as_str().expect("an id");
     tells(
         &daemon.by("ci.token", &format!("lease explain {lease}")).ok(),
-        &["granted on gpu-1", "weights of training, bin_pack: pressure 0.100, fit 0.200", "there was no other"],
+        &["granted on gpu-1", "weights of training, bin_pack: pressure 0.100, fit 0.200", "it was the only one"],
     );
     tells(&daemon.run("node explain gpu-1").ok(), &["4 GPU", "64 GiB"]);
     refuses(&daemon.run(&format!("lease request --gpu 5 --ttl 10m {MINE}")), 1, "no_capacity");
     let records = daemon.run("audit export --kind lease.denied").ok().lines();
     let sequence = records.first().expect("a denial")["sequence"].as_u64().expect("a sequence");
-    tells(&daemon.run(&format!("audit replay --sequence {sequence}")).ok(), &["not considered: 1 for capacity"]);
-    // A gang shows where each replica goes.
+    tells(
+        &daemon.run(&format!("audit replay --sequence {sequence}")).ok(),
+        &["not considered: 1 without enough capacity"],
+    );
+    // A gang shows the node of each replica.
     let gang = daemon.json(&format!("alloc submit --gpu 1 --replicas 3 --walltime 1h {MINE}"));
     let gang = gang["id"].as_u64().expect("a number");
     let told = daemon.run(&format!("alloc explain alloc-{gang}")).ok();

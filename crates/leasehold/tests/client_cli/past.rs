@@ -3,7 +3,7 @@
 use super::{Daemon, granted, tells};
 
 #[test]
-fn one_command_says_who_was_on_a_node_then() {
+fn lease_list_shows_who_was_on_a_node_at_a_time() {
     let daemon = Daemon::with_cluster();
     let first = granted(daemon.by("ci.token", "lease request --gpu 1 --ttl 10m --user ada --workload train --json"));
     let shown = daemon.json(&format!("lease show {first}"));
@@ -16,7 +16,7 @@ fn one_command_says_who_was_on_a_node_then() {
     let at = daemon.run(&format!("lease list --node gpu-1 --at {then}")).ok();
     tells(&at, &[&first, "closed", "physics", "gpu-1"]);
     assert!(!at.out.contains(&second), "{at:?}");
-    // Whole days, and both ways to say where a time ends.
+    // Whole days, with --until and its alias --to.
     for query in
         ["--from today", "--from yesterday --until now", "--from yesterday --to now --user ada --tenant physics"]
     {
@@ -32,7 +32,7 @@ fn one_command_says_who_was_on_a_node_then() {
 }
 
 #[test]
-fn allocations_that_are_over_are_found_again() {
+fn ended_allocations_can_be_listed() {
     let daemon = Daemon::with_cluster();
     let submitted = daemon.by("ci.token", "alloc submit --gpu 1 --walltime 10m --workload train --json").ok().json();
     let id = submitted["id"].as_u64().expect("a number");

@@ -1,11 +1,11 @@
-//! What people are told when something is not as they meant it, against a real daemon.
+//! Error messages and words, against a real daemon.
 
 use super::{Daemon, refuses, tells};
 use serde_json::{Value, json};
 
 const MINE: &str = "--tenant physics --project lattice";
 
-/// Which of two was meant cannot be known, so neither is taken.
+/// A duplicate key is refused, because it is unclear which value was meant.
 #[test]
 fn a_key_is_given_once() {
     let daemon = Daemon::with_cluster();
@@ -27,9 +27,9 @@ fn a_key_is_given_once() {
     }
 }
 
-/// Words are printed with underscores, as the API has them; hyphens are taken as well.
+/// Words are printed with underscores, as in the API; hyphens are accepted as well.
 #[test]
-fn words_are_taken_with_underscores_and_with_hyphens() {
+fn words_are_accepted_with_underscores_and_hyphens() {
     let daemon = Daemon::with_cluster();
     for words in [
         ["lease list --state tearing_down", "lease list --state tearing-down"],
@@ -46,9 +46,9 @@ fn words_are_taken_with_underscores_and_with_hyphens() {
     assert!(wrong.err.contains("tearing_down") && !wrong.err.contains("tearing-down"), "{wrong:?}");
 }
 
-/// It is the value that is wrong, not the option.
+/// The error names the value, not an unknown option.
 #[test]
-fn a_negative_number_is_told_to_be_one() {
+fn a_negative_number_is_an_invalid_quantity() {
     let daemon = Daemon::with_cluster();
     for (line, code) in [
         ("lease request --gpu -0 --ttl 10m", "bad_quantity"),
@@ -68,7 +68,7 @@ fn a_negative_number_is_told_to_be_one() {
     }
 }
 
-/// The holder of a node is named to those who may know, in words and to programs.
+/// The holder of a claim is shown to those who may see it, as text and as JSON.
 #[test]
 fn a_claim_that_is_refused_names_the_holder() {
     let daemon = Daemon::with_cluster();
@@ -86,7 +86,7 @@ fn a_claim_that_is_refused_names_the_holder() {
     for said in [daemon.run(bob), daemon.by("ci.token", "claim make gpu-1 --user bob")] {
         refuses(&said, 1, "node_claimed");
         assert!(
-            said.err.contains("Node \"gpu-1\" is claimed already, by user \"ada\" of tenant \"physics\""),
+            said.err.contains("Node \"gpu-1\" is already claimed by user \"ada\" of tenant \"physics\""),
             "{said:?}"
         );
     }
@@ -96,7 +96,7 @@ fn a_claim_that_is_refused_names_the_holder() {
     let said = daemon.by("chemistry.token", "claim make gpu-1 --project bonds --user cyd");
     refuses(&said, 1, "node_claimed");
     assert!(!said.err.contains("ada") && !said.err.contains("physics"), "{said:?}");
-    // What is wrong here and now is an object to programs, too.
+    // With --json, local problems are objects as well.
     let said = daemon.run("tenant set physics --json");
     let problem: Value = serde_json::from_str(&said.err).expect("one object");
     assert_eq!((said.code, &problem["code"]), (2, &json!("usage")));

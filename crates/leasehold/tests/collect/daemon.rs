@@ -1,4 +1,4 @@
-//! A daemon of this process, in a folder of its own, on a free port.
+//! A daemon in this process, with its own data directory and port.
 
 use leasehold_cell::SystemClock;
 use leasehold_client::api::{Checkpoint, NewTenant};
@@ -13,7 +13,7 @@ use tokio::runtime::Runtime;
 use tokio::sync::oneshot;
 use tokio::task::JoinHandle;
 
-/// How a daemon is told to stop, and how it ended.
+/// The channel that stops the daemon, and its result.
 type Serving = (oneshot::Sender<()>, JoinHandle<Result<(), String>>);
 
 pub(crate) struct Origin {
@@ -30,7 +30,7 @@ impl Origin {
         Self::in_folder(tempfile::tempdir().expect("a folder"), origin, 0)
     }
 
-    /// Takes up the journal in a folder, if there is one. The tenants it makes are numbered from `tenants` on.
+    /// Opens the journal in a data directory, or creates it. New tenants are numbered from `tenants` on.
     pub(crate) fn in_folder(folder: TempDir, origin: &str, tenants: usize) -> Self {
         let runtime = Runtime::new().expect("a runtime");
         let mut config = Config { data: folder.path().join("data"), origin: Some(origin.into()), ..Config::default() };
@@ -42,7 +42,7 @@ impl Origin {
             on_failure: Arc::new(|why| panic!("the journal failed: {why}")),
         };
         let daemon = Daemon::open(config, start).unwrap_or_else(|error| panic!("{error}"));
-        let token = std::fs::read_to_string(daemon.place().operator_token()).expect("a token");
+        let token = std::fs::read_to_string(daemon.data_directory().operator_token()).expect("a token");
         let listener = runtime.block_on(tokio::net::TcpListener::bind("127.0.0.1:0")).expect("a free port");
         let address = listener.local_addr().expect("an address");
         let (stop, stopped) = oneshot::channel::<()>();
@@ -64,21 +64,19 @@ impl Origin {
         self.data().join("operator.token")
     }
 
-    /// Seals so many records, one batch each, and waits until a checkpoint covers them.
+    /// Writes this many records, one batch each, and waits until a checkpoint covers them.
     pub(crate) fn seal(&mut self, records: usize) -> Checkpoint {
         let mut last = 0;
         for _ in 0..records {
             self.tenants += 1;
-            let (accounting_tag, max_priority, max_evicted_quanta_per_hour) = (None, None, None);
-            let name = format!("tenant-{:05}", self.tenants);
-            let new = NewTenant { name, accounting_tag, max_priority, max_evicted_quanta_per_hour };
+            let new = NewTenant { name: format!("tenant-{:05}", self.tenants), ..NewTenant::default() };
             let put = self.runtime.block_on(async { self.client.create_tenant(&new).await }).expect("a tenant");
             last = put.sequence;
         }
         self.checkpoint_of(last + 1)
     }
 
-    /// The newest checkpoint, once it covers so many records.
+    /// Waits for a checkpoint that covers this many records.
     pub(crate) fn checkpoint_of(&self, size: u64) -> Checkpoint {
         loop {
             let checkpoint = self.runtime.block_on(async { self.client.checkpoint().await }).expect("a checkpoint");
@@ -88,7 +86,7 @@ impl Origin {
         }
     }
 
-    /// What the auditor was given.
+    /// The auditor's trust file.
     pub(crate) fn trust(&self, pinned: bool, at: &Path) -> PathBuf {
         let data = self.data();
         let said = crate::common::on(&data, "audit trust --data {}").ok().out;
@@ -98,7 +96,7 @@ impl Origin {
         path
     }
 
-    /// The same journal in another folder, key and all.
+    /// A copy of the data directory, including the key.
     pub(crate) fn copy(&self) -> TempDir {
         let folder = tempfile::tempdir().expect("a folder");
         crate::common::copy(&self.data(), &folder.path().join("data"));

@@ -1,5 +1,5 @@
-//! `leasehold audit collect` against a real daemon: the copy verifies, goes on after a kill, and whatever is done on the
-//! way, or at the origin, is noticed and named.
+//! `leasehold audit collect` against a real daemon: the copy verifies and continues after a kill, and manipulations on the
+//! way or at the origin are detected.
 
 #[path = "../common/mod.rs"]
 mod common;
@@ -18,7 +18,7 @@ use tempfile::TempDir;
 
 const ORIGIN: &str = "c.example";
 
-/// An auditor: a trust file, a token and a folder for the copy.
+/// An auditor: a trust file, a token and a directory for the copy.
 struct Auditor {
     folder: TempDir,
     trust: PathBuf,
@@ -52,7 +52,7 @@ impl Auditor {
         let (data, trust) = (self.data(), self.trust.clone());
         leasehold(["audit", "verify", data.to_str().unwrap(), "--trust", trust.to_str().unwrap(), "--json"]).ok().json()
     }
-    /// Collects what does not fit, and returns the code and the sentence; what was there before still verifies.
+    /// Collects contradicting data, and returns the code and the message; the earlier copy still verifies.
     fn refuses(&self, url: &str) -> (String, String) {
         let said = self.collect(url);
         assert_eq!(said.code, 3, "{said:?}");
@@ -79,13 +79,13 @@ fn a_copy_grows_with_its_origin_and_verifies() {
     assert_eq!((&verified["verdict"], &verified["records"]), (&Value::from("yes"), &told["records"]));
     assert_eq!(verified["proved_by"]["kind"], "pinned_checkpoint");
 
-    // Nothing new is nothing new; more is more.
+    // A run without new records collects nothing; the next one collects the new records.
     assert_eq!(auditor.collect(&origin.url()).ok().json()["collected"].as_u64().unwrap(), 0);
     origin.seal(5);
     assert!(auditor.collect(&origin.url()).ok().json()["collected"].as_u64().unwrap() >= 5);
     auditor.verify();
 
-    // The other commands read the copy as they read any folder.
+    // The other commands can read the copy.
     let exported = common::on(&auditor.data(), "audit export --data {}").ok().lines();
     assert_eq!(exported.len() as u64, auditor.verify()["records"].as_u64().unwrap());
     common::on(&auditor.data(), "audit prove --data {} --sequence 7").ok();
@@ -99,11 +99,11 @@ fn a_copy_grows_with_its_origin_and_verifies() {
 }
 
 #[test]
-fn a_killed_collector_goes_on_where_it_was() {
+fn a_killed_collector_continues_its_copy() {
     let mut origin = Origin::named(ORIGIN);
     let size = origin.seal(30).size;
     let auditor = Auditor::of(&origin);
-    // Three batches at a time; at the fourth question it waits for ever.
+    // Three batches per answer; the fourth request is never answered.
     let (asked, kill) = channel();
     let mut questions = 0;
     let few: Tamper = Box::new(move |path, body| {
@@ -161,7 +161,7 @@ impl Drop for Following {
 }
 
 #[test]
-fn following_goes_on_until_it_is_told_to_stop() {
+fn following_continues_until_a_signal() {
     let mut origin = Origin::named(ORIGIN);
     origin.seal(3);
     let auditor = Auditor::of(&origin);
@@ -176,7 +176,7 @@ fn following_goes_on_until_it_is_told_to_stop() {
     while last < size {
         last = following.line()["records"].as_u64().unwrap();
     }
-    // Somebody else must not write into the copy meanwhile.
+    // A second collector must not write to the copy.
     let second = auditor.collect(&origin.url());
     assert!(second.code == 1 && second.err.contains("(journal_in_use)"), "{second:?}");
     let id = rustix::process::Pid::from_child(&following.child);
@@ -186,9 +186,9 @@ fn following_goes_on_until_it_is_told_to_stop() {
     origin.stop();
 }
 
-/// Each is done on the way, to a fresh copy and to one that has a beginning.
+/// Each manipulation is applied on the way, to a new copy and to an existing one.
 #[test]
-fn what_is_done_on_the_way_is_noticed_and_named() {
+fn manipulations_on_the_way_are_detected() {
     let mut origin = Origin::named(ORIGIN);
     let early = origin.seal(10).size;
     let begun = Auditor::of(&origin);
@@ -291,7 +291,7 @@ fn what_is_done_on_the_way_is_noticed_and_named() {
             let (told, sentence) = auditor.refuses(&proxy.url());
             assert_eq!(told, code, "{attack}: {sentence}");
         }
-        // Once it is over, the copy goes on.
+        // Without the manipulation, the copy continues.
         fresh.collect(&origin.url()).ok();
         assert!(fresh.verify()["records"].as_u64().unwrap() >= size, "{attack}");
     }
@@ -316,7 +316,7 @@ fn note(change: fn(&mut String)) -> Tamper {
 }
 
 #[test]
-fn a_record_that_does_not_fit_is_named() {
+fn a_contradicting_record_is_named() {
     let mut origin = Origin::named(ORIGIN);
     origin.seal(10);
     let remove_the_eighth: Tamper = Box::new(|path, body| batches(path, body, |frames| drop(frames.remove(7))));
@@ -328,11 +328,11 @@ fn a_record_that_does_not_fit_is_named() {
 }
 
 #[test]
-fn an_old_checkpoint_is_not_believed_again() {
+fn an_older_checkpoint_is_refused() {
     let mut origin = Origin::named(ORIGIN);
     origin.seal(5);
     let auditor = Auditor::of(&origin);
-    // What was shown first is shown for ever.
+    // The proxy returns the first checkpoint for every request.
     let mut first: Option<Vec<u8>> = None;
     let frozen: Tamper = Box::new(move |path, body| {
         Some(if path.contains("/audit/checkpoint") { first.get_or_insert(body).clone() } else { body })
@@ -340,7 +340,7 @@ fn an_old_checkpoint_is_not_believed_again() {
     let proxy = Proxy::before(origin.address, frozen);
     auditor.collect(&proxy.url()).ok();
     origin.seal(5);
-    // By itself it only looks like silence.
+    // A checkpoint of the size of the copy only means that there are no new records.
     assert_eq!(auditor.collect(&proxy.url()).ok().json()["collected"], 0);
     auditor.collect(&origin.url()).ok();
     let (code, sentence) = auditor.refuses(&proxy.url());
@@ -348,9 +348,9 @@ fn an_old_checkpoint_is_not_believed_again() {
     origin.stop();
 }
 
-/// Somebody with the key goes on from an old copy of the folder.
+/// Someone with the key continues from an old copy of the data directory.
 #[test]
-fn a_fork_is_noticed_wherever_it_is() {
+fn a_fork_is_detected_at_any_position() {
     let mut origin = Origin::named(ORIGIN);
     origin.seal(5);
     let forked = origin.copy();
@@ -371,7 +371,7 @@ fn a_fork_is_noticed_wherever_it_is() {
     assert_eq!(shorter, size, "the fork is as long as what was collected");
     let (code, sentence) = auditor.refuses(&fork.url());
     assert_eq!(code, "forked", "{sentence}");
-    // Both are signed: that is a proof.
+    // Both checkpoints are signed, which proves the fork.
     let evidence = std::fs::read_to_string(auditor.data().join("refused.checkpoint")).expect("the other checkpoint");
     assert!(evidence.starts_with(&format!("{ORIGIN}\n{size}\n")), "{evidence}");
     let (code, sentence) = pinned.refuses(&fork.url());
@@ -401,7 +401,7 @@ fn another_origin_or_key_is_refused() {
     }
     other.stop();
 
-    // The same name, and a key of its own.
+    // The same origin with another key.
     let mut impostor = Origin::named(ORIGIN);
     impostor.seal(30);
     for (auditor, code) in [(&auditor, "broken_link"), (&fresh, "unknown_key")] {
@@ -413,7 +413,7 @@ fn another_origin_or_key_is_refused() {
 }
 
 #[test]
-fn a_new_trust_file_is_held_against_the_whole_copy() {
+fn a_new_trust_file_is_compared_with_the_whole_copy() {
     let mut origin = Origin::named(ORIGIN);
     origin.seal(5);
     let forked = origin.copy();
@@ -421,7 +421,7 @@ fn a_new_trust_file_is_held_against_the_whole_copy() {
     let auditor = Auditor::of(&origin);
     auditor.collect(&origin.url()).ok();
 
-    // A checkpoint of a fork, pinned later: it lies within what was collected.
+    // A trust file with a checkpoint of a fork that lies within the copy.
     let mut fork = Origin::in_folder(forked, ORIGIN, 1000);
     while fork.seal(1).size < size - 1 {}
     let elsewhere = Auditor::with(&fork, true);
@@ -431,7 +431,7 @@ fn a_new_trust_file_is_held_against_the_whole_copy() {
     let said = auditor.collect(&origin.url());
     assert!(said.code == 3 && said.err.contains("(pinned_mismatch)"), "{said:?}");
 
-    // The true one, with the newest checkpoint.
+    // The correct trust file, with the newest checkpoint.
     std::fs::write(&auditor.trust, own).expect("a file");
     auditor.collect(&origin.url()).ok();
     origin.trust(true, auditor.folder.path());
@@ -443,7 +443,7 @@ fn a_new_trust_file_is_held_against_the_whole_copy() {
 }
 
 #[test]
-fn what_cannot_be_asked_is_told() {
+fn invalid_arguments_are_refused() {
     let mut origin = Origin::named(ORIGIN);
     origin.seal(1);
     let auditor = Auditor::of(&origin);
@@ -453,7 +453,7 @@ fn what_cannot_be_asked_is_told() {
     std::fs::write(&auditor.token, format!("lht_{}", "0".repeat(64))).expect("a file");
     refused(&auditor.collect(&origin.url()), 1, "unauthenticated");
     std::fs::copy(origin.token_file(), &auditor.token).expect("a token");
-    // The origin's own folder is not a place for a copy.
+    // The daemon's own data directory cannot be the directory of a copy.
     let (data, url) = (origin.data(), origin.url());
     let words =
         ["audit", "collect", &url, "--trust", auditor.trust.to_str().unwrap(), "--data", data.to_str().unwrap()];

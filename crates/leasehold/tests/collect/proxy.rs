@@ -1,11 +1,11 @@
-//! Somebody on the way between daemon and collector.
+//! A proxy between daemon and collector that can change answers.
 
 use leasehold_model::RawBatch;
 use std::io::{BufRead, BufReader, Read, Write};
 use std::net::{SocketAddr, TcpListener, TcpStream};
 use std::sync::{Arc, Mutex};
 
-/// Is given the path and the body of each answer, and returns what is handed on; `None` hangs.
+/// Gets the path and the body of each answer, and returns the body to forward; `None` leaves the request unanswered.
 pub(crate) type Tamper = Box<dyn FnMut(&str, Vec<u8>) -> Option<Vec<u8>> + Send>;
 
 pub(crate) struct Proxy {
@@ -20,7 +20,7 @@ impl Proxy {
         std::thread::spawn(move || {
             for stream in listener.incoming() {
                 let (stream, tamper) = (stream.expect("a connection"), Arc::clone(&tamper));
-                // One that goes away in the middle is of no interest.
+                // Either side may close the connection early.
                 std::thread::spawn(move || pass(&stream, daemon, &tamper));
             }
         });
@@ -32,7 +32,7 @@ impl Proxy {
     }
 }
 
-/// Passes one request on, and its answer back.
+/// Forwards one request and its answer.
 fn pass(mut stream: &TcpStream, daemon: SocketAddr, tamper: &Mutex<Tamper>) -> Option<()> {
     let mut head = String::new();
     let mut reader = BufReader::new(stream);
@@ -49,7 +49,7 @@ fn pass(mut stream: &TcpStream, daemon: SocketAddr, tamper: &Mutex<Tamper>) -> O
     let end = answer.windows(4).position(|window| window == b"\r\n\r\n")? + 4;
     let status = String::from_utf8_lossy(&answer[..end]).lines().next()?.to_owned();
     let Some(body) = tamper.lock().expect("no panic")(&path, answer[end..].to_vec()) else {
-        // Until the other side has had enough.
+        // Until the other side closes the connection.
         let _ = stream.read(&mut [0]);
         return None;
     };
@@ -60,7 +60,7 @@ fn pass(mut stream: &TcpStream, daemon: SocketAddr, tamper: &Mutex<Tamper>) -> O
     stream.write_all(&body).ok()
 }
 
-/// Changes the records of the batches in an answer, and makes one whole batch of them.
+/// Changes the records of the batches in an answer, and encodes them as one batch.
 pub(crate) fn batches(path: &str, body: Vec<u8>, change: impl FnOnce(&mut Vec<Frame>)) -> Option<Vec<u8>> {
     if !path.contains("/audit/batches") {
         return Some(body);
@@ -87,7 +87,7 @@ pub(crate) fn whole(mut bytes: &[u8]) -> Vec<RawBatch<'_>> {
     batches
 }
 
-/// One record as it lies in a batch.
+/// One encoded record of a batch.
 #[derive(Clone)]
 pub(crate) struct Frame {
     pub(crate) bytes: Vec<u8>,
@@ -95,7 +95,7 @@ pub(crate) struct Frame {
 }
 
 impl Frame {
-    /// Replaces a text in the record by another of its length.
+    /// Replaces a text in the record by another one of the same length.
     pub(crate) fn replace(&mut self, from: &str, to: &str) {
         assert_eq!(from.len(), to.len());
         let at = self.bytes.windows(from.len()).position(|window| window == from.as_bytes()).expect("the text");
@@ -103,7 +103,7 @@ impl Frame {
     }
 }
 
-/// A batch with a good checksum, whatever its records are.
+/// Encodes records as a batch with a correct checksum.
 fn sealed(frames: &[Frame]) -> Vec<u8> {
     let mut payload = Vec::new();
     for frame in frames {

@@ -1,4 +1,4 @@
-//! Running the real binary and looking at what it says.
+//! Runs the real binary and captures its output.
 #![allow(dead_code, reason = "each test binary uses its part")]
 
 use rustix::process::{Pid, Signal, kill_process};
@@ -12,7 +12,7 @@ use std::time::Duration;
 
 pub(crate) const BINARY: &str = env!("CARGO_BIN_EXE_leasehold");
 
-/// What a command said.
+/// The output of a command.
 #[derive(Debug)]
 pub(crate) struct Said {
     pub(crate) code: i32,
@@ -24,7 +24,7 @@ impl Said {
     pub(crate) fn json(&self) -> Value {
         serde_json::from_str(&self.out).unwrap_or_else(|error| panic!("no JSON ({error}): {self:?}"))
     }
-    /// Each line on its own.
+    /// Each line as JSON.
     pub(crate) fn lines(&self) -> Vec<Value> {
         self.out.lines().map(|line| serde_json::from_str(line).expect("a line of JSON")).collect()
     }
@@ -34,7 +34,7 @@ impl Said {
     }
 }
 
-/// No command of these tests takes nearly as long: one that does hangs, and is ended so that it can be told.
+/// No command of these tests takes nearly as long: one that does hangs, and is killed so that the test fails.
 const PATIENCE: Duration = Duration::from_secs(60);
 
 pub(crate) fn leasehold<S: AsRef<OsStr>>(args: impl IntoIterator<Item = S>) -> Said {
@@ -51,7 +51,7 @@ pub(crate) fn said(mut command: Command) -> Said {
     let (ended, watched) = channel::<()>();
     let watchdog = std::thread::spawn(move || {
         if watched.recv_timeout(PATIENCE) == Err(RecvTimeoutError::Timeout) {
-            // It may have ended just now.
+            // It may have ended in the meantime.
             let _ = kill_process(id, Signal::KILL);
         }
     });
@@ -64,7 +64,7 @@ pub(crate) fn said(mut command: Command) -> Said {
     Said { code, out, err }
 }
 
-/// A command line written as one: words are parted by spaces, `{}` stands for the path.
+/// Runs a command line: words are separated by spaces, and `{}` is replaced by the path.
 pub(crate) fn on(path: &Path, line: &str) -> Said {
     let path = path.to_str().expect("a path in UTF-8");
     leasehold(line.split(' ').map(|word| word.replace("{}", path)))

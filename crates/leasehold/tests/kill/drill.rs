@@ -1,5 +1,6 @@
 //! The program that `kill.rs` kills: writes under load and prints each record once it is acknowledged, so that the test
-//! can kill it at any moment and look for what it was promised. Takes a folder, how many threads write, and a seed.
+//! can kill it at any moment and look for the acknowledged records. Takes a data directory, the number of threads, and a
+//! seed.
 //!
 //! A line is `sequence digest`: the digest is SHA-256 over the record's own bytes, the link to the record before it
 //! left out, because a reply does not carry the link.
@@ -14,19 +15,19 @@ use leasehold_journal::Options;
 use leasehold_model::body::PerPriority;
 use leasehold_model::hex;
 use leasehold_model::{
-    Batch, Body, ClassNo, ClassSpec, Identity, LeaseNo, Name, PoolNo, Priority, ProjectNo, Quanta, Record,
-    ResourceKind, Span, Strategy, TeardownMode, TenantNo,
+    Batch, Body, ClassNo, ClassSpec, Identity, LeaseNo, Name, PoolNo, ProjectNo, Quanta, Record, ResourceKind, Span,
+    Strategy, TeardownMode, TenantNo, TenantSettings,
 };
-use leasehold_server::{Place, software};
+use leasehold_server::{DataDirectory, software};
 use sha2::{Digest, Sha256};
 use std::io::{self, Write};
 use std::path::Path;
 use std::sync::Arc;
 
 const ORIGIN: &str = "drill.leasehold.local";
-/// Small, so that the drill also dies while going over from one segment to the next.
+/// Small, so that the process is also killed while it begins a new segment.
 const SEGMENT_BYTES: u64 = 256 << 10;
-/// More than any of the drill's commands needs.
+/// More than any command here needs.
 const HEADROOM_BYTES: u64 = 64 << 10;
 
 fn main() {
@@ -38,13 +39,13 @@ fn main() {
 }
 
 fn drill(data: &Path, submitters: u64, seed: u64) {
-    let place = Place::prepare(data).expect("a folder");
+    let directory = DataDirectory::prepare(data).expect("a folder");
     let clock = SystemClock::new();
-    let keys = place.keys(Some(ORIGIN), ORIGIN).expect("keys");
+    let keys = directory.keys(Some(ORIGIN), ORIGIN).expect("keys");
     let public_key = keys.public_keys()[0];
     let options = Options { segment_bytes: SEGMENT_BYTES, ..Options::default() };
     let (journal, _) =
-        place.open_journal(Arc::new(keys), options, &clock).unwrap_or_else(|error| panic!("it opens: {error}"));
+        directory.open_journal(Arc::new(keys), options, &clock).unwrap_or_else(|error| panic!("it opens: {error}"));
     let mut start = StartOptions::new(software(), public_key);
     start.headroom_bytes = HEADROOM_BYTES;
     let mut options = CellOptions::new(start);
@@ -53,7 +54,7 @@ fn drill(data: &Path, submitters: u64, seed: u64) {
         Cell::start(Arc::new(journal), Arc::new(clock), options).unwrap_or_else(|error| panic!("it starts: {error}"));
     if cell.now().read(|state| state.project(ProjectNo(0)).is_none()) {
         for command in cluster() {
-            // After a crash half of it may be there already, and is refused.
+            // After a crash some of it may exist already, and is refused.
             acknowledge(&cell.operate(command));
         }
     }
@@ -66,7 +67,7 @@ fn drill(data: &Path, submitters: u64, seed: u64) {
     assert_eq!(cell.failure(), None);
 }
 
-/// One submitter: asks, renews, gives back, and waits for each answer; until it is killed or nobody reads.
+/// One submitter: requests, renews and releases leases, and waits for each answer, until it is killed or the pipe is closed.
 fn submit(cell: &Cell, mut dice: Rng) {
     let identity = Identity { tenant: Some(TenantNo(0)), project: Some(ProjectNo(0)), ..Identity::default() };
     let mut held: Vec<LeaseNo> = Vec::new();
@@ -96,7 +97,7 @@ fn submit(cell: &Cell, mut dice: Rng) {
     }
 }
 
-/// Prints what a reply promises; answers whether anyone reads it.
+/// Prints the acknowledged records; returns whether the pipe is still open.
 fn acknowledge(reply: &Reply) -> bool {
     let records = reply.iter().flat_map(|sealed| &sealed.records);
     let lines: String = records.map(|record| format!("{} {}\n", record.sequence, digest(record))).collect();
@@ -104,7 +105,7 @@ fn acknowledge(reply: &Reply) -> bool {
     stdout.write_all(lines.as_bytes()).and_then(|()| stdout.flush()).is_ok()
 }
 
-/// Over the bytes of the record as they are sealed, without the link.
+/// The digest of the encoded record without its link.
 fn digest(record: &Record) -> String {
     let mut batch = Batch::new(record.sequence);
     batch.push(record);
@@ -147,13 +148,7 @@ fn cluster() -> Vec<Command> {
             capacity: vec![(ClassNo(0), Quanta(1_000_000))],
         })
     }));
-    commands.push(Command::PutTenant(PutTenant {
-        tenant: None,
-        name: name("drill"),
-        accounting_tag: None,
-        max_priority: Priority::Standard,
-        max_evicted_quanta_per_hour: None,
-    }));
+    commands.push(Command::PutTenant(PutTenant { tenant: None, settings: TenantSettings::named(name("drill")) }));
     commands.push(Command::PutProject(PutProject { project: None, tenant: TenantNo(0), name: name("drill") }));
     commands
 }

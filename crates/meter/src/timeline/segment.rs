@@ -1,5 +1,5 @@
-//! A stretch of the timeline, packed series by series: how each stood at its start, its events, and its highest level. A
-//! question about a few series reads only theirs.
+//! A segment of the timeline, packed by series: the state of each at the start, its events, and its highest level. A
+//! question about a few series reads only their data.
 
 use super::{Event, State};
 use crate::QuantaNs;
@@ -13,15 +13,15 @@ use std::ops::Range;
 pub struct Segment {
     bytes: Vec<u8>,
     first: Instant,
-    /// Of every series at the start: its level, and its integral up to the first instant.
+    /// For every series: its level at the start, and its integral up to the first instant.
     level: Column,
     integral: Column,
     /// The highest level after an event of this segment, and the level at its end.
     peak: Column,
     end: Column,
-    /// Where the events of each series end; they begin where those of the one before do.
+    /// The end of each series in the list of events; it starts where the previous series ends.
     ends: Column,
-    /// Of every event, by series and then by time: its distance from the first instant, and its change.
+    /// For every event, by series and then by time: its difference from the first instant, and its change.
     at: Column,
     delta: Column,
 }
@@ -30,7 +30,7 @@ impl Segment {
     pub(super) fn encode(base: &State, events: &[Event]) -> Self {
         let first = events[0].at;
         let mut by_series = events.to_vec();
-        // Stable: the order of time stays within a series.
+        // A stable sort keeps the order of time within a series.
         by_series.sort_by_key(|event| event.series);
         let mut level = base.level.clone();
         let mut peak = vec![0i64; level.len()];
@@ -60,10 +60,10 @@ impl Segment {
         Column::put(ends.iter().copied(), &mut bytes);
         Column::put(by_series.iter().map(|event| event.at.since(first).0), &mut bytes);
         Column::put(by_series.iter().map(|event| zigzag(event.delta)), &mut bytes);
-        Self::from_bytes(bytes).expect("what was just written")
+        Self::from_bytes(bytes).expect("it was just encoded")
     }
 
-    /// As it was kept.
+    /// Decodes a stored segment.
     pub fn from_bytes(bytes: Vec<u8>) -> Result<Self, DecodeError> {
         let mut r = Reader::new(&bytes);
         let (series, events) = (r.count(1 << 32)?, r.count(1 << 32)?);
@@ -80,17 +80,17 @@ impl Segment {
         Ok(Self { bytes, first, level, integral, peak, end, ends, at, delta })
     }
 
-    /// What is kept of it, unless it was taken out.
+    /// The encoded bytes, unless they were taken.
     pub fn as_bytes(&self) -> &[u8] {
         &self.bytes
     }
 
-    /// Takes what is kept of it out of it: the columns are enough to read.
+    /// Takes the encoded bytes; the columns remain readable.
     pub fn take_bytes(&mut self) -> Vec<u8> {
         std::mem::take(&mut self.bytes)
     }
 
-    /// Stands in for one that cannot be read.
+    /// An empty segment, used in place of one that cannot be read.
     pub fn empty() -> Self {
         let mut bytes = vec![0, 0];
         Instant(0).put(&mut bytes);
@@ -98,13 +98,13 @@ impl Segment {
         Self::from_bytes(bytes).expect("an empty one")
     }
 
-    /// Memory that it takes.
+    /// The memory in use.
     pub fn size(&self) -> usize {
         let columns = [&self.level, &self.integral, &self.peak, &self.end, &self.ends, &self.at, &self.delta];
         self.bytes.len() + columns.iter().map(|column| column.size()).sum::<usize>()
     }
 
-    /// Series that it knows; those after came later.
+    /// The number of its series; later series were created after it.
     pub(super) fn series(&self) -> usize {
         self.level.len()
     }
@@ -153,7 +153,7 @@ impl Segment {
         self.peak.at(series).cast_signed()
     }
 
-    /// The same, after an event strictly inside the window.
+    /// The highest level after an event strictly inside the window.
     pub(super) fn peak_inside(&self, series: usize, window: Window) -> i64 {
         let (mut level, mut peak) = (self.level.at(series).cast_signed(), 0);
         for place in self.events_of(series) {
@@ -179,7 +179,7 @@ impl Segment {
         state
     }
 
-    /// The events of the series that are asked for, series by series.
+    /// The events of the wanted series, series by series.
     pub(super) fn events(&self, wanted: impl Fn(u32) -> bool) -> impl Iterator<Item = Event> {
         let series = (0u32..).take(self.level.len()).filter(move |series| wanted(*series));
         series.flat_map(move |series| self.events_of(series as usize).map(move |place| self.event(series, place)))

@@ -1,4 +1,4 @@
-//! What came of a request: a grant or a denial.
+//! The answers to lease requests: grants and denials.
 
 use crate::codec::{DecodeError, Field, Reader, put_varint};
 use crate::id::{AllocationNo, AppInstanceNo, AttachmentNo, ClassNo, LeaseNo, NodeNo, PoolNo, ProjectNo, QuotaNo};
@@ -15,13 +15,13 @@ use smallvec::SmallVec;
 pub struct Member {
     pub class: ClassNo,
     pub quanta: Quanta,
-    /// Which devices, as a bit set; zero for kinds without devices.
+    /// The devices as a bit set; zero for kinds without devices.
     pub devices: u64,
 }
 
-/// The leases of a request: almost always one to three.
+/// The leases of a request; usually one to three.
 pub type Members = SmallVec<[Member; 2]>;
-/// What was asked for.
+/// The requested amounts.
 pub type Asks = SmallVec<[(ClassNo, Quanta); 2]>;
 
 /// Capacity was granted: lease `first_lease` for the first member, the next number for the next.
@@ -37,21 +37,21 @@ pub struct Granted {
     pub members: Members,
     pub sensitive: bool,
     pub control_plane: bool,
-    /// Given by the caller; where absent it is made from the record's sequence.
+    /// Set by the caller; if absent, it is derived from the record's sequence.
     pub correlation: Option<u128>,
     pub allocation: Option<AllocationNo>,
     pub app_instance: Option<AppInstanceNo>,
     pub attachment: Option<AttachmentNo>,
     pub source_project: Option<ProjectNo>,
-    /// Soft quotas that this grant passed.
+    /// Soft quotas that this grant exceeded.
     pub over_soft: SmallVec<[QuotaNo; 1]>,
     /// The burst quota that shortened the TTL, if one did.
     pub capped_by: Option<QuotaNo>,
-    /// What the workload was known to depend on, if anything was.
+    /// The sensitivity profile of the workload, if known.
     pub profile: Option<Profile>,
-    /// By which weights the node was chosen; absent where the request named it, and before rules 2.
+    /// The weights by which the node was chosen; absent if the request named the node, and before rules version 2.
     pub weighing: Option<Weighing>,
-    /// Labels that the node had to have. Those of a gang stand in its allocation.
+    /// Required labels of the node. Those of a gang are in its allocation.
     pub labels: Vec<(Name, Name)>,
 }
 
@@ -77,7 +77,7 @@ impl Granted {
 impl Field for Granted {
     fn put(&self, out: &mut Vec<u8>) {
         assert!((1..=CLASSES_PER_REQUEST_MAX).contains(&self.members.len()), "a grant of 1 to 16 leases");
-        assert!(self.over_soft.len() <= QUOTAS_PER_TENANT_MAX, "more quotas than a tenant has");
+        assert!(self.over_soft.len() <= QUOTAS_PER_TENANT_MAX, "at most as many quotas as a tenant can have");
         self.first_lease.put(out);
         self.node.put(out);
         self.pool.put(out);
@@ -200,13 +200,13 @@ impl Field for Granted {
     }
 }
 
-/// What a request asked besides amounts, as far as deciding looks at it: with it a denial can be decided again.
+/// The other parts of a request that a decision depends on, so that a denial can be replayed.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Particulars {
     pub sensitive: bool,
-    /// The node that it named.
+    /// The requested node.
     pub node: Option<NodeNo>,
-    /// Labels that the node must have.
+    /// Required labels of the node.
     pub labels: Vec<(Name, Name)>,
     pub profile: Option<Profile>,
     pub app_instance: Option<AppInstanceNo>,
@@ -223,7 +223,7 @@ impl Particulars {
         ])
     }
 
-    /// To the end of the body: a request without any takes no bytes, as before there were any.
+    /// Reads to the end of the body: an empty part takes no bytes, as in earlier versions.
     fn put(&self, out: &mut Vec<u8>) {
         let flags = self.flags();
         if flags == 0 {
@@ -272,7 +272,7 @@ impl Particulars {
 }
 
 fn put_labels(labels: &[(Name, Name)], out: &mut Vec<u8>) {
-    assert!(labels.len() <= LABELS_PER_NODE_MAX, "more labels than a request may have");
+    assert!(labels.len() <= LABELS_PER_NODE_MAX, "at most as many labels as a request can have");
     put_varint(labels.len() as u64, out);
     labels.iter().for_each(|label| label.put(out));
 }
@@ -289,7 +289,7 @@ fn flags<const N: usize>(present: [bool; N]) -> u64 {
     present.into_iter().enumerate().fold(0, |flags, (bit, set)| flags | u64::from(set) << bit)
 }
 
-/// A valid request was refused, and that is sealed (SEMANTICS 4).
+/// A valid request was denied (SEMANTICS 4).
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Denied {
     pub pool: Option<PoolNo>,

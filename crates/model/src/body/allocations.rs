@@ -12,11 +12,11 @@ use crate::policy::{DenyCause, Priority};
 use super::admission::Member;
 
 fields! {
-    /// It waits in the queue from here on. Its number is this record's sequence.
+    /// An allocation was submitted and waits in the queue. Its number is this record's sequence.
     pub struct AllocationSubmitted { pub spec: AllocationSpec }
 }
 fields! {
-    /// It could not stand, whatever ends: it was not queued.
+    /// An allocation could never start, even on an empty cluster, and was not queued.
     pub struct AllocationDenied {
         pub spec: AllocationSpec,
         pub rules_version: u32,
@@ -24,7 +24,7 @@ fields! {
     }
 }
 fields! {
-    /// An attempt begins: its leases are granted in the records that follow.
+    /// An attempt starts; its leases are granted in the records that follow.
     pub struct AllocationPlaced {
         pub allocation: AllocationNo,
         /// Counted from one.
@@ -35,22 +35,22 @@ fields! {
     }
 }
 fields! {
-    /// Staged, and running from here on.
+    /// A staged allocation is now running.
     pub struct AllocationStarted { pub allocation: AllocationNo }
 }
 fields! {
     pub struct AllocationCheckpointing { pub allocation: AllocationNo }
 }
 fields! {
-    /// It can go on from here, whatever happens.
+    /// The allocation has written a checkpoint from which it can continue.
     pub struct AllocationCheckpointed { pub allocation: AllocationNo, pub bytes: u64, pub took: Span }
 }
 fields! {
-    /// An attempt ended against its will; it has a checkpoint and waits in the queue.
+    /// An attempt was interrupted; the allocation has a checkpoint and waits in the queue.
     pub struct AllocationSuspended { pub allocation: AllocationNo, pub end: AttemptEnd }
 }
 fields! {
-    /// An attempt ended against its will; it waits in the queue to begin again.
+    /// An attempt was interrupted; the allocation waits in the queue and will start from the beginning.
     pub struct AllocationRequeued { pub allocation: AllocationNo, pub end: AttemptEnd }
 }
 fields! {
@@ -72,14 +72,14 @@ fields! {
     pub struct AllocationCancelled { pub allocation: AllocationNo }
 }
 
-/// Where one replica will lie.
+/// The node and devices of one replica.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Place {
+pub struct ReplicaPlacement {
     pub node: NodeNo,
     pub members: Members,
 }
 
-impl Field for Place {
+impl Field for ReplicaPlacement {
     fn put(&self, out: &mut Vec<u8>) {
         assert!((1..=CLASSES_PER_REQUEST_MAX).contains(&self.members.len()), "a replica of 1 to 16 leases");
         self.node.put(out);
@@ -104,16 +104,16 @@ impl Field for Place {
     }
 }
 
-/// A decision to evict (SEMANTICS 5). The victims' revocations cite it by its sequence. What they free, and what
-/// is free already, is kept for the allocation until it lies there.
+/// A preemption decision (SEMANTICS 5). The revocations of the victims refer to its sequence. What they free, and what
+/// is free already, is reserved for the allocation until it is placed.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct PreemptionDecided {
-    /// Who asked.
+    /// The allocation for which leases are evicted.
     pub allocation: AllocationNo,
     pub priority: Priority,
     pub rules_version: u32,
-    /// One for each replica, in order of placing.
-    pub places: Vec<Place>,
+    /// One per replica, in the order of placement.
+    pub places: Vec<ReplicaPlacement>,
     pub victims: Leases,
 }
 
@@ -133,12 +133,12 @@ impl Field for PreemptionDecided {
         if n == 0 {
             return Err(DecodeError::Forbidden("an eviction for nothing"));
         }
-        let places = (0..n).map(|_| Place::get(r)).collect::<Result<_, _>>()?;
+        let places = (0..n).map(|_| ReplicaPlacement::get(r)).collect::<Result<_, _>>()?;
         Ok(Self { allocation, priority, rules_version, places, victims: Field::get(r)? })
     }
 }
 
 fields! {
-    /// What was kept for an allocation is kept no longer: a victim's place was fenced, or a node went.
+    /// A reservation was dropped, because a victim was fenced or a node became unavailable.
     pub struct ReservationDropped { pub allocation: AllocationNo }
 }

@@ -1,5 +1,4 @@
-//! Who a node belongs to while sensitive work may run on it (SEMANTICS 10): claimed by a user, released, wiped, and
-//! out of reach where a wipe went wrong.
+//! Nodes for sensitive work (SEMANTICS 10): claimed by a user, released, wiped, and quarantined if the wipe failed.
 
 use crate::codec::{DecodeError, Field, Reader, put_varint};
 use crate::fields;
@@ -7,7 +6,7 @@ use crate::id::NodeNo;
 use crate::limits::NODES_PER_CLAIM_MAX;
 use crate::policy::QuarantineCause;
 
-/// Node numbers in strictly rising order, written as distances.
+/// Node numbers in strictly increasing order, encoded as differences.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Nodes(pub Vec<NodeNo>);
 
@@ -17,7 +16,7 @@ impl Field for Nodes {
         put_varint(self.0.len() as u64, out);
         let mut next = 0;
         for node in &self.0 {
-            assert!(node.0 >= next, "node numbers in a record rise");
+            assert!(node.0 >= next, "node numbers in a record increase");
             put_varint(u64::from(node.0 - next), out);
             next = node.0.saturating_add(1);
         }
@@ -45,26 +44,26 @@ impl FromIterator<NodeNo> for Nodes {
 }
 
 fields! {
-    /// The system's limit on nodes that are claimed or being wiped, all tenants together.
+    /// The limit on nodes that are claimed or being wiped, over all tenants.
     pub struct SensitiveChanged { pub pool_size: Option<u64> }
 }
 fields! {
-    /// A user's from here on: tenant, project and user stand in the record's head.
+    /// Nodes were claimed by a user; tenant, project and user are in the record's head.
     pub struct NodesClaimed { pub nodes: Nodes }
 }
 fields! {
-    /// Given back: nobody's until they are wiped. The head names whose they were.
+    /// Claimed nodes were released; they are offline until they are wiped. The head names the former claimer.
     pub struct NodesReleased { pub nodes: Nodes }
 }
 fields! {
-    /// Confirmed clean: open to everyone.
+    /// The wipe was confirmed; the node is open again.
     pub struct NodeWiped { pub node: NodeNo }
 }
 fields! {
-    /// Not known to be clean: out of reach until an operator acts.
+    /// The wipe failed or was not confirmed in time; the node is offline until an operator clears it.
     pub struct NodeQuarantined { pub node: NodeNo, pub cause: QuarantineCause }
 }
 fields! {
-    /// An operator vouches that the node is clean.
+    /// An operator declared the node clean.
     pub struct QuarantineCleared { pub node: NodeNo }
 }

@@ -1,4 +1,4 @@
-//! Lists of leases: the part of the format that must stay small when thousands renew at once.
+//! Lists of leases, encoded compactly because thousands of leases can be renewed at once.
 
 use crate::activity::Activity;
 use crate::codec::{DecodeError, Field, Reader, put_varint};
@@ -7,13 +7,13 @@ use crate::instant::{Instant, Span};
 use crate::limits::LEASES_PER_RECORD_MAX;
 use smallvec::SmallVec;
 
-/// Lease numbers in strictly rising order, written as distances: a thousand neighbours take a
-/// thousand bytes.
+/// Lease numbers in strictly increasing order, encoded as differences: a thousand consecutive numbers take a thousand
+/// bytes.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Leases(pub SmallVec<[LeaseNo; 2]>);
 
-/// Begins a list of leases. What the decoder would refuse must never be sealed: no restart could
-/// read it.
+/// Writes the length of a list of leases. The assertion prevents sealing what the decoder would refuse, because no
+/// restart could read it.
 fn put_lease_count(n: usize, out: &mut Vec<u8>) {
     assert!((1..=LEASES_PER_RECORD_MAX).contains(&n), "a record names 1 to 1024 leases");
     put_varint(n as u64, out);
@@ -26,12 +26,12 @@ fn get_lease_count(r: &mut Reader<'_>) -> Result<usize, DecodeError> {
     }
 }
 
-/// Writes the distance from `last` (exclusive) to `lease`; `None` stands before the first.
+/// Writes the difference between `lease` and the number after `last`; `last` is `None` for the first.
 fn put_next(last: Option<LeaseNo>, lease: LeaseNo, out: &mut Vec<u8>) {
     match last {
         None => lease.put(out),
         Some(last) => {
-            assert!(lease > last, "lease numbers in a record rise");
+            assert!(lease > last, "lease numbers in a record increase");
             put_varint(lease.0 - last.0 - 1, out);
         }
     }
@@ -75,7 +75,7 @@ impl FromIterator<LeaseNo> for Leases {
     }
 }
 
-/// A lease with what its holder reported, if it did.
+/// A lease with an optional activity report.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Reported {
     pub lease: LeaseNo,
@@ -90,13 +90,13 @@ pub struct Renewal {
     pub activity: Option<Activity>,
 }
 
-/// Deadlines were replaced. Written as the earliest deadline and each lease's distance from it.
+/// Leases were renewed. Encoded as the earliest deadline and each lease's difference from it.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Renewed {
     pub renewals: SmallVec<[Renewal; 1]>,
 }
 
-/// Whether any of the items carries activity decides if the record spends a byte on each.
+/// Whether any item has activity; only then does each item take a byte for it.
 fn put_activity(all: bool, activity: &Option<Activity>, out: &mut Vec<u8>) {
     if all {
         activity.put(out);
@@ -141,7 +141,7 @@ impl Field for Renewed {
     }
 }
 
-/// A list of leases, each with an optional report.
+/// A list of leases, each with an optional activity report.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct ReportedLeases(pub SmallVec<[Reported; 1]>);
 

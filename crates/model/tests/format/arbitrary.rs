@@ -1,5 +1,6 @@
 //! Records of all kinds with all sorts of values, from the ordinary to the largest there are.
 
+use leasehold_model::TenantSettings;
 use leasehold_model::body::*;
 use leasehold_model::limits::{FACTOR_MAX, RATE_MAX};
 use leasehold_model::policy::{Strategy as PlacementStrategy, TeardownCause};
@@ -321,13 +322,10 @@ fn pool_puts() -> impl Strategy<Value = PoolPut> {
 }
 
 fn tenant_puts() -> impl Strategy<Value = TenantPut> {
-    (tenants(), names(), option::of(names()), priorities(), option::of(u64s())).prop_map(
-        |(tenant, name, accounting_tag, max_priority, max_evicted_quanta_per_hour)| TenantPut {
+    (tenants(), names(), option::of(names()), priorities(), option::of(u64s()), option::of(names())).prop_map(
+        |(tenant, name, accounting_tag, max_priority, max_evicted_quanta_per_hour, contact)| TenantPut {
             tenant,
-            name,
-            accounting_tag,
-            max_priority,
-            max_evicted_quanta_per_hour,
+            settings: TenantSettings { name, accounting_tag, max_priority, max_evicted_quanta_per_hour, contact },
         },
     )
 }

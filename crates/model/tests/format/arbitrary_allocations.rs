@@ -93,7 +93,7 @@ fn lives() -> BoxedStrategy<Body> {
 }
 
 fn decisions() -> BoxedStrategy<Body> {
-    let place = || (u32s(), members()).prop_map(|(node, members)| Place { node: NodeNo(node), members });
+    let place = || (u32s(), members()).prop_map(|(node, members)| ReplicaPlacement { node: NodeNo(node), members });
     prop_oneof![
         (numbers(), priorities(), u32s(), vec(place(), 1..5), leases()).prop_map(
             |(allocation, priority, rules_version, places, victims)| {

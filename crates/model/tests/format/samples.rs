@@ -1,5 +1,6 @@
 //! One fixed record of every kind, and of every variant inside the kinds.
 
+use leasehold_model::TenantSettings;
 use leasehold_model::body::*;
 use leasehold_model::limits::{FACTOR_MAX, RATE_MAX};
 use leasehold_model::policy::TeardownCause;
@@ -189,10 +190,12 @@ fn bodies() -> Vec<Body> {
         PoolDeleted { pool: PoolNo(1) }.into(),
         TenantPut {
             tenant: TenantNo(1),
-            name: name("physics"),
-            accounting_tag: Some(name("cost-4711")),
-            max_priority: Priority::Guaranteed,
-            max_evicted_quanta_per_hour: Some(700),
+            settings: TenantSettings {
+                accounting_tag: Some(name("cost-4711")),
+                max_priority: Priority::Guaranteed,
+                max_evicted_quanta_per_hour: Some(700),
+                ..TenantSettings::named(name("physics"))
+            },
         }
         .into(),
         TenantDeleted { tenant: TenantNo(1) }.into(),
@@ -384,7 +387,7 @@ fn later_bodies() -> Vec<Body> {
             allocation: AllocationNo(300),
             priority: Priority::Guaranteed,
             rules_version: 1,
-            places: vec![Place {
+            places: vec![ReplicaPlacement {
                 node: NodeNo(300),
                 members: smallvec![Member { class: ClassNo(0), quanta: Quanta(14), devices: 0b11 }],
             }],
@@ -425,11 +428,18 @@ fn later_bodies() -> Vec<Body> {
             amount: Amount(30_000_000_000),
         })
         .into(),
+        tenant_with_contact().into(),
     ]
 }
 
 fn ceiling(app_instance: Option<AppInstanceNo>, amount: Amount, mode: CeilingMode) -> CeilingPut {
     CeilingPut { project: ProjectNo(2), app_instance, amount, currency: Currency::DEFAULT, mode }
+}
+
+/// With a field that was added to the kind after its first records were sealed.
+pub(crate) fn tenant_with_contact() -> TenantPut {
+    let contact = Some(name("ops@physics.example"));
+    TenantPut { tenant: TenantNo(1), settings: TenantSettings { contact, ..TenantSettings::named(name("physics")) } }
 }
 
 /// A record of every kind, one after the other.

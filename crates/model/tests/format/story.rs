@@ -2,6 +2,7 @@
 
 use crate::samples::{NEW_YEAR, activity, class_spec, granted, key_rotation, leases, name, whole_tenant};
 use crate::sealing::seal;
+use leasehold_model::TenantSettings;
 use leasehold_model::body::*;
 use leasehold_model::policy::TeardownCause;
 use leasehold_model::rate::{Charge, Charges, Currency, Decimal, Prices};
@@ -55,10 +56,11 @@ fn beginnings() -> Vec<Body> {
         .into(),
         TenantPut {
             tenant: TenantNo(1),
-            name: name("physics"),
-            accounting_tag: Some(name("cost-4711")),
-            max_priority: Priority::Guaranteed,
-            max_evicted_quanta_per_hour: None,
+            settings: TenantSettings {
+                accounting_tag: Some(name("cost-4711")),
+                max_priority: Priority::Guaranteed,
+                ..TenantSettings::named(name("physics"))
+            },
         }
         .into(),
         ProjectPut { project: ProjectNo(2), tenant: TenantNo(1), name: name("lattice") }.into(),
@@ -211,7 +213,7 @@ fn allocations() -> Vec<Record> {
     };
     let first = u64::try_from(beginnings().len() + leasing().len() + agents_and_tokens().len() + money().len());
     let allocation = AllocationNo(first.expect("a short story") + 1);
-    let place = |node| Place {
+    let place = |node| ReplicaPlacement {
         node: NodeNo(node),
         members: smallvec![Member { class: ClassNo(0), quanta: Quanta(14), devices: 0b11 }],
     };

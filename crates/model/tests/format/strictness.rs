@@ -3,7 +3,8 @@
 use crate::arbitrary::{journals, records};
 use crate::samples;
 use crate::sealing::{cases, decode, encode, forge_checksum, hex, seal};
-use leasehold_model::{RawBatch, RawRecord};
+use leasehold_model::body::TenantPut;
+use leasehold_model::{DecodeError, Field, RawBatch, RawRecord, TenantSettings};
 use leasehold_view::Directory;
 use proptest::collection::vec;
 use proptest::prelude::*;
@@ -145,4 +146,22 @@ proptest! {
         forge_checksum(&mut batch);
         read_everything(&batch);
     }
+}
+
+#[test]
+fn added_fields_are_absent_or_known() {
+    let full = samples::tenant_with_contact();
+    let bytes = full.to_bytes();
+    assert_eq!(TenantPut::from_bytes(&bytes).as_ref(), Ok(&full));
+    let without = TenantPut { settings: TenantSettings { contact: None, ..full.settings }, ..full };
+    let flags_at = without.to_bytes().len();
+    assert!(bytes.starts_with(&without.to_bytes()), "the added field follows everything else");
+    let with_flags = |flags: u8| {
+        let mut bytes = bytes.clone();
+        bytes[flags_at] = flags;
+        TenantPut::from_bytes(&bytes)
+    };
+    assert_eq!(with_flags(0), Err(DecodeError::Forbidden("an empty set of added fields")));
+    assert_eq!(with_flags(3), Err(DecodeError::BadCode { field: "added fields", code: 3 }));
+    assert_eq!(TenantPut::from_bytes(&bytes[..=flags_at]), Err(DecodeError::Truncated));
 }

@@ -5,6 +5,7 @@ use crate::samples;
 use crate::samples::{NEW_YEAR, granted, leases, name};
 use crate::sealing::{cases, seal};
 use crate::story::{self, show, show_to};
+use leasehold_model::TenantSettings;
 use leasehold_model::body::{Body, Expired, Fenced, PerPriority, PoolPut, TenantDeleted, TenantPut, Unfenced};
 use leasehold_model::*;
 use leasehold_view::Directory;
@@ -159,10 +160,10 @@ fn a_lease_keeps_the_tag_of_its_grant() {
     let mut records = story::records()[..12].to_vec();
     let retagged = TenantPut {
         tenant: TenantNo(1),
-        name: name("astronomy"),
-        accounting_tag: Some(name("cost-9999")),
-        max_priority: Priority::Standard,
-        max_evicted_quanta_per_hour: None,
+        settings: TenantSettings {
+            accounting_tag: Some(name("cost-9999")),
+            ..TenantSettings::named(name("astronomy"))
+        },
     };
     records[10] = Record::new(10, records[10].stamp, retagged);
     let shown = show(&records);

@@ -1,5 +1,5 @@
-//! Where each node's capacity was (SEMANTICS 3): between any two neighbouring instants at which something happened to the
-//! node, everything is counted afresh.
+//! The capacity of each node by state (SEMANTICS 3), recomputed between any two neighbouring instants at which
+//! something changed on the node.
 
 use super::{Accounts, Tenure, overlap};
 use ethnum::U256;
@@ -12,7 +12,7 @@ pub(super) enum NodeEvent {
     Put(NodePut),
     Deleted,
     Drained(bool),
-    /// With when it was last seen; none once it is back.
+    /// When it was last seen, while it is lost.
     Lost(Option<Instant>),
     /// Being wiped, or quarantined.
     Unclean(bool),
@@ -42,7 +42,7 @@ impl Shares {
     }
 }
 
-/// A stretch in which nothing changed, with the quanta of each sort.
+/// An interval without changes, with the quanta of each state.
 struct Still {
     pool: PoolNo,
     class: ClassNo,
@@ -66,10 +66,10 @@ impl Standing {
 }
 
 impl Accounts {
-    /// By pool, node and class, the first two where asked.
+    /// By class, and by pool and node on request.
     ///
     /// # Panics
-    /// If at any instant a node held more than it had.
+    /// If more than the capacity of a node is used at any instant.
     pub fn capacity(
         &self,
         window: (Instant, Instant),
@@ -125,7 +125,7 @@ impl Accounts {
         stills
     }
 
-    /// Whether a node is out of service, as far as the records were read.
+    /// Whether a node is out of service after the records so far.
     pub(super) fn is_out(&self, number: NodeNo) -> bool {
         let mut out = (false, false, false);
         for (_, _, event) in self.nodes.iter().filter(|(_, node, _)| *node == number) {
@@ -154,8 +154,8 @@ fn quanta_at<'a>(
         if at < until(tenure.ended_by.map(|_| tenure.to)) {
             shares.held += quanta;
         } else if tenure.at_once {
-            // It was never torn down. Where that was noticed late, what it gave up was free before; but on a node that
-            // was out by then (it was lost, and that was noticed late too) it was nobody's to use.
+            // There was no teardown. If the end was noticed late, its capacity was free before; but on a node that was
+            // already out of service (its loss was noticed late as well) it was offline.
             if tenure.out_at_end && !standing.is_out() {
                 shares.offline += quanta;
             }

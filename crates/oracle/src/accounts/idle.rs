@@ -1,5 +1,5 @@
-//! What lay idle of claimed nodes, which the claimer pays at guaranteed priority (SEMANTICS 10): between any two
-//! neighbouring instants at which something happened on the node, counted afresh.
+//! Idle capacity of claimed nodes, which the claimer pays at guaranteed priority (SEMANTICS 10), recomputed between
+//! any two neighbouring instants at which something changed on the node.
 
 use super::capacity::NodeEvent;
 use super::tenure::NO_LEASE;
@@ -16,7 +16,7 @@ pub(super) struct Claim {
     tag: Option<Name>,
     from: Instant,
     to: Instant,
-    /// What was known of nodes when it was over: what is noticed later changes nothing about it.
+    /// The state of nodes when the claim ended; what is noticed later does not change it.
     known: usize,
 }
 
@@ -41,7 +41,7 @@ impl Accounts {
         (open.to, open.known) = (stamp, self.nodes.len());
     }
 
-    /// Every stretch of every claim, as if somebody had held it.
+    /// The idle intervals of all claims, as if they were leases.
     pub(super) fn idle_tenures(&self) -> Vec<Tenure> {
         self.claims.iter().flat_map(|claim| self.idle_of(claim)).collect()
     }
@@ -52,7 +52,7 @@ impl Accounts {
             NodeEvent::Put(put) => Some(put),
             _ => None,
         });
-        // While it is claimed a node's pool and capacity stay as they are.
+        // Pool and capacity of a claimed node cannot change.
         let put = put.next_back().expect("a claimed node was put");
         let outages = self.outages(claim);
         let mut idle = Vec::new();
@@ -97,7 +97,7 @@ impl Accounts {
         Tenure { user: claim.user, tag: claim.tag.clone(), priority: Priority::Guaranteed, quanta, ..held }
     }
 
-    /// When a node could not be used: drained, or lost, which it was from when it was last seen.
+    /// The intervals in which the node was drained, or lost (from when it was last seen).
     fn outages(&self, claim: &Claim) -> Vec<(Instant, Instant)> {
         let mut outages: Vec<(Instant, Instant)> = Vec::new();
         let (mut drained, mut lost) = (None, None);

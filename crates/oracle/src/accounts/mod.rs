@@ -1,8 +1,8 @@
-//! What the records say of usage, peaks, money and capacity, by the plainest means: every answer is a pass over the list
-//! of all leases that ever were (SEMANTICS 2, 3 and 7).
+//! Usage, peaks, cost and capacity by the simplest means: every answer is a pass over the list of all leases
+//! (SEMANTICS 2, 3 and 7).
 //!
-//! It judges the meter and the books, so it knows neither; it reads records alone and adds up 256-bit integers. Windows
-//! end at or before the last stamp.
+//! The meter and the books are tested against it, so it does not use them: it reads records and adds 256-bit integers.
+//! Windows end at or before the last stamp.
 
 mod capacity;
 mod idle;
@@ -21,21 +21,21 @@ use leasehold_model::rate::{ChargePolicyPut, Currency, RateCardPut};
 use leasehold_model::{ClassNo, ClassSpec, Instant, Name, NodeNo, Record, TenantNo};
 use std::collections::{BTreeMap, BTreeSet};
 
-/// What is asked: of whom, told apart by what, over which stretches.
+/// A question: filter, grouping and intervals.
 #[derive(Clone, Debug, Default)]
 pub struct Ask {
     pub by: Vec<By>,
-    /// Only leases of which this is said.
+    /// Only leases with these values.
     pub only: Vec<(By, Option<String>)>,
     pub classes: Option<BTreeSet<ClassNo>>,
-    /// Neighbours are the ends of the stretches.
+    /// Neighbours are the ends of the intervals.
     pub borders: Vec<Instant>,
 }
 
-/// What each of the ask's dimensions is, the class, and the place of the stretch.
+/// The values of the dimensions, the class, and the index of the interval.
 pub type Line = (Vec<Option<String>>, ClassNo, usize);
 
-/// Everything in the records that a bill could depend on.
+/// Everything in the records that a bill can depend on.
 #[derive(Clone, Debug, Default)]
 pub struct Accounts {
     tenures: BTreeMap<leasehold_model::LeaseNo, Tenure>,
@@ -45,9 +45,9 @@ pub struct Accounts {
     policies: Vec<ChargePolicyPut>,
     nodes: Vec<(Instant, NodeNo, NodeEvent)>,
     claims: Vec<idle::Claim>,
-    /// What lay idle of claimed nodes, stretch by stretch.
+    /// Idle capacity of claimed nodes, by intervals.
     idle: Vec<Tenure>,
-    /// Those for whom capacity is reserved, and what is reserved from when on.
+    /// Reservations, and the changes of reserved capacity.
     waiting: BTreeMap<leasehold_model::AllocationNo, Vec<reserved::Share>>,
     reserved: Vec<reserved::Level>,
     last_stamp: Instant,
@@ -85,7 +85,7 @@ impl Accounts {
             .map(move |tenure| (key(tenure), tenure))
     }
 
-    /// Quanta × nanoseconds; lines of nothing are left out.
+    /// Quanta × nanoseconds; zeros are omitted.
     pub fn usage(&self, ask: &Ask) -> BTreeMap<Line, U256> {
         let mut sums = BTreeMap::new();
         for (key, tenure) in self.matching(ask) {
@@ -100,7 +100,7 @@ impl Accounts {
         sums
     }
 
-    /// The most quanta at once. A level counts from its instant on, and at one instant ends come before starts.
+    /// The most quanta at the same time. At one instant, ends come before starts.
     pub fn peaks(&self, ask: &Ask) -> BTreeMap<Line, U256> {
         let mut events: BTreeMap<(Vec<Option<String>>, ClassNo), Vec<Event>> = BTreeMap::new();
         for (key, tenure) in self.matching(ask).filter(|(_, tenure)| tenure.from < tenure.to) {
@@ -121,7 +121,7 @@ impl Accounts {
         peaks
     }
 
-    /// Money as fractions in lowest terms; lines of nothing are left out.
+    /// Money as fractions in lowest terms; zeros are omitted.
     pub fn cost(&self, ask: &Ask) -> BTreeMap<(Line, Currency), (U256, U256)> {
         let mut sums: BTreeMap<(Line, Currency), U256> = BTreeMap::new();
         let mut cuts: Vec<Instant> = self.cards.iter().map(|card| card.from).chain(ask.borders.clone()).collect();
@@ -148,12 +148,12 @@ impl Accounts {
     }
 }
 
-/// When quanta come, or go; in order, what goes at an instant is before what comes.
+/// Changes of quanta in order of time; at one instant, decreases come first.
 type Event = (Instant, bool, u64);
 
 fn peak(events: &[Event], from: Instant, to: Instant) -> U256 {
     let (mut level, mut peak) = (U256::ZERO, U256::ZERO);
-    // Up to the window's start only the level counts that is left then.
+    // Of the changes up to the start of the window only the resulting level counts.
     for (_, starts, quanta) in events.iter().filter(|(at, ..)| *at <= from) {
         if *starts {
             level += U256::from(*quanta);
@@ -173,7 +173,7 @@ fn peak(events: &[Event], from: Instant, to: Instant) -> U256 {
     peak
 }
 
-/// Nanoseconds that two half-open stretches have in common.
+/// The overlap of two half-open intervals, in nanoseconds.
 fn overlap(from: Instant, to: Instant, since: Instant, until: Instant) -> u64 {
     to.min(until).0.saturating_sub(from.max(since).0)
 }

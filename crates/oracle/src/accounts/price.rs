@@ -1,4 +1,4 @@
-//! What a quantum-nanosecond cost, and what of a lease is billed (SEMANTICS 7).
+//! The price of a quantum-nanosecond, and the billed part of a lease (SEMANTICS 7).
 
 use super::{Accounts, Ending, Tenure};
 use ethnum::U256;
@@ -16,7 +16,7 @@ impl Accounts {
         price_by(&cards, &self.classes[&tenure.class], (tenure.class, tenure.pool, tenure.priority), at)
     }
 
-    /// Where the bill ends, by the policy in force when the lease ended.
+    /// The end of billing, by the charge policy in force when the lease ended.
     pub(super) fn billed_to(&self, tenure: &Tenure) -> Instant {
         let in_force = self.policies.iter().filter(|policy| policy.from <= tenure.to);
         let Some(policy) = in_force.max_by_key(|policy| (policy.from, policy.policy)) else { return tenure.to };
@@ -69,7 +69,7 @@ pub(crate) fn price_by(
     (prices.currency, U256::from(of_class.unwrap_or(of_kind.0)) * factors)
 }
 
-/// The default card, as SEMANTICS 7 has it.
+/// The default card of SEMANTICS 7.
 fn default_price(kind: ResourceKind) -> u64 {
     match kind {
         ResourceKind::Gpu => ONE / 100,

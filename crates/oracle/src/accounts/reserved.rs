@@ -1,8 +1,8 @@
-//! What was reserved for those whose victims were being torn down (SEMANTICS 3): after each record, worked out afresh from
-//! the leases that are open, the capacity of the nodes and the decisions that stand.
+//! Capacity that is reserved while victims are torn down (SEMANTICS 3), recomputed after each record from the open
+//! leases, the capacity of the nodes and the preemption decisions.
 //!
-//! A decision names the places of its replicas. Whatever is free there is reserved, up to what the replica takes of each
-//! device, for the lower number first. Nobody gives back what is reserved for him.
+//! A decision contains the placement of its replicas. Everything that is free there is reserved, up to what the
+//! replica needs of each device, for the lower number first. Reserved capacity stays reserved.
 
 use super::Accounts;
 use super::capacity::NodeEvent;
@@ -10,7 +10,7 @@ use leasehold_model::body::{Body, Member};
 use leasehold_model::{AllocationNo, ClassNo, Instant, NodeNo, Record};
 use std::collections::BTreeMap;
 
-/// One replica's member: where, which devices, how much of each, and how much of each it has.
+/// A member of a replica: its node and devices, the quanta that it needs of each, and the quanta that are reserved.
 #[derive(Clone, Debug)]
 pub(super) struct Share {
     node: NodeNo,
@@ -20,7 +20,7 @@ pub(super) struct Share {
     has: Vec<u64>,
 }
 
-/// From an instant on, so much of a class of a node is reserved.
+/// The reserved quanta of a class on a node, from an instant on.
 pub(super) type Level = (Instant, NodeNo, ClassNo, u64);
 
 fn share(node: NodeNo, member: &Member) -> Share {
@@ -31,7 +31,7 @@ fn share(node: NodeNo, member: &Member) -> Share {
 }
 
 impl Accounts {
-    /// After a record has been taken up.
+    /// Updates the reservations after a record was applied.
     pub(super) fn take_reservations(&mut self, record: &Record) {
         if let Body::PreemptionDecided(decided) = &record.body {
             let places = decided.places.iter();
@@ -44,7 +44,7 @@ impl Accounts {
         } else if let Body::AllocationPlaced(placed) = &record.body {
             self.waiting.remove(&placed.allocation);
         }
-        // What was reserved for one that is placed goes to its leases, which are granted next.
+        // The capacity that was reserved for a placed allocation goes to its leases, which are granted next.
         if !matches!(record.body, Body::AllocationPlaced(_) | Body::Granted(_)) {
             let numbers: Vec<AllocationNo> = self.waiting.keys().copied().collect();
             for number in numbers {
@@ -73,7 +73,7 @@ impl Accounts {
         }
     }
 
-    /// What is free where a share lies: of each of its devices, or in all.
+    /// Free quanta for a member: of each of its devices, or the total for kinds without devices.
     fn room_for(&self, share: &Share) -> Vec<u64> {
         let mut puts =
             self.nodes.iter().filter(|(_, node, _)| *node == share.node).filter_map(|(_, _, event)| match event {
@@ -105,7 +105,7 @@ impl Accounts {
         share.devices.iter().map(|index| per_device.saturating_sub(used[*index])).collect()
     }
 
-    /// What was reserved of a class of a node at an instant.
+    /// The reserved quanta of a class on a node at an instant.
     pub fn reserved_at(&self, node: NodeNo, class: ClassNo, at: Instant) -> u64 {
         let mut here = self.reserved.iter().filter(|(since, on, of, _)| *on == node && *of == class && *since <= at);
         here.next_back().map_or(0, |(.., level)| *level)

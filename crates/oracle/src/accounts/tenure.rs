@@ -1,4 +1,4 @@
-//! One lease from its grant to where its bill ends, read from the records.
+//! One lease with its billed interval, from the records.
 
 use super::Accounts;
 use super::capacity::NodeEvent;
@@ -8,10 +8,10 @@ use leasehold_model::{
     TenantNo, UserNo,
 };
 
-/// What lay idle was held by no lease.
+/// The number of idle capacity, which has no lease.
 pub(super) const NO_LEASE: LeaseNo = LeaseNo(u64::MAX);
 
-/// What leases may be told apart by.
+/// What leases can be grouped by.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum By {
     Tenant,
@@ -27,10 +27,10 @@ pub enum By {
     HeldAs,
 }
 
-/// How it stopped being held.
+/// How a lease ended.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Ending {
-    /// It is held, as far as the records go.
+    /// It is still held.
     None,
     Plain,
     Preempted,
@@ -53,28 +53,28 @@ pub struct Tenure {
     pub app_instance: Option<AppInstanceNo>,
     pub workload: Option<Name>,
     pub quanta: u64,
-    /// Which devices of its node, as a bit set.
+    /// The devices as a bit set.
     pub(super) devices: u64,
     /// Half-open; `to` is the deadline while it is held.
     pub from: Instant,
     pub to: Instant,
     pub ending: Ending,
-    /// The stamp of the record that ended it: later than `to` where that was noticed late.
+    /// The stamp of the record of its end; later than `to` if the end was noticed late.
     pub(super) ended_by: Option<Instant>,
     pub(super) fenced_at: Option<Instant>,
-    /// When its teardown should have been over.
+    /// Its teardown deadline.
     pub(super) fence_due: Option<Instant>,
-    /// When its node had the capacity back.
+    /// When its capacity became free.
     pub(super) closed_at: Option<Instant>,
-    /// The record that ended it closed it too.
+    /// Whether the record of its end also closed it.
     pub(super) at_once: bool,
-    /// Its node was out of service by then, perhaps by the record before.
+    /// Whether its node was out of service by then.
     pub(super) out_at_end: bool,
     pub(super) revoked: Ending,
 }
 
 impl Tenure {
-    /// Held by nobody in particular, of nothing yet.
+    /// An empty lease, to be filled in.
     pub(super) fn new(
         lease: LeaseNo,
         (tenant, project): (TenantNo, ProjectNo),
@@ -147,7 +147,7 @@ impl Accounts {
             Body::ClassPut(put) => drop(self.classes.insert(put.class, put.spec.clone())),
             Body::TenantPut(put) => {
                 self.tags.remove(&put.tenant);
-                self.tags.extend(put.accounting_tag.clone().map(|tag| (put.tenant, tag)));
+                self.tags.extend(put.settings.accounting_tag.clone().map(|tag| (put.tenant, tag)));
             }
             Body::RateCardPut(card) => {
                 self.cards.retain(|old| old.card != card.card);
@@ -205,7 +205,7 @@ impl Accounts {
                     self.tenure(*lease).fence_due = Some(record.effective_at);
                 }
             }
-            // These say nothing about who held what.
+            // These do not change leases.
             #[rustfmt::skip]
             Body::Genesis(_) | Body::Started(_) | Body::Heartbeat(_) | Body::KeyRotated(_) | Body::ClockJumped(_)
             | Body::SettingsChanged(_) | Body::PoolPut(_) | Body::PoolDeleted(_) | Body::TenantDeleted(_)
@@ -248,7 +248,7 @@ impl Accounts {
         }
     }
 
-    /// An end that took effect before the grant leaves nothing to bill; one after the deadline bills to the deadline.
+    /// Billing ends at the effective instant, but not before the grant and not after the deadline.
     fn end(&mut self, lease: LeaseNo, record: &Record, ending: Ending, closed: bool) {
         let node = self.tenure(lease).node;
         let out_at_end = self.is_out(node);

@@ -2,7 +2,7 @@
 
 use crate::language::{check, play};
 use expect_test::{Expect, expect};
-use leasehold_model::{Instant, Level, Name, NodeNo, Role, TenantNo, TokenNo, TokenScope};
+use leasehold_model::{Instant, Level, Name, NodeNo, Role, TenantNo, TenantSettingsChange, TokenNo, TokenScope};
 use leasehold_oracle::{Caller, Wish};
 
 #[test]
@@ -125,14 +125,17 @@ fn what_an_update_seals_is_foretold() {
     let operator = Caller::default();
     let update = |max_nodes, max_leases| Wish::UpdateTenant {
         tenant: TenantNo(2),
-        name: None,
-        accounting_tag: None,
-        max_priority: None,
-        max_evicted_quanta_per_hour: None,
         max_nodes,
         max_leases,
         max_concurrent_allocations: None,
         budgets: Box::default(),
+        settings: TenantSettingsChange {
+            name: None,
+            accounting_tag: None,
+            max_priority: None,
+            max_evicted_quanta_per_hour: None,
+            ..TenantSettingsChange::default()
+        },
     };
     let kinds = |history: &str, wish: &Wish| {
         let oracle = play(history).map_err(|(violation, _)| violation).expect("a legal history");

@@ -10,7 +10,8 @@ use leasehold_model::rate::{Charge, Charges, Decimal, Prices};
 use leasehold_model::{
     Activity, AppInstanceNo, Body, ClassNo, ClassSpec, DenyCause, Idempotency, Instant, LeaseNo, Level, LimitKind,
     Measure, Name, NodeNo, NodeScope, PoolNo, Priority, ProjectNo, Quanta, QuarantineCause, QuotaNo, QuotaScope,
-    Reason, Record, ResourceKind, Role, Span, Strategy, TeardownMode, TenantNo, TokenNo, TokenScope, UserNo,
+    Reason, Record, ResourceKind, Role, Span, Strategy, TeardownMode, TenantNo, TenantSettings, TokenNo, TokenScope,
+    UserNo,
 };
 use leasehold_oracle::{Oracle, Violation};
 use std::collections::BTreeMap;
@@ -152,10 +153,14 @@ fn catalog_body(verb: &str, line: &Line<'_>) -> Option<Body> {
         .into(),
         "tenant" => body::TenantPut {
             tenant: TenantNo(line.number()),
-            name: line.name("tenant"),
-            accounting_tag: line.option::<String>("tag").map(|tag| Name::new(&tag).expect("a name")),
-            max_priority: line.options.get("max").map_or(Priority::Standard, |w| Priority::from_word(w).expect("max")),
-            max_evicted_quanta_per_hour: None,
+            settings: TenantSettings {
+                accounting_tag: line.option::<String>("tag").map(|tag| Name::new(&tag).expect("a name")),
+                max_priority: line
+                    .options
+                    .get("max")
+                    .map_or(Priority::Standard, |w| Priority::from_word(w).expect("max")),
+                ..TenantSettings::named(line.name("tenant"))
+            },
         }
         .into(),
         "project" => {

@@ -1,4 +1,4 @@
-//! Whether a configuration makes sense: everything that is wrong with it at once, each with what to do.
+//! Checks a configuration and collects all problems, each with advice.
 
 use super::text::show_size;
 use super::{Config, is_origin_character};
@@ -8,10 +8,10 @@ use std::fmt;
 use std::net::SocketAddr;
 use std::path::Path;
 
-/// One thing that is wrong.
+/// One problem.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Problem {
-    /// The key it is about, with its section.
+    /// The key, with its section.
     pub key: &'static str,
     pub what: String,
     pub advice: String,
@@ -23,7 +23,7 @@ impl fmt::Display for Problem {
     }
 }
 
-/// All that is wrong, one to a line.
+/// All problems, one per line.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Problems(pub Vec<Problem>);
 
@@ -37,18 +37,18 @@ impl fmt::Display for Problems {
 }
 impl std::error::Error for Problems {}
 
-/// A segment holds the room that is kept free for one command, and then some.
+/// A segment must be larger than the space that is kept free for one command.
 const SEGMENT_BYTES: (u64, u64) = (4 << 20, 1 << 30);
-/// The largest body anyone may allow: it is held in memory while it is read.
+/// Bodies are held in memory while they are read.
 const BODY_BYTES: (u64, u64) = (1 << 10, 256 << 20);
-/// Timers are looked at a few times a second; shorter ones would be a promise that is not kept.
+/// Timeouts are checked a few times a second, so shorter ones could not be kept.
 const TIMEOUT: (Span, Span) = (Span::from_millis(100), Span::from_secs(86_400));
 
 impl Config {
-    /// Everything that keeps the daemon from running on this configuration, as far as can be told beforehand.
+    /// All problems that would keep the daemon from running, as far as they can be known beforehand.
     pub fn check(&self) -> Result<(), Problems> {
         let mut found = Found(Vec::new());
-        self.check_place(&mut found);
+        self.check_addresses(&mut found);
         self.check_tls(&mut found);
         self.check_limits(&mut found);
         self.check_journal(&mut found);
@@ -60,30 +60,30 @@ impl Config {
     pub fn listen_address(&self) -> Result<SocketAddr, Problem> {
         self.listen.parse().map_err(|_| Problem {
             key: "listen",
-            what: format!("`{}` is not an address with a port", self.listen),
+            what: format!("`{}` is not an address and port", self.listen),
             advice: "write it like 127.0.0.1:8420, 0.0.0.0:8420 or [::]:8420".into(),
         })
     }
 
-    fn check_place(&self, found: &mut Found) {
+    fn check_addresses(&self, found: &mut Found) {
         found.0.extend(self.listen_address().err());
         let data = &self.data;
         if data.as_os_str().is_empty() {
-            found.add("data", "is empty", "name a folder");
+            found.add("data", "is empty", "give a directory");
         } else if data.exists() {
             if !data.is_dir() {
                 found.add(
                     "data",
-                    format!("{} is not a folder", data.display()),
-                    "name a folder, or one that can be made",
+                    format!("{} is not a directory", data.display()),
+                    "give a directory, or a path where one can be created",
                 );
             }
         } else if !parent(data).is_dir() {
             let missing = parent(data).display();
             found.add(
                 "data",
-                format!("{} cannot be made in {missing}, which is not there", data.display()),
-                "make it first, or name another folder",
+                format!("cannot create {} because {missing} does not exist", data.display()),
+                "create it first, or give another directory",
             );
         }
         if let Some(origin) = &self.origin
@@ -91,8 +91,8 @@ impl Config {
         {
             found.add(
                 "origin",
-                format!("`{origin}` cannot sign"),
-                "choose 1 to 128 visible bytes without spaces and plus signs, such as example.org/cluster-1",
+                format!("`{origin}` is not a valid origin"),
+                "use 1 to 128 visible bytes without spaces and plus signs, such as example.org/cluster-1",
             );
         }
     }
@@ -101,10 +101,10 @@ impl Config {
         match (&self.tls.cert, &self.tls.key) {
             (None, None) => {}
             (Some(_), None) => {
-                found.add("tls.key", "is missing beside `tls.cert`", "give both, or neither for plain HTTP")
+                found.add("tls.key", "is missing although `tls.cert` is given", "give both, or neither for plain HTTP")
             }
             (None, Some(_)) => {
-                found.add("tls.cert", "is missing beside `tls.key`", "give both, or neither for plain HTTP")
+                found.add("tls.cert", "is missing although `tls.key` is given", "give both, or neither for plain HTTP")
             }
             (Some(cert), Some(key)) => {
                 if let Err(error) = crate::tls::Tls::load(cert, key) {
@@ -119,7 +119,7 @@ impl Config {
         let limits = &self.limits;
         found.not_zero("limits.connections", limits.connections.into());
         if limits.connections_per_address == Some(0) {
-            found.add("limits.connections_per_address", "is zero", "leave it out for no limit");
+            found.add("limits.connections_per_address", "is zero", "remove it for no limit");
         }
         found.not_zero("limits.streams", limits.streams.into());
         found.not_zero("limits.queued_requests", limits.queued_requests.into());
@@ -134,7 +134,7 @@ impl Config {
         found.size_within("limits.body_bytes", limits.body_bytes, BODY_BYTES);
         found.size_within("limits.batch_body_bytes", limits.batch_body_bytes, BODY_BYTES);
         if self.rate.operations_per_second == 0 && self.rate.burst > 0 {
-            found.add("rate.burst", "does nothing without a rate", "set rate.operations_per_second, or leave it out");
+            found.add("rate.burst", "has no effect without a rate", "set rate.operations_per_second, or remove it");
         }
     }
 
@@ -171,7 +171,7 @@ impl Config {
     }
 }
 
-/// Where a relative path of one part lies is here.
+/// The parent directory; that of a single component is the current directory.
 fn parent(path: &Path) -> &Path {
     path.parent().filter(|parent| !parent.as_os_str().is_empty()).unwrap_or(Path::new("."))
 }
@@ -184,7 +184,7 @@ impl Found {
     }
     fn not_zero(&mut self, key: &'static str, value: u64) {
         if value == 0 {
-            self.add(key, "is zero", "give at least 1, or leave it out for the default");
+            self.add(key, "is zero", "use at least 1, or remove it for the default");
         }
     }
     fn span_within(&mut self, key: &'static str, value: Span, (least, most): (Span, Span)) {
@@ -192,14 +192,14 @@ impl Found {
             self.add(
                 key,
                 format!("{value} is too {}", if value < least { "short" } else { "long" }),
-                format!("give {least} to {most}"),
+                format!("use {least} to {most}"),
             );
         }
     }
     fn size_within(&mut self, key: &'static str, value: u64, (least, most): (u64, u64)) {
         if !(least..=most).contains(&value) {
             let what = format!("{} is too {}", show_size(value), if value < least { "small" } else { "large" });
-            self.add(key, what, format!("give {} to {}", show_size(least), show_size(most)));
+            self.add(key, what, format!("use {} to {}", show_size(least), show_size(most)));
         }
     }
 }

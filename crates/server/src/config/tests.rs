@@ -9,7 +9,7 @@ fn check_error(text: &str, expected: &Expect) {
     expected.assert_eq(&read(text).expect_err("the file is wrong").to_string());
 }
 
-/// The example with its settings in force: a `#` without a space before a key stands for nothing but itself.
+/// The example with all settings enabled: a `#` directly before a key comments out a setting.
 fn uncommented() -> String {
     let is_key = |line: &str| {
         line.trim_start().strip_prefix('#').is_some_and(|rest| rest.starts_with(|c: char| c.is_ascii_lowercase()))
@@ -23,7 +23,7 @@ fn the_example_changes_nothing_and_neither_do_its_defaults() {
     assert_eq!(read(&uncommented()), Ok(Config::default()));
 }
 
-/// The keys that the structs take: what each section says it expects.
+/// The keys that the structs accept, from the error messages for an unknown key.
 fn keys_of_the_structs() -> Vec<String> {
     let expected =
         |text: &str| match serde_saphyr::from_str::<Config>(text).expect_err("`?` is no key").without_snippet() {
@@ -45,7 +45,7 @@ fn keys_of_the_structs() -> Vec<String> {
 }
 
 #[test]
-fn every_key_is_listed_and_stands_in_the_example_and_on_the_reference_page() {
+fn every_key_is_listed_and_is_in_the_example_and_on_the_reference_page() {
     let keys = keys_of_the_structs();
     assert_eq!(keys, KEYS, "KEYS, in the order of the structs");
     let mut in_example = Vec::new();
@@ -66,7 +66,7 @@ fn every_key_is_listed_and_stands_in_the_example_and_on_the_reference_page() {
 }
 
 #[test]
-fn values_are_written_as_people_write_them() {
+fn sizes_and_lengths_of_time_are_parsed() {
     let config = read(
         "
 data: ./books
@@ -104,7 +104,7 @@ metrics:
 }
 
 #[test]
-fn a_wrong_file_says_where_and_what_was_meant() {
+fn errors_name_the_line_and_suggest_a_fix() {
     check_error(
         "data: /x\n\nlisen: 1",
         &expect!["leasehold.yaml: unknown key `lisen` at line 3; did you mean `listen`?"],
@@ -132,24 +132,24 @@ fn a_wrong_file_says_where_and_what_was_meant() {
     );
     check_error(
         "listen: a\nlisten: b",
-        &expect!["leasehold.yaml: the key `listen` stands twice at line 2; keep one of the two"],
+        &expect!["leasehold.yaml: duplicate key `listen` at line 2; keep one of the two"],
     );
     check_error(
         "limits:\n  connections: many",
         &expect![
-            "leasehold.yaml: the value is not a whole number that fits at line 2; `leasehold config example` shows every key"
+            "leasehold.yaml: the value must be an integer in range at line 2; `leasehold config example` shows every key"
         ],
     );
     check_error(
         "limits:\n  connections: -1",
         &expect![
-            "leasehold.yaml: the value is not a whole number that fits at line 2; `leasehold config example` shows every key"
+            "leasehold.yaml: the value must be an integer in range at line 2; `leasehold config example` shows every key"
         ],
     );
     check_error(
         "metrics:\n  open: yes",
         &expect![
-            "leasehold.yaml: the value is not true or false at line 2; `leasehold config example` shows every key"
+            "leasehold.yaml: the value must be true or false at line 2; `leasehold config example` shows every key"
         ],
     );
     check_error(
@@ -171,12 +171,12 @@ fn a_wrong_file_says_where_and_what_was_meant() {
         ],
     );
     let missing = Config::load(Path::new("/nowhere/leasehold.yaml")).expect_err("there is no such file");
-    expect!["/nowhere/leasehold.yaml: No such file or directory (os error 2); check the path and its rights"]
+    expect!["/nowhere/leasehold.yaml: No such file or directory (os error 2); check the path and its permissions"]
         .assert_eq(&missing.to_string());
 }
 
 #[test]
-fn everything_that_makes_no_sense_is_said_at_once() {
+fn all_problems_are_reported_at_once() {
     let config = read(
         "
 data: /nowhere/at/all
@@ -196,34 +196,34 @@ engine: { ttl_max: 400d, grace_default: 8d }
     )
     .expect("it can be read");
     expect![[r#"
-        `listen`: `localhost` is not an address with a port; write it like 127.0.0.1:8420, 0.0.0.0:8420 or [::]:8420
-        `data`: /nowhere/at/all cannot be made in /nowhere/at, which is not there; make it first, or name another folder
-        `origin`: `a b` cannot sign; choose 1 to 128 visible bytes without spaces and plus signs, such as example.org/cluster-1
-        `tls.key`: is missing beside `tls.cert`; give both, or neither for plain HTTP
-        `limits.connections`: is zero; give at least 1, or leave it out for the default
-        `limits.connections_per_address`: is zero; leave it out for no limit
-        `limits.streams`: is zero; give at least 1, or leave it out for the default
-        `limits.header_timeout`: 1ms is too short; give 100ms to 1d
-        `limits.body_bytes`: 3 is too small; give 1KiB to 256MiB
-        `rate.burst`: does nothing without a rate; set rate.operations_per_second, or leave it out
-        `journal.segment_bytes`: 2GiB is too large; give 4MiB to 1GiB
-        `journal.snapshot_every`: is zero; give at least 1, or leave it out for the default
+        `listen`: `localhost` is not an address and port; write it like 127.0.0.1:8420, 0.0.0.0:8420 or [::]:8420
+        `data`: cannot create /nowhere/at/all because /nowhere/at does not exist; create it first, or give another directory
+        `origin`: `a b` is not a valid origin; use 1 to 128 visible bytes without spaces and plus signs, such as example.org/cluster-1
+        `tls.key`: is missing although `tls.cert` is given; give both, or neither for plain HTTP
+        `limits.connections`: is zero; use at least 1, or remove it for the default
+        `limits.connections_per_address`: is zero; remove it for no limit
+        `limits.streams`: is zero; use at least 1, or remove it for the default
+        `limits.header_timeout`: 1ms is too short; use 100ms to 1d
+        `limits.body_bytes`: 3 is too small; use 1KiB to 256MiB
+        `rate.burst`: has no effect without a rate; set rate.operations_per_second, or remove it
+        `journal.segment_bytes`: 2GiB is too large; use 4MiB to 1GiB
+        `journal.snapshot_every`: is zero; use at least 1, or remove it for the default
         `journal.batch_records_max`: 70000 is not between 1 and 65536; the default is 1000
-        `engine.ttl_max`: 400d is too long; give 1ns to 366d
-        `engine.grace_default`: 8d is too long; give 0s to 7d"#]].assert_eq(&config.check().expect_err("it makes no sense").to_string());
+        `engine.ttl_max`: 400d is too long; use 1ns to 366d
+        `engine.grace_default`: 8d is too long; use 0s to 7d"#]].assert_eq(&config.check().expect_err("it makes no sense").to_string());
     let here = Config { data: "books".into(), ..Config::default() };
     assert_eq!(here.check(), Ok(()));
 }
 
 #[test]
-fn what_the_engine_is_not_told_stays_as_it_was_sealed() {
+fn absent_engine_settings_keep_their_recorded_values() {
     let sealed = Settings { ttl_max: Span::from_secs(5), ..Settings::default() };
     let engine = Engine { node_timeout: Some(Span::from_secs(7)), ..Engine::default() };
     assert_eq!(engine.over(&sealed), Settings { node_timeout: Span::from_secs(7), ..sealed });
 }
 
 #[test]
-fn a_journal_can_be_named_after_any_machine() {
+fn every_host_name_gives_a_valid_origin() {
     assert!(Name::new(&default_origin()).is_ok());
     assert!(default_origin().chars().all(is_origin_character));
 }

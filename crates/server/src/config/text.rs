@@ -1,4 +1,4 @@
-//! Values as people write them: `10m`, `256KiB`, a section with nothing in it.
+//! Values as text: `10m`, `256KiB`, and sections without keys.
 
 use leasehold_model::Span;
 use serde::de::{Deserialize, Deserializer, Error};
@@ -14,7 +14,7 @@ pub(super) fn maybe_span<'de, D: Deserializer<'de>>(from: D) -> Result<Option<Sp
     text.map(|text| text.parse().map_err(D::Error::custom)).transpose()
 }
 
-/// A section whose keys are all commented out is there and empty.
+/// A section whose keys are all commented out is present but empty.
 pub(super) fn section<'de, D: Deserializer<'de>, T: Deserialize<'de> + Default>(from: D) -> Result<T, D::Error> {
     Option::<T>::deserialize(from).map(Option::unwrap_or_default)
 }
@@ -40,7 +40,7 @@ pub(super) fn parse_size(text: &str) -> Option<u64> {
     number.parse::<u64>().ok()?.checked_mul(unit)
 }
 
-/// A size as people write it.
+/// Formats a size.
 pub(super) fn show_size(bytes: u64) -> String {
     let (scale, unit) = [(1 << 30, "GiB"), (1 << 20, "MiB"), (1 << 10, "KiB"), (1, "")]
         .into_iter()

@@ -1,8 +1,8 @@
-//! A sealed decision, explained from the state it was made on, and made again.
+//! Explains a recorded decision from the state on which it was made, and makes it again.
 
 use super::ending::LastAttempt;
 use super::eviction::{Evicted, Part};
-use super::{TOP, Teller, ending};
+use super::{Explainer, TOP, ending};
 use crate::access::Caller;
 use crate::app::App;
 use crate::problem::refused;
@@ -17,27 +17,27 @@ use leasehold_model::{AllocationNo, AttemptEnd, Instant, LeaseNo, LeaseState, No
 use std::ops::ControlFlow;
 
 pub(crate) fn no_record(sequence: u64) -> Problem {
-    codes::RECORD_NOT_FOUND.problem(format!("There is no record {sequence} here."))
+    codes::RECORD_NOT_FOUND.problem(format!("There is no record {sequence}."))
 }
 
 fn no_decision(asked: u64, first: &Record) -> Problem {
     let word = first.body.word();
     let detail = if asked == first.sequence {
-        format!("Record {asked} ({word}) seals no decision; there is nothing to explain.")
+        format!("Record {asked} ({word}) contains no decision, so there is nothing to explain.")
     } else {
-        format!("Record {asked} follows from record {} ({word}), which seals no decision.", first.sequence)
+        format!("Record {asked} belongs to record {} ({word}), which contains no decision.", first.sequence)
     };
     codes::NOT_A_DECISION.problem(detail)
 }
 
-/// One record.
+/// Reads one record.
 pub(super) fn read(app: &App, sequence: u64) -> Result<Record, Problem> {
     let found = app.journal.record(sequence).map_err(|error| unreadable(&error))?;
     let record = found.ok_or_else(|| no_record(sequence))?.raw().decode();
-    record.map_err(|_| codes::INTERNAL.problem("A record of the journal cannot be read."))
+    record.map_err(|_| codes::INTERNAL.problem("Cannot decode a record of the journal."))
 }
 
-/// The whole decision that a record is part of, from its first record on.
+/// All records of the decision that a record is part of.
 fn decision(app: &App, sequence: u64) -> Result<Vec<Record>, Problem> {
     let mut first = sequence;
     while first > 0 && read(app, first)?.continues {
@@ -55,23 +55,23 @@ fn decision(app: &App, sequence: u64) -> Result<Vec<Record>, Problem> {
     if found.is_empty() { Err(no_record(sequence)) } else { Ok(found) }
 }
 
-/// The state that a decision was made on. Where no snapshot helps, the journal is folded from its beginning.
+/// The state on which a decision was made. Without a snapshot, the journal is replayed from its beginning.
 pub(super) fn state_at(app: &App, sequence: u64) -> Result<State, Problem> {
     state_before(&*app.journal, sequence).map_err(|error| match error {
         StartError::Read(error) => unreadable(&error),
         error => {
-            tracing::error!(%error, "the past cannot be folded");
-            codes::INTERNAL.problem("The state of that time cannot be made again; the log says more.")
+            tracing::error!(%error, "cannot rebuild a past state");
+            codes::INTERNAL.problem("Cannot rebuild the state of that time; the daemon's log has the details.")
         }
     })
 }
 
-/// Whether a decision may be the caller's business, by its records alone: folding the past for everybody who guesses a
-/// number would cost too much.
+/// Whether the caller may see a decision, judged by its records alone: rebuilding a state for everybody who guesses a
+/// sequence would cost too much.
 fn may_see(app: &App, caller: &Caller, sealed: &[Record]) -> Result<bool, Problem> {
     let first = &sealed[0];
     if let Body::PreemptionDecided(decided) = &first.body {
-        // Its victims are revoked in the records that continue it.
+        // The following records of the decision revoke its victims.
         let of_caller = |record: &Record| record.identity.tenant.is_some_and(|tenant| caller.sees_tenant(tenant));
         let asker = || read(app, decided.allocation.0).map(|record| of_caller(&record));
         return Ok(caller.sees_all() || sealed.iter().any(of_caller) || asker()?);
@@ -82,8 +82,8 @@ fn may_see(app: &App, caller: &Caller, sealed: &[Record]) -> Result<bool, Proble
     })
 }
 
-/// Explains the decision that a record seals or is part of, and decides it again. Of a gang, the replica that a lease
-/// belongs to.
+/// Explains the decision that a record is part of, and decides it again. For a gang, the replica of `lease` is
+/// explained.
 pub(crate) fn explain_record(
     app: &App,
     caller: &Caller,
@@ -103,15 +103,15 @@ pub(crate) fn explain_record(
         Replayed::NotADecision | Replayed::PartOf(_) => return Err(no_decision(sequence, &sealed[0])),
     };
     let index = Placement::of(&state);
-    let mut told = Told { app, caller, sealed: &sealed, state, index, lease }.explain(sequence)?;
-    told.sequence = Some(first);
-    told.part = (first != sequence).then_some(sequence).filter(|_| lease.is_none());
-    told.replayed = Some(verdict.to_owned());
-    Ok(told)
+    let mut explanation = SealedDecision { app, caller, sealed: &sealed, state, index, lease }.explain(sequence)?;
+    explanation.sequence = Some(first);
+    explanation.part = (first != sequence).then_some(sequence).filter(|_| lease.is_none());
+    explanation.replayed = Some(verdict.to_owned());
+    Ok(explanation)
 }
 
-/// A decision that is being told.
-struct Told<'a> {
+/// A recorded decision that is being explained.
+struct SealedDecision<'a> {
     app: &'a App,
     caller: &'a Caller,
     sealed: &'a [Record],
@@ -120,7 +120,7 @@ struct Told<'a> {
     lease: Option<LeaseNo>,
 }
 
-impl Told<'_> {
+impl SealedDecision<'_> {
     fn view(&self) -> View<'_> {
         self.index.view(&self.state)
     }
@@ -129,16 +129,16 @@ impl Told<'_> {
         self.sealed[0].stamp
     }
 
-    /// The nodes of its grants, replica by replica, each with its first lease.
+    /// The nodes of its grants, one per replica, each with its first lease.
     fn grants(&self) -> Vec<(LeaseNo, NodeNo)> {
-        let grant = |record: &Record| match &record.body {
-            Body::Granted(granted) => Some((granted.first_lease, granted.node)),
-            _ => None,
+        let grant = |record: &Record| {
+            let Body::Granted(granted) = &record.body else { return None };
+            Some((granted.first_lease, granted.node))
         };
         self.sealed.iter().filter_map(grant).collect()
     }
 
-    /// Which replica the lease belongs to, counted from one.
+    /// The replica of the lease, counted from 1.
     fn replica(&self) -> Option<u32> {
         let lease = self.lease?;
         let before = self.grants().iter().filter(|(first, _)| *first <= lease).count();
@@ -149,7 +149,7 @@ impl Told<'_> {
         self.state.node(node).map_or_else(|| node.to_string(), |node| node.name.to_string())
     }
 
-    /// What became of a gang that was placed: of the lease's replica, where one is named.
+    /// Describes the placement of a gang, or of the replica of the lease.
     fn placed(&self, placed: &AllocationPlaced) -> String {
         let grants = self.grants();
         let number = placed.allocation;
@@ -173,119 +173,185 @@ impl Told<'_> {
         let (app, caller, state, at) = (self.app, self.caller, &self.state, self.at());
         let record = &self.sealed[0];
         let own: Vec<NodeNo> = self.grants().iter().map(|(_, node)| *node).collect();
-        let teller = Teller { app, state, caller, own: &own };
+        let explainer = Explainer { app, state, caller, own: &own };
         let tenant = record.identity.tenant;
         let missing = || no_record(asked);
-        let lone = || match asked_by(record) {
-            Some(Command::Request(request)) => {
-                self.view().explain_lease(at, &record.identity, &request, TOP).map_err(|refusal| refused(&refusal))
-            }
-            _ => Err(no_decision(asked, record)),
+        let single = || {
+            let Some(Command::Request(request)) = asked_by(record) else { return Err(no_decision(asked, record)) };
+            self.view().explain_lease(at, &record.identity, &request, TOP).map_err(|refusal| refused(&refusal))
         };
-        let gang = || match asked_by(record) {
-            Some(Command::SubmitAllocation(spec)) => {
-                self.view().explain_gang(at, &record.identity, &spec, self.replica(), TOP).ok_or_else(missing)
-            }
-            _ => Err(no_decision(asked, record)),
+        let gang = || {
+            let Some(Command::SubmitAllocation(spec)) = asked_by(record) else {
+                return Err(no_decision(asked, record));
+            };
+            self.view().explain_gang(at, &record.identity, &spec, self.replica(), TOP).ok_or_else(missing)
         };
         Ok(match &record.body {
             Body::Granted(granted) => {
                 let why = format!("It was granted on {}.", self.node_name(granted.node));
-                teller.tell(at, "granted", why, &lone()?)
+                explainer.explanation(at, "granted", why, &single()?)
             }
-            Body::Denied(denied) => teller.tell(at, "denied", teller.cause(tenant, &denied.cause), &lone()?),
-            Body::AllocationDenied(denied) => teller.tell(at, "denied", teller.cause(tenant, &denied.cause), &gang()?),
+            Body::Denied(denied) => {
+                explainer.explanation(at, "denied", explainer.cause(tenant, &denied.cause), &single()?)
+            }
+            Body::AllocationDenied(denied) => {
+                explainer.explanation(at, "denied", explainer.cause(tenant, &denied.cause), &gang()?)
+            }
             Body::AllocationSubmitted(_) => {
-                let placed = self.sealed.iter().find_map(|record| match &record.body {
-                    Body::AllocationPlaced(placed) => Some(placed),
-                    _ => None,
+                let placed = self.sealed.iter().find_map(|record| {
+                    let Body::AllocationPlaced(placed) = &record.body else { return None };
+                    Some(placed)
                 });
                 match placed {
                     Some(placed) => {
                         let outcome = if self.lease.is_some() { "granted" } else { "submitted" };
-                        let why = format!("{}: it started at once, all of it had a place.", self.placed(placed));
-                        teller.tell(at, outcome, why, &gang()?)
+                        let why = format!("{}: it started at once, because everything fit.", self.placed(placed));
+                        explainer.explanation(at, outcome, why, &gang()?)
                     }
                     None => {
-                        let why = "It was taken into the queue: not all of it had a place.".to_owned();
-                        teller.tell(at, "submitted", why, &gang()?)
+                        let why = "It was queued, because not everything fit.".to_owned();
+                        explainer.explanation(at, "submitted", why, &gang()?)
                     }
                 }
             }
-            Body::AllocationPlaced(placed) => self.started(&teller, placed)?,
+            Body::AllocationPlaced(placed) => self.started(&explainer, placed)?,
             Body::PreemptionDecided(decided) => {
                 let evicted = Evicted::of(record.sequence, at, decided, state.clone());
                 match evicted.part_of(caller).ok_or_else(missing)? {
-                    Part::Victim => evicted.tell_victim(app, caller),
+                    Part::Victim => evicted.explain_to_victim(app, caller),
                     part @ Part::Requester => {
                         let found = evicted.requester().ok_or_else(missing)?;
                         let leases = match decided.victims.0.len() {
-                            1 => "One lease of lower priority falls".to_owned(),
-                            many => format!("{many} leases of lower priority fall"),
+                            1 => "One lease of lower priority is evicted".to_owned(),
+                            many => format!("{many} leases of lower priority are evicted"),
                         };
-                        let why =
-                            format!("{leases} for {}, which is {} and finds no room.", found.number, decided.priority);
+                        let why = format!(
+                            "{leases} for {}, which has priority {} and does not fit.",
+                            found.number, decided.priority
+                        );
                         let own = evicted.nodes();
-                        let teller = Teller { own: &own, ..teller };
+                        let explainer = Explainer { own: &own, ..explainer };
                         let explained = self.view().explain_allocation(found, at, None, TOP);
-                        let told = teller.tell(at, "evicts", why, &explained);
-                        Explanation { decided: Some(evicted.tell(app, caller, part, None)), ..told }
+                        let explanation = explainer.explanation(at, "evicts", why, &explained);
+                        Explanation { decided: Some(evicted.shown_to(app, caller, part, None)), ..explanation }
                     }
                 }
             }
             Body::ReservationDropped(dropped) => {
                 let number = dropped.allocation;
                 let why = format!(
-                    "What its victims gave back for {number} was given up: a node of it left service, a victim's place \
-                     was fenced, something was still missing, or quotas or its pool stood in the way. It waits in line \
-                     again."
+                    "The capacity reserved for {number} was given up: a node left service, capacity of a victim \
+                     was fenced, something was still missing, or a quota or its pool prevented the start. It waits in the \
+                     queue again."
                 );
-                Teller::bare(at, "dropped", why)
+                Explainer::bare(at, "dropped", why)
             }
-            Body::AllocationSuspended(one) => Teller::bare(
+            Body::AllocationSuspended(one) => Explainer::bare(
                 at,
                 "suspended",
-                settled(one.allocation, one.end, "It has a checkpoint in that attempt, so it waits to go on from it."),
+                settled(
+                    one.allocation,
+                    one.end,
+                    "It wrote a checkpoint in that attempt, so it waits to continue from it.",
+                ),
             ),
-            Body::AllocationRequeued(one) => Teller::bare(
+            Body::AllocationRequeued(one) => Explainer::bare(
                 at,
                 "requeued",
-                settled(one.allocation, one.end, "It had asked to be requeued, so it waits again."),
+                settled(one.allocation, one.end, "It was submitted with `requeue`, so it waits again."),
             ),
             Body::AllocationFailed(one) => {
                 let why = match one.end {
-                    AttemptEnd::Walltime => "It had the time that it asked for, so it failed.",
-                    _ => "It had no checkpoint in that attempt and had not asked to be requeued, so it failed.",
+                    AttemptEnd::Walltime => "It used up its walltime, so it failed.",
+                    _ => "It had no checkpoint in that attempt and was submitted without `requeue`, so it failed.",
                 };
-                Teller::bare(at, "failed", settled(one.allocation, one.end, why))
+                Explainer::bare(at, "failed", settled(one.allocation, one.end, why))
             }
-            _ => return Err(no_decision(asked, record)),
+            Body::Renewed(_)
+            | Body::Released(_)
+            | Body::ActivityReported(_)
+            | Body::Expired(_)
+            | Body::Revoked(_)
+            | Body::TeardownStarted(_)
+            | Body::TornDown(_)
+            | Body::Fenced(_)
+            | Body::Unfenced(_)
+            | Body::Preempted(_)
+            | Body::Genesis(_)
+            | Body::Started(_)
+            | Body::Heartbeat(_)
+            | Body::KeyRotated(_)
+            | Body::ClockJumped(_)
+            | Body::SettingsChanged(_)
+            | Body::ClassPut(_)
+            | Body::PoolPut(_)
+            | Body::PoolDeleted(_)
+            | Body::TenantPut(_)
+            | Body::TenantDeleted(_)
+            | Body::ProjectPut(_)
+            | Body::ProjectDeleted(_)
+            | Body::UserPut(_)
+            | Body::UserDeleted(_)
+            | Body::QuotaPut(_)
+            | Body::QuotaDeleted(_)
+            | Body::BurstEnded(_)
+            | Body::RateCardPut(_)
+            | Body::RateCardDeleted(_)
+            | Body::ChargePolicyPut(_)
+            | Body::BudgetsPut(_)
+            | Body::PoolPlacementPut(_)
+            | Body::PlacementChanged(_)
+            | Body::SensitiveChanged(_)
+            | Body::NodePut(_)
+            | Body::NodeDeleted(_)
+            | Body::NodeDrained(_)
+            | Body::NodeResumed(_)
+            | Body::NodeLost(_)
+            | Body::NodeReturned(_)
+            | Body::NodeCondition(_)
+            | Body::AgentRegistered(_)
+            | Body::AgentDetached(_)
+            | Body::TokenIssued(_)
+            | Body::TokenRevoked(_)
+            | Body::AllocationStarted(_)
+            | Body::AllocationCheckpointing(_)
+            | Body::AllocationCheckpointed(_)
+            | Body::AllocationCompleted(_)
+            | Body::AllocationCancelled(_)
+            | Body::NodesClaimed(_)
+            | Body::NodesReleased(_)
+            | Body::NodeWiped(_)
+            | Body::NodeQuarantined(_)
+            | Body::QuarantineCleared(_)
+            | Body::CeilingPut(_)
+            | Body::CeilingDeleted(_)
+            | Body::Unknown { .. } => return Err(no_decision(asked, record)),
         })
     }
 
-    /// A gang that was placed some time after it was submitted: where its victims made room, or where there was some.
-    fn started(&self, teller: &Teller<'_>, placed: &AllocationPlaced) -> Result<Explanation, Problem> {
+    /// An allocation that was placed some time after it was submitted, with or without an eviction.
+    fn started(&self, explainer: &Explainer<'_>, placed: &AllocationPlaced) -> Result<Explanation, Problem> {
         let (app, at, state) = (self.app, self.at(), &self.state);
         let found = state.allocation(placed.allocation).ok_or_else(|| no_record(self.sealed[0].sequence))?;
         let began = self.placed(placed);
         let Some(by) = found.kept_by() else {
             let explained = self.view().explain_allocation(found, at, self.replica(), TOP);
-            let told = teller.tell(at, "granted", format!("{began}: all of it had a place."), &explained);
+            let explanation = explainer.explanation(at, "granted", format!("{began}: everything fit."), &explained);
             // It no longer waits.
-            return Ok(Explanation { queue: None, ..told });
+            return Ok(Explanation { queue: None, ..explanation });
         };
         let evicted = Evicted::find(app, by)?;
-        let why = format!("{began}, where its victims made room, as decided in record {by}.");
-        let told = teller.tell(at, "granted", why, &self.view().explain_kept(found, at));
-        let decided = evicted.tell(app, self.caller, Part::Requester, None);
-        Ok(Explanation { queue: None, decided: Some(decided), ..told })
+        let why = format!("{began}, on capacity freed by the eviction in record {by}.");
+        let explanation = explainer.explanation(at, "granted", why, &self.view().explain_kept(found, at));
+        let decided = evicted.shown_to(app, self.caller, Part::Requester, None);
+        Ok(Explanation { queue: None, decided: Some(decided), ..explanation })
     }
 }
 
-/// What becomes of one whose attempt has ended.
+/// What happens to an allocation after its attempt has ended.
 fn settled(number: AllocationNo, end: AttemptEnd, so: &str) -> String {
     let how = match end {
-        AttemptEnd::Preempted => "was evicted for one of higher priority",
+        AttemptEnd::Preempted => "was evicted for a higher priority",
         AttemptEnd::NodeLost => "lost a node",
         AttemptEnd::Revoked => "was revoked",
         AttemptEnd::Expired => "was not renewed in time",
@@ -295,18 +361,19 @@ fn settled(number: AllocationNo, end: AttemptEnd, so: &str) -> String {
     format!("The attempt of {number} {how}. {so}")
 }
 
-/// Explains a lease: why it was granted where it was, and how it ended, or is about to. `walltime`: of its allocation.
+/// Explains why a lease was granted on its node, and how it ended or is about to end. `walltime` is that of its
+/// allocation.
 pub(crate) fn explain_lease(
     app: &App,
     caller: &Caller,
     lease: &(Row, LeaseState),
     walltime: Option<Span>,
 ) -> Result<Explanation, Problem> {
-    let told = explain_record(app, caller, lease.0.life.sequence, Some(lease.0.lease))?;
-    Ok(Explanation { ending: ending::of_lease(app, caller, lease, walltime)?, ..told })
+    let explanation = explain_record(app, caller, lease.0.life.sequence, Some(lease.0.lease))?;
+    Ok(Explanation { ending: ending::of_lease(app, caller, lease, walltime)?, ..explanation })
 }
 
-/// Explains an allocation that waits for its victims: who they are was decided, and is not decided again.
+/// Explains an allocation that waits for its victims. They are taken from the recorded decision, not computed again.
 fn explain_kept(app: &App, caller: &Caller, number: AllocationNo, by: u64) -> Result<Option<Explanation>, Problem> {
     let evicted = Evicted::find(app, by)?;
     let own = evicted.nodes();
@@ -316,50 +383,50 @@ fn explain_kept(app: &App, caller: &Caller, number: AllocationNo, by: u64) -> Re
         let waits = waiting(state, caller, found, at).map_or_else(String::new, |waits| waits.detail);
         let why = format!("{}, as decided in record {by}.", waits.trim_end_matches('.'));
         let kept = state.view(|view| view.explain_kept(found, at));
-        let told = Teller { app, state, caller, own: &own }.tell(at, "waits", why, &kept);
-        Some(Explanation { decided: Some(evicted.tell(app, caller, Part::Requester, Some(state))), ..told })
+        let explanation = Explainer { app, state, caller, own: &own }.explanation(at, "waits", why, &kept);
+        Some(Explanation { decided: Some(evicted.shown_to(app, caller, Part::Requester, Some(state))), ..explanation })
     }))
 }
 
-/// What to do to explain an allocation.
-enum Stands {
+/// How an allocation is explained.
+enum Situation {
     Waits(Box<Explanation>),
     WaitsForVictims(u64),
-    /// It runs, or is over.
+    /// It runs, or has ended.
     Placed,
 }
 
-/// Explains an allocation that exists for the caller: what it waits for, or why its last attempt lies where it does;
-/// and how that ended.
+/// Explains an allocation that the caller may see: why it waits, or why its last attempt was placed on its nodes, and
+/// how that attempt ended.
 pub(crate) fn explain_allocation(app: &App, caller: &Caller, last: &LastAttempt) -> Result<Explanation, Problem> {
     let number = last.story.outline.number;
-    let stands = app.now.readers(|state| {
-        let Some(found) = state.allocation(number) else { return Stands::Placed };
+    let situation = app.now.readers(|state| {
+        let Some(found) = state.allocation(number) else { return Situation::Placed };
         match found.kept_by() {
-            Some(by) => Stands::WaitsForVictims(by),
+            Some(by) => Situation::WaitsForVictims(by),
             None if found.state.is_queued() => {
                 let at = app.clock.wall().max(state.last_stamp());
                 let explained = state.view(|view| view.explain_allocation(found, at, None, TOP));
                 let why = waiting(state, caller, found, at).map_or_else(String::new, |waits| waits.detail);
-                let teller = Teller { app, state, caller, own: &[] };
-                Stands::Waits(Box::new(teller.tell(at, "waits", why, &explained)))
+                let explainer = Explainer { app, state, caller, own: &[] };
+                Situation::Waits(Box::new(explainer.explanation(at, "waits", why, &explained)))
             }
-            None => Stands::Placed,
+            None => Situation::Placed,
         }
     });
-    let kept = match stands {
-        Stands::WaitsForVictims(by) => explain_kept(app, caller, number, by)?,
+    let kept = match situation {
+        Situation::WaitsForVictims(by) => explain_kept(app, caller, number, by)?,
         _ => None,
     };
-    let told = match (stands, kept) {
-        (Stands::Waits(told), _) => *told,
-        (_, Some(told)) => told,
-        // Also where it started in between. What is left of one that never had a place is how it was submitted.
+    let explanation = match (situation, kept) {
+        (Situation::Waits(explanation), _) => *explanation,
+        (_, Some(explanation)) => explanation,
+        // Also if it started in the meantime. An allocation that was never placed is explained by its submission.
         _ => {
-            let told = explain_record(app, caller, last.placed().unwrap_or(number.0), None)?;
-            let outcome = if last.placed().is_some() { "granted".to_owned() } else { told.outcome };
-            Explanation { part: None, outcome, ..told }
+            let explanation = explain_record(app, caller, last.placed().unwrap_or(number.0), None)?;
+            let outcome = if last.placed().is_some() { "granted".to_owned() } else { explanation.outcome };
+            Explanation { part: None, outcome, ..explanation }
         }
     };
-    Ok(Explanation { ending: ending::of_attempt(app, caller, last)?, ..told })
+    Ok(Explanation { ending: ending::of_attempt(app, caller, last)?, ..explanation })
 }

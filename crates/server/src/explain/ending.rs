@@ -1,6 +1,6 @@
-//! How a lease or an attempt came to its end, told to its holder.
+//! How a lease or an attempt ended, as its holder may see it.
 
-use super::Teller;
+use super::Explainer;
 use super::eviction::Evicted;
 use crate::access::Caller;
 use crate::app::App;
@@ -11,7 +11,7 @@ use leasehold_books::{Books, BooksError, End, Row, Story};
 use leasehold_engine::Phase;
 use leasehold_model::{AllocationState, AttemptEnd, Instant, LeaseNo, LeaseState, Reason, Span};
 
-/// By what something ends.
+/// How a lease ends.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum How {
     Revoked(Reason),
@@ -27,7 +27,7 @@ struct Ended {
     at: Instant,
     /// Of a revocation.
     grace: Option<Span>,
-    /// Nobody asked for it: it follows from what ended before.
+    /// Nobody requested it: it follows from another end.
     by_itself: bool,
     lease: LeaseNo,
 }
@@ -50,7 +50,7 @@ impl Ended {
         })
     }
 
-    /// The decision to evict it.
+    /// The sequence of the decision to evict it.
     fn preempted_by(&self) -> Option<u64> {
         match self.how {
             How::Revoked(Reason::Preempted { by }) => Some(by),
@@ -72,7 +72,7 @@ impl LastAttempt {
         Ok(Self { story, leases })
     }
 
-    /// The record that placed it; none where it never was.
+    /// The sequence of the record that placed it; `None` if it was never placed.
     pub(super) fn placed(&self) -> Option<u64> {
         self.story.attempts.last().map(|attempt| attempt.sequence)
     }
@@ -84,26 +84,27 @@ impl LastAttempt {
     }
 }
 
-/// Seconds are enough for people.
+/// Rounded to seconds.
 fn rounded(span: Span) -> Ttl {
     Ttl(if span.0 < 1_000_000_000 { span } else { Span::from_secs(span.as_secs()) })
 }
 
-/// What an end means, in a word and in words; to be completed by what follows from it.
+/// The end as a word and as a sentence.
 fn plain(app: &App, ended: &Ended) -> (String, String) {
     let (how, why) = match ended.how {
         How::Revoked(Reason::Quota { quota }) => {
             let quota = app.now.read(|state| quota_words(state, quota));
-            ("quota", format!("It was revoked for {quota}."))
+            ("quota", format!("It was revoked because of {quota}."))
         }
-        How::Revoked(reason @ Reason::Policy) if ended.by_itself => {
-            (reason.word(), "It was revoked with the rest of its gang, of which a lease had ended.".to_owned())
-        }
+        How::Revoked(reason @ Reason::Policy) if ended.by_itself => (
+            reason.word(),
+            "It was revoked with the rest of its gang, because another lease of the gang had ended.".to_owned(),
+        ),
         How::Revoked(reason) => {
             let why = match reason {
-                Reason::Budget => "It was revoked because a budget is used up.",
+                Reason::Budget => "It was revoked because a budget was used up.",
                 Reason::Operator => "An operator revoked it.",
-                Reason::NodeLost => "A node was lost; what was held there ended where the node was last seen.",
+                Reason::NodeLost => "Its node was lost; it ended when the node was last seen.",
                 Reason::Policy => "It was revoked by policy.",
                 Reason::DuplicateHolder => "It was revoked because it had two holders.",
                 Reason::Preempted { .. } | Reason::Quota { .. } => "It was revoked.",
@@ -111,29 +112,29 @@ fn plain(app: &App, ended: &Ended) -> (String, String) {
             (reason.word(), why.to_owned())
         }
         How::Expired => ("expired", "Its deadline passed; it was not renewed in time.".to_owned()),
-        How::Released => ("released", "Its holder gave it back.".to_owned()),
+        How::Released => ("released", "Its holder released it.".to_owned()),
     };
     (how.to_owned(), why)
 }
 
-/// The end by one record, with why it was this one that had to fall, if it did.
+/// The end by one record; for an eviction, also why this lease was chosen.
 fn by_record(app: &App, caller: &Caller, ended: &Ended) -> Result<Ending, Problem> {
     let (how, mut why) = plain(app, ended);
     let (mut priority, mut remaining) = (None, None);
     if let Some(by) = ended.preempted_by() {
         let evicted = Evicted::find(app, by)?;
-        let who = app.now.read(|state| evicted.requester_name(&Teller { app, state, caller, own: &[] }));
+        let who = app.now.read(|state| evicted.requester_name(&Explainer { app, state, caller, own: &[] }));
         why = format!("It was evicted for a {} request of {who}, as decided in record {by}.", evicted.priority());
         if let Some((of, left)) = evicted.chosen(ended.lease) {
             let left = rounded(left);
             why += &format!(
-                " Those of lower priority fall, the lowest first, then those with the least time left: it was {of}, with \
-                 {left} to go."
+                " The lowest priority is evicted first, then the least time left: it had priority {of} and \
+                 {left} left."
             );
             (priority, remaining) = (Some(of.to_string()), Some(left));
         }
     }
-    // Told while there is some left.
+    // Shown only while the grace lasts.
     let grace_ends_at = app.now.read(|state| {
         let lease = state.lease(ended.lease).filter(|lease| lease.phase == Phase::Revoking)?;
         Some(lease.limit_at)
@@ -155,10 +156,10 @@ fn by_record(app: &App, caller: &Caller, ended: &Ended) -> Result<Ending, Proble
 fn make_walltime(ending: &mut Ending, walltime: Option<Span>) {
     ending.how = "walltime".to_owned();
     let of = walltime.map_or_else(String::new, |walltime| format!(" of {}", Ttl(walltime)));
-    ending.why = format!("It ran for as long as it may: its walltime{of} was over.");
+    ending.why = format!("It reached its walltime{of}.");
 }
 
-/// How a lease ended, or is about to; `None` while it does not. `walltime`: of its allocation.
+/// How a lease ended or is about to end; `None` otherwise. `walltime` is that of its allocation.
 pub(super) fn of_lease(
     app: &App,
     caller: &Caller,
@@ -176,9 +177,9 @@ pub(super) fn of_lease(
     Ok(Some(ending))
 }
 
-/// How the last attempt of an allocation ended; `None` while it does not.
+/// How the last attempt of an allocation ended; `None` otherwise.
 pub(super) fn of_attempt(app: &App, caller: &Caller, last: &LastAttempt) -> Result<Option<Ending>, Problem> {
-    let said = |how: &str, why: String, sequence, at| Ending {
+    let ended = |how: &str, why: String, sequence, at| Ending {
         how: how.to_owned(),
         why,
         sequence,
@@ -195,27 +196,28 @@ pub(super) fn of_attempt(app: &App, caller: &Caller, last: &LastAttempt) -> Resu
     let Some(over) = story.over else {
         let Some(mut ending) = involuntary()? else { return Ok(None) };
         if story.attempts.last().is_some_and(|attempt| attempt.ended_at.is_some()) {
-            ending.why += " It waits again.";
+            ending.why += " It waits in the queue again.";
         }
         return Ok(Some(ending));
     };
     Ok(Some(match (story.outline.state, over.end) {
-        (AllocationState::Cancelled, _) => said("cancelled", "It was cancelled.".to_owned(), over.sequence, over.at),
-        (_, None) => said("completed", "Its work is done.".to_owned(), over.sequence, over.at),
+        (AllocationState::Cancelled, _) => ended("cancelled", "It was cancelled.".to_owned(), over.sequence, over.at),
+        (_, None) => ended("completed", "It was completed.".to_owned(), over.sequence, over.at),
         (_, Some(AttemptEnd::Reported)) => {
             let status = over.exit_status.map_or_else(String::new, |status| format!(", with exit status {status}"));
-            said("failed", format!("Its holder reported that it failed{status}."), over.sequence, over.at)
+            ended("failed", format!("Its holder reported that it failed{status}."), over.sequence, over.at)
         }
         (_, Some(end)) => {
             let mut ending = match involuntary()? {
                 Some(ending) => ending,
-                None => said(end.word(), "Its attempt ended.".to_owned(), over.sequence, over.at),
+                None => ended(end.word(), "Its attempt ended.".to_owned(), over.sequence, over.at),
             };
             if end == AttemptEnd::Walltime {
                 make_walltime(&mut ending, story.spec.walltime);
-                ending.why += " So it failed.";
+                ending.why += " It failed.";
             } else {
-                ending.why += " It had no checkpoint in that attempt and had not asked to be requeued, so it failed.";
+                ending.why +=
+                    " It had no checkpoint in that attempt and was submitted without `requeue`, so it failed.";
             }
             ending.ended_at = Some(When(over.at));
             ending

@@ -1,6 +1,7 @@
-//! Evictions as they were sealed, with the state they were decided on: who asked, where it lies, who fell and why they.
+//! Recorded evictions, with the state on which they were decided: the requester, its nodes, the victims and why they
+//! were chosen.
 
-use super::Teller;
+use super::Explainer;
 use super::decision::{read, state_at};
 use crate::access::Caller;
 use crate::app::App;
@@ -17,12 +18,12 @@ pub(super) struct Evicted {
     state: State,
 }
 
-/// What a caller is to an eviction.
+/// How a caller is concerned by an eviction.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Part {
-    /// It asked, or sees all.
+    /// It made the request, or may see everything.
     Requester,
-    /// Leases of its own fall. It learns nothing of the others.
+    /// Its leases are evicted. It may not see the other victims.
     Victim,
 }
 
@@ -30,7 +31,7 @@ impl Evicted {
     pub(super) fn find(app: &App, sequence: u64) -> Result<Self, Problem> {
         let record = read(app, sequence)?;
         let Body::PreemptionDecided(decided) = record.body else {
-            return Err(codes::NOT_A_DECISION.problem(format!("Record {sequence} decides no eviction.")));
+            return Err(codes::NOT_A_DECISION.problem(format!("Record {sequence} contains no decision to evict.")));
         };
         Ok(Self { sequence, at: record.stamp, decided, state: state_at(app, sequence)? })
     }
@@ -43,7 +44,7 @@ impl Evicted {
         self.state.allocation(self.decided.allocation)
     }
 
-    /// What the caller is to it; `None` if it is none of its business.
+    /// How the caller is concerned; `None` if it may not see the eviction.
     pub(super) fn part_of(&self, caller: &Caller) -> Option<Part> {
         let asked = self.requester().is_some_and(|found| caller.sees_project(found.tenant, found.project));
         if caller.sees_all() || asked {
@@ -60,7 +61,7 @@ impl Evicted {
         self.leases().filter(|lease| caller.sees_lease(lease.tenant, Some(lease.project), lease.node))
     }
 
-    /// Where its replicas lie.
+    /// The nodes of its replicas.
     pub(super) fn nodes(&self) -> Vec<NodeNo> {
         self.decided.places.iter().map(|place| place.node).collect()
     }
@@ -69,54 +70,54 @@ impl Evicted {
         self.decided.priority
     }
 
-    /// Who asked, as the caller may know it: of its own tenant, by name.
-    pub(super) fn requester_name(&self, teller: &Teller<'_>) -> String {
-        self.requester().map_or_else(|| "another tenant".to_owned(), |found| teller.tenant(found.tenant))
+    /// The tenant that made the request, by name if the caller may know it.
+    pub(super) fn requester_name(&self, explainer: &Explainer<'_>) -> String {
+        self.requester().map_or_else(|| "another tenant".to_owned(), |found| explainer.tenant(found.tenant))
     }
 
-    /// What a victim was when it was chosen: its priority and how long it had left, the longest of its gang.
+    /// The priority of a victim when it was chosen, and the time it had left: the longest of its gang.
     pub(super) fn chosen(&self, lease: LeaseNo) -> Option<(Priority, Span)> {
         let lease = self.state.lease(lease)?;
-        let falls_with = |other: &&Lease| match lease.of {
+        let in_same_gang = |other: &&Lease| match lease.of {
             Some(allocation) => other.of == Some(allocation),
             None => other.gang == lease.gang,
         };
-        let latest = self.leases().filter(falls_with).map(|other| other.expires_at).max()?;
+        let latest = self.leases().filter(in_same_gang).map(|other| other.expires_at).max()?;
         Some((lease.priority, latest.since(self.at)))
     }
 
-    /// The decision as the caller may see it. Of those that wait for their victims, `now` says which are gone.
-    pub(super) fn tell(&self, app: &App, caller: &Caller, part: Part, now: Option<&State>) -> api::DecidedEviction {
+    /// The decision as the caller may see it. With the current state in `now`, victims that have ended are marked.
+    pub(super) fn shown_to(&self, app: &App, caller: &Caller, part: Part, now: Option<&State>) -> api::DecidedEviction {
         let own = if part == Part::Requester { self.nodes() } else { Vec::new() };
-        let teller = Teller { app, state: &self.state, caller, own: &own };
+        let explainer = Explainer { app, state: &self.state, caller, own: &own };
         let seen: Vec<&Lease> = match part {
             Part::Requester => self.leases().collect(),
             Part::Victim => self.victims_of(caller).collect(),
         };
         let victim = |lease: &&Lease| api::Victim {
             gone: now.is_some_and(|now| now.lease(lease.number).is_none()),
-            ..teller.victim(lease)
+            ..explainer.victim(lease)
         };
         let number = self.requester().map(|found| found.number.0);
         api::DecidedEviction {
             sequence: self.sequence,
             decided_at: When(self.at),
-            requester: self.requester_name(&teller),
+            requester: self.requester_name(&explainer),
             allocation_id: number.filter(|_| part == Part::Requester),
             priority: self.decided.priority.to_string(),
-            nodes: own.iter().filter_map(|node| teller.node(*node)).collect(),
+            nodes: own.iter().filter_map(|node| explainer.node(*node)).collect(),
             victims: seen.iter().map(victim).collect(),
         }
     }
 
-    /// The same for a victim, as an explanation.
-    pub(super) fn tell_victim(&self, app: &App, caller: &Caller) -> api::Explanation {
-        let decided = self.tell(app, caller, Part::Victim, None);
-        let (leases, fall) = match decided.victims.len() {
-            1 => ("One of your leases".to_owned(), "falls"),
-            many => (format!("{many} of your leases"), "fall"),
+    /// The explanation for the owner of a victim.
+    pub(super) fn explain_to_victim(&self, app: &App, caller: &Caller) -> api::Explanation {
+        let decided = self.shown_to(app, caller, Part::Victim, None);
+        let (leases, are) = match decided.victims.len() {
+            1 => ("One of your leases".to_owned(), "is"),
+            many => (format!("{many} of your leases"), "are"),
         };
-        let why = format!("{leases} {fall} for a {} request of {}.", decided.priority, decided.requester);
-        api::Explanation { decided: Some(decided), ..Teller::bare(self.at, "evicted", why) }
+        let why = format!("{leases} {are} evicted for a {} request of {}.", decided.priority, decided.requester);
+        api::Explanation { decided: Some(decided), ..Explainer::bare(self.at, "evicted", why) }
     }
 }

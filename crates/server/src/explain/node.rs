@@ -1,33 +1,35 @@
-//! Why a node gets work, or gets none.
+//! Explains whether a node gets work, and why.
 
-use super::Teller;
+use super::Explainer;
 use leasehold_api as api;
 use leasehold_api::When;
 use leasehold_engine::{AssuredStart, View};
 use leasehold_model::{Instant, NodeNo, Priority};
 
-impl Teller<'_> {
+impl Explainer<'_> {
     pub(crate) fn node_explained(&self, view: View<'_>, number: NodeNo, at: Instant) -> Option<api::NodeExplanation> {
         let node = self.state.node(number)?;
         let why = match (node.lost, node.drained) {
             (true, _) if node.agent.is_none() => {
-                "It is lost: an operator declared it so. It takes work again when it returns."
+                "It is lost: an operator declared it lost. It gets work again when it returns."
             }
             (true, _) => {
-                "It is lost: its agent fell silent, or an operator declared it so. It takes work again when it returns."
+                "It is lost: its agent stopped sending heartbeats, or an operator declared it lost. It gets work again when it returns."
             }
-            (false, true) => "It is drained: an operator took it out of service. Resume it to give it work.",
+            (false, true) => {
+                "It is drained: an operator took it out of service. It gets work again when it is resumed."
+            }
             (false, false) if node.custody.claim().is_some() => {
-                "It is claimed: one user's sensitive work runs there, and nothing else. What lies idle is the claimer's to pay."
+                "It is claimed: only sensitive work of one user runs there. The project of the claim pays for idle capacity."
             }
             (false, false) if node.custody.word() == "wiping" => {
-                "It was released and is being wiped: it takes work again when its agent, or an operator, says it is clean."
+                "It was released and is being wiped. It gets work again when its agent or an operator reports that it is clean."
             }
             (false, false) if node.custody.word() == "quarantined" => {
-                "It is quarantined: its wipe failed or took too long. It takes work again when an operator clears it."
+                "It is quarantined: its wipe failed or took too long. It gets work again when an operator clears the quarantine."
             }
             (false, false) => {
-                "It takes work; what it is worth to a request depends on what is free, its place and its heat."
+                "It gets work. Its score for a request depends on its free capacity, its location and its heat."
             }
         };
         let classes = node.classes.iter().map(|class| {

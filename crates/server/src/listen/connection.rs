@@ -1,4 +1,4 @@
-//! One connection from its first byte to its last.
+//! One connection.
 
 use super::Peer;
 use super::watch::{Conn, Overdue, Phase};
@@ -19,20 +19,20 @@ use std::sync::Arc;
 use std::task::{Context, Poll};
 use tokio::io::{AsyncRead, AsyncWrite, ReadBuf};
 
-/// Bytes of a request's head: a token, a trace and a cursor fit many times over.
+/// Bytes of the head of a request: a token, a trace and a cursor fit many times.
 const HEAD_BYTES_MAX: usize = 32 * 1024;
 
-/// Bytes that wait for a client to take them before its answer is taken up again.
+/// Bytes that are buffered for a slow client before the answer is read further.
 const BUFFER_BYTES_MAX: usize = 128 * 1024;
 
-/// The application as one peer sees it.
+/// The application together with the peer.
 #[derive(Clone)]
 pub(super) struct Peered<S> {
     pub(super) app: S,
     pub(super) peer: Peer,
 }
 
-/// Serves requests until the client goes, has waited too long, or the daemon stops.
+/// Serves requests until the client disconnects, waits too long, or the daemon stops.
 pub(super) async fn serve_connection<T, S>(stream: Watched<T>, app: Peered<S>, conn: Arc<Conn>)
 where
     T: AsyncRead + AsyncWrite + Unpin + Send + 'static,
@@ -41,17 +41,17 @@ where
 {
     let service = service_fn(|request: Request<Incoming>| answer(request, app.clone(), Arc::clone(&conn)));
     let mut http = http1::Builder::new();
-    // Our own sweep sees to time limits, for heads, bodies and answers alike. Not `pipeline_flush`: with it hyper
+    // The sweep enforces all time limits, for heads, bodies and answers. `pipeline_flush` is not set: with it hyper
     // buffers without limit for a client that does not read.
     http.header_read_timeout(None).max_header_size(HEAD_BYTES_MAX).max_buf_size(BUFFER_BYTES_MAX);
     let mut serving = pin!(http.serve_connection(TokioIo::new(stream), service));
-    let mut told = false;
+    let mut shutting_down = false;
     poll_fn(|cx| {
-        if conn.listen(cx.waker()) && !told {
-            told = true;
+        if conn.listen(cx.waker()) && !shutting_down {
+            shutting_down = true;
             serving.as_mut().graceful_shutdown();
         }
-        // What went wrong with a connection is its client's affair; hyper has answered what can be answered.
+        // Errors of a connection are caused by its client; hyper has sent an answer if it could.
         if serving.as_mut().poll(cx).is_ready() {
             return Poll::Ready(());
         }
@@ -60,7 +60,7 @@ where
                 conn.timed_out();
                 Poll::Ready(())
             }
-            // The answer was made while `serving` was polled; only its sending is left.
+            // The answer was created while `serving` was polled; it only has to be sent.
             Some(Overdue::Answer) | None => Poll::Pending,
         }
     })
@@ -97,15 +97,17 @@ where
 }
 
 fn too_late() -> Response<Body> {
-    let problem = REQUEST_TIMEOUT.problem("the request did not arrive in time, or could not be answered in time; send it again with the same idempotency key");
-    let mut response = Response::new(Body::from(serde_json::to_string(&problem).expect("a problem is plain JSON")));
+    let problem = REQUEST_TIMEOUT.problem(
+        "The request did not arrive or was not answered in time; send it again with the same idempotency key.",
+    );
+    let mut response = Response::new(Body::from(serde_json::to_string(&problem).expect("a problem is valid JSON")));
     *response.status_mut() = hyper::StatusCode::REQUEST_TIMEOUT;
     response.headers_mut().insert(CONTENT_TYPE, HeaderValue::from_static(PROBLEM_JSON));
     response.headers_mut().insert(CONNECTION, HeaderValue::from_static("close"));
     response
 }
 
-/// A request's body, which says when it has arrived.
+/// The body of a request, which notes when it has arrived.
 struct Arriving {
     body: Incoming,
     conn: Arc<Conn>,
@@ -129,7 +131,7 @@ impl HttpBody for Arriving {
     }
 }
 
-/// An answer's body, which says when it is out.
+/// The body of an answer, which notes when it has been sent.
 struct Leaving {
     body: Body,
     conn: Arc<Conn>,
@@ -155,7 +157,7 @@ impl Drop for Leaving {
     }
 }
 
-/// A stream that says when bytes come in, and when the other side takes none.
+/// A stream that notes when bytes arrive, and when the peer accepts none.
 pub(super) struct Watched<T> {
     stream: T,
     conn: Arc<Conn>,

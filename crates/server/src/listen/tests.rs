@@ -10,9 +10,9 @@ use tokio::net::TcpStream;
 use tokio::sync::{Notify, oneshot};
 use tokio::task::JoinHandle;
 
-/// Long enough for anything that is to happen, on a machine that is busy with something else.
+/// Long enough for everything that must happen, even on a busy machine.
 const SOON: Duration = Duration::from_secs(30);
-/// A limit that is to be reached.
+/// A timeout that the test lets pass.
 const SHORT: Span = Span::from_millis(200);
 
 struct Server {
@@ -20,7 +20,7 @@ struct Server {
     counters: Arc<Counters>,
     /// Lets `/slow` answer.
     go: Arc<Notify>,
-    /// Set when `/slow` was given up.
+    /// Set when the request to `/slow` was dropped.
     given_up: Arc<AtomicBool>,
     /// `/slow` has begun.
     begun: Arc<Notify>,
@@ -28,7 +28,7 @@ struct Server {
     done: JoinHandle<()>,
 }
 
-/// Limits that nobody reaches, but for those that a test shortens.
+/// Limits that are not reached, unless a test lowers them.
 fn limits() -> Limits {
     let long = Span::from_secs(3600);
     Limits { header_timeout: long, body_timeout: long, request_timeout: long, idle_timeout: long, ..Limits::default() }
@@ -101,7 +101,7 @@ impl Server {
 
 async fn until_closed(stream: &mut (impl tokio::io::AsyncRead + Unpin)) -> String {
     let mut bytes = Vec::new();
-    // A reset is a way of closing too; what came before it counts.
+    // A reset also closes the connection; the bytes before it count.
     let _ = tokio::time::timeout(SOON, stream.read_to_end(&mut bytes)).await.expect("the server closes in time");
     String::from_utf8_lossy(&bytes).into_owned()
 }
@@ -129,7 +129,7 @@ async fn requests_follow_each_other_on_one_connection_and_the_peer_is_known() {
         stream.write_all(GET.as_bytes()).await.expect("written");
         assert!(answer(&mut stream, "ok").await.starts_with("HTTP/1.1 200 OK\r\n"));
     }
-    // Two at once are answered in order.
+    // Pipelined requests are answered in order.
     stream.write_all(format!("{GET}GET /peer HTTP/1.1\r\nhost: x\r\n\r\n").as_bytes()).await.expect("written");
     let both = answer(&mut stream, "127.0.0.1 false").await;
     assert_eq!(both.matches("HTTP/1.1 200 OK").count(), 2, "{both}");
@@ -142,7 +142,7 @@ async fn requests_follow_each_other_on_one_connection_and_the_peer_is_known() {
 }
 
 #[tokio::test]
-async fn what_is_not_http_is_answered_as_such() {
+async fn malformed_requests_get_an_error_status() {
     let server = start(limits());
     for (request, status) in [
         ("hello\r\n\r\n", "400"),
@@ -163,12 +163,12 @@ async fn what_is_not_http_is_answered_as_such() {
 }
 
 #[tokio::test]
-async fn who_says_nothing_or_says_it_slowly_is_let_go() {
+async fn silent_and_slow_clients_are_disconnected() {
     let server = start(Limits { header_timeout: SHORT, ..limits() });
     assert_eq!(until_closed(&mut server.connect().await).await, "");
-    // The head began in time and does not end.
+    // The head begins in time but does not end.
     assert_eq!(server.exchange("GET / HTTP/1.1\r\nhost:").await, "");
-    // It counts from the first byte of each request, also of the second.
+    // The timeout starts with the first byte of each request, not only the first one.
     let mut stream = server.connect().await;
     stream.write_all(GET.as_bytes()).await.expect("written");
     answer(&mut stream, "ok").await;
@@ -178,8 +178,8 @@ async fn who_says_nothing_or_says_it_slowly_is_let_go() {
 }
 
 #[tokio::test]
-async fn a_connection_may_rest_between_requests_but_not_for_ever() {
-    // Its head must come quickly, its rest may be longer.
+async fn idle_connections_are_closed_after_their_timeout() {
+    // The head timeout is short, the idle timeout is longer.
     let server = start(Limits { idle_timeout: SHORT, ..limits() });
     let mut stream = server.connect().await;
     stream.write_all(GET.as_bytes()).await.expect("written");
@@ -203,7 +203,7 @@ async fn a_body_that_does_not_arrive_is_answered_408() {
 }
 
 #[tokio::test]
-async fn an_answer_that_does_not_come_is_given_up_with_408() {
+async fn a_request_that_takes_too_long_is_answered_408() {
     let server = start(Limits { request_timeout: SHORT, ..limits() });
     let answer = server.exchange("GET /slow HTTP/1.1\r\n\r\n").await;
     assert!(answer.starts_with("HTTP/1.1 408 "), "{answer}");
@@ -211,11 +211,11 @@ async fn an_answer_that_does_not_come_is_given_up_with_408() {
 }
 
 #[tokio::test]
-async fn a_client_that_reads_nothing_is_let_go() {
+async fn a_client_that_reads_nothing_is_disconnected() {
     let server = start(Limits { idle_timeout: SHORT, ..limits() });
     let mut stream = server.connect().await;
     stream.write_all(b"GET /endless HTTP/1.1\r\n\r\n").await.expect("written");
-    // It is not read until the server has given up: the end is then within reach.
+    // Nothing is read until the server has closed the connection; then the end can be read.
     let gone = async {
         while server.count(|c| &c.timed_out) == 0 {
             tokio::task::yield_now().await;
@@ -226,7 +226,7 @@ async fn a_client_that_reads_nothing_is_let_go() {
 }
 
 #[tokio::test]
-async fn a_client_that_leaves_takes_its_request_with_it() {
+async fn a_request_is_dropped_when_its_client_disconnects() {
     let server = start(limits());
     let mut stream = server.connect().await;
     stream.write_all(b"GET /slow HTTP/1.1\r\n\r\n").await.expect("written");
@@ -241,7 +241,7 @@ async fn a_client_that_leaves_takes_its_request_with_it() {
 }
 
 #[tokio::test]
-async fn connections_beyond_the_limit_are_told_so_and_there_is_room_again_afterwards() {
+async fn connections_beyond_the_limit_are_rejected_until_others_close() {
     for limits in [Limits { connections: 2, ..limits() }, Limits { connections_per_address: Some(2), ..limits() }] {
         let server = start(limits);
         let mut held = vec![server.connect().await, server.connect().await];
@@ -260,7 +260,7 @@ async fn connections_beyond_the_limit_are_told_so_and_there_is_room_again_afterw
 }
 
 #[tokio::test]
-async fn a_stop_lets_requests_in_flight_finish_and_closes_the_rest_at_once() {
+async fn shutdown_finishes_requests_in_flight_and_closes_idle_connections() {
     let server = start(limits());
     let (mut fresh, mut idle, mut busy) = (server.connect().await, server.connect().await, server.connect().await);
     idle.write_all(GET.as_bytes()).await.expect("written");
@@ -280,7 +280,7 @@ async fn a_stop_lets_requests_in_flight_finish_and_closes_the_rest_at_once() {
 }
 
 #[tokio::test]
-async fn a_stop_does_not_wait_for_ever() {
+async fn shutdown_has_a_time_limit() {
     let server = start_with(limits(), None, Duration::from_millis(50));
     let mut busy = server.connect().await;
     busy.write_all(b"GET /slow HTTP/1.1\r\n\r\n").await.expect("written");
@@ -297,7 +297,7 @@ async fn a_stop_does_not_wait_for_ever() {
 fn certificate(folder: &std::path::Path) -> rustls::pki_types::CertificateDer<'static> {
     use std::os::unix::fs::PermissionsExt;
     let made = rcgen::generate_simple_self_signed(["localhost".to_owned()]).expect("a certificate");
-    // As tools do it: beside, then moved, so that nobody reads half a file.
+    // Written to a temporary file and renamed, as tools do, so that no partial file is read.
     let put = |name: &str, text: String| {
         let new = folder.join(format!("{name}.new"));
         std::fs::write(&new, text).expect("written");
@@ -324,24 +324,24 @@ async fn shake(
 }
 
 #[tokio::test]
-async fn new_connections_see_a_new_certificate_and_old_ones_go_on() {
+async fn new_connections_use_a_new_certificate_and_open_ones_continue() {
     let folder = tempfile::tempdir().expect("a folder");
     let first = certificate(folder.path());
     let tls = Tls::load(&folder.path().join("cert.pem"), &folder.path().join("key.pem")).expect("two good files");
     let server = start_with(limits(), Some(tls.clone()), GRACE);
     let mut stream = shake(&server, &first).await.expect("the first certificate");
-    assert!(matches!(tls.look(), crate::tls::Looked::Unchanged));
+    assert!(matches!(tls.reload_if_changed(), crate::tls::Reload::Unchanged));
 
     let second = certificate(folder.path());
-    assert!(matches!(tls.look(), crate::tls::Looked::Replaced));
-    assert!(matches!(tls.look(), crate::tls::Looked::Unchanged));
+    assert!(matches!(tls.reload_if_changed(), crate::tls::Reload::Replaced));
+    assert!(matches!(tls.reload_if_changed(), crate::tls::Reload::Unchanged));
     assert!(shake(&server, &first).await.is_err(), "the first certificate is no longer shown");
     let mut newer = shake(&server, &second).await.expect("the second certificate");
 
-    // A file that cannot be used leaves the old ones in force, and is said once.
+    // An unusable file keeps the previous certificate in use, and is reported once.
     std::fs::write(folder.path().join("cert.pem"), "no certificate").expect("written");
-    assert!(matches!(tls.look(), crate::tls::Looked::Kept(_)));
-    assert!(matches!(tls.look(), crate::tls::Looked::Unchanged));
+    assert!(matches!(tls.reload_if_changed(), crate::tls::Reload::Kept(_)));
+    assert!(matches!(tls.reload_if_changed(), crate::tls::Reload::Unchanged));
     shake(&server, &second).await.expect("still the second certificate");
 
     for stream in [&mut stream, &mut newer] {
@@ -351,7 +351,7 @@ async fn new_connections_see_a_new_certificate_and_old_ones_go_on() {
 }
 
 #[tokio::test]
-async fn a_handshake_has_a_time_limit_and_holds_nobody_up() {
+async fn a_handshake_has_a_time_limit_and_blocks_no_other_connection() {
     let folder = tempfile::tempdir().expect("a folder");
     let trusted = certificate(folder.path());
     let tls = Tls::load(&folder.path().join("cert.pem"), &folder.path().join("key.pem")).expect("two good files");
@@ -359,16 +359,16 @@ async fn a_handshake_has_a_time_limit_and_holds_nobody_up() {
     let mut silent = server.connect().await;
     shake(&server, &trusted).await.expect("the silent one is in nobody's way");
     assert_eq!(until_closed(&mut silent).await, "");
-    // One that speaks no TLS at all.
+    // A client that does not use TLS at all.
     let refused = server.exchange(GET).await;
     assert!(!refused.contains("HTTP"), "{refused:?}");
     assert_eq!(server.count(|c| &c.handshakes_failed), 2);
 }
 
 #[test]
-fn pauses_after_errors_grow_and_have_an_end() {
-    let mut rest = Rest::default();
-    let pauses: Vec<u128> = (0..8).map(|_| rest.longer().as_millis()).collect();
+fn pauses_after_errors_grow_up_to_a_limit() {
+    let mut backoff = Backoff::default();
+    let pauses: Vec<u128> = (0..8).map(|_| backoff.next_pause().as_millis()).collect();
     assert_eq!(pauses, [20, 40, 80, 160, 320, 640, 640, 640]);
     assert!(raise_file_limit().is_some_and(|files| files > 100));
 }

@@ -1,4 +1,4 @@
-//! What every connection waits for and since when, and the sweep that notices when that takes too long.
+//! What every connection waits for and since when, and the sweep that notices when it has waited too long.
 
 use super::Counters;
 use crate::config::Limits;
@@ -20,17 +20,17 @@ use tokio::sync::Notify;
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[repr(u8)]
 pub(super) enum Phase {
-    /// Nothing was sent yet.
+    /// The first byte.
     New,
-    /// The last answer is out; the next request has not begun.
+    /// The next request; the last answer has been sent.
     Idle,
     /// The rest of a request's head.
     Head,
     /// The rest of a request's body.
     Body,
-    /// The application.
+    /// The answer of the application.
     Answer,
-    /// The application again, for the rest of its answer: as long as it likes.
+    /// The rest of the answer of the application, without a time limit.
     Sending,
 }
 
@@ -38,15 +38,16 @@ impl Phase {
     const ALL: [Self; 6] = [Self::New, Self::Idle, Self::Head, Self::Body, Self::Answer, Self::Sending];
 }
 
-/// What is done about a connection whose time is up.
+/// What happens to a connection that has waited too long.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Overdue {
     Close,
-    /// There is a request to be answered, with 408.
+    /// The request is answered with 408.
     Answer,
 }
 
-/// One connection. Written by its own task, read by the sweep; no value depends on another, so nothing is ordered.
+/// One connection. Written by its own task, read by the sweep. No value depends on another, so relaxed ordering
+/// suffices.
 #[derive(Debug)]
 pub(super) struct Conn {
     number: u64,
@@ -54,7 +55,7 @@ pub(super) struct Conn {
     registry: Arc<Registry>,
     /// The phase in the lowest byte, above it the tick at which it began.
     phase: AtomicU64,
-    /// One more than the tick since when the client takes nothing of what is sent; zero if it does.
+    /// One more than the tick since which the client accepts no bytes; zero if it accepts them.
     stalled: AtomicU64,
     waker: AtomicWaker,
 }
@@ -68,26 +69,26 @@ impl Conn {
         (Phase::ALL[usize::from(word.to_le_bytes()[0])], word >> 8)
     }
 
-    /// Bytes came in.
+    /// Bytes arrived.
     pub(super) fn received(&self) {
         if matches!(self.phase().0, Phase::New | Phase::Idle) {
             self.set(Phase::Head);
         }
     }
-    /// The client took some of what is sent.
+    /// The client accepted bytes.
     pub(super) fn sent(&self) {
         if self.stalled.load(Ordering::Relaxed) != 0 {
             self.stalled.store(0, Ordering::Relaxed);
         }
     }
-    /// The client takes no more for now.
+    /// The client accepts no more bytes for now.
     pub(super) fn stalled(&self) {
         if self.stalled.load(Ordering::Relaxed) == 0 {
             self.stalled.store(self.registry.tick() + 1, Ordering::Relaxed);
         }
     }
 
-    /// Whether the connection has waited too long, and what is to be done about it.
+    /// Whether the connection has waited too long, and what happens then.
     pub(super) fn overdue(&self) -> Option<Overdue> {
         let registry = &*self.registry;
         if registry.cut_off.load(Ordering::Relaxed) {
@@ -111,7 +112,7 @@ impl Conn {
     }
 
     pub(super) fn timed_out(&self) {
-        // Being cut off at the end is not the client's fault.
+        // Connections that are closed at shutdown did not time out.
         if !self.registry.cut_off.load(Ordering::Relaxed) {
             self.registry.counters.timed_out.fetch_add(1, Ordering::Relaxed);
         }
@@ -120,42 +121,42 @@ impl Conn {
         self.registry.counters.handshakes_failed.fetch_add(1, Ordering::Relaxed);
     }
 
-    /// Has the task woken when its time is up or the daemon stops; answers whether it does.
+    /// Registers the task to be woken on timeout or shutdown. Returns whether the daemon is shutting down.
     pub(super) fn listen(&self, waker: &std::task::Waker) -> bool {
         self.waker.register(waker);
         self.registry.stopping.load(Ordering::Acquire)
     }
 
-    /// Something that is not worth finishing when the daemon stops.
+    /// Runs `work` until it is done or the daemon shuts down.
     pub(super) async fn until_stopping<T>(&self, work: impl Future<Output = T>) -> Option<T> {
         let mut work = pin!(work);
         poll_fn(|cx| if self.listen(cx.waker()) { Poll::Ready(None) } else { work.as_mut().poll(cx).map(Some) }).await
     }
 }
 
-/// Leaves the registry when the task and everything it served are gone.
+/// Removes the connection when its task and everything it served are dropped.
 impl Drop for Conn {
     fn drop(&mut self) {
         self.registry.leave(self.number, self.address);
     }
 }
 
-/// Why a connection is not taken.
+/// Why a connection was rejected.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum Turned {
+pub(super) enum Rejection {
     All,
     OfAddress,
 }
 
-impl Turned {
+impl Rejection {
     pub(super) fn answer(self) -> String {
         let detail = match self {
-            Self::All => "as many connections are open as there may be (limits.connections); try again",
+            Self::All => "Too many connections are open (limits.connections); try again.",
             Self::OfAddress => {
-                "this address has as many connections open as it may (limits.connections_per_address); use fewer, or try again"
+                "This address has too many connections open (limits.connections_per_address); use fewer, or try again."
             }
         };
-        let problem = serde_json::to_string(&BUSY.problem(detail)).expect("a problem is plain JSON");
+        let problem = serde_json::to_string(&BUSY.problem(detail)).expect("a problem is valid JSON");
         format!(
             "HTTP/1.1 503 Service Unavailable\r\ncontent-type: {PROBLEM_JSON}\r\ncontent-length: {}\r\nretry-after: 1\r\nconnection: close\r\n\r\n{problem}",
             problem.len()
@@ -163,7 +164,7 @@ impl Turned {
     }
 }
 
-/// The time limits in ticks, each at least one and one more than exact: nothing is cut short.
+/// The time limits in ticks, rounded up plus one, so that nothing ends too early.
 #[derive(Debug)]
 struct Ticks {
     head: u64,
@@ -226,17 +227,17 @@ impl Registry {
         self.tick.load(Ordering::Relaxed)
     }
 
-    pub(super) fn admit(self: &Arc<Self>, address: IpAddr) -> Result<Arc<Conn>, Turned> {
+    pub(super) fn admit(self: &Arc<Self>, address: IpAddr) -> Result<Arc<Conn>, Rejection> {
         let mut open = self.lock();
         let of_address = open.per_address.get(&address).copied().unwrap_or(0);
-        let turned = if open.conns.len() >= self.connections_max {
-            Some(Turned::All)
+        let rejection = if open.conns.len() >= self.connections_max {
+            Some(Rejection::All)
         } else {
-            self.per_address_max.filter(|most| of_address >= *most).map(|_| Turned::OfAddress)
+            self.per_address_max.filter(|most| of_address >= *most).map(|_| Rejection::OfAddress)
         };
-        if let Some(turned) = turned {
+        if let Some(rejection) = rejection {
             self.counters.turned_away.fetch_add(1, Ordering::Relaxed);
-            return Err(turned);
+            return Err(rejection);
         }
         let number = open.next;
         open.next += 1;
@@ -268,7 +269,7 @@ impl Registry {
         }
     }
 
-    /// Wakes whoever is overdue, for ever.
+    /// Wakes the connections that have waited too long. Never returns.
     pub(super) async fn sweep(&self) -> Infallible {
         loop {
             tokio::time::sleep(self.tick_length).await;
@@ -279,18 +280,18 @@ impl Registry {
     }
 
     fn wake(&self, which: impl Fn(&Conn) -> bool) {
-        // Collected first: dropping the last reference to a connection takes the lock again.
+        // Collected first, because dropping the last reference to a connection takes the lock again.
         let conns: Vec<Arc<Conn>> = self.lock().conns.values().filter_map(std::sync::Weak::upgrade).collect();
         conns.iter().filter(|conn| which(conn)).for_each(|conn| conn.waker.wake());
     }
 
-    /// Every connection ends with the request it is at, if it is at one.
+    /// Every connection ends after its current request.
     pub(super) fn stop(&self) {
         self.stopping.store(true, Ordering::Release);
         self.wake(|_| true);
     }
 
-    /// Every connection ends now. Returns how many there were.
+    /// Every connection ends now. Returns their number.
     pub(super) fn cut_off(&self) -> usize {
         self.cut_off.store(true, Ordering::Relaxed);
         self.wake(|_| true);

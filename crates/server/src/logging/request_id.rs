@@ -1,14 +1,14 @@
-//! The id under which a request stands in the log and in its answer.
+//! The ID of a request in the log and in its answer.
 
 use axum::http::HeaderMap;
 use std::fmt;
 use std::sync::OnceLock;
 use std::sync::atomic::{AtomicU64, Ordering};
 
-/// Bytes of the longest id that is taken over from a caller.
+/// Bytes of the longest ID that is accepted from a caller.
 const BYTES_MAX: usize = 64;
 
-/// The caller's own where it sent a sane one, else one of ours.
+/// The ID that the caller sent if it is valid, otherwise a generated one.
 #[derive(Clone, Copy, PartialEq, Eq)]
 pub struct RequestId {
     bytes: [u8; BYTES_MAX],
@@ -19,18 +19,19 @@ impl RequestId {
     pub fn of(headers: &HeaderMap) -> Self {
         let mut sent = headers.get_all(super::REQUEST_ID).iter();
         match (sent.next(), sent.next()) {
-            (Some(id), None) if is_sane(id.as_bytes()) => Self::from_bytes(id.as_bytes()),
+            (Some(id), None) if is_valid(id.as_bytes()) => Self::from_bytes(id.as_bytes()),
             _ => Self::fresh(),
         }
     }
 
-    /// Counted up from a random start: no two of one process are alike, and hardly any of two.
+    /// A generated ID: a counter from a random start, so that IDs are unique within a process and hardly ever repeat
+    /// across processes.
     pub fn fresh() -> Self {
         static START: OnceLock<u64> = OnceLock::new();
         static COUNT: AtomicU64 = AtomicU64::new(0);
         let start = START.get_or_init(|| {
             let mut bytes = [0; 8];
-            // Ids are for people who look for a line; without randomness they still find it.
+            // IDs only help people to find a log line, so they need not be random.
             let _ = getrandom::fill(&mut bytes);
             u64::from_le_bytes(bytes)
         });
@@ -54,8 +55,8 @@ impl RequestId {
     }
 }
 
-/// Short, and nothing in it that a log or a shell would read as more than a word.
-fn is_sane(id: &[u8]) -> bool {
+/// Short, and without characters that have a special meaning in a log or a shell.
+fn is_valid(id: &[u8]) -> bool {
     (1..=BYTES_MAX).contains(&id.len()) && id.iter().all(|b| b.is_ascii_alphanumeric() || b"-_.:/=+@".contains(b))
 }
 

@@ -23,7 +23,7 @@ impl Captured {
     }
 }
 
-/// What is written while `work` runs, at this level and in this form.
+/// The log lines of `work`, at this level and in this format.
 fn logged(log: &Log, level: Option<&str>, work: impl FnOnce()) -> String {
     let captured = Captured::default();
     let writer = captured.clone();
@@ -46,7 +46,7 @@ fn request(headers: &[(&str, &str)]) -> Request<()> {
 const JSON: Log = Log { level: Level::Info, format: Format::Json, requests: RequestLog::Refused };
 const PARENT: &str = "00-4bf92f3577b34da6a3ce929d0e0e4736-00f067aa0ba902b7-01";
 
-/// The lines of a log in JSON without the time, which is another each time, and how long it took.
+/// Compares JSON log lines, without their time and duration.
 fn check_json(text: &str, expected: &Expect) {
     let lines = text.lines().map(|line| {
         let mut line: serde_json::Value = serde_json::from_str(line).expect("one object to a line");
@@ -70,8 +70,8 @@ fn a_refused_request_is_one_line_with_its_ids_and_without_its_secrets() {
         ("cookie", "topsecret"),
     ]);
     let log = || {
-        let mut seen = Seen::of(&request);
-        seen.by(TokenNo(12));
+        let mut seen = LoggedRequest::of(&request);
+        seen.set_token(TokenNo(12));
         seen.log_as(RequestLog::Refused, "POST", "request_lease", 409, Some("quota_exceeded"));
         seen.log_as(RequestLog::Refused, "POST", "request_lease", 500, Some("internal"));
         seen.log_as(RequestLog::Refused, "GET", "about", 200, None);
@@ -86,16 +86,16 @@ fn a_refused_request_is_one_line_with_its_ids_and_without_its_secrets() {
         {"token":"token-12","level":"INFO","message":"request","request_id":"build-17/step.4","method":"GET","endpoint":"about","status":200,"took_us":"some","trace_id":"4bf92f3577b34da6a3ce929d0e0e4736","peer":"192.0.2.7:4711"}
     "#]],
     );
-    // However much is asked for.
+    // Not even at the most detailed level.
     let all = logged(&Log { format: Format::Text, ..JSON }, Some("trace"), log);
     assert!(request.headers().contains_key(AUTHORIZATION) && all.contains("build-17/step.4"), "{all}");
     assert!(!all.contains("topsecret"), "{all}");
 }
 
 #[test]
-fn what_is_slow_is_a_warning() {
+fn slow_requests_are_logged_as_warnings() {
     let log = || {
-        let mut seen = Seen::of(&request(&[("x-request-id", "a")]));
+        let mut seen = LoggedRequest::of(&request(&[("x-request-id", "a")]));
         seen.began = Instant::now().checked_sub(SLOW * 2).expect("a while ago");
         seen.log_as(RequestLog::Refused, "GET", "export", 200, None);
     };
@@ -104,7 +104,7 @@ fn what_is_slow_is_a_warning() {
 }
 
 #[test]
-fn an_id_is_taken_over_only_if_it_is_sane() {
+fn a_request_id_is_accepted_only_if_it_is_valid() {
     let taken = |id: &str| RequestId::of(request(&[("x-request-id", id)]).headers()).as_str() == id;
     for id in ["a", "0af7651916cd43dd8448eb211c80319c", "build-17/step.4", "user@host:1+2=3_x", &"x".repeat(64)] {
         assert!(taken(id), "{id}");
@@ -115,9 +115,9 @@ fn an_id_is_taken_over_only_if_it_is_sane() {
     let twice = request(&[("x-request-id", "a"), ("x-request-id", "b")]);
     assert_eq!(RequestId::of(twice.headers()).as_str().len(), 16);
     let mut headers = HeaderMap::new();
-    let (one, other) = (Seen::begin(&headers), Seen::begin(&headers));
+    let (one, other) = (LoggedRequest::begin(&headers), LoggedRequest::begin(&headers));
     assert_ne!(one.id(), other.id());
-    one.name(&mut headers);
+    one.set_request_id(&mut headers);
     assert_eq!(RequestId::of(&headers).as_str(), one.id());
 }
 

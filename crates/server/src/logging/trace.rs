@@ -5,7 +5,7 @@ use std::fmt;
 
 pub(super) const TRACEPARENT: HeaderName = HeaderName::from_static("traceparent");
 
-/// What a `traceparent` header says.
+/// The contents of a `traceparent` header.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Trace {
     trace_id: u128,
@@ -15,7 +15,7 @@ pub struct Trace {
 }
 
 impl Trace {
-    /// The trace of a request; a header that is malformed, or sent twice, is as good as none.
+    /// The trace of a request. A malformed or duplicate header is ignored.
     pub fn of(headers: &HeaderMap) -> Option<Self> {
         let mut sent = headers.get_all(TRACEPARENT).iter();
         match (sent.next(), sent.next()) {
@@ -24,7 +24,7 @@ impl Trace {
         }
     }
 
-    /// `version-traceid-parentid-flags` in lowercase hexadecimal digits. A later version may say more after that.
+    /// `version-traceid-parentid-flags` in lowercase hexadecimal digits. A later version may append more fields.
     pub fn parse(text: &[u8]) -> Option<Self> {
         let (head, rest) = text.split_at_checked(55)?;
         if [2, 35, 52].iter().any(|at| head[*at] != b'-') {
@@ -39,7 +39,7 @@ impl Trace {
         valid.then_some(Self { trace_id, parent, sampled: flags & 1 == 1 })
     }
 
-    /// As it is written: 32 digits.
+    /// The trace ID: 32 hexadecimal digits.
     pub fn id(self) -> impl fmt::Display {
         TraceId(self.trace_id)
     }

@@ -1,4 +1,4 @@
-//! A page of figures on its way to text.
+//! A page of metrics.
 
 use leasehold_cell::Histogram;
 use prometheus_client::collector::Collector;
@@ -14,11 +14,11 @@ type Labels = Vec<(&'static str, String)>;
 enum Value {
     Whole(u64),
     Fraction(f64),
-    /// Sum, and for each bound how many.
+    /// Sum, and the count for each bound.
     Spread(f64, Vec<(f64, u64)>),
 }
 
-/// All samples of one name.
+/// All samples of one metric.
 #[derive(Debug)]
 pub(super) struct Family {
     name: &'static str,
@@ -78,7 +78,7 @@ impl Family {
             self.with(labels, count);
         }
     }
-    /// A histogram of nanoseconds, shown in seconds.
+    /// A histogram in nanoseconds, shown in seconds.
     pub(super) fn times<const N: usize>(&mut self, labels: [(&'static str, &str); N], histogram: &Histogram) {
         self.spread(labels, histogram, 1e9);
     }
@@ -108,8 +108,8 @@ impl Family {
 impl Value {
     fn encode(&self, encoder: &mut MetricEncoder<'_>) -> fmt::Result {
         match self {
-            // Also for counters: the encoder would add to their names what they end with already, and put another name
-            // into their type, which readers of the older text format do not know.
+            // Also for counters: the counter encoder would append a suffix that the names already have, and would write
+            // a type that readers of the older text format do not know.
             Self::Whole(value) => encoder.encode_gauge(value),
             Self::Fraction(value) => encoder.encode_gauge(value),
             Self::Spread(sum, buckets) => {
@@ -122,12 +122,12 @@ impl Value {
 
 impl Collector for Page {
     fn encode(&self, mut encoder: DescriptorEncoder<'_>) -> fmt::Result {
-        // A name without samples is no use to anyone.
+        // Metrics without samples are left out.
         self.0.iter().filter(|family| !family.samples.is_empty()).try_for_each(|family| family.encode(&mut encoder))
     }
 }
 
-/// Figures are shown, not reckoned with: here and nowhere else a float is made.
+/// Metrics are only displayed, so floats are allowed here and nowhere else.
 #[expect(clippy::float_arithmetic, reason = "the text format has seconds with decimals")]
 fn scaled(value: u64, per_unit: f64) -> f64 {
     value as f64 / per_unit

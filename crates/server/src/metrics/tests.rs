@@ -9,8 +9,8 @@ use leasehold_engine::{Command, Request};
 use leasehold_journal::{Journal, Keys, MemoryJournal};
 use leasehold_model::body::PerPriority;
 use leasehold_model::{
-    ClassNo, ClassSpec, Identity, Instant, LeaseNo, LimitKind, Measure, Name, NodeNo, PoolNo, Priority, ProjectNo,
-    Quanta, QuotaScope, Reason, ResourceKind, Span, Strategy, TeardownMode, TenantNo, TokenNo,
+    ClassNo, ClassSpec, Identity, Instant, LeaseNo, LimitKind, Measure, Name, NodeNo, PoolNo, ProjectNo, Quanta,
+    QuotaScope, Reason, ResourceKind, Span, Strategy, TeardownMode, TenantNo, TenantSettings, TokenNo,
 };
 use smallvec::smallvec;
 use std::collections::BTreeSet;
@@ -21,7 +21,7 @@ fn name(text: &str) -> Name {
     Name::new(text).expect("a valid name")
 }
 
-/// A daemon's inside without its outside.
+/// A cell with metrics, without a listener.
 struct Scene {
     cell: Cell,
     metrics: Metrics,
@@ -89,13 +89,7 @@ impl Scene {
         }));
         scene.node("node-0");
         scene.node("node-1");
-        scene.operate(Command::PutTenant(PutTenant {
-            tenant: None,
-            name: name("physics"),
-            accounting_tag: None,
-            max_priority: Priority::Standard,
-            max_evicted_quanta_per_hour: None,
-        }));
+        scene.operate(Command::PutTenant(PutTenant { tenant: None, settings: TenantSettings::named(name("physics")) }));
         scene.operate(Command::PutProject(PutProject { project: None, tenant: TenantNo(0), name: name("atlas") }));
         let last_seen = scene.cell.now().read(leasehold_engine::State::last_stamp);
         scene.operate(Command::LoseNode(LoseNode { node: NodeNo(1), last_seen }));
@@ -119,14 +113,14 @@ impl Scene {
     }
 }
 
-/// The lines of these names.
+/// The lines of these metrics.
 fn lines(page: &str, names: &[&str]) -> String {
     let wanted = |line: &&str| names.iter().any(|name| line.starts_with(name));
     page.lines().filter(wanted).map(|line| format!("{line}\n")).collect()
 }
 
 #[test]
-fn the_page_says_how_things_stand() {
+fn the_page_shows_the_state() {
     let page = Scene::played().page();
     let shown = lines(
         &page,
@@ -253,13 +247,7 @@ fn with_too_many_quotas_only_their_sums_are_shown() {
     let scene = Scene::played();
     for _ in 0..40 {
         let tenants = scene.cell.now().read(|state| state.tenants().count());
-        let put = PutTenant {
-            tenant: None,
-            name: name(&format!("tenant-{tenants}")),
-            accounting_tag: None,
-            max_priority: Priority::Standard,
-            max_evicted_quanta_per_hour: None,
-        };
+        let put = PutTenant { tenant: None, settings: TenantSettings::named(name(&format!("tenant-{tenants}"))) };
         scene.operate(Command::PutTenant(put));
         let tenant = TenantNo(u32::try_from(tenants).expect("few"));
         for _ in 0..128 {
@@ -278,14 +266,14 @@ fn with_too_many_quotas_only_their_sums_are_shown() {
     .assert_eq(&lines(&scene.page(), &["leasehold_quota"]));
 }
 
-/// The names on the page with their types.
+/// The metrics on the page, with their types.
 fn names_on(page: &str) -> BTreeSet<(String, String)> {
     let typed = page.lines().filter_map(|line| line.strip_prefix("# TYPE ")?.split_once(' '));
     typed.map(|(name, kind)| (name.to_owned(), kind.to_owned())).collect()
 }
 
 #[test]
-fn the_reference_page_lists_what_is_shown() {
+fn the_reference_page_lists_all_metrics() {
     let scene = Scene::played();
     scene.metrics.served(0, 200, Duration::ZERO);
     let shown = names_on(&scene.page());
@@ -323,7 +311,7 @@ fn prometheus_can_read_the_page_and_the_rules() {
 }
 
 #[test]
-fn every_alert_has_a_runbook_and_looks_at_figures_that_exist() {
+fn every_alert_has_a_runbook_and_uses_existing_metrics() {
     let rules = include_str!("../../../../packaging/prometheus/leasehold.rules.yml");
     let runbook = include_str!("../../../../docs/how-to/monitor.md");
     let alerts: Vec<&str> = rules.lines().filter_map(|line| line.trim().strip_prefix("- alert: ")).collect();

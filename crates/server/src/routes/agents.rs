@@ -1,9 +1,9 @@
-//! What node agents say and hear.
+//! Registration, heartbeats and detachment of node agents.
 
-use super::capacity::{as_it_stands, find_node, labels, node_capacity};
+use super::capacity::{as_put, find_node, labels, node_capacity};
 use crate::app::hex_id;
 use crate::context::{Answer, Context, json};
-use crate::problem::told;
+use crate::problem::refusal_for;
 use crate::show;
 use leasehold_api::{
     AgentRegistered, Condition, DetachedAgent, Heartbeat, HeartbeatAnswer, NodeWork, Problem, RegisterAgent, Ttl, When,
@@ -25,7 +25,7 @@ pub(super) async fn register_agent(context: Context) -> Answer {
         .ok_or_else(|| codes::BAD_ID.problem("`instance` is not 32 hexadecimal digits.").with("field", "instance"))?;
     let now = app.clock.wall();
     let (put, old, timeout, registered) = app.now.read(|state| {
-        let old = as_it_stands(state, node)?;
+        let old = as_put(state, node)?;
         let mut put = old.clone();
         if let Some(written) = &register.capacity {
             put.capacity = node_capacity(state, written)?;
@@ -38,7 +38,8 @@ pub(super) async fn register_agent(context: Context) -> Answer {
     })?;
     let takeover = app.agents.is_silent(node, now, timeout);
     let another = registered.is_some_and(|registered| registered != instance);
-    // What the node has is put first, so that an agent that is registered has said it; but not by one that is refused.
+    // The capacity is recorded before the registration, so that a registered agent has always reported it. An agent
+    // that will be refused must not change it.
     if put != old && (!another || takeover) {
         app.seal(context.caller(), context.caller().identity(), Command::PutNode(put), None).await?;
     }
@@ -46,7 +47,9 @@ pub(super) async fn register_agent(context: Context) -> Answer {
     let sealed = context.seal(Command::RegisterAgent(command)).await?;
     app.agents.heard_of(node, now);
     app.cell.node_seen(node);
-    let Body::AgentRegistered(registered) = &sealed.first().body else { unreachable!("an agent was registered") };
+    let Body::AgentRegistered(registered) = &sealed.first().body else {
+        unreachable!("the command registers an agent")
+    };
     let answer = app.now.read(|state| AgentRegistered {
         sequence: sealed.sequence(),
         node: node_name(state, node),
@@ -74,20 +77,20 @@ pub(super) async fn heartbeat(context: Context) -> Answer {
     let registered = RegisteredGeneration(agent.map(|agent| agent.generation));
     if registered.0 != Some(beat.generation) {
         let stale = Refusal::StaleGeneration { node, generation: beat.generation, registered };
-        return Err(app.now.read(|state| told(state, context.caller(), &stale)));
+        return Err(app.now.read(|state| refusal_for(state, context.caller(), &stale)));
     }
     let now = app.clock.wall();
     app.agents.heard_of(node, now);
     app.cell.node_seen(node);
-    if let Some(said) = beat.condition
-        && said != (Condition { load: condition.load, errors: condition.errors, throttled: condition.throttled })
+    if let Some(reported) = beat.condition
+        && reported != (Condition { load: condition.load, errors: condition.errors, throttled: condition.throttled })
     {
         let report = ReportCondition {
             node,
             generation: beat.generation,
-            load: said.load,
-            errors: said.errors,
-            throttled: said.throttled,
+            load: reported.load,
+            errors: reported.errors,
+            throttled: reported.throttled,
         };
         match context.seal(Command::ReportCondition(report)).await {
             Err(problem) if problem.code == "condition_unchanged" => {}

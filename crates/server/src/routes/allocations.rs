@@ -1,8 +1,8 @@
-//! Allocations: submitted, looked at, and what their holders say of them.
+//! Submitting, listing and showing allocations, and the reports of their holders.
 
 use super::capacity::{labels, optional_pool};
 use super::leases::{Holder, app_instance, asks, correlation, integer};
-use super::listing::{Asked, Listed, Walk, page};
+use super::listing::{ListQuery, Listed, Walk, page};
 use crate::access::Caller;
 use crate::context::{Answer, Context, cursor_after, json};
 use crate::show_allocations::{allocation, submitted, waiting};
@@ -21,12 +21,12 @@ pub(super) fn no_allocation(text: &str) -> Problem {
     Problem::new(404, "allocation_not_found", format!("There is no allocation \"{}\" here.", shown.escape_debug()))
 }
 
-/// The allocation that the path names.
+/// The allocation in the path.
 pub(super) fn subject(context: &Context) -> Result<AllocationNo, Problem> {
     number(context.subject())
 }
 
-/// An allocation as it is written: its number, or `alloc-` and the number.
+/// Parses an allocation: its number, or `alloc-` and the number.
 pub(super) fn number(text: &str) -> Result<AllocationNo, Problem> {
     let digits = text.strip_prefix("alloc-").unwrap_or(text);
     let plain = digits.bytes().all(|b| b.is_ascii_digit()) && (digits == "0" || !digits.starts_with('0'));
@@ -69,11 +69,9 @@ pub(super) async fn submit_allocation(context: Context) -> Answer {
     json(201, &context.app.now.read(|state| submitted(&context.app, state, &sealed))?)
 }
 
-/// Seals what is said of the path's allocation. Where that put it stands in the records.
-async fn say(context: &Context, command: Command) -> Answer {
-    let number = subject(context)?;
-    let sealed = context.seal(command).await?;
-    let state = sealed.records.iter().rev().find_map(|record| match &record.body {
+/// The state of an allocation after a record about it; `None` for other records.
+fn state_after(body: &Body) -> Option<AllocationState> {
+    match body {
         Body::AllocationStarted(_) | Body::AllocationCheckpointed(_) => Some(AllocationState::Running),
         Body::AllocationCheckpointing(_) => Some(AllocationState::Checkpointing),
         Body::AllocationSuspended(_) => Some(AllocationState::Suspended),
@@ -81,25 +79,92 @@ async fn say(context: &Context, command: Command) -> Answer {
         Body::AllocationCompleted(_) => Some(AllocationState::Completed),
         Body::AllocationFailed(_) => Some(AllocationState::Failed),
         Body::AllocationCancelled(_) => Some(AllocationState::Cancelled),
-        _ => None,
-    });
+        Body::Granted(_)
+        | Body::Renewed(_)
+        | Body::Released(_)
+        | Body::ActivityReported(_)
+        | Body::Expired(_)
+        | Body::Revoked(_)
+        | Body::TeardownStarted(_)
+        | Body::TornDown(_)
+        | Body::Fenced(_)
+        | Body::Unfenced(_)
+        | Body::Preempted(_)
+        | Body::Genesis(_)
+        | Body::Started(_)
+        | Body::Heartbeat(_)
+        | Body::KeyRotated(_)
+        | Body::ClockJumped(_)
+        | Body::SettingsChanged(_)
+        | Body::ClassPut(_)
+        | Body::PoolPut(_)
+        | Body::PoolDeleted(_)
+        | Body::TenantPut(_)
+        | Body::TenantDeleted(_)
+        | Body::ProjectPut(_)
+        | Body::ProjectDeleted(_)
+        | Body::UserPut(_)
+        | Body::UserDeleted(_)
+        | Body::QuotaPut(_)
+        | Body::QuotaDeleted(_)
+        | Body::BurstEnded(_)
+        | Body::RateCardPut(_)
+        | Body::RateCardDeleted(_)
+        | Body::ChargePolicyPut(_)
+        | Body::BudgetsPut(_)
+        | Body::PoolPlacementPut(_)
+        | Body::PlacementChanged(_)
+        | Body::SensitiveChanged(_)
+        | Body::NodePut(_)
+        | Body::NodeDeleted(_)
+        | Body::NodeDrained(_)
+        | Body::NodeResumed(_)
+        | Body::NodeLost(_)
+        | Body::NodeReturned(_)
+        | Body::NodeCondition(_)
+        | Body::AgentRegistered(_)
+        | Body::AgentDetached(_)
+        | Body::Denied(_)
+        | Body::PreemptionDecided(_)
+        | Body::ReservationDropped(_)
+        | Body::TokenIssued(_)
+        | Body::TokenRevoked(_)
+        | Body::AllocationSubmitted(_)
+        | Body::AllocationDenied(_)
+        | Body::AllocationPlaced(_)
+        | Body::NodesClaimed(_)
+        | Body::NodesReleased(_)
+        | Body::NodeWiped(_)
+        | Body::NodeQuarantined(_)
+        | Body::QuarantineCleared(_)
+        | Body::CeilingPut(_)
+        | Body::CeilingDeleted(_)
+        | Body::Unknown { .. } => None,
+    }
+}
+
+/// Submits a command about the allocation in the path, and answers with its new state.
+async fn seal_report(context: &Context, command: Command) -> Answer {
+    let number = subject(context)?;
+    let sealed = context.seal(command).await?;
+    let state = sealed.records.iter().rev().find_map(|record| state_after(&record.body));
     let state = state.ok_or_else(|| codes::INTERNAL.problem("Nothing was sealed about the allocation."))?;
     json(200, &AllocationChanged { sequence: sealed.sequence(), id: number.0, state })
 }
 
 pub(super) async fn start_allocation(context: Context) -> Answer {
-    say(&context, Command::StartAllocation(subject(&context)?)).await
+    seal_report(&context, Command::StartAllocation(subject(&context)?)).await
 }
 
 pub(super) async fn begin_checkpoint(context: Context) -> Answer {
-    say(&context, Command::BeginCheckpoint(subject(&context)?)).await
+    seal_report(&context, Command::BeginCheckpoint(subject(&context)?)).await
 }
 
 pub(super) async fn report_checkpoint(context: Context) -> Answer {
     let report: CheckpointReport = context.body()?;
     let allocation = subject(&context)?;
     let report = ReportCheckpoint { allocation, bytes: integer("bytes", report.bytes)?, took: report.took.0 };
-    say(&context, Command::ReportCheckpoint(report)).await
+    seal_report(&context, Command::ReportCheckpoint(report)).await
 }
 
 pub(super) async fn complete_allocation(context: Context) -> Answer {
@@ -109,14 +174,14 @@ pub(super) async fn complete_allocation(context: Context) -> Answer {
         exit_status: complete.exit_status,
         storage_written: integer("storage_written", complete.storage_written.unwrap_or(0))?,
     };
-    say(&context, Command::CompleteAllocation(complete)).await
+    seal_report(&context, Command::CompleteAllocation(complete)).await
 }
 
 pub(super) async fn cancel_allocation(context: Context) -> Answer {
-    say(&context, Command::CancelAllocation(subject(&context)?)).await
+    seal_report(&context, Command::CancelAllocation(subject(&context)?)).await
 }
 
-fn takes(asked: &Asked<AllocationState>, caller: &Caller, found: &Allocation) -> bool {
+fn takes(asked: &ListQuery<AllocationState>, caller: &Caller, found: &Allocation) -> bool {
     let listed = Listed {
         tenant: found.tenant,
         project: found.project,
@@ -128,13 +193,13 @@ fn takes(asked: &Asked<AllocationState>, caller: &Caller, found: &Allocation) ->
     caller.sees_project(found.tenant, found.project) && asked.takes(&listed)
 }
 
-/// Whether allocations that are over are asked for too.
-fn wants_over(asked: &Asked<AllocationState>) -> bool {
+/// Whether allocations that have ended are included.
+fn wants_over(asked: &ListQuery<AllocationState>) -> bool {
     asked.window.is_some() || asked.state.is_some_and(AllocationState::is_over)
 }
 
-/// The same as a question for the books.
-fn question(context: &Context, asked: &Asked<AllocationState>) -> Result<AllocationQuestion, Problem> {
+/// The query as a question for the books.
+fn question(context: &Context, asked: &ListQuery<AllocationState>) -> Result<AllocationQuestion, Problem> {
     let (tenant, project) = asked.confined(context.caller());
     Ok(AllocationQuestion {
         tenant,
@@ -151,10 +216,10 @@ fn question(context: &Context, asked: &Asked<AllocationState>) -> Result<Allocat
 
 pub(super) async fn list_allocations(context: Context) -> Answer {
     let (caller, app) = (context.caller(), &context.app);
-    let asked = app.now.read(|state| Asked::read(&context, state))?;
+    let asked = app.now.read(|state| ListQuery::read(&context, state))?;
     let (mut allocations, next_cursor) = if wants_over(&asked) {
         let (question, caller) = (question(&context, &asked)?, caller.clone());
-        let listed = books::look(app, move |app, books| {
+        let listed = books::look_up(app, move |app, books| {
             let page = books.allocations(&question, |one| caller.sees_project(one.tenant, one.project))?;
             let shown =
                 app.now.read(|state| page.allocations.iter().map(|one| past::allocation(app, state, one)).collect());
@@ -198,32 +263,32 @@ pub(super) async fn show_allocation(context: Context) -> Answer {
             storage_written: None,
             attempts: show_running(&app, state, found).into_iter().collect(),
         };
-        Some((detail, has_more_to_tell(found)))
+        Some((detail, is_incomplete_in_state(found)))
     });
     if let Some((detail, false)) = live {
         return json(200, &detail);
     }
-    let told = books::look(&app, move |app, books| {
+    let shown = books::look_up(&app, move |app, books| {
         let story = books.allocation(number)?;
         let story = story.filter(|story| caller.sees_project(story.outline.tenant, story.outline.project));
         story.map(|story| app.now.read(|state| past::detail(app, state, books, &story))).transpose()
     });
-    let told = told.await?.ok_or_else(|| no_allocation(context.subject()))?;
+    let shown = shown.await?.ok_or_else(|| no_allocation(context.subject()))?;
     match live {
-        // While it waits or runs, it is shown as it stands.
-        Some((detail, _)) if !told.allocation.state.is_over() => {
-            json(200, &AllocationDetail { attempts: told.attempts, ..detail })
+        // While it waits or runs, the state is more recent than the books.
+        Some((detail, _)) if !shown.allocation.state.is_over() => {
+            json(200, &AllocationDetail { attempts: shown.attempts, ..detail })
         }
-        _ => json(200, &told),
+        _ => json(200, &shown),
     }
 }
 
-/// Whether the books know more of it than the state: attempts before this one, checkpoints, why it is revoked.
-fn has_more_to_tell(found: &Allocation) -> bool {
+/// Whether the books know more than the state: earlier attempts, checkpoints, the reason of a revocation.
+fn is_incomplete_in_state(found: &Allocation) -> bool {
     found.attempt > 1 || found.attempt == 1 && (found.checkpointed || found.ends.is_some() || !found.state.is_placed())
 }
 
-/// The attempt that runs, from what it holds.
+/// The current attempt, from its leases.
 fn show_running(app: &crate::app::App, state: &State, found: &Allocation) -> Option<leasehold_api::Attempt> {
     if !found.state.is_placed() {
         return None;

@@ -70,12 +70,12 @@ pub(super) async fn checkpoint(context: Context) -> Answer {
     json(200, &shown(&context.app, &context.app.journal.checkpointed()))
 }
 
-/// A number in the query that cannot be left out.
+/// A required number in the query.
 fn needed(context: &Context, name: &str) -> Result<u64, Problem> {
-    context.number(name)?.ok_or_else(|| codes::BAD_QUERY.problem(format!("`{name}` is needed.")))
+    context.number(name)?.ok_or_else(|| codes::BAD_QUERY.problem(format!("`{name}` is required.")))
 }
 
-/// What lies after the newest checkpoint is not there yet, or was lost.
+/// The problem if no checkpoint covers what was asked for.
 fn not_covered(what: &str, size: u64) -> Problem {
     let detail = format!(
         "{what} is not in the newest checkpoint, which has {size} records; if it was just sealed, try again in a moment."
@@ -93,7 +93,7 @@ pub(super) async fn prove_inclusion(context: Context) -> Answer {
     let look = move |app: &App, proof: &leasehold_tlog::InclusionProof, signed: &SignedCheckpoint| {
         let record = app.journal.record(sequence).map_err(|error| unreadable(&error))?;
         let record = record.ok_or_else(|| not_covered(&format!("Record {sequence}"), signed.size()))?;
-        // Whoever may not see the record still gets the proof: a hash tells nothing but that it is this one.
+        // Callers that may not see the record still get the proof, because a hash reveals nothing about the record.
         let visible = filter.show(app, &mut app.live.names(), &record.raw())?.is_some();
         let hash = record.raw().hash();
         let extra = Some(record.bytes).filter(|bytes| visible && bytes.len() <= PROOF_EXTRA_BYTES_MAX);
@@ -148,6 +148,6 @@ fn note(signed: &SignedCheckpoint) -> Result<Note, ProofFileError> {
 }
 
 fn unwritten(error: &ProofFileError) -> Problem {
-    tracing::error!(%error, "a proof cannot be written");
-    codes::INTERNAL.problem("The proof cannot be written; the log says more.")
+    tracing::error!(%error, "cannot encode a proof");
+    codes::INTERNAL.problem("Cannot encode the proof; the daemon's log has the details.")
 }

@@ -1,11 +1,11 @@
-//! Many operations in one request. Each is let in, decided and answered on its own, in the order they stand in.
+//! Batches: each operation is authorised, decided and answered on its own, in order.
 
 use super::leases::{confirmation, no_lease, release, renewal, revocation, to_activity, to_known_request};
 use crate::access::Caller;
 use crate::answer;
 use crate::app::{App, request};
 use crate::context::{Answer, Context, json_bytes, rate};
-use crate::problem::told;
+use crate::problem::refusal_for;
 use crate::reply::ask;
 use leasehold_api::endpoint::by_id;
 use leasehold_api::{Batch, Endpoint, Operation, Problem, codes, limits};
@@ -15,9 +15,9 @@ use leasehold_engine::{Command, CommandKind, Request, State};
 use leasehold_model::LeaseNo;
 use smallvec::smallvec;
 
-/// What an operation does, which is how its answer is written.
+/// What an operation does; this determines the format of its answer.
 #[derive(Clone, Copy)]
-enum Doing {
+enum Action {
     Request,
     Renew,
     Release,
@@ -28,8 +28,8 @@ enum Doing {
     Unfence,
 }
 
-impl Doing {
-    /// The endpoint that does the same alone; who may call it may do it in a batch.
+impl Action {
+    /// The endpoint of the single operation. Roles that may call it may use the operation in a batch.
     fn alone(self) -> &'static Endpoint {
         match self {
             Self::Request => by_id::request_lease,
@@ -44,7 +44,7 @@ impl Doing {
     }
 }
 
-/// Operations translated in one hold of the view.
+/// Operations that are prepared while the view is held.
 const AT_ONCE: usize = 256;
 
 pub(super) async fn batch(context: Context) -> Answer {
@@ -52,20 +52,20 @@ pub(super) async fn batch(context: Context) -> Answer {
     let operations = batch.operations;
     if operations.len() > limits::BATCH_OPERATIONS_MAX {
         let most = limits::BATCH_OPERATIONS_MAX;
-        let detail = format!("The batch has {} operations; at most {most} fit one.", operations.len());
+        let detail = format!("The batch has {} operations; the limit is {most}.", operations.len());
         return Err(codes::TOO_MANY_OPERATIONS.problem(detail).with("limit", most));
     }
     let (app, caller) = (&*context.app, context.caller());
     rate(app, caller, u32::try_from(operations.len()).unwrap_or(u32::MAX))?;
-    let mut prepared: Vec<Result<(Doing, LeaseNo, CommandKind), Problem>> = Vec::with_capacity(operations.len());
+    let mut prepared: Vec<Result<(Action, LeaseNo, CommandKind), Problem>> = Vec::with_capacity(operations.len());
     let mut requests = Vec::with_capacity(operations.len());
     for some in operations.chunks(AT_ONCE) {
         app.now.read(|state| {
             for operation in some {
-                prepared.push(prepare(app, state, caller, operation).map(|(doing, lease, request)| {
+                prepared.push(prepare(app, state, caller, operation).map(|(action, lease, request)| {
                     let kind = request.command.kind();
                     requests.push(request);
-                    (doing, lease, kind)
+                    (action, lease, kind)
                 }));
             }
         });
@@ -82,13 +82,13 @@ pub(super) async fn batch(context: Context) -> Answer {
                 }
                 let result = match prepared {
                     Err(problem) => Err(problem.clone()),
-                    Ok((doing, lease, kind)) => {
-                        let reply = replies.next().expect("a reply for each request");
+                    Ok((action, lease, kind)) => {
+                        let reply = replies.next().expect("one reply per request");
                         app.metrics.replied(*kind, &reply);
-                        let tell = |refusal: &_| told(state, caller, refusal);
+                        let tell = |refusal: &_| refusal_for(state, caller, refusal);
                         reply
                             .map_err(|unsealed| crate::app::problem(&unsealed, tell))
-                            .and_then(|sealed| write(app, state, *doing, *lease, &sealed, &mut out))
+                            .and_then(|sealed| write(app, state, *action, *lease, &sealed, &mut out))
                     }
                 };
                 if let Err(problem) = result {
@@ -106,43 +106,43 @@ fn prepare(
     state: &State,
     caller: &Caller,
     operation: &Operation,
-) -> Result<(Doing, LeaseNo, Request), Problem> {
-    let mut doing = None;
+) -> Result<(Action, LeaseNo, Request), Problem> {
+    let mut action = None;
     let mut named = 0;
-    let mut name = |present: bool, what: Doing| {
+    let mut name = |present: bool, what: Action| {
         if present {
             named += 1;
-            doing = Some(what);
+            action = Some(what);
         }
     };
-    name(operation.request.is_some(), Doing::Request);
-    name(operation.renew.is_some(), Doing::Renew);
-    name(operation.release.is_some(), Doing::Release);
-    name(operation.revoke.is_some(), Doing::Revoke);
-    name(operation.ready.is_some(), Doing::Ready);
-    name(operation.activity.is_some(), Doing::Report);
-    name(operation.confirm_teardown.is_some(), Doing::Confirm);
-    name(operation.unfence.is_some(), Doing::Unfence);
-    let doing = match doing {
-        Some(doing) if named == 1 => doing,
-        _ => return Err(codes::BAD_OPERATION.problem("An operation names exactly one thing to do.")),
+    name(operation.request.is_some(), Action::Request);
+    name(operation.renew.is_some(), Action::Renew);
+    name(operation.release.is_some(), Action::Release);
+    name(operation.revoke.is_some(), Action::Revoke);
+    name(operation.ready.is_some(), Action::Ready);
+    name(operation.activity.is_some(), Action::Report);
+    name(operation.confirm_teardown.is_some(), Action::Confirm);
+    name(operation.unfence.is_some(), Action::Unfence);
+    let action = match action {
+        Some(action) if named == 1 => action,
+        _ => return Err(codes::BAD_OPERATION.problem("An operation must contain exactly one action.")),
     };
-    if !doing.alone().roles.contains(&caller.role) {
-        return Err(codes::ROLE_FORBIDS.problem(format!("A token of role {} may not do this.", caller.role)));
+    if !action.alone().roles.contains(&caller.role) {
+        return Err(codes::ROLE_FORBIDS.problem(format!("The role {} does not allow this.", caller.role)));
     }
     let key = operation.key.as_deref().map(str::as_bytes);
     if let Some(asked) = &operation.request {
         if operation.lease.is_some() {
-            return Err(codes::BAD_OPERATION.problem("A request names no lease: it asks for one."));
+            return Err(codes::BAD_OPERATION.problem("A request must not contain `lease`."));
         }
         let (identity, command) = to_known_request(app, state, caller, asked)?;
-        return Ok((doing, LeaseNo(0), request(identity, command, key)?));
+        return Ok((action, LeaseNo(0), request(identity, command, key)?));
     }
     let text = operation.lease.as_deref();
-    let text = text.ok_or_else(|| codes::BAD_OPERATION.problem("The operation names no lease."))?;
+    let text = text.ok_or_else(|| codes::BAD_OPERATION.problem("The operation must contain `lease`."))?;
     let lease = app.lease_number(text).ok_or_else(|| no_lease(text))?;
     let command = command(state, caller, lease, operation)?;
-    Ok((doing, lease, request(caller.identity(), command, key)?))
+    Ok((action, lease, request(caller.identity(), command, key)?))
 }
 
 fn command(state: &State, caller: &Caller, lease: LeaseNo, operation: &Operation) -> Result<Command, Problem> {
@@ -170,7 +170,7 @@ fn command(state: &State, caller: &Caller, lease: LeaseNo, operation: &Operation
 fn write(
     app: &App,
     state: &State,
-    doing: Doing,
+    action: Action,
     lease: LeaseNo,
     sealed: &Sealed,
     out: &mut Vec<u8>,
@@ -183,8 +183,8 @@ fn write(
         out.extend_from_slice(word.as_bytes());
         out.extend_from_slice(b"\":");
     };
-    match doing {
-        Doing::Request => {
+    match action {
+        Action::Request => {
             let waits = matches!(sealed.first().body, leasehold_model::Body::AllocationSubmitted(_));
             let (status, word) = if waits { ("202", "waiting") } else { ("201", "granted") };
             open(out, status, word);
@@ -193,31 +193,31 @@ fn write(
                 return Err(problem);
             }
         }
-        Doing::Renew => {
+        Action::Renew => {
             open(out, "200", "renewed");
             answer::renewed(app, sealed, lease, out);
         }
-        Doing::Release => {
+        Action::Release => {
             open(out, "200", "released");
             answer::released(app, sealed, lease, out);
         }
-        Doing::Revoke => {
+        Action::Revoke => {
             open(out, "200", "revoked");
             answer::revoked(app, sealed, out);
         }
-        Doing::Ready => {
+        Action::Ready => {
             open(out, "200", "ready");
             answer::ready(app, sealed, lease, out);
         }
-        Doing::Report => {
+        Action::Report => {
             open(out, "200", "reported");
             answer::plain(app, sealed, lease, out);
         }
-        Doing::Confirm => {
+        Action::Confirm => {
             open(out, "200", "confirmed");
             answer::plain(app, sealed, lease, out);
         }
-        Doing::Unfence => {
+        Action::Unfence => {
             open(out, "200", "unfenced");
             answer::plain(app, sealed, lease, out);
         }
@@ -228,6 +228,6 @@ fn write(
 
 fn write_problem(problem: &Problem, out: &mut Vec<u8>) {
     out.extend_from_slice(format!("{{\"status\":{},\"problem\":", problem.status).as_bytes());
-    serde_json::to_writer(&mut *out, problem).expect("a problem can be written");
+    serde_json::to_writer(&mut *out, problem).expect("a problem is valid JSON");
     out.push(b'}');
 }

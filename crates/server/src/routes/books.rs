@@ -1,6 +1,6 @@
-//! Usage, cost, waste and sensitivity, as the books have them; and what a lease would cost.
+//! Reports from the books: usage, capacity, cost and sensitivity.
 
-use super::asking::{Asked, By, named, shown_priority};
+use super::books_query::{BooksQuery, By, named, shown_priority};
 use crate::access::Caller;
 use crate::books::{ask, problem};
 use crate::context::{Answer, Context, json};
@@ -24,7 +24,7 @@ pub(super) fn stretch(window: Window) -> Stretch {
     Stretch { from: When(window.from), to: When(window.to) }
 }
 
-/// The names of what keys speak of.
+/// Names of the objects in the keys of a report.
 pub(super) struct Naming<'n> {
     pub(super) state: &'n State,
     pub(super) books: &'n Books,
@@ -37,7 +37,7 @@ impl Naming<'_> {
         u32::try_from(value).ok()
     }
 
-    /// What one dimension's value is called; what is gone is called by its number.
+    /// Sets the name of one dimension. Deleted objects are shown by number.
     fn put(&self, of: &mut Of, dim: Dim, value: u64) {
         if value == NONE {
             return;
@@ -67,7 +67,7 @@ impl Naming<'_> {
     }
 
     pub(super) fn tenant(&self, tenant: TenantNo) -> String {
-        self.state.tenant(tenant).map_or_else(|| tenant.to_string(), |tenant| tenant.name.to_string())
+        self.state.tenant(tenant).map_or_else(|| tenant.to_string(), |tenant| tenant.settings.name.to_string())
     }
     pub(super) fn project(&self, project: ProjectNo) -> String {
         self.state.project(project).map_or_else(|| project.to_string(), |project| project.name.to_string())
@@ -86,7 +86,7 @@ impl Naming<'_> {
     }
 
     pub(super) fn spec(&self, class: ClassNo) -> Result<&ClassSpec, Problem> {
-        self.books.class(class).ok_or_else(|| codes::INTERNAL.problem("The books speak of a class that never was."))
+        self.books.class(class).ok_or_else(|| codes::INTERNAL.problem("The books contain an unknown class."))
     }
 
     pub(super) fn name_class(&self, of: &mut Of, class: ClassNo) -> Result<(), Problem> {
@@ -115,7 +115,7 @@ pub(super) fn amounts<'m>(sums: impl Iterator<Item = (Currency, &'m Money)>) -> 
     by_currency.iter().map(|(currency, money)| amount(*currency, money)).collect()
 }
 
-/// Unit-seconds of one class, nine decimals.
+/// Unit-seconds of one class, with nine decimals.
 pub(super) fn unit_seconds(spec: &ClassSpec, quanta_ns: u128) -> Result<String, Problem> {
     Units::of(quanta_ns, spec.quanta_per_unit).decimal(9).map_err(overflow)
 }
@@ -130,15 +130,15 @@ fn too_many(lines: usize) -> Result<(), Problem> {
     )))
 }
 
-/// What lines of different classes are put together by: the rest of the key, and kind or tier as asked.
+/// The key of lines that are added up across classes: the rest of the key, and kind or tier if asked for.
 type Together = (Key, u8, Option<Name>, u32);
 
-fn together(asked: &Asked, spec: &ClassSpec, key: Key, bucket: u32) -> Together {
+fn together(asked: &BooksQuery, spec: &ClassSpec, key: Key, bucket: u32) -> Together {
     (key, spec.kind as u8, asked.by_tier().then(|| spec.tier.clone()).flatten(), bucket)
 }
 
 pub(super) async fn usage(context: Context) -> Answer {
-    let asked = context.app.now.read(|state| Asked::read(&context, state))?;
+    let asked = context.app.now.read(|state| BooksQuery::read(&context, state))?;
     let peak = context.query("peak") == Some("true");
     let (app, caller) = (context.app.clone(), context.caller().clone());
     let now = app.now.clone();
@@ -159,7 +159,7 @@ pub(super) async fn usage(context: Context) -> Answer {
 
 fn usage_lines(
     naming: &Naming<'_>,
-    asked: &Asked,
+    asked: &BooksQuery,
     question: &Question,
     usage: &leasehold_books::Usage,
     peaks: &[leasehold_books::PeakLine],
@@ -218,10 +218,10 @@ fn usage_lines(
 pub(super) async fn capacity(context: Context) -> Answer {
     let by = context.query("by").map(str::to_owned);
     if by.as_deref().is_some_and(|by| !matches!(by, "pool" | "node")) {
-        return Err(codes::BAD_GROUPING.problem("`by` is pool or node.").with("field", "by"));
+        return Err(codes::BAD_GROUPING.problem("`by` must be pool or node.").with("field", "by"));
     }
     let asked = context.app.now.read(|state| {
-        let mut asked = Asked::read_window(&context)?;
+        let mut asked = BooksQuery::read_window(&context)?;
         asked.filter.pool = named("pool", super::capacity::optional_pool(state, context.query("pool")))?;
         asked.filter.node =
             named("node", context.query("node").map(|text| crate::names::node_for_request(state, text)).transpose())?;
@@ -274,13 +274,13 @@ fn capacity_line(
     })
 }
 
-/// What costs are put together by: key, class, kind, tier, stretch, currency.
+/// The key of a cost line: key, class, kind, tier, bucket, currency.
 type CostPlace = (Key, Option<ClassNo>, Option<u8>, Option<Name>, u32, Currency);
 
-/// Lines of cost as asked: by class unless put together by kind, or, if neither is asked for, over all classes: money adds.
+/// Cost lines, grouped as asked for. Unlike amounts of different units, money can be added up over all classes.
 fn cost_lines(
     naming: &Naming<'_>,
-    asked: &Asked,
+    asked: &BooksQuery,
     question: &Question,
     lines: &[leasehold_books::CostLine],
 ) -> Result<Vec<(Of, u32, Currency, Money)>, Problem> {
@@ -314,7 +314,7 @@ fn cost_lines(
 }
 
 pub(super) async fn costs(context: Context) -> Answer {
-    let asked = context.app.now.read(|state| Asked::read(&context, state))?;
+    let asked = context.app.now.read(|state| BooksQuery::read(&context, state))?;
     let (app, caller) = (context.app.clone(), context.caller().clone());
     let now = app.now.clone();
     let report = ask(&app, move |books, known| {
@@ -338,8 +338,8 @@ pub(super) async fn costs(context: Context) -> Answer {
 }
 
 pub(super) async fn cost_rate(context: Context) -> Answer {
-    let asked = context.app.now.read(|state| Asked::read(&context, state))?;
-    let asked = asked.without_window("The rate is that of now")?;
+    let asked = context.app.now.read(|state| BooksQuery::read(&context, state))?;
+    let asked = asked.without_window("The hourly rate is always the current one")?;
     let (app, caller) = (context.app.clone(), context.caller().clone());
     let now = app.now.clone();
     let report = ask(&app, move |books, known| {
@@ -360,12 +360,12 @@ pub(super) async fn cost_rate(context: Context) -> Answer {
 }
 
 pub(super) async fn forecast(context: Context) -> Answer {
-    let asked = context.app.now.read(|state| Asked::read(&context, state))?;
-    let asked = asked.without_window("A forecast is of the month that is running")?;
+    let asked = context.app.now.read(|state| BooksQuery::read(&context, state))?;
+    let asked = asked.without_window("A forecast is always for the current month")?;
     let app = context.app.clone();
     let report = ask(&app, move |books, known| {
         let as_of: Instant = known.as_of;
-        let month = month_of(as_of, asked.zone.as_deref()).map_err(|why| super::asking::bad_buckets(&why))?;
+        let month = month_of(as_of, asked.zone.as_deref()).map_err(|why| super::books_query::bad_buckets(&why))?;
         let question = asked.question(books, Window::new(month.from, as_of))?;
         let failed = |error| problem(&error);
         let (accrued, _) = books.cost(&question).map_err(failed)?;
@@ -385,7 +385,7 @@ pub(super) async fn forecast(context: Context) -> Answer {
 }
 
 pub(super) async fn sensitivity(context: Context) -> Answer {
-    let asked = context.app.now.read(|state| Asked::read(&context, state))?;
+    let asked = context.app.now.read(|state| BooksQuery::read(&context, state))?;
     let app = context.app.clone();
     let report = ask(&app, move |books, known| {
         let window = asked.window(known.as_of)?;

@@ -1,4 +1,4 @@
-//! What a tenant used of its budgets, from the figures that the queue goes by.
+//! Budget use of a tenant, from the numbers that the queue uses.
 
 use crate::context::{Answer, Context, json};
 use crate::{names, show};
@@ -9,7 +9,7 @@ use leasehold_model::Instant;
 
 const MINUTE: u64 = 60_000_000_000;
 const HOUR: u64 = 60 * MINUTE;
-/// One in fixed point, as standings have it.
+/// One in the fixed-point format of standings.
 const ONE: i64 = 1 << 20;
 
 pub(super) async fn tenant_usage(context: Context) -> Answer {
@@ -20,13 +20,13 @@ pub(super) async fn tenant_usage(context: Context) -> Answer {
         let budgets = &tenant.budgets;
         let days = asked.map_or(Some(budgets.period_days), |days| u32::try_from(days).ok());
         let days = days.filter(|days| (1..=limits::USAGE_DAYS_MAX).contains(days)).ok_or_else(|| {
-            codes::BAD_QUERY.problem(format!("`days` lies between 1 and {}.", limits::USAGE_DAYS_MAX))
+            codes::BAD_QUERY.problem(format!("`days` must be between 1 and {}.", limits::USAGE_DAYS_MAX))
         })?;
         let now = context.app.clock.wall().max(state.last_stamp());
         let used = state.spending(number, now, days).ok_or_else(|| show::gone_already("tenant"))?;
         let standing = state.standing(number, now);
         Ok::<_, Problem>(TenantUsage {
-            tenant: tenant.name.to_string(),
+            tenant: tenant.settings.name.to_string(),
             tenant_id: number.0,
             days,
             from: When(Instant((now.0 / HOUR).saturating_sub(u64::from(days) * 24) * HOUR)),
@@ -42,10 +42,10 @@ pub(super) async fn tenant_usage(context: Context) -> Answer {
     json(200, &usage?)
 }
 
-/// Hours are what a GPU, or a node, in 2^20ths times nanoseconds comes to over an hour of seconds.
+/// `used` is in 2^-20ths of a GPU or a node, times nanoseconds.
 fn budget_use(used: u128, budget: Option<u64>) -> Result<BudgetUse, Problem> {
     const PARTS: u64 = 3600 << 20;
-    let overflow = |_| codes::OVERFLOW.problem("The figure is larger than 256 bits hold.");
+    let overflow = |_| codes::OVERFLOW.problem("The number does not fit into 256 bits.");
     let hours = Units::of(used, PARTS);
     let (numerator, denominator) = hours.fraction().map_err(overflow)?;
     let fraction = |hours: &u64| {

@@ -14,7 +14,7 @@ use leasehold_model::body::PerPriority;
 use leasehold_model::{Body, ClassNo, ClassSpec, Name, NodeNo, PoolNo, Quanta, Span, quantity};
 use std::collections::BTreeMap;
 
-/// How many pieces a unit has where nobody says: whole GPUs, millicores, MiB, GiB, Mb/s.
+/// Default number of quanta per unit: whole GPUs, millicores, MiB, GiB, Mb/s.
 fn quanta_per_unit(kind: Kind) -> u64 {
     match kind {
         Kind::Gpu | Kind::Block => 1,
@@ -181,7 +181,7 @@ pub(super) async fn show_node(context: Context) -> Answer {
     json(200, &node.ok_or_else(|| show::gone_already("node"))?)
 }
 
-/// How much of each class a node has, as it was written.
+/// Parses the capacity of a node, by class.
 pub(super) fn node_capacity(
     state: &State,
     written: &BTreeMap<String, Quantity>,
@@ -230,8 +230,8 @@ pub(super) async fn create_node(context: Context) -> Answer {
     node_put(&context, 201, sealed.sequence(), put.node)
 }
 
-/// The command that would put a node as it stands.
-pub(super) fn as_it_stands(state: &State, number: NodeNo) -> Result<PutNode, Problem> {
+/// The command that would set a node to its present values.
+pub(super) fn as_put(state: &State, number: NodeNo) -> Result<PutNode, Problem> {
     let old = state.node(number).ok_or_else(|| show::gone_already("node"))?;
     Ok(PutNode {
         node: Some(number),
@@ -249,7 +249,7 @@ pub(super) async fn change_node(context: Context) -> Answer {
     let change: NodeChange = context.body()?;
     let number = find_node(&context)?;
     let put = context.app.now.read(|state| {
-        let mut put = as_it_stands(state, number)?;
+        let mut put = as_put(state, number)?;
         if let Some(name) = &change.name {
             put.name = names::name("name", name)?;
         }
@@ -296,18 +296,18 @@ pub(super) async fn return_node(context: Context) -> Answer {
 
 pub(super) async fn lose_node(context: Context) -> Answer {
     let lose: LoseNode = context.body()?;
-    // The daemon's clock may lie a little behind the last stamp; "now" is not in the future of either.
+    // The clock may be slightly behind the last stamp, so the default is the last stamp.
     let now = context.app.now.read(State::last_stamp);
     let last_seen = lose.last_seen.map_or(now, |when| when.0);
     node_command(context, |node| Command::LoseNode(command::LoseNode { node, last_seen })).await
 }
 
-/// A length of time, for settings.
+/// A setting after a change.
 pub(super) fn span(ttl: Option<leasehold_api::Ttl>, old: Span) -> Span {
     ttl.map_or(old, |ttl| ttl.0)
 }
 
-/// A pool that a quota or a request names.
+/// The pool with this name or number.
 pub(super) fn optional_pool(state: &State, text: Option<&str>) -> Result<Option<PoolNo>, Problem> {
     text.map(|text| names::pool(state, text)).transpose()
 }

@@ -20,7 +20,7 @@ fn unknown() -> Problem {
     Problem::new(404, "unknown_ceiling", "There is no such cost ceiling.")
 }
 
-/// The project's own comes first, then those of its app instances by number.
+/// Sort key: the ceiling of the project first, then those of its app instances by number.
 fn place(ceiling: &Ceiling) -> u64 {
     ceiling.scope.app_instance.map_or(0, |app| app.0.saturating_add(1))
 }
@@ -41,7 +41,7 @@ pub(super) async fn show_ceiling(context: Context) -> Answer {
     json(200, &shown.ok_or_else(unknown)?)
 }
 
-/// The currency of the prices that hold where no pool has its own.
+/// Currency of the prices for pools without a rate card of their own.
 fn currency_of_prices(state: &State, context: &Context) -> Currency {
     state.prices_at(None, context.app.clock.wall().max(state.last_stamp())).currency
 }
@@ -55,7 +55,7 @@ pub(super) async fn put_ceiling(context: Context) -> Answer {
     let scope = scope(&context)?;
     let amount: Amount = change.amount.0.parse().map_err(|why| bad("amount", why))?;
     if !leasehold_model::ceiling::can_be_a_ceiling(amount) {
-        return Err(bad("amount", format!("lies above zero and at or below {CEILING_AMOUNT_MAX}")));
+        return Err(bad("amount", format!("must be above zero and at most {CEILING_AMOUNT_MAX}")));
     }
     let given = change
         .currency

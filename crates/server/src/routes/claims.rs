@@ -12,7 +12,7 @@ use leasehold_cell::Sealed;
 use leasehold_engine::{Claim, Command, Custody, State, command};
 use leasehold_model::NodeNo;
 
-/// As in a request: whoever names a machine need not be allowed to look at it.
+/// As in requests for leases, everybody may refer to nodes by name.
 fn nodes(state: &State, written: &[String]) -> Result<Vec<NodeNo>, Problem> {
     written.iter().map(|text| names::node_for_request(state, text)).collect()
 }
@@ -69,8 +69,11 @@ pub(super) async fn list_claims(context: Context) -> Answer {
 pub(super) async fn report_wipe(context: Context) -> Answer {
     let report: ReportWipe = context.body()?;
     let node = find_node(&context)?;
-    let command =
-        command::ReportWipe { node, generation: context.caller().speaks_as(report.generation)?, clean: report.clean };
+    let command = command::ReportWipe {
+        node,
+        generation: context.caller().checked_generation(report.generation)?,
+        clean: report.clean,
+    };
     let sealed = context.seal(Command::ReportWipe(command)).await?;
     node_put(&context, 200, sealed.sequence(), node)
 }

@@ -1,4 +1,4 @@
-//! Server-sent events: records after a sequence, then as they become durable.
+//! Server-sent events: records after a sequence, then records as they become durable.
 
 use crate::app::App;
 use crate::context::{Answer, Context};
@@ -16,18 +16,18 @@ use std::ops::ControlFlow;
 use std::sync::Arc;
 use std::time::Duration;
 
-/// A comment is sent after this much silence, so that a dead connection is noticed.
+/// A comment is sent after this time without events, so that dead connections are noticed.
 const KEEP_ALIVE: Duration = Duration::from_secs(15);
-/// Streams are told so together, at whole multiples of this: one waking serves all that are due. Ten thousand that are
-/// each told at their own instant wake the runtime hundreds of times a second, in the midst of other work.
+/// Keep-alive comments are sent at whole multiples of this, so that one wake-up serves all streams that are due. Ten
+/// thousand streams with their own instants would wake the runtime hundreds of times a second.
 const BEAT: Duration = Duration::from_millis(250);
 
-/// When a stream that falls silent now is told that it is still connected; instants count from when the daemon began.
-fn sign_of_life(now: Duration) -> Duration {
+/// When a stream without events is due for a keep-alive comment; instants are counted from the start of the daemon.
+fn keep_alive_due(now: Duration) -> Duration {
     let beats = (now + KEEP_ALIVE).as_nanos().div_ceil(BEAT.as_nanos());
     BEAT * u32::try_from(beats).unwrap_or(u32::MAX)
 }
-/// Events in one piece of catching up.
+/// Events in one piece while catching up.
 const CAUGHT_UP_AT_ONCE: usize = 256;
 
 pub(super) fn filter(context: &Context) -> Result<Filter, Problem> {
@@ -54,7 +54,7 @@ pub(super) fn filter(context: &Context) -> Result<Filter, Problem> {
 struct Reader {
     app: Arc<App>,
     listening: Listening,
-    /// The next sequence that has not been looked at.
+    /// The next sequence to read.
     next: u64,
     catching_up: bool,
     greeted: bool,
@@ -66,7 +66,10 @@ pub(super) async fn events(context: Context) -> Answer {
         None => context.number("after")?,
         Some(id) => {
             let number = id.to_str().ok().and_then(|text| text.parse::<u64>().ok());
-            Some(number.ok_or_else(|| codes::BAD_REQUEST.problem("Last-Event-ID is not the id of an event."))?)
+            Some(
+                number
+                    .ok_or_else(|| codes::BAD_REQUEST.problem("The Last-Event-ID header is not the ID of an event."))?,
+            )
         }
     };
     let listening = context.app.live.listen(filter)?;
@@ -85,15 +88,15 @@ pub(super) async fn events(context: Context) -> Answer {
 }
 
 impl Reader {
-    /// What to send next; `None` ends the stream.
+    /// The next bytes to send; `None` ends the stream.
     async fn next_piece(&mut self) -> Option<Bytes> {
         if !self.greeted {
-            // The headers go out at once, and the reader knows that it is connected.
+            // Sends the headers at once, so that the reader knows that it is connected.
             self.greeted = true;
             return Some(Bytes::from_static(b": leasehold\nretry: 1000\n\n"));
         }
         loop {
-            if self.app.live.is_stopping() || !self.is_still_let_in() {
+            if self.app.live.is_stopping() || !self.is_still_authorised() {
                 return None;
             }
             if self.catching_up {
@@ -112,24 +115,24 @@ impl Reader {
                         return Some(together(fresh));
                     }
                     let began = self.app.live.began;
-                    let due = began + sign_of_life(began.elapsed());
+                    let due = began + keep_alive_due(began.elapsed());
                     let woken = tokio::time::timeout_at(due, self.listening.stream.woken.notified()).await;
                     if woken.is_err() {
-                        return Some(Bytes::from_static(b": still here\n\n"));
+                        return Some(Bytes::from_static(b": keep-alive\n\n"));
                     }
                 }
             }
         }
     }
 
-    /// A token that was revoked or has expired ends its streams.
-    fn is_still_let_in(&self) -> bool {
+    /// Streams end when their token is revoked or expires.
+    fn is_still_authorised(&self) -> bool {
         let now = self.app.clock.wall();
         let token = self.listening.stream.filter.caller.token;
         self.app.now.read(|state| state.token(token).is_some_and(|token| token.is_live(state, now)))
     }
 
-    /// Reads a stretch of the journal; empty if nothing in it was wanted.
+    /// Reads a part of the journal; empty if no event in it is wanted.
     async fn catch_up(&mut self) -> Option<Bytes> {
         let (filter, from) = (self.listening.stream.filter.clone(), self.next);
         let read = scan(&self.app, move |app| stretch(app, &filter, from, CAUGHT_UP_AT_ONCE)).await;
@@ -140,7 +143,7 @@ impl Reader {
                 Some(together(events))
             }
             Err(problem) => {
-                tracing::warn!(%problem, "an event stream cannot go on");
+                tracing::warn!(%problem, "an event stream failed");
                 None
             }
         }
@@ -156,7 +159,7 @@ fn together(mut events: Vec<Event>) -> Bytes {
     all.freeze()
 }
 
-/// The wanted events from `from` on, where to go on, and whether that is the end of what is durable.
+/// The wanted events from `from` on, the next sequence, and whether it is the end of the durable records.
 fn stretch(app: &App, filter: &Filter, from: u64, events_max: usize) -> Result<(Vec<Event>, u64, bool), Problem> {
     let mut directory = app.live.names();
     let (mut events, mut next, mut failed, mut at_head) = (Vec::new(), from, None, true);
@@ -185,12 +188,12 @@ mod tests {
     use super::*;
 
     #[test]
-    fn signs_of_life_come_together_and_never_early() {
+    fn keep_alive_comments_are_aligned_and_never_early() {
         let ms = Duration::from_millis;
-        assert_eq!(sign_of_life(ms(0)), ms(15_000));
-        assert_eq!(sign_of_life(ms(1)), ms(15_250));
-        assert_eq!(sign_of_life(ms(249)), ms(15_250));
-        assert_eq!(sign_of_life(ms(250)), ms(15_250));
-        assert_eq!(sign_of_life(ms(251)), ms(15_500));
+        assert_eq!(keep_alive_due(ms(0)), ms(15_000));
+        assert_eq!(keep_alive_due(ms(1)), ms(15_250));
+        assert_eq!(keep_alive_due(ms(249)), ms(15_250));
+        assert_eq!(keep_alive_due(ms(250)), ms(15_250));
+        assert_eq!(keep_alive_due(ms(251)), ms(15_500));
     }
 }

@@ -1,12 +1,12 @@
-//! Leases, one at a time: request, renew, release, revoke, and what is known of them.
+//! Single leases: requesting, renewing, releasing, revoking and showing them.
 
 use super::capacity::{find_node, labels, optional_pool, quanta};
-use super::listing::{Asked, Listed, Walk, page};
+use super::listing::{ListQuery, Listed, Walk, page};
 use crate::access::{Caller, visible_lease};
 use crate::answer;
 use crate::app::{App, hex_id};
 use crate::context::{Answer, Context, cursor_after, json, json_bytes};
-use crate::named::of_lease;
+use crate::record_leases::of_lease;
 use crate::scans::scan;
 use crate::{books, names, past, show};
 use leasehold_api::{
@@ -26,7 +26,7 @@ pub(super) fn no_lease(text: &str) -> Problem {
     Problem::new(404, "lease_not_found", format!("There is no lease \"{}\" here.", shown.escape_debug()))
 }
 
-/// On whose behalf something is asked for, as it is written.
+/// The holder that a request names.
 pub(super) struct Holder<'a> {
     pub(super) tenant: Option<&'a str>,
     pub(super) project: Option<&'a str>,
@@ -44,7 +44,7 @@ impl Holder<'_> {
         }
         if let Some(text) = self.user {
             let user = names::user(state, caller, Some(tenant), text)?;
-            // A token that speaks for a user speaks for nobody else.
+            // A token of a user may act only for that user.
             if caller.user.is_some_and(|own| own != user) {
                 return Err(names::not_found("user", text, std::iter::empty()));
             }
@@ -71,9 +71,9 @@ pub(super) fn correlation(text: Option<&str>) -> Result<Option<u128>, Problem> {
     hex_id(text).map(Some).ok_or_else(bad)
 }
 
-/// What is shown again as a number must survive every reader of JSON.
+/// Numbers that are shown again must be exact in every JSON reader.
 pub(super) fn integer(field: &str, n: u64) -> Result<u64, Problem> {
-    let bad = || codes::BAD_BODY.problem(format!("`{field}` is not a number below 2^53.")).with("field", field);
+    let bad = || codes::BAD_BODY.problem(format!("`{field}` must be an integer below 2^53.")).with("field", field);
     if n <= limits::INTEGER_MAX { Ok(n) } else { Err(bad()) }
 }
 
@@ -81,7 +81,7 @@ pub(super) fn app_instance(number: Option<u64>) -> Result<Option<AppInstanceNo>,
     Ok(number.map(|number| integer("app_instance", number)).transpose()?.map(AppInstanceNo))
 }
 
-/// A request as the engine takes it, and on whose behalf.
+/// The command for a request, and its identity.
 pub(super) fn to_request(state: &State, caller: &Caller, asked: &RequestLease) -> Result<(Identity, Command), Problem> {
     let holder = Holder {
         tenant: asked.tenant.as_deref(),
@@ -111,7 +111,7 @@ pub(super) fn to_request(state: &State, caller: &Caller, asked: &RequestLease) -
     Ok((identity, Command::Request(request)))
 }
 
-/// The same with what is known of the workload.
+/// The same, with the sensitivity profile of the workload.
 pub(super) fn to_known_request(
     app: &App,
     state: &State,
@@ -139,7 +139,7 @@ pub(super) async fn request_lease(context: Context) -> Answer {
     }
 }
 
-/// The lease that the path names.
+/// The lease in the path.
 pub(super) fn subject(context: &Context) -> Result<LeaseNo, Problem> {
     context.app.lease_number(context.subject()).ok_or_else(|| no_lease(context.subject()))
 }
@@ -149,11 +149,11 @@ pub(super) fn to_activity(report: &Activity) -> Result<leasehold_model::Activity
     let digits = !report.busy_quantum_ns.is_empty() && report.busy_quantum_ns.bytes().all(|b| b.is_ascii_digit());
     let busy = report.busy_quantum_ns.parse::<u128>().ok().filter(|_| digits);
     let bad = |what: &str| codes::BAD_BODY.problem(what).with("field", "activity");
-    let busy = busy.ok_or_else(|| bad("`busy_quantum_ns` is a string of digits."))?;
+    let busy = busy.ok_or_else(|| bad("`busy_quantum_ns` must be a string of digits."))?;
     let mut waiting = [Span::ZERO; 5];
     for (kind, span) in &report.waiting {
         let place = ResourceKind::ALL.iter().position(|known| known.word() == kind);
-        let place = place.ok_or_else(|| bad("`waiting` has the kinds gpu, cpu, mem, block and net."))?;
+        let place = place.ok_or_else(|| bad("`waiting` may contain only gpu, cpu, mem, block and net."))?;
         waiting[place] = span.0;
     }
     Ok(leasehold_model::Activity { covered: report.covered.0, busy, active: report.active.0, waiting })
@@ -179,7 +179,7 @@ pub(super) fn revocation(lease: LeaseNo, revoke: &Revoke) -> Command {
     Command::Revoke(command::Revoke { leases: smallvec![lease], reason, grace: revoke.grace.map(|grace| grace.0) })
 }
 
-/// Seals a command on the path's lease and writes the answer with `write`.
+/// Submits a command about the lease in the path, and encodes the answer with `write`.
 async fn on_lease(
     context: &Context,
     command: Command,
@@ -227,14 +227,14 @@ pub(super) async fn unfence_lease(context: Context) -> Answer {
     on_lease(&context, command, answer::plain).await
 }
 
-/// The confirmation of one lease, by the agent of the node it is on or by an operator.
+/// The confirmation of one lease by the agent of its node or by an operator.
 pub(super) fn confirmation(
     state: &State,
     caller: &Caller,
     lease: LeaseNo,
     fences: &Fences,
 ) -> Result<Command, Problem> {
-    let generation = caller.speaks_as(fences.generation)?;
+    let generation = caller.checked_generation(fences.generation)?;
     let node = visible_lease(state, caller, lease).map(|lease| lease.node);
     let node = node.ok_or_else(|| no_lease(&lease.to_string()))?;
     let leases = smallvec![lease];
@@ -251,7 +251,7 @@ pub(super) async fn confirm_teardown(context: Context) -> Answer {
 pub(super) async fn confirm_teardowns(context: Context) -> Answer {
     let confirm: ConfirmTeardowns = context.body()?;
     let node = find_node(&context)?;
-    let generation = context.caller().speaks_as(confirm.generation)?;
+    let generation = context.caller().checked_generation(confirm.generation)?;
     let mut refused = std::collections::BTreeMap::new();
     let mut leases = command::LeaseList::new();
     for text in &confirm.leases {
@@ -269,16 +269,16 @@ pub(super) async fn confirm_teardowns(context: Context) -> Answer {
     let sealed = context.seal(Command::ConfirmTeardown(command)).await?;
     let app = &context.app;
     app.now.read(|state| {
-        let why = |why| crate::problem::told(state, context.caller(), why);
+        let why = |why| crate::problem::refusal_for(state, context.caller(), why);
         refused.extend(sealed.refused.iter().map(|(lease, refusal)| (app.lease_id(*lease), why(refusal))));
     });
     let confirmed = answer::torn_down(&sealed).map(|lease| app.lease_id(lease)).collect();
     json(200, &TeardownsConfirmed { sequence: sealed.sequence(), confirmed, refused })
 }
 
-/// Which leases a list shows.
+/// The filter of a list of leases.
 struct Filter {
-    asked: Asked<LeaseState>,
+    asked: ListQuery<LeaseState>,
     node: Option<NodeNo>,
     class: Option<ClassNo>,
     allocation: Option<AllocationNo>,
@@ -287,19 +287,19 @@ struct Filter {
 impl Filter {
     fn read(context: &Context, state: &State) -> Result<Self, Problem> {
         Ok(Self {
-            asked: Asked::read(context, state)?,
+            asked: ListQuery::read(context, state)?,
             node: context.query("node").map(|text| names::node_for_request(state, text)).transpose()?,
             class: context.query("class").map(|text| names::class(state, text)).transpose()?,
             allocation: context.query("allocation").map(super::allocations::number).transpose()?,
         })
     }
 
-    /// Whether closed leases are asked for too.
+    /// Whether closed leases are included.
     fn wants_closed(&self) -> bool {
         self.asked.window.is_some() || self.allocation.is_some() || self.asked.state == Some(LeaseState::Closed)
     }
 
-    /// The same as a question for the books.
+    /// The filter as a question for the books.
     fn question(&self, context: &Context) -> Result<LeaseQuestion, Problem> {
         let caller = context.caller();
         let (tenant, project) = self.asked.confined(caller);
@@ -343,7 +343,7 @@ pub(super) async fn list_leases(context: Context) -> Answer {
     let filter = app.now.read(|state| Filter::read(&context, state))?;
     if filter.wants_closed() {
         let (question, caller) = (filter.question(&context)?, caller.clone());
-        let list = books::look(app, move |app, books| {
+        let list = books::look_up(app, move |app, books| {
             let page = books.leases(&question, |row| caller.sees_lease(row.tenant, Some(row.project), row.node))?;
             let shown = app.now.read(|state| {
                 page.leases.iter().map(|(row, standing)| past::lease(app, state, books, row, *standing)).collect()
@@ -365,23 +365,23 @@ pub(super) async fn list_leases(context: Context) -> Answer {
     json(200, &LeaseList { leases, next_cursor })
 }
 
-/// A lease in the books that exists for the caller, if there is one.
+/// A lease in the books that the caller may see.
 pub(super) async fn find(context: &Context, number: LeaseNo) -> Result<Option<(Row, LeaseState)>, Problem> {
     let caller = context.caller().clone();
-    let found = books::look(&context.app, move |_, books| books.lease(number)).await?;
+    let found = books::look_up(&context.app, move |_, books| books.lease(number)).await?;
     Ok(found.filter(|(row, _)| caller.sees_lease(row.tenant, Some(row.project), row.node)))
 }
 
 pub(super) async fn show_lease(context: Context) -> Answer {
     let (app, number, caller) = (&context.app, subject(&context)?, context.caller().clone());
-    let found = books::look(app, move |app, books| {
+    let found = books::look_up(app, move |app, books| {
         let found = books.lease(number)?;
         let found = found.filter(|(row, _)| caller.sees_lease(row.tenant, Some(row.project), row.node));
         Ok(found.map(|(row, standing)| app.now.read(|state| past::lease(app, state, books, &row, standing))))
     });
     match found.await {
         Ok(found) => json(200, &found.ok_or_else(|| no_lease(context.subject()))?),
-        // What is live is known without the books, but for what only they know.
+        // The state knows live leases, except for a few fields that only the books have.
         Err(problem) if problem.code == codes::BOOKS_BEHIND.code => {
             let live = app.now.read(|state| {
                 visible_lease(state, context.caller(), number).map(|lease| show::lease(app, state, lease))

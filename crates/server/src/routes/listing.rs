@@ -1,6 +1,6 @@
-//! What the lists of leases and of allocations share: whose they show, and how they look through many.
+//! Shared by the lists of leases and allocations: the filter, and scanning many items.
 
-use super::asking::{bad_window, instant, word};
+use super::books_query::{bad_window, instant, word};
 use super::capacity::optional_pool;
 use crate::access::Caller;
 use crate::context::{Context, cursor_after};
@@ -10,19 +10,19 @@ use leasehold_engine::{Readers, State};
 use leasehold_meter::Window;
 use leasehold_model::{Instant, PoolNo, Priority, ProjectNo, TenantNo, UserNo, Words};
 
-/// What the query asks for. `S` is the word for a state.
-pub(super) struct Asked<S> {
+/// The filter in the query. `S` is the type of the state.
+pub(super) struct ListQuery<S> {
     pub(super) tenant: Option<TenantNo>,
     pub(super) project: Option<ProjectNo>,
     pub(super) user: Option<UserNo>,
     pub(super) pool: Option<PoolNo>,
     pub(super) state: Option<S>,
     pub(super) priority: Option<Priority>,
-    /// Over which time; as things stand now if absent.
+    /// Only what existed in this window; if absent, what exists now.
     pub(super) window: Option<Window>,
 }
 
-/// The same of one that may be shown.
+/// The same properties of one item.
 pub(super) struct Listed<S> {
     pub(super) tenant: TenantNo,
     pub(super) project: ProjectNo,
@@ -32,7 +32,7 @@ pub(super) struct Listed<S> {
     pub(super) priority: Priority,
 }
 
-impl<S: Words + PartialEq> Asked<S> {
+impl<S: Words + PartialEq> ListQuery<S> {
     pub(super) fn read(context: &Context, state: &State) -> Result<Self, Problem> {
         let caller = context.caller();
         let tenant = context.query("tenant").map(|text| names::tenant(state, caller, text)).transpose()?;
@@ -47,7 +47,7 @@ impl<S: Words + PartialEq> Asked<S> {
         })
     }
 
-    /// The tenant and the project that the list is confined to: by the query, or by what the caller sees.
+    /// The tenant and the project that the list is limited to, by the query or by what the caller may see.
     pub(super) fn confined(&self, caller: &Caller) -> (Option<TenantNo>, Option<ProjectNo>) {
         if caller.sees_all() {
             return (self.tenant, self.project);
@@ -65,7 +65,7 @@ impl<S: Words + PartialEq> Asked<S> {
     }
 }
 
-/// `at` an instant, or `from` one up to another.
+/// Either `at`, or `from` and `to`.
 fn window(context: &Context) -> Result<Option<Window>, Problem> {
     let (at, from, to) = (instant(context, "at")?, instant(context, "from")?, instant(context, "to")?);
     match (at, from, to) {
@@ -73,19 +73,19 @@ fn window(context: &Context) -> Result<Option<Window>, Problem> {
         (Some(at), None, None) => Ok(Some(Window::new(at, Instant(at.0.saturating_add(1))))),
         (None, from, to) => {
             let window = Window::new(from.unwrap_or(Instant(0)), to.unwrap_or(Instant::MAX));
-            let backwards = || bad_window("to", "`to` lies before `from`.");
+            let backwards = || bad_window("to", "`to` is before `from`.");
             if window.from <= window.to { Ok(Some(window)) } else { Err(backwards()) }
         }
-        (Some(_), _, _) => Err(bad_window("at", "Ask for `at`, or for `from` and `to`; not for both.")),
+        (Some(_), _, _) => Err(bad_window("at", "Give either `at`, or `from` and `to`.")),
     }
 }
 
-/// How many are looked at in one hold of the view: publishing waits that long at most.
-const LOOKED_AT_ONCE: usize = 5_000;
+/// Items that are read while the view is held; publishing waits that long at most.
+const READ_AT_ONCE: usize = 5_000;
 
-/// A page while it is filled.
+/// A page that is being filled.
 pub(super) struct Walk<T> {
-    /// The number of the last that was looked at.
+    /// The number of the last item that was read.
     pub(super) after: Option<u64>,
     found: Vec<T>,
     limit: usize,
@@ -93,12 +93,12 @@ pub(super) struct Walk<T> {
 }
 
 impl<T> Walk<T> {
-    /// Whether another may be looked at before the view is let go of.
+    /// Whether another item may be read before the view is released.
     pub(super) fn goes_on(&self) -> bool {
-        self.found.len() < self.limit && self.looked < LOOKED_AT_ONCE
+        self.found.len() < self.limit && self.looked < READ_AT_ONCE
     }
 
-    /// One was looked at, and is on the page if something is shown of it.
+    /// Counts one item, and adds it to the page if it is to be shown.
     pub(super) fn pass(&mut self, number: u64, shown: Option<T>) {
         self.after = Some(number);
         self.looked += 1;
@@ -106,8 +106,8 @@ impl<T> Walk<T> {
     }
 }
 
-/// Fills a page, letting go of the view from time to time. `stretch` goes on behind `after` while it may, and says
-/// whether it left some. At most `most` are looked at, so a page may hold fewer than asked for.
+/// Fills a page, releasing the view from time to time. `stretch` reads items after `after` and returns whether some are
+/// left. At most `most` items are read, so a page may have fewer items than asked for.
 pub(super) async fn page<T>(
     context: &Context,
     most: usize,

@@ -1,11 +1,11 @@
-//! From an endpoint of the table to the function that serves it; and the way every request goes.
+//! Routes each endpoint of the table to its handler, and handles what all requests have in common.
 
 mod agents;
 mod allocations;
-mod asking;
 mod audit;
 mod batch;
 mod books;
+mod books_query;
 mod budgets;
 mod capacity;
 mod ceilings;
@@ -25,7 +25,7 @@ mod waste;
 
 use crate::app::App;
 use crate::context::{Answer, Context, problem_response};
-use crate::logging::Seen;
+use crate::logging::LoggedRequest;
 use crate::metrics::UNROUTED;
 use axum::Router;
 use axum::body::Body;
@@ -59,7 +59,7 @@ macro_rules! served {
 
 leasehold_api::for_each_endpoint!(served);
 
-/// All endpoints of the table, served.
+/// A router for all endpoints of the table.
 pub(crate) fn router(app: &Arc<App>) -> Router {
     let mut router = Router::new();
     for (place, &(endpoint, serve)) in SERVED.iter().enumerate() {
@@ -81,30 +81,29 @@ pub(crate) fn router(app: &Arc<App>) -> Router {
     router
         .fallback(|request: Request| async move {
             let path: String = request.uri().path().chars().take(128).collect();
-            let problem =
-                codes::NOT_FOUND.problem(format!("There is nothing at {path}; /api/docs says what there is."));
+            let problem = codes::NOT_FOUND.problem(format!("There is nothing at {path}; see /api/docs."));
             unrouted(&nothing, &request, problem)
         })
         .method_not_allowed_fallback(|request: Request| async move {
-            let detail = "The path exists, but not with this method; see the Allow header.";
+            let detail = "The path does not support this method; see the Allow header.";
             unrouted(&not_so, &request, codes::METHOD_NOT_ALLOWED.problem(detail))
         })
 }
 
-/// Answers a request that no endpoint takes; it is counted and logged like the others.
+/// Answers, counts and logs a request that no endpoint matches.
 fn unrouted(app: &App, request: &Request, mut problem: Problem) -> Response<Body> {
-    let seen = Seen::of(request);
-    problem.instance = Some(seen.id().to_owned());
+    let logged = LoggedRequest::of(request);
+    problem.instance = Some(logged.id().to_owned());
     let mut response = problem_response(&problem);
-    seen.name(response.headers_mut());
-    app.metrics.served(UNROUTED, problem.status, seen.elapsed());
+    logged.set_request_id(response.headers_mut());
+    app.metrics.served(UNROUTED, problem.status, logged.elapsed());
     let method = request.method().as_str();
-    seen.log_as(app.request_log, method, "none", problem.status, Some(&problem.code));
+    logged.log_as(app.request_log, method, "none", problem.status, Some(&problem.code));
     response
 }
 
 struct Route {
-    /// Its place in the table, by which it is counted.
+    /// Index in the table, for the metrics.
     place: usize,
     endpoint: &'static Endpoint,
     serve: Serve,
@@ -112,24 +111,24 @@ struct Route {
 
 impl Route {
     async fn go(&self, app: Arc<App>, params: RawPathParams, request: Request) -> Response<Body> {
-        let mut seen = Seen::of(&request);
-        // The listener limits how long this takes, and answers 408 in its place (`listen/watch.rs`).
+        let mut logged = LoggedRequest::of(&request);
+        // The listener enforces the timeout and answers 408 itself (`listen/watch.rs`).
         let served = async {
             let context = Context::read(Arc::clone(&app), self.endpoint, &params, request).await?;
-            context.token().into_iter().for_each(|token| seen.by(token));
+            context.token().into_iter().for_each(|token| logged.set_token(token));
             (self.serve)(context).await
         };
         let mut code = None;
         let mut response = served.await.unwrap_or_else(|mut problem| {
-            problem.instance = Some(seen.id().to_owned());
+            problem.instance = Some(logged.id().to_owned());
             let response = problem_response(&problem);
             code = Some(problem.code);
             response
         });
-        seen.name(response.headers_mut());
+        logged.set_request_id(response.headers_mut());
         let status = response.status().as_u16();
-        app.metrics.served(self.place, status, seen.elapsed());
-        seen.log(app.request_log, self.endpoint, status, code.as_deref());
+        app.metrics.served(self.place, status, logged.elapsed());
+        logged.log(app.request_log, self.endpoint, status, code.as_deref());
         response
     }
 }

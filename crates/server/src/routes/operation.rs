@@ -1,4 +1,4 @@
-//! What operators and their tools look at: who answers, health, metrics, the document.
+//! For operators and their tools: identity, health, metrics, settings, the OpenAPI document.
 
 use super::capacity::span;
 use super::tenancy::changed;
@@ -32,7 +32,7 @@ pub(super) async fn healthz(_: Context) -> Answer {
     json(200, &Health { status: "ok".to_owned() })
 }
 
-/// Ready while commands are taken: not when the cell has failed, is stopping, or the disk is full.
+/// Ready while commands are accepted: not if the cell has failed or is stopping, or if the disk is full.
 pub(super) async fn readyz(context: Context) -> Answer {
     let app = &context.app;
     if let Some(why) = app.cell.failure() {
@@ -42,7 +42,7 @@ pub(super) async fn readyz(context: Context) -> Answer {
         return Err(codes::STOPPING.problem("The daemon is stopping."));
     }
     if app.journal.room() == 0 {
-        return Err(codes::BUSY.problem("The journal's disk has no room for more records; reads go on."));
+        return Err(codes::BUSY.problem("The disk of the journal has no space for more records; reads continue."));
     }
     json(200, &Health { status: "ok".to_owned() })
 }
@@ -55,7 +55,7 @@ fn typed(media: &'static str, bytes: Bytes) -> Answer {
 
 pub(super) async fn metrics(context: Context) -> Answer {
     let app = std::sync::Arc::clone(&context.app);
-    // With a million leases the page takes some milliseconds.
+    // With a million leases, the page takes some milliseconds.
     let page = tokio::task::spawn_blocking(move || {
         let sources = Sources {
             cell: &app.cell,
@@ -66,7 +66,9 @@ pub(super) async fn metrics(context: Context) -> Answer {
         };
         app.metrics.render(&sources)
     });
-    let text = page.await.map_err(|_| codes::INTERNAL.problem("The figures cannot be shown; the log says more."))?;
+    let text = page
+        .await
+        .map_err(|_| codes::INTERNAL.problem("Cannot make the metrics page; the daemon's log has the details."))?;
     typed("text/plain; version=0.0.4; charset=utf-8", text.into())
 }
 

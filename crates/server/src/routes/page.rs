@@ -1,9 +1,9 @@
-//! Pages of what has a number: from after the cursor, as many as asked for.
+//! Pages of numbered items.
 
 use crate::context::{Context, cursor_after};
 use leasehold_api::Problem;
 
-/// The items of one page and where the next begins. `items` come in order of their numbers.
+/// The items of one page, and the cursor of the next. `items` must be in order of their numbers.
 pub(super) fn page<T>(
     context: &Context,
     items: impl Iterator<Item = (u64, T)>,

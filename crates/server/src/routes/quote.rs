@@ -1,11 +1,11 @@
-//! What a request would come to, if it were made.
+//! Quotes: what a request would cost, and whether it would be granted.
 
 use super::books::{Naming, amounts};
 use super::leases::to_known_request;
 use crate::books::{ask, problem};
 use crate::context::{Answer, Context, json};
-use crate::problem::{denial, told};
-use crate::shut::shut;
+use crate::problem::{denial, refusal_for};
+use crate::unavailable_node::explain_unavailable_node;
 use leasehold_api::{Problem, Quote, QuoteLine, RequestLease, Ttl, When};
 use leasehold_engine::{Command, Quoted};
 use leasehold_meter::{Money, Window};
@@ -16,16 +16,16 @@ pub(super) async fn quote_lease(context: Context) -> Answer {
     let asked: RequestLease = context.body()?;
     let app = &context.app;
     let (identity, command) = app.now.read(|state| to_known_request(app, state, context.caller(), &asked))?;
-    let Command::Request(request) = command else { unreachable!("a request was made of it") };
+    let Command::Request(request) = command else { unreachable!("to_known_request returns a request") };
     let (app, caller) = (context.app.clone(), context.caller().clone());
     let now = app.now.clone();
     let quote = ask(&app, move |books, known| {
         now.readers(|state| {
             let at = known.as_of.max(state.last_stamp());
             let judged = state.view(|view| view.quote(at, &identity, &request));
-            let judged = judged.map_err(|refusal| told(state, &caller, &refusal))?;
+            let judged = judged.map_err(|refusal| refusal_for(state, &caller, &refusal))?;
             let naming = Naming { state, books, workloads: &[], caller: &caller };
-            // Where it would not go anywhere, it is priced where it wanted to go.
+            // A request that would be denied is priced for the pool that it asked for.
             let (place, ttl) = match &judged {
                 Quoted::Granted(quote) => (Some((quote.pool, quote.node)), quote.ttl),
                 Quoted::Evicts(evicts) => (Some((evicts.pool, evicts.node)), request.ttl),
@@ -51,7 +51,7 @@ pub(super) async fn quote_lease(context: Context) -> Answer {
             let why: Option<Problem> = match &judged {
                 Quoted::Denied(cause @ DenyCause::Capacity { .. }) => {
                     let denied = denial(state, &identity, cause);
-                    Some(shut(state, &identity, request.sensitive, request.node, denied))
+                    Some(explain_unavailable_node(state, &identity, request.sensitive, request.node, denied))
                 }
                 Quoted::Denied(cause) => Some(denial(state, &identity, cause)),
                 Quoted::Granted(_) | Quoted::Evicts(_) => None,

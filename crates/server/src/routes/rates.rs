@@ -13,12 +13,12 @@ use leasehold_engine::command::{PutChargePolicy, PutRateCard};
 use leasehold_engine::{Command, State};
 use leasehold_model::{Body, Instant};
 
-/// By which instant something waits or holds: records may be stamped a little ahead of the wall clock.
+/// The instant that decides what is in force: records may be stamped slightly ahead of the clock.
 fn now(context: &Context, state: &State) -> Instant {
     context.app.clock.wall().max(state.last_stamp())
 }
 
-/// What is built in comes before everything that has a number.
+/// The built-in card or policy comes before those with a number.
 const BUILT_IN: u64 = 0;
 
 fn place(number: u32) -> u64 {

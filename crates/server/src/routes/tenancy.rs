@@ -9,7 +9,7 @@ use leasehold_api::{
 };
 use leasehold_engine::Command;
 use leasehold_engine::command::{PutProject, PutTenant, PutUser, UpdateTenant};
-use leasehold_model::{Body, ProjectNo, TenantNo, UserNo};
+use leasehold_model::{Body, ProjectNo, TenantNo, TenantSettings, TenantSettingsChange, UserNo};
 
 pub(super) async fn list_tenants(context: Context) -> Answer {
     let listed = context.app.now.read(|state| {
@@ -31,7 +31,7 @@ pub(super) async fn show_tenant(context: Context) -> Answer {
     json(200, &found?)
 }
 
-/// Answers with the tenant as it stands after a change.
+/// Answers with the tenant after a change.
 fn tenant_put(context: &Context, status: u16, sequence: u64, tenant: TenantNo) -> Answer {
     let tenant = context.app.now.read(|state| show::tenant(state, tenant));
     json(status, &TenantPut { sequence, tenant: tenant.ok_or_else(|| show::gone_already("tenant"))? })
@@ -39,39 +39,38 @@ fn tenant_put(context: &Context, status: u16, sequence: u64, tenant: TenantNo) -
 
 pub(super) async fn create_tenant(context: Context) -> Answer {
     let new: NewTenant = context.body()?;
-    let put = PutTenant {
-        tenant: None,
+    let settings = TenantSettings {
         name: names::name("name", &new.name)?,
         accounting_tag: names::optional_name("accounting_tag", new.accounting_tag.as_deref())?,
         max_priority: new.max_priority.unwrap_or_default(),
         max_evicted_quanta_per_hour: new.max_evicted_quanta_per_hour,
+        contact: names::optional_name("contact", new.contact.as_deref())?,
     };
-    let sealed = context.seal(Command::PutTenant(put)).await?;
+    let sealed = context.seal(Command::PutTenant(PutTenant { tenant: None, settings })).await?;
     let Body::TenantPut(put) = &sealed.first().body else { unreachable!("a tenant was put") };
     tenant_put(&context, 201, sealed.sequence(), put.tenant)
 }
 
 pub(super) async fn change_tenant(context: Context) -> Answer {
     let change: TenantChange = context.body()?;
-    let quotas_only = change.name.is_none()
-        && change.accounting_tag.is_keep()
-        && change.max_priority.is_keep()
-        && change.max_evicted_quanta_per_hour.is_keep();
-    if context.caller().role == Role::BillingAuthority && !quotas_only {
-        return Err(codes::ROLE_FORBIDS.problem("A billing authority changes limits and budgets, nothing else."));
-    }
-    let tenant = context.app.now.read(|state| names::tenant(state, context.caller(), context.subject()))?;
     let priority = match change.max_priority {
         Patch::Keep => None,
         Patch::Clear => Some(Priority::default()),
         Patch::Set(priority) => Some(priority),
     };
-    let update = UpdateTenant {
-        tenant,
+    let settings = TenantSettingsChange {
         name: names::optional_name("name", change.name.as_deref())?,
         accounting_tag: change.accounting_tag.try_map(|tag| names::name("accounting_tag", &tag))?.nested(),
         max_priority: priority,
         max_evicted_quanta_per_hour: change.max_evicted_quanta_per_hour.nested(),
+        contact: change.contact.try_map(|contact| names::name("contact", &contact))?.nested(),
+    };
+    if context.caller().role == Role::BillingAuthority && !settings.is_empty() {
+        return Err(codes::ROLE_FORBIDS.problem("The role billing_authority may change limits and budgets only."));
+    }
+    let tenant = context.app.now.read(|state| names::tenant(state, context.caller(), context.subject()))?;
+    let update = UpdateTenant {
+        tenant,
         max_nodes: change.max_nodes.nested(),
         max_leases: change.max_leases.nested(),
         max_concurrent_allocations: change.max_concurrent_allocations.nested(),
@@ -81,6 +80,7 @@ pub(super) async fn change_tenant(context: Context) -> Answer {
         fair_share_target: change.fair_share_target.try_map(|share| thousandths(&share))?.nested(),
         burst_allowance: change.burst_allowance.nested(),
         max_pending: change.max_pending.nested(),
+        settings,
     };
     let sealed = context.seal(Command::UpdateTenant(update)).await?;
     tenant_put(&context, 200, sealed.sequence(), tenant)
@@ -92,8 +92,7 @@ fn thousandths(share: &Decimal) -> Result<u64, Problem> {
     let digits = |text: &str, most: usize| (1..=most).contains(&text.len()) && text.bytes().all(|b| b.is_ascii_digit());
     let number = format!("{whole}{part:0<3}").parse().ok().filter(|_| digits(whole, 1) && digits(part, 3));
     number.filter(|number| (1..=1000).contains(number)).ok_or_else(|| {
-        let detail =
-            "`fair_share_target` is a decimal fraction between 0.001 and 1 with up to three decimals, as text.";
+        let detail = "`fair_share_target` must be a decimal between 0.001 and 1 with up to three decimals, as text.";
         Problem::new(422, "bad_budget", detail).with("field", "fair_share_target")
     })
 }
@@ -103,7 +102,7 @@ pub(super) async fn delete_tenant(context: Context) -> Answer {
     changed(&context, tenant.map(Command::DeleteTenant)).await
 }
 
-/// Seals a change that has nothing more to say.
+/// Submits a change, and answers with its sequence only.
 pub(super) async fn changed(context: &Context, command: Result<Command, leasehold_api::Problem>) -> Answer {
     let sealed = context.seal(command?).await?;
     json(200, &Changed { sequence: sealed.sequence() })

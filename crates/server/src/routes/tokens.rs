@@ -1,4 +1,4 @@
-//! Tokens: issued once with their secret, sealed as a hash, revoked for good.
+//! Tokens: the secret is shown once, when the token is issued; the journal contains only its hash.
 
 use super::page::page;
 use super::tenancy::changed;
@@ -59,7 +59,8 @@ pub(super) async fn issue_token(context: Context) -> Answer {
     let new: NewToken = context.body()?;
     let name = names::name("name", &new.name)?;
     let scope = scope(&context, &new)?;
-    let secret = new_secret().map_err(|_| codes::INTERNAL.problem("The system gives no randomness for a secret."))?;
+    let secret =
+        new_secret().map_err(|_| codes::INTERNAL.problem("The system provides no random bytes for a secret."))?;
     let expires_at = new.expires_at.map(|when| when.0);
     let issue = IssueToken { name, hash: secret_hash(&secret), role: new.role, scope, expires_at };
     let sealed = context.seal(Command::IssueToken(issue)).await?;

@@ -1,7 +1,7 @@
-//! What was held and not used.
+//! Reports on capacity that was held and not used.
 
-use super::asking::{Asked, word};
 use super::books::{Naming, amounts, stretch, unit_seconds};
+use super::books_query::{BooksQuery, word};
 use crate::books::{ask, problem};
 use crate::context::{Answer, Context, json};
 use leasehold_api::{
@@ -30,7 +30,7 @@ fn sum_by(context: &Context) -> Result<SumBy, Problem> {
         Some("tenant") => Ok(SumBy::Tenant),
         Some("project") => Ok(SumBy::Project),
         Some("node") => Ok(SumBy::Node),
-        Some(_) => Err(codes::BAD_GROUPING.problem("`by` is tenant, project, node or class.").with("field", "by")),
+        Some(_) => Err(codes::BAD_GROUPING.problem("`by` must be tenant, project, node or class.").with("field", "by")),
     }
 }
 
@@ -120,7 +120,7 @@ fn sums(naming: &Naming<'_>, by: SumBy, leases: &[LeaseWaste]) -> Result<Vec<Was
     Ok(out)
 }
 
-/// Idle capacity by pool and class, and what scavengers would have paid for it.
+/// Idle capacity by pool and class, and what it would have earned at scavenger priority.
 fn stranded(naming: &Naming<'_>, books: &Books, window: Window) -> Result<Vec<Stranded>, Problem> {
     let failed = |error| problem(&error);
     let mut out = Vec::new();
@@ -162,14 +162,14 @@ fn fragmented(state: &State) -> Vec<FragmentedNode> {
 pub(super) async fn waste(context: Context) -> Answer {
     let (by, headline, limit) = (sum_by(&context)?, word::<WasteClass>(&context, "headline")?, context.limit()?);
     let asked = context.app.now.read(|state| {
-        let mut asked = Asked::read_window(&context)?;
+        let mut asked = BooksQuery::read_window(&context)?;
         asked.read_filter(&context, state)?;
         Ok::<_, Problem>(asked)
     })?;
     let (app, caller) = (context.app.clone(), context.caller().clone());
     let operator = matches!(caller.role, Role::Operator | Role::Auditor);
     if by == SumBy::Node && !operator {
-        return Err(codes::ROLE_FORBIDS.problem("Nodes are for operators and auditors to see."));
+        return Err(codes::ROLE_FORBIDS.problem("Only operators and auditors may see nodes."));
     }
     let now = app.now.clone();
     let report = ask(&app, move |books, known| {

@@ -109,7 +109,7 @@ async fn who_waits_is_told_what_for() {
     assert_eq!(held.replicas.len(), 1, "it is gone before the head starts");
     let behind = submit(&world, gang("chemistry", 4, 1, &json!({ "walltime": "3h" }))).await;
     let waiting = show(&world, head.id).await.waiting.expect("it waits");
-    assert_eq!(waiting.detail, "1st, 28 GPU of h100 short on pool main; 0 of 4 replicas would find room");
+    assert_eq!(waiting.detail, "1st, 28 GPU of h100 short on pool main; 0 of 4 replicas would fit");
     assert_eq!((waiting.class.as_deref(), waiting.short.as_deref()), (Some("h100"), Some("28")));
     assert!(waiting.starts_by.is_some(), "{waiting:?}");
     let waiting = show(&world, behind.id).await.waiting.expect("it waits");
@@ -122,7 +122,7 @@ async fn who_waits_is_told_what_for() {
     let path = format!("/api/v1/allocations/{}", behind.id);
     let told = world.send(Some(&token), Method::Get, &path, None).await.expect(200);
     let detail = told["waiting"]["detail"].as_str().expect("words");
-    assert!(detail.starts_with("2nd, would delay one that goes first"), "{detail}");
+    assert!(detail.starts_with("2nd, would delay a higher-ranked allocation"), "{detail}");
     assert!(told["waiting"].get("ahead").is_none());
     assert_eq!(
         world.send(Some(&token), Method::Get, &format!("/api/v1/allocations/{}", head.id), None).await.status,

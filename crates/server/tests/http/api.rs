@@ -96,8 +96,12 @@ async fn a_change_of_a_tenant_keeps_what_is_absent_and_clears_what_is_null() {
         let answer = world.send(Some(&world.operator), Method::Put, "/api/v1/tenants/physics", Some(body)).await;
         typed::<TenantPut>(answer.expect(200)).tenant
     };
+    let contact = "ops@physics.example";
+    let tenant = put(json!({ "contact": contact })).await;
+    assert_eq!((tenant.contact.as_deref(), tenant.max_nodes), (Some(contact), None));
     let tenant =
         put(json!({ "accounting_tag": "cc-7", "max_nodes": 4, "max_leases": 9, "max_priority": "guaranteed" })).await;
+    assert_eq!(tenant.contact.as_deref(), Some(contact));
     assert_eq!(
         (tenant.accounting_tag.as_deref(), tenant.max_nodes, tenant.max_leases),
         (Some("cc-7"), Some(4), Some(9))
@@ -109,6 +113,10 @@ async fn a_change_of_a_tenant_keeps_what_is_absent_and_clears_what_is_null() {
         (tenant.accounting_tag, tenant.max_nodes, tenant.max_priority),
         (None, Some(1), leasehold_api::Priority::Standard)
     );
+    assert_eq!(put(json!({ "contact": null })).await.contact, None);
+    let invisible = json!({ "contact": "ops\u{200b}" });
+    let refused = world.send(Some(&world.operator), Method::Put, "/api/v1/tenants/physics", Some(invisible)).await;
+    assert_eq!((refused.status, &refused.json()["field"]), (422, &json!("contact")));
     // Sealed as what it is, with who did it.
     let records = world.get("/api/v1/audit/records?kind=quota&tenant=physics").await.expect(200);
     let last = records["records"].as_array().expect("records").last().expect("one").clone();

@@ -208,7 +208,7 @@ async fn a_tenant_sees_its_own_nodes_and_by_which_weights_they_were_chosen() {
     let lost = json!({ "last_seen": "2020-01-01T00:00:00Z" });
     world.post("/api/v1/nodes/n4/lose", lost).await.expect(200);
     let node = world.get("/api/v1/nodes/n4/explain").await.expect(200);
-    assert!(node["why"].as_str().expect("words").contains("an operator declared it so"), "{node}");
+    assert!(node["why"].as_str().expect("words").contains("an operator declared it lost"), "{node}");
     assert_eq!(node["heat"], world.get("/api/v1/nodes/n4").await.expect(200)["heat"], "{node}");
     world.stop().await;
 }

@@ -43,7 +43,10 @@ async fn things_are_called_by_their_names() {
     let beat = json!({ "generation": 9 });
     let agent = Some(world.tokens[&Role::NodeAgent].as_str());
     let told = world.send(agent, Method::Post, "/api/v1/nodes/n1/heartbeat", Some(beat)).await.expect(409);
-    assert_eq!(detail(&told), "Generation 9 is no longer the agent of node \"n1\": no agent is registered; register again");
+    assert_eq!(
+        detail(&told),
+        "Generation 9 is no longer the agent of node \"n1\": no agent is registered; register again"
+    );
     world.stop().await;
 }
 
@@ -82,7 +85,7 @@ async fn a_request_for_one_node_is_told_what_state_that_node_is_in() {
     world.post("/api/v1/nodes/n2/drain", json!({})).await.expect(200);
     let told = denied().await;
     assert_eq!((&told["code"], &told["node_state"]), (&json!("no_capacity"), &json!("drained")));
-    assert_eq!(detail(&told), "Node \"n2\" is drained and takes nothing new; name another, or none.");
+    assert_eq!(detail(&told), "Node \"n2\" is drained and accepts no new work; name another node, or none.");
     assert!(told["sequence"].is_u64(), "{told}");
     let quoted = world.post("/api/v1/leases/quote", asked.clone()).await.expect(200);
     assert!(quoted["detail"].as_str().is_some_and(|told| told.starts_with("Node \"n2\" is drained")), "{quoted}");

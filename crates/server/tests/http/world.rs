@@ -66,7 +66,8 @@ impl World {
         };
         let daemon = tokio::task::spawn_blocking(move || Daemon::open(config, start)).await.expect("no panic");
         let daemon = daemon.unwrap_or_else(|error| panic!("{error}"));
-        let operator = std::fs::read_to_string(daemon.place().operator_token()).expect("a token").trim().to_owned();
+        let operator =
+            std::fs::read_to_string(daemon.data_directory().operator_token()).expect("a token").trim().to_owned();
         let listener = tokio::net::TcpListener::bind("127.0.0.1:0").await.expect("a free port");
         let url = format!("http://{}", listener.local_addr().expect("an address"));
         let (stop, stopped) = oneshot::channel::<()>();

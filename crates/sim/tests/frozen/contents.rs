@@ -82,7 +82,7 @@ fn names_of_digits() {
     let mut found = BTreeSet::new();
     for record in named("rules-3/names") {
         let (what, name, number) = match &record.body {
-            Body::TenantPut(put) => ("tenant", &put.name, u64::from(put.tenant.0)),
+            Body::TenantPut(put) => ("tenant", &put.settings.name, u64::from(put.tenant.0)),
             Body::ProjectPut(put) => ("project", &put.name, u64::from(put.project.0)),
             Body::UserPut(put) => ("user", &put.name, u64::from(put.user.0)),
             Body::PoolPut(put) => ("pool", &put.name, u64::from(put.pool.0)),

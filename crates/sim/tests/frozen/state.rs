@@ -44,10 +44,10 @@ pub(crate) fn view(state: &State) -> Value {
             let standing = state.standing(found.number, now);
             json!({
                 "tenant": found.number.0,
-                "name": found.name.as_str(),
+                "name": found.settings.name.as_str(),
                 "accounting_tag": found.tag.and_then(|tag| state.tag(tag)).map(Name::as_str),
-                "max_priority": text(found.max_priority),
-                "max_evicted_quanta_per_hour": found.max_evicted_quanta_per_hour,
+                "max_priority": text(found.settings.max_priority),
+                "max_evicted_quanta_per_hour": found.settings.max_evicted_quanta_per_hour,
                 "evicted_within_the_hour": found.evicted(now),
                 "leases": found.leases,
                 "budgets": budgets(&found.budgets),

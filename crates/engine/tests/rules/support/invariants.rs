@@ -111,7 +111,7 @@ pub(crate) fn readers_see(readers: &Readers, state: &State) {
     }
     for tenant in state.tenants() {
         let own = state.quotas().filter(|quota| quota.scope.tenant == tenant.number);
-        assert!(state.quotas_of(tenant.number).eq(own), "quotas of {}", tenant.name);
+        assert!(state.quotas_of(tenant.number).eq(own), "quotas of {}", tenant.settings.name);
     }
     for token in state.tokens() {
         assert_eq!(state.token_by_hash(&token.hash), Some(token.number));

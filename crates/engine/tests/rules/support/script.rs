@@ -21,7 +21,8 @@ use leasehold_model::body::PerPriority;
 use leasehold_model::{
     Activity, AllocationNo, AllocationSpec, AppInstanceNo, ClassNo, ClassSpec, Domain, Identity, Instant, LeaseNo,
     Level, LimitKind, Measure, Name, NodeNo, NodeScope, PoolNo, Priority, ProjectNo, Quanta, QuotaNo, QuotaScope,
-    Reason, ResourceKind, Role, Span, Strategy, TeardownMode, TenantNo, TokenNo, TokenScope, UserNo, Weights, quantity,
+    Reason, ResourceKind, Role, Span, Strategy, TeardownMode, TenantNo, TenantSettings, TenantSettingsChange, TokenNo,
+    TokenScope, UserNo, Weights, quantity,
 };
 use std::collections::BTreeMap;
 use std::fmt::Write;
@@ -392,10 +393,6 @@ impl Story {
         };
         UpdateTenant {
             tenant: self.tenant(label),
-            name: line.options.get("name").map(|text| name(text)),
-            accounting_tag: line.options.get("tag").map(cleared_or).map(|tag| tag.map(|tag| name(&tag))),
-            max_priority: line.priority("max"),
-            max_evicted_quanta_per_hour: number("evicted"),
             max_nodes: number("nodes"),
             max_leases: number("leases"),
             max_concurrent_allocations: number("allocs"),
@@ -405,6 +402,13 @@ impl Story {
             fair_share_target: number("share"),
             burst_allowance: number("allowance"),
             max_pending: number("pending"),
+            settings: TenantSettingsChange {
+                name: line.options.get("name").map(|text| name(text)),
+                accounting_tag: line.options.get("tag").map(cleared_or).map(|tag| tag.map(|tag| name(&tag))),
+                max_priority: line.priority("max"),
+                max_evicted_quanta_per_hour: number("evicted"),
+                ..TenantSettingsChange::default()
+            },
         }
     }
 
@@ -430,10 +434,11 @@ impl Story {
         match noun {
             "tenant" => Command::PutTenant(PutTenant {
                 tenant: given.map(TenantNo).or(state.tenant_named(label)),
-                name: called,
-                accounting_tag: line.options.get("tag").map(|tag| name(tag)),
-                max_priority: line.priority("max").unwrap_or(Priority::Standard),
-                max_evicted_quanta_per_hour: None,
+                settings: TenantSettings {
+                    accounting_tag: line.options.get("tag").map(|tag| name(tag)),
+                    max_priority: line.priority("max").unwrap_or(Priority::Standard),
+                    ..TenantSettings::named(called)
+                },
             }),
             "project" => Command::PutProject(PutProject {
                 project: given.map(ProjectNo),

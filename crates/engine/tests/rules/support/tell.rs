@@ -199,7 +199,7 @@ impl Names {
             }
             "tenancy" => {
                 for tenant in state.tenants() {
-                    line(&mut text, format!("tenant {} leases {}", tenant.name, tenant.leases));
+                    line(&mut text, format!("tenant {} leases {}", tenant.settings.name, tenant.leases));
                 }
                 for (_, project) in state.projects() {
                     line(&mut text, format!("project {} leases {}", project.name, project.leases));
@@ -213,9 +213,12 @@ impl Names {
             "tenants" => {
                 for tenant in state.tenants() {
                     let tag = tenant.tag.and_then(|tag| state.tag(tag)).map_or("none", |tag| tag.as_str());
-                    let evicted = tenant.max_evicted_quanta_per_hour;
+                    let evicted = tenant.settings.max_evicted_quanta_per_hour;
                     let quotas: Vec<String> = state.quotas_of(tenant.number).map(|q| q.number.to_string()).collect();
-                    let about = format!("{}: tag {tag}, max {}, evicted {evicted:?}", tenant.name, tenant.max_priority);
+                    let about = format!(
+                        "{}: tag {tag}, max {}, evicted {evicted:?}",
+                        tenant.settings.name, tenant.settings.max_priority
+                    );
                     line(&mut text, format!("{about}, quotas [{}]", quotas.join(", ")));
                 }
             }
@@ -283,7 +286,7 @@ fn node(state: &State, node: NodeNo) -> String {
     state.node(node).map_or_else(|| node.to_string(), |node| node.name.to_string())
 }
 fn tenant(state: &State, tenant: TenantNo) -> String {
-    state.tenant(tenant).map_or_else(|| tenant.to_string(), |tenant| tenant.name.to_string())
+    state.tenant(tenant).map_or_else(|| tenant.to_string(), |tenant| tenant.settings.name.to_string())
 }
 fn of(state: &State, pool: Option<PoolNo>) -> String {
     pool.map_or_else(String::new, |no| {

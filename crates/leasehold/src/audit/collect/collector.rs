@@ -1,18 +1,18 @@
-//! Following a daemon's chain: its newest checkpoint, the batches up to it, and whether they fit.
+//! Fetches the newest checkpoint and the batches up to it, and checks that they continue the copy.
 
 use super::refusal::Refusal;
-use crate::humane::now;
 use crate::problem::Problem;
+use crate::time_format::now;
 use leasehold_client::{Client, Error};
 use leasehold_journal::{Failure, Mirror, Misfit};
 use leasehold_model::{Hash, RawBatch};
 use leasehold_tlog::{Checkpoint, Note};
 use leasehold_verify::Trust;
 
-/// What was taken is written at the latest when there is so much of it.
+/// Batches are written when they reach this size.
 const UNWRITTEN_BYTES_MAX: usize = 4 << 20;
 
-/// Why collecting does not go on.
+/// Why collecting stopped.
 pub(super) enum Stop {
     Refused(Refusal),
     Daemon(Error),
@@ -32,7 +32,7 @@ impl From<Error> for Stop {
 impl From<Failure> for Stop {
     fn from(failure: Failure) -> Self {
         let problem = Problem::refused("copy_failed", failure.to_string());
-        Self::Here(problem.advice("the next run finds out what was kept, and goes on there"))
+        Self::Here(problem.advice("the next run continues after the last record that was stored"))
     }
 }
 impl From<Misfit> for Stop {
@@ -44,12 +44,12 @@ impl From<Misfit> for Stop {
     }
 }
 
-/// How far it is.
+/// Progress of a round.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Progress {
     pub(super) records: u64,
     pub(super) records_total: u64,
-    /// Fetched in this run.
+    /// Bytes fetched in this run.
     pub(super) bytes: u64,
 }
 
@@ -57,12 +57,12 @@ pub(super) struct Collector {
     client: Client,
     pub(super) mirror: Mirror,
     trust: Trust,
-    /// Stands for the trust file in what the copy remembers.
+    /// Hash of the trust file, stored with the copy.
     mark: Hash,
-    /// Batches that were fetched; those before `taken` were taken.
+    /// Fetched batches; the bytes before `taken` are in the mirror already.
     fetched: Vec<u8>,
     taken: usize,
-    /// Bytes taken in this run.
+    /// Bytes added to the mirror in this run.
     pub(super) bytes: u64,
 }
 
@@ -71,13 +71,13 @@ impl Collector {
         Self { client, mirror, trust, mark, fetched: Vec::new(), taken: 0, bytes: 0 }
     }
 
-    /// Looks at the newest checkpoint and takes everything up to it. What was taken is proved then, and durable.
+    /// Fetches the newest checkpoint and all records up to it. They are proved and durable afterwards.
     pub(super) async fn round(&mut self, progress: &mut dyn FnMut(Progress)) -> Result<(), Stop> {
         let note = self.newest().await?;
         let size = self.size_of(&note)?;
         while self.mirror.size() < size {
             if self.taken == self.fetched.len() {
-                // Nothing waits in memory while the daemon is asked.
+                // Write everything before waiting for the daemon.
                 self.mirror.flush()?;
                 self.fetch(size).await?;
             }
@@ -93,11 +93,11 @@ impl Collector {
 
     async fn newest(&self) -> Result<Note, Stop> {
         let shown = self.client.checkpoint().await?;
-        // What else the answer says of the checkpoint nobody has signed.
+        // Only the note is signed; the other fields of the answer are ignored.
         Ok(Note::parse(&shown.note).map_err(|error| Refusal::of_note(&error))?)
     }
 
-    /// How far the checkpoint reaches, if it can be one of this journal that only grew. Who signed it shows there.
+    /// The size of the checkpoint, if it can continue the copy. Its signature is checked when the records have been read.
     fn size_of(&self, note: &Note) -> Result<u64, Refusal> {
         let claimed = Checkpoint::from_body(note.text()).map_err(|error| Refusal::of_note(&error))?;
         if claimed.origin() != self.trust.origin() {
@@ -124,14 +124,14 @@ impl Collector {
         self.fetched = match answered {
             Ok(bytes) if bytes.is_empty() => return Err(Refusal::withheld(from, size).into()),
             Ok(bytes) => bytes,
-            // It has shown a checkpoint that covers this record.
+            // The daemon has shown a checkpoint that covers this record.
             Err(error) if error.code() == "no_such_record" => return Err(Refusal::withheld(from, size).into()),
             Err(error) => return Err(error.into()),
         };
         Ok(())
     }
 
-    /// Takes the next batch; the checkpoint that is made for lies at `size`.
+    /// Adds the next batch to the mirror; `size` is that of the checkpoint to reach.
     fn take_batch(&mut self, size: u64) -> Result<(), Stop> {
         let begin = self.mirror.size();
         let batch = RawBatch::read(&self.fetched[self.taken..]).map_err(|damage| Refusal::of_batch(begin, &damage))?;
@@ -156,7 +156,7 @@ impl Collector {
         Ok(())
     }
 
-    /// A trust file that came later than the copy counts as compared once its checkpoint was passed.
+    /// A new trust file counts as compared once the copy has reached its checkpoint.
     fn remember_trust(&mut self) -> Result<(), Stop> {
         if self.mirror.trust() != self.mark && self.pinned_size().unwrap_or(0) <= self.mirror.proved() {
             self.mirror.set_trust(self.mark)?;

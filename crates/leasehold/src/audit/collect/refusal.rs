@@ -1,19 +1,19 @@
-//! What a daemon told that does not fit.
+//! Answers of a daemon that contradict the copy or the trust file.
 
 use leasehold_journal::Misfit;
 use leasehold_model::Damage;
 use leasehold_tlog::Note;
 
-/// The first thing that does not fit. Nothing of it, and nothing after it, was taken.
+/// The first contradiction. Nothing from there on was stored.
 #[derive(Debug)]
 pub(super) struct Refusal {
-    /// Stable, for programs; those of `leasehold-verify` where it finds the same.
+    /// Stable code for programs; the same as that of `leasehold-verify` for the same finding.
     pub(super) code: &'static str,
     pub(super) what: String,
     pub(super) advice: Option<String>,
-    /// The record it is about, where one can be named.
+    /// The record that it is about, if it is about one.
     pub(super) sequence: Option<u64>,
-    /// A checkpoint that contradicts one that was proved, at the same size.
+    /// A checkpoint that contradicts a proved one of the same size.
     pub(super) contradiction: Option<Box<Note>>,
 }
 
@@ -26,7 +26,7 @@ impl Refusal {
         self
     }
 
-    /// Where the batch with this record should be lies something else.
+    /// The batch that begins with this record is damaged.
     pub(super) fn of_batch(sequence: u64, damage: &Damage) -> Self {
         let code = match damage {
             Damage::BadChecksum => "bad_checksum",
@@ -38,22 +38,22 @@ impl Refusal {
     }
 
     pub(super) fn of_note(why: &dyn std::fmt::Display) -> Self {
-        Self::new("bad_checkpoint", format!("the newest checkpoint is not in order: {why}"))
+        Self::new("bad_checkpoint", format!("the newest checkpoint is invalid: {why}"))
     }
 
     pub(super) fn of_origin(expected: &str, found: &str) -> Self {
-        Self::new("wrong_origin", format!("this is the journal of {found:?}; the trust file is about {expected:?}"))
+        Self::new("wrong_origin", format!("this is the journal of {found:?}; the trust file is for {expected:?}"))
     }
 
     pub(super) fn went_back(shown: u64, had: u64) -> Self {
-        let what = format!("the journal went back: its newest checkpoint has {shown} records, and it had {had} before");
+        let what = format!("the journal shrank: its newest checkpoint has {shown} records, and it had {had} before");
         Self::new("journal_went_back", what)
     }
 
-    /// The journal does not reach the checkpoint that the auditor has seen.
+    /// The journal is shorter than the checkpoint in the trust file.
     pub(super) fn pinned_ahead(pinned: u64, shown: u64) -> Self {
         let what = format!(
-            "the journal was cut: the trust file holds a checkpoint of {pinned} records, and the newest checkpoint has {shown}"
+            "the journal was cut: the trust file contains a checkpoint of {pinned} records, and the newest checkpoint has {shown}"
         );
         Self::new("pinned_ahead", what)
     }
@@ -70,7 +70,7 @@ impl Refusal {
         }
     }
 
-    /// A checkpoint always lies between two batches.
+    /// A checkpoint always lies on the boundary of two batches.
     pub(super) fn inside_a_batch(whose: &str, size: u64, end: u64) -> Self {
         let what = format!("the checkpoint of {size} records in {whose} lies inside a batch that ends at {end}");
         Self::new("bad_checkpoint", what)
@@ -78,7 +78,7 @@ impl Refusal {
 
     pub(super) fn withheld(from: u64, size: u64) -> Self {
         let what =
-            format!("record {from} is missing: {size} records were signed for, and none is handed out from there on");
+            format!("record {from} is missing: {size} records are signed, but the daemon returns none from there on");
         Self::new("gap", what).at(from)
     }
 }

@@ -1,4 +1,4 @@
-//! Sealed batches as their own bytes, for a collector that keeps a copy.
+//! Downloads of sealed batches, for a collector that keeps a copy.
 
 use super::not_covered;
 use crate::app::App;
@@ -11,14 +11,14 @@ use leasehold_api::limits::BATCHES_BYTES_MAX;
 use leasehold_api::{CHECKPOINT_SIZE, FIRST_SEQUENCE, NEXT_FROM, Problem};
 use std::ops::ControlFlow;
 
-/// Batches side by side, and the records in them.
+/// Consecutive batches.
 struct Stretch {
     bytes: Vec<u8>,
     first: u64,
     next: u64,
 }
 
-/// Only what the newest checkpoint covers: a collector can prove what it gets.
+/// Only batches that the newest checkpoint covers, so that the collector can verify them.
 pub(in crate::routes) async fn batches(context: Context) -> Answer {
     let from = context.number("from")?.unwrap_or(0);
     let size = context.app.journal.checkpointed().size();

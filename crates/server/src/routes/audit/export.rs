@@ -1,7 +1,7 @@
-//! All records as JSON, one per line, with the names they had when they were sealed.
+//! All records as JSON, one per line, with the names in use at the time.
 //!
-//! The journal is read on when the reader has taken what was read before: a slow one holds one piece and no reader's
-//! place, and one that went away is read for no more.
+//! The journal is read further only when the reader has accepted the previous piece: a slow reader holds one piece of
+//! memory and no reader's place, and reading stops when the reader disconnects.
 
 use crate::app::App;
 use crate::context::{Answer, Context};
@@ -18,18 +18,18 @@ use std::io::{self, Write};
 use std::ops::ControlFlow;
 use std::sync::Arc;
 
-/// About how much is read ahead of the reader.
+/// Approximate size of the pieces that are read.
 const PIECE_BYTES: usize = 256 * 1024;
 
 struct Export {
     app: Arc<App>,
-    /// Of the caller: one that is revoked meanwhile ends the export.
+    /// Token of the caller. The export ends if it is revoked meanwhile.
     token: TokenNo,
-    /// Folded from the first record on: names change over time.
+    /// Follows the journal from the first record, because names change over time.
     directory: Directory,
-    /// The next sequence to look at.
+    /// The next sequence to read.
     next: u64,
-    /// The first to show, and the one after the last.
+    /// The first sequence to show, and the one after the last.
     from: u64,
     until: u64,
 }
@@ -47,14 +47,14 @@ pub(in crate::routes) async fn export(context: Context) -> Answer {
     let until = to.map_or(size, |to| to.saturating_add(1).min(size));
     let (app, token) = (Arc::clone(&context.app), context.caller().token);
     let export = Export { app, token, directory: Directory::new(), next: 0, from, until };
-    // What cannot be read at all is told with a status; what fails later can only break off.
+    // An error in the first piece is answered with a status; later errors can only end the body.
     let (export, first) = export.read_on().await?;
     let later = stream::unfold(Some(export), |export| async {
         match export?.next_piece().await {
             Ok(None) => None,
             Ok(Some((export, piece))) => Some((Ok(piece), Some(export))),
             Err(problem) => {
-                tracing::warn!(%problem, "an export breaks off");
+                tracing::warn!(%problem, "an export failed");
                 Some((Err(io::Error::other(problem.detail)), None))
             }
         }
@@ -67,13 +67,13 @@ pub(in crate::routes) async fn export(context: Context) -> Answer {
 }
 
 impl Export {
-    /// The next lines; `None` when all are out.
+    /// The next lines; `None` at the end.
     async fn next_piece(mut self) -> Result<Option<(Self, Bytes)>, Problem> {
         while self.next < self.until {
             if self.app.live.is_stopping() {
                 return Err(codes::STOPPING.problem("The daemon is stopping."));
             }
-            if !self.is_still_let_in() {
+            if !self.is_still_authorised() {
                 return Err(codes::UNAUTHENTICATED.problem("The token was revoked or has expired."));
             }
             let (read, piece) = self.read_on().await?;
@@ -85,7 +85,7 @@ impl Export {
         Ok(None)
     }
 
-    fn is_still_let_in(&self) -> bool {
+    fn is_still_authorised(&self) -> bool {
         let now = self.app.clock.wall();
         self.app.now.read(|state| state.token(self.token).is_some_and(|token| token.is_live(state, now)))
     }
@@ -99,7 +99,7 @@ impl Export {
         .await
     }
 
-    /// Reads a stretch; empty if nothing in it is to be shown.
+    /// Reads a part of the journal; empty if none of it is to be shown.
     fn read(&mut self) -> Result<Bytes, Problem> {
         let (begin, until, from) = (self.next, self.until, self.from);
         let (mut lines, mut broken) = (Vec::with_capacity(PIECE_BYTES + PIECE_BYTES / 8), None);
@@ -126,8 +126,8 @@ impl Export {
         match broken {
             None => Ok(lines.into()),
             Some((sequence, error)) => {
-                tracing::error!(sequence, %error, "a record cannot be read");
-                Err(codes::INTERNAL.problem(format!("Record {sequence} cannot be read.")))
+                tracing::error!(sequence, %error, "cannot decode a record");
+                Err(codes::INTERNAL.problem(format!("Cannot decode record {sequence}.")))
             }
         }
     }

@@ -1,5 +1,5 @@
-//! A promise is kept: whoever was first and was told when it would start has started by then, or something stood
-//! in the way that no promise covers.
+//! Checks that assured starts are kept: the head of a line starts by the instant that it was assured of, unless an
+//! event that the assurance does not cover came in between.
 
 use crate::oracle::Oracle;
 use crate::queue::{Heads, Line, Rank};
@@ -9,44 +9,46 @@ use leasehold_model::{AllocationNo, Body, Instant, NodeNo, Record, Span};
 use std::cmp::Reverse;
 use std::collections::{BTreeMap, BTreeSet};
 
-/// What one that waits was told.
+/// The start that a waiting allocation was assured of.
 #[derive(Clone, Debug)]
-pub(crate) struct Vow {
+pub(crate) struct Assurance {
     start: Instant,
     nodes: BTreeSet<NodeNo>,
 }
 
-pub(crate) type Vows = BTreeMap<AllocationNo, Vow>;
+pub(crate) type Assurances = BTreeMap<AllocationNo, Assurance>;
 
 impl World {
-    /// The queue was looked at: its heads are told when they start. One that is no longer first wherever it would
-    /// lie has nothing to count on.
-    pub(crate) fn make_vows(&mut self, heads: &Heads, now: Instant) {
-        let mut vows = std::mem::take(&mut self.vows);
-        vows.retain(|number, vow| self.is_first(*number, vow, heads));
+    /// After a scheduling pass: its heads are assured of a start. An allocation that is no longer the head of the
+    /// lines of all its nodes loses its assurance.
+    pub(crate) fn give_assurances(&mut self, heads: &Heads, now: Instant) {
+        let mut assurances = std::mem::take(&mut self.assurances);
+        assurances.retain(|number, assurance| self.is_first(*number, assurance, heads));
         for rank in heads.values() {
-            let Some(promise) = self.allocations.get(&rank.3).and_then(|waits| self.promise(waits, now)) else {
+            let Some(assured) = self.allocations.get(&rank.3).and_then(|waits| self.assured_start(waits, now)) else {
                 continue;
             };
-            let vow = Vow { start: promise.start, nodes: promise.nodes };
-            if self.is_first(rank.3, &vow, heads) && vows.get(&rank.3).is_none_or(|old| vow.start <= old.start) {
-                vows.insert(rank.3, vow);
+            let assurance = Assurance { start: assured.start, nodes: assured.nodes };
+            if self.is_first(rank.3, &assurance, heads)
+                && assurances.get(&rank.3).is_none_or(|old| assurance.start <= old.start)
+            {
+                assurances.insert(rank.3, assurance);
             }
         }
-        self.vows = vows;
+        self.assurances = assurances;
     }
 
-    /// Whether it is the head of every line for the nodes that it would lie on.
-    fn is_first(&self, number: AllocationNo, vow: &Vow, heads: &Heads) -> bool {
-        let mut lines = vow.nodes.iter().filter_map(|node| self.nodes.get(node)).map(Line::at);
+    /// Whether the allocation is the head of the line of each node that it would be placed on.
+    fn is_first(&self, number: AllocationNo, assurance: &Assurance, heads: &Heads) -> bool {
+        let mut lines = assurance.nodes.iter().filter_map(|node| self.nodes.get(node)).map(Line::at);
         lines.all(|line| heads.get(&line).is_some_and(|head| head.3 == number))
     }
 
-    /// What a record does to what was promised before it.
-    pub(crate) fn follow_vows(&mut self, record: &Record) {
+    /// Drops or moves the assurances that a record affects.
+    pub(crate) fn follow_assurances(&mut self, record: &Record) {
         let late = record.stamp.since(record.effective_at);
         match &record.body {
-            // The cluster, its limits or its keeper changed, or a node kept what it should have given back.
+            // The cluster, its limits or the process changed, or a node did not confirm a teardown in time.
             Body::Started(_)
             | Body::SettingsChanged(_)
             | Body::PoolPut(_)
@@ -65,12 +67,12 @@ impl World {
             | Body::CeilingPut(_)
             | Body::CeilingDeleted(_)
             | Body::TenantPut(_)
-            | Body::BudgetsPut(_) => self.vows.clear(),
-            // Money was taken that it may lack, or became worth something else.
+            | Body::BudgetsPut(_) => self.assurances.clear(),
+            // Money was reserved that the allocation may need, or prices changed.
             Body::Renewed(_) | Body::RateCardPut(_) | Body::RateCardDeleted(_) if !self.ceilings.is_empty() => {
-                self.vows.clear();
+                self.assurances.clear();
             }
-            // One that goes before it took what it could; so may one that no longer waits behind it.
+            // A higher-ranked request took capacity.
             Body::Granted(granted) => {
                 let waits = granted.allocation.and_then(|of| self.allocations.get(&of));
                 let tenant = record.identity.tenant.expect("a grant has a tenant");
@@ -78,19 +80,19 @@ impl World {
                     waits.map_or((record.stamp, AllocationNo(u64::MAX)), |of| (of.submitted_at, of.number));
                 let standing = Reverse(self.standing(tenant, record.stamp));
                 let rank: Rank = (Reverse(granted.priority), standing, submitted, number);
-                self.outrank_vows(rank, record.stamp);
+                self.drop_outranked_assurances(rank, record.stamp);
             }
             Body::PreemptionDecided(decided) => {
                 let rank = self.rank(&self.allocations[&decided.allocation], record.stamp);
-                self.outrank_vows(rank, record.stamp);
+                self.drop_outranked_assurances(rank, record.stamp);
             }
-            // What was noticed late ends late, and is cleared up later still.
+            // An end that was noticed late frees its capacity later by the same time.
             Body::Expired(_) | Body::TeardownStarted(_) if late > Span::ZERO => {
-                for vow in self.vows.values_mut() {
-                    vow.start = vow.start.saturating_add(late);
+                for assurance in self.assurances.values_mut() {
+                    assurance.start = assurance.start.saturating_add(late);
                 }
             }
-            // These take nothing from anyone who waits.
+            // These take nothing from a waiting allocation.
             #[rustfmt::skip]
             Body::Genesis(_) | Body::Heartbeat(_) | Body::KeyRotated(_) | Body::ClockJumped(_) | Body::ClassPut(_)
             | Body::PoolDeleted(_) | Body::TenantDeleted(_) | Body::ProjectPut(_) | Body::ProjectDeleted(_)
@@ -106,44 +108,51 @@ impl World {
             | Body::AllocationCompleted(_) | Body::AllocationFailed(_) | Body::AllocationCancelled(_)
             | Body::NodeQuarantined(_) | Body::Unknown { .. } => {}
         }
-        self.vows.retain(|number, _| self.allocations[number].is_in_line());
+        self.assurances.retain(|number, _| self.allocations[number].is_in_line());
     }
 
-    /// One of that rank took something: those that go after it, as the order is now, were promised nothing against it.
-    fn outrank_vows(&mut self, rank: Rank, now: Instant) {
-        let mut vows = std::mem::take(&mut self.vows);
-        vows.retain(|number, _| rank > self.rank(&self.allocations[number], now));
-        self.vows = vows;
+    /// A request of that rank took capacity: assurances of lower-ranked allocations do not cover that.
+    fn drop_outranked_assurances(&mut self, rank: Rank, now: Instant) {
+        let mut assurances = std::mem::take(&mut self.assurances);
+        assurances.retain(|number, _| rank > self.rank(&self.allocations[number], now));
+        self.assurances = assurances;
     }
 
-    fn check_vows(&self, now: Instant) -> Checked {
-        let late: Vec<_> = self.vows.iter().filter(|(_, vow)| now > vow.start).collect();
+    fn check_assurances(&self, now: Instant) -> Checked {
+        let late: Vec<_> = self.assurances.iter().filter(|(_, assurance)| now > assurance.start).collect();
         if late.is_empty() {
             return Ok(());
         }
-        // One that came back into the queue may go before it now.
+        // A requeued allocation may be ranked higher now.
         let heads = self.heads_at(now);
-        for (number, vow) in late.into_iter().filter(|(number, vow)| self.is_first(**number, vow, &heads)) {
+        for (number, assurance) in
+            late.into_iter().filter(|(number, assurance)| self.is_first(**number, assurance, &heads))
+        {
             let waits = &self.allocations[number];
-            // One that its quotas keep waiting was promised nothing.
+            // An assurance does not cover quotas.
             let demand = waits.demand();
             let mut taken = Vec::new();
             let refused = self.gang_terms(&demand, now).refusal.is_some()
-                || vow.nodes.iter().any(|node| {
+                || assurance.nodes.iter().any(|node| {
                     let at = (self.nodes[node].put.pool, *node);
                     let is_refused = self.judge_place(&demand, at, &taken, now).is_err();
                     taken.push(at);
                     is_refused
                 });
-            demand!(refused, "promise", "{number} was to start by {}: {vow:?}", vow.start);
+            demand!(
+                refused,
+                "assured-start",
+                "{number} did not start by {} as assured: {assurance:?}",
+                assurance.start
+            );
         }
         Ok(())
     }
 }
 
 impl Oracle {
-    /// At rest at `now`: nobody waits past what it was promised.
-    pub fn check_promises(&self, now: Instant) -> Result<(), Violation> {
-        self.world.check_vows(now).map_err(|broken| broken.at(self.size))
+    /// Checks, between commands, that no allocation waits past its assured start.
+    pub fn check_assured_starts(&self, now: Instant) -> Result<(), Violation> {
+        self.world.check_assurances(now).map_err(|broken| broken.at(self.size))
     }
 }

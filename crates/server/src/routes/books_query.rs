@@ -1,4 +1,4 @@
-//! From the query of a request to a question for the books.
+//! Turns the query of a request into a question for the books.
 
 use crate::access::Caller;
 use crate::context::Context;
@@ -12,7 +12,7 @@ use leasehold_model::{AllocationNo, AppInstanceNo, ClassNo, Instant, Name, Prior
 use smallvec::SmallVec;
 use std::collections::BTreeSet;
 
-/// What amounts are told apart by, in the caller's words.
+/// A dimension to group by.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum By {
     Dim(Dim),
@@ -21,9 +21,9 @@ pub(super) enum By {
     Tier,
 }
 
-/// A question in the making: `tag` is looked up in the books themselves.
+/// The parsed query. `tag` is looked up in the books.
 #[derive(Clone, Debug)]
-pub(super) struct Asked {
+pub(super) struct BooksQuery {
     pub(super) by: Vec<By>,
     pub(super) filter: Filter,
     pub(super) tag: Option<String>,
@@ -47,11 +47,11 @@ pub(super) fn instant(context: &Context, name: &str) -> Result<Option<Instant>, 
     context.query(name).map(parse).transpose().map_err(|why| bad_window(name, format!("`{name}`: {why}.")))
 }
 
-/// A word of the query, of a closed list.
+/// A query parameter that must be one of a fixed list of words.
 pub(super) fn word<T: Words>(context: &Context, name: &str) -> Result<Option<T>, Problem> {
     let Some(text) = context.query(name) else { return Ok(None) };
     T::from_word(text).map(Some).ok_or_else(|| {
-        codes::BAD_QUERY.problem(format!("`{name}` is one of {}.", T::WORDS.join(", "))).with("field", name)
+        codes::BAD_QUERY.problem(format!("`{name}` must be one of {}.", T::WORDS.join(", "))).with("field", name)
     })
 }
 
@@ -62,18 +62,18 @@ fn by(text: &str) -> Result<By, Problem> {
         "tier" => Ok(By::Tier),
         text => Dim::from_word(text).map(By::Dim).ok_or_else(|| {
             let dims: Vec<&str> = Dim::ALL.iter().map(|dim| dim.word()).collect();
-            let detail = format!("`by` takes {}, class, kind and tier, with commas between.", dims.join(", "));
+            let detail = format!("`by` must be a comma-separated list of {}, class, kind and tier.", dims.join(", "));
             codes::BAD_GROUPING.problem(detail).with("field", "by")
         }),
     }
 }
 
-/// What is wrong with a name, with the parameter it stood in.
+/// Adds the parameter to the problem of a name.
 pub(super) fn named<T>(field: &str, found: Result<T, Problem>) -> Result<T, Problem> {
     found.map_err(|problem| problem.with("field", field))
 }
 
-/// A caller's own corner of the books.
+/// Limits the filter to what the caller may see.
 fn confine(caller: &Caller, filter: &mut Filter) -> Result<(), Problem> {
     let own = match caller.role {
         Role::TenantAdmin | Role::ProjectMember | Role::AppOperator => true,
@@ -90,8 +90,8 @@ fn confine(caller: &Caller, filter: &mut Filter) -> Result<(), Problem> {
     Ok(())
 }
 
-impl Asked {
-    /// Reads the query; names are looked up among what the caller sees.
+impl BooksQuery {
+    /// Parses the query. Names are looked up among the objects that the caller may see.
     pub(super) fn read(context: &Context, state: &State) -> Result<Self, Problem> {
         let mut asked = Self::read_window(context)?;
         asked.read_filter(context, state)?;
@@ -101,7 +101,7 @@ impl Asked {
         Ok(asked)
     }
 
-    /// Reads which time is asked for, and how it is cut.
+    /// Parses the window and the buckets.
     pub(super) fn read_window(context: &Context) -> Result<Self, Problem> {
         Ok(Self {
             by: Vec::new(),
@@ -114,7 +114,7 @@ impl Asked {
         })
     }
 
-    /// Reads of whom is asked, within the caller's own corner.
+    /// Parses the filter and limits it to what the caller may see.
     pub(super) fn read_filter(&mut self, context: &Context, state: &State) -> Result<(), Problem> {
         let (caller, filter) = (context.caller(), &mut self.filter);
         if let Some(text) = context.query("tenant") {
@@ -139,21 +139,21 @@ impl Asked {
         confine(caller, filter)
     }
 
-    /// The window: the month so far unless told, up to what is known.
+    /// The window: the month so far unless given, up to the last known instant.
     pub(super) fn window(&self, as_of: Instant) -> Result<Window, Problem> {
-        // The zone is looked at also where nothing is cut by it.
+        // The zone is checked even if it is not needed.
         let month = month_of(as_of, self.zone.as_deref()).map_err(|why| bad_buckets(&why))?;
         let from = self.from.unwrap_or_else(|| month.from.min(self.to.unwrap_or(as_of)));
         if self.to.is_some_and(|to| to < from) {
             return Err(bad_window("to", "The window ends before it begins."));
         }
         if from > as_of {
-            return Err(bad_window("from", format!("The window lies in the future: the books know up to {as_of}.")));
+            return Err(bad_window("from", format!("The window is in the future: the books end at {as_of}.")));
         }
         Ok(Window::new(from, self.to.unwrap_or(as_of).min(as_of).max(from)))
     }
 
-    /// The question for the books. Without class or kind, class is told apart as well.
+    /// The question for the books. Class is added to the grouping unless it contains class or kind.
     pub(super) fn question(&self, books: &leasehold_books::Books, window: Window) -> Result<Question, Problem> {
         let mut dims: SmallVec<[Dim; leasehold_books::DIMS_MAX]> = SmallVec::new();
         for by in &self.by {
@@ -164,7 +164,10 @@ impl Asked {
             }
         }
         if dims.len() > leasehold_books::DIMS_MAX {
-            let detail = format!("`by` takes at most {} beside class, kind and tier.", leasehold_books::DIMS_MAX);
+            let detail = format!(
+                "`by` may contain at most {} dimensions in addition to class, kind and tier.",
+                leasehold_books::DIMS_MAX
+            );
             return Err(codes::BAD_GROUPING.problem(detail).with("field", "by"));
         }
         let borders = match self.bucket {
@@ -175,23 +178,23 @@ impl Asked {
         };
         let mut filter = self.filter.clone();
         if let Some(tag) = &self.tag {
-            // A tag that nobody ever had was never charged anything.
+            // An unknown tag matches nothing.
             filter.tag = Some(books.tag_named(tag).unwrap_or(u32::MAX));
         }
         Ok(Question { dims, filter, borders })
     }
 
-    /// For what is of now or of this month, whatever the window.
+    /// For reports on the present or the current month, which take no window.
     pub(super) fn without_window(self, what: &str) -> Result<Self, Problem> {
         let field = match (self.from, self.to) {
             (None, None) => return Ok(self),
             (Some(_), _) => "from",
             (None, Some(_)) => "to",
         };
-        Err(bad_window(field, format!("{what}; leave `from` and `to` out.")))
+        Err(bad_window(field, format!("{what}; remove `from` and `to`.")))
     }
 
-    /// Whether lines of one kind's classes are put together.
+    /// Whether the classes of one kind are added up.
     pub(super) fn by_kind(&self) -> bool {
         self.by.contains(&By::Kind) && !self.by.contains(&By::Class)
     }
@@ -200,7 +203,7 @@ impl Asked {
     }
 }
 
-/// The classes that class, kind and tier leave.
+/// The classes that the parameters class, kind and tier select.
 fn classes(context: &Context, state: &State) -> Result<Option<BTreeSet<ClassNo>>, Problem> {
     let class = named("class", context.query("class").map(|text| names::class(state, text)).transpose())?;
     let kind = word::<ResourceKind>(context, "kind")?;

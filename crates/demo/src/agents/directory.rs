@@ -1,4 +1,4 @@
-//! One agent's folder: its configuration, its token, its state, its log, and the hook that it runs.
+//! The directory of one agent: its configuration, token, state, log, and the hook that it runs.
 
 use serde_json::Value;
 use std::fs::{self, DirBuilder, File, OpenOptions};
@@ -7,8 +7,8 @@ use std::os::unix::fs::DirBuilderExt;
 use std::path::{Path, PathBuf};
 use std::process::Stdio;
 
-/// Nothing really runs on the demo's nodes, so nothing has to be ended. It hangs while its first argument is a file,
-/// unless its agent is gone.
+/// The teardown hook. No processes run on the demo's nodes, so there is nothing to end. The hook hangs while the file
+/// named by its first argument exists, unless its agent is gone.
 const HOOK: &str = r#"#!/bin/sh
 while [ -e "$1" ]; do
     kill -0 "$PPID" 2>/dev/null || exit 1
@@ -19,44 +19,44 @@ echo "$LEASEHOLD_QUANTITY of $LEASEHOLD_CLASS wiped"
 
 const HOOK_FILE: &str = "teardown.sh";
 
-/// Makes the folder of all agents, or takes up what a crash left of it; someone else's is left alone.
+/// Creates the directory of all agents, or continues with one that a crash left. Fails if the directory is not ours.
 pub(super) fn prepare_common(root: &Path) -> io::Result<()> {
     let hook = root.join(HOOK_FILE);
     match DirBuilder::new().mode(0o700).create(root) {
         Err(error) if error.kind() == io::ErrorKind::AlreadyExists && hook.exists() => {}
-        made => made?,
+        created => created?,
     }
     fs::write(hook, HOOK)
 }
 
-/// Removes it, if nothing is left in it.
+/// Removes the directory if it is empty.
 pub(super) fn remove_common(root: &Path) -> io::Result<()> {
     fs::remove_file(root.join(HOOK_FILE))?;
     fs::remove_dir(root)
 }
 
-pub(super) struct AgentFolder(PathBuf);
+pub(super) struct AgentDirectory(PathBuf);
 
-impl AgentFolder {
+impl AgentDirectory {
     pub(super) fn fill(root: &Path, node: &str, url: &str) -> io::Result<Self> {
-        let folder = root.join(node);
-        DirBuilder::new().recursive(true).mode(0o700).create(&folder)?;
+        let directory = root.join(node);
+        DirBuilder::new().recursive(true).mode(0o700).create(&directory)?;
         let hook = root.join(HOOK_FILE);
-        let folder = Self(folder);
-        // As a crash may have left it.
-        folder.hang(false);
-        fs::write(folder.config(), folder.configuration(node, url, &hook))?;
-        Ok(folder)
+        let directory = Self(directory);
+        // A crash may have left the file.
+        directory.hang(false);
+        fs::write(directory.config(), directory.configuration(node, url, &hook))?;
+        Ok(directory)
     }
 
     fn configuration(&self, node: &str, url: &str, hook: &Path) -> String {
-        // A text of JSON is one of YAML, whatever is in it.
+        // A JSON string is a valid YAML string.
         let text = |text: &str| Value::from(text).to_string();
         let path = |path: &Path| text(&path.to_string_lossy());
         format!(
-            "node: {}\nurl: {}\ntoken_file: {}\nstate: {}\n# The demo ends sooner than machines do.\nstop_timeout: 2s\n\
+            "node: {}\nurl: {}\ntoken_file: {}\nstate: {}\n# Short, so that the demo ends quickly.\nstop_timeout: 2s\n\
              hooks:\n  gpu-h100:\n    builtin: none\n    teardown: {{ command: [/bin/sh, {}, {}], timeout: 3s }}\n  \
-             # Cores, memory and network leave nothing behind.\n  \"*\": {{ builtin: none }}\n",
+             # Cores, memory and network need no teardown.\n  \"*\": {{ builtin: none }}\n",
             text(node),
             text(url),
             path(&self.token()),
@@ -83,16 +83,16 @@ impl AgentFolder {
         Ok(OpenOptions::new().create(true).append(true).open(log_in(&self.0))?.into())
     }
 
-    /// Has the hook hang, or not.
+    /// Makes the hook hang, or continue.
     pub(super) fn hang(&self, hangs: bool) {
         let file = self.hanging();
         if hangs != file.exists() {
-            // Tried again in the next round.
+            // If this fails, it is tried again in the next round.
             let _ = if hangs { File::create(file).map(drop) } else { fs::remove_file(file) };
         }
     }
 }
 
-pub(super) fn log_in(folder: &Path) -> PathBuf {
-    folder.join("log")
+pub(super) fn log_in(directory: &Path) -> PathBuf {
+    directory.join("log")
 }

@@ -1,10 +1,10 @@
-//! What is told of collecting: a line on the terminal while it goes on, and what there is in the end.
+//! The output of the collector: a progress line on the terminal, and the reports.
 
 use super::collector::{Collector, Progress};
 use super::refusal::Refusal;
-use crate::humane;
 use crate::numbers::{bytes, thousands};
 use crate::term;
+use crate::time_format;
 use leasehold_journal::Mirror;
 use leasehold_model::Span;
 use leasehold_model::hex;
@@ -12,12 +12,12 @@ use serde_json::{Value, json};
 use std::path::{Path, PathBuf};
 use std::time::{Duration, Instant};
 
-/// How often the line on the terminal is drawn.
+/// How often the progress line is drawn.
 const DRAW_EVERY: Duration = Duration::from_millis(100);
-/// An idle journal seals a heartbeat each minute: older than this, the newest record is worth a word.
+/// An idle daemon writes a heartbeat record each minute: if the newest record is older than this, a warning is printed.
 const QUIET: Span = Span::from_secs(5 * 60);
 
-/// The line on the terminal; nothing where there is none.
+/// The progress line; draws nothing without a terminal.
 pub(super) struct Line {
     began: Instant,
     drawn: Option<Instant>,
@@ -46,7 +46,7 @@ impl Line {
         term::say(&format!("\r{text}\x1b[K"));
     }
 
-    /// Leaves the terminal as it was.
+    /// Removes the line.
     pub(super) fn clear(&mut self) {
         if self.drawn.take().is_some() {
             term::say("\r\x1b[K");
@@ -54,38 +54,38 @@ impl Line {
     }
 }
 
-/// Says once that the newest record is old, until it is not.
+/// Warns once when the newest record is too old, until a newer one arrives.
 #[derive(Default)]
 pub(super) struct Quiet(bool);
 
 impl Quiet {
-    pub(super) fn look(&mut self, collector: &Collector) {
-        let age = humane::now().since(collector.mirror.stamp());
+    pub(super) fn check(&mut self, collector: &Collector) {
+        let age = time_format::now().since(collector.mirror.stamp());
         let quiet = collector.mirror.proved() > 0 && age > QUIET;
         if quiet && !self.0 {
             term::say(&format!(
-                "leasehold: the newest record is {} old, and a journal that lives has one each minute; the daemon may have stopped, or an old state is shown\n",
-                humane::span(age)
+                "leasehold: the newest record is {} old, although a running daemon writes one each minute; the daemon may have stopped, or it serves an old state\n",
+                time_format::span(age)
             ));
         }
         self.0 = quiet;
     }
 }
 
-/// What came since it was told last.
-pub(super) struct Came<'a> {
+/// What was collected since the last report.
+pub(super) struct Collected<'a> {
     pub(super) url: &'a str,
     pub(super) records: u64,
     pub(super) bytes: u64,
 }
 
-impl Came<'_> {
+impl Collected<'_> {
     /// For people.
-    pub(super) fn receipt(&self, mirror: &Mirror, data: &Path, trust: &Path) -> String {
+    pub(super) fn text(&self, mirror: &Mirror, data: &Path, trust: &Path) -> String {
         let proved = thousands(mirror.proved());
         let word = |path: &Path| term::shell_word(&path.display().to_string());
         format!(
-            "Collected {} records ({}) from {}; {proved} in all, proved by the checkpoint of {proved} records.\n\
+            "Collected {} records ({}) from {}; {proved} in total, proved by the checkpoint of {proved} records.\n\
              newest record  {}\n\
              verify the copy with  leasehold-verify {} --trust {}\n",
             thousands(self.records),
@@ -120,7 +120,7 @@ impl Came<'_> {
     }
 }
 
-/// What did not fit, for programs.
+/// The contradiction, for programs.
 pub(super) fn refusal_json(refusal: &Refusal, proved: u64, evidence: Option<&PathBuf>) -> Value {
     json!({
         "verdict": "no",

@@ -1,11 +1,11 @@
-//! What lies behind an error of the HTTP library, whose own text only says where it happened.
+//! Finds the cause of an error of the HTTP library, whose own message only says where it happened.
 
 use rustls::CertificateError;
 use std::error::Error;
 
-const NOT_TLS: &str = "it does not speak TLS; does the address begin with http://?";
+const NOT_TLS: &str = "the server does not use TLS; does the address begin with http://?";
 
-/// Why a connection failed, and whether trying again could help.
+/// Why a connection failed, and whether a retry could help.
 pub(crate) struct Cause {
     /// `what`, or `what; advice`.
     pub(crate) what: String,
@@ -16,15 +16,15 @@ impl Cause {
     pub(crate) fn of(error: &reqwest::Error) -> Self {
         let mut innermost: &(dyn Error + 'static) = error;
         loop {
-            // What is wrong with a certificate or a protocol now is wrong with it in a second.
+            // An invalid certificate or another protocol does not change within the time of a retry.
             if let Some(tls) = innermost.downcast_ref::<rustls::Error>() {
                 return Self { what: of_tls(tls), again: false };
             }
             if innermost.downcast_ref::<hyper::Error>().is_some_and(hyper::Error::is_parse) {
-                let what = "it does not answer in HTTP; does the address begin with https://?";
+                let what = "the server does not use plain HTTP; does the address begin with https://?";
                 return Self { what: what.into(), again: false };
             }
-            // A server that speaks plain HTTP may answer a handshake or simply hang up.
+            // A plain HTTP server may answer a TLS handshake with an error, or close the connection.
             let hung_up =
                 innermost.downcast_ref::<std::io::Error>().is_some_and(|io| io.to_string() == "tls handshake eof");
             if hung_up {
@@ -38,7 +38,7 @@ impl Cause {
     }
 }
 
-/// What an error was made from; an I/O error hands out what is behind the one it wraps.
+/// The source of an error. `source()` of an I/O error skips the error that it wraps.
 fn inner<'e>(error: &'e (dyn Error + 'static)) -> Option<&'e (dyn Error + 'static)> {
     match error.downcast_ref::<std::io::Error>().and_then(std::io::Error::get_ref) {
         Some(wrapped) => Some(wrapped),
@@ -46,7 +46,7 @@ fn inner<'e>(error: &'e (dyn Error + 'static)) -> Option<&'e (dyn Error + 'stati
     }
 }
 
-/// "Connection refused (os error 111)": the number says nothing to a person.
+/// Removes the number from "Connection refused (os error 111)".
 fn plain(text: &str) -> String {
     match text.split_once(" (os error") {
         Some((what, _)) => what.to_lowercase(),
@@ -64,7 +64,7 @@ fn of_tls(error: &rustls::Error) -> String {
     };
     let what = match certificate {
         CertificateError::UnknownIssuer | CertificateError::BadSignature => {
-            "nobody trusted here has signed its certificate; name the CA file"
+            "its certificate is not signed by a trusted CA; give the CA file"
         }
         CertificateError::Expired | CertificateError::ExpiredContext { .. } => {
             "its certificate has expired; give the daemon a new one"
@@ -73,13 +73,13 @@ fn of_tls(error: &rustls::Error) -> String {
             "its certificate is not valid yet; check the clocks"
         }
         CertificateError::NotValidForName | CertificateError::NotValidForNameContext { .. } => {
-            "its certificate is for another name; use the name that it is for"
+            "its certificate is for another host name; use the name in the certificate"
         }
-        // What `openssl req -x509` makes unless told otherwise.
+        // `openssl req -x509` creates such a certificate by default.
         other if format!("{other:?}").contains("CaUsedAsEndEntity") => {
-            "its certificate is a CA's own; give the daemon one that is made with basicConstraints=CA:FALSE"
+            "its certificate is a CA certificate; give the daemon one with basicConstraints=CA:FALSE"
         }
-        other => return format!("its certificate is not good: {other}"),
+        other => return format!("its certificate is invalid: {other}"),
     };
     what.into()
 }

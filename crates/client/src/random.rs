@@ -1,4 +1,4 @@
-//! Randomness: keys, and jitter that keeps many clients from calling at once.
+//! Random idempotency keys, and jitter that keeps many clients from calling at the same time.
 
 use std::time::Duration;
 
@@ -9,18 +9,18 @@ pub(crate) fn key() -> String {
     format!("{:032x}", u128::from_le_bytes(bytes))
 }
 
-/// A length of time from `low` to `high`, each as likely as the other.
+/// A uniformly distributed duration from `low` to `high`.
 pub(crate) fn between(low: Duration, high: Duration) -> Duration {
     let width = high.saturating_sub(low).as_nanos();
     let mut bytes = [0; 8];
     fill(&mut bytes);
-    // At most `width`, which came from a Duration; a draw of 64 bits over it is even enough for jitter.
+    // The result is at most `width`. 64 random bits are uniform enough for jitter.
     let draw = (width * u128::from(u64::from_le_bytes(bytes))) >> 64;
     low + Duration::from_nanos(u64::try_from(draw).unwrap_or(u64::MAX))
 }
 
 fn fill(bytes: &mut [u8]) {
-    getrandom::fill(bytes).expect("the system has randomness");
+    getrandom::fill(bytes).expect("the system provides random bytes");
 }
 
 #[cfg(test)]

@@ -1,4 +1,4 @@
-//! The leases that records name: which they are, and what is known of them when a record is shown.
+//! The leases that records name, and their details when a record is shown.
 
 use crate::app::App;
 use crate::scans::unreadable;
@@ -23,8 +23,8 @@ fn next_grant(app: &App, from: u64, to: u64) -> Result<Option<Record>, Problem> 
     Ok(found)
 }
 
-/// Finds the grant of a lease. Numbers are handed out in rising order, so it is found by halving the journal, also while
-/// the books are behind.
+/// Finds the grant of a lease by binary search: lease numbers increase with the sequence. Works also while the books
+/// are behind.
 fn find_grant(app: &App, lease: LeaseNo) -> Result<Option<Record>, Problem> {
     let (mut low, mut high) = (0, app.journal.head().size);
     while low < high {
@@ -33,7 +33,7 @@ fn find_grant(app: &App, lease: LeaseNo) -> Result<Option<Record>, Problem> {
             high = middle;
             continue;
         };
-        let Body::Granted(granted) = &record.body else { unreachable!("a grant was looked for") };
+        let Body::Granted(granted) = &record.body else { unreachable!("next_grant returns grants") };
         let first = granted.first_lease.0;
         if lease.0 < first {
             high = middle;
@@ -46,7 +46,7 @@ fn find_grant(app: &App, lease: LeaseNo) -> Result<Option<Record>, Problem> {
     Ok(None)
 }
 
-/// The leases a record names.
+/// Visits the leases that a record names.
 pub(crate) fn touched(body: &Body, mut visit: impl FnMut(LeaseNo)) {
     match body {
         Body::Granted(granted) => {
@@ -129,15 +129,15 @@ pub(crate) fn names(body: &Body, lease: LeaseNo) -> bool {
     named
 }
 
-/// A record as JSON, with what is known of the leases it names.
+/// A record as JSON, with the details of its leases.
 pub(crate) fn show_record(app: &App, directory: &mut Directory, raw: &RawRecord<'_>) -> Result<Value, Problem> {
-    let unreadable_record = |_| codes::INTERNAL.problem("A record of the journal cannot be read.");
+    let unreadable_record = |_| codes::INTERNAL.problem("Cannot decode a record of the journal.");
     let record = raw.decode().map_err(unreadable_record)?;
     learn_leases(app, directory, &record)?;
     directory.show_known(raw, &raw.hash()).map_err(unreadable_record)
 }
 
-/// Sees to it that the directory knows the leases a record names: from what is live, else from their grants.
+/// Adds the leases that a record names to the directory: from the state if they are live, otherwise from their grants.
 pub(crate) fn learn_leases(app: &App, directory: &mut Directory, record: &Record) -> Result<(), Problem> {
     if matches!(record.body, Body::Granted(_)) {
         directory.know_grant(record, None);
@@ -175,8 +175,8 @@ pub(crate) fn learn_leases(app: &App, directory: &mut Directory, record: &Record
     Ok(())
 }
 
-/// The records of one lease after a sequence, and where to go on. Its grant has the sequence `granted`; none of its
-/// records is later than `closed_at`.
+/// The records of one lease after a sequence, and the sequence to continue after. `granted` is the sequence of its
+/// grant; it has no records after `closed_at`.
 pub(crate) fn of_lease(
     app: &App,
     lease: LeaseNo,

@@ -1,16 +1,16 @@
-//! Records for people: one line each, with what matters of it.
+//! Journal records as text, one line each.
 
+use super::failure::Failed;
 use super::session::Session;
-use super::told::Failed;
-use crate::humane;
 use crate::output::print_on;
 use crate::term::{self, Paint, Style};
+use crate::time_format;
 use leasehold_client::{Call, Json, Page};
 use leasehold_model::Instant;
 use serde_json::Value;
 use std::ops::ControlFlow;
 
-/// More than a line has room for is cut where the terminal ends; in a pipe it is all there.
+/// A record as one line, cut to the width of the terminal. Output to a pipe is not cut.
 pub(super) fn line(record: &Value, paint: Paint, now: Instant) -> String {
     let text = |name: &str| record.get(name).and_then(Value::as_str).unwrap_or_default();
     let at = Instant(text("timestamp").parse().unwrap_or_default());
@@ -22,7 +22,7 @@ pub(super) fn line(record: &Value, paint: Paint, now: Instant) -> String {
         (Some(tenant), None) => format!("{tenant}  "),
         _ => String::new(),
     };
-    let head = paint.dim(&format!("{}  {sequence:>7}", humane::clock(at, now)));
+    let head = paint.dim(&format!("{}  {sequence:>7}", time_format::clock(at, now)));
     let kind = paint.paint(style(kind), &format!("{kind:<22}"));
     let line = format!("{head}  {kind}  {who}{}", summary(record)).trim_end().to_owned();
     match term::screen() {
@@ -92,7 +92,7 @@ fn cause(cause: &Value) -> String {
     }
 }
 
-/// What a body says in single words, without what is said twice.
+/// The simple fields of a body, without those that repeat another one.
 fn plain(body: &Value) -> String {
     let Some(fields) = body.as_object() else { return String::new() };
     let mut parts = Vec::new();
@@ -110,7 +110,7 @@ fn plain(body: &Value) -> String {
                 }
             }
             Value::Bool(true) => parts.push(name.clone()),
-            // The thing itself needs no name, what is said of it does.
+            // The first text names the object itself and needs no label.
             Value::String(text) if parts.is_empty() => parts.push(text.clone()),
             other => parts.push(format!("{name} {}", word(other))),
         }
@@ -118,7 +118,7 @@ fn plain(body: &Value) -> String {
     parts.join(", ")
 }
 
-/// The words in a list, and the leases and nodes; what is more than a word is left out.
+/// The simple items of a list, and the names of leases and nodes; other objects are omitted.
 fn list(value: &Value) -> String {
     let words =
         value.as_array().into_iter().flatten().map(|item| item.get("lease").or(item.get("node")).unwrap_or(item));
@@ -139,19 +139,19 @@ fn clock(value: &Value) -> String {
     text.split_once('T').and_then(|(_, time)| time.get(..8)).unwrap_or(text).to_owned()
 }
 
-/// Prints a record; breaks off when nobody reads any more.
-pub(super) fn tell(session: &Session, record: &Value) -> Result<ControlFlow<()>, Failed> {
-    let text = if session.json { record.to_string() } else { line(record, session.paint, humane::now()) };
+/// Prints a record; breaks when the reader has closed the pipe.
+pub(super) fn print_record(session: &Session, record: &Value) -> Result<ControlFlow<()>, Failed> {
+    let text = if session.json { record.to_string() } else { line(record, session.paint, time_format::now()) };
     Ok(print_on(&(text + "\n"))?)
 }
 
-/// Prints the records of a list, page by page, up to its end.
-pub(super) async fn tell_all<P: Page<Item = Value>>(session: &Session, call: Call<Json<P>>) -> Result<(), Failed> {
-    tell_some(session, call, u64::MAX).await
+/// Prints all records of a list, page by page.
+pub(super) async fn print_all<P: Page<Item = Value>>(session: &Session, call: Call<Json<P>>) -> Result<(), Failed> {
+    print_some(session, call, u64::MAX).await
 }
 
-/// The same, and at most so many.
-pub(super) async fn tell_some<P: Page<Item = Value>>(
+/// Prints at most `most` records of a list.
+pub(super) async fn print_some<P: Page<Item = Value>>(
     session: &Session,
     call: Call<Json<P>>,
     most: u64,
@@ -160,7 +160,7 @@ pub(super) async fn tell_some<P: Page<Item = Value>>(
     let mut left = most;
     while let Some(records) = pages.next().await? {
         for record in &records {
-            if left == 0 || tell(session, record)?.is_break() {
+            if left == 0 || print_record(session, record)?.is_break() {
                 return Ok(());
             }
             left -= 1;
@@ -178,18 +178,18 @@ mod tests {
     use serde_json::json;
 
     #[test]
-    fn what_happens_to_a_node_says_to_which() {
-        let told = |kind: &str, body: Value| summary(&json!({ "kind": kind, "body": body }));
+    fn node_records_name_the_node() {
+        let line = |kind: &str, body: Value| summary(&json!({ "kind": kind, "body": body }));
         let two = json!({ "nodes": [{ "node": "n3", "node_id": 2 }, { "node": "n4", "node_id": 3 }] });
-        assert_eq!(told("node.claimed", two.clone()), "n3, n4");
-        assert_eq!(told("node.released", two), "n3, n4");
-        assert_eq!(told("node.wiped", json!({ "node": "n3", "node_id": 2 })), "n3");
+        assert_eq!(line("node.claimed", two.clone()), "n3, n4");
+        assert_eq!(line("node.released", two), "n3, n4");
+        assert_eq!(line("node.wiped", json!({ "node": "n3", "node_id": 2 })), "n3");
         let quarantined = json!({ "node": "n3", "node_id": 2, "cause": "wipe_failed", "severity": "critical" });
-        assert_eq!(told("node.quarantined", quarantined), "n3: wipe failed");
+        assert_eq!(line("node.quarantined", quarantined), "n3: wipe failed");
         let asks = json!([{ "class": "h100", "units": "2 GPU" }]);
         let cause = json!({ "type": "quota", "quota_id": 1, "used": 0, "requested": 8, "limit": 4 });
         let denied = json!({ "asks": asks, "replicas": 4, "cause": cause });
-        assert_eq!(told("allocation.denied", denied), "4 x 2 GPU h100: quota 1, used 0, requested 8, limit 4");
+        assert_eq!(line("allocation.denied", denied), "4 x 2 GPU h100: quota 1, used 0, requested 8, limit 4");
     }
 
     /// The records of the reference page, as one line each.
@@ -202,7 +202,7 @@ mod tests {
             .filter_map(|text| serde_json::from_str::<Value>(text).ok())
             .map(|record| line(&record, Paint::PLAIN, now))
             .collect();
-        for told in [
+        for expected in [
             "00:00:10        9  lease.granted           physics/lattice  lease-42 2 GPU gpu-h100, lease-43 80 GiB mem-dram on gpu-300 for 1h",
             "00:00:20       10  lease.denied            physics/lattice  7 GPU gpu-h100: quota 5, used 14, requested 49, limit 56",
             "00:01:10       11  lease.renewed           physics/lattice  lease-42 until 02:01:10, lease-43 until 02:01:10",
@@ -212,7 +212,7 @@ mod tests {
             "00:00:00        8  quota.updated           quota 5 of physics gpu-h100: burst 28",
             "00:06:02       43  allocation.denied       physics/lattice  2 GPU gpu-h100: ceiling, spent 20.3, reserved 0, requested 72, amount 50",
         ] {
-            assert!(lines.iter().any(|line| line == told), "no {told:?} in {lines:#?}");
+            assert!(lines.iter().any(|line| line == expected), "no {expected:?} in {lines:#?}");
         }
     }
 }

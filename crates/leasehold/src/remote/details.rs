@@ -1,12 +1,12 @@
-//! One thing, shown as names and values.
+//! The details of one object, shown as names and values.
 
 use crate::table::{Align, Table};
 use crate::term::{Paint, Style};
 use std::fmt::Display;
 
-pub(super) struct Facts(Table);
+pub(super) struct Details(Table);
 
-impl Facts {
+impl Details {
     pub(super) fn new() -> Self {
         Self(Table::new(&[("", Align::Left), ("", Align::Left)]))
     }
@@ -16,7 +16,7 @@ impl Facts {
         self
     }
 
-    /// A fact that may be missing.
+    /// Adds a value that may be missing.
     pub(super) fn maybe(self, name: &str, value: Option<impl Display>) -> Self {
         match value {
             Some(value) => self.add(name, value),
@@ -33,7 +33,7 @@ impl Facts {
     }
 }
 
-/// The word that JSON has for it: with underscores, as everywhere.
+/// The word that the API uses for a value, with underscores.
 pub(super) fn word(value: impl serde::Serialize) -> String {
     match serde_json::to_value(value) {
         Ok(serde_json::Value::String(word)) => word,
@@ -42,7 +42,7 @@ pub(super) fn word(value: impl serde::Serialize) -> String {
     }
 }
 
-/// What is there, or a dash.
+/// The value, or a dash.
 pub(super) fn or_dash(value: Option<impl Display>) -> String {
     value.map_or_else(|| "-".into(), |value| value.to_string())
 }

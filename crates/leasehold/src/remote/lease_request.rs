@@ -1,14 +1,14 @@
-//! What is asked for: `--gpu 2` finds its class where there is one.
+//! Builds lease requests from the options; `--gpu 2` finds its class if there is only one of that kind.
 
+use super::failure::Failed;
 use super::pairs::by_key;
-use super::told::Failed;
 use super::units::Classes;
 use crate::cli::lease::{AskArgs, HolderArgs};
 use crate::problem::Problem;
 use leasehold_api::{Ask, Kind, Quantity, RequestLease, Ttl};
 use leasehold_client::Client;
 
-/// The request, and the classes there are.
+/// The request, and all classes.
 pub(super) async fn request(
     client: &Client,
     asks: &AskArgs,
@@ -37,7 +37,7 @@ pub(super) async fn request(
     Ok((request, classes))
 }
 
-/// How much of what, and the classes there are.
+/// The requested quantities, and all classes.
 pub(super) async fn wanted(client: &Client, asks: &AskArgs) -> Result<(Vec<Ask>, Classes), Failed> {
     let by_kind = [(&asks.gpu, Kind::Gpu, "gpu"), (&asks.cpu, Kind::Cpu, "cpu"), (&asks.mem, Kind::Mem, "mem")];
     by_key("--class", &asks.classes, |_| ())?;
@@ -54,15 +54,15 @@ pub(super) async fn wanted(client: &Client, asks: &AskArgs) -> Result<(Vec<Ask>,
     Ok((wanted, classes))
 }
 
-/// The one class of a kind.
+/// The only class of a kind.
 fn only(classes: &Classes, kind: Kind, word: &str, quantity: &str) -> Result<String, Problem> {
     let names: Vec<&str> =
         classes.0.iter().filter(|class| class.kind == kind).map(|class| class.name.as_str()).collect();
     match names.as_slice() {
         [one] => Ok((*one).to_owned()),
         [] => Err(Problem::refused("unknown_class", format!("there is no class of kind {word}"))
-            .advice("`leasehold class list` shows those there are")),
+            .advice("`leasehold class list` lists the classes")),
         several => Err(Problem::usage("class_needed", format!("there is more than one class of kind {word}"))
-            .advice(format!("choose with --class NAME={quantity}: {}", several.join(", ")))),
+            .advice(format!("choose one with --class NAME={quantity}: {}", several.join(", ")))),
     }
 }

@@ -1,4 +1,4 @@
-//! What the one who is told a refusal may call things: by their names, where those are not somebody else's.
+//! Names in refusals, as far as the caller may know them.
 
 use crate::access::Caller;
 use crate::names::{sees_quota, sees_token};
@@ -6,8 +6,8 @@ use crate::problem::quota_words;
 use leasehold_engine::{Naming, State};
 use leasehold_model::{ClassNo, Name, NodeNo, PoolNo, ProjectNo, QuotaNo, TenantNo, TokenNo, UserNo};
 
-/// Classes, pools and nodes are called by name to everybody. What belongs to a tenant is so only to those for whom it
-/// exists: without a caller it goes by number.
+/// Everybody may know the names of classes, pools and nodes. Objects of a tenant are named only to callers that may see
+/// them; without a caller, numbers are used.
 pub(crate) struct Names<'a> {
     pub(crate) state: &'a State,
     pub(crate) caller: Option<&'a Caller>,
@@ -22,7 +22,7 @@ impl Names<'_> {
         name.map_or_else(|| format!("{what} {number}"), |name| named(what, name))
     }
 
-    /// Of what belongs to others only its sort is said.
+    /// Objects that the caller may not see are not named.
     fn owned(&self, what: &str, name: Option<&Name>, number: u32, sees: impl FnOnce(&Caller) -> bool) -> String {
         match (name, self.caller) {
             (Some(name), Some(caller)) if sees(caller) => named(what, name),
@@ -35,7 +35,7 @@ impl Names<'_> {
 impl Naming for Names<'_> {
     fn tenant(&self, tenant: TenantNo) -> String {
         let found = self.state.tenant(tenant);
-        self.owned("tenant", found.map(|found| &found.name), tenant.0, |caller| caller.sees_tenant(tenant))
+        self.owned("tenant", found.map(|found| &found.settings.name), tenant.0, |caller| caller.sees_tenant(tenant))
     }
 
     fn project(&self, project: ProjectNo) -> String {

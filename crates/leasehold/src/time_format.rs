@@ -1,4 +1,4 @@
-//! Times as people say them: how long something takes, and how far away it is.
+//! Formats durations and instants for people.
 
 use leasehold_api::When;
 use leasehold_model::{Instant, Span};
@@ -22,7 +22,7 @@ pub(crate) fn span(span: Span) -> String {
     let Some(first) = UNITS.iter().position(|(size, _)| span.0 >= *size) else { return "0s".into() };
     let (size, unit) = UNITS[first];
     let mut text = format!("{}{unit}", span.0 / size);
-    // Seconds and less are exact enough on their own.
+    // Durations below a minute have only one unit.
     if let Some((next, unit)) = UNITS.get(first + 1).filter(|(next, _)| *next >= 1_000_000_000) {
         let rest = span.0 % size / next;
         if rest > 0 {
@@ -42,7 +42,7 @@ pub(crate) fn distance(at: When, now: Instant) -> String {
     }
 }
 
-/// `12:00:03`, or with its date where that is not today's.
+/// `12:00:03`, with the date if it is not today.
 pub(crate) fn clock(at: Instant, now: Instant) -> String {
     let (text, today) = (at.to_string(), now.to_string());
     let (date, time) = text.split_once('T').unwrap_or(("", &text));
@@ -50,7 +50,7 @@ pub(crate) fn clock(at: Instant, now: Instant) -> String {
     if today.starts_with(date) { time.to_owned() } else { format!("{date} {time}") }
 }
 
-/// Whole seconds are enough for people.
+/// The instant, rounded down to whole seconds.
 pub(crate) fn to_the_second(at: When) -> String {
     When(Instant(at.0.0 / 1_000_000_000 * 1_000_000_000)).to_string()
 }
@@ -60,7 +60,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn times_are_said_as_people_say_them() {
+    fn times_are_formatted_for_people() {
         let secs = |secs| span(Span::from_secs(secs));
         assert_eq!([secs(0), secs(59), secs(580), secs(3600), secs(7500)], ["0s", "59s", "9m 40s", "1h", "2h 5m"]);
         assert_eq!(secs(3 * 86_400 + 4 * 3600 + 59), "3d 4h");

@@ -1,4 +1,4 @@
-//! How things stand: what is looked up when the page is made.
+//! Gauges that are computed when the page is made.
 
 use super::Sources;
 use super::page::Page;
@@ -9,34 +9,32 @@ use leasehold_model::{
 };
 use std::collections::BTreeMap;
 
-/// Leases, or nodes, looked at before the view is let go of for a moment.
+/// Leases or nodes that are read before the view is released for a moment.
 const AT_ONCE: usize = 4096;
-/// Tenants whose quotas are looked at likewise.
+/// Tenants whose quotas are read before the view is released.
 const TENANTS_AT_ONCE: usize = 16;
-/// Series of one name. With more pools than that only classes are shown.
+/// Series of one metric. With more, capacity is shown by class only.
 const SERIES_MAX: usize = 10_000;
-/// Each has two series or three; with more of them only their sums are shown.
+/// Each quota has two or three series; with more quotas only their counts are shown.
 const QUOTAS_MAX: u64 = 5000;
 
 pub(super) fn journal(page: &mut Page, sources: &Sources<'_>) {
     let journal = sources.cell.journal();
-    // The checkpoint first: what is appended meanwhile must not look like a negative lag.
+    // The checkpoint first: records appended meanwhile must not make the lag negative.
     let (signed, size) = (journal.checkpointed().size(), journal.head().size);
     page.gauge("journal_records", "Durable records: the size of the chain.").set(size);
     page.gauge("journal_epoch", "How often the journal was opened for writing.").set(journal.epoch());
-    page.gauge("journal_room_bytes", "Bytes that can be appended for certain; more are allocated ahead.")
-        .set(journal.room());
+    page.gauge("journal_room_bytes", "Bytes that are allocated and can be appended.").set(journal.room());
     page.gauge("checkpoint_records", "Records that the newest signed checkpoint covers.").set(signed);
     page.gauge("checkpoint_lag_records", "Durable records that no checkpoint covers yet.")
         .set(size.saturating_sub(signed));
-    page.gauge("books_records", "Records that the books have taken up; usage and cost are as of them.")
-        .set(sources.books);
-    page.gauge("books_lag_records", "Durable records that the books have not taken up yet.")
+    page.gauge("books_records", "Records that the books have processed.").set(sources.books);
+    page.gauge("books_lag_records", "Durable records that the books have not processed yet.")
         .set(size.saturating_sub(sources.books));
     if let Ok(disk) = rustix::fs::statvfs(sources.data) {
-        page.gauge("disk_free_bytes", "Free bytes of the disk with the data folder.")
+        page.gauge("disk_free_bytes", "Free bytes of the disk with the data directory.")
             .set(disk.f_bavail.saturating_mul(disk.f_frsize));
-        page.gauge("disk_size_bytes", "All bytes of that disk.").set(disk.f_blocks.saturating_mul(disk.f_frsize));
+        page.gauge("disk_size_bytes", "Size of that disk in bytes.").set(disk.f_blocks.saturating_mul(disk.f_frsize));
     }
 }
 
@@ -45,11 +43,10 @@ pub(super) fn cell(page: &mut Page, cell: &Cell) {
     page.gauge("queue_length", "Operations that wait for the engine.").set(cell.queued() as u64);
     page.counter("commits_total", "Batches that were made durable.").of(&stats.batches);
     page.histogram("commit_batch_records", "Records in a batch.").sizes(&stats.batch_records);
-    page.histogram("commit_append_duration_seconds", "Sealing, writing and syncing a batch.")
+    page.histogram("commit_append_duration_seconds", "Hashing, writing and syncing a batch.")
         .times([], &stats.append_ns);
-    page.histogram("commit_sync_duration_seconds", "Of that, the sync of the disk (fdatasync).")
-        .times([], &stats.sync_ns);
-    page.histogram("commit_publish_duration_seconds", "Showing a durable batch to readers and answering.")
+    page.histogram("commit_sync_duration_seconds", "The sync of a batch (fdatasync).").times([], &stats.sync_ns);
+    page.histogram("commit_publish_duration_seconds", "Publishing a durable batch to readers and replying.")
         .times([], &stats.publish_ns);
     page.counter("checkpoints_total", "Checkpoints that were signed.").of(&stats.checkpoints);
     let covered = &stats.checkpoint_covered_at_ns;
@@ -59,9 +56,9 @@ pub(super) fn cell(page: &mut Page, cell: &Cell) {
     )
     .nanoseconds(covered.load(std::sync::atomic::Ordering::Relaxed));
     page.counter("snapshots_total", "Snapshots that were taken.").of(&stats.snapshots);
-    page.counter("snapshot_failures_total", "Snapshots that could not be taken; the next one is tried later.")
+    page.counter("snapshot_failures_total", "Snapshots that failed; they are tried again later.")
         .of(&stats.snapshot_failures);
-    page.counter("allocation_failures_total", "Times that the disk had no room for the next segment.")
+    page.counter("allocation_failures_total", "How often the disk had no space for the next segment.")
         .of(&stats.allocation_failures);
     let published = cell.now().published();
     let records = page.counter("records_total", "Records made durable since the start, by kind.");
@@ -117,11 +114,11 @@ pub(super) fn allocations(page: &mut Page, now: &Now) {
             break;
         }
     }
-    let allocations = page.gauge("allocations", "Allocations that are not over, by state.");
+    let allocations = page.gauge("allocations", "Allocations that have not ended, by state.");
     counts.iter().for_each(|(state, count)| allocations.with([("state", state.word())], *count));
     page.gauge("allocations_waiting", "The length of the queue.").set(now.read(State::waiting) as u64);
     let preemptions = now.published().kinds().find(|(kind, _)| *kind == "preemption.decided");
-    page.counter("preemptions_total", "Decisions to evict since the start.")
+    page.counter("preemptions_total", "Evictions that were decided since the start.")
         .set(preemptions.map_or(0, |(_, count)| count));
 }
 
@@ -138,7 +135,7 @@ pub(super) fn nodes(page: &mut Page, now: &Now) {
                 let heat = state.heat_now(node);
                 hot += u64::from(heat > 0);
                 hottest = hottest.max(heat);
-                // What an operator must act on shows, whatever else is true of the node.
+                // A state that needs an operator takes precedence.
                 let state = match (node.custody.word(), node.lost, node.drained) {
                     ("quarantined", ..) => "quarantined",
                     (_, true, _) => "lost",
@@ -160,10 +157,10 @@ pub(super) fn nodes(page: &mut Page, now: &Now) {
             break;
         }
     }
-    let nodes = page.gauge("nodes", "Nodes, by whether they take work.");
+    let nodes = page.gauge("nodes", "Nodes, by state.");
     states.iter().for_each(|(state, count)| nodes.with([("state", *state)], *count));
-    page.gauge("nodes_without_agent", "Nodes that no agent speaks for.").set(without_agent);
-    page.gauge("nodes_hot", "Nodes with some heat, which placement avoids.").set(hot);
+    page.gauge("nodes_without_agent", "Nodes without a registered agent.").set(without_agent);
+    page.gauge("nodes_hot", "Nodes with heat, which placement avoids.").set(hot);
     page.gauge("node_heat_max", "The heat of the hottest node, from 0 to 1000.").set(u64::from(hottest));
     show_capacity(page, now, capacity);
 }
@@ -192,8 +189,10 @@ fn show_capacity(page: &mut Page, now: &Now, capacity: BTreeMap<(ClassNo, PoolNo
         })
     };
     let mut units: BTreeMap<String, u64> = BTreeMap::new();
-    let family =
-        page.gauge("capacity_quanta", "Capacity in quanta, by class, pool and where it is; the six states add up.");
+    let family = page.gauge(
+        "capacity_quanta",
+        "Capacity in quanta, by class, pool and state; the six states add up to the whole capacity.",
+    );
     for ((class, pool), split) in shown {
         let Some((class, pool, per_unit)) = name_of(class, pool) else { continue };
         for (state, quanta) in [
@@ -208,11 +207,11 @@ fn show_capacity(page: &mut Page, now: &Now, capacity: BTreeMap<(ClassNo, PoolNo
         }
         units.insert(class, per_unit);
     }
-    let family = page.gauge("class_quanta_per_unit", "How many quanta make one billing unit of a class.");
+    let family = page.gauge("class_quanta_per_unit", "Quanta per billing unit of a class.");
     units.iter().for_each(|(class, per_unit)| family.with([("class", class)], *per_unit));
 }
 
-/// One quota with the names of what it is about.
+/// One quota with its labels.
 struct Shown {
     labels: [(&'static str, String); 9],
     used: u64,
@@ -256,29 +255,29 @@ pub(super) fn quotas(page: &mut Page, now: &Now) {
         shown.clear();
     }
     let conditions =
-        page.gauge("quotas", "Quotas, by how they stand: over_soft, at_limit (hard, nothing left), bursting, within.");
+        page.gauge("quotas", "Quotas, by condition: over_soft, at_limit (hard, nothing left), bursting, within.");
     for (condition, count) in
         [("within", within), ("at_limit", at_limit), ("over_soft", over_soft), ("bursting", bursting)]
     {
         conditions.with([("condition", condition)], count);
     }
     let left_out = if each { 0 } else { all };
-    page.gauge("quotas_left_out", "Quotas without series of their own, because there are too many.").set(left_out);
+    page.gauge("quotas_left_out", "Quotas without their own series, because there are too many.").set(left_out);
     fn labels(quota: &Shown) -> [(&'static str, &str); 9] {
         quota.labels.each_ref().map(|(key, value)| (*key, value.as_str()))
     }
-    let used = page.gauge("quota_used", "What counts against a quota: quanta, leases or nodes, by its measure.");
+    let used = page.gauge("quota_used", "Amount that counts against a quota, in its measure: quanta, leases or nodes.");
     shown.iter().for_each(|quota| used.with(labels(quota), quota.used));
-    let limit = page.gauge("quota_limit", "The limit of a quota; of a burst quota its base.");
+    let limit = page.gauge("quota_limit", "Limit of a quota; for a burst quota, the base.");
     shown.iter().for_each(|quota| limit.with(labels(quota), quota.limit));
-    let burst = page.gauge("quota_burst_limit", "How far a burst quota may be passed for a while.");
+    let burst = page.gauge("quota_burst_limit", "Limit of a burst quota during a burst.");
     shown
         .iter()
         .filter_map(|quota| Some((quota, quota.burst_limit?)))
         .for_each(|(quota, limit)| burst.with(labels(quota), limit));
 }
 
-/// Ceilings are counted, and those that are exceeded told apart; what each stands at is for its project to ask.
+/// Ceilings are counted by mode and by whether they are exceeded. Their amounts are available to their projects only.
 pub(super) fn ceilings(page: &mut Page, now: &Now) {
     let mut counts: BTreeMap<(CeilingMode, bool), u64> = BTreeMap::new();
     for mode in CeilingMode::ALL {
@@ -302,7 +301,7 @@ fn show_quota(state: &State, quota: &Quota) -> Shown {
     let text = |name: Option<String>| name.unwrap_or_default();
     let labels = [
         ("quota", quota.number.to_string()),
-        ("tenant", text(state.tenant(scope.tenant).map(|tenant| tenant.name.to_string()))),
+        ("tenant", text(state.tenant(scope.tenant).map(|tenant| tenant.settings.name.to_string()))),
         ("project", text(scope.project.and_then(|project| Some(state.project(project)?.name.to_string())))),
         ("class", text(scope.class.and_then(|class| Some(state.class(class)?.name.to_string())))),
         ("pool", text(scope.pool.and_then(|pool| Some(state.pool(pool)?.name.to_string())))),

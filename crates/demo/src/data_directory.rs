@@ -1,9 +1,9 @@
-//! The folder of a demo: the daemon's own sort of folder, or a temporary one.
+//! The data directory of a demo: that of a daemon, in a directory of the user or a temporary one.
 
 use crate::problem::Problem;
 use leasehold_cell::Clock;
 use leasehold_journal::{FileJournal, Keys, Options, Recovered};
-use leasehold_server::PlaceError;
+use leasehold_server::DataDirectoryError;
 use std::fs;
 use std::os::unix::fs::DirBuilderExt;
 use std::path::{Path, PathBuf};
@@ -11,45 +11,44 @@ use std::sync::Arc;
 
 pub(crate) use leasehold_server::software;
 
-/// Where a journal of our own lives.
-pub(crate) struct Place {
-    folder: leasehold_server::Place,
+pub(crate) struct DemoDirectory {
+    inner: leasehold_server::DataDirectory,
     pub(crate) temporary: bool,
 }
 
-impl Place {
+impl DemoDirectory {
     pub(crate) fn prepare(data: Option<&Path>) -> Result<Self, Problem> {
         let (data, temporary) = match data {
             Some(data) => (data.to_owned(), false),
-            None => (new_temporary_folder()?, true),
+            None => (new_temporary_directory()?, true),
         };
-        let folder = leasehold_server::Place::prepare(&data).map_err(|error| told(&error))?;
-        Ok(Self { folder, temporary })
+        let inner = leasehold_server::DataDirectory::prepare(&data).map_err(|error| problem(&error))?;
+        Ok(Self { inner, temporary })
     }
 
     pub(crate) fn data(&self) -> &Path {
-        &self.folder.data
+        &self.inner.data
     }
     pub(crate) fn trust(&self) -> PathBuf {
-        self.folder.trust()
+        self.inner.trust()
     }
     pub(crate) fn operator_token(&self) -> PathBuf {
-        self.folder.operator_token()
+        self.inner.operator_token()
     }
 
-    /// A folder beside this one, for what belongs to it and is not of the journal.
+    /// A path next to the data directory, for files of the demo that are not the daemon's.
     pub(crate) fn beside(&self, extension: &str) -> PathBuf {
         let mut path = self.data().as_os_str().to_owned();
         path.push(extension);
         path.into()
     }
 
-    /// The keys of the journal here; new ones in an empty folder.
+    /// The signing keys of the journal; creates them in an empty directory.
     pub(crate) fn keys(&self, origin: &str) -> Result<Arc<Keys>, Problem> {
-        self.folder.keys(Some(origin), origin).map(Arc::new).map_err(|error| told(&error))
+        self.inner.keys(Some(origin), origin).map(Arc::new).map_err(|error| problem(&error))
     }
 
-    /// Opens the journal in the folder, or makes it.
+    /// Opens the journal, or creates it.
     pub(crate) fn open_journal(
         &self,
         keys: Arc<Keys>,
@@ -57,24 +56,24 @@ impl Place {
         clock: &dyn Clock,
     ) -> Result<(FileJournal, Option<Recovered>), Problem> {
         let options = Options { segment_bytes, ..Options::default() };
-        self.folder.open_journal(keys, options, clock).map_err(|error| told(&error))
+        self.inner.open_journal(keys, options, clock).map_err(|error| problem(&error))
     }
 }
 
-fn told(error: &PlaceError) -> Problem {
+fn problem(error: &DataDirectoryError) -> Problem {
     Problem::told(error.code(), error)
 }
 
-/// A new folder that only its owner may look into.
-fn new_temporary_folder() -> Result<PathBuf, Problem> {
+/// Creates a directory that only its owner can access.
+fn new_temporary_directory() -> Result<PathBuf, Problem> {
     let base = std::env::temp_dir();
-    let made = (0..100).find_map(|_| {
+    let created = (0..100).find_map(|_| {
         let data = base.join(format!("leasehold-demo-{:09}", crate::dice::fresh_seed()));
         fs::DirBuilder::new().mode(0o700).create(&data).is_ok().then_some(data)
     });
-    made.ok_or_else(|| {
-        Problem::refused("folder_unusable", "no temporary folder could be made")
+    created.ok_or_else(|| {
+        Problem::refused("folder_unusable", "cannot create a temporary directory")
             .at(&base)
-            .advice("name one with --data")
+            .advice("choose a directory with --data")
     })
 }

@@ -1,4 +1,4 @@
-//! Writes what is decided, many decisions to an append, at instants that someone else chooses.
+//! Decides commands at given instants and writes the records, many decisions per append.
 
 use crate::problem::Problem;
 use leasehold_cell::{Clock, Core, ManualClock, Now, Pending, commit, publish};
@@ -8,7 +8,7 @@ use leasehold_model::{Identity, Instant};
 use std::collections::VecDeque;
 use std::sync::Arc;
 
-pub(super) struct Pen {
+pub(super) struct Writer {
     core: Core,
     now: Now,
     journal: Arc<dyn Journal>,
@@ -17,12 +17,12 @@ pub(super) struct Pen {
     requests: VecDeque<((), Request)>,
 }
 
-impl Pen {
+impl Writer {
     pub(super) fn new(core: Core, now: Now, journal: Arc<dyn Journal>, clock: Arc<ManualClock>) -> Self {
         Self { core, now, journal, clock, pending: Pending::new(), requests: VecDeque::new() }
     }
 
-    /// What was decided so far. Nobody reads the journal yet: the one who decides may look ahead of the disk.
+    /// The deciding state. Reading it is allowed here because nobody else reads the journal yet.
     pub(super) fn state(&self) -> &State {
         self.core.engine().state()
     }
@@ -31,8 +31,8 @@ impl Pen {
         self.clock.wall()
     }
 
-    /// Lets time pass; what comes due on the way is sealed when it is due.
-    pub(super) fn pass_to(&mut self, at: Instant) -> Result<(), Problem> {
+    /// Advances the clock; timers that become due on the way are applied when they are due.
+    pub(super) fn advance_to(&mut self, at: Instant) -> Result<(), Problem> {
         loop {
             let due = self.core.next_due().max(self.now()).min(at);
             self.clock.advance(due.since(self.now()));
@@ -45,7 +45,7 @@ impl Pen {
         }
     }
 
-    /// Decides a command now.
+    /// Decides a command at the current instant.
     pub(super) fn decide(&mut self, identity: Identity, command: Command) -> Result<(), Problem> {
         self.decide_request(Request::new(identity, command))
     }
@@ -64,20 +64,21 @@ impl Pen {
         }
     }
 
-    /// Makes durable what was decided, and sees to the room for more.
+    /// Makes the decided records durable, and allocates space for more.
     fn write(&mut self) -> Result<(), Problem> {
         let failed = |why: &dyn std::fmt::Display| Problem::refused("history_not_written", why.to_string());
         commit(&*self.journal, &mut self.pending).map_err(|error| failed(&error))?;
-        // What was refused changed nothing: a holder who asks in vain asks again.
+        // Refusals are ignored: they change nothing.
         publish(&*self.journal, &self.now, &mut self.pending, |(), _| {}).map_err(|error| failed(&error))?;
         self.journal.prepare().map_err(|error| failed(&error))?;
         if self.core.has_room(&self.pending, 0) {
             return Ok(());
         }
-        Err(Problem::refused("journal_full", "the disk has no room for a past").advice("name a folder on another one"))
+        Err(Problem::refused("journal_full", "the disk has no space for the history")
+            .advice("choose a data directory on another disk with --data, or a shorter --history"))
     }
 
-    /// Closes the journal with a checkpoint over everything; returns how many records it has.
+    /// Closes the journal with a checkpoint over all records; returns their number.
     pub(super) fn close(mut self) -> Result<u64, Problem> {
         self.write()?;
         let records = self.journal.head().size;

@@ -1,11 +1,12 @@
-//! What is asked of the books, as it stands in the query.
+//! The query parameters of reports on usage and cost.
 
 use crate::call::{Answer, Call};
 use leasehold_api::{Kind, Priority, When};
 
-/// Over which time, of whom, told apart by what. What is not set takes all; without `from` it is the month so far.
+/// The window, the filters and the grouping of a report. A filter that is not set matches everything; without `from` the
+/// window is the month so far.
 ///
-/// An endpoint refuses what it has no use for: a forecast takes no window, and only usage has peaks.
+/// An endpoint refuses parameters that it does not support: a forecast has no window, and only usage has peaks.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct BookQuery {
     pub from: Option<When>,
@@ -23,7 +24,7 @@ pub struct BookQuery {
     pub allocation: Option<u64>,
     pub app_instance: Option<u64>,
     pub workload: Option<String>,
-    /// Words of the API: `tenant`, `class`, `app_instance`.
+    /// Group by these words of the API: `tenant`, `class`, `app_instance`.
     pub by: Vec<String>,
     /// `minute`, `hour`, `day` or `month`.
     pub bucket: Option<String>,
@@ -33,7 +34,7 @@ pub struct BookQuery {
 }
 
 impl<A: Answer> Call<A> {
-    /// Sets the parameters of the query that ask for this.
+    /// Sets the query parameters of a report.
     pub fn asking(self, asked: &BookQuery) -> Self {
         self.maybe("from", asked.from)
             .maybe("to", asked.to)

@@ -1,0 +1,67 @@
+//! What operators set on a tenant. The command, the record and the state share these structs: a new setting is added
+//! here, and in the places where people read or write it.
+
+use crate::fields;
+use crate::name::Name;
+use crate::policy::Priority;
+
+fields! {
+    /// The settings of a tenant that one `tenant.put` record replaces as a whole.
+    pub struct TenantSettings {
+        pub name: Name,
+        pub accounting_tag: Option<Name>,
+        pub max_priority: Priority,
+        pub max_evicted_quanta_per_hour: Option<u64>,
+    }
+    added {
+        /// Whom to write to or call about this tenant.
+        1 pub contact: Option<Name>,
+    }
+}
+
+fields! {
+    /// A change of some settings. What is absent keeps its value; what is present and empty is cleared (SEMANTICS 4).
+    #[derive(Default)]
+    pub struct TenantSettingsChange {
+        pub name: Option<Name>,
+        pub accounting_tag: Option<Option<Name>>,
+        pub max_priority: Option<Priority>,
+        pub max_evicted_quanta_per_hour: Option<Option<u64>>,
+    }
+    added {
+        1 pub contact: Option<Option<Name>>,
+    }
+}
+
+impl TenantSettings {
+    /// A tenant of which nothing is set but its name.
+    pub fn named(name: Name) -> Self {
+        Self {
+            name,
+            accounting_tag: None,
+            max_priority: Priority::default(),
+            max_evicted_quanta_per_hour: None,
+            contact: None,
+        }
+    }
+}
+
+impl TenantSettingsChange {
+    pub fn is_empty(&self) -> bool {
+        *self == Self::default()
+    }
+
+    /// The settings after this change.
+    pub fn applied_to(&self, old: &TenantSettings) -> TenantSettings {
+        fn kept<T: Clone>(change: &Option<T>, old: &T) -> T {
+            change.as_ref().unwrap_or(old).clone()
+        }
+        TenantSettings {
+            name: kept(&self.name, &old.name),
+            accounting_tag: kept(&self.accounting_tag, &old.accounting_tag),
+            max_priority: kept(&self.max_priority, &old.max_priority),
+            max_evicted_quanta_per_hour: kept(&self.max_evicted_quanta_per_hour, &old.max_evicted_quanta_per_hour),
+            contact: kept(&self.contact, &old.contact),
+        }
+    }
+}

@@ -1,0 +1,61 @@
+//! The assured start of a waiting allocation: when it starts at the latest, and where. Backfill must not delay it.
+//!
+//! Only ends that are certain count: an allocation with a walltime ends by then and is torn down within the teardown
+//! deadline; a lease that is being revoked or torn down is gone, or fenced, by its limit. Capacity that was evicted
+//! for others is reserved for them.
+
+use crate::allocation::Allocation;
+use crate::gang::Occupancy;
+use crate::lease::{Lease, Phase};
+use crate::world::{Node, World};
+use leasehold_model::{Instant, LeaseNo, NodeNo, Span};
+use std::collections::{BTreeMap, BTreeSet};
+
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) struct AssuredStart {
+    pub(crate) start: Instant,
+    pub(crate) nodes: BTreeSet<NodeNo>,
+}
+
+impl World {
+    /// How long a node may take for a teardown.
+    fn teardown_time(&self, node: &Node) -> Span {
+        if node.is_immediate() { Span::ZERO } else { self.settings.teardown_deadline }
+    }
+
+    /// When an allocation that starts now has left the node; none without a walltime.
+    pub(crate) fn gone_by(&self, node: NodeNo, now: Instant, walltime: Option<Span>) -> Option<Instant> {
+        Some(now.saturating_add(walltime?).saturating_add(self.teardown_time(&self.nodes[&node])))
+    }
+
+    /// When a lease has certainly given back its capacity.
+    fn firm_end(&self, lease: &Lease) -> Option<Instant> {
+        let teardown = self.nodes.get(&lease.node).map(|node| self.teardown_time(node))?;
+        match lease.phase {
+            Phase::Active => Some(self.attempt_of(lease)?.bound()?.saturating_add(teardown)),
+            Phase::Revoking => Some(lease.limit_at?.saturating_add(teardown)),
+            Phase::Releasing | Phase::Expired | Phase::TearingDown => lease.limit_at,
+            Phase::Fenced | Phase::Closed => None,
+        }
+    }
+
+    pub(crate) fn assured_start(&self, waits: &Allocation, now: Instant) -> Option<AssuredStart> {
+        let reserved = self.allocations.values().filter_map(|found| found.reservation.as_ref());
+        let victims: BTreeSet<LeaseNo> = reserved.flat_map(|kept| kept.victims.iter().copied()).collect();
+        let mut ends: BTreeMap<Instant, Vec<&Lease>> = BTreeMap::from([(now, Vec::new())]);
+        for lease in self.leases.iter().filter(|lease| !victims.contains(&lease.number)) {
+            if let Some(at) = self.firm_end(lease) {
+                ends.entry(at.max(now)).or_default().push(lease);
+            }
+        }
+        let demand = waits.demand();
+        let mut occupancy = Occupancy::of(self);
+        for (start, leases) in ends {
+            leases.iter().for_each(|lease| occupancy.lift(lease, true));
+            if let Ok(gang) = self.place_gang(&demand, &waits.spec, &occupancy, now, &|_| true) {
+                return Some(AssuredStart { start, nodes: gang.places.iter().map(|place| place.node).collect() });
+            }
+        }
+        None
+    }
+}
