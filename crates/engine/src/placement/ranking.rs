@@ -6,7 +6,7 @@
 use leasehold_model::NodeNo;
 
 /// The most nodes in one piece.
-const PIECE_MAX: usize = 64;
+const PIECE_MAX: usize = 32;
 
 /// The sort key of a node: its free quanta, then its number.
 type Rank = (u64, NodeNo);
