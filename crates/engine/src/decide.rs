@@ -220,8 +220,8 @@ impl Follower for Beside<'_> {
     fn evictable(&mut self, lease: &Lease, added: bool) {
         self.placement.count_evictable(lease, added);
     }
-    fn evictable_changed(&mut self, state: &State, node: NodeNo) {
-        self.placement.change_evictable(state, node);
+    fn evictable_changed(&mut self, _: &State, node: NodeNo) {
+        self.placement.change_evictable(node);
     }
     fn waits(&mut self, allocation: AllocationNo) {
         self.scheduler.arrive(allocation);

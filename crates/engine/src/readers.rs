@@ -110,6 +110,7 @@ impl Index {
                 Mark::Put => self.placement.put(state, node),
             }
         }
+        self.placement.refresh_eviction_bounds(state);
     }
 }
 
