@@ -1,6 +1,7 @@
-//! End to end: requests from 64 submitters, each answered when durable and visible, beside SQLite
-//! doing the same work hash-linked in transactions of a thousand.
+//! End to end: requests from 64 submitters, each answered once it is durable and visible, compared with SQLite, which
+//! does the same work with hash-linked events in transactions of a thousand.
 
+use crate::bulk::operate_all;
 use crate::outcome::Outcome;
 use crate::scratch;
 use crate::work::{Workload, cluster, name};
@@ -27,9 +28,7 @@ fn durable() -> Measured {
     let journal = scratch::create(folder.path());
     let start = StartOptions::new(name("leasehold bench"), scratch::keys().public_keys()[0]);
     let (cell, _) = Cell::start(journal, Arc::new(SystemClock::new()), CellOptions::new(start)).expect("it starts");
-    for command in cluster(1000, 1000) {
-        assert!(matches!(cell.operate(command), Ok(Sealed { repeated: false, .. })));
-    }
+    operate_all(&cell, cluster(1000, 1000));
     let (batches, records) = counted(&cell);
     let began = Stopwatch::now();
     let mut latencies: Vec<u64> = std::thread::scope(|scope| {
@@ -54,7 +53,7 @@ fn counted(cell: &Cell) -> (u64, u64) {
     (cell.stats().batches.load(Ordering::Relaxed), cell.stats().records.load(Ordering::Relaxed))
 }
 
-/// Keeps up to 64 commands outstanding; answers with the latency of each in microseconds.
+/// Keeps up to 64 commands outstanding; returns the latency of each in microseconds.
 fn submitter(cell: &Cell, number: u64, operations: u64) -> Vec<u64> {
     let mut work = Workload::new(1 + number * 1000, 1000);
     work.step = number << 40;

@@ -1,11 +1,12 @@
-//! The benchmarks: what the budgets of DESIGN and the issues promise, measured beside a peer in one run.
+//! The benchmarks: figures with goals, most of them compared with a peer in the same run.
 //!
 //! In: which benchmarks to run. Out: a table for people and `bench.json` for programs.
 //!
-//! Ratios count, not absolute figures: machines are noisy. Each figure is the best of three, and the
-//! peer does the same work in the same run. Floats appear here and nowhere near a bill.
+//! Ratios are compared rather than absolute figures, because the speed of machines varies. Unless stated otherwise, a
+//! figure is the best of three. Floating point is used here, but never for billing.
 #![allow(clippy::float_arithmetic, clippy::cast_possible_truncation, clippy::cast_sign_loss)]
 
+mod bulk;
 mod durable;
 mod engine;
 #[cfg(feature = "http")]
@@ -28,10 +29,11 @@ pub mod work;
 pub use memory::Counting;
 pub use outcome::Outcome;
 use std::path::Path;
+use std::time::Instant as Stopwatch;
 
 type Bench = (&'static str, fn() -> Vec<Outcome>);
 
-/// Every benchmark by the prefix of the names it reports.
+/// Every benchmark with the prefixes of the figures it reports.
 const BENCHES: &[Bench] = &[
     ("engine.transitions", engine::transitions),
     ("engine.bytes_per_lease", memory::bytes_per_lease),
@@ -55,15 +57,17 @@ const BENCHES: &[Bench] = &[
     ("usage books", usage::usage),
 ];
 
-/// Runs the benchmarks whose names begin with `only`, prints a table and writes the file. Answers
-/// whether every goal was met.
+/// Runs the benchmarks whose figures begin with `only`, prints a table and writes the file. Returns whether every goal
+/// was met.
 pub fn run(only: &str, json: &Path) -> std::io::Result<bool> {
+    let began = Stopwatch::now();
     let mut outcomes: Vec<Outcome> = Vec::new();
     for (name, bench) in BENCHES {
-        // One that measures for several names has them all.
         if name.split(' ').any(|name| name.starts_with(only) || only.starts_with(name)) {
             eprintln!("running {name} …");
+            let start = Stopwatch::now();
             outcomes.extend(bench());
+            eprintln!("  took {:.0} s", start.elapsed().as_secs_f64());
         }
     }
     outcomes.retain(|outcome| outcome.name.starts_with(only));
@@ -72,6 +76,7 @@ pub fn run(only: &str, json: &Path) -> std::io::Result<bool> {
         std::fs::create_dir_all(folder)?;
     }
     std::fs::write(json, outcome::json(&outcomes))?;
-    eprintln!("written to {}", json.display());
+    let seconds = began.elapsed().as_secs();
+    eprintln!("written to {}; {} min {} s in total", json.display(), seconds / 60, seconds % 60);
     Ok(!outcomes.is_empty() && outcomes.iter().all(|outcome| outcome.pass != Some(false)))
 }

@@ -1,4 +1,4 @@
-//! `make bench`: the benchmarks with the peers beside them and a counting allocator beneath.
+//! `make bench`: the benchmarks with their peers, on a counting allocator.
 
 use std::path::PathBuf;
 use std::process::ExitCode;

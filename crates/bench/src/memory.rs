@@ -51,7 +51,7 @@ pub(crate) fn bytes_per_lease() -> Vec<Outcome> {
     let counted = LIVE_BYTES.load(Ordering::Relaxed) >= 1 << 16;
     drop(probe);
     if !counted {
-        eprintln!("  left out: this program does not count its memory; run `make bench`");
+        eprintln!("  skipped: this program does not count its memory; run `make bench`");
         return Vec::new();
     }
     let mut engine = engine_with_cluster(1000, 1000);

@@ -10,9 +10,9 @@ pub struct Outcome {
     pub unit: &'static str,
     pub baseline: Option<f64>,
     pub ratio: Option<f64>,
-    /// What was asked for, in words: `>= 0.5`.
+    /// The goal as text: `>= 0.5`.
     pub goal: &'static str,
-    /// `None` where there is no goal, or the peer was not built in.
+    /// `None` if there is no goal, or the peer was not built in.
     pub pass: Option<bool>,
     pub note: String,
 }

@@ -1,4 +1,4 @@
-//! Choosing a node: the time of one decision in a large and busy cluster, and how it grows.
+//! Choosing a node: the time of one decision in a large and busy cluster, and its growth with the cluster.
 
 use crate::outcome::Outcome;
 use crate::work::{Dice, T0, name};
@@ -110,7 +110,7 @@ impl Cluster {
         self.operate(Command::PutProject(PutProject { project: None, tenant: TenantNo(0), name: name("main") }));
     }
 
-    /// Its agent finds something wrong with it, more or less.
+    /// Its agent reports a bad condition.
     fn heat(&mut self, node: NodeNo) {
         self.operate(Command::RegisterAgent(RegisterAgent { node, instance: 1, takeover: false }));
         let mut level = || [Level::Normal, Level::High, Level::Critical][self.dice.below(3) as usize];
@@ -145,7 +145,7 @@ impl Cluster {
         self.now = Instant(self.now.0 + 1000);
         let asked = Request::new(who(), Command::Request(request));
         self.engine.decide(self.now, &asked, &mut batch).expect("the work is valid");
-        // What finds no room is denied, and the next one asks for something else.
+        // A request for which there is no capacity is denied; the next one differs.
         if self.engine.state().live_leases() > before {
             let record = batch.frames().next().expect("a record").expect("whole").decode().expect("a record");
             let leasehold_model::Body::Granted(granted) = record.body else { unreachable!("leases came of it") };
@@ -153,7 +153,7 @@ impl Cluster {
         }
     }
 
-    /// The standing load moves on: something ends, something else is granted.
+    /// Replaces some leases by others.
     fn churn(&mut self) {
         self.grant();
         while self.live.len() > self.engine.state().nodes().count() * LEASES_PER_NODE {
@@ -198,7 +198,7 @@ fn percentile(times: &mut [f64], percent: usize) -> f64 {
     times[(times.len() * percent / 100).min(times.len() - 1)]
 }
 
-/// Processor time: other work on the machine does not count.
+/// Processor time of this thread, which does not depend on other load.
 pub(crate) fn cpu_micros() -> f64 {
     let time = clock_gettime(ClockId::ThreadCPUTime);
     time.tv_sec as f64 * 1e6 + time.tv_nsec as f64 / 1e3

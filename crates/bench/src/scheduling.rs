@@ -1,4 +1,4 @@
-//! Who gets the capacity, at the size of a large cluster: plans of eviction, and a long queue that is woken.
+//! Scheduling on a large cluster: planning evictions, and a scheduling pass over a long queue.
 
 use crate::outcome::Outcome;
 use crate::place::cpu_micros;
@@ -14,7 +14,7 @@ use smallvec::smallvec;
 const NODES: u32 = 10_000;
 const TENANTS: u32 = 1000;
 
-/// An engine under the hand of one that measures.
+/// An engine with the large cluster.
 struct Rig {
     engine: Engine,
     batch: Batch,
@@ -36,14 +36,14 @@ impl Rig {
     }
 
     fn decide(&mut self, identity: Identity, command: Command) -> u64 {
-        // No two commands have one stamp in life, or so much would end at one instant as never does.
+        // Every command has its own timestamp, so that not all leases end at the same instant.
         self.now = Instant(self.now.0 + 1000);
         self.batch.reset(self.engine.state().size());
         let decided = self.engine.decide(self.now, &Request::new(identity, command), &mut self.batch);
         decided.expect("the work is valid").records.first
     }
 
-    /// Lets what follows from the last command follow; answers how many microseconds that took.
+    /// Runs the scheduling passes that the last command made necessary; returns their time in microseconds.
     fn settle(&mut self) -> f64 {
         self.now = Instant(self.now.0 + 1000);
         self.batch.reset(self.engine.state().size());
@@ -52,7 +52,7 @@ impl Rig {
         cpu_micros() - began
     }
 
-    /// Fills the GPUs with requests, half of them for GPU, cores and memory; answers how many leases live then.
+    /// Fills the GPUs with requests, half of them for GPU, cores and memory; returns the number of live leases.
     fn fill(&mut self, dice: &mut Dice, priorities: &[Priority]) -> usize {
         for quanta in [7, 3, 2, 1] {
             let mut misses = 0;
@@ -84,12 +84,12 @@ fn percentiles(times: &mut [f64]) -> (f64, f64) {
     (at(500), at(990))
 }
 
-/// A guaranteed gang arrives on a full cluster, over and over: how long until its victims are chosen and sealed.
+/// A guaranteed gang arrives on a full cluster, repeatedly: the time until its victims are chosen and recorded.
 pub(crate) fn preemption() -> Vec<Outcome> {
     let mut rig = Rig::new();
     let mut dice = Dice(3);
     let live = rig.fill(&mut dice, &[Priority::Standard, Priority::Scavenger]);
-    // The last of them found no room and evict others themselves.
+    // The last requests found no capacity and evict other leases themselves.
     rig.settle();
     let mut times = Vec::new();
     for round in 0..200u64 {
@@ -113,11 +113,11 @@ pub(crate) fn preemption() -> Vec<Outcome> {
     ))]
 }
 
-/// 100,000 allocations wait on a full cluster; one lease is given back, over and over.
+/// 100,000 allocations wait on a full cluster, and a running one completes, repeatedly.
 pub(crate) fn queue() -> Vec<Outcome> {
     let mut rig = Rig::new();
     let mut dice = Dice(5);
-    // Nodes are filled by gangs of whole nodes' worth, so that nothing of these shapes fits.
+    // Nodes are filled with allocations of one GPU each, until no GPU is free.
     let mut running: Vec<(AllocationNo, u32)> = Vec::new();
     loop {
         let tenant = u32::try_from(dice.below(u64::from(TENANTS))).expect("small");

@@ -1,4 +1,4 @@
-//! Folders and journals for a benchmark, on the disk that holds the build: not on a memory file system.
+//! Temporary directories and journals, on the disk of the build directory rather than a memory file system.
 
 use leasehold_cell::{Clock, SystemClock};
 use leasehold_journal::{FileJournal, Journal, Keys, Options, RealDisk};
@@ -7,11 +7,11 @@ use std::sync::Arc;
 
 pub(crate) const ORIGIN: &str = "bench.example";
 
-/// A folder that is gone when the benchmark is.
+/// A directory that is removed when it is dropped.
 pub(crate) fn folder() -> tempfile::TempDir {
     let target = std::env::var_os("CARGO_TARGET_DIR").map_or_else(|| PathBuf::from("target"), PathBuf::from);
-    std::fs::create_dir_all(&target).expect("the target folder can be made");
-    tempfile::Builder::new().prefix("bench-").tempdir_in(&target).expect("a folder can be made")
+    std::fs::create_dir_all(&target).expect("the target directory can be created");
+    tempfile::Builder::new().prefix("bench-").tempdir_in(&target).expect("a directory can be created")
 }
 
 pub(crate) fn keys() -> Arc<Keys> {
@@ -21,7 +21,7 @@ pub(crate) fn keys() -> Arc<Keys> {
 pub(crate) fn create(folder: &Path) -> Arc<FileJournal> {
     let disk = Arc::new(RealDisk::new(folder));
     let journal = FileJournal::create(disk, Options::default(), keys(), SystemClock::new().wall());
-    let journal = Arc::new(journal.expect("a journal can be made"));
+    let journal = Arc::new(journal.expect("a journal can be created"));
     journal.prepare().expect("there is room");
     journal
 }

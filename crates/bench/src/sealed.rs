@@ -1,5 +1,5 @@
-//! Sealed, durable records per second through the file journal, beside a bare loop that only hashes
-//! (chain and tree), writes and syncs the same bytes in the same batches.
+//! Sealed, durable records per second through the file journal, compared with a bare loop that only hashes (chain and
+//! tree), writes and syncs the same bytes in the same batches.
 
 use crate::outcome::{Outcome, best_of_three};
 use crate::scratch;
@@ -15,7 +15,7 @@ use std::time::{Duration, Instant as Stopwatch};
 const BATCHES: usize = 1500;
 const RECORDS: usize = 1000;
 
-/// Batches as the engine makes them, a third requests, renewals and releases each.
+/// Batches as the engine creates them: requests, renewals and releases, a third each.
 fn batches() -> Vec<Batch> {
     let mut engine = leasehold_engine::Engine::default();
     let mut all = Vec::new();
@@ -56,7 +56,7 @@ fn batches() -> Vec<Batch> {
     all
 }
 
-/// The journal as the cell uses it: one appender, a checkpointer and an allocator beside it.
+/// The journal as the cell uses it: one thread appends, one writes checkpoints, one allocates space.
 fn sealed(batches: &[Batch]) -> f64 {
     let folder = scratch::folder();
     let journal = scratch::create(folder.path());
@@ -83,7 +83,7 @@ fn sealed(batches: &[Batch]) -> f64 {
             }
             journal.append(batch).expect("the journal takes it");
         }
-        // All of it is durable; it counts as done when all of it is signed for, too.
+        // All records are durable; the work is done when a checkpoint covers them.
         while journal.checkpointed().size() < journal.head().size {
             journal.checkpoint(clock.wall()).expect("what was appended reads back");
         }
@@ -93,10 +93,10 @@ fn sealed(batches: &[Batch]) -> f64 {
     })
 }
 
-/// The least that anyone would have to do.
+/// The least work that is needed for the same guarantees.
 fn bare(batches: &[Batch]) -> f64 {
     let folder = scratch::folder();
-    let file = std::fs::File::create_new(folder.path().join("bare")).expect("a file can be made");
+    let file = std::fs::File::create_new(folder.path().join("bare")).expect("a file can be created");
     let mut batches = batches.to_vec();
     let total: usize = batches.iter().map(|b| b.bytes().len()).sum();
     let zeroes = vec![0u8; 1 << 20];
@@ -111,7 +111,7 @@ fn bare(batches: &[Batch]) -> f64 {
     for batch in &mut batches {
         head = batch.seal(&head, &*scratch::keys()).expect("nothing asks for a signature");
         for frame in batch.frames() {
-            // The hash of a record stands in its successor; the tree wants every one.
+            // Each record contains the hash of the record before it.
             let raw = frame.expect("just sealed");
             tree.push(leaf_hash(&raw.prev_hash()));
         }
@@ -129,6 +129,9 @@ pub(crate) fn sealed_vs_bare() -> Vec<Outcome> {
     let bytes: usize = batches.iter().map(|b| b.bytes().len()).sum();
     let bare = best_of_three(|| bare(&batches));
     let sealed = best_of_three(|| sealed(&batches));
-    let note = format!("batches of 1,000, {} bytes a record on disk, until signed for", bytes / (BATCHES * RECORDS));
+    let note = format!(
+        "batches of 1,000, {} bytes a record on disk, until a checkpoint covers them",
+        bytes / (BATCHES * RECORDS)
+    );
     vec![Outcome::against("journal.sealed_vs_bare", sealed, "records/s", bare, ">= 0.5", 0.5).note(note)]
 }

@@ -1,5 +1,5 @@
-//! The peer: SQLite in process, write-ahead log, full sync, each event linked to the one before by
-//! its hash, a thousand operations to a transaction. The same checks: quota, node, lease, event.
+//! The peer: SQLite in process, with a write-ahead log, full sync, hash-linked events and a thousand operations per
+//! transaction. It does the same checks: quota, node, lease, event.
 
 use crate::scratch;
 use crate::work::Dice;
@@ -104,7 +104,7 @@ impl Peer<'_> {
 /// Operations per second.
 pub(crate) fn hash_linked() -> f64 {
     let folder = scratch::folder();
-    let connection = Connection::open(folder.path().join("peer.sqlite")).expect("a database can be made");
+    let connection = Connection::open(folder.path().join("peer.sqlite")).expect("a database can be created");
     connection.set_prepared_statement_cache_capacity(64);
     connection.execute_batch(SCHEMA).expect("valid SQL");
     let peer = Peer { connection: &connection, clock: Stopwatch::now() };

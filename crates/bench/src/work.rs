@@ -1,4 +1,4 @@
-//! The work that is measured: requests, renewals and releases, a third each, on a standing load.
+//! The measured work: requests, renewals and releases, a third each, with a constant number of live leases.
 
 use leasehold_engine::command::{
     PutClass, PutNode, PutPool, PutProject, PutQuota, PutTenant, ReleaseOne, RenewOne, RequestLease,
@@ -33,7 +33,7 @@ pub fn name(text: &str) -> Name {
     Name::new(text).expect("a valid name")
 }
 
-/// The commands that make a cluster of `nodes` nodes and `tenants` tenants, with two quotas each.
+/// The commands that create a cluster of `nodes` nodes and `tenants` tenants, with two quotas each.
 pub fn cluster(nodes: u32, tenants: u32) -> Vec<Command> {
     let mut commands = vec![
         Command::PutClass(PutClass {
@@ -98,8 +98,8 @@ pub const GPU: ClassNo = ClassNo(0);
 pub const CPU: ClassNo = ClassNo(1);
 pub const MEM: ClassNo = ClassNo(2);
 
-/// The commands that make a cluster of nodes of three kinds: eight GPUs, four with more memory, and none; in racks of
-/// forty and four zones. Its tenants may ask for anything.
+/// The commands that create a cluster with three kinds of nodes: with eight GPUs, with four and more memory, and with
+/// none; in racks of forty and in four zones. Its tenants have no quotas.
 pub fn large_cluster(nodes: u32, tenants: u32) -> Vec<Command> {
     let mut commands = Vec::new();
     for (label, kind, quanta_per_unit) in
@@ -147,7 +147,7 @@ pub fn large_cluster(nodes: u32, tenants: u32) -> Vec<Command> {
     commands
 }
 
-/// A fresh engine with that cluster.
+/// A new engine with the cluster of [`cluster`].
 pub fn engine_with_cluster(nodes: u32, tenants: u32) -> Engine {
     let mut engine = Engine::default();
     let mut batch = Batch::new(0);
@@ -161,7 +161,7 @@ pub fn engine_with_cluster(nodes: u32, tenants: u32) -> Engine {
     engine
 }
 
-/// Draws transitions; keeps who holds what.
+/// Generates transitions and keeps track of the live leases.
 #[derive(Clone, Debug)]
 pub struct Workload {
     pub dice: Dice,
@@ -212,7 +212,7 @@ impl Workload {
     }
 }
 
-/// Brings the engine to `live` leases without keys.
+/// Grants leases without idempotency keys until there are `live`.
 pub fn fill(engine: &mut Engine, work: &mut Workload, live: usize) {
     let mut batch = Batch::new(engine.state().size());
     while work.live.len() < live {

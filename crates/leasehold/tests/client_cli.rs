@@ -18,125 +18,15 @@ mod past;
 #[path = "client_cli/words.rs"]
 mod words;
 
-use common::{BINARY, Said, said};
+use common::daemon::{Daemon, granted, refuses, tells};
+use common::said;
 use rustix::process::{Pid, Signal, kill_process};
 use serde_json::{Value, json};
 use std::fs;
 use std::io::{BufRead, BufReader, Read};
 use std::os::unix::fs::PermissionsExt;
-use std::path::PathBuf;
-use std::process::{Child, Command, Stdio};
+use std::process::{Child, Stdio};
 use std::time::{Duration, Instant};
-use tempfile::TempDir;
-
-/// A daemon with its own port and data directory.
-struct Daemon {
-    folder: TempDir,
-    url: String,
-    process: Child,
-}
-
-impl Daemon {
-    fn start() -> Self {
-        let folder = tempfile::tempdir().expect("a folder");
-        fs::create_dir(folder.path().join("home")).unwrap();
-        let data = folder.path().join("data");
-        let mut process = Command::new(BINARY)
-            .args(["serve", "--listen", "127.0.0.1:0", "--data"])
-            .arg(&data)
-            .env_remove("NOTIFY_SOCKET")
-            .stdin(Stdio::null())
-            .stdout(Stdio::null())
-            .stderr(Stdio::piped())
-            .spawn()
-            .expect("the daemon starts");
-        let mut lines = BufReader::new(process.stderr.take().expect("stderr")).lines();
-        let url = loop {
-            let line = lines.next().expect("the daemon says where it listens").expect("UTF-8");
-            if let Some((_, rest)) = line.split_once("LEASEHOLD_URL=") {
-                break rest.split_whitespace().next().expect("an address").to_owned();
-            }
-        };
-        // Keep reading, so that the pipe does not fill up.
-        std::thread::spawn(move || lines.for_each(drop));
-        Self { folder, url, process }
-    }
-
-    fn path(&self, name: &str) -> PathBuf {
-        self.folder.path().join(name)
-    }
-
-    /// A command with this token, which finds the daemon through environment variables.
-    fn command(&self, token: &str, line: &str) -> Command {
-        let mut command = Command::new(BINARY);
-        let at = self.folder.path().to_str().expect("UTF-8");
-        command
-            .args(line.split(' ').map(|word| word.replace("{}", at)))
-            .env("HOME", self.path("home"))
-            .env("LEASEHOLD_URL", &self.url)
-            .env("LEASEHOLD_TOKEN_FILE", self.path(token))
-            .env_remove("LEASEHOLD_TOKEN");
-        command
-    }
-
-    fn by(&self, token: &str, line: &str) -> Said {
-        said(self.command(token, line))
-    }
-
-    /// Runs a command as the operator.
-    fn run(&self, line: &str) -> Said {
-        self.by("data/operator.token", line)
-    }
-
-    fn json(&self, line: &str) -> Value {
-        self.run(&format!("{line} --json")).ok().json()
-    }
-
-    /// A GPU class and a memory class, a node with 4 GPUs and 64 GiB and immediate teardown, a tenant, a project and a user.
-    fn with_cluster() -> Self {
-        let daemon = Self::start();
-        for line in [
-            "class create gpu-h100 --kind gpu --tier h100 --premium",
-            "class create mem-dram --kind mem",
-            "pool create training --strategy bin-pack --ttl-max standard=8h --grace 2s",
-            "node create gpu-1 --pool training --rack r7 --class gpu-h100=4 --class mem-dram=64GiB --teardown immediate",
-            "tenant create physics --accounting-tag cost-4711",
-            "project create lattice --tenant physics",
-            "user create ada --tenant physics",
-            "token issue ci --role project-member --tenant physics --project lattice --out {}/ci.token",
-        ] {
-            daemon.run(line).ok();
-        }
-        daemon
-    }
-}
-
-impl Drop for Daemon {
-    fn drop(&mut self) {
-        let _ = kill_process(Pid::from_child(&self.process), Signal::TERM);
-        let _ = self.process.wait();
-    }
-}
-
-fn refuses(said: &Said, exit: i32, code: &str) {
-    assert_eq!(said.code, exit, "{said:?}");
-    assert!(said.err.contains(&format!("({code})")), "no ({code}) in {said:?}");
-    assert!(said.err.lines().any(|line| line.starts_with("leasehold: ")), "{said:?}");
-    assert_eq!(said.out, "", "data beside an error");
-}
-
-fn tells(said: &Said, words: &[&str]) {
-    for word in words {
-        assert!(said.out.contains(word), "no {word:?} in {said:?}");
-    }
-}
-
-/// The short name of the first lease of a grant.
-fn granted(said: Said) -> String {
-    let said = said.ok();
-    let id = said.json()["leases"][0]["id"].as_str().expect("an id").to_owned();
-    format!("lease-{}", u64::from_str_radix(&id[16..], 16).expect("hex"))
-}
 
 #[test]
 fn a_cluster_is_set_up_and_used() {

@@ -314,6 +314,23 @@ macro_rules! kinds {
             }
         }
 
+        impl Body {
+            /// Fails where [`Self::get`] fails, with the same error, without building the body.
+            #[inline]
+            pub(crate) fn validate(kind: u32, r: &mut Reader<'_>) -> Result<(), DecodeError> {
+                match kind {
+                    $($code => $kind::validate(r)?,)*
+                    _ => drop(r.take(r.remaining())?),
+                }
+                r.finish()
+            }
+        }
+
+        $(impl $kind {
+            /// The code of this kind of record.
+            pub const KIND: u32 = $code;
+        })*
+
         $(impl From<$kind> for Body {
             #[inline]
             fn from(body: $kind) -> Self {

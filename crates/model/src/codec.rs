@@ -42,6 +42,13 @@ pub trait Field: Sized {
     fn put(&self, out: &mut Vec<u8>);
     fn get(r: &mut Reader<'_>) -> Result<Self, DecodeError>;
 
+    /// Reads past a value that [`Self::get`] would return, without building it. Where `get` fails, this fails with the
+    /// same error. Whoever overrides it has to keep that; the tests of the format compare the two.
+    #[inline]
+    fn validate(r: &mut Reader<'_>) -> Result<(), DecodeError> {
+        Self::get(r).map(drop)
+    }
+
     /// Decodes a value that must fill `bytes` to the end.
     fn from_bytes(bytes: &[u8]) -> Result<Self, DecodeError> {
         let mut r = Reader::new(bytes);
@@ -91,9 +98,13 @@ impl<'a> Reader<'a> {
     }
 
     pub fn array<const N: usize>(&mut self) -> Result<[u8; N], DecodeError> {
+        self.array_ref().copied()
+    }
+
+    pub fn array_ref<const N: usize>(&mut self) -> Result<&'a [u8; N], DecodeError> {
         let (head, rest) = self.rest.split_first_chunk::<N>().ok_or(DecodeError::Truncated)?;
         self.rest = rest;
-        Ok(*head)
+        Ok(head)
     }
 
     pub fn byte(&mut self) -> Result<u8, DecodeError> {
@@ -223,7 +234,21 @@ fn put_scaled_short(value: u64, out: &mut Vec<u8>) {
     put_varint(in_unit << 2 | unit, out);
 }
 
+#[inline]
 pub fn get_scaled(r: &mut Reader<'_>) -> Result<u128, DecodeError> {
+    // Whole seconds that fit a word, as most are, need no arithmetic in 128 bits.
+    let mut short = r.clone();
+    if let Ok(word) = short.varint()
+        && word & 3 == 0
+        && let Some(value) = (word >> 2).checked_mul(1_000_000_000)
+    {
+        *r = short;
+        return Ok(u128::from(value));
+    }
+    get_scaled_wide(r)
+}
+
+fn get_scaled_wide(r: &mut Reader<'_>) -> Result<u128, DecodeError> {
     let word = r.varint_wide()?;
     let unit = usize::try_from(word & 3).map_err(|_| DecodeError::BadInteger)?;
     let value = (word >> 2).checked_mul(SCALES[unit]).filter(|v| *v < 1 << 120).ok_or(DecodeError::BadInteger)?;
@@ -281,6 +306,10 @@ impl<T: Field> Field for Option<T> {
     fn get(r: &mut Reader<'_>) -> Result<Self, DecodeError> {
         Ok(if bool::get(r)? { Some(T::get(r)?) } else { None })
     }
+    #[inline]
+    fn validate(r: &mut Reader<'_>) -> Result<(), DecodeError> {
+        if bool::get(r)? { T::validate(r) } else { Ok(()) }
+    }
 }
 
 /// The most items of a list inside a body, unless its type has another limit.
@@ -298,6 +327,10 @@ impl<T: Field> Field for Vec<T> {
         let n = r.count(LIST_MAX)?;
         (0..n).map(|_| T::get(r)).collect()
     }
+    fn validate(r: &mut Reader<'_>) -> Result<(), DecodeError> {
+        let n = r.count(LIST_MAX)?;
+        (0..n).try_for_each(|_| T::validate(r))
+    }
 }
 
 impl<A: smallvec::Array> Field for smallvec::SmallVec<A>
@@ -314,6 +347,10 @@ where
     fn get(r: &mut Reader<'_>) -> Result<Self, DecodeError> {
         let n = r.count(LIST_MAX)?;
         (0..n).map(|_| A::Item::get(r)).collect()
+    }
+    fn validate(r: &mut Reader<'_>) -> Result<(), DecodeError> {
+        let n = r.count(LIST_MAX)?;
+        (0..n).try_for_each(|_| A::Item::validate(r))
     }
 }
 
@@ -333,6 +370,11 @@ impl<A: Field, B: Field> Field for (A, B) {
     }
     fn get(r: &mut Reader<'_>) -> Result<Self, DecodeError> {
         Ok((A::get(r)?, B::get(r)?))
+    }
+    #[inline]
+    fn validate(r: &mut Reader<'_>) -> Result<(), DecodeError> {
+        A::validate(r)?;
+        B::validate(r)
     }
 }
 
@@ -377,6 +419,17 @@ macro_rules! fields {
                 let bits = if KNOWN == 0 { 0 } else { r.added(KNOWN)? };
                 $(let $added = if bits & $bit == 0 { None } else { Some($crate::codec::Field::get(r)?) };)*
                 Ok(Self { $($field,)* $($added),* })
+            }
+            #[inline]
+            #[allow(unused_variables)]
+            fn validate(r: &mut $crate::codec::Reader<'_>) -> Result<(), $crate::codec::DecodeError> {
+                $(<$t as $crate::codec::Field>::validate(r)?;)*
+                const KNOWN: u64 = 0 $(| $bit)*;
+                let bits = if KNOWN == 0 { 0 } else { r.added(KNOWN)? };
+                $(if bits & $bit != 0 {
+                    <$at as $crate::codec::Field>::validate(r)?;
+                })*
+                Ok(())
             }
         }
     };

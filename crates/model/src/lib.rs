@@ -49,7 +49,7 @@ pub use policy::{
     TeardownMode,
 };
 pub use quantity::Quanta;
-pub use record::{Hash, Idempotency, Identity, Key, Record};
+pub use record::{Hash, Idempotency, Identity, Key, Outline, Record};
 pub use state::{CustodyState, Group, LeaseState, RevokeReason, WasteClass};
 pub use tenant::{TenantSettings, TenantSettingsChange};
 pub use word::Words;

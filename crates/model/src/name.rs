@@ -39,6 +39,10 @@ pub fn is_invisible(c: char) -> bool {
 
 impl Name {
     pub fn new(text: &str) -> Result<Self, BadName> {
+        Self::check(text).map(|()| Self(text.into()))
+    }
+
+    fn check(text: &str) -> Result<(), BadName> {
         if text.is_empty() {
             return Err(BadName::Empty);
         }
@@ -51,7 +55,15 @@ impl Name {
         if text.trim() != text {
             return Err(BadName::OuterSpace);
         }
-        Ok(Self(text.into()))
+        Ok(())
+    }
+
+    /// The text of a name, still in the bytes that it was encoded in.
+    pub(crate) fn borrow<'a>(r: &mut Reader<'a>) -> Result<&'a str, DecodeError> {
+        let n = r.count(NAME_BYTES_MAX)?;
+        let text = std::str::from_utf8(r.take(n)?).map_err(|_| DecodeError::BadText)?;
+        Self::check(text).map_err(|_| DecodeError::BadText)?;
+        Ok(text)
     }
 
     pub fn as_str(&self) -> &str {
@@ -83,9 +95,10 @@ impl Field for Name {
         out.extend_from_slice(self.0.as_bytes());
     }
     fn get(r: &mut Reader<'_>) -> Result<Self, DecodeError> {
-        let n = r.count(NAME_BYTES_MAX)?;
-        let text = std::str::from_utf8(r.take(n)?).map_err(|_| DecodeError::BadText)?;
-        Self::new(text).map_err(|_| DecodeError::BadText)
+        Self::borrow(r).map(|text| Self(text.into()))
+    }
+    fn validate(r: &mut Reader<'_>) -> Result<(), DecodeError> {
+        Self::borrow(r).map(drop)
     }
 }
 

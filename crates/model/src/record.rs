@@ -254,6 +254,79 @@ impl Record {
     /// Inlined: a record is large, and every return by value would copy it.
     #[inline(always)]
     pub fn get(r: &mut Reader<'_>) -> Result<Self, DecodeError> {
+        let head = RawHead::get(r)?;
+        let body = Body::get(head.kind, r)?;
+        r.finish()?;
+        let name = |text: &str| Name::new(text).expect("checked when the head was read");
+        Ok(Self {
+            sequence: head.sequence,
+            stamp: head.stamp,
+            effective_at: head.effective_at,
+            identity: Identity {
+                tenant: head.tenant,
+                project: head.project,
+                user: head.user,
+                workload: head.workload.map(name),
+                token: head.token,
+            },
+            reason: head.reason,
+            idempotency: head.idempotency.map(|(owner, key, payload)| Idempotency {
+                owner,
+                key: Key::new(key).expect("checked when the head was read"),
+                payload: *payload,
+            }),
+            hcl_entry: head.hcl_entry.map(name),
+            dra_claim_id: head.dra_claim_id.map(name),
+            signers: SmallVec::from_slice(head.signers),
+            continues: head.continues,
+            body,
+        })
+    }
+
+    /// Fails where [`Self::get`] fails, with the same error, without building the record.
+    #[inline(always)]
+    pub fn validate(r: &mut Reader<'_>) -> Result<Outline, DecodeError> {
+        let head = RawHead::get(r)?;
+        Body::validate(head.kind, r)?;
+        r.finish()?;
+        Ok(Outline { sequence: head.sequence, stamp: head.stamp, kind: head.kind, signers: head.signers.len() })
+    }
+}
+
+/// What a reader that checks records without keeping them needs to know about one.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Outline {
+    pub sequence: u64,
+    pub stamp: Instant,
+    /// The code of the body's kind.
+    pub kind: u32,
+    /// How many signatures must accompany the record.
+    pub signers: usize,
+}
+
+/// The head of a record, checked, with its texts and keys still in the bytes that were read.
+struct RawHead<'a> {
+    sequence: u64,
+    stamp: Instant,
+    kind: u32,
+    effective_at: Instant,
+    tenant: Option<TenantNo>,
+    project: Option<ProjectNo>,
+    user: Option<UserNo>,
+    token: Option<TokenNo>,
+    reason: Option<Reason>,
+    /// Owner, key and payload.
+    idempotency: Option<(Option<TenantNo>, &'a [u8], &'a [u8; 16])>,
+    workload: Option<&'a str>,
+    hcl_entry: Option<&'a str>,
+    dra_claim_id: Option<&'a str>,
+    signers: &'a [[u8; 32]],
+    continues: bool,
+}
+
+impl<'a> RawHead<'a> {
+    #[inline(always)]
+    fn get(r: &mut Reader<'a>) -> Result<Self, DecodeError> {
         let sequence = r.varint()?;
         let stamp = Instant::get(r)?;
         let kind = u32::get(r)?;
@@ -271,51 +344,43 @@ impl Record {
         } else {
             stamp
         };
-        let mut identity = Identity {
-            tenant: get_if(has(part::TENANT), r)?,
-            project: get_if(has(part::PROJECT), r)?,
-            user: get_if(has(part::USER), r)?,
-            workload: None,
-            token: get_if(has(part::TOKEN), r)?,
-        };
-        let reason = get_if(has(part::REASON), r)?;
-        let idempotency = if has(part::IDEMPOTENCY) {
-            let owner = Field::get(r)?;
-            let n = r.count(IDEMPOTENCY_KEY_BYTES_MAX)?;
-            let key = Key::new(r.take(n)?).ok_or(DecodeError::Forbidden("an empty idempotency key"))?;
-            Some(Idempotency { owner, key, payload: r.array()? })
-        } else {
-            None
-        };
-        identity.workload = get_if(has(part::WORKLOAD), r)?;
-        let hcl_entry = get_if(has(part::HCL_ENTRY), r)?;
-        let dra_claim_id = get_if(has(part::DRA_CLAIM), r)?;
-        let mut signers = SmallVec::new();
-        if has(part::SIGNERS) {
-            let n = r.count(SIGNERS_MAX)?;
-            if n == 0 {
-                return Err(DecodeError::Forbidden("an empty list of signers"));
-            }
-            for _ in 0..n {
-                signers.push(r.array()?);
-            }
-        }
-        let body = Body::get(kind, r)?;
-        r.finish()?;
         Ok(Self {
             sequence,
             stamp,
+            kind,
             effective_at,
-            identity,
-            reason,
-            idempotency,
-            hcl_entry,
-            dra_claim_id,
-            signers,
+            tenant: get_if(has(part::TENANT), r)?,
+            project: get_if(has(part::PROJECT), r)?,
+            user: get_if(has(part::USER), r)?,
+            token: get_if(has(part::TOKEN), r)?,
+            reason: get_if(has(part::REASON), r)?,
+            idempotency: has(part::IDEMPOTENCY).then(|| get_key(r)).transpose()?,
+            workload: has(part::WORKLOAD).then(|| Name::borrow(r)).transpose()?,
+            hcl_entry: has(part::HCL_ENTRY).then(|| Name::borrow(r)).transpose()?,
+            dra_claim_id: has(part::DRA_CLAIM).then(|| Name::borrow(r)).transpose()?,
+            signers: if has(part::SIGNERS) { get_signers(r)? } else { &[] },
             continues: has(part::CONTINUES),
-            body,
         })
     }
+}
+
+#[inline(always)]
+fn get_key<'a>(r: &mut Reader<'a>) -> Result<(Option<TenantNo>, &'a [u8], &'a [u8; 16]), DecodeError> {
+    let owner = Field::get(r)?;
+    let n = r.count(IDEMPOTENCY_KEY_BYTES_MAX)?;
+    let key = r.take(n)?;
+    if key.is_empty() {
+        return Err(DecodeError::Forbidden("an empty idempotency key"));
+    }
+    Ok((owner, key, r.array_ref()?))
+}
+
+fn get_signers<'a>(r: &mut Reader<'a>) -> Result<&'a [[u8; 32]], DecodeError> {
+    let n = r.count(SIGNERS_MAX)?;
+    if n == 0 {
+        return Err(DecodeError::Forbidden("an empty list of signers"));
+    }
+    Ok(r.take(32 * n)?.as_chunks().0)
 }
 
 #[inline(always)]

@@ -10,6 +10,7 @@ mod watch;
 use crate::config::Limits;
 use crate::tls::Tls;
 use axum::body::Body;
+pub use connection::http_settings;
 use connection::{Peered, Watched, serve_connection};
 use hyper::{Request, Response};
 use std::convert::Infallible;

@@ -6,7 +6,7 @@ use std::sync::{Mutex, PoisonError};
 
 const LIST: &str = "crates/tidy/allowed.txt";
 
-/// The files that break a rule, with how often or by how much each does; files that keep it are left out.
+/// The files that violate a rule, each with the number or the size of its violations.
 pub(crate) type Counts = BTreeMap<String, usize>;
 
 /// Counts something in each file.
@@ -15,7 +15,7 @@ pub fn counts_of(files: &[String], count: impl Fn(&str, &str) -> usize) -> Count
     counted.filter(|(_, count)| *count > 0).collect()
 }
 
-/// The sections of the list, in order, with the comments that lead each.
+/// The sections of the list, in order.
 fn sections(text: &str) -> Vec<(String, Counts)> {
     let mut sections: Vec<(String, Counts)> = Vec::new();
     for line in text.lines().map(str::trim).filter(|line| !line.is_empty() && !line.starts_with('#')) {
@@ -23,19 +23,19 @@ fn sections(text: &str) -> Vec<(String, Counts)> {
             sections.push((name.to_owned(), Counts::new()));
             continue;
         }
-        let (count, path) = line.split_once(' ').unwrap_or_else(|| panic!("{LIST}: `{line}` is no count and path"));
-        let (_, counts) = sections.last_mut().unwrap_or_else(|| panic!("{LIST}: `{line}` stands in no section"));
-        counts.insert(path.to_owned(), count.parse().unwrap_or_else(|_| panic!("{LIST}: `{count}` is no number")));
+        let (count, path) =
+            line.split_once(' ').unwrap_or_else(|| panic!("{LIST}: `{line}` is not a count and a path"));
+        let (_, counts) = sections.last_mut().unwrap_or_else(|| panic!("{LIST}: `{line}` is not in a section"));
+        counts.insert(path.to_owned(), count.parse().unwrap_or_else(|_| panic!("{LIST}: `{count}` is not a number")));
     }
     sections
 }
 
-/// Compares what was found with a section of the list. A file that breaks the rule and is not listed, one that breaks it
-/// more than listed, and a listed one that breaks it less or is gone are all told; `advice` says what to do about the
-/// first two. With `UPDATE_TIDY=1` the list follows files that were moved and
-/// is lowered to what was found, and never raised.
+/// Compares the counts found with a section of the list, and fails if a count is higher or lower than listed; `advice`
+/// tells what to do about a higher one. With `UPDATE_TIDY=1` the list follows files that were moved and is lowered to the
+/// counts found, but never raised.
 pub fn check_allowed(section: &str, found: &Counts, advice: &str) {
-    // Tests run side by side, and each may rewrite its section.
+    // Tests run in parallel, and each may rewrite its section.
     static ONE_AT_A_TIME: Mutex<()> = Mutex::new(());
     let _one = ONE_AT_A_TIME.lock().unwrap_or_else(PoisonError::into_inner);
     let text = crate::read(LIST);
@@ -49,7 +49,7 @@ pub fn check_allowed(section: &str, found: &Counts, advice: &str) {
     for (path, count) in found {
         let allowed = listed.get(path).copied().unwrap_or(0);
         if *count > allowed {
-            writeln!(wrong, "{path}: {count}, and {allowed} are allowed; {advice}").expect("text grows");
+            writeln!(wrong, "{path}: {count}, but only {allowed} are allowed; {advice}").expect("text grows");
         }
     }
     let lowered: Counts = listed
@@ -69,7 +69,7 @@ pub fn check_allowed(section: &str, found: &Counts, advice: &str) {
     assert!(wrong.is_empty(), "[{section}]\n{wrong}(UPDATE_TIDY=1 lowers the list)");
 }
 
-/// A listed file that is gone stands for one of the same name that is not listed.
+/// A listed file that no longer exists is replaced by an unlisted file of the same name.
 fn follow_moves(listed: &mut Counts, found: &Counts) {
     let name = |path: &str| path.rsplit('/').next().map(str::to_owned);
     for path in found.keys() {

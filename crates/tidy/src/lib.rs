@@ -1,7 +1,7 @@
-//! Checks of the repository itself: the parts that its tests share.
+//! Checks of the repository itself: the code that its tests share.
 //!
-//! In: the files of the working tree. Out: their paths and texts, and the list of exceptions that may only shrink.
-//! Never: a change to a file, but for lowering that list when it is asked for.
+//! In: the files of the working tree. Out: their paths and texts, and the list of exceptions, which may only shrink.
+//! Never: a change to a file, except that `UPDATE_TIDY=1` shortens that list.
 
 mod allowed;
 mod markdown;
@@ -20,8 +20,8 @@ pub fn root() -> PathBuf {
     root.canonicalize().expect("the repository is there")
 }
 
-/// Every file below the root with this extension, by its path from the root, in order. What is built, and what git does
-/// not keep, is left out.
+/// Every file below the root with this extension, by its path from the root, sorted. Build outputs and hidden
+/// files are left out.
 pub fn files(extension: &str) -> Vec<String> {
     let (root, mut found) = (root(), Vec::new());
     walk(&root, &root, &mut found);

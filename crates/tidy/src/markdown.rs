@@ -1,8 +1,8 @@
-//! Just enough of Markdown: what is prose, what is code, which links there are and which headings they may point at.
+//! A minimal parser of Markdown: prose, code, links, and the headings that links may point at.
 
 use std::collections::{BTreeMap, BTreeSet};
 
-/// How wide a line of prose may be.
+/// Maximum width of a line of prose.
 const WIDTH_MAX: usize = 120;
 
 /// A fenced block of code, by the number of its first line.
@@ -48,7 +48,7 @@ pub fn code_blocks(text: &str) -> Vec<Fenced> {
     blocks
 }
 
-/// A line of prose that is wider than it may be. Rows of tables cannot be broken, nor can the target of a link.
+/// Whether a line of prose is too wide. Rows of tables and targets of links cannot be wrapped and do not count.
 pub fn is_too_long(line: &str) -> bool {
     if line.trim_start().starts_with('|') || line.chars().count() <= WIDTH_MAX {
         return false;

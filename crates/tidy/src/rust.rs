@@ -1,6 +1,6 @@
-//! Just enough of Rust to find the arms of a `match`.
+//! A minimal parser of Rust that finds the arms of a `match`.
 
-/// The source with comments, strings and characters blanked, so that what is left is code; as long as before.
+/// The source with comments, strings and characters replaced by spaces; its length does not change.
 fn code_only(source: &str) -> Vec<u8> {
     let bytes = source.as_bytes();
     let mut out = bytes.to_vec();
@@ -63,7 +63,7 @@ fn closing(code: &[u8], open: usize) -> Option<usize> {
     None
 }
 
-/// The lines of arms that take whatever is left, in matches whose other arms name a variant of one of the enums.
+/// The lines of catch-all arms in matches whose other arms name a variant of one of the enums.
 pub fn catch_alls(source: &str, enums: &[&str]) -> Vec<usize> {
     let code = code_only(source);
     let text = String::from_utf8_lossy(&code).into_owned();
@@ -89,7 +89,7 @@ pub fn catch_alls(source: &str, enums: &[&str]) -> Vec<usize> {
                     .any(|(at, _)| at == 0 || !is_word(pattern.as_bytes()[at - 1]))
             })
         };
-        // A condition is no pattern.
+        // A condition is not part of the pattern.
         if arms.iter().any(|(_, arm)| names(arm.split(" if ").next().unwrap_or(arm))) {
             let rest = arms.iter().filter(|(_, pattern)| takes_all(pattern));
             found.extend(rest.map(|(at, _)| text[..*at].matches('\n').count() + 1));
@@ -98,7 +98,7 @@ pub fn catch_alls(source: &str, enums: &[&str]) -> Vec<usize> {
     found
 }
 
-/// `_`, or a name that the value is bound to, or a tuple of nothing else.
+/// Whether a pattern is `_`, a name that the value is bound to, or a tuple of only these.
 fn takes_all(pattern: &str) -> bool {
     let pattern = pattern.trim();
     let inner = pattern.strip_prefix('(').and_then(|inner| inner.strip_suffix(')'));
@@ -113,7 +113,7 @@ fn takes_all(pattern: &str) -> bool {
             && !matches!(pattern, "true" | "false")
 }
 
-/// The patterns of the arms between two places, without their conditions: an arm with a condition does not take all.
+/// The patterns of the arms in a range of the source, with their conditions.
 fn arms(text: &str, code: &[u8], from: usize, to: usize) -> Vec<(usize, String)> {
     let mut arms = Vec::new();
     let mut at = from;
@@ -121,7 +121,7 @@ fn arms(text: &str, code: &[u8], from: usize, to: usize) -> Vec<(usize, String)>
         while at < to && (code[at].is_ascii_whitespace() || code[at] == b',') {
             at += 1;
         }
-        // An attribute is no pattern; what a macro repeats is arms of its own.
+        // Attributes are skipped; the arms inside a macro repetition are read too.
         if code[at..].starts_with(b"#[") {
             at = closing(code, at + 1).map_or(to, |end| end + 1);
             continue;
@@ -175,13 +175,13 @@ mod tests {
         assert_eq!(found("Some(Body::A(_)) => 1,\n None => 2"), [0; 0]);
         assert_eq!(found("(Body::A(_), _) => \"_ =>\",\n (_, _) => '_'"), [2]);
         assert_eq!(found("Ok(record) if matches!(record, Body::A(_)) => 1, _ => 2"), [0; 0]);
-        // Of another enum, and of a match within an arm.
+        // Matches over another enum, and a match inside an arm.
         assert_eq!(found("Other::A => 1, _ => 2"), [0; 0]);
         assert_eq!(found("Body::A(n) => match n { 1 => 2, _ => 3 },\n Body::B => 4"), [0; 0]);
         assert_eq!(found("SomeBody::A => 1, _ => 2"), [0; 0]);
-        // What a macro repeats, and attributes.
+        // Macro repetitions and attributes.
         assert_eq!(found("$(Body::$kind(_) => 1,)*\n #[allow(x)]\n _ => 2"), [3]);
-        // A condition of its own, or words in a comment, take nothing by themselves.
+        // Arms with a condition, and text in a comment, are not catch-alls.
         assert_eq!(found("Body::A(_) => 1, // _ => 2\n Body::B => 3"), [0; 0]);
         assert_eq!(found("Body::A(_) => 1, _ if late => 2, Body::B => 3"), [0; 0]);
     }

@@ -1,7 +1,7 @@
 //! The atoms all the C2SP texts are made of: decimal numbers, base64 and hashes.
 //!
-//! Each value has one spelling only. Were two accepted, two texts could mean the same and a signature or a
-//! comparison of bytes would not settle which one was meant.
+//! Each value has exactly one spelling. Otherwise two different texts could mean the same, and comparing bytes or
+//! checking a signature would not be enough to identify a text.
 
 use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD;

@@ -6,8 +6,8 @@
 //! CsUYapGGPo4dkMgIAUqom/Xajj7h2fB2MPA3j2jxq2I=
 //! ```
 //!
-//! Origin, size and root, then extension lines if any: that is the text of a signed note. A checkpoint signs
-//! everything before it; two of one origin that are not consistent prove that the log lied.
+//! Origin, size and root, then extension lines if any: that is the text of a signed note. A checkpoint covers
+//! all records before it; two of the same origin that are not consistent prove that the log was forked.
 
 use std::fmt;
 
@@ -26,16 +26,16 @@ pub struct Checkpoint {
     extensions: Vec<String>,
 }
 
-/// Why a checkpoint cannot be made, read or believed.
+/// Why a checkpoint cannot be created, parsed or trusted.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum CheckpointError {
     BadOrigin,
     BadSize,
     BadRoot,
     BadExtension,
-    /// A tree without leaves has one root only.
+    /// A tree without leaves must have the empty root.
     EmptyTreeWithARoot,
-    /// Not lines that each end in a newline, three of them at least.
+    /// Fewer than three lines, or a line without a newline.
     MissingLine,
     /// The head of some other log.
     WrongOrigin {
@@ -48,7 +48,7 @@ pub enum CheckpointError {
 
 impl Checkpoint {
     /// # Errors
-    /// When the origin is not a line of its own, the size is over the limit, or an empty tree has a root.
+    /// When the origin is not a single line, the size is over the limit, or an empty tree has another root.
     pub fn new(origin: &str, size: u64, root: Hash) -> Result<Self, CheckpointError> {
         if !is_line(origin) || origin.len() > NAME_BYTES_MAX {
             return Err(CheckpointError::BadOrigin);
@@ -105,10 +105,10 @@ impl Checkpoint {
         body
     }
 
-    /// Reads a text that is already believed, or that is only looked at.
+    /// Parses a text whose signature was checked before, or need not be.
     ///
     /// # Errors
-    /// Says which line is not in order.
+    /// Names the first invalid line.
     pub fn from_body(body: &str) -> Result<Self, CheckpointError> {
         let mut lines = body.strip_suffix('\n').ok_or(CheckpointError::MissingLine)?.split('\n');
         let mut next = || lines.next().ok_or(CheckpointError::MissingLine);
@@ -128,7 +128,7 @@ impl Checkpoint {
         format!("{body}\n{signature}\n")
     }
 
-    /// The checkpoint in a note, once a known key is seen to have signed it and it is of the expected log.
+    /// The checkpoint in a note, if a known key signed it and it belongs to the expected log.
     ///
     /// # Errors
     /// When the note is malformed, not signed by a known key, of another origin, or no checkpoint.

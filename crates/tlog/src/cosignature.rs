@@ -1,8 +1,8 @@
-//! Cosignatures (<https://c2sp.org/tlog-cosignature>, Ed25519 "cosignature/v1"): what a witness says of a checkpoint.
+//! Cosignatures (<https://c2sp.org/tlog-cosignature>, Ed25519 "cosignature/v1"): a witness confirms a checkpoint.
 //!
-//! A witness that cosigns says: at this time, this is the largest head of this log I have seen, and it is
-//! consistent with all earlier ones. With a quorum of those, a log cannot show two histories to two readers.
-//! The time is the witness's own word; it is passed in here, as all time is.
+//! A cosignature states that, at its time, the checkpoint was the largest head of the log that the witness had seen,
+//! and consistent with all earlier ones. With a quorum of witnesses, a log cannot show two histories to two readers.
+//! The time is the one that the witness states; it is a parameter here, as all time is.
 
 use std::fmt;
 use std::str::FromStr;
@@ -20,7 +20,7 @@ pub struct WitnessKey(NamedKey);
 #[derive(Clone, Debug)]
 pub struct WitnessSigningKey(SigningKey);
 
-/// Why a cosignature cannot be made or is not believed.
+/// Why a cosignature cannot be created or trusted.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum CosignatureError {
     /// The time is after 2^63 - 1 seconds.
@@ -29,7 +29,7 @@ pub enum CosignatureError {
     NotACheckpoint(CheckpointError),
     /// The note carries no cosignature by this witness.
     Missing { name: String },
-    /// There is one in the witness's name, and it is false.
+    /// A cosignature that claims to be by this witness is invalid.
     Bad { name: String },
 }
 
@@ -46,8 +46,8 @@ impl WitnessSigningKey {
         WitnessKey(self.0.named(SignatureType::CosignatureV1))
     }
 
-    /// The line to add to the checkpoint's note. That the checkpoint is consistent with the last one cosigned
-    /// is for the caller to have checked.
+    /// The line to add to the checkpoint's note. The caller must have checked that the checkpoint is consistent with
+    /// the last one it cosigned.
     ///
     /// # Errors
     /// When the time is out of range.
@@ -85,7 +85,7 @@ impl WitnessKey {
 
     /// The second at which this witness cosigned the checkpoint in the note, the latest if it did so more than once.
     ///
-    /// The log's own signature is not looked at: that is [`Checkpoint::open`].
+    /// The log's own signature is not checked here: [`Checkpoint::open`] does that.
     ///
     /// # Errors
     /// When the note is no checkpoint, this witness did not cosign it, or a cosignature in its name is false.

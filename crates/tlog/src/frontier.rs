@@ -51,7 +51,7 @@ impl Frontier {
 
     /// Appends one leaf, as [`crate::leaf_hash`] made it.
     ///
-    /// The limit is not checked here: leaves come one at a time, and nobody lives to push 2^62 of them.
+    /// The limit is not checked here: pushing 2^62 leaves one at a time would take centuries.
     #[inline]
     pub fn push(&mut self, leaf: Hash) {
         self.absorb(0, leaf);
@@ -82,7 +82,7 @@ impl Frontier {
         let mut joined = self.clone();
         let mut remaining = right.size;
         for part in &right.parts {
-            // A part stands for each set bit, so the highest bit left is this part's level.
+            // There is one part per set bit, so the highest remaining bit is this part's level.
             let level = remaining.ilog2();
             joined.push_subtree(level, *part)?;
             remaining ^= 1 << level;

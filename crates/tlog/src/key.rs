@@ -1,7 +1,7 @@
 //! Named Ed25519 keys: what signs a checkpoint or a record, and what an auditor trusts.
 //!
 //! signed-note identifies a key by its name and a short id made of name, signature type and public key. The id
-//! only picks the key to try; trust comes from the public key, which the reader was given beforehand.
+//! only selects the key to try; trust comes from the public key, which the reader must have received before.
 //! Verification is strict (no small-order points, no second encoding of a signature).
 
 use std::fmt;
@@ -18,7 +18,7 @@ use crate::note::NoteSignature;
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct KeyId(pub [u8; 4]);
 
-/// The signature type identifiers of signed-note that we speak.
+/// The signature types of signed-note that are supported.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum SignatureType {
     Ed25519 = 0x01,
@@ -81,7 +81,7 @@ impl SigningKey {
         VerifierKey(self.named(SignatureType::Ed25519))
     }
 
-    /// Signs bytes as they are. The caller sees to it that they cannot be mistaken for a note.
+    /// Signs bytes as they are. The caller must make sure that they cannot be mistaken for a note.
     #[must_use]
     pub fn sign_raw(&self, message: &[u8]) -> [u8; 64] {
         self.secret.sign(message).to_bytes()
@@ -230,7 +230,7 @@ impl NamedKey {
         verify_strictly(&self.public, message, signature)
     }
 
-    /// Name and id together say whose signature a line claims to be.
+    /// Name and id together identify the claimed signer of a line.
     pub(crate) fn is_named_by(&self, signature: &NoteSignature) -> bool {
         self.name == signature.name() && self.id == signature.key_id()
     }
@@ -244,7 +244,7 @@ impl fmt::Display for NamedKey {
     }
 }
 
-/// signed-note: not empty, no Unicode space, no plus. A control character could never stand in a note either.
+/// signed-note: not empty, no Unicode space, no plus. Notes cannot contain control characters either.
 pub(crate) fn check_name(name: &str) -> Result<(), KeyError> {
     let forbidden = |c: char| c.is_whitespace() || c == '+' || c < ' ';
     if name.is_empty() || name.len() > NAME_BYTES_MAX || name.contains(forbidden) {

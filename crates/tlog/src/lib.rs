@@ -1,12 +1,12 @@
 //! The transparency log over the sealed journal: an RFC 6962 tree, its proofs and its signed heads.
 //!
-//! In: record hashes in journal order, keys, and the texts others wrote (checkpoints, proofs, cosignatures).
+//! In: record hashes in journal order, keys, and texts from others (checkpoints, proofs, cosignatures).
 //! Out: tree roots, proofs that a record is in the log or that the log only grew, and signed notes in the
 //! C2SP forms (signed-note, tlog-checkpoint, tlog-proof, tlog-cosignature, the request of tlog-witness).
 //! Not here: how records are encoded or stored, ML-DSA, tiles, any network.
 //!
 //! It must never read a clock, a file or randomness, know what a lease is, trust a text before its
-//! signature is checked, or panic on what it is given. Every limit is in [`limits`].
+//! signature is checked, or panic on its input. Every limit is in [`limits`].
 
 mod atoms;
 mod checkpoint;
@@ -25,7 +25,7 @@ mod subtree;
 pub use checkpoint::{Checkpoint, CheckpointError};
 pub use cosignature::{CosignatureError, WitnessKey, WitnessSigningKey};
 pub use frontier::{Frontier, FrontierError};
-pub use hash::{Hash, empty_root, leaf_hash, node_hash};
+pub use hash::{Hash, empty_root, leaf_hash, leaf_hashes, node_hash, perfect_root};
 pub use key::{BadSignature, KeyError, KeyId, SigningKey, VerifierKey, verify_raw};
 pub use note::{Note, NoteError, NoteSignature};
 pub use proof::{ConsistencyProof, InclusionProof, ProofError};

@@ -7,7 +7,7 @@
 //! — PeterNeumann x08go/ZJkuBS9UG/SffcvIAQxVBtiFupLLr8pAcElZInNIuGUgYN1FFYC2pZSNXgKvqfqdngotpRZb6KE6RyyBwJnAM=
 //! ```
 //!
-//! Parsing a note says nothing about who wrote it: the text counts only after [`Note::verify`].
+//! Parsing a note does not prove who wrote it: its text may be trusted only after [`Note::verify`].
 
 use std::fmt;
 
@@ -32,7 +32,7 @@ pub struct NoteSignature {
     signature: Vec<u8>,
 }
 
-/// Why a note is not well formed, or not believed.
+/// Why a note is malformed or cannot be trusted.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum NoteError {
     TooLong {
@@ -49,17 +49,17 @@ pub enum NoteError {
     MalformedSignature {
         line: usize,
     },
-    /// A key we know is named, and the signature is not its own.
+    /// A signature that claims to be by a known key is invalid.
     BadSignature {
         name: String,
         key_id: KeyId,
     },
-    /// None of the signatures is by a key we know.
+    /// None of the signatures is by a known key.
     NoKnownSignature,
 }
 
 impl Note {
-    /// A note nobody has signed yet, to which signatures are added.
+    /// A note without signatures, to which signatures are added.
     ///
     /// # Errors
     /// When the text does not end in a newline, has other control characters or is too long.
@@ -71,13 +71,13 @@ impl Note {
         Ok(Self { text: text.to_owned(), signatures: Vec::new() })
     }
 
-    /// Reads a note without believing it.
+    /// Parses a note without checking its signatures.
     ///
     /// # Errors
-    /// Says what is not in order.
+    /// When the note is malformed.
     pub fn parse(note: &str) -> Result<Self, NoteError> {
         check_characters(note)?;
-        // The last blank line is the border: the text may have blank lines of its own.
+        // The last blank line separates them: the text may contain blank lines.
         let border = note.rfind("\n\n").ok_or(NoteError::NoSignatures)?;
         let text = &note[..=border];
         let lines = note[border + 2..].strip_suffix('\n').ok_or(NoteError::NoSignatures)?;
@@ -126,7 +126,7 @@ impl Note {
     /// Signatures by other keys are ignored, so that witnesses and new keys can be added without breaking old readers.
     ///
     /// # Errors
-    /// When a signature in the name of a known key is false (even beside a true one), or none is by a known key.
+    /// When a signature that claims to be by a known key is invalid (even if another is valid), or none is by a known key.
     pub fn verify<'k>(&self, keys: &'k [VerifierKey]) -> Result<Vec<&'k VerifierKey>, NoteError> {
         let mut signed_by: Vec<&VerifierKey> = Vec::new();
         for signature in &self.signatures {

@@ -1,7 +1,7 @@
 //! Checking that a record is in a tree, and that a tree is a continuation of an older one.
 //!
 //! The algorithms are those of RFC 9162, 2.1.3.2 and 2.1.4.2, over the same trees as RFC 6962. A proof's sizes
-//! mean nothing on their own: an inclusion proof can hold for a neighbouring size under the same root. Take
+//! prove nothing by themselves: an inclusion proof can hold for a neighbouring size under the same root. Take
 //! sizes and roots from one signed checkpoint, as [`crate::InclusionFile`] and [`crate::ConsistencyFile`] do.
 
 use std::fmt;
@@ -17,7 +17,7 @@ pub struct InclusionProof {
     pub hashes: Vec<Hash>,
 }
 
-/// What leads from the root of an old tree to the root of a new one that begins with the same leaves.
+/// The hashes that connect the root of an old tree with the root of a new one that begins with the same leaves.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct ConsistencyProof {
     pub old_size: u64,
@@ -59,7 +59,7 @@ impl InclusionProof {
     /// Holds when `leaf` (see [`crate::leaf_hash`]) is at `leaf_index` of the tree with this root.
     ///
     /// # Errors
-    /// Says which part of the proof does not hold.
+    /// Names the part of the proof that does not hold.
     pub fn verify(&self, leaf: &Hash, root: &Hash) -> Result<(), ProofError> {
         if self.root_above(leaf)? == *root { Ok(()) } else { Err(ProofError::RootMismatch) }
     }
@@ -86,7 +86,7 @@ impl ConsistencyProof {
     /// An empty old tree, or two trees of one size, need no hashes and must have none.
     ///
     /// # Errors
-    /// Says which part of the proof does not hold.
+    /// Names the part of the proof that does not hold.
     pub fn verify(&self, old_root: &Hash, new_root: &Hash) -> Result<(), ProofError> {
         check_growth(self.old_size, self.new_size)?;
         if self.old_size == 0 && *old_root != empty_root() {
@@ -140,13 +140,13 @@ impl ConsistencyProof {
     }
 }
 
-/// On which side of the way up the next sibling hangs.
+/// The side of the next sibling on the path to the root.
 enum Side {
     Left,
     Right,
 }
 
-/// The way from a node to the root: `fn` and `sn` of RFC 9162.
+/// The path from a node to the root: `fn` and `sn` of RFC 9162.
 struct Climb {
     node: u64,
     last: u64,

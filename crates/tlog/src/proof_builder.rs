@@ -1,7 +1,7 @@
 //! Making proofs in one pass over the leaves of the journal, with O(log n) memory.
 //!
-//! A builder is told the sizes, is given every leaf of the (new) tree in order, and hands out the proof with
-//! the roots it belongs to. The caller compares those with its checkpoint: a builder believes its leaves.
+//! A builder takes the sizes and every leaf of the (new) tree in order, and returns the proof with the roots it belongs
+//! to. The caller compares those with its checkpoint: a builder does not check its leaves.
 
 use crate::hash::{Hash, empty_root};
 use crate::proof::{ConsistencyProof, InclusionProof, ProofError, check_growth, check_position};

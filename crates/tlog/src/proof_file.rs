@@ -20,7 +20,7 @@
 //! <the checkpoint note>
 //! ```
 //!
-//! Either file carries no tree size of its own: it is the one in the checkpoint, which is signed.
+//! Neither file states the size of the tree: it is taken from the checkpoint, which is signed.
 
 use std::fmt;
 
@@ -51,7 +51,7 @@ pub struct ConsistencyFile {
     note: Note,
 }
 
-/// Why a proof file cannot be made, read or believed.
+/// Why a proof file cannot be created, parsed or trusted.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum ProofFileError {
     TooLong {
@@ -89,7 +89,7 @@ impl InclusionFile {
         Ok(Self { extra, index: proof.leaf_index, hashes: proof.hashes.clone(), note })
     }
 
-    /// Data beside the proof. Nobody has signed it.
+    /// Data beside the proof. It is not signed.
     #[must_use]
     pub fn unauthenticated_extra(&self) -> Option<&[u8]> {
         self.extra.as_deref()
@@ -106,10 +106,10 @@ impl InclusionFile {
         &self.note
     }
 
-    /// Reads a file without believing it.
+    /// Parses a file without checking its proof or signatures.
     ///
     /// # Errors
-    /// Says what is not in order.
+    /// When the file is malformed.
     pub fn parse(file: &str) -> Result<Self, ProofFileError> {
         let (head, note) = split_file(file)?;
         let mut lines = head.split('\n').peekable();
@@ -126,10 +126,10 @@ impl InclusionFile {
         Ok(Self { extra, index, hashes, note })
     }
 
-    /// The checkpoint in which `leaf` (see [`crate::leaf_hash`]) is thereby proved to be.
+    /// The checkpoint that this file proves to contain `leaf` (see [`crate::leaf_hash`]).
     ///
     /// # Errors
-    /// When the checkpoint is not to be believed, or the proof does not lead to its root.
+    /// When the checkpoint cannot be trusted, or the proof does not lead to its root.
     pub fn verify(&self, leaf: &Hash, keys: &[VerifierKey], origin: &str) -> Result<Checkpoint, ProofFileError> {
         let checkpoint = Checkpoint::open_note(&self.note, keys, origin)?;
         let proof =
@@ -169,10 +169,10 @@ impl ConsistencyFile {
         &self.note
     }
 
-    /// Reads a file without believing it.
+    /// Parses a file without checking its proof or signatures.
     ///
     /// # Errors
-    /// Says what is not in order.
+    /// When the file is malformed.
     pub fn parse(file: &str) -> Result<Self, ProofFileError> {
         let (head, note) = split_file(file)?;
         let mut lines = head.split('\n');
@@ -181,10 +181,10 @@ impl ConsistencyFile {
         Ok(Self { old_size, hashes, note })
     }
 
-    /// The newer checkpoint, once it is proved to continue the log of `old`, which the reader believes already.
+    /// The newer checkpoint, once it is proved to continue the log of `old`, which the reader trusts already.
     ///
     /// # Errors
-    /// When the newer checkpoint is not to be believed, or is of another log, or does not continue the old one.
+    /// When the newer checkpoint cannot be trusted, belongs to another log, or does not continue the old one.
     pub fn verify(&self, old: &Checkpoint, keys: &[VerifierKey]) -> Result<Checkpoint, ProofFileError> {
         let new = Checkpoint::open_note(&self.note, keys, old.origin())?;
         if self.old_size != old.size() {

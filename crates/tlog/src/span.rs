@@ -1,8 +1,8 @@
-//! Which runs of leaves a proof is made of.
+//! The runs of leaves whose roots are the hashes of a proof.
 //!
 //! Every hash in a proof is the root of the tree over one run of leaves, and the runs of one proof lie side
 //! by side. Given their bounds, one pass over the leaves in journal order, keeping one frontier at a time,
-//! yields every hash. Nothing but bounds and finished roots is ever held: O(log n).
+//! computes every hash. Only bounds and finished roots are kept: O(log n).
 
 use std::ops::Range;
 
@@ -65,7 +65,7 @@ pub(crate) fn consistency_spans(old_size: u64, new_size: u64) -> (Option<Span>, 
 /// Takes all leaves in order and keeps the root of each span.
 #[derive(Clone, Debug)]
 pub(crate) struct SpanRoots {
-    /// The spans still to come with their place in `roots`, the next one last.
+    /// The remaining spans with their index in `roots`, the next one last.
     ahead: Vec<(Span, usize)>,
     current: Frontier,
     roots: Vec<Hash>,
@@ -95,7 +95,7 @@ impl SpanRoots {
         }
     }
 
-    /// How many leaves came.
+    /// The number of leaves so far.
     pub(crate) fn leaves(&self) -> u64 {
         self.leaves
     }

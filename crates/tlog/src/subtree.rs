@@ -1,8 +1,8 @@
 //! Proofs from the roots of subtrees, without going through all leaves.
 //!
 //! Every hash of a proof is the root over one span of leaves, and every span is a row of perfect subtrees, each beginning
-//! at a multiple of its own size. Whoever can tell the root of such a subtree can make any proof; [`SubtreeRoots`]
-//! remembers those above a certain size, so that only a few leaves have to be read for the rest.
+//! at a multiple of its own size. With the roots of such subtrees any proof can be built; [`SubtreeRoots`]
+//! keeps those above a certain size, so that only a few leaves have to be read for the rest.
 
 use std::ops::Range;
 
@@ -15,7 +15,7 @@ use crate::span::{Span, consistency_spans, inclusion_spans};
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Subtree {
     pub level: u32,
-    /// How many subtrees of the same level lie to its left.
+    /// The number of subtrees of the same level to its left.
     pub index: u64,
 }
 
@@ -36,13 +36,13 @@ pub struct SubtreeRoots {
 }
 
 impl SubtreeRoots {
-    /// None yet. `level` is the lowest that is remembered.
+    /// An empty list. `level` is the lowest level to keep.
     #[must_use]
     pub fn new(level: u32) -> Self {
         Self { level, roots: vec![Vec::new()] }
     }
 
-    /// How many leaves lie under what is remembered.
+    /// The number of leaves under the roots kept.
     #[must_use]
     pub fn leaves(&self) -> u64 {
         (self.roots[0].len() as u64) << self.level
@@ -65,7 +65,7 @@ impl SubtreeRoots {
         }
     }
 
-    /// The root of a subtree, if it is one that is remembered.
+    /// The root of a subtree, if it is kept.
     #[must_use]
     pub fn get(&self, subtree: Subtree) -> Option<Hash> {
         let row = usize::try_from(subtree.level.checked_sub(self.level)?).ok()?;
@@ -74,9 +74,9 @@ impl SubtreeRoots {
 }
 
 impl InclusionProof {
-    /// The proof that the tree has this leaf, and the tree's root, from the roots of subtrees that `root_of` is asked for.
+    /// The proof that the tree has this leaf, and the tree's root, from the roots of subtrees that `root_of` returns.
     ///
-    /// The leaf itself is asked for as a subtree of level 0. As with [`crate::InclusionBuilder`], the caller compares
+    /// The leaf itself is requested as a subtree of level 0. As with [`crate::InclusionBuilder`], the caller compares
     /// the root with its checkpoint.
     ///
     /// # Errors
@@ -98,7 +98,7 @@ impl InclusionProof {
 
 impl ConsistencyProof {
     /// The proof that a tree continues an older one, with the old root and the new one, from the roots of subtrees
-    /// that `root_of` is asked for. The caller compares the roots with its checkpoints.
+    /// that `root_of` returns. The caller compares the roots with its checkpoints.
     ///
     /// # Errors
     /// When the old tree is the larger one, or `root_of` fails.
@@ -115,7 +115,7 @@ impl ConsistencyProof {
         }
         let (known, spans) = consistency_spans(old_size, new_size);
         let hashes = spans.into_iter().map(|span| span_root(span, &mut root_of)).collect::<Result<_, E>>()?;
-        // Where the proof leaves the old tree out, its root is where the climb begins; elsewhere it is not looked at.
+        // If the proof leaves the old tree out, the path begins at its root; otherwise this hash is not used.
         let begin = known.map_or(Ok(empty_root()), |span| span_root(span, &mut root_of))?;
         let proof = Self { old_size, new_size, hashes };
         let (old_root, new_root) = proof.roots_above(&begin)?;
@@ -123,7 +123,7 @@ impl ConsistencyProof {
     }
 }
 
-/// The root over one span of a proof: subtrees from the largest to the smallest, as its size in binary says.
+/// The root over one span of a proof: its subtrees, from the largest to the smallest, follow from its size in binary.
 fn span_root<E>(span: Span, root_of: &mut impl FnMut(Subtree) -> Result<Hash, E>) -> Result<Hash, E> {
     let mut row = Frontier::new();
     let mut at = span.start;

@@ -1,20 +1,20 @@
 //! The two signed texts beside the segments: the anchor, and the tree file of a segment
 //! (journal-format.md, "Anchor and tree files").
 //!
-//! Reading says only that a text is whole. Whether it is true shows when the records lead to its root and its
-//! checkpoint is signed by the key in force.
+//! Reading only checks that a text is complete. It is trusted once the records lead to its root and its checkpoint is
+//! signed by the key in force.
 
 use crate::text::{Lines, before_end, version};
 use leasehold_model::Hash;
 use leasehold_tlog::{Checkpoint, Frontier, Note};
 
 const SLOT_BYTES: usize = 4096;
-/// What an anchor file has; a byte more is read to see that there is none.
+/// The size of an anchor file; one byte more is read to detect a longer file.
 pub(crate) const ANCHOR_BYTES: usize = 2 * SLOT_BYTES;
-/// Far more than 62 parts and a note with sixteen signatures can take.
+/// Far more than 62 parts and a note with sixteen signatures need.
 pub(crate) const TREE_BYTES_MAX: usize = 64 * 1024;
 
-/// A signed checkpoint, its text and what it says.
+/// A signed checkpoint, its text and its content.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct SignedCheckpoint {
     pub(crate) note: Note,
@@ -29,7 +29,7 @@ impl SignedCheckpoint {
     }
 }
 
-/// The slot that counts.
+/// The newer valid slot.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct Anchor {
     pub(crate) counter: u64,
@@ -59,12 +59,12 @@ impl Anchor {
     }
 }
 
-/// What an anchor file holds.
+/// The content of an anchor file.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) enum AnchorFile {
     Good {
         anchor: Box<Anchor>,
-        /// The other slot is not whole, as after a crash while it was written, or after someone's hand.
+        /// The other slot is damaged, by a crash while it was written or by somebody.
         slot_damaged: bool,
     },
     NewerFormat(u32),
@@ -89,7 +89,7 @@ impl Slot {
         };
         match (Anchor::parse(text), version(text, "leasehold-anchor")) {
             (Some(anchor), _) => Self::Good(Box::new(anchor)),
-            // A whole text of a later version is not damage; half of one might be anything.
+            // A complete text of a later version is not damage.
             (None, Some(version)) if version > 1 && before_end(text).is_some() => Self::NewerFormat(version),
             (None, _) => Self::Damaged,
         }
@@ -110,7 +110,7 @@ pub(crate) fn read_anchor(bytes: &[u8]) -> AnchorFile {
         (Slot::Good(a), Slot::Good(b))
             if a.counter == b.counter && without_padding(first) != without_padding(second) =>
         {
-            AnchorFile::Bad("its two slots bear the same counter and differ")
+            AnchorFile::Bad("its two slots have the same counter but differ")
         }
         (Slot::Good(a), Slot::Good(b)) => {
             AnchorFile::Good { anchor: if a.counter > b.counter { a } else { b }, slot_damaged: false }
@@ -118,12 +118,12 @@ pub(crate) fn read_anchor(bytes: &[u8]) -> AnchorFile {
         (Slot::Good(anchor), other) | (other, Slot::Good(anchor)) => {
             AnchorFile::Good { anchor, slot_damaged: matches!(other, Slot::Damaged) }
         }
-        (Slot::Unwritten, Slot::Unwritten) => AnchorFile::Bad("neither of its slots was ever written"),
-        _ => AnchorFile::Bad("neither of its slots is whole"),
+        (Slot::Unwritten, Slot::Unwritten) => AnchorFile::Bad("both of its slots are empty"),
+        _ => AnchorFile::Bad("neither of its slots is valid"),
     }
 }
 
-/// Chain and tree at the beginning of a segment.
+/// Head of the chain and frontier of the tree at the beginning of a segment.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct TreeFile {
     pub(crate) head: Hash,
@@ -139,7 +139,7 @@ pub(crate) enum ReadTree {
 
 pub(crate) fn read_tree(bytes: &[u8]) -> ReadTree {
     let Some(text) = std::str::from_utf8(bytes).ok().filter(|text| before_end(text).is_some()) else {
-        return ReadTree::Bad("its `end` line does not fit what stands before it");
+        return ReadTree::Bad("its `end` line does not match the text before it");
     };
     if let Some(version) = version(text, "leasehold-tree").filter(|version| *version > 1) {
         return ReadTree::NewerFormat(version);

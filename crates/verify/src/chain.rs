@@ -1,70 +1,70 @@
-//! Checking one piece of the journal on its own: checksums, strict decoding, sequences, links, stamps and record
+//! Checking one piece of the journal by itself: checksums, strict decoding, sequences, links, timestamps and record
 //! signatures inside it, and the subtrees over it (journal-format.md, "What a verifier checks", 1 to 3 and 5).
 //!
-//! What a piece cannot know (the hash before its first record, the key in force) it hands on to [`crate::join`].
+//! What depends on earlier pieces (the hash before the first record, the key in force) is checked in [`crate::join`].
 
 use crate::chunks::{Chunk, Flaw};
 use crate::failure::Why;
-use crate::tree::Run;
-use leasehold_model::body::Genesis;
+use crate::tree::{GrowingRun, Run};
+use leasehold_model::body::{Genesis, KeyRotated};
 use leasehold_model::frame::{BATCH_HEADER_BYTES, Frames, signed_message};
-use leasehold_model::{Body, Damage, Hash, Instant, RawBatch, RawRecord, Reader, Record};
-use leasehold_tlog::{leaf_hash, verify_raw};
+use leasehold_model::{Body, Damage, DecodeError, Hash, Instant, RawBatch, RawRecord, Reader, Record};
+use leasehold_tlog::verify_raw;
 
 const FRAME_HEADER_BYTES: u64 = 4;
 const HASH_BYTES: usize = 32;
 
 /// Where a record begins in its file.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) struct Place {
+pub(crate) struct RecordPosition {
     pub(crate) sequence: u64,
     pub(crate) segment: u32,
     pub(crate) offset: u64,
 }
 
-impl Place {
+impl RecordPosition {
     pub(crate) fn flaw(self, why: Why) -> Flaw {
         Flaw::in_segment(self.segment, self.offset, Some(self.sequence), why)
     }
 }
 
-/// One record as its neighbours see it.
+/// What the checks of the neighbouring records need.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Linked {
-    pub(crate) place: Place,
+    pub(crate) position: RecordPosition,
     pub(crate) stamp: Instant,
-    /// The hash it carries of the record before.
+    /// The hash of the record before, as this record states it.
     pub(crate) link: Hash,
     pub(crate) hash: Hash,
 }
 
-/// A record that says who signs.
+/// A record that brings a signing key into force.
 #[derive(Debug)]
 pub(crate) enum KeyEvent {
     Genesis(Box<Genesis>),
-    /// Signed by both keys; whether the old one was in force shows when the pieces are joined.
+    /// Signed by both keys; whether the old one was in force is checked when the pieces are joined.
     Rotation {
         old_key: [u8; 32],
         new_key: [u8; 32],
     },
 }
 
-/// What a piece turned out to be, up to its first flaw.
+/// The result of checking a piece, up to its first flaw.
 #[derive(Debug, Default)]
 pub(crate) struct Checked {
     pub(crate) first: Option<Linked>,
-    /// The link of the second record, to tell which end of a broken link was altered.
+    /// The link of the second record, to find out which end of a broken link was altered.
     pub(crate) second_link: Option<Hash>,
     pub(crate) last: Option<Linked>,
-    /// Cut at every size at which a root is wanted, each with the hash of its last record.
+    /// Cut at every size at which a root is needed, each with the hash of its last record.
     pub(crate) runs: Vec<(Run, Hash)>,
-    pub(crate) events: Vec<(Place, KeyEvent)>,
+    pub(crate) events: Vec<(RecordPosition, KeyEvent)>,
     pub(crate) flaw: Option<Flaw>,
-    /// End of the last good batch in the file.
+    /// End of the last valid batch in the file.
     pub(crate) end: u64,
 }
 
-/// Checks the records of a piece. `marks` are the sizes at which the tree's root is wanted.
+/// Checks the records of a piece. `marks` are the sizes at which the tree's root is needed.
 pub(crate) fn check(chunk: &Chunk, marks: &[u64]) -> Checked {
     let mut walk = Walk::new(chunk, marks);
     let mut at = 0;
@@ -87,7 +87,7 @@ struct Walk<'a> {
     segment: u32,
     sequence: u64,
     marks: &'a [u64],
-    run: Run,
+    run: GrowingRun,
     checked: Checked,
 }
 
@@ -98,7 +98,7 @@ impl<'a> Walk<'a> {
             segment: chunk.segment,
             sequence: chunk.first_sequence,
             marks: &marks[passed..],
-            run: Run::new(chunk.first_sequence),
+            run: GrowingRun::new(chunk.first_sequence),
             checked: Checked { end: chunk.offset, ..Checked::default() },
         }
     }
@@ -107,39 +107,47 @@ impl<'a> Walk<'a> {
         let mut frames = batch.records();
         let mut offset = offset + BATCH_HEADER_BYTES as u64;
         while let Some(frame) = frames.next() {
-            let place = Place { sequence: self.sequence, segment: self.segment, offset };
-            let raw = frame.map_err(|damage| place.flaw(Why::Damaged(damage)))?;
-            self.take(raw, place, &frames, after)?;
+            let position = RecordPosition { sequence: self.sequence, segment: self.segment, offset };
+            let raw = frame.map_err(|damage| position.flaw(Why::Damaged(damage)))?;
+            self.take(raw, position, &frames, after)?;
             offset += FRAME_HEADER_BYTES + raw.bytes.len() as u64 + raw.signatures.len() as u64;
         }
         Ok(())
     }
 
     #[inline]
-    fn take(&mut self, raw: RawRecord<'_>, place: Place, later: &Frames<'_>, after: &[u8]) -> Result<(), Flaw> {
-        // First, so that the processor decodes while it hashes: neither waits for the other.
+    fn take(
+        &mut self,
+        raw: RawRecord<'_>,
+        position: RecordPosition,
+        later: &Frames<'_>,
+        after: &[u8],
+    ) -> Result<(), Flaw> {
+        // Hashed first: the processor decodes while it hashes, since neither depends on the other.
         let hash = raw.hash();
-        let record = match Record::get(&mut Reader::new(&raw.bytes[HASH_BYTES..])) {
-            Ok(record) => record,
-            Err(error) => return Err(place.flaw(Why::Undecodable(error))),
+        let record = match Record::validate(&mut after_link(raw)) {
+            Ok(outline) => outline,
+            Err(error) => return Err(undecodable(position, error)),
         };
-        if record.sequence > place.sequence {
-            return Err(place.flaw(Why::Gap { found: record.sequence }));
+        if record.sequence > position.sequence {
+            return Err(position.flaw(Why::Gap { found: record.sequence }));
         }
-        if record.sequence < place.sequence {
-            return Err(place.flaw(Why::OutOfOrder { found: record.sequence }));
+        if record.sequence < position.sequence {
+            return Err(position.flaw(Why::OutOfOrder { found: record.sequence }));
         }
-        let this = Linked { place, stamp: record.stamp, link: raw.prev_hash(), hash };
+        let this = Linked { position, stamp: record.stamp, link: raw.prev_hash(), hash };
         if let Some(before) = &self.checked.last {
-            // Before it is checked: if it does not fit, that says something of the first record.
+            // Kept before it is checked: if it is wrong, it may show that the first record was altered.
             self.checked.second_link.get_or_insert(this.link);
             check_follows(before, &this, || link_of_next(later, after))?;
         }
-        if !record.signers.is_empty() || !raw.signatures.is_empty() {
-            check_signatures(&record, raw, &this)?;
+        if record.signers > 0 || !raw.signatures.is_empty() {
+            check_signatures(raw, &this)?;
         }
-        if let Some(event) = key_event(&record, place)? {
-            self.checked.events.push((place, event));
+        // The format lets no other kind of record change the keys: kinds of later versions pass here unread.
+        if position.sequence == 0 || matches!(record.kind, Genesis::KIND | KeyRotated::KIND) {
+            let event = key_event(raw, position)?;
+            self.checked.events.push((position, event));
         }
         self.push(this);
         Ok(())
@@ -149,7 +157,7 @@ impl<'a> Walk<'a> {
     fn push(&mut self, this: Linked) {
         self.checked.first.get_or_insert(this);
         self.checked.last = Some(this);
-        self.run.push(leaf_hash(&this.hash));
+        self.run.push(this.hash);
         self.sequence += 1;
         if let [mark, later @ ..] = self.marks
             && *mark == self.sequence
@@ -160,23 +168,23 @@ impl<'a> Walk<'a> {
     }
 
     fn cut(&mut self, head: Hash) {
-        self.checked.runs.push((std::mem::replace(&mut self.run, Run::new(self.sequence)), head));
+        self.checked.runs.push((self.run.finish(), head));
     }
 
-    /// What to say of a batch that is not whole. Where only the checksum fails, the links inside the batch may still
-    /// show which record it is.
+    /// The flaw of a damaged batch. If only the checksum is wrong, the links inside the batch may still show which record
+    /// was altered.
     fn damaged(&self, damage: Damage, bytes: &[u8], offset: u64) -> Flaw {
-        let batch = Place { sequence: self.sequence, segment: self.segment, offset };
-        let place = match damage {
-            Damage::BadChecksum => mend(bytes).and_then(|mended| {
-                let chunk = Chunk { segment: self.segment, offset, first_sequence: self.sequence, bytes: mended };
+        let batch = RecordPosition { sequence: self.sequence, segment: self.segment, offset };
+        let position = match damage {
+            Damage::BadChecksum => with_right_checksum(bytes).and_then(|bytes| {
+                let chunk = Chunk { segment: self.segment, offset, first_sequence: self.sequence, bytes };
                 let failure = check(&chunk, &[]).flaw?.failure;
-                Some(Place { sequence: failure.sequence?, segment: self.segment, offset: failure.offset? })
+                Some(RecordPosition { sequence: failure.sequence?, segment: self.segment, offset: failure.offset? })
             }),
             _ => None,
         };
         let torn = damage != Damage::BadFrame;
-        let flaw = place.unwrap_or(batch).flaw(Why::Damaged(damage));
+        let flaw = position.unwrap_or(batch).flaw(Why::Damaged(damage));
         if torn { flaw.maybe_torn(offset) } else { flaw }
     }
 
@@ -188,8 +196,8 @@ impl<'a> Walk<'a> {
     }
 }
 
-/// The batch at the beginning of `bytes` with the checksum that it should have.
-fn mend(bytes: &[u8]) -> Option<Vec<u8>> {
+/// The batch at the beginning of `bytes` with its checksum corrected.
+fn with_right_checksum(bytes: &[u8]) -> Option<Vec<u8>> {
     let length = u32::from_le_bytes(*bytes.get(4..)?.first_chunk()?) as usize;
     let mut batch = bytes.get(..BATCH_HEADER_BYTES + length)?.to_vec();
     let mut crc = crc32fast::Hasher::new();
@@ -199,8 +207,8 @@ fn mend(bytes: &[u8]) -> Option<Vec<u8>> {
     Some(batch)
 }
 
-/// Checks link and stamp between two neighbours. Of a broken link the altered end is the one that does not fit its
-/// other neighbour either; `link_after` is what the record after `this` carries.
+/// Checks link and timestamp between two neighbours. If the link is broken, the altered record is the one that does not
+/// match its other neighbour either; `link_after` is the link of the record after `this`.
 pub(crate) fn check_follows(
     before: &Linked,
     this: &Linked,
@@ -208,12 +216,12 @@ pub(crate) fn check_follows(
 ) -> Result<(), Flaw> {
     if this.link != before.hash {
         return Err(match link_after() {
-            Some(link) if link != this.hash => this.place.flaw(Why::BrokenLink),
-            _ => before.place.flaw(Why::AlteredRecord),
+            Some(link) if link != this.hash => this.position.flaw(Why::BrokenLink),
+            _ => before.position.flaw(Why::AlteredRecord),
         });
     }
     if this.stamp < before.stamp {
-        return Err(this.place.flaw(Why::StampGoesBack));
+        return Err(this.position.flaw(Why::StampGoesBack));
     }
     Ok(())
 }
@@ -223,32 +231,53 @@ fn link_of_next(later: &Frames<'_>, after: &[u8]) -> Option<Hash> {
     Some(next?.ok()?.prev_hash())
 }
 
-fn check_signatures(record: &Record, raw: RawRecord<'_>, this: &Linked) -> Result<(), Flaw> {
+/// The bytes of a record that follow the hash of the record before it. A frame is never shorter than that hash.
+fn after_link<'a>(raw: RawRecord<'a>) -> Reader<'a> {
+    Reader::new(&raw.bytes[HASH_BYTES..])
+}
+
+fn undecodable(position: RecordPosition, error: DecodeError) -> Flaw {
+    position.flaw(Why::Undecodable(error))
+}
+
+fn decode(raw: RawRecord<'_>, position: RecordPosition) -> Result<Record, Flaw> {
+    Record::get(&mut after_link(raw)).map_err(|error| undecodable(position, error))
+}
+
+fn check_signatures(raw: RawRecord<'_>, this: &Linked) -> Result<(), Flaw> {
+    let signers = decode(raw, this.position)?.signers;
     let message = signed_message(&this.hash);
-    for (index, key) in record.signers.iter().enumerate() {
-        let signature = raw.signature(index).ok_or_else(|| this.place.flaw(Why::StrippedSignature))?;
-        verify_raw(key, &message, &signature).map_err(|_| this.place.flaw(Why::BadRecordSignature))?;
+    for (index, key) in signers.iter().enumerate() {
+        let signature = raw.signature(index).ok_or_else(|| this.position.flaw(Why::StrippedSignature))?;
+        verify_raw(key, &message, &signature).map_err(|_| this.position.flaw(Why::BadRecordSignature))?;
     }
-    match raw.signature(record.signers.len()) {
+    match raw.signature(signers.len()) {
         None => Ok(()),
-        Some(_) => Err(this.place.flaw(Why::StraySignature)),
+        Some(_) => Err(this.position.flaw(Why::StraySignature)),
     }
 }
 
-fn key_event(record: &Record, place: Place) -> Result<Option<KeyEvent>, Flaw> {
-    match &record.body {
-        Body::Genesis(_) if record.continues => {
-            Err(place.flaw(Why::BadGenesis("it says that it continues the record before it, and there is none")))
+/// The key that the first record or a rotation brings into force.
+fn key_event(raw: RawRecord<'_>, position: RecordPosition) -> Result<KeyEvent, Flaw> {
+    let record = decode(raw, position)?;
+    let bad_genesis = |why| Err(position.flaw(Why::BadGenesis(why)));
+    if let Body::Genesis(genesis) = record.body {
+        if record.continues {
+            return bad_genesis("it is marked as a continuation, but there is no record before it");
         }
-        Body::Genesis(genesis) if place.sequence == 0 => Ok(Some(KeyEvent::Genesis(Box::new(genesis.clone())))),
-        Body::Genesis(_) => Err(place.flaw(Why::BadGenesis("a second genesis record"))),
-        _ if place.sequence == 0 => Err(place.flaw(Why::BadGenesis("the first record is not a genesis record"))),
-        Body::KeyRotated(rotation) => match record.signers.as_slice() {
-            [old, new] if *old == rotation.old_key && *new == rotation.new_key => {
-                Ok(Some(KeyEvent::Rotation { old_key: rotation.old_key, new_key: rotation.new_key }))
-            }
-            _ => Err(place.flaw(Why::BadRotation("it does not name the old and the new key as its signers"))),
-        },
-        _ => Ok(None),
+        if position.sequence > 0 {
+            return bad_genesis("a second genesis record");
+        }
+        return Ok(KeyEvent::Genesis(Box::new(genesis)));
     }
+    let Body::KeyRotated(KeyRotated { old_key, new_key }) = record.body else {
+        return bad_genesis("the first record is not a genesis record");
+    };
+    if position.sequence == 0 {
+        return bad_genesis("the first record is not a genesis record");
+    }
+    if record.signers.as_slice() != [old_key, new_key] {
+        return Err(position.flaw(Why::BadRotation("it does not name the old and the new key as its signers")));
+    }
+    Ok(KeyEvent::Rotation { old_key, new_key })
 }

@@ -1,7 +1,7 @@
-//! Cutting the journal into pieces that can be checked on their own.
+//! Cutting the journal into pieces that can be checked independently.
 //!
-//! The reader follows the lengths in the batch headers and believes nothing: a wrong length shows as a wrong checksum
-//! when the piece is checked, and of all that is wrong the first in journal order counts. So it may run ahead.
+//! The reader follows the lengths in the batch headers without checking them: a wrong length leads to a wrong checksum
+//! when the piece is checked, and the first flaw in journal order is reported. So the reader may run ahead.
 
 use crate::anchor_file::{ReadTree, TREE_BYTES_MAX, TreeFile, read_tree};
 use crate::failure::{Failure, Why};
@@ -12,20 +12,20 @@ use leasehold_model::limits::{BATCH_BYTES_MAX, BATCH_RECORDS_MAX};
 use std::fs::File;
 use std::io::{self, Read, Seek, SeekFrom};
 
-/// Bytes of batches that make a piece; a single batch may be larger. Large enough that handing it over costs nothing,
-/// small enough that every thread soon has one.
+/// Bytes of batches in a piece; a single batch may be larger. Large enough that passing it to a thread costs little,
+/// small enough that every thread gets one soon.
 const CHUNK_BYTES: usize = 1 << 20;
-/// Half of what a tree may hold: adding the records of any number of files to it overflows nothing.
+/// Half of the largest tree size: adding the records of any number of files cannot overflow.
 const FIRST_SEQUENCE_MAX: u64 = leasehold_tlog::limits::TREE_SIZE_MAX / 2;
 /// The smallest frame: its header and the hash of the record before.
 const FRAME_BYTES_MIN: usize = 4 + 32;
 
-/// Something that does not stand, and where.
+/// A problem and its location.
 #[derive(Debug)]
 pub(crate) struct Flaw {
-    /// Boxed: it is rarely there, and every record's check may return one.
+    /// Boxed, so that the result of every record's check stays small.
     pub(crate) failure: Box<Failure>,
-    /// Where a torn write might begin: only damage of the kind that a crash can leave is excused.
+    /// Where an interrupted write may begin; none for damage that a crash cannot cause.
     pub(crate) torn_from: Option<u64>,
 }
 
@@ -47,20 +47,20 @@ impl From<Failure> for Flaw {
     }
 }
 
-/// Batches that lie one after the other in a segment, as they were read.
+/// Consecutive batches of a segment, as they were read.
 #[derive(Debug, Default)]
 pub(crate) struct Chunk {
     pub(crate) segment: u32,
-    /// Of the first batch in its file.
+    /// Offset of the first batch in its file.
     pub(crate) offset: u64,
     pub(crate) first_sequence: u64,
     pub(crate) bytes: Vec<u8>,
 }
 
-/// The journal in order.
+/// A piece of the journal.
 #[derive(Debug)]
 pub(crate) enum Piece {
-    /// A segment begins.
+    /// The beginning of a segment.
     Begin {
         header: Header,
         trees: Vec<TreeFile>,
@@ -70,10 +70,10 @@ pub(crate) enum Piece {
     Flaw(Flaw),
 }
 
-/// Reads the begun segments, one piece after the other.
+/// Reads the segments that contain records, piece by piece.
 pub(crate) struct ChunkReader<'a> {
     segments: &'a Segments,
-    /// Index of the segment that is opened next.
+    /// Index of the next segment to open.
     next: usize,
     open: Option<OpenSegment>,
     /// The sequence that the next record must have; none before the first segment's header.
@@ -88,19 +88,19 @@ struct OpenSegment {
     empty: bool,
 }
 
-/// What the next bytes of a segment are, by the header of a batch alone.
+/// What follows in a segment, judged by the header of a batch alone.
 enum Next {
     Batch {
         bytes: usize,
         records: u32,
     },
-    /// The batch would have so many bytes, and they were not all read.
+    /// A batch of this many bytes, which were not all read.
     More(usize),
     Zeroes,
     Damage(Damage),
 }
 
-fn look(bytes: &[u8]) -> Next {
+fn peek(bytes: &[u8]) -> Next {
     let Some(header) = bytes.first_chunk::<BATCH_HEADER_BYTES>() else {
         return Next::More(BATCH_HEADER_BYTES);
     };
@@ -125,7 +125,7 @@ impl<'a> ChunkReader<'a> {
         Self { segments, next: 0, open: None, sequence: None, ended: false }
     }
 
-    /// The next piece; `buffer` is used for it, whatever it held.
+    /// The next piece, read into `buffer`.
     pub(crate) fn next(&mut self, buffer: Vec<u8>) -> Option<Piece> {
         if self.ended {
             return None;
@@ -169,13 +169,13 @@ impl<'a> ChunkReader<'a> {
             HeaderFlaw::NewerFormat(version) => flaw(Why::NewerFormat(version)),
         })?;
         if header.number != segment.number {
-            return Err(flaw(Why::BadSegmentHeader("it bears another number than its file")));
+            return Err(flaw(Why::BadSegmentHeader("its number differs from that of its file")));
         }
         if (header.number == 1) != (header.first_sequence == 0) {
-            return Err(flaw(Why::BadSegmentHeader("the first segment, and no other, begins with record 0")));
+            return Err(flaw(Why::BadSegmentHeader("the first segment must begin with record 0, and no other may")));
         }
         if header.first_sequence > FIRST_SEQUENCE_MAX {
-            return Err(flaw(Why::BadSegmentHeader("no journal has that many records")));
+            return Err(flaw(Why::BadSegmentHeader("the number of its first record is too large")));
         }
         match self.sequence {
             Some(expected) if header.first_sequence > expected => {
@@ -209,7 +209,7 @@ impl<'a> ChunkReader<'a> {
             match stopped {
                 _ if taken > 0 => break (taken, records),
                 Next::More(bytes) if bytes > want => want = bytes,
-                // All there is was read. Less than a header of zeroes is padding too.
+                // The file ends here. Fewer zeroes than a header are padding too.
                 Next::More(_) if buffer.len() >= BATCH_HEADER_BYTES => return Err(damaged(Damage::Truncated)),
                 Next::More(_) if buffer.iter().any(|b| *b != 0) => return Err(damaged(Damage::NoMagic)),
                 Next::More(_) | Next::Zeroes => {
@@ -237,11 +237,11 @@ impl<'a> ChunkReader<'a> {
     }
 }
 
-/// How many bytes and records of whole batches there are, and what follows them.
+/// The number of bytes and records in complete batches, and what follows them.
 fn whole_batches(bytes: &[u8]) -> (usize, u64, Next) {
     let (mut taken, mut total) = (0, 0);
     loop {
-        match look(&bytes[taken..]) {
+        match peek(&bytes[taken..]) {
             Next::Batch { bytes, records } => {
                 taken += bytes;
                 total += u64::from(records);
@@ -258,7 +258,7 @@ fn read_at(file: &mut File, offset: u64, bytes: usize, buffer: &mut Vec<u8>) -> 
     Ok(())
 }
 
-/// The tree files of a segment: none, one, or a copy in each of several folders.
+/// The tree files of a segment: none, one, or a copy in each of several directories.
 pub(crate) fn read_trees(segments: &Segments, number: u32) -> Result<Vec<TreeFile>, Failure> {
     let mut trees = Vec::new();
     for path in segments.trees.get(&number).into_iter().flatten() {
@@ -271,7 +271,7 @@ pub(crate) fn read_trees(segments: &Segments, number: u32) -> Result<Vec<TreeFil
             continue;
         };
         match read_tree(&bytes) {
-            _ if number == 1 => return Err(flaw(Why::BadTreeFile("nothing lies before the first segment"))),
+            _ if number == 1 => return Err(flaw(Why::BadTreeFile("the first segment has no tree file"))),
             ReadTree::Good(tree) => trees.push(*tree),
             ReadTree::NewerFormat(version) => return Err(flaw(Why::NewerFormat(version))),
             ReadTree::Bad(why) => return Err(flaw(Why::BadTreeFile(why))),

@@ -1,6 +1,7 @@
 //! The command line, for `leasehold-verify` and for `leasehold audit verify`.
 //!
-//! The answer goes to stdout, all else to stderr. 0 is yes, 3 is no, 2 is a question that could not be answered.
+//! The result goes to stdout, everything else to stderr. The exit code is 0 for yes, 3 for no, and 2 if verification was
+//! not possible.
 
 use crate::progress::Bar;
 use crate::receipt::{Colours, failure_json, receipt, refusal, report_json};
@@ -10,11 +11,11 @@ use std::fs::{self, File};
 use std::io::{self, IsTerminal, Write};
 use std::path::{Path, PathBuf};
 
-/// The journal is in order.
+/// The journal is intact.
 pub const EXIT_YES: u8 = 0;
-/// The question could not be answered: wrong arguments, or files that cannot be read.
+/// Verification was not possible: invalid arguments, or files that cannot be read.
 pub const EXIT_USAGE: u8 = 2;
-/// The journal is not in order.
+/// The journal is not intact.
 pub const EXIT_NO: u8 = 3;
 
 /// More than any trust file needs: a note alone is at most a mebibyte.
@@ -24,43 +25,43 @@ const AFTER_HELP: &str = "\
 Example:
   leasehold-verify /var/lib/leasehold --trust my.trust --update-trust my.trust
 
-Keep the trust file where the operator cannot write. With --update-trust it
-remembers the newest checkpoint, so that the next run also shows whether
-anything before it was rewritten or cut since.
+Keep the trust file where the operator cannot write to it. --update-trust
+stores the newest checkpoint in it, so that the next run also detects whether
+earlier records were changed or removed in the meantime.
 
 Exit codes:
-  0  yes: every record is there, sealed and linked, up to what the answer says
-  3  no: the first thing that is wrong is named
-  2  the question could not be answered (arguments, trust file, folder)";
+  0  yes: all records are present, sealed and linked, as far as the report says
+  3  no: the report names the first problem that was found
+  2  verification was not possible (arguments, trust file, data directory)";
 
-/// Says whether a sealed journal is whole: from its files alone, offline.
+/// Verify a sealed journal offline, from its files alone
 #[derive(Clone, Debug, clap::Args)]
 #[command(after_help = AFTER_HELP)]
 pub struct VerifyArgs {
-    /// The data folder: the one that holds `journal` and `anchor`. Nothing in it is changed
-    #[arg(value_name = "DATA_FOLDER")]
+    /// Data directory, which contains `journal` and `anchor`. Nothing in it is changed
+    #[arg(value_name = "DATA_DIRECTORY")]
     pub data: PathBuf,
-    /// Your own trust file: the origin, its key, and the checkpoint you saw last
+    /// Your own trust file: the origin, its key, and the last checkpoint you verified
     #[arg(long, value_name = "FILE")]
     pub trust: PathBuf,
-    /// A folder with segments that were moved away; may be given more than once
+    /// Directory with archived segments; may be given more than once
     #[arg(long = "archive", value_name = "DIR")]
     pub archives: Vec<PathBuf>,
-    /// How many threads to use [default: as many as there are cores]
+    /// Number of threads [default: number of cores]
     #[arg(long, value_name = "N", value_parser = clap::value_parser!(u16).range(1..=1024))]
     pub threads: Option<u16>,
-    /// Print one JSON object instead of a receipt
+    /// Print the report as a JSON object
     #[arg(long)]
     pub json: bool,
-    /// If the answer is yes, write a trust file that remembers the newest checkpoint; may be the same file
+    /// If the journal is intact, write a trust file with the newest checkpoint; may be the same file as --trust
     #[arg(long, value_name = "FILE")]
     pub update_trust: Option<PathBuf>,
 }
 
-/// Why the question could not be answered, and what to do.
+/// Why verification was not possible, and what to do.
 struct Unanswered(String);
 
-/// Verifies, prints the answer, and returns the exit code.
+/// Verifies, prints the result, and returns the exit code.
 pub fn run(args: &VerifyArgs) -> u8 {
     match answer(args) {
         Ok(code) => code,
@@ -105,7 +106,7 @@ fn answer(args: &VerifyArgs) -> Result<u8, Unanswered> {
         Err(failure) if failure.is_unreadable() => {
             let what = failure.file.as_ref().unwrap_or(&args.data).display();
             let why = &failure.why;
-            Err(Unanswered(format!("{what}: {why}; check the path and that you may read it, or verify a copy")))
+            Err(Unanswered(format!("{what}: {why}; check the path and its permissions, or verify a copy")))
         }
         Err(failure) => {
             match args.json {
@@ -121,17 +122,16 @@ fn read_trust(path: &Path) -> Result<Trust, Unanswered> {
     let shown = path.display();
     let read = fs::metadata(path).and_then(|metadata| match metadata.is_file() && metadata.len() <= TRUST_BYTES_MAX {
         true => fs::read_to_string(path),
-        false => Err(io::Error::other("not a file of a sensible size")),
+        false => Err(io::Error::other("not a regular file, or too large")),
     });
     let text = read.map_err(|error| {
-        let advice =
-            "get it from the operator over another channel than the journal (`leasehold audit trust` prints one)";
+        let advice = "get it from the operator, but not together with the journal (`leasehold audit trust` prints one)";
         Unanswered(format!("the trust file {shown} cannot be read: {error}; {advice}"))
     })?;
-    Trust::parse(&text).map_err(|error| Unanswered(format!("the trust file {shown} is not in order: {error}")))
+    Trust::parse(&text).map_err(|error| Unanswered(format!("invalid trust file {shown}: {error}")))
 }
 
-/// What lies at `path` is only replaced by something newer of its kind.
+/// An existing file is only replaced if it is a trust file of the same origin with no newer checkpoint.
 fn check_may_replace(path: &Path, trust: &Trust) -> Result<(), Unanswered> {
     if !path.try_exists().map_err(|error| Unanswered(format!("{}: {error}", path.display())))? {
         return Ok(());
@@ -139,16 +139,16 @@ fn check_may_replace(path: &Path, trust: &Trust) -> Result<(), Unanswered> {
     let there = read_trust(path)?;
     let size = |trust: &Trust| trust.pinned().map_or(0, |pinned| pinned.checkpoint.size());
     let sentence = if there.origin() != trust.origin() {
-        format!("{} is about {:?}; name another file for --update-trust", path.display(), there.origin())
+        format!("{} is the trust file of {:?}; choose another file for --update-trust", path.display(), there.origin())
     } else if size(&there) > size(trust) {
-        format!("{} remembers a newer checkpoint; verify with --trust {0}", path.display())
+        format!("{} contains a newer checkpoint; verify with --trust {0}", path.display())
     } else {
         return Ok(());
     };
     Err(Unanswered(sentence))
 }
 
-/// Replaces the file whole or not at all. The answer is out already, so that a failure here only adds a sentence.
+/// Replaces the file atomically. The result has been printed already: a failure here only adds an error message.
 fn update_trust(path: &Path, report: &Report, trust: &Trust) -> u8 {
     let updated = report.updated_trust(trust).expect("the report is about this origin");
     let mut name = path.as_os_str().to_owned();
@@ -163,14 +163,14 @@ fn update_trust(path: &Path, report: &Report, trust: &Trust) -> u8 {
     let Err(error) = written else {
         return EXIT_YES;
     };
-    // It may never have been made.
+    // It may not have been created.
     let _ = fs::remove_file(&temporary);
     let shown = path.display();
-    complain(&format!("the trust file {shown} could not be written: {error}; what it held before still counts"));
+    complain(&format!("the trust file {shown} could not be written: {error}; its previous content is unchanged"));
     EXIT_USAGE
 }
 
-/// Nothing can be done where stderr is gone.
+/// If stderr is closed, the message is lost.
 fn complain(sentence: &str) {
     let _ = writeln!(io::stderr(), "error: {sentence}");
 }
@@ -179,7 +179,7 @@ fn print_json(value: &Value) {
     print(&format!("{value:#}\n"));
 }
 
-/// A reader that went away has seen enough.
+/// If stdout was closed, the reader needs no more.
 fn print(text: &str) {
     let _ = io::stdout().write_all(text.as_bytes());
 }

@@ -1,4 +1,4 @@
-//! Why the answer is no: the first thing that is wrong, where it lies, and a sentence about it.
+//! The first problem that was found in a journal: what it is, where it is, and a sentence about it.
 
 use leasehold_model::{Damage, DecodeError};
 use leasehold_tlog::KeyId;
@@ -6,21 +6,21 @@ use std::fmt;
 use std::io;
 use std::path::PathBuf;
 
-/// The first thing that is wrong. Prints as one sentence.
+/// The first problem that was found. Prints as one sentence.
 #[derive(Debug)]
 pub struct Failure {
-    /// The record it is about, where one can be named.
+    /// The record concerned, if it is known.
     pub sequence: Option<u64>,
     pub segment: Option<u32>,
     /// Byte in the segment's file where the record, or the batch around it, begins.
     pub offset: Option<u64>,
     pub file: Option<PathBuf>,
     pub why: Why,
-    /// The size up to which a signed checkpoint did agree with the records; 0 if none did.
+    /// The largest size at which a signed checkpoint matched the records; 0 if none did.
     pub agreed_up_to: u64,
 }
 
-/// A signed checkpoint that the records are held against.
+/// Where a signed checkpoint that the records are compared with was found.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Document {
     Anchor,
@@ -30,10 +30,10 @@ pub enum Document {
     Pinned,
 }
 
-/// What is wrong. [`Why::code`] is stable; the sentences are not.
+/// Kinds of problems. [`Why::code`] is stable; the sentences are not.
 #[derive(Debug)]
 pub enum Why {
-    /// The files cannot be read: nothing is known of the journal.
+    /// The files cannot be read: nothing is known about the journal.
     Unreadable(io::Error),
     NotAFile,
     NoJournal,
@@ -72,7 +72,7 @@ pub enum Why {
         document: Document,
         key: KeyId,
     },
-    /// Not signed by the key in force, or not by a trusted key where that is all there is to go by.
+    /// Not signed by the key in force; or, before the first record, not by any trusted key.
     NotSigned {
         document: Document,
         key: Option<KeyId>,
@@ -117,7 +117,7 @@ pub enum Why {
 }
 
 impl Why {
-    /// A word for programs; it does not change from version to version.
+    /// A code for programs; it does not change from version to version.
     pub fn code(&self) -> &'static str {
         match self {
             Self::Unreadable(_) => "unreadable",
@@ -181,7 +181,7 @@ impl Failure {
         self.why.code()
     }
 
-    /// Whether nothing was found out, as opposed to something bad.
+    /// Whether the files could not be read, as opposed to a journal that is not intact.
     pub fn is_unreadable(&self) -> bool {
         matches!(self.why, Why::Unreadable(_))
     }
@@ -197,7 +197,7 @@ impl fmt::Display for Document {
     }
 }
 
-/// Names the record, where there is one to name.
+/// The record concerned, by its number if that is known.
 struct Named(Option<u64>);
 impl fmt::Display for Named {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
@@ -213,21 +213,21 @@ impl fmt::Display for Failure {
         let record = Named(self.sequence);
         let next = Named(self.sequence.map(|s| s.saturating_add(1)));
         match &self.why {
-            Why::AlteredRecord => write!(f, "{record} was altered: its hash is not the one that {next} carries"),
+            Why::AlteredRecord => write!(f, "{record} was altered: its hash differs from the link in {next}"),
             Why::BrokenLink => {
-                write!(f, "{record} does not carry the hash of the record before it: its link was altered")
+                write!(f, "the link in {record} differs from the hash of the record before it: the link was altered")
             }
-            Why::Gap { found } => write!(f, "{record} is missing: record {found} stands in its place"),
-            Why::OutOfOrder { found } => write!(f, "record {found} stands where {record} belongs"),
-            Why::StampGoesBack => write!(f, "{record} is stamped before the record before it"),
+            Why::Gap { found } => write!(f, "{record} is missing: record {found} was found instead"),
+            Why::OutOfOrder { found } => write!(f, "record {found} was found where {record} was expected"),
+            Why::StampGoesBack => write!(f, "{record} has an earlier timestamp than the record before it"),
             Why::Undecodable(error) => write!(f, "{record} cannot be decoded: {error}"),
-            Why::StrippedSignature => write!(f, "{record} names keys that signed it, and a signature is not there"),
-            Why::StraySignature => write!(f, "{record} carries a signature by nobody it names"),
-            Why::BadRecordSignature => write!(f, "{record} carries a signature that is not by the key it names"),
+            Why::StrippedSignature => write!(f, "{record} names signers, but a signature is missing"),
+            Why::StraySignature => write!(f, "{record} has a signature for which it names no signer"),
+            Why::BadRecordSignature => write!(f, "{record} has a signature that does not match the key it names"),
             Why::BadGenesis(why) => write!(f, "{record}: {why}"),
-            Why::BadRotation(why) => write!(f, "{record}, a change of the signing key, does not count: {why}"),
+            Why::BadRotation(why) => write!(f, "{record} changes the signing key, but is invalid: {why}"),
             Why::Damaged(damage) => match self.sequence {
-                Some(sequence) => write!(f, "record {sequence} or the batch around it is damaged: {damage}"),
+                Some(sequence) => write!(f, "record {sequence} or the batch that contains it is damaged: {damage}"),
                 None => write!(f, "the journal is damaged: {damage}"),
             },
             why => why.fmt(f),
@@ -238,82 +238,82 @@ impl fmt::Display for Failure {
 impl fmt::Display for Why {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
-            Self::Unreadable(error) => write!(f, "it cannot be read: {error}"),
-            Self::NotAFile => f.write_str("something that is not a file lies in its place"),
+            Self::Unreadable(error) => write!(f, "cannot be read: {error}"),
+            Self::NotAFile => f.write_str("not a regular file"),
             Self::NoJournal => f.write_str(
-                "there is no journal here; name the data folder, the one that holds `journal` and `anchor`",
+                "no journal found; pass the data directory, which contains `journal` and `anchor`",
             ),
             Self::NoAnchor => f.write_str(
-                "the anchor is missing: without it nothing shows how far the journal reached; bring back the file `anchor`",
+                "the anchor is missing: without it, removed records at the end cannot be detected; restore the file `anchor`",
             ),
-            Self::BadAnchor(why) => write!(f, "the anchor cannot be used: {why}"),
+            Self::BadAnchor(why) => write!(f, "invalid anchor: {why}"),
             Self::NewerFormat(version) => {
-                write!(f, "it is of format version {version}, and this program knows version 1; use a newer leasehold-verify")
+                write!(f, "format version {version} is not supported (only version 1 is); use a newer leasehold-verify")
             }
             Self::WrongOrigin { expected, found: Some(found) } => {
-                write!(f, "this is the journal of {found:?}; the trust file is about {expected:?}")
+                write!(f, "this is the journal of {found:?}, but the trust file is for {expected:?}")
             }
             Self::WrongOrigin { expected, found: None } => {
-                write!(f, "this is not a journal of {expected:?}, the origin in the trust file")
+                write!(f, "this is not the journal of {expected:?}, the origin in the trust file")
             }
             Self::MissingSegment(number) => {
-                write!(f, "segment {number} is missing; if it was moved away, name its folder with --archive")
+                write!(f, "segment {number} is missing; if it was archived, pass its directory with --archive")
             }
-            Self::EmptySegment => f.write_str("the segment holds no record, and a later one was begun"),
+            Self::EmptySegment => f.write_str("the segment contains no records, but a later segment does"),
             Self::BadSegmentHeader(why) => write!(f, "the segment's header is damaged: {why}"),
             Self::MissingTreeFile => f.write_str(
-                "earlier segments were moved away and the tree file of the first one here is missing; bring it back, or name the folder of the earlier segments with --archive",
+                "earlier segments are not here, and the tree file of the first segment found is missing; restore it, or pass the directory of the earlier segments with --archive",
             ),
-            Self::BadTreeFile(why) => write!(f, "the tree file cannot be used: {why}"),
+            Self::BadTreeFile(why) => write!(f, "invalid tree file: {why}"),
             Self::UnknownKey { key } => write!(
                 f,
-                "the journal begins with key {key}, which the trust file does not hold; ask the operator for it over another channel and compare, before you add it"
+                "the journal begins with key {key}, which is not in the trust file; before you add it, ask the operator for the key in another way and compare"
             ),
             Self::BadSignature { document, key } => {
-                write!(f, "the checkpoint in {document} bears a false signature in the name of key {key}")
+                write!(f, "the checkpoint in {document} has an invalid signature that claims to be by key {key}")
             }
             Self::NotSigned { document, key: Some(key) } => {
-                write!(f, "the checkpoint in {document} is not signed by key {key}, the one in force at its size")
+                write!(f, "the checkpoint in {document} is not signed by key {key}, which was in force at its size")
             }
             Self::NotSigned { document, key: None } => {
                 write!(f, "the checkpoint in {document} is not signed by any key in the trust file")
             }
-            Self::BadCheckpoint { document, why } => write!(f, "the checkpoint in {document} is not in order: {why}"),
+            Self::BadCheckpoint { document, why } => write!(f, "the checkpoint in {document} is invalid: {why}"),
             Self::BadCosignature { witness } => {
-                write!(f, "the anchor's checkpoint bears a false cosignature in the name of {witness}")
+                write!(f, "the anchor's checkpoint has an invalid cosignature that claims to be by {witness}")
             }
             Self::RootMismatch { document, size } => write!(
                 f,
-                "the first {size} records do not lead to the root that was signed for them in {document}: some record was altered and those after it hashed anew"
+                "the root of the first {size} records differs from the signed root in {document}: a record was altered, and the hashes after it were recomputed"
             ),
             Self::HeadMismatch { document } => {
-                write!(f, "the hash of the last record that {document} covers is not the one written there")
+                write!(f, "the hash of the last record that {document} covers differs from the one stated there")
             }
             Self::AnchorAhead { anchor, records } => write!(
                 f,
-                "the journal was cut: {anchor} records were signed for in the anchor, and only {records} are here"
+                "records were removed from the end: the anchor covers {anchor} records, but only {records} were found"
             ),
             Self::AnchorTooOld { anchor, first } => write!(
                 f,
-                "the anchor, of size {anchor}, is older than the first record here, number {first}: it was put back, or name the folder of the earlier segments with --archive"
+                "the anchor covers {anchor} records, but the first record found is number {first}: an old anchor was restored, or earlier segments are missing (pass their directory with --archive)"
             ),
             Self::TreeAhead { tree, records } => write!(
                 f,
-                "the journal was cut: a tree file was signed for {tree} records, and only {records} are here"
+                "records were removed from the end: a tree file covers {tree} records, but only {records} were found"
             ),
             Self::PinnedMismatch { size } => write!(
                 f,
-                "the journal was rewritten or forked: its first {size} records are not those of the checkpoint in the trust file"
+                "the journal was rewritten or forked: its first {size} records differ from those of the checkpoint in the trust file"
             ),
             Self::PinnedAhead { pinned, records } => write!(
                 f,
-                "the journal was cut: the trust file holds a checkpoint of {pinned} records, and only {records} are here"
+                "records were removed from the end: the checkpoint in the trust file covers {pinned} records, but only {records} were found"
             ),
             Self::PinnedOutOfReach { pinned, first } => write!(
                 f,
-                "the checkpoint in the trust file, of size {pinned}, lies before the first record here, number {first}; name the folder of the earlier segments with --archive"
+                "the checkpoint in the trust file covers {pinned} records, but the first record found is number {first}; pass the directory of the earlier segments with --archive"
             ),
-            // These are about one record, and the sentence names it: see `Failure`.
+            // These are about one record, which the sentence of `Failure` names.
             about_a_record => f.write_str(about_a_record.code()),
         }
     }

@@ -1,5 +1,5 @@
-//! Putting the checked pieces together in journal order: links and stamps across pieces, the key in force, and the
-//! roots at the sizes that someone signed for (journal-format.md, "What a verifier checks", 2 and 4 to 7).
+//! Joining the checked pieces in journal order: links and timestamps across pieces, the key in force, and the roots at
+//! the sizes of signed checkpoints (journal-format.md, "What a verifier checks", 2 and 4 to 7).
 
 use crate::anchor_file::{Anchor, TreeFile};
 use crate::chain::{Checked, KeyEvent, Linked, check_follows};
@@ -14,7 +14,7 @@ use leasehold_model::{FORMAT_VERSION, Hash, Instant};
 use leasehold_tlog::{CosignatureError, Frontier};
 use sha2::{Digest, Sha256};
 
-/// The journal as far as it was put together.
+/// The part of the journal that has been joined so far.
 pub(crate) struct Joiner<'a> {
     trust: &'a Trust,
     anchor: &'a Anchor,
@@ -22,15 +22,15 @@ pub(crate) struct Joiner<'a> {
     pub(crate) tree: Frontier,
     pub(crate) head: Hash,
     pub(crate) last: Option<Linked>,
-    /// Of the first record at hand; none before the first segment.
+    /// Number of the first record found; none before the first segment.
     pub(crate) first_sequence: Option<u64>,
     pub(crate) first_stamp: Option<Instant>,
     pub(crate) witnessed: Vec<Witnessed>,
-    /// Bytes of headers and good batches.
+    /// Bytes of segment headers and valid batches.
     pub(crate) bytes: u64,
-    /// The largest size at which a signed checkpoint agreed with the records.
+    /// The largest size at which a signed checkpoint matched the records.
     pub(crate) agreed_up_to: u64,
-    /// The segment that began last, until it is held against what lies before it.
+    /// The segment that began last, until its header is compared with the records before it.
     begun: Option<(Header, Vec<TreeFile>)>,
 }
 
@@ -56,7 +56,7 @@ impl<'a> Joiner<'a> {
         self.tree.size()
     }
 
-    /// The largest size that anyone signed for, as far as is known before the end.
+    /// The largest size of the anchor and the pinned checkpoint.
     pub(crate) fn signed_up_to(&self) -> u64 {
         self.anchor.size.max(self.trust.pinned().map_or(0, |pinned| pinned.checkpoint.size()))
     }
@@ -78,13 +78,13 @@ impl<'a> Joiner<'a> {
         Ok(())
     }
 
-    /// Earlier segments are not at hand: begins with the first one's tree file.
+    /// Begins with the tree file of the first segment found, because earlier segments are missing.
     fn begin_late(&mut self, header: &Header, trees: &[TreeFile]) -> Result<(), Why> {
         let document = Document::Tree(header.number);
         let first = header.first_sequence;
         let tree = trees.first().ok_or(Why::MissingTreeFile)?;
         if tree.tree.size() != first {
-            return Err(Why::BadTreeFile("it is of another size than its segment begins with"));
+            return Err(Why::BadTreeFile("its size differs from the number of the first record of its segment"));
         }
         if self.anchor.size < first {
             return Err(Why::AnchorTooOld { anchor: self.anchor.size, first });
@@ -102,13 +102,13 @@ impl<'a> Joiner<'a> {
         if let Some(first) = &checked.first {
             self.check_link_to(first, checked.second_link)?;
         }
-        // Only now: an altered record just before a signed size shows in the link first, and is named.
+        // After the link: if the record just before a signed size was altered, the link shows which record it is.
         self.settle()?;
         let mut events = checked.events.into_iter().peekable();
         let mut runs = checked.runs.iter().peekable();
         while let Some((run, head)) = runs.next() {
-            while let Some((place, event)) = events.next_if(|(place, _)| place.sequence < run.end()) {
-                self.apply(place.sequence, event).map_err(|why| place.flaw(why))?;
+            while let Some((position, event)) = events.next_if(|(position, _)| position.sequence < run.end()) {
+                self.apply(position.sequence, event).map_err(|why| position.flaw(why))?;
             }
             run.join(&mut self.tree).expect("runs fit the tree that they were made for");
             self.head = *head;
@@ -128,7 +128,7 @@ impl<'a> Joiner<'a> {
     fn check_link_to(&self, first: &Linked, second_link: Option<Hash>) -> Result<(), Flaw> {
         match &self.last {
             Some(last) => check_follows(last, first, || second_link),
-            None if first.link != self.head => Err(first.place.flaw(Why::BrokenLink)),
+            None if first.link != self.head => Err(first.position.flaw(Why::BrokenLink)),
             None => Ok(()),
         }
     }
@@ -145,7 +145,7 @@ impl<'a> Joiner<'a> {
             return Err(Why::NewerFormat(genesis.format_version));
         }
         if genesis.format_version != FORMAT_VERSION {
-            return Err(Why::BadGenesis("there is no such format version"));
+            return Err(Why::BadGenesis("its format version is invalid"));
         }
         if genesis.origin.as_str() != self.trust.origin() {
             let found = Some(genesis.origin.as_str().to_owned());
@@ -154,13 +154,13 @@ impl<'a> Joiner<'a> {
         self.keys.begin(&genesis.public_key)
     }
 
-    /// Holds the place reached so far against everything that was said about it: the header and the tree files of the
-    /// segment that begins here, the anchor, the pinned checkpoint.
+    /// Compares the position reached so far with everything that was claimed about it: the header and the tree files of
+    /// the segment that begins here, the anchor, the pinned checkpoint.
     pub(crate) fn settle(&mut self) -> Result<(), Flaw> {
         if let Some((header, trees)) = self.begun.take() {
             let flaw = |why| Flaw::in_segment(header.number, 0, Some(header.first_sequence), why);
             if header.prev != self.head {
-                return Err(flaw(Why::BadSegmentHeader("it does not carry the hash of the record before it")));
+                return Err(flaw(Why::BadSegmentHeader("its link differs from the hash of the record before it")));
             }
             for tree in &trees {
                 self.check_tree(header.number, tree).map_err(|why| {
@@ -193,7 +193,7 @@ impl<'a> Joiner<'a> {
         let anchor = self.anchor;
         let checkpoint = self.keys.open(&anchor.signed.note, document)?;
         if checkpoint.size() != anchor.size || *checkpoint.root() != anchor.root {
-            return Err(Why::BadAnchor("its checkpoint is of another size or root than its lines"));
+            return Err(Why::BadAnchor("its checkpoint has another size or root than its lines"));
         }
         if self.keys.may_sign().iter().all(|key| key.id().to_string() != anchor.key) {
             return Err(Why::BadAnchor("it names another key than the one in force"));
@@ -220,10 +220,10 @@ impl<'a> Joiner<'a> {
     fn check_tree(&self, number: u32, tree: &TreeFile) -> Result<(), Why> {
         let document = Document::Tree(number);
         if tree.tree.size() != self.size() {
-            return Err(Why::BadTreeFile("it is of another size than its segment begins with"));
+            return Err(Why::BadTreeFile("its size differs from the number of the first record of its segment"));
         }
         self.keys.open(&tree.signed.note, document)?;
-        // Its parts lead to this root, so that they are the same parts if it is the same.
+        // The parts were checked against this root when the file was read: if the root is equal, so are the parts.
         if *tree.signed.checkpoint.root() != self.tree.root() {
             return Err(Why::RootMismatch { document, size: self.size() });
         }

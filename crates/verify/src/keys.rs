@@ -1,5 +1,5 @@
-//! The key in force over time: pinned by the trust file, changed by rotation records, and asked whenever a signed
-//! checkpoint is to be believed (journal-format.md, "Keys over time").
+//! The key in force over time: given by the trust file, changed by rotation records, and used to check every signed
+//! checkpoint (journal-format.md, "Keys over time").
 
 use crate::failure::{Document, Why};
 use crate::trust::Trust;
@@ -8,13 +8,13 @@ use leasehold_tlog::{Checkpoint, CheckpointError, KeyId, Note, NoteError, Verifi
 /// A change of the signing key that both keys signed.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Rotation {
-    /// The record that says so; checkpoints of a larger size are signed by `new_key`.
+    /// The rotation record; checkpoints of a larger size are signed by `new_key`.
     pub sequence: u64,
     pub old_key: KeyId,
     pub new_key: KeyId,
 }
 
-/// Which key signs, at the size reached so far.
+/// The key in force at the size reached so far.
 pub(crate) struct KeyHistory<'a> {
     trust: &'a Trust,
     in_force: Option<VerifierKey>,
@@ -39,10 +39,10 @@ impl<'a> KeyHistory<'a> {
         self.in_force = Some(key);
     }
 
-    /// The genesis record names the first key; it counts only because the trust file does too.
+    /// The genesis record names the first key, which must also be in the trust file.
     pub(crate) fn begin(&mut self, public_key: &[u8; 32]) -> Result<(), Why> {
         let key = VerifierKey::new(self.trust.origin(), public_key)
-            .map_err(|_| Why::BadGenesis("the key of the genesis record is not a usable key"))?;
+            .map_err(|_| Why::BadGenesis("the key of the genesis record is not a valid key"))?;
         if !self.trust.keys().contains(&key) {
             return Err(Why::UnknownKey { key: key.id() });
         }
@@ -50,7 +50,7 @@ impl<'a> KeyHistory<'a> {
         Ok(())
     }
 
-    /// Where the records begin later, the trusted key that signed for all before them is the one in force.
+    /// For a journal whose first segments are missing: the trusted key that signed the tree file is in force.
     pub(crate) fn begin_signed(&mut self, note: &Note, document: Document) -> Result<(), Why> {
         self.open(note, document)?;
         let signed_by = note.verify(self.trust.keys()).map_err(|error| why_not(error.into(), document, None))?;
@@ -61,24 +61,24 @@ impl<'a> KeyHistory<'a> {
 
     pub(crate) fn rotate(&mut self, sequence: u64, old_key: &[u8; 32], new_key: &[u8; 32]) -> Result<(), Why> {
         if new_key == old_key {
-            return Err(Why::BadRotation("the new key is the old one"));
+            return Err(Why::BadRotation("the new key equals the old key"));
         }
         let in_force = self.in_force.as_ref().filter(|key| key.public_key() == *old_key);
         let old_key = in_force.ok_or(Why::BadRotation("the old key is not the one in force"))?.id();
         let key = VerifierKey::new(self.trust.origin(), new_key)
-            .map_err(|_| Why::BadRotation("the new key is not a usable key"))?;
+            .map_err(|_| Why::BadRotation("the new key is not a valid key"))?;
         self.rotations.push(Rotation { sequence, old_key, new_key: key.id() });
         self.enforce(key);
         Ok(())
     }
 
-    /// The keys that may sign a checkpoint of the size reached so far. Before the first record none is in force yet;
-    /// the trust file's keys are all there is.
+    /// The keys that may sign a checkpoint of the size reached so far. Before the first record no key is in force, and
+    /// any key of the trust file may.
     pub(crate) fn may_sign(&self) -> &[VerifierKey] {
         self.in_force.as_ref().map_or(self.trust.keys(), std::slice::from_ref)
     }
 
-    /// Believes a checkpoint of the size reached so far, if the key in force signed it.
+    /// Accepts a checkpoint of the size reached so far if the key in force signed it.
     pub(crate) fn open(&self, note: &Note, document: Document) -> Result<Checkpoint, Why> {
         let in_force = self.in_force.as_ref().map(VerifierKey::id);
         Checkpoint::open_note(note, self.may_sign(), self.trust.origin())

@@ -1,11 +1,11 @@
-//! The auditor's program: says whether a journal is whole, from its files alone.
+//! The auditor's program: verifies that a journal is intact, from its files alone.
 //!
-//! In: the data folder of a cell or a copy of it, folders with segments that were moved away, and the auditor's own
-//! trust file. Out: yes, with how far and by what that is proved; or no, with the first thing that is wrong.
+//! In: the data directory of a cell or a copy of it, directories with archived segments, and the auditor's own trust
+//! file. Out: yes, with how far completeness is proved and by what; or no, with the first problem found.
 //!
-//! What is checked is the list in `docs/reference/journal-format.md`. Memory is bounded whatever the files hold.
-//! Never: write into the folder, ask the network, believe a text from the folder before its signature is checked,
-//! panic on what it reads, or share code with the server beyond the format (`model`) and the tree (`tlog`).
+//! The checks are those listed in `docs/reference/journal-format.md`. Memory is bounded for any input.
+//! Never: write into the directory, use the network, trust a text from the directory before its signature is checked,
+//! panic on its input, or share code with the server beyond the format (`model`) and the tree (`tlog`).
 
 mod anchor_file;
 mod chain;
@@ -38,22 +38,22 @@ use std::time::Instant;
 
 /// What to verify, and against what.
 pub struct Options<'a> {
-    /// The folder that holds `journal` and `anchor`.
+    /// The directory that contains `journal` and `anchor`.
     pub data: PathBuf,
-    /// Folders with segments that were moved away.
+    /// Directories with archived segments.
     pub archives: Vec<PathBuf>,
     pub trust: Trust,
-    /// 0 for as many as there are cores.
+    /// 0 for the number of cores.
     pub threads: usize,
-    /// Is told now and then how far it is, from any thread.
+    /// Called from time to time, from any thread.
     pub progress: Option<&'a (dyn Fn(Progress) + Sync)>,
 }
 
-/// How far the work is.
+/// How much has been verified so far.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Progress {
     pub bytes: u64,
-    /// Of the files, with their padding: it may end a little early.
+    /// Size of the files with their padding, which is not all read: `bytes` may end below it.
     pub bytes_total: u64,
     pub records: u64,
 }
@@ -61,32 +61,32 @@ pub struct Progress {
 /// Verifies a journal.
 ///
 /// # Errors
-/// The first thing that is wrong, in journal order. [`Failure::is_unreadable`] tells a folder that could not be read
-/// from a journal that is not in order.
+/// The first problem, in journal order. [`Failure::is_unreadable`] distinguishes files that could not be read from a
+/// journal that is not intact.
 pub fn verify(options: &Options<'_>) -> Result<Report, Failure> {
-    const LOOKS_MAX: u32 = 8;
+    const ATTEMPTS_MAX: u32 = 8;
     let mut before: Option<Failure> = None;
-    for looks in 1.. {
-        let failure = match look(options) {
+    for attempt in 1.. {
+        let failure = match verify_once(options) {
             Ok(report) => return Ok(report),
             Err(failure) => failure,
         };
-        // Past the last signed record a cell may be writing this very moment, and what was half there a moment ago
-        // may be whole now. What is wrong is wrong again when one looks again.
+        // A running cell may be writing after the last signed record: what was incomplete may be complete by now. A real
+        // problem is found again by the next attempt.
         let same = before.as_ref().is_some_and(|b| b.sequence == failure.sequence && b.code() == failure.code());
-        if same || looks == LOOKS_MAX || failure.agreed_up_to == 0 || failure.is_unreadable() {
+        if same || attempt == ATTEMPTS_MAX || failure.agreed_up_to == 0 || failure.is_unreadable() {
             return Err(failure);
         }
         before = Some(failure);
     }
-    unreachable!("it stops looking before")
+    unreachable!("the last attempt returns")
 }
 
-/// Looks at the files once, as they are.
-fn look(options: &Options<'_>) -> Result<Report, Failure> {
+/// Verifies the files as they are now.
+fn verify_once(options: &Options<'_>) -> Result<Report, Failure> {
     let began = Instant::now();
     let trust = &options.trust;
-    // The anchor comes first: a journal that is being written to may be ahead of it, never behind.
+    // The anchor is read first: a journal that is being written may be ahead of it, but never behind.
     let (anchor, anchor_slot_damaged) = find_anchor(&options.data)?;
     if anchor.origin != trust.origin() {
         let found = Some(anchor.origin);
@@ -115,7 +115,7 @@ fn look(options: &Options<'_>) -> Result<Report, Failure> {
 }
 
 fn find_anchor(data: &Path) -> Result<(Anchor, bool), Failure> {
-    // Only to tell a folder that cannot be looked into from one that holds no journal.
+    // Distinguishes a directory that cannot be read from one without a journal.
     std::fs::read_dir(data).map_err(|error| unreadable(data, error))?;
     let journal = data.join("journal");
     if !journal.try_exists().map_err(|error| unreadable(&journal, error))? {
@@ -133,7 +133,7 @@ fn anchor_failure(data: &Path, why: Why) -> Failure {
     Failure::new(why).in_file(data.join("anchor"))
 }
 
-/// What can only be said at the end: whether the end is torn or damaged, and whether anyone signed for more.
+/// The checks that need the end of the journal: whether it is torn or damaged, and whether more records were signed.
 fn finish(
     joiner: &mut Joiner<'_>,
     flaw: Option<Flaw>,
@@ -148,13 +148,13 @@ fn finish(
     joiner.settle()?;
     let records = joiner.size();
     let last_begun = segments.files[..segments.begun].last().map_or(0, |file| file.number);
-    // Those that were not begun are numbered on: if one is missing, it was not empty.
+    // Segments without records have consecutive numbers too: if one is missing, it was not empty.
     for (number, file) in (last_begun + 1..).zip(&segments.files[segments.begun..]) {
         if file.number != number {
             return Err(Failure::new(Why::MissingSegment(number)).into());
         }
     }
-    // A tree file is written when its segment holds a record: if it is here, the segment was, with its header.
+    // A tree file is written once its segment contains a record: if it exists, so did the segment, with its header.
     let last_whole = match torn_tail {
         Some(TornTail { segment, offset: 0, .. }) => segment - 1,
         _ => last_begun,
@@ -178,7 +178,7 @@ fn finish(
     }
 }
 
-/// Excuses the flaw if it is what a crash may leave (journal-format.md, "A torn end").
+/// Accepts the flaw if a crash can have caused it (journal-format.md, "A torn end").
 fn torn_or_damaged(flaw: Flaw, joiner: &Joiner<'_>, segments: &Segments) -> Result<TornTail, Flaw> {
     let last_begun = segments.files[..segments.begun].last();
     let at_the_end = last_begun.filter(|file| flaw.failure.segment == Some(file.number));
@@ -191,7 +191,7 @@ fn torn_or_damaged(flaw: Flaw, joiner: &Joiner<'_>, segments: &Segments) -> Resu
     // In a segment whose header is torn, a batch may begin anywhere.
     let (made, later_from) = match offset {
         0 => (Ok(false), 0),
-        _ => (torn::is_made(&file.path, offset), offset + 1),
+        _ => (torn::has_right_checksum(&file.path, offset), offset + 1),
     };
     match made.and_then(|made| Ok(made || torn::good_batch_from(&file.path, later_from, joiner.size())?)) {
         Ok(false) => {}

@@ -4,7 +4,7 @@ use clap::Parser;
 use leasehold_verify::cli::{VerifyArgs, run};
 use std::process::ExitCode;
 
-/// Says whether a sealed journal is whole: from its files alone, offline.
+/// Verify a sealed journal offline, from its files alone
 #[derive(Parser)]
 #[command(name = "leasehold-verify", version, about)]
 struct Cli {

@@ -1,26 +1,26 @@
-//! One line on the terminal for work that takes a while: how much, how fast, how long still.
+//! A progress line on the terminal: how much is done, how fast, and the time left.
 
 use crate::Progress;
 use std::io::{IsTerminal, Write};
 use std::sync::Mutex;
 use std::time::{Duration, Instant};
 
-/// Work that is over sooner shows nothing.
-const PATIENCE: Duration = Duration::from_secs(1);
+/// Work that takes less time shows no progress.
+const SHOWN_AFTER: Duration = Duration::from_secs(1);
 const EVERY: Duration = Duration::from_millis(100);
 const BAR_CELLS: u64 = 24;
 
 /// Draws on stderr, if that is a terminal.
 pub(crate) struct Bar {
     began: Instant,
-    /// When to draw next; none where there is nobody to see it.
+    /// When to draw next; none if stderr is not a terminal.
     due: Mutex<Option<Instant>>,
 }
 
 impl Bar {
     pub(crate) fn new() -> Self {
         let began = Instant::now();
-        let due = std::io::stderr().is_terminal().then(|| began + PATIENCE);
+        let due = std::io::stderr().is_terminal().then(|| began + SHOWN_AFTER);
         Self { began, due: Mutex::new(due) }
     }
 
@@ -31,14 +31,14 @@ impl Bar {
         let now = Instant::now();
         if due.is_some_and(|due| now >= due) {
             *due = Some(now + EVERY);
-            // A bar that cannot be drawn is not worth failing for; so below.
+            // Failing to draw is ignored, here and below.
             let _ = write!(std::io::stderr(), "\r{}\x1b[K", line(progress, now - self.began));
         }
     }
 
-    /// Leaves the terminal as it was.
+    /// Removes the line.
     pub(crate) fn clear(&self) {
-        if self.due.lock().is_ok_and(|due| due.is_some_and(|due| due > self.began + PATIENCE)) {
+        if self.due.lock().is_ok_and(|due| due.is_some_and(|due| due > self.began + SHOWN_AFTER)) {
             let _ = write!(std::io::stderr(), "\r\x1b[K");
         }
     }

@@ -1,4 +1,4 @@
-//! The answer as people read it and as programs do.
+//! The result as text and as JSON.
 
 use crate::failure::Failure;
 use crate::progress::thousands;
@@ -6,7 +6,7 @@ use crate::report::{ProvedBy, Report};
 use serde_json::{Value, json};
 use std::fmt::Write;
 
-/// How a yes or no is set off on a terminal.
+/// Colours of the verdict on a terminal.
 #[derive(Clone, Copy)]
 pub(crate) struct Colours(pub(crate) bool);
 
@@ -22,7 +22,7 @@ impl Colours {
     }
 }
 
-/// A receipt: the answer in one line, and below it what it rests on.
+/// The verdict in one line, and below it what it is based on.
 pub(crate) fn receipt(report: &Report, colours: Colours) -> String {
     let mut text = format!("{}: {}\n\n", colours.yes(), answer(report));
     // Writing to a string cannot fail; so below.
@@ -30,7 +30,7 @@ pub(crate) fn receipt(report: &Report, colours: Colours) -> String {
     line("origin", &report.origin);
     if report.first_sequence > 0 {
         let earlier = thousands(report.first_sequence);
-        line("at hand", &format!("from record {earlier} on; the {earlier} before it were moved away and not read"));
+        line("from", &format!("record {earlier}; the {earlier} before it were archived and not read"));
     }
     let segments = report.segments.map_or("none".to_owned(), |(first, last)| format!("{first} to {last}"));
     line("segments", &format!("{segments}, {} bytes", thousands(report.bytes)));
@@ -55,7 +55,7 @@ pub(crate) fn receipt(report: &Report, colours: Colours) -> String {
 fn answer(report: &Report) -> String {
     let at_hand = report.records - report.first_sequence;
     match report.stamps {
-        None => "no record, and nobody signed for one".to_owned(),
+        None => "no records, and no checkpoint covers any".to_owned(),
         Some((first, last)) => {
             let records = if at_hand == 1 { "record" } else { "records" };
             format!("{} {records}, from {first} to {last}, all sealed and linked", thousands(at_hand))
@@ -67,7 +67,7 @@ fn completeness(report: &Report) -> String {
     let by = match &report.proved_by {
         ProvedBy::Pinned => "by the checkpoint pinned in the trust file".to_owned(),
         ProvedBy::Witness(witness) => format!("by witness {}", witness.name),
-        ProvedBy::Anchor => "only by the anchor beside the files".to_owned(),
+        ProvedBy::Anchor => "only by the local anchor".to_owned(),
     };
     format!("up to size {}, proved {by}", thousands(report.complete_up_to))
 }
@@ -76,35 +76,38 @@ fn notes(report: &Report) -> Vec<String> {
     let mut notes = Vec::new();
     let unproved = report.checkpoint_size.saturating_sub(report.complete_up_to);
     if unproved > 0 {
-        notes
-            .push(format!("{} later records are signed for in the anchor beside the files alone", thousands(unproved)));
+        notes.push(format!(
+            "{} later records are covered only by the local anchor; no outside evidence",
+            thousands(unproved)
+        ));
     }
     let after = report.records_after_checkpoint();
     if after > 0 {
         let after = thousands(after);
-        notes
-            .push(format!("{after} records after the anchor hang on the chain; if more are missing it would not show"));
+        notes.push(format!(
+            "{after} records are newer than the anchor: their links were checked, but missing ones cannot be detected"
+        ));
     }
     if let Some(torn) = report.torn_tail {
         notes.push(format!(
-            "segment {} ends with {} bytes of a torn write from byte {} on; nobody was told of it, it does not count",
+            "segment {} ends with {} bytes of an interrupted write, from byte {} on; it was never acknowledged",
             torn.segment,
             thousands(torn.bytes),
             thousands(torn.offset)
         ));
     }
     if report.anchor_slot_damaged {
-        notes.push("one of the anchor's two slots is damaged; the other one counted".to_owned());
+        notes.push("one of the anchor's two slots is damaged; the other one was used".to_owned());
     }
     if !report.duplicate_segments.is_empty() {
         let numbers: Vec<String> = report.duplicate_segments.iter().map(u32::to_string).collect();
         let numbers = numbers.join(", ");
-        notes.push(format!("segments in more than one folder: {numbers}; the one in the folder named first was read"));
+        notes.push(format!("segments found in more than one directory: {numbers}; the first directory given was used"));
     }
     notes
 }
 
-/// The no: the sentence, and where to look.
+/// What is wrong, and where.
 pub(crate) fn refusal(failure: &Failure, colours: Colours) -> String {
     let mut text = format!("{}: {failure}\n\n", colours.no());
     let mut line = |name: &str, value: &str| writeln!(text, "  {name:<12}{value}").unwrap_or(());

@@ -1,4 +1,4 @@
-//! What was found where the answer is yes.
+//! The report about an intact journal.
 
 use crate::anchor_file::Anchor;
 use crate::join::Joiner;
@@ -13,11 +13,11 @@ use std::time::Duration;
 #[derive(Clone, Debug)]
 pub struct Report {
     pub origin: String,
-    /// The number of records of the journal, those that were moved away included.
+    /// The number of records of the journal, including archived ones.
     pub records: u64,
-    /// The first record at hand: 0 unless earlier segments were moved away and are not here.
+    /// The first record found: 0 unless earlier segments are missing.
     pub first_sequence: u64,
-    /// Stamps of the first and last record at hand.
+    /// Timestamps of the first and the last record found.
     pub stamps: Option<(Instant, Instant)>,
     /// Bytes of segment headers and batches; padding does not count.
     pub bytes: u64,
@@ -27,9 +27,9 @@ pub struct Report {
     pub head: Hash,
     /// Root of the tree over all records.
     pub root: Hash,
-    /// The size that the anchor's checkpoint signs for; later records hang on the chain alone.
+    /// The size of the anchor's checkpoint; of later records only the links are checked.
     pub checkpoint_size: u64,
-    /// Up to this size a missing record would have shown.
+    /// Up to this size, a missing record would have been detected.
     pub complete_up_to: u64,
     pub proved_by: ProvedBy,
     /// Every witness in the trust file that cosigned the anchor's checkpoint.
@@ -38,9 +38,9 @@ pub struct Report {
     pub keys: Vec<KeyId>,
     pub rotations: Vec<Rotation>,
     pub torn_tail: Option<TornTail>,
-    /// One of the anchor's slots is not whole; the other one counted.
+    /// One of the anchor's slots is damaged; the other one was used.
     pub anchor_slot_damaged: bool,
-    /// Segments that lie in several of the folders; the first folder named counted.
+    /// Segments found in several directories; the first directory given was used.
     pub duplicate_segments: Vec<u32>,
     /// The newest signed checkpoint, for the auditor to pin.
     pub newest_checkpoint: String,
@@ -49,27 +49,27 @@ pub struct Report {
     pub duration: Duration,
 }
 
-/// What shows that no record is missing up to some size.
+/// What proves that no record is missing up to some size.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum ProvedBy {
-    /// The checkpoint in the trust file: the auditor's own memory.
+    /// The checkpoint in the auditor's trust file.
     Pinned,
     /// A cosignature by a witness in the trust file.
     Witness(Witnessed),
-    /// Only the anchor beside the files: whoever holds the operator's key could have replaced both.
+    /// Only the local anchor: somebody with the operator's key could have replaced it together with the segments.
     Anchor,
 }
 
-/// A witness's word for the anchor's checkpoint.
+/// A witness's cosignature of the anchor's checkpoint.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Witnessed {
     pub name: String,
     pub size: u64,
-    /// When it says it cosigned, in seconds since 1970.
+    /// The time of the cosignature according to the witness, in seconds since 1970.
     pub seconds: u64,
 }
 
-/// The rest of a write that a crash interrupted: nobody was told of it, and it does not count.
+/// The rest of a write that a crash interrupted. It was never acknowledged, and is not part of the journal.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct TornTail {
     pub segment: u32,
@@ -122,12 +122,12 @@ impl Report {
         }
     }
 
-    /// Records that no checkpoint signs for yet.
+    /// Records that no checkpoint covers yet.
     pub fn records_after_checkpoint(&self) -> u64 {
         self.records - self.checkpoint_size
     }
 
-    /// What to trust next time: the same, the key now in force, and the newest checkpoint pinned.
+    /// The trust file for the next verification: with the key now in force, and the newest checkpoint pinned.
     ///
     /// # Errors
     /// When `trust` is about another origin.

@@ -1,5 +1,5 @@
-//! Finding the segments in the data folder and the archives, and reading their headers
-//! (journal-format.md, "The folder" and "Segments").
+//! Finding the segments in the data directory and the archives, and reading their headers
+//! (journal-format.md, "The data directory" and "Segments").
 
 use crate::failure::{Failure, Why};
 use leasehold_model::{FORMAT_VERSION, Hash};
@@ -12,7 +12,7 @@ pub(crate) const HEADER_BYTES: usize = 96;
 const MAGIC: [u8; 8] = *b"LHSEGMNT";
 const CRC_AT: usize = 92;
 
-/// One segment at hand.
+/// A segment that was found.
 #[derive(Clone, Debug)]
 pub(crate) struct SegmentFile {
     pub(crate) number: u32,
@@ -20,30 +20,30 @@ pub(crate) struct SegmentFile {
     pub(crate) bytes: u64,
 }
 
-/// Everything at hand, ascending by number.
+/// All files that were found, ascending by number.
 #[derive(Debug, Default)]
 pub(crate) struct Segments {
     pub(crate) files: Vec<SegmentFile>,
-    /// Those from here on hold nothing but zeroes: allocated ahead and not begun.
+    /// Index of the first file that contains only zeroes: allocated in advance, without records.
     pub(crate) begun: usize,
-    /// Tree files by the number of their segment. The same one may lie in several folders; each is checked.
+    /// Tree files by the number of their segment. Copies in several directories are all checked.
     pub(crate) trees: BTreeMap<u32, Vec<PathBuf>>,
-    /// Numbers of segments that lie in more than one folder; the first folder named counts.
+    /// Numbers of segments found in more than one directory; the first directory given is used.
     pub(crate) duplicates: Vec<u32>,
 }
 
 impl Segments {
-    /// Looks into the data folder first, then into the archives in the order given.
+    /// Searches the data directory first, then the archives in the order given.
     pub(crate) fn find(data: &Path, archives: &[PathBuf]) -> Result<Self, Failure> {
         let mut found = Self::default();
         let mut paths = BTreeMap::new();
-        found.look_into(&data.join("journal"), &mut paths)?;
+        found.search(&data.join("journal"), &mut paths)?;
         for archive in archives {
-            found.look_into(archive, &mut paths)?;
-            // An archive that is a copy of a whole data folder serves as well.
+            found.search(archive, &mut paths)?;
+            // An archive may also be a copy of a whole data directory.
             let nested = archive.join("journal");
             if nested.is_dir() {
-                found.look_into(&nested, &mut paths)?;
+                found.search(&nested, &mut paths)?;
             }
         }
         for (number, path) in paths {
@@ -64,7 +64,7 @@ impl Segments {
         Ok(found)
     }
 
-    fn look_into(&mut self, folder: &Path, segments: &mut BTreeMap<u32, PathBuf>) -> Result<(), Failure> {
+    fn search(&mut self, folder: &Path, segments: &mut BTreeMap<u32, PathBuf>) -> Result<(), Failure> {
         let entries = fs::read_dir(folder).map_err(|error| unreadable(folder, error))?;
         for entry in entries {
             let entry = entry.map_err(|error| unreadable(folder, error))?;
@@ -98,7 +98,7 @@ enum Kind {
     Tree,
 }
 
-/// Eight digits, from 1 on, and one of two endings. Whatever else lies there is nothing to us.
+/// Eight digits, from 1 on, and one of two endings. Other files are ignored.
 fn numbered(name: &str) -> Option<(u32, Kind)> {
     let (digits, kind) = match name.split_once('.')? {
         (digits, "seg") => (digits, Kind::Segment),
@@ -114,11 +114,11 @@ pub(crate) fn unreadable(path: &Path, error: io::Error) -> Failure {
     Failure::new(Why::Unreadable(error)).in_file(path)
 }
 
-/// Reads a small file, and one byte more than it may have where it is longer. `Ok(None)` if it is not there.
+/// Reads at most one byte more than `bytes_max`, which shows that a file is too long. `Ok(None)` if it does not exist.
 pub(crate) fn read_small(path: &Path, bytes_max: usize) -> Result<Option<Vec<u8>>, Failure> {
     let mut bytes = Vec::new();
     let read = match fs::metadata(path) {
-        // Opening a pipe would wait for ever.
+        // Opening a pipe would block.
         Ok(metadata) if !metadata.is_file() => return Err(Failure::new(Why::NotAFile).in_file(path)),
         Ok(_) => File::open(path).and_then(|file| file.take(bytes_max as u64 + 1).read_to_end(&mut bytes)),
         Err(error) => Err(error),
@@ -130,7 +130,7 @@ pub(crate) fn read_small(path: &Path, bytes_max: usize) -> Result<Option<Vec<u8>
     }
 }
 
-/// Reads to the end.
+/// Whether nothing but zeroes follows. Reads to the end.
 pub(crate) fn only_zeroes_left(file: &mut impl Read) -> io::Result<bool> {
     let mut piece = vec![0; 256 * 1024];
     loop {
@@ -144,7 +144,7 @@ pub(crate) fn only_zeroes_left(file: &mut impl Read) -> io::Result<bool> {
     }
 }
 
-/// What a segment says of itself.
+/// The header of a segment.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct Header {
     pub(crate) number: u32,
@@ -155,12 +155,12 @@ pub(crate) struct Header {
     pub(crate) origin: Hash,
 }
 
-/// Why bytes are not a header.
+/// Why bytes are not a valid header.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum HeaderFlaw {
-    /// As a crash may leave it.
+    /// A crash can have caused this.
     Torn(&'static str),
-    /// The checksum holds: it was written so.
+    /// The checksum is right: this was written on purpose.
     Made(&'static str),
     NewerFormat(u32),
 }
@@ -170,18 +170,18 @@ impl Header {
         let header = bytes.first_chunk::<HEADER_BYTES>().ok_or(HeaderFlaw::Torn("it is cut short"))?;
         let word = |at: usize| u32::from_le_bytes([header[at], header[at + 1], header[at + 2], header[at + 3]]);
         if crc32fast::hash(&header[..CRC_AT]) != word(CRC_AT) {
-            return Err(HeaderFlaw::Torn("it does not match its checksum"));
+            return Err(HeaderFlaw::Torn("its checksum is wrong"));
         }
         if header[..8] != MAGIC {
-            return Err(HeaderFlaw::Made("it does not begin like a segment"));
+            return Err(HeaderFlaw::Made("its first bytes are not those of a segment"));
         }
         match word(8) {
             FORMAT_VERSION => {}
             version if version > FORMAT_VERSION => return Err(HeaderFlaw::NewerFormat(version)),
-            _ => return Err(HeaderFlaw::Made("there is no such format version")),
+            _ => return Err(HeaderFlaw::Made("its format version is invalid")),
         }
         if word(88) != 0 {
-            return Err(HeaderFlaw::Made("bytes that must be zero are not"));
+            return Err(HeaderFlaw::Made("reserved bytes are not zero"));
         }
         let hash = |at: usize| std::array::from_fn(|i| header[at + i]);
         let first_sequence = u64::from(word(16)) | u64::from(word(20)) << 32;

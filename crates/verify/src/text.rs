@@ -9,7 +9,7 @@ fn parse_number(text: &str) -> Option<u64> {
     if canonical && text.bytes().all(|b| b.is_ascii_digit()) { text.parse().ok() } else { None }
 }
 
-/// What stands before the `end` line, if that line fits it and nothing follows.
+/// The text before the `end` line, if that line has its hash and nothing follows.
 pub(crate) fn before_end(text: &str) -> Option<&str> {
     let lines = text.strip_suffix('\n')?;
     let end_at = lines.rfind('\n')? + 1;
@@ -18,13 +18,13 @@ pub(crate) fn before_end(text: &str) -> Option<&str> {
     (Sha256::digest(body).as_slice() == end).then_some(body)
 }
 
-/// The version in a first line such as `leasehold-anchor v1`, if the text is of that family at all.
+/// The version in a first line such as `leasehold-anchor v1`; none if the text is of another family.
 pub(crate) fn version(text: &str, family: &str) -> Option<u32> {
     let (line, _) = text.split_once('\n')?;
     parse_number(line.strip_prefix(family)?.strip_prefix(" v")?)?.try_into().ok()
 }
 
-/// Lines taken one after the other, each by the word it must begin with.
+/// Reads lines in order, each by the word it must begin with.
 pub(crate) struct Lines<'a>(pub(crate) &'a str);
 
 impl<'a> Lines<'a> {

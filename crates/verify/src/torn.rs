@@ -1,4 +1,4 @@
-//! Whether what follows the last good batch may be the torn end of a write (journal-format.md, "A torn end").
+//! Whether the bytes after the last valid batch may be the rest of an interrupted write (journal-format.md, "A torn end").
 
 use leasehold_model::frame::{BATCH_HEADER_BYTES, BATCH_MAGIC};
 use leasehold_model::limits::BATCH_BYTES_MAX;
@@ -8,12 +8,12 @@ use std::io::{self, Read, Seek, SeekFrom};
 use std::path::Path;
 
 const WINDOW_BYTES: usize = 2 * (BATCH_HEADER_BYTES + BATCH_BYTES_MAX);
-/// Bytes of look-alikes that are checksummed before the answer is that this is no accident. A file made of nothing
-/// but beginnings of batches would take hours otherwise.
-const PATIENCE_BYTES: usize = 1 << 30;
+/// After this many bytes of apparent batches have been checksummed, the file is taken to be forged. A file that consists
+/// of beginnings of batches would take hours otherwise.
+const CHECKSUMMED_BYTES_MAX: usize = 1 << 30;
 
-/// Whether a batch lies at `offset` whose checksum fits: then somebody made it, and it is not torn.
-pub(crate) fn is_made(path: &Path, offset: u64) -> io::Result<bool> {
+/// Whether the batch at `offset` has the right checksum: then it was written completely, and is not torn.
+pub(crate) fn has_right_checksum(path: &Path, offset: u64) -> io::Result<bool> {
     let mut file = File::open(path)?;
     file.seek(SeekFrom::Start(offset))?;
     let mut bytes = Vec::new();
@@ -33,26 +33,26 @@ pub(crate) fn is_made(path: &Path, offset: u64) -> io::Result<bool> {
     Ok(bytes.len() == BATCH_HEADER_BYTES + length && crc.finalize() == word(12))
 }
 
-/// Looks at every offset from `begin` on for a good batch of records that come at or after `sequence`.
+/// Searches from `begin` on for a valid batch of records with at least the number `sequence`.
 ///
-/// A batch inside a record (an idempotency key can hold some sixty bytes) does not count: it does not decode to
-/// records that belong there.
+/// The bytes of a batch inside a record (an idempotency key can contain some sixty) are not such a batch: they do not
+/// decode to records with such numbers.
 pub(crate) fn good_batch_from(path: &Path, mut begin: u64, sequence: u64) -> io::Result<bool> {
     let mut file = File::open(path)?;
     let mut window = Vec::new();
-    let mut patience = PATIENCE_BYTES;
+    let mut bytes_left = CHECKSUMMED_BYTES_MAX;
     loop {
         file.seek(SeekFrom::Start(begin))?;
         window.clear();
         (&mut file).take(WINDOW_BYTES as u64).read_to_end(&mut window)?;
-        // Of a full window the second half is only looked at as the end of what begins in the first.
+        // Batches that begin in the second half of a full window are found in the next window.
         let last = window.len() < WINDOW_BYTES;
         let candidates = if last { window.len() } else { WINDOW_BYTES / 2 };
-        for at in places_of_magic(&window, candidates) {
+        for at in offsets_of_magic(&window, candidates) {
             let bytes = &window[at..];
             let length = bytes[4..].first_chunk().map_or(0, |length| u32::from_le_bytes(*length) as usize);
-            patience = patience.saturating_sub(length.min(BATCH_BYTES_MAX));
-            if patience == 0 || is_batch_from(bytes, sequence) {
+            bytes_left = bytes_left.saturating_sub(length.min(BATCH_BYTES_MAX));
+            if bytes_left == 0 || is_batch_from(bytes, sequence) {
                 return Ok(true);
             }
         }
@@ -63,7 +63,7 @@ pub(crate) fn good_batch_from(path: &Path, mut begin: u64, sequence: u64) -> io:
     }
 }
 
-fn places_of_magic(window: &[u8], candidates: usize) -> impl Iterator<Item = usize> {
+fn offsets_of_magic(window: &[u8], candidates: usize) -> impl Iterator<Item = usize> {
     let last = window.len().saturating_sub(BATCH_HEADER_BYTES).min(candidates);
     (0..last).filter(|at| window[*at..*at + BATCH_MAGIC.len()] == BATCH_MAGIC)
 }
@@ -73,7 +73,7 @@ fn is_batch_from(bytes: &[u8], sequence: u64) -> bool {
     RawBatch::read(bytes).is_ok_and(|batch| batch.records().all(|record| record.is_ok_and(belongs)))
 }
 
-/// Where the last byte that is not zero ends, if one lies at or after `from`.
+/// The end of the last byte at or after `from` that is not zero; `from` if all are zero.
 pub(crate) fn end_of_bytes(path: &Path, from: u64) -> io::Result<u64> {
     let mut file = File::open(path)?;
     file.seek(SeekFrom::Start(from))?;

@@ -1,7 +1,6 @@
-//! The trust file: what the auditor knew before looking (journal-format.md, "The trust file").
+//! The trust file: what the auditor knew before the verification (journal-format.md, "The trust file").
 //!
-//! It is the auditor's own and never taken from the folder that is being verified: a folder that vouches for itself
-//! proves nothing.
+//! It belongs to the auditor and is never taken from the directory that is verified: that would prove nothing.
 
 use leasehold_tlog::{Checkpoint, CheckpointError, KeyError, Note, NoteError, VerifierKey, WitnessKey};
 use std::fmt;
@@ -9,7 +8,7 @@ use std::fmt;
 const FAMILY: &str = "leasehold-trust";
 const FIRST_LINE: &str = "leasehold-trust v1";
 
-/// Whose journal is expected, by which keys, and the last checkpoint seen of it.
+/// The expected origin, its keys, and its last verified checkpoint.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Trust {
     origin: String,
@@ -18,11 +17,11 @@ pub struct Trust {
     pinned: Option<Pinned>,
 }
 
-/// The checkpoint that the auditor saw last.
+/// The checkpoint that the auditor verified last.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Pinned {
     pub note: Note,
-    /// What the note says. Believed only once its signature is checked against the key in force at that size.
+    /// The content of the note. Not trusted before its signature is checked against the key in force at that size.
     pub checkpoint: Checkpoint,
 }
 
@@ -40,7 +39,7 @@ pub enum TrustError {
         line: usize,
         why: KeyError,
     },
-    /// A key under another name than the origin's signs for some other log.
+    /// A key with another name than the origin belongs to another log.
     ForeignKey {
         name: String,
         origin: String,
@@ -96,7 +95,7 @@ impl Trust {
         }
     }
 
-    /// Remembers a checkpoint in place of the one remembered before.
+    /// Replaces the pinned checkpoint.
     ///
     /// # Errors
     /// When the text is not a signed checkpoint of this origin. The signature itself is checked by [`crate::verify`].
@@ -116,7 +115,7 @@ impl Trust {
     /// Reads a trust file.
     ///
     /// # Errors
-    /// Says which line is not in order.
+    /// Names the first invalid line.
     pub fn parse(text: &str) -> Result<Self, TrustError> {
         let (head, note) = split_note(text);
         let mut origin = None;
@@ -168,7 +167,7 @@ impl Trust {
     }
 }
 
-/// The note begins after the first line `checkpoint` and goes to the end, so that nothing in it is taken for a remark.
+/// The note begins after the first line `checkpoint` and goes to the end: nothing in it is read as a comment.
 fn split_note(text: &str) -> (&str, Option<&str>) {
     const BORDER: &str = "checkpoint\n";
     let mut from = 0;
@@ -187,21 +186,24 @@ impl fmt::Display for TrustError {
         match self {
             Self::NotATrustFile => write!(f, "a trust file begins with the line `{FIRST_LINE}`"),
             Self::NewerFormat { version } => {
-                write!(f, "it is of version {version}, and this program knows version 1; use a newer leasehold-verify")
+                write!(f, "version {version} is not supported (only version 1 is); use a newer leasehold-verify")
             }
             Self::UnknownLine { line } => {
-                write!(f, "line {line} is none of origin, key, witness, checkpoint or a remark that begins with #")
+                write!(
+                    f,
+                    "line {line} is not an origin, a key, a witness, a checkpoint or a comment that begins with #"
+                )
             }
             Self::BadKey { line, why } => write!(f, "line {line}: {why}"),
             Self::ForeignKey { name, origin } => {
-                write!(f, "a key of {name:?} cannot sign for the origin {origin:?}; keys bear the origin's name")
+                write!(f, "a key of {name:?} cannot sign for the origin {origin:?}; keys have the name of their origin")
             }
-            Self::NoOrigin => f.write_str("it has no line `origin NAME`"),
+            Self::NoOrigin => f.write_str("the line `origin NAME` is missing"),
             Self::SecondOrigin { line } => write!(f, "line {line} is a second origin"),
-            Self::NoKey => f.write_str("it has no line `key NAME+ID+BASE64`"),
+            Self::NoKey => f.write_str("the line `key NAME+ID+BASE64` is missing"),
             Self::BadNote(error) => write!(f, "its checkpoint cannot be read: {error}"),
             Self::BadCheckpoint(error) => write!(f, "its checkpoint cannot be read: {error}"),
-            Self::ForeignCheckpoint { origin } => write!(f, "its checkpoint is of another origin, {origin:?}"),
+            Self::ForeignCheckpoint { origin } => write!(f, "its checkpoint is from another origin, {origin:?}"),
         }
     }
 }
@@ -230,7 +232,7 @@ mod tests {
     }
 
     #[test]
-    fn a_wrong_file_is_told_apart() {
+    fn an_invalid_file_is_refused_with_its_reason() {
         let text = sample().to_text();
         let check = |text: &str, why: TrustError| assert_eq!(Trust::parse(text), Err(why), "{text}");
         check("", TrustError::NotATrustFile);

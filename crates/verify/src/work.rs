@@ -1,8 +1,8 @@
-//! Sharing the work out: every thread takes the next piece, checks it alone, and hands in what it found; whoever hands
-//! in the piece that is due puts together all that are.
+//! Distributing the work: every thread takes the next piece, checks it by itself, and submits the result; the thread that
+//! submits the next piece in order joins all pieces that are ready.
 //!
-//! Pieces are handed out in journal order and joined in journal order, so the flaw that is told is the first one,
-//! with any number of threads.
+//! Pieces are taken and joined in journal order, so the flaw that is reported is the first one, with any number of
+//! threads.
 
 use crate::Progress;
 use crate::anchor_file::TreeFile;
@@ -14,15 +14,15 @@ use std::collections::BTreeMap;
 use std::sync::{Condvar, Mutex, MutexGuard};
 use std::thread;
 
-/// Pieces per thread that may be handed out and not joined: a thread that is held up must not let the others pile up
-/// what they found.
+/// Pieces per thread that may be taken and not joined: while one thread is delayed, the results of the others must not
+/// accumulate without limit.
 const AHEAD_MAX: u64 = 8;
 
-struct Desk<'a> {
+struct Shared<'a> {
     reader: ChunkReader<'a>,
     joiner: Joiner<'a>,
-    /// Pieces handed out, and pieces joined.
-    out: u64,
+    /// Numbers of pieces taken and joined.
+    taken: u64,
     joined: u64,
     waiting: BTreeMap<u64, Done>,
     flaw: Option<Flaw>,
@@ -30,15 +30,15 @@ struct Desk<'a> {
     bytes: u64,
 }
 
-/// A piece on its way to the joiner.
+/// A checked piece that the joiner has not taken yet.
 enum Done {
     Begin(Header, Vec<TreeFile>),
     Batches { begin: u64, checked: Box<Checked> },
     Flaw(Flaw),
 }
 
-impl Desk<'_> {
-    fn hand_in(&mut self, number: u64, done: Done) {
+impl Shared<'_> {
+    fn submit(&mut self, number: u64, done: Done) {
         self.waiting.insert(number, done);
         while let Some(due) = self.waiting.remove(&self.joined) {
             self.joined += 1;
@@ -58,8 +58,8 @@ impl Desk<'_> {
     }
 }
 
-/// Checks and joins everything that the reader gives, on `threads` threads of which this is one.
-/// Returns how far it came and what stopped it, if anything did.
+/// Checks and joins everything that the reader returns, on `threads` threads including this one. Returns the joined
+/// journal, and the flaw that ended it, if any.
 pub(crate) fn run<'a>(
     reader: ChunkReader<'a>,
     joiner: Joiner<'a>,
@@ -68,10 +68,10 @@ pub(crate) fn run<'a>(
     bytes_total: u64,
     progress: Option<&(dyn Fn(Progress) + Sync)>,
 ) -> (Joiner<'a>, Option<Flaw>) {
-    let desk = Mutex::new(Desk {
+    let shared = Mutex::new(Shared {
         reader,
         joiner,
-        out: 0,
+        taken: 0,
         joined: 0,
         waiting: BTreeMap::new(),
         flaw: None,
@@ -80,25 +80,25 @@ pub(crate) fn run<'a>(
     });
     let room = Condvar::new();
     let ahead_max = AHEAD_MAX * threads as u64;
-    let lock = || -> MutexGuard<'_, Desk<'a>> { desk.lock().expect("no one panics at the desk") };
+    let lock = || -> MutexGuard<'_, Shared<'a>> { shared.lock().expect("no thread panics while it holds the lock") };
     let work = || {
         let mut buffer = Vec::new();
         loop {
             let (number, piece) = {
-                let mut desk = lock();
-                while !desk.closed && desk.out - desk.joined >= ahead_max {
-                    desk = room.wait(desk).expect("no one panics at the desk");
+                let mut shared = lock();
+                while !shared.closed && shared.taken - shared.joined >= ahead_max {
+                    shared = room.wait(shared).expect("no thread panics while it holds the lock");
                 }
-                if desk.closed {
+                if shared.closed {
                     return;
                 }
-                let Some(piece) = desk.reader.next(std::mem::take(&mut buffer)) else {
-                    desk.closed = true;
+                let Some(piece) = shared.reader.next(std::mem::take(&mut buffer)) else {
+                    shared.closed = true;
                     room.notify_all();
                     return;
                 };
-                desk.out += 1;
-                (desk.out - 1, piece)
+                shared.taken += 1;
+                (shared.taken - 1, piece)
             };
             let (done, bytes) = match piece {
                 Piece::Begin { header, trees } => (Done::Begin(header, trees), 0),
@@ -111,11 +111,11 @@ pub(crate) fn run<'a>(
                 }
             };
             let reached = {
-                let mut desk = lock();
-                desk.hand_in(number, done);
-                desk.bytes += bytes;
+                let mut shared = lock();
+                shared.submit(number, done);
+                shared.bytes += bytes;
                 room.notify_all();
-                Progress { bytes: desk.bytes, bytes_total, records: desk.joiner.size() }
+                Progress { bytes: shared.bytes, bytes_total, records: shared.joiner.size() }
             };
             if let Some(progress) = progress {
                 progress(reached);
@@ -128,7 +128,7 @@ pub(crate) fn run<'a>(
         });
         work();
     });
-    let desk = desk.into_inner().expect("no one panics at the desk");
-    assert!(desk.waiting.is_empty() || desk.flaw.is_some(), "every piece was joined");
-    (desk.joiner, desk.flaw)
+    let shared = shared.into_inner().expect("no thread panics while it holds the lock");
+    assert!(shared.waiting.is_empty() || shared.flaw.is_some(), "every piece was joined");
+    (shared.joiner, shared.flaw)
 }

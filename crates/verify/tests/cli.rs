@@ -64,9 +64,9 @@ fn yes_is_a_receipt() {
           head        dfcb1edccd50018bb20e0a4c3622a4dd1d658b91f84e9e1808f7abe83588c4e1
           root        c68a9fb5d6c025b0cfdf50cac0f1e06ace53dbb85f17ed402a76c3cbb79e5b03
           signed      up to size 27, key 065033d9 is in force
-          complete    up to size 27, proved only by the anchor beside the files
+          complete    up to size 27, proved only by the local anchor
           rotation    record 14: key a76249b9 to 065033d9
-          note        3 records after the anchor hang on the chain; if more are missing it would not show
+          note        3 records are newer than the anchor: their links were checked, but missing ones cannot be detected
     "#]]
     .assert_eq(&without_time(&stdout(&output)));
 }
@@ -79,7 +79,7 @@ fn no_names_the_record() {
     assert_eq!((output.status.code(), stderr(&output).as_str()), (Some(3), ""));
     let text = stdout(&output).replace(&desk.sample.path().display().to_string(), "DATA");
     expect![[r#"
-        no: record 11 was altered: its hash is not the one that record 12 carries
+        no: record 11 was altered: its hash differs from the link in record 12
 
           record      11
           segment     1, byte 914
@@ -188,7 +188,7 @@ fn help_shows_an_example_and_the_exit_codes() {
     let output = Command::new(env!("CARGO_BIN_EXE_leasehold-verify")).arg("--help").output().unwrap();
     let help = stdout(&output);
     assert_eq!(output.status.code(), Some(0));
-    for word in ["Example:", "Exit codes:", "--update-trust", "--archive", "DATA_FOLDER"] {
+    for word in ["Example:", "Exit codes:", "--update-trust", "--archive", "DATA_DIRECTORY"] {
         assert!(help.contains(word), "{help}");
     }
 }

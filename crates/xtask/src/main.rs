@@ -1,4 +1,4 @@
-//! `cargo xtask`: what developers run and users do not.
+//! `cargo xtask`: commands for developers of Leasehold.
 
 mod sim;
 
@@ -8,7 +8,7 @@ use std::process::ExitCode;
 
 const NAME: &str = "xtask";
 
-/// What developers of Leasehold run, and users do not.
+/// Commands for developers of Leasehold
 #[derive(Debug, Parser)]
 #[command(name = NAME, about, max_term_width = 120, disable_help_subcommand = true)]
 struct Cli {
@@ -18,7 +18,7 @@ struct Cli {
 
 #[derive(Debug, Subcommand)]
 enum Command {
-    /// Run seeds through the simulator: the real engine and journal on a disk that fails
+    /// Run the simulator: the real engine and journal on a disk with faults
     Sim(sim::SimArgs),
 }
 

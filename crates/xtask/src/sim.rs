@@ -1,4 +1,4 @@
-//! `cargo xtask sim`: a seed, told again; or many, in search of one that goes wrong.
+//! `cargo xtask sim`: runs one seed of the simulator again, or many until one fails.
 
 use clap::Args;
 use leasehold_sim::{Tally, run_seeds};
@@ -10,16 +10,16 @@ use serde_json::json;
 #[derive(Debug, Args)]
 #[command(after_help = "\
 Examples:
-  cargo xtask sim --seed 4711                 one seed, the same story every time
-  cargo xtask sim --seed 0 --seeds 10000      many, up to the first that goes wrong")]
+  cargo xtask sim --seed 4711                 one seed; the run is always the same
+  cargo xtask sim --seed 0 --seeds 10000      many seeds, until one fails")]
 pub(crate) struct SimArgs {
     /// The first seed
     #[arg(long, value_name = "N", default_value_t = 0)]
     pub(crate) seed: u64,
-    /// How many seeds, counting up
+    /// Number of consecutive seeds
     #[arg(long, value_name = "COUNT", default_value_t = 1, value_parser = clap::value_parser!(u64).range(1..))]
     pub(crate) seeds: u64,
-    /// Steps in each
+    /// Steps per seed
     #[arg(long, value_name = "N", default_value_t = 300, value_parser = clap::value_parser!(u32).range(1..=1_000_000))]
     pub(crate) steps: u32,
     /// Print one JSON object
@@ -49,8 +49,7 @@ pub(crate) fn run(args: &SimArgs) -> Result<u8, Problem> {
             Ok(EXIT_OK)
         }
         Err(failure) => {
-            let again =
-                format!("tell it again with: cargo xtask sim --seed {} --steps {}", failure.seed, failure.steps);
+            let again = format!("run it again with: cargo xtask sim --seed {} --steps {}", failure.seed, failure.steps);
             Err(Problem::not_verified("seed_failed", failure.to_string()).advice(again))
         }
     }
@@ -75,14 +74,14 @@ fn as_text(args: &SimArgs, tally: &Tally) -> String {
     let lines = [
         ("requests", tally.requests),
         ("  refused", tally.refused),
-        ("  answered again under their key", tally.repeated),
-        ("  turned away, disk full", tally.full),
+        ("  repeated with the same key", tally.repeated),
+        ("  rejected, disk full", tally.full),
         ("records sealed", tally.records),
         ("crashes survived", tally.crashes),
         ("clean stops", tally.clean_stops),
         ("snapshots taken", tally.snapshots),
         ("clock jumps", tally.clock_jumps),
-        ("bits flipped, none unnoticed", tally.flips),
+        ("flipped bits, all detected", tally.flips),
     ];
     for (what, count) in lines {
         text.push_str(&format!("{what:<34}{:>14}\n", thousands(count)));

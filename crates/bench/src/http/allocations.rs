@@ -1,6 +1,6 @@
-//! A million allocations through the daemon: submitted, placed at once and completed, each by its tenant's own token,
-//! over connections that are kept, every word answered after its sync. Ten thousand nodes of three kinds carry a hundred
-//! thousand other leases meanwhile.
+//! A million allocations through the daemon: submitted, placed at once and completed, each with a tenant's token, over
+//! persistent connections, every request answered after its fsync. There are ten thousand nodes of three kinds with a
+//! hundred thousand other leases.
 
 use super::child::{LARGE_NODES, Served, TENANTS, processor_seconds};
 use super::fetch::fetch;
@@ -11,20 +11,20 @@ use crate::work::Dice;
 use std::fmt::Write;
 
 const CONNECTIONS: u64 = 64;
-/// Allocations of one connection in one stretch; the speed of each stretch is told, so that a slow decay would show.
+/// Allocations of one connection in one stretch; the rates of the stretches show whether the daemon becomes slower.
 const IN_A_STRETCH: u64 = 3125;
 const STRETCHES: u64 = 5;
 const ALLOCATIONS: u64 = CONNECTIONS * IN_A_STRETCH * STRETCHES;
-/// Requests of two leases each that stand throughout.
+/// Requests of two leases each that stay live.
 const STANDING: u64 = 50_000;
 const IN_A_BATCH: u64 = 1000;
 
-/// What others publish, in allocations a second. Kueue's scheduling test in CI admits 15,000 workloads in 351 s; Slurm's
-/// guide for high throughput speaks of 500 jobs a second.
+/// Published figures, in allocations per second. Kueue's scheduling test in CI admits 15,000 workloads in 351 s; Slurm's
+/// guide for high throughput mentions 500 jobs per second.
 const KUEUE: f64 = 15_000.0 / 351.0;
 const SLURM: f64 = 500.0;
 
-/// Asks for the leases that stand, a batch at a time.
+/// Requests the leases that stay live, in batches.
 struct Standing {
     token: String,
     dice: Dice,
@@ -54,7 +54,7 @@ impl Client for Standing {
     }
 }
 
-/// A tenant that submits and completes, over and over.
+/// A tenant that submits and completes allocations.
 struct Tenant {
     token: String,
     dice: Dice,
@@ -78,7 +78,7 @@ impl Client for Tenant {
         out.extend_from_slice(&bytes);
     }
 
-    /// An allocation is done once it is complete.
+    /// An allocation counts once it is completed.
     fn take(&mut self, status: u16, body: &[u8]) -> u64 {
         if let Some(id) = self.running.take() {
             assert_eq!(status, 200, "{}", text(body));
@@ -100,7 +100,7 @@ fn text(body: &[u8]) -> &str {
     std::str::from_utf8(body).expect("JSON is text")
 }
 
-/// The number that a field has.
+/// The value of a numeric field.
 fn number(body: &[u8], field: &str) -> Option<u64> {
     let rest = text(body).split_once(&format!(r#""{field}":"#))?.1;
     rest.split(|c: char| !c.is_ascii_digit()).next()?.parse().ok()
@@ -122,7 +122,7 @@ fn counted(served: &Served, series: &str) -> f64 {
     line.and_then(|value| value.trim().parse().ok()).unwrap_or_else(|| panic!("{series} is not on the page"))
 }
 
-/// What was said is what is kept: all commands sealed, nothing live, and the last of each tenant told in full.
+/// Checks the daemon's own counts, that no allocation is live, and the last allocation of each tenant.
 fn check(served: &Served, tenants: &[Tenant]) {
     for kind in ["submit_allocation", "complete_allocation"] {
         let sealed = counted(served, &format!(r#"leasehold_commands_total{{kind="{kind}",result="sealed"}}"#));
@@ -142,7 +142,7 @@ fn check(served: &Served, tenants: &[Tenant]) {
 pub(crate) fn rate() -> Vec<Outcome> {
     let served = Served::start_large();
     let standing = |n| Standing { token: served.token.clone(), dice: Dice(n) };
-    load::run(served.address, (0..2).map(standing).collect(), Until::Answered(STANDING / IN_A_BATCH / 2));
+    load::run(served.address(), (0..2).map(standing).collect(), Until::Answered(STANDING / IN_A_BATCH / 2));
     let tokens: Vec<String> = (0..CONNECTIONS).map(|tenant| token_of(&served, tenant)).collect();
     let tenant = |(n, token): (u64, &String)| Tenant { token: token.clone(), dice: Dice(n), running: None, last: 0 };
     let mut tenants: Vec<Tenant> = (1000..).zip(&tokens).map(tenant).collect();
@@ -151,7 +151,7 @@ pub(crate) fn rate() -> Vec<Outcome> {
     let before = (served.processor_seconds(), processor_seconds("self"));
     let (mut seconds, mut stretches, mut worst_us) = (0.0, Vec::new(), 0.0f64);
     for _ in 0..STRETCHES {
-        let loaded = load::run(served.address, tenants.iter_mut().collect(), Until::Answered(2 * IN_A_STRETCH));
+        let loaded = load::run(served.address(), tenants.iter_mut().collect(), Until::Answered(2 * IN_A_STRETCH));
         assert_eq!(loaded.operations, CONNECTIONS * IN_A_STRETCH, "every allocation was completed");
         seconds += loaded.seconds;
         stretches.push(loaded.per_second());
@@ -171,7 +171,7 @@ pub(crate) fn rate() -> Vec<Outcome> {
     let grown = (served.resident_bytes() - began_with) / ALLOCATIONS as f64;
     let decay = stretches.last().expect("stretches") / stretches.first().expect("stretches");
     vec![
-        Outcome::at_least("alloc.rate", rate, "1/s", ">= 10,000", 10_000.0).note(format!(
+        Outcome::at_least("alloc.rate", rate, "1/s", ">= 20,000", 20_000.0).note(format!(
             "{ALLOCATIONS} submitted, placed and completed over {CONNECTIONS} connections, {LARGE_NODES} nodes, 100,000 \
              other leases; {:.0} us of processor time each; {:.0} times Kueue's published {KUEUE:.1}/s, {:.0} times Slurm's {SLURM:.0}/s; 99 of 100 \
              requests within {:.1} ms; the load generator took {:.0} % of the processor time used",
@@ -183,7 +183,7 @@ pub(crate) fn rate() -> Vec<Outcome> {
         )),
         Outcome::at_least("alloc.rate_kept", decay, "times", ">= 0.8", 0.8)
             .note("the last 200,000 against the first 200,000"),
-        Outcome { goal: "", pass: None, ..Outcome::at_most("alloc.rate_memory", grown, "bytes", "", f64::MAX) }
-            .note("of the daemon for each allocation that is over: idempotency keys, closed leases in the books, timers"),
+        Outcome::at_most("alloc.rate_memory", grown, "bytes", "<= 200", 200.0)
+            .note("growth of the daemon's resident memory per finished allocation"),
     ]
 }

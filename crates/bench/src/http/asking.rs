@@ -1,4 +1,4 @@
-//! One connection that asks the same sort of question over and over.
+//! One connection that repeats a query.
 
 use super::child::Served;
 use super::fetch::fetch;
@@ -24,13 +24,13 @@ impl<P: FnMut(u64) -> String> Client for Asking<P> {
     }
 }
 
-/// How long 99 of 100 answers take at most, in microseconds.
+/// The 99th percentile of the latency, in microseconds.
 pub(crate) fn p99_us(served: &Served, path: impl FnMut(u64) -> String) -> f64 {
     let asking = Asking { token: served.token.clone(), path, asked: 0 };
-    load::run(served.address, vec![asking], Until::Passed(Duration::from_secs(4))).percentile(990)
+    load::run(served.address(), vec![asking], Until::Passed(Duration::from_secs(2))).percentile(990)
 }
 
-/// Asks until the answer is there: books that are being opened say so.
+/// Repeats a query until it succeeds: it fails while the books are being opened.
 pub(crate) fn wait_for(served: &Served, path: &str) {
     let began = Stopwatch::now();
     loop {

@@ -1,4 +1,4 @@
-//! A thousand operations to a request: a batch of requests, then one of renewals, then one of releases.
+//! A thousand operations per request: a batch of requests, then one of renewals, then one of releases.
 
 use super::child::Served;
 use super::load::{self, Client, Loaded, Until};
@@ -54,7 +54,7 @@ impl Client for Batches {
 
     fn take(&mut self, status: u16, body: &[u8]) -> u64 {
         assert_eq!(status, 200, "{}", String::from_utf8_lossy(&body[..body.len().min(500)]));
-        // One that is refused costs next to nothing, and must not count.
+        // A refused operation costs little, and must not count.
         assert_eq!(done(body), OPERATIONS, "of {}", String::from_utf8_lossy(&body[..body.len().min(500)]));
         if self.step.is_multiple_of(3) {
             self.leases = lease_ids(body).map(str::to_owned).collect();
@@ -64,14 +64,14 @@ impl Client for Batches {
     }
 }
 
-/// Whole rounds of three batches on every connection: what was granted is released again.
+/// Complete rounds of three batches on every connection: everything that was granted is released.
 pub(super) fn load(served: &Served, seed: u64, rounds: u64) -> Loaded {
     let clients = (seed..seed + CONNECTIONS).map(|n| Batches::new(&served.token, n)).collect();
-    load::run(served.address, clients, Until::Answered(3 * rounds))
+    load::run(served.address(), clients, Until::Answered(3 * rounds))
 }
 
-/// Rounds that one daemon can take: renewals and releases are the operator's, who like a tenant may have a million keys
-/// live (`IDEMPOTENCY_KEYS_PER_TENANT_MAX`), and beyond that is refused.
+/// Rounds that one daemon accepts: renewals and releases use keys of the operator, who like a tenant may have a million
+/// live ones (`IDEMPOTENCY_KEYS_PER_TENANT_MAX`).
 pub(super) const ROUNDS_MAX: u64 = IDEMPOTENCY_KEYS_PER_TENANT_MAX as u64 / (2 * OPERATIONS * CONNECTIONS);
 
 pub(super) fn run() -> f64 {

@@ -1,11 +1,12 @@
-//! The daemon in a process of its own: this program, started again.
+//! The daemon in a separate process: this program, started again.
 
+use crate::bulk::{operate_all, send_all};
 use crate::scratch;
 use crate::work::{cluster, large_cluster};
-use leasehold_cell::{Sealed, SystemClock};
+use leasehold_cell::SystemClock;
 use leasehold_engine::command::RequestLease;
 use leasehold_engine::{Command, Request};
-use leasehold_model::{ClassNo, Identity, PoolNo, ProjectNo, Quanta, Span, TenantNo};
+use leasehold_model::{Body, ClassNo, Identity, PoolNo, ProjectNo, Quanta, Span, TenantNo};
 use leasehold_server::config::Config;
 use leasehold_server::{Daemon, Start, listen};
 use std::io::{BufRead, BufReader, Write};
@@ -13,27 +14,44 @@ use std::net::SocketAddr;
 use std::path::Path;
 use std::process::{Child, Command as Process, Stdio};
 use std::sync::Arc;
+use tokio::net::TcpListener;
 
 const ASKED: &str = "--serve-for-bench";
-/// On a journal that lies there already.
+/// With an existing journal.
 const ASKED_AS_IT_IS: &str = "--serve-as-it-is-for-bench";
-/// For a large cluster without a standing load.
+/// With a large cluster and no leases.
 const ASKED_LARGE: &str = "--serve-large-for-bench";
 pub(super) const TENANTS: u32 = 1000;
 const NODES: u32 = 1000;
 const STANDING: u32 = 2000;
 pub(super) const LARGE_NODES: u32 = 10_000;
 
-/// In the child: serves the folder that the command line names until it is killed.
-pub fn serve_if_asked() -> bool {
+/// In the child: serves the directory given on the command line until it is killed.
+pub(super) fn serve_if_asked() -> bool {
     let mut arguments = std::env::args().skip(1);
     let asked = arguments.next();
     let Some(asked @ (ASKED | ASKED_AS_IT_IS | ASKED_LARGE)) = asked.as_deref() else { return false };
-    let folder = arguments.next().expect("a folder");
+    let folder = arguments.next().expect("a directory");
+    run_to_end(serve(Path::new(&folder), asked.to_owned()));
+    true
+}
+
+/// Runs a server on as many threads as the daemon has.
+pub(super) fn run_to_end(server: impl Future<Output = ()>) {
     listen::raise_file_limit();
     let runtime = tokio::runtime::Builder::new_multi_thread().enable_all().build().expect("threads");
-    runtime.block_on(serve(Path::new(&folder), asked.to_owned()));
-    true
+    runtime.block_on(server);
+}
+
+/// Any free port.
+pub(super) fn bind() -> TcpListener {
+    listen::bind("127.0.0.1:0".parse().expect("an address")).expect("a free port")
+}
+
+/// Reports to the parent where the server listens, and anything else on the same line.
+pub(super) fn report(listener: &TcpListener, more: &str) {
+    println!("{} {more}", listener.local_addr().expect("an address"));
+    std::io::stdout().flush().expect("the parent reads");
 }
 
 async fn serve(folder: &Path, asked: String) {
@@ -44,7 +62,7 @@ async fn serve(folder: &Path, asked: String) {
     config.limits.streams = 11_000;
     let start = Start {
         clock: Arc::new(SystemClock::new()),
-        // What lies there already may be of any time.
+        // An existing journal may be of any time.
         accept_clock: furnished,
         new_operator_token: false,
         on_failure: Arc::new(|why| panic!("{why}")),
@@ -53,112 +71,130 @@ async fn serve(folder: &Path, asked: String) {
         let daemon = Daemon::open(config, start).unwrap_or_else(|error| panic!("{error}"));
         match asked.as_str() {
             ASKED => furnish(&daemon),
-            ASKED_LARGE => operate(&daemon, large_cluster(LARGE_NODES, TENANTS)),
+            ASKED_LARGE => operate_all(daemon.cell(), large_cluster(LARGE_NODES, TENANTS)),
             _ => {}
         }
         daemon
     });
     let daemon = daemon.await.expect("the daemon opens");
-    let listener = listen::bind("127.0.0.1:0".parse().expect("an address")).expect("a free port");
-    println!("{} {}", listener.local_addr().expect("an address"), daemon.operator_token.clone().expect("a new folder"));
-    std::io::stdout().flush().expect("the parent listens");
+    let listener = bind();
+    report(&listener, daemon.operator_token.as_deref().expect("a new data directory"));
     daemon.serve(listener, std::future::pending()).await.expect("the daemon serves");
 }
 
-fn operate(daemon: &Daemon, commands: Vec<Command>) {
-    for command in commands {
-        assert!(matches!(daemon.cell().operate(command), Ok(Sealed { repeated: false, .. })), "the cluster is valid");
-    }
-}
-
-/// A thousand nodes, a thousand tenants with two quotas each, and a standing load.
+/// A thousand nodes, a thousand tenants with two quotas each, and leases that stay live.
 fn furnish(daemon: &Daemon) {
-    operate(daemon, cluster(NODES, TENANTS));
-    for lease in 0..STANDING {
+    operate_all(daemon.cell(), cluster(NODES, TENANTS));
+    let requests = (0..STANDING).map(|lease| {
         let tenant = lease % TENANTS;
         let identity =
             Identity { tenant: Some(TenantNo(tenant)), project: Some(ProjectNo(tenant)), ..Identity::default() };
         let mut ask = RequestLease::of(ClassNo(0), Quanta(1000), Span::from_secs(23 * 3600));
         ask.pool = Some(PoolNo(0));
-        let reply = daemon.cell().call(Request::new(identity, Command::Request(ask)));
-        assert!(matches!(reply, Ok(Sealed { repeated: false, .. })), "there is room");
+        (Request::new(identity, Command::Request(ask)), 0)
+    });
+    send_all(daemon.cell(), requests, |_, sealed| {
+        assert!(matches!(sealed.records[0].body, Body::Granted(_)), "there is room");
+    });
+}
+
+/// A server in a separate process: this program, started again. Dropping it kills the process.
+pub(super) struct Server {
+    child: Child,
+    pub(super) address: SocketAddr,
+}
+
+impl Server {
+    /// Starts the program with two arguments; returns the server and what it reported beside its address.
+    pub(super) fn start(how: &str, folder: &Path) -> (Self, String) {
+        let program = std::env::current_exe().expect("this program has a path");
+        let mut child = Process::new(program);
+        child.arg(how).arg(folder).stdout(Stdio::piped()).stderr(Stdio::null());
+        let mut child = child.spawn().expect("this program starts again");
+        let mut line = String::new();
+        BufReader::new(child.stdout.take().expect("a pipe")).read_line(&mut line).expect("the server reports");
+        let (address, more) = line.trim_end_matches('\n').split_once(' ').expect("an address");
+        (Self { address: address.parse().expect("an address"), child }, more.to_owned())
+    }
+
+    /// Processor time that the server has used.
+    pub(super) fn processor_seconds(&self) -> f64 {
+        processor_seconds(&self.child.id().to_string())
+    }
+}
+
+impl Drop for Server {
+    fn drop(&mut self) {
+        // Nothing it wrote is kept.
+        let _ = self.child.kill();
+        let _ = self.child.wait();
     }
 }
 
 /// The daemon, while it is measured.
 pub(crate) struct Served {
-    child: Child,
-    pub(crate) address: SocketAddr,
+    pub(super) server: Server,
     pub(crate) token: String,
-    /// Gone with it.
+    /// Removed after the process has ended.
     folder: Option<tempfile::TempDir>,
 }
 
 impl Served {
     pub(super) fn start() -> Self {
-        Self::anew(ASKED)
+        Self::in_new_directory(ASKED)
     }
 
     /// With ten thousand nodes of three kinds.
     pub(super) fn start_large() -> Self {
-        Self::anew(ASKED_LARGE)
+        Self::in_new_directory(ASKED_LARGE)
     }
 
-    fn anew(how: &str) -> Self {
+    fn in_new_directory(how: &str) -> Self {
         let folder = scratch::folder();
         let mut served = Self::run(how, folder.path());
         served.folder = Some(folder);
         served
     }
 
-    /// On a journal that lies there already.
+    /// With an existing journal.
     #[cfg(feature = "peers")]
     pub(crate) fn on(folder: &Path) -> Self {
         Self::run(ASKED_AS_IT_IS, folder)
     }
 
     fn run(how: &str, folder: &Path) -> Self {
-        let program = std::env::current_exe().expect("this program has a path");
-        let mut child = Process::new(program);
-        child.arg(how).arg(folder).stdout(Stdio::piped()).stderr(Stdio::null());
-        let mut child = child.spawn().expect("this program starts again");
-        let mut line = String::new();
-        BufReader::new(child.stdout.take().expect("a pipe")).read_line(&mut line).expect("the daemon speaks");
-        let (address, token) = line.trim().split_once(' ').expect("an address and a token");
-        Self { address: address.parse().expect("an address"), token: token.to_owned(), child, folder: None }
+        let (server, token) = Server::start(how, folder);
+        Self { server, token, folder: None }
     }
 
-    /// Processor time the daemon has used.
+    pub(super) fn address(&self) -> SocketAddr {
+        self.server.address
+    }
+
+    /// Processor time that the daemon has used.
     pub(super) fn processor_seconds(&self) -> f64 {
-        processor_seconds(&self.child.id().to_string())
+        self.server.processor_seconds()
     }
 
     /// Files the daemon has open; every connection is one.
     pub(super) fn open_files(&self) -> usize {
-        std::fs::read_dir(format!("/proc/{}/fd", self.child.id())).expect("the daemon runs").count()
+        std::fs::read_dir(format!("/proc/{}/fd", self.server.child.id())).expect("the daemon runs").count()
     }
 
-    /// Memory the daemon takes up.
+    /// Resident memory of the daemon.
     pub(super) fn resident_bytes(&self) -> f64 {
-        let status = std::fs::read_to_string(format!("/proc/{}/status", self.child.id())).expect("the daemon runs");
+        let file = format!("/proc/{}/status", self.server.child.id());
+        let status = std::fs::read_to_string(file).expect("the daemon runs");
         let line = status.lines().find(|line| line.starts_with("VmRSS:")).expect("a figure");
         let kib: f64 = line.split_whitespace().nth(1).expect("a figure").parse().expect("a number");
         kib * 1024.0
     }
 }
 
-impl Drop for Served {
-    fn drop(&mut self) {
-        // Nothing of it is kept.
-        let _ = self.child.kill();
-        let _ = self.child.wait();
-    }
-}
-
 /// Processor time of a process, or of this one (`self`).
 pub(super) fn processor_seconds(process: &str) -> f64 {
     let stat = std::fs::read_to_string(format!("/proc/{process}/stat")).expect("the process runs");
-    // The name may hold anything; what follows its closing bracket is numbers.
+    // The name may contain anything; only numbers follow its closing bracket.
     let after = stat.rsplit_once(')').expect("a name").1;
     let fields: Vec<&str> = after.split_whitespace().collect();
     let ticks: f64 = [11, 12].iter().map(|place| fields[*place].parse::<f64>().expect("a number")).sum();

@@ -1,21 +1,26 @@
-//! One question and its answer, where time does not matter.
+//! One request and its answer, outside what is measured.
 
 use super::child::Served;
 use super::request::answer;
 use std::io::{Read, Write};
-use std::net::TcpStream;
+use std::net::{SocketAddr, TcpStream};
 
-/// The answer to one request on a connection of its own: its status and its body.
+/// The answer to one request on its own connection: its status and its body.
 pub(super) fn fetch(served: &Served, request: &[u8]) -> (u16, Vec<u8>) {
-    let mut stream = TcpStream::connect(served.address).expect("the daemon listens");
-    stream.write_all(request).expect("the daemon reads");
+    let whole = fetch_whole(served.address(), request);
+    let (status, body, _) = answer(&whole).expect("a whole answer");
+    (status, body.to_vec())
+}
+
+/// The bytes of an answer, head and body.
+pub(super) fn fetch_whole(address: SocketAddr, request: &[u8]) -> Vec<u8> {
+    let mut stream = TcpStream::connect(address).expect("the server listens");
+    stream.write_all(request).expect("the server reads");
     let (mut received, mut piece) = (Vec::new(), [0; 65_536]);
-    loop {
-        let read = stream.read(&mut piece).expect("the daemon answers");
-        assert!(read > 0, "the daemon hung up");
+    while answer(&received).is_none() {
+        let read = stream.read(&mut piece).expect("the server answers");
+        assert!(read > 0, "the server closed the connection");
         received.extend_from_slice(&piece[..read]);
-        if let Some((status, body, _)) = answer(&received) {
-            return (status, body.to_vec());
-        }
     }
+    received
 }

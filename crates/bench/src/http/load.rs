@@ -1,4 +1,4 @@
-//! The load: connections that always have one request outstanding, on one thread, by readiness.
+//! The load generator: connections with one outstanding request each, on one thread.
 
 use super::request::answer;
 use rustix::event::epoll;
@@ -6,7 +6,7 @@ use std::io::{ErrorKind, Read, Write};
 use std::net::{SocketAddr, TcpStream};
 use std::time::{Duration, Instant as Stopwatch};
 
-/// One connection and what it does next.
+/// One connection and its client.
 pub(super) struct Connection<C> {
     stream: TcpStream,
     received: Vec<u8>,
@@ -19,19 +19,19 @@ pub(super) struct Connection<C> {
 #[derive(Clone, Copy)]
 pub(super) enum Until {
     Passed(Duration),
-    /// So many answers on every connection: the same work whatever its speed, and nothing is left half done.
+    /// This many answers on every connection: the amount of work does not depend on the speed, and all of it completes.
     Answered(u64),
 }
 
-/// What a connection sends, answer by answer.
+/// Generates the requests of a connection.
 pub(super) trait Client {
     /// The next request.
     fn next(&mut self, out: &mut Vec<u8>);
-    /// Takes an answer; says how many operations it answered.
+    /// Takes an answer; returns the number of operations in it.
     fn take(&mut self, status: u16, body: &[u8]) -> u64;
 }
 
-/// One that goes on after this load.
+/// A client that is used again after this load.
 impl<C: Client> Client for &mut C {
     fn next(&mut self, out: &mut Vec<u8>) {
         (**self).next(out);
@@ -44,7 +44,7 @@ impl<C: Client> Client for &mut C {
 pub(super) struct Loaded {
     pub(super) operations: u64,
     pub(super) seconds: f64,
-    /// How long each request took, in microseconds, sorted.
+    /// Latency of each request in microseconds, sorted.
     pub(super) took_us: Vec<u32>,
 }
 
@@ -58,7 +58,7 @@ impl Loaded {
     }
 }
 
-/// Keeps every client busy for a while.
+/// Keeps every client busy until the end of the load.
 pub(super) fn run<C: Client>(address: SocketAddr, clients: Vec<C>, until: Until) -> Loaded {
     let poll = epoll::create(epoll::CreateFlags::CLOEXEC).expect("epoll");
     let mut request = Vec::new();
@@ -113,14 +113,14 @@ impl<C: Client> Connection<C> {
         while !rest.is_empty() {
             match self.stream.write(rest) {
                 Ok(written) => rest = &rest[written..],
-                // A batch is larger than the socket takes at once.
+                // A batch can be larger than the buffer of the socket.
                 Err(error) if error.kind() == ErrorKind::WouldBlock => std::thread::yield_now(),
                 Err(error) => panic!("the daemon went away: {error}"),
             }
         }
     }
 
-    /// What arrived; how many operations it answered, once the answer is whole.
+    /// Reads what arrived; returns the number of operations once the answer is complete.
     fn receive(&mut self) -> Option<u64> {
         let mut piece = [0u8; 64 * 1024];
         loop {

@@ -1,4 +1,4 @@
-//! The peer: PostgreSQL as Debian packages it, doing the same request, renewal and release with quota check and event.
+//! The peer: PostgreSQL of Debian, with the same requests, renewals and releases, including quota checks and events.
 
 use crate::scratch;
 use std::fs;
@@ -8,13 +8,13 @@ use std::process::{Command, Stdio};
 
 const SCHEMA: &str = include_str!("postgres/schema.sql");
 const OPERATION: &str = include_str!("postgres/operation.sql");
-const SECONDS: u32 = 5;
+const SECONDS: u32 = 3;
 
-/// A server of our own, in a scratch folder, gone with this.
+/// A server in a temporary directory. Dropping it stops the server.
 pub(super) struct Postgres {
     folder: tempfile::TempDir,
     programs: PathBuf,
-    /// PostgreSQL does not run as root; where we are root, it runs as its own user.
+    /// PostgreSQL refuses to run as root; if this process is root, the server runs as this user.
     as_user: Option<&'static str>,
 }
 
@@ -25,7 +25,7 @@ pub(super) struct Figures {
     pub(super) p99_us: f64,
 }
 
-/// Debian keeps them out of the path, one folder to a version.
+/// Debian installs them outside the path, in one directory per version.
 fn programs() -> PathBuf {
     let versions = fs::read_dir("/usr/lib/postgresql").expect("PostgreSQL is installed (make bench sees to it)");
     let mut found: Vec<PathBuf> = versions.filter_map(|entry| Some(entry.ok()?.path().join("bin"))).collect();
@@ -39,7 +39,7 @@ impl Postgres {
         let folder = scratch::folder();
         let as_user = rustix::process::getuid().is_root().then_some("postgres");
         let postgres = Self { folder, programs: programs(), as_user };
-        fs::set_permissions(postgres.folder.path(), fs::Permissions::from_mode(0o777)).expect("a folder of ours");
+        fs::set_permissions(postgres.folder.path(), fs::Permissions::from_mode(0o777)).expect("our own directory");
         postgres.run("initdb", &["-A", "trust", "-U", "postgres", "-E", "UTF8", "--locale=C"], true);
         let socket = postgres.socket();
         let settings = format!(
@@ -51,7 +51,7 @@ impl Postgres {
         let file = postgres.data().join("postgresql.conf");
         let mut all = fs::read_to_string(&file).expect("a fresh configuration");
         all.push_str(&settings);
-        fs::write(&file, all).expect("a folder of ours");
+        fs::write(&file, all).expect("our own directory");
         let log = postgres.folder.path().join("log");
         postgres.run("pg_ctl", &["-w", "-l", log.to_str().expect("a plain path"), "start"], true);
         postgres.sql("create database bench", "postgres");
@@ -62,8 +62,8 @@ impl Postgres {
         self.folder.path().join("data")
     }
     fn socket(&self) -> PathBuf {
-        // Socket paths are short; the target folder's may not be.
-        let absolute = self.folder.path().canonicalize().expect("a folder of ours");
+        // Socket paths are limited in length; that of the target directory may be too long.
+        let absolute = self.folder.path().canonicalize().expect("our own directory");
         if absolute.as_os_str().len() < 80 { absolute } else { PathBuf::from("/tmp") }
     }
 
@@ -78,7 +78,7 @@ impl Postgres {
             None => Command::new(program),
         };
         if on_data {
-            command.arg("-D").arg(self.folder.path().canonicalize().expect("a folder of ours").join("data"));
+            command.arg("-D").arg(self.folder.path().canonicalize().expect("our own directory").join("data"));
         }
         command.args(arguments).current_dir("/").stdin(Stdio::null());
         let stdout = self.folder.path().join("stdout");
@@ -108,8 +108,8 @@ impl Postgres {
     }
 
     fn write(&self, name: &str, text: &str) -> PathBuf {
-        let file = self.folder.path().canonicalize().expect("a folder of ours").join(name);
-        fs::write(&file, text).expect("a folder of ours");
+        let file = self.folder.path().canonicalize().expect("our own directory").join(name);
+        fs::write(&file, text).expect("our own directory");
         fs::set_permissions(&file, fs::Permissions::from_mode(0o644)).expect("a file of ours");
         file
     }
@@ -134,14 +134,14 @@ impl Postgres {
         line.split_whitespace().nth(2).expect("a figure").parse().expect("a number")
     }
 
-    /// One operation to a transaction.
+    /// One operation per transaction.
     pub(super) fn singles(&self, linked: bool, clients: u32) -> Figures {
         self.sql(SCHEMA, "bench");
         let script = self.write("operation.sql", OPERATION);
-        let logs = self.folder.path().canonicalize().expect("a folder of ours").join("logs");
+        let logs = self.folder.path().canonicalize().expect("our own directory").join("logs");
         let _ = fs::remove_dir_all(&logs);
-        fs::create_dir(&logs).expect("a folder of ours");
-        fs::set_permissions(&logs, fs::Permissions::from_mode(0o777)).expect("a folder of ours");
+        fs::create_dir(&logs).expect("our own directory");
+        fs::set_permissions(&logs, fs::Permissions::from_mode(0o777)).expect("our own directory");
         let prefix = format!("--log-prefix={}", logs.join("log").display());
         let said = self.pgbench(clients, &script, linked, &["-l", &prefix]);
         let mut took_us: Vec<u64> = Vec::new();
@@ -157,12 +157,12 @@ impl Postgres {
         figures
     }
 
-    /// A thousand plain operations to a transaction.
+    /// A thousand plain operations per transaction.
     pub(super) fn batches(&self, clients: u32) -> f64 {
         self.sql(SCHEMA, "bench");
         let script = self.write("batch.sql", "\\set start random(0, 999)\nselect lease_batch(false, 1000, :start);\n");
         let per_second = Self::per_second(&self.pgbench(clients, &script, false, &[])) * 1000.0;
-        eprintln!("  PostgreSQL, plain, 1000 to a transaction, {clients} clients: {per_second:.0}/s");
+        eprintln!("  PostgreSQL, plain, 1000 per transaction, {clients} clients: {per_second:.0}/s");
         per_second
     }
 }

@@ -1,4 +1,4 @@
-//! Requests as bytes, and as much of the answers as the load needs.
+//! Requests as bytes, and the parts of answers that the load generator reads.
 
 use super::child::TENANTS;
 use crate::work::Dice;
@@ -18,7 +18,7 @@ pub(super) fn get(path: &str, token: &str) -> Vec<u8> {
     format!("GET {path} HTTP/1.1\r\nhost: bench\r\nauthorization: Bearer {token}\r\n\r\n").into_bytes()
 }
 
-/// What a request for a lease says.
+/// The body of a request for a lease.
 pub(super) fn ask(dice: &mut Dice) -> String {
     let (tenant, cores) = (dice.below(u64::from(TENANTS)), 1 + dice.below(2));
     format!(
@@ -26,7 +26,7 @@ pub(super) fn ask(dice: &mut Dice) -> String {
     )
 }
 
-/// One that no node can meet.
+/// The body of a request that no node can satisfy.
 pub(super) fn ask_too_much(dice: &mut Dice) -> String {
     let tenant = dice.below(u64::from(TENANTS));
     format!(
@@ -34,7 +34,7 @@ pub(super) fn ask_too_much(dice: &mut Dice) -> String {
     )
 }
 
-/// A whole answer at the beginning of `bytes`: its status, its body, and how long it is.
+/// A complete answer at the beginning of `bytes`: its status, its body, and its total length.
 pub(super) fn answer(bytes: &[u8]) -> Option<(u16, &[u8], usize)> {
     let head = bytes.windows(4).position(|end| end == b"\r\n\r\n")? + 4;
     let text = std::str::from_utf8(&bytes[..head]).expect("a head is text");
@@ -50,7 +50,7 @@ pub(super) fn lease_ids(body: &[u8]) -> impl Iterator<Item = &str> {
     text.split(r#""leases":[{"id":""#).skip(1).map(|rest| &rest[..32])
 }
 
-/// How many operations of a batch were done.
+/// The number of successful operations of a batch.
 pub(super) fn done(body: &[u8]) -> u64 {
     let text = std::str::from_utf8(body).expect("JSON is text");
     text.matches(r#"{"status":20"#).count() as u64

@@ -1,21 +1,38 @@
-//! One operation to a request: ask, renew, release, over and over, on many connections.
+//! One operation per request: request, renew, release, repeatedly, on many connections.
 
-use super::child::{Served, processor_seconds};
+use super::bare;
+use super::child::{Served, Server, processor_seconds};
 use super::load::{self, Client, Until};
 use super::request::{ask, ask_too_much, lease_ids, post};
 use crate::work::Dice;
 use std::time::Duration;
 
+const WARM_UP: Duration = Duration::from_secs(1);
+const MEASURED: Duration = Duration::from_secs(4);
+const DENIALS_MEASURED: Duration = Duration::from_secs(1);
+
 pub(super) struct Singles {
     pub(super) per_second: f64,
     pub(super) p50_us: f64,
     pub(super) p99_us: f64,
-    /// How much of the processor time used was the load's own.
+    /// The load generator's share of the processor time used.
     pub(super) load_share: f64,
     pub(super) denials_per_second: f64,
 }
 
-/// A client in its round of three.
+impl Singles {
+    pub(super) fn summary(&self) -> String {
+        format!(
+            "{:.0}/s, p50 {:.0} us, p99 {:.0} us, load generator {:.0} % of the processor time used",
+            self.per_second,
+            self.p50_us,
+            self.p99_us,
+            self.load_share * 100.0
+        )
+    }
+}
+
+/// A client that requests, renews and releases.
 struct Round {
     token: String,
     dice: Dice,
@@ -72,28 +89,35 @@ impl Client for Denied {
     }
 }
 
-pub(super) fn run(connections: u64) -> Singles {
-    let served = Served::start();
-    let token = &served.token;
-    let round = |n| Round { token: token.clone(), dice: Dice(n), step: 0, lease: None };
-    // What is cold is not what is measured.
-    load::run(served.address, (0..connections).map(round).collect(), Until::Passed(Duration::from_secs(1)));
-    let before = (served.processor_seconds(), processor_seconds("self"));
-    let loaded =
-        load::run(served.address, (100..100 + connections).map(round).collect(), Until::Passed(Duration::from_secs(6)));
-    let daemon = served.processor_seconds() - before.0;
+/// Keeps the connections busy with rounds of three; returns the figures, without those of denials.
+fn rounds(server: &Server, token: &str, connections: u64) -> Singles {
+    let round = |n| Round { token: token.to_owned(), dice: Dice(n), step: 0, lease: None };
+    let clients = |first: u64| (first..first + connections).map(round).collect();
+    load::run(server.address, clients(0), Until::Passed(WARM_UP));
+    let before = (server.processor_seconds(), processor_seconds("self"));
+    let loaded = load::run(server.address, clients(100), Until::Passed(MEASURED));
+    let used = server.processor_seconds() - before.0;
     let own = processor_seconds("self") - before.1;
-    let denied = |n| Denied { token: token.clone(), dice: Dice(n) };
-    let denials = load::run(
-        served.address,
-        (200..200 + connections).map(denied).collect(),
-        Until::Passed(Duration::from_secs(2)),
-    );
     Singles {
         per_second: loaded.per_second(),
         p50_us: loaded.percentile(500),
         p99_us: loaded.percentile(990),
-        load_share: own / (own + daemon),
-        denials_per_second: denials.per_second(),
+        load_share: own / (own + used),
+        denials_per_second: 0.0,
     }
+}
+
+/// The daemon, then the bare server under the same load.
+pub(super) fn run(connections: u64) -> (Singles, Singles) {
+    let served = Served::start();
+    let token = served.token.clone();
+    let answers = bare::Answers::record(&served);
+    let ours = rounds(&served.server, &token, connections);
+    let denied = |n| Denied { token: token.clone(), dice: Dice(n) };
+    let denials =
+        load::run(served.address(), (200..200 + connections).map(denied).collect(), Until::Passed(DENIALS_MEASURED));
+    drop(served);
+    let server = bare::start(&answers, &token);
+    let bare = rounds(&server, &token, connections);
+    (Singles { denials_per_second: denials.per_second(), ..ours }, bare)
 }

@@ -9,13 +9,13 @@ use std::net::TcpStream;
 use std::time::{Duration, Instant as Stopwatch};
 
 const STREAMS: usize = 10_000;
-const ROUNDS: u64 = 5;
-/// How often the daemon says to a silent stream that it is still there.
+const ROUNDS: u64 = 3;
+/// Time between two keep-alive messages on a stream without events.
 const KEEP_ALIVE: Duration = Duration::from_secs(15);
 
-/// Opens a stream for a tenant that does nothing, and reads its greeting.
+/// Opens a stream for a tenant without activity, and reads its first message.
 fn listen(served: &Served, tenant: &str) -> TcpStream {
-    let mut stream = TcpStream::connect(served.address).expect("the daemon listens");
+    let mut stream = TcpStream::connect(served.address()).expect("the daemon listens");
     let request = format!(
         "GET /api/v1/events?tenant={tenant} HTTP/1.1\r\nhost: bench\r\nauthorization: Bearer {}\r\n\r\n",
         served.token
@@ -31,11 +31,11 @@ fn listen(served: &Served, tenant: &str) -> TcpStream {
     stream
 }
 
-/// Makes the tenants that do nothing: those of the load are never silent.
+/// Creates tenants without activity: those of the load always have some.
 fn make_silent(served: &Served) -> Vec<String> {
     let silent: Vec<String> = (0..100).map(|n| format!("silent-{n}")).collect();
     for tenant in &silent {
-        let mut stream = TcpStream::connect(served.address).expect("the daemon listens");
+        let mut stream = TcpStream::connect(served.address()).expect("the daemon listens");
         let body = format!(r#"{{"name":"{tenant}"}}"#);
         stream.write_all(&post("/api/v1/tenants", &served.token, None, &body)).expect("the daemon listens");
         let mut answer = [0u8; 512];
@@ -45,8 +45,8 @@ fn make_silent(served: &Served) -> Vec<String> {
     silent
 }
 
-/// Opens all streams, spread over the time between two signs of life: those then come as evenly as in life, and the
-/// load meets them.
+/// Opens all streams, spread over the time between two keep-alive messages, so that these are spread evenly over the
+/// load.
 fn open_all(served: &Served, silent: &[String]) -> Vec<TcpStream> {
     let began = Stopwatch::now();
     let mut streams = Vec::with_capacity(STREAMS);
@@ -58,14 +58,13 @@ fn open_all(served: &Served, silent: &[String]) -> Vec<TcpStream> {
     streams
 }
 
-/// Rounds of batches that each phase begins with, as what is cold is not what is measured, and that it is measured by.
-/// All phases together stay below the million records after which the daemon takes a snapshot: it would always fall on
-/// the same phase.
+/// Rounds of batches in each phase: those that warm up, and those that are measured. All phases together stay below the
+/// million records after which the daemon takes a snapshot, which would always happen in the same phase.
 const WARMING_UP: u64 = 6;
 const WORK: u64 = 20;
 const _: () = assert!(3 * (WARMING_UP + WORK) <= batches::ROUNDS_MAX, "nothing is refused");
 
-/// What one daemon gives: alone, listened to, and alone again, as much work each time.
+/// The figures of one daemon: without listeners, with them, and without them again, with the same work each time.
 struct Round {
     alone: [Phase; 2],
     listened: Phase,
@@ -74,7 +73,7 @@ struct Round {
 
 struct Phase {
     per_second: f64,
-    /// Processor time of the daemon for an operation: says more than the rate where the machine does other work.
+    /// Processor time of the daemon per operation, which depends less on other load than the rate.
     processor_us: f64,
 }
 
@@ -101,7 +100,7 @@ fn round(seed: u64) -> Round {
     let after = phase(&served, seed + 20);
     let show = |phase: &Phase| format!("{:.0}/s at {:.2} us", phase.per_second, phase.processor_us);
     let [before_shown, listened_shown, after_shown] = [&before, &listened, &after].map(show);
-    eprintln!("  nobody listens: {before_shown}; ten thousand do: {listened_shown}; nobody again: {after_shown}");
+    eprintln!("  no listeners: {before_shown}; 10,000: {listened_shown}; none again: {after_shown}");
     Round { alone: [before, after], listened, bytes }
 }
 
@@ -121,7 +120,7 @@ pub(crate) fn run() -> Vec<Outcome> {
     let costs =
         [median(listened().map(|p| p.processor_us).collect()), median(alone().map(|p| p.processor_us).collect())];
     let slowed = Outcome::against("http.sse_10k", rates[0], "1/s", rates[1], ">= 0.8", 0.8).note(format!(
-        "10,000 silent listeners, beside none; medians; the daemon's processor time for an operation {:.2} us, beside {:.2} us",
+        "10,000 listeners without events, compared with none; medians; processor time of the daemon per operation {:.2} us, compared with {:.2} us",
         costs[0], costs[1]
     ));
     vec![slowed, Outcome::at_most("http.sse_10k_memory", mib, "MiB", "< 500", 500.0)]

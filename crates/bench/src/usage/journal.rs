@@ -1,4 +1,4 @@
-//! The leases as records of a journal: a grant and a release each, in the order of time.
+//! The leases as records of a journal: a grant and a release each, in chronological order.
 
 use super::leases::{Lease, NODES, RESOURCES, T0, TENANTS};
 use crate::scratch;
@@ -18,7 +18,7 @@ use smallvec::smallvec;
 const KINDS: [ResourceKind; RESOURCES as usize] =
     [ResourceKind::Mem, ResourceKind::Block, ResourceKind::Net, ResourceKind::Gpu, ResourceKind::Cpu];
 const GPU: u8 = 3;
-/// Room for everything on every node; the one GPU of each is one large device.
+/// Enough capacity for all leases on every node; the one GPU of a node is one large device.
 const ROOM: u64 = 1 << 32;
 
 struct Writer<'j> {
@@ -85,7 +85,7 @@ fn identity(tenant: u16) -> Identity {
     Identity { tenant: Some(TenantNo(tenant)), project: Some(ProjectNo(tenant)), ..Identity::default() }
 }
 
-/// Writes the cluster and the life of every lease; answers how many records that took.
+/// Writes the cluster and the records of every lease; returns the number of records.
 pub(super) fn write(leases: &[Lease], journal: &dyn Journal) -> u64 {
     let mut to = Writer { journal, batch: Batch::new(0) };
     cluster(&mut to);

@@ -1,5 +1,5 @@
-//! The data set that ours and the peers are asked about; `peers/usage.py` says how it is made. Integer arithmetic only, so
-//! that everyone makes the same.
+//! The data set of the queries; `peers/usage.py` defines how it is generated. Integer arithmetic only, so that all
+//! generate the same.
 
 /// 2026-01-01T00:00:00Z, and a month of thirty days.
 pub(super) const T0: u64 = 1_767_225_600;

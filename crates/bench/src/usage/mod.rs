@@ -1,4 +1,4 @@
-//! Exact usage over ten million leases, beside DuckDB, polars and ClickHouse: the same questions, the same answers.
+//! Exact usage over ten million leases, compared with DuckDB, polars and ClickHouse: the same queries, the same answers.
 
 mod journal;
 mod leases;
@@ -19,21 +19,21 @@ const FEWER: u64 = 1_000_000;
 const WINDOWS: u64 = 60;
 const SEED: u64 = 1;
 
-/// Writes a journal of so many leases.
+/// Writes a journal of `count` leases.
 fn prepare(folder: &Path, count: u64) {
     let journal = scratch::create(folder);
     let leases = leases::leases(count);
     journal::write(&leases, &*journal);
     journal.checkpoint(SystemClock::new().wall()).expect("what was appended reads back");
-    // As a daemon finds it.
-    scratch::keys().save(&folder.join("key")).expect("the folder can be written to");
+    // Where a daemon expects it.
+    scratch::keys().save(&folder.join("key")).expect("the directory can be written to");
 }
 
 fn number(said: &Value, path: &str) -> f64 {
     said.pointer(path).and_then(Value::as_f64).unwrap_or_else(|| panic!("no {path} in {said}"))
 }
 
-/// Ours against the fastest peer: how many times as fast, if all agree on the answer.
+/// The speed of ours divided by that of the fastest peer; fails if the answers differ.
 fn against(
     name: &'static str,
     (goal, least): (&'static str, f64),
@@ -55,17 +55,22 @@ fn against(
 
 pub(crate) fn usage() -> Vec<Outcome> {
     let folder = scratch::folder();
+    eprintln!("  writing a journal of {LEASES} leases");
     prepare(folder.path(), LEASES);
+    eprintln!("  following it into the books, and asking them");
     let said = ours::ask(folder.path(), WINDOWS, SEED);
     eprintln!("  ours: {said}");
+    eprintln!("  the same with {FEWER} leases");
     let fewer = scratch::folder();
     prepare(fewer.path(), FEWER);
     let said_fewer = ours::ask(fewer.path(), WINDOWS, SEED);
     drop(fewer);
 
+    eprintln!("  loading the leases into the peers, unless they are loaded from an earlier run");
     let peers = Peers::prepare(LEASES);
     let mut outcomes = Vec::new();
     let mut question = |name, goal, question: &str, figure: &str| {
+        eprintln!("  asking the peers: {question}");
         let sha256 = said.pointer(&format!("/{question}/sha256")).and_then(Value::as_str).expect("a hash");
         let ours = (number(&said, &format!("/{question}/{figure}")), sha256);
         outcomes.push(against(name, goal, ours, &peers.ask(question, WINDOWS, SEED)));
@@ -103,7 +108,7 @@ pub(crate) fn usage() -> Vec<Outcome> {
     outcomes
 }
 
-/// One tenant's usage over HTTP, beside the cheapest answer there is.
+/// One tenant's usage over HTTP, compared with the cheapest answer there is.
 #[cfg(feature = "peers")]
 fn over_http(folder: &Path) -> Outcome {
     use crate::http::{Served, p99_us, wait_for};

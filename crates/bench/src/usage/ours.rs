@@ -1,4 +1,4 @@
-//! Our side, in a process of its own, so that its memory is that of the books: follows the journal, then answers.
+//! Our side, in a separate process so that its memory is that of the books: follows the journal, then answers queries.
 
 use super::leases::{MONTH, NODES, T0, TENANTS, window};
 use crate::scratch;
@@ -15,10 +15,10 @@ use std::time::Instant as Stopwatch;
 
 const ASKED: &str = "--books-for-bench";
 
-/// Where a daemon keeps its books, in its data folder.
+/// The file of the books in a data directory.
 pub(super) const BOOKS: &str = "books.redb";
 
-/// In the child: follows and answers, and says everything on one line.
+/// In the child: follows the journal, answers the queries, and prints the result on one line.
 pub fn answer_if_asked() -> bool {
     let mut arguments = std::env::args().skip(1);
     if arguments.next().as_deref() != Some(ASKED) {
@@ -32,7 +32,7 @@ pub fn answer_if_asked() -> bool {
     true
 }
 
-/// Runs the child and takes its answer.
+/// Runs the child and returns its result.
 pub(super) fn ask(folder: &Path, windows: u64, seed: u64) -> Value {
     let program = std::env::current_exe().expect("this program has a path");
     let mut child = Command::new(program);
@@ -77,7 +77,7 @@ impl From<Asked> for Value {
     }
 }
 
-/// One question over each window; the windows after those that count warm up.
+/// One query over each window; additional windows warm up before.
 fn windows(keeper: &Keeper, count: u64, seed: u64, shape: impl Fn((u64, u64)) -> Question) -> Asked {
     let mut hash = Sha256::new();
     let mut times = Vec::new();
@@ -94,7 +94,7 @@ fn windows(keeper: &Keeper, count: u64, seed: u64, shape: impl Fn((u64, u64)) ->
     Asked { median_s: median(times), sha256: leasehold_model::hex::encode(&hash.finalize()) }
 }
 
-/// Who was on a node at an instant, for many nodes and instants: the slowest answer, and how many leases there were.
+/// The leases on a node at an instant, for many nodes and instants: the slowest answer, and the number of leases.
 fn lease_lists(keeper: &Keeper, count: u64, seed: u64) -> (f64, usize) {
     let (mut slowest, mut listed) = (0f64, 0);
     for k in 0..count {
@@ -122,7 +122,7 @@ fn answer(folder: &Path, count: u64, seed: u64) -> Value {
     }
     let follow_s = began.elapsed().as_secs_f64();
     drop(keeper);
-    // As after a restart: nothing in memory but what the file says.
+    // As after a restart: everything is read from the file.
     let began = Stopwatch::now();
     let (keeper, _) = Keeper::open(&folder.join(BOOKS), &*journal).expect("the books open");
     let open_s = began.elapsed().as_secs_f64();
@@ -162,7 +162,7 @@ fn answer(folder: &Path, count: u64, seed: u64) -> Value {
         }
         hashes[1] = leasehold_model::hex::encode(&hash.finalize());
     }
-    // No series answers this one: it goes from lease to lease.
+    // This query reads lease by lease instead of using a series.
     let mut hash = Sha256::new();
     let mut times = Vec::new();
     for k in 0..count {

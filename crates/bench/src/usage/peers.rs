@@ -1,4 +1,4 @@
-//! The peers, each in a process of its own: a Python program in a virtual environment asks them.
+//! The peers, each in a separate process: a Python program in a virtual environment queries them.
 
 use serde_json::Value;
 use std::path::{Path, PathBuf};
@@ -7,7 +7,7 @@ use std::process::{Command, Stdio};
 const SYSTEMS: [&str; 3] = ["duckdb", "polars", "chdb"];
 const PROGRAM: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/peers/usage.py");
 
-/// What one peer said to one question.
+/// The answer of one peer to one query.
 pub(super) struct Answer {
     pub(super) system: String,
     pub(super) seconds: f64,
@@ -25,7 +25,7 @@ fn target() -> PathBuf {
 }
 
 impl Peers {
-    /// Loads the data set, unless it lies there from before.
+    /// Loads the data set, unless an earlier run has loaded it.
     pub(super) fn prepare(leases: u64) -> Self {
         let python = target().join("venv-peers/bin/python");
         assert!(python.exists(), "{} is missing: run this by `make bench`, which installs it", python.display());

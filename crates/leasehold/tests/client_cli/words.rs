@@ -27,47 +27,6 @@ fn a_key_is_given_once() {
     }
 }
 
-/// Words are printed with underscores, as in the API; hyphens are accepted as well.
-#[test]
-fn words_are_accepted_with_underscores_and_hyphens() {
-    let daemon = Daemon::with_cluster();
-    for words in [
-        ["lease list --state tearing_down", "lease list --state tearing-down"],
-        ["waste --headline premium_waste", "waste --headline premium-waste"],
-        ["usage --by held_as,app_instance", "usage --by held-as,app-instance"],
-        ["pool set training --strategy bin_pack", "pool set training --strategy bin-pack"],
-    ] {
-        let [underscores, hyphens] = words.map(|line| daemon.run(&format!("{line} --json")).ok());
-        assert!(!underscores.out.is_empty() && !hyphens.out.is_empty(), "{words:?}");
-    }
-    tells(&daemon.run("pool show training").ok(), &["bin_pack"]);
-    let wrong = daemon.run("lease list --state torn-down");
-    refuses(&wrong, 2, "usage");
-    assert!(wrong.err.contains("tearing_down") && !wrong.err.contains("tearing-down"), "{wrong:?}");
-}
-
-/// The error names the value, not an unknown option.
-#[test]
-fn a_negative_number_is_an_invalid_quantity() {
-    let daemon = Daemon::with_cluster();
-    for (line, code) in [
-        ("lease request --gpu -0 --ttl 10m", "bad_quantity"),
-        ("lease request --gpu -1 --ttl 10m", "bad_quantity"),
-        ("alloc submit --mem -8GiB --walltime 1h", "bad_quantity"),
-    ] {
-        let said = daemon.run(&format!("{line} {MINE}"));
-        refuses(&said, 1, code);
-        assert!(said.err.contains("is not a quantity"), "{said:?}");
-    }
-    for line in
-        ["lease request --gpu 1 --ttl -5m", "alloc submit --gpu 1 --replicas -1", "tenant set physics --max-nodes -2"]
-    {
-        let said = daemon.run(line);
-        refuses(&said, 2, "usage");
-        assert!(said.err.contains("invalid value '-") && !said.err.contains("unexpected argument"), "{said:?}");
-    }
-}
-
 /// The holder of a claim is shown to those who may see it, as text and as JSON.
 #[test]
 fn a_claim_that_is_refused_names_the_holder() {

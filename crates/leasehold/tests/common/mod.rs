@@ -1,6 +1,8 @@
 //! Runs the real binary and captures its output.
 #![allow(dead_code, reason = "each test binary uses its part")]
 
+pub(crate) mod daemon;
+
 use rustix::process::{Pid, Signal, kill_process};
 use serde_json::Value;
 use std::ffi::OsStr;

@@ -125,6 +125,17 @@ impl Field for Granted {
     }
 
     fn get(r: &mut Reader<'_>) -> Result<Self, DecodeError> {
+        Self::read::<true>(r)
+    }
+    fn validate(r: &mut Reader<'_>) -> Result<(), DecodeError> {
+        Self::read::<false>(r).map(drop)
+    }
+}
+
+impl Granted {
+    /// Without `KEEP` the lists stay empty: their items are read and dropped.
+    #[inline(always)]
+    fn read<const KEEP: bool>(r: &mut Reader<'_>) -> Result<Self, DecodeError> {
         let mut granted = Self {
             first_lease: Field::get(r)?,
             node: Field::get(r)?,
@@ -151,7 +162,10 @@ impl Field for Granted {
             return Err(DecodeError::Forbidden("a grant of nothing"));
         }
         for _ in 0..members {
-            granted.members.push(Member { class: Field::get(r)?, quanta: Field::get(r)?, devices: Field::get(r)? });
+            let member = Member { class: Field::get(r)?, quanta: Field::get(r)?, devices: Field::get(r)? };
+            if KEEP {
+                granted.members.push(member);
+            }
         }
         let flags = r.varint()?;
         if flags >> 12 != 0 {
@@ -181,7 +195,10 @@ impl Field for Granted {
                 return Err(DecodeError::Forbidden("an empty list written out"));
             }
             for _ in 0..n {
-                granted.over_soft.push(Field::get(r)?);
+                let quota = Field::get(r)?;
+                if KEEP {
+                    granted.over_soft.push(quota);
+                }
             }
         }
         if bit(8) {

@@ -57,16 +57,24 @@ impl Field for Leases {
         }
     }
     fn get(r: &mut Reader<'_>) -> Result<Self, DecodeError> {
-        let n = get_lease_count(r)?;
         let mut leases = SmallVec::new();
-        let mut last = None;
-        for _ in 0..n {
-            let lease = get_next(last, r)?;
-            leases.push(lease);
-            last = Some(lease);
-        }
+        get_leases(r, |lease| leases.push(lease))?;
         Ok(Self(leases))
     }
+    fn validate(r: &mut Reader<'_>) -> Result<(), DecodeError> {
+        get_leases(r, |_| {})
+    }
+}
+
+#[inline(always)]
+fn get_leases(r: &mut Reader<'_>, mut each: impl FnMut(LeaseNo)) -> Result<(), DecodeError> {
+    let mut last = None;
+    for _ in 0..get_lease_count(r)? {
+        let lease = get_next(last, r)?;
+        each(lease);
+        last = Some(lease);
+    }
+    Ok(())
 }
 
 impl FromIterator<LeaseNo> for Leases {
@@ -120,25 +128,42 @@ impl Field for Renewed {
         }
     }
     fn get(r: &mut Reader<'_>) -> Result<Self, DecodeError> {
-        let n = get_lease_count(r)?;
-        let reported = bool::get(r)?;
-        let earliest = Instant::get(r)?;
-        let mut renewals: SmallVec<[Renewal; 1]> = SmallVec::new();
-        for _ in 0..n {
-            let lease = get_next(renewals.last().map(|last| last.lease), r)?;
-            let later = Span::get(r)?;
-            let expires_at = earliest.checked_add(later).ok_or(DecodeError::BadInteger)?;
-            let activity = if reported { Field::get(r)? } else { None };
-            renewals.push(Renewal { lease, expires_at, activity });
-        }
-        if renewals.iter().all(|r| r.expires_at != earliest) {
-            return Err(DecodeError::Forbidden("an earliest deadline that no lease has"));
-        }
-        if reported && renewals.iter().all(|r| r.activity.is_none()) {
-            return Err(DecodeError::Forbidden("an activity mark without activity"));
-        }
+        let mut renewals = SmallVec::new();
+        get_renewals(r, |renewal| renewals.push(renewal))?;
         Ok(Self { renewals })
     }
+    fn validate(r: &mut Reader<'_>) -> Result<(), DecodeError> {
+        get_renewals(r, |_| {})
+    }
+}
+
+#[inline(always)]
+fn get_renewals(r: &mut Reader<'_>, mut each: impl FnMut(Renewal)) -> Result<(), DecodeError> {
+    let n = get_lease_count(r)?;
+    let reported = bool::get(r)?;
+    let earliest = Instant::get(r)?;
+    let (mut last, mut any_earliest, mut any_activity) = (None, false, false);
+    for _ in 0..n {
+        let lease = get_next(last, r)?;
+        let later = Span::get(r)?;
+        let expires_at = earliest.checked_add(later).ok_or(DecodeError::BadInteger)?;
+        let activity: Option<Activity> = if reported { Field::get(r)? } else { None };
+        any_earliest |= expires_at == earliest;
+        any_activity |= activity.is_some();
+        each(Renewal { lease, expires_at, activity });
+        last = Some(lease);
+    }
+    if !any_earliest {
+        return Err(DecodeError::Forbidden("an earliest deadline that no lease has"));
+    }
+    check_reported(reported, any_activity)
+}
+
+fn check_reported(reported: bool, any_activity: bool) -> Result<(), DecodeError> {
+    if reported && !any_activity {
+        return Err(DecodeError::Forbidden("an activity mark without activity"));
+    }
+    Ok(())
 }
 
 /// A list of leases, each with an optional activity report.
@@ -164,17 +189,26 @@ impl Field for ReportedLeases {
         }
     }
     fn get(r: &mut Reader<'_>) -> Result<Self, DecodeError> {
-        let n = get_lease_count(r)?;
-        let reported = bool::get(r)?;
-        let mut items: SmallVec<[Reported; 1]> = SmallVec::new();
-        for _ in 0..n {
-            let lease = get_next(items.last().map(|last| last.lease), r)?;
-            let activity = if reported { Field::get(r)? } else { None };
-            items.push(Reported { lease, activity });
-        }
-        if reported && items.iter().all(|r| r.activity.is_none()) {
-            return Err(DecodeError::Forbidden("an activity mark without activity"));
-        }
+        let mut items = SmallVec::new();
+        get_reports(r, |item| items.push(item))?;
         Ok(Self(items))
     }
+    fn validate(r: &mut Reader<'_>) -> Result<(), DecodeError> {
+        get_reports(r, |_| {})
+    }
+}
+
+#[inline(always)]
+fn get_reports(r: &mut Reader<'_>, mut each: impl FnMut(Reported)) -> Result<(), DecodeError> {
+    let n = get_lease_count(r)?;
+    let reported = bool::get(r)?;
+    let (mut last, mut any_activity) = (None, false);
+    for _ in 0..n {
+        let lease = get_next(last, r)?;
+        let activity: Option<Activity> = if reported { Field::get(r)? } else { None };
+        any_activity |= activity.is_some();
+        each(Reported { lease, activity });
+        last = Some(lease);
+    }
+    check_reported(reported, any_activity)
 }

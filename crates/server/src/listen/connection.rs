@@ -32,6 +32,15 @@ pub(super) struct Peered<S> {
     pub(super) peer: Peer,
 }
 
+/// How hyper serves a connection.
+pub fn http_settings() -> http1::Builder {
+    let mut http = http1::Builder::new();
+    // The sweep enforces all time limits, for heads, bodies and answers. `pipeline_flush` is not set: with it hyper
+    // buffers without limit for a client that does not read.
+    http.header_read_timeout(None).max_header_size(HEAD_BYTES_MAX).max_buf_size(BUFFER_BYTES_MAX);
+    http
+}
+
 /// Serves requests until the client disconnects, waits too long, or the daemon stops.
 pub(super) async fn serve_connection<T, S>(stream: Watched<T>, app: Peered<S>, conn: Arc<Conn>)
 where
@@ -40,11 +49,7 @@ where
     S::Future: Send,
 {
     let service = service_fn(|request: Request<Incoming>| answer(request, app.clone(), Arc::clone(&conn)));
-    let mut http = http1::Builder::new();
-    // The sweep enforces all time limits, for heads, bodies and answers. `pipeline_flush` is not set: with it hyper
-    // buffers without limit for a client that does not read.
-    http.header_read_timeout(None).max_header_size(HEAD_BYTES_MAX).max_buf_size(BUFFER_BYTES_MAX);
-    let mut serving = pin!(http.serve_connection(TokioIo::new(stream), service));
+    let mut serving = pin!(http_settings().serve_connection(TokioIo::new(stream), service));
     let mut shutting_down = false;
     poll_fn(|cx| {
         if conn.listen(cx.waker()) && !shutting_down {
