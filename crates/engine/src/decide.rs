@@ -139,6 +139,14 @@ impl Engine {
         self.seal(&record, None, out);
     }
 
+    /// What a start found out about the journal itself, sealed before its `started` record.
+    pub fn recovered(&mut self, now: Instant, found: impl Into<Body>, out: &mut Batch) {
+        let found = found.into();
+        assert!(matches!(found, Body::Converted(_) | Body::TailResolved(_)), "{} is decided elsewhere", found.word());
+        let record = Record::new(self.state.size(), now, found);
+        self.seal(&record, None, out);
+    }
+
     /// Decides one request at `now`. Every timer due by then must have been applied ([`Self::advance`]).
     pub fn decide(&mut self, now: Instant, request: &Request, out: &mut Batch) -> Result<Sealed<Sequences>, Refusal> {
         assert!(now >= self.state.last_stamp(), "stamps never decrease");

@@ -90,11 +90,19 @@ impl State {
                 self.public_key = genesis.public_key;
             }
             Body::Started(started) => {
+                if started.epoch <= self.epoch {
+                    return Err("an epoch that is not greater than the one before");
+                }
                 self.epoch = started.epoch;
                 self.rules_version = Some(started.rules_version);
                 self.restart_limits(stamp, to);
             }
-            Body::Heartbeat(_) | Body::ClockJumped(_) | Body::Denied(_) | Body::AllocationDenied(_) => {}
+            Body::Heartbeat(_)
+            | Body::ClockJumped(_)
+            | Body::Converted(_)
+            | Body::TailResolved(_)
+            | Body::Denied(_)
+            | Body::AllocationDenied(_) => {}
             Body::Preempted(_) => return Err("a kind of record that no version writes"),
             Body::KeyRotated(rotation) => self.public_key = rotation.new_key,
             Body::SettingsChanged(s) => {
