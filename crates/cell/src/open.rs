@@ -207,7 +207,7 @@ fn append_and_show(journal: &dyn Journal, now: &Now, batch: &mut Batch) -> Resul
     journal.append(batch).map_err(StartError::Append)?;
     let sealed: Result<Vec<_>, _> = batch.frames().map(|f| f.expect("it was encoded above").decode()).collect();
     let sealed = sealed.expect("a batch that was just encoded can be decoded");
-    now.publish(sealed.iter()).map_err(StartError::Fold)
+    now.publish(&sealed).map_err(StartError::Fold)
 }
 
 /// A wall clock before the last stamp, or too far after it, needs the operator's consent (SEMANTICS 2).

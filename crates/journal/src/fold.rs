@@ -143,7 +143,8 @@ impl Fold {
     }
 
     fn check(&mut self, raw: RawRecord<'_>) -> Result<(), Flaw> {
-        let record = raw.decode().map_err(Flaw::Undecodable)?;
+        let decoded = raw.decode();
+        let record = decoded.as_ref().map_err(|error| Flaw::Undecodable(error.clone()))?;
         // Before the link: of a record that stands in the wrong place this says more.
         if record.sequence != self.size() {
             return Err(Flaw::Sequence { found: record.sequence });
@@ -154,8 +155,8 @@ impl Fold {
         if record.stamp < self.stamp {
             return Err(Flaw::StampWentBack);
         }
-        let key = self.key_after(&record)?;
-        check_signatures(&record, raw)?;
+        let key = self.key_after(record)?;
+        check_signatures(record, raw)?;
         self.note_start(&record.body)?;
         self.key = key;
         self.stamp = record.stamp;

@@ -387,11 +387,14 @@ impl RawRecord<'_> {
     /// Decodes strictly: only the canonical encoding is accepted.
     #[inline]
     pub fn decode(&self) -> Result<Record, DecodeError> {
-        let record = Record::get(&mut self.after_link()?)?;
-        if record.signers.len() * SIGNATURE_BYTES != self.signatures.len() {
+        // Checked where it is: taking it out and returning it again would copy it twice.
+        let decoded = Record::get(&mut self.after_link()?);
+        if let Ok(record) = &decoded
+            && record.signers.len() * SIGNATURE_BYTES != self.signatures.len()
+        {
             return Err(DecodeError::Forbidden("a record without the signatures it names"));
         }
-        Ok(record)
+        decoded
     }
     /// Reads only the sequence, for searches.
     pub fn sequence(&self) -> Result<u64, DecodeError> {
