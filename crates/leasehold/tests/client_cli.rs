@@ -186,6 +186,7 @@ fn unknown_names_come_with_suggestions() {
     refuses(&daemon.by("ci.token", "tenant create chemistry"), 1, "role_forbids");
     refuses(&daemon.by("ci.token", "lease show lease-4711"), 1, "lease_not_found");
     refuses(&daemon.run("tenant delete .."), 1, "bad_name");
+    refuses(&daemon.run("project create 1 --tenant physics"), 1, "bad_name");
     refuses(&daemon.run("lease list --watch"), 2, "usage");
     refuses(&daemon.run("lease lst"), 2, "usage");
     refuses(&daemon.run("token issue x --role operator --out {}/ci.token"), 1, "output_failed");

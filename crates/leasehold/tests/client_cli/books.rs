@@ -70,6 +70,19 @@ fn usage_and_cost_are_shown_to_people_and_programs() {
 }
 
 #[test]
+fn a_formula_in_a_name_is_text_for_a_spreadsheet() {
+    let daemon = Daemon::with_cluster();
+    daemon.by("ci.token", "lease request --gpu 1 --ttl 10m --user ada --workload =SUM(A1)").ok();
+    let asked = "usage --by workload --class gpu-h100";
+    let csv = daemon.run(&format!("{asked} --csv")).ok().out;
+    assert!(csv.contains(",'=SUM(A1),gpu-h100,"), "{csv}");
+    let raw = daemon.run(&format!("{asked} --csv-raw")).ok().out;
+    assert!(raw.contains(",=SUM(A1),gpu-h100,"), "{raw}");
+    refuses(&daemon.run(&format!("{asked} --csv-raw --json")), 2, "usage");
+    refuses(&daemon.run(&format!("{asked} --csv-raw --csv")), 2, "usage");
+}
+
+#[test]
 fn a_quote_shows_the_price_and_why_it_would_be_denied() {
     let daemon = with_story();
     let quote = daemon.by("ci.token", "lease quote --gpu 2 --ttl 1h").ok();
