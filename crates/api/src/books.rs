@@ -369,7 +369,8 @@ pub struct Quote {
     /// Code of the denial. Absent if it would be granted.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub code: Option<String>,
-    /// Why it would be denied, as a sentence. Absent if it would be granted.
+    /// Why it would be denied, as a sentence; without figures if the request names a node on which the caller may not
+    /// see anything. Absent if it would be granted.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub detail: Option<String>,
     /// Name of the pool in which it would be placed; if it would be denied, the pool that was asked for. Absent if
