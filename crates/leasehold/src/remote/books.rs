@@ -88,7 +88,7 @@ pub(super) async fn usage(session: &Session, args: UsageArgs) -> Result<(), Fail
         Some(csv) => usage_csv(csv, &report, by)?,
         None => session.print_table(&usage_table(&report, by, args.peak))?,
     }
-    say_as_of(report.as_of, Some(&report.stretch));
+    say_as_of(report.as_of, report.as_of_size, &report.stretch);
     Ok(())
 }
 
@@ -176,7 +176,7 @@ async fn capacity(session: &Session, args: CapacityArgs) -> Result<(), Failed> {
         Some(csv) => capacity_csv(csv, &report, &asked.by)?,
         None => session.print_table(&capacity_table(&report, &asked.by, session.paint))?,
     }
-    say_as_of(report.as_of, Some(&report.stretch));
+    say_as_of(report.as_of, report.as_of_size, &report.stretch);
     Ok(())
 }
 
@@ -264,7 +264,7 @@ pub(super) async fn cost(session: &Session, args: CostArgs) -> Result<(), Failed
         Some(csv) => cost_csv(csv, &report, by)?,
         None => session.print_table(&table(&report))?,
     }
-    say_as_of(report.as_of, Some(&report.stretch));
+    say_as_of(report.as_of, report.as_of_size, &report.stretch);
     Ok(())
 }
 
@@ -342,7 +342,8 @@ async fn rate(session: &Session, args: CostRateArgs) -> Result<(), Failed> {
     } else {
         session.print_table(&table(&report))?;
     }
-    crate::term::say(&format!("leasehold: cost per hour, as of {}\n", time_format::to_the_second(report.as_of)));
+    let as_of = time_format::to_the_second(report.as_of);
+    crate::term::say(&format!("leasehold: cost per hour, as of {as_of}, journal size {}\n", report.as_of_size));
     Ok(())
 }
 
@@ -370,6 +371,6 @@ async fn forecast(session: &Session, args: ForecastArgs) -> Result<(), Failed> {
             .text(session.paint);
         print(&text)?;
     }
-    say_as_of(report.as_of, Some(&report.stretch));
+    say_as_of(report.as_of, report.as_of_size, &report.stretch);
     Ok(())
 }

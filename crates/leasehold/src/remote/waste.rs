@@ -43,7 +43,7 @@ pub(super) async fn waste(session: &Session, args: &WasteArgs) -> Result<(), Fai
         Some(csv) => waste_csv(csv, &report, &by)?,
         None => waste_tables(session, &report, &by)?,
     }
-    say_as_of(report.as_of, Some(&report.stretch));
+    say_as_of(report.as_of, report.as_of_size, &report.stretch);
     Ok(())
 }
 
@@ -197,7 +197,7 @@ pub(super) async fn sensitivity(session: &Session, args: &SensitivityArgs) -> Re
         }
         None => session.print_table(&depends_on(&report))?,
     }
-    say_as_of(report.as_of, Some(&report.stretch));
+    say_as_of(report.as_of, report.as_of_size, &report.stretch);
     Ok(())
 }
 

@@ -30,6 +30,13 @@ fn usage_and_cost_are_shown_to_people_and_programs() {
     );
     assert!(usage.err.contains("leasehold: as of 20") && !usage.out.contains('█'), "{usage:?}");
     let answer = daemon.json("usage --by tenant --from month");
+    let size = answer["as_of_size"].as_u64().expect("a number");
+    for report in ["usage", "usage capacity", "cost", "cost rate", "cost forecast", "waste", "cost --csv"] {
+        let err = daemon.run(report).ok().err;
+        let shown = err.split_once(", journal size ").unwrap_or_else(|| panic!("{report}: {err}")).1;
+        let shown: String = shown.chars().take_while(char::is_ascii_digit).collect();
+        assert!(shown.parse::<u64>().is_ok_and(|shown| shown >= size), "{report}: {err}");
+    }
     assert!(
         answer["as_of"].is_string() && answer["lines"].as_array().is_some_and(|lines| lines.len() == 3),
         "{answer}"
