@@ -295,6 +295,35 @@ fn a_command_runs_under_a_lease() {
 }
 
 #[test]
+fn a_command_under_a_lease_does_not_get_the_token() {
+    let daemon = Daemon::with_cluster();
+    let secret = std::fs::read_to_string(daemon.path("ci.token")).unwrap();
+    let mut command = daemon.command("ci.token", "lease run --gpu 1 -- printenv LEASEHOLD_NODE LEASEHOLD_TOKEN");
+    command.env("LEASEHOLD_TOKEN", secret.trim()).env_remove("LEASEHOLD_TOKEN_FILE");
+    let ended = said(command);
+    // `printenv` exits with 1 if a variable is not set.
+    assert_eq!((ended.out.as_str(), ended.code), ("gpu-1\n", 1), "{ended:?}");
+}
+
+#[test]
+fn a_user_signal_does_not_stop_the_daemon() {
+    let daemon = Daemon::start();
+    for signal in [Signal::USR1, Signal::USR2] {
+        kill_process(Pid::from_child(&daemon.process), signal).unwrap();
+        assert_eq!(daemon.json("token whoami")["token"]["role"], "operator");
+    }
+}
+
+#[test]
+fn an_address_that_others_can_reach_without_tls_is_warned_about() {
+    let warned = |logged: &[String]| logged.iter().any(|line| line.contains("without TLS"));
+    let (_open, logged) = Daemon::listening_on("0.0.0.0:0");
+    assert!(warned(&logged), "{logged:?}");
+    let (_local, logged) = Daemon::listening_on("127.0.0.1:0");
+    assert!(!warned(&logged), "{logged:?}");
+}
+
+#[test]
 fn a_revoked_lease_stops_its_command() {
     let daemon = Daemon::with_cluster();
     let start = |script: &str| {
