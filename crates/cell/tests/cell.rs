@@ -9,7 +9,7 @@ use leasehold_engine::{Command, Refusal, Request, Settings, State};
 use leasehold_journal::{FileJournal, Head, Journal, Keys, MemoryJournal, Options, RealDisk};
 use leasehold_model::body::{NodeLost, PerPriority};
 use leasehold_model::{
-    Body, ClassNo, ClassSpec, Identity, Instant, LeaseNo, Name, NodeNo, PoolNo, ProjectNo, Quanta, Record,
+    Batch, Body, ClassNo, ClassSpec, Identity, Instant, LeaseNo, Name, NodeNo, PoolNo, ProjectNo, Quanta, Record,
     ResourceKind, Span, Strategy, TeardownMode, TenantNo, TenantSettings,
 };
 use std::collections::VecDeque;
@@ -93,10 +93,12 @@ fn granted(reply: &Reply) -> LeaseNo {
 fn file(folder: &Path, segment_bytes: u64, clock: &ManualClock) -> Arc<dyn Journal> {
     let options = Options { segment_bytes, index_bytes: 4096 };
     let disk = Arc::new(RealDisk::new(folder));
-    let journal = match FileJournal::open(disk.clone(), options, keys(), clock.wall()) {
-        Ok((journal, _)) => journal,
-        Err(_) => FileJournal::create(disk, options, keys(), clock.wall()).expect("a journal can be made"),
-    };
+    let journal =
+        match FileJournal::open(disk.clone(), options, keys(), leasehold_journal::conformance::local(), clock.wall()) {
+            Ok((journal, _)) => journal,
+            Err(_) => FileJournal::create(disk, options, keys(), leasehold_journal::conformance::local(), clock.wall())
+                .expect("a journal can be made"),
+        };
     Arc::new(journal)
 }
 
@@ -334,6 +336,43 @@ fn copy(from: &Path, to: &Path) {
             std::fs::copy(entry.path(), target).expect("a file can be copied");
         }
     }
+}
+
+/// A batch that raises somebody's capacity, appended by somebody without the directory's secret after a clean stop.
+#[test]
+fn a_forged_tail_is_neither_folded_nor_signed() {
+    let clock = Arc::new(ManualClock::at(START));
+    let folder = tempfile::tempdir().expect("a directory");
+    let cell = start(file(folder.path(), 4 << 20, &clock), &clock);
+    settle(&cell, TeardownMode::Immediate);
+    let head = cell.journal().head();
+    cell.stop().expect("it stops");
+    let closed = leasehold_journal::OpenError::code;
+    let mut forged = Batch::new(head.size);
+    let mut gift = Record::new(head.size, START, leasehold_model::body::TenantDeleted { tenant: TenantNo(0) });
+    gift.stamp = clock.wall();
+    gift.effective_at = gift.stamp;
+    forged.push(&gift);
+    forged.seal(&head.hash, &*keys()).expect("nothing to sign");
+    let segment = folder.path().join("journal/00000001.seg");
+    let mut bytes = std::fs::read(&segment).expect("the segment");
+    bytes.extend_from_slice(forged.bytes());
+    std::fs::write(&segment, bytes).expect("written");
+
+    let disk = Arc::new(RealDisk::new(folder.path()));
+    let layout = Options { segment_bytes: 4 << 20, index_bytes: 4096 };
+    let local = leasehold_journal::conformance::local();
+    let refused = FileJournal::open(disk.clone(), layout, keys(), local.clone(), clock.wall());
+    assert_eq!(refused.err().as_ref().map(closed), Some("journal_tail_unproved"));
+    let local = leasehold_journal::Local { tail: leasehold_journal::UnprovedTail::Cut, ..local };
+    let (journal, _) = FileJournal::open(disk, layout, keys(), local, clock.wall()).expect("it is cut");
+    let cell = start(Arc::new(journal), &clock);
+    assert!(cell.now().read(|state| state.tenant(TenantNo(0)).is_some()));
+    let sealed = |sequence| cell.journal().record(sequence).expect("readable").expect("a record").decode();
+    let resolved = sealed(head.size).expect("it decodes");
+    let Body::TailResolved(tail) = resolved.body else { panic!("not what was done: {resolved:?}") };
+    assert_eq!((tail.action, tail.records), (leasehold_model::body::TailAction::Cut, 1));
+    assert!(matches!(sealed(head.size + 1).expect("it decodes").body, Body::Started(_)));
 }
 
 #[test]

@@ -5,7 +5,7 @@ use crate::problem::Problem;
 use crate::term;
 use leasehold_cell::SystemClock;
 use leasehold_server::config::Config;
-use leasehold_server::{Daemon, Start, listen};
+use leasehold_server::{Daemon, Start, UnprovedTail, listen};
 use leasehold_service::{log, systemd};
 use std::io::IsTerminal;
 use std::sync::Arc;
@@ -60,6 +60,11 @@ async fn serve(config: Config, args: &ServeArgs) -> Result<(), Problem> {
     let start = Start {
         clock: Arc::new(SystemClock::new()),
         accept_clock: args.accept_clock,
+        unproved_tail: match (args.cut_unproved_tail, args.accept_unproved_tail) {
+            (true, _) => UnprovedTail::Cut,
+            (_, true) => UnprovedTail::Accept,
+            _ => UnprovedTail::Refuse,
+        },
         new_operator_token: args.new_operator_token,
         on_failure: Arc::new(|why| {
             // A failed disk stops the process (ARCHITECTURE, invariant 6): decisions that are not durable must not be
@@ -118,6 +123,22 @@ fn announce(daemon: &Daemon, url: &str) {
             replayed = daemon.opened.replayed,
             "the journal is complete"
         );
+        if recovered.rolled_forward > 0 {
+            tracing::warn!(
+                records = recovered.rolled_forward,
+                "records after the last checkpoint were authenticated and signed, as after a crash"
+            );
+        }
+        if recovered.secret_lost {
+            tracing::warn!("local.secret is not the one that this directory was written with: snapshots are rebuilt");
+        }
+        if recovered.converted {
+            tracing::warn!("the journal was of format version 1; from now on it is written in version 2");
+        }
+        if let Some(tail) = &recovered.tail_resolved {
+            let (action, records, bytes) = (tail.action.word(), tail.records, tail.bytes);
+            tracing::warn!(action, records, bytes, "records after the anchor that could not be authenticated");
+        }
         if let Some(torn) = &recovered.torn {
             tracing::warn!(?torn, "an incomplete batch at the end was discarded; none of it had been acknowledged");
         }

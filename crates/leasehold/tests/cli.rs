@@ -210,7 +210,7 @@ fn consistency_is_proved_from_an_earlier_checkpoint() {
 
 #[test]
 fn an_incomplete_batch_at_the_end_is_ignored() {
-    let folder = damaged(|data| change(data.join("journal/00000001.seg"), |bytes| bytes.extend(b"LHB1 half a batch")));
+    let folder = damaged(|data| change(data.join("journal/00000001.seg"), |bytes| bytes.extend(b"LHB2 half a batch")));
     let whole = on(demo_folder(), "audit export --data {}").ok();
     let torn = on(folder.path(), "audit export --data {}").ok();
     assert!(whole.out == torn.out, "a torn end changes nothing");

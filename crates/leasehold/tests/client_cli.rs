@@ -78,7 +78,7 @@ fn a_cluster_is_set_up_and_used() {
     tells(&daemon.by("ci.token", &format!("lease release {lease}")).ok(), &[&lease, "its capacity is free"]);
     refuses(&daemon.by("ci.token", &format!("lease release {lease}")), 1, "lease_released");
     let second = daemon.json("lease list")["leases"][0]["id"].as_str().unwrap().to_owned();
-    tells(&daemon.run(&format!("lease revoke {second} --grace 0s --reason policy")).ok(), &["no time to get ready"]);
+    tells(&daemon.run(&format!("lease revoke {second} --grace 0s --reason policy")).ok(), &["no grace period"]);
     let lines = daemon.run("lease list").ok();
     assert!(lines.out.is_empty() && lines.err.contains("nothing found"), "{lines:?}");
     tells(&daemon.run(&format!("lease show {lease}")).ok(), &["closed"]);
@@ -447,8 +447,8 @@ fn prices_are_set_shown_and_withdrawn() {
 
     tells(&daemon.run("rate policy list").ok(), &["built-in", "in_force", "full"]);
     let policy = "rate policy set --preempted 10m --failed-start none --from 2100-12-01";
-    tells(&daemon.run(policy).ok(), &["waiting", "less the last 10m", "none"]);
-    tells(&daemon.run("rate policy set --policy 0 --fenced none").ok(), &["less the last 10m", "none"]);
+    tells(&daemon.run(policy).ok(), &["waiting", "all but the last 10m", "none"]);
+    tells(&daemon.run("rate policy set --policy 0 --fenced none").ok(), &["all but the last 10m", "none"]);
     assert_eq!(daemon.json("rate policy list")["charge_policies"][1]["charges"]["fenced"], "none");
     refuses(&daemon.run("rate policy set --policy 0"), 2, "usage");
 }

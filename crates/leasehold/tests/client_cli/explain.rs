@@ -93,7 +93,14 @@ fn a_victim_sees_why_it_is_evicted_and_its_grace_period() {
 
     tells(
         &daemon.by("ci.token", &format!("alloc explain alloc-{victim}")).ok(),
-        &["preempted", "a guaranteed request of another tenant", &decided, "it was scavenger", "grace", "gpu-1"],
+        &[
+            "preempted",
+            "a guaranteed request of another tenant",
+            &decided,
+            "it had priority scavenger",
+            "grace",
+            "gpu-1",
+        ],
     );
     tells(
         &daemon.by("ci.token", &format!("alloc show alloc-{victim}")).ok(),
