@@ -1,13 +1,13 @@
 //! The running cell: what callers and readers may rely on.
 
 use leasehold_cell::{
-    Cell, CellOptions, Clock, Inbox, ManualClock, Reply, Sealed, StartError, StartOptions, Submission, Unsealed,
-    take_snapshot,
+    Cell, CellOptions, Clock, Inbox, ManualClock, Observer, Reply, Sealed, StartError, StartOptions, Submission,
+    Unsealed, take_snapshot,
 };
 use leasehold_engine::command::{PutClass, PutNode, PutPool, PutProject, PutTenant, ReleaseOne, RequestLease};
-use leasehold_engine::{Command, Refusal, Request, State};
+use leasehold_engine::{Command, Refusal, Request, Settings, State};
 use leasehold_journal::{FileJournal, Head, Journal, Keys, MemoryJournal, Options, RealDisk};
-use leasehold_model::body::PerPriority;
+use leasehold_model::body::{NodeLost, PerPriority};
 use leasehold_model::{
     Batch, Body, ClassNo, ClassSpec, Identity, Instant, LeaseNo, Name, NodeNo, PoolNo, ProjectNo, Quanta, Record,
     ResourceKind, Span, Strategy, TeardownMode, TenantNo, TenantSettings,
@@ -15,7 +15,7 @@ use leasehold_model::{
 use std::collections::VecDeque;
 use std::path::Path;
 use std::sync::atomic::{AtomicBool, Ordering};
-use std::sync::{Arc, Mutex};
+use std::sync::{Arc, Mutex, mpsc};
 
 const START: Instant = Instant::from_secs(1_767_225_600);
 
@@ -208,6 +208,36 @@ fn a_silent_node_is_lost_as_of_its_last_heartbeat_and_returns_with_its_next() {
     while cell.now().read(|state| state.node(NodeNo(0)).is_some_and(|node| node.lost)) {
         cell.call(Request::new(physics(), ask(1, 60))).expect("it is granted");
     }
+}
+
+/// Sends every published record to a test.
+struct Publications(Mutex<mpsc::Sender<Record>>);
+
+impl Observer for Publications {
+    fn record(&self, record: &Record) {
+        // The test may have ended before the cell.
+        let _ = self.0.lock().expect("no test panics while it holds the sender").send(record.clone());
+    }
+    fn batch_done(&self) {}
+}
+
+#[test]
+fn a_silent_node_is_noticed_within_a_second_of_the_timeout_without_other_work() {
+    let clock = Arc::new(ManualClock::at(START));
+    let cell = start(memory(), &clock);
+    settle(&cell, TeardownMode::Immediate);
+    let settings = cell.now().read(|state| state.settings().clone());
+    let short = Settings { node_timeout: Span::from_secs(5), ..settings };
+    cell.node_seen(NodeNo(0));
+    // A reply to any command shows that the heartbeat before it was processed.
+    cell.operate(Command::ChangeSettings(short)).expect("valid settings");
+    let (to_test, records) = mpsc::channel();
+    assert!(cell.now().observe(Box::new(Publications(Mutex::new(to_test)))).is_ok());
+    // No request follows, and the next heartbeat record is due only after a minute.
+    clock.advance(Span::from_secs(6));
+    let lost = records.recv_timeout(std::time::Duration::from_secs(60)).expect("the loss is recorded");
+    assert_eq!(lost.body, Body::NodeLost(NodeLost { node: NodeNo(0), last_seen: START }));
+    assert_eq!(lost.stamp, Instant(START.0 + Span::from_secs(6).0));
 }
 
 #[test]

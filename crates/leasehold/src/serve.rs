@@ -43,12 +43,20 @@ pub(crate) fn run(args: &ServeArgs) -> Result<(), Problem> {
 async fn serve(config: Config, args: &ServeArgs) -> Result<(), Problem> {
     let address = config.listen_address().map_err(|problem| Problem::usage("config_wrong", problem.to_string()))?;
     let secure = config.tls.cert.is_some();
+    ignore_user_signals()?;
     // Bind first, so that a port that is in use is reported before the journal is opened.
     let listener = listen::bind(address).map_err(|error| {
         Problem::refused("listen_failed", format!("cannot listen on {address}: {error}"))
             .advice("choose another address or port with --listen")
     })?;
     let address = listener.local_addr().unwrap_or(address);
+    if !secure && !address.ip().to_canonical().is_loopback() {
+        tracing::warn!(
+            %address,
+            "listening without TLS on an address that other machines may reach: tokens cross the network unencrypted; \
+             set `tls.cert` and `tls.key`, or listen on the loopback address"
+        );
+    }
     let start = Start {
         clock: Arc::new(SystemClock::new()),
         accept_clock: args.accept_clock,
@@ -89,6 +97,20 @@ async fn serve(config: Config, args: &ServeArgs) -> Result<(), Problem> {
 fn signals(kind: SignalKind) -> Result<tokio::signal::unix::Signal, Problem> {
     signal(kind)
         .map_err(|error| Problem::refused("no_signals", format!("signal handlers cannot be installed: {error}")))
+}
+
+/// SIGUSR1 and SIGUSR2 would end the process without a clean stop. They are sent by mistake, or by tools that expect
+/// another program.
+fn ignore_user_signals() -> Result<(), Problem> {
+    for (name, kind) in [("SIGUSR1", SignalKind::user_defined1()), ("SIGUSR2", SignalKind::user_defined2())] {
+        let mut arriving = signals(kind)?;
+        tokio::spawn(async move {
+            while arriving.recv().await.is_some() {
+                tracing::info!(signal = name, "ignored a signal that has no meaning here");
+            }
+        });
+    }
+    Ok(())
 }
 
 /// Logs the recovery, and prints how to connect.

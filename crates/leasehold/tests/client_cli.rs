@@ -186,6 +186,7 @@ fn unknown_names_come_with_suggestions() {
     refuses(&daemon.by("ci.token", "tenant create chemistry"), 1, "role_forbids");
     refuses(&daemon.by("ci.token", "lease show lease-4711"), 1, "lease_not_found");
     refuses(&daemon.run("tenant delete .."), 1, "bad_name");
+    refuses(&daemon.run("project create 1 --tenant physics"), 1, "bad_name");
     refuses(&daemon.run("lease list --watch"), 2, "usage");
     refuses(&daemon.run("lease lst"), 2, "usage");
     refuses(&daemon.run("token issue x --role operator --out {}/ci.token"), 1, "output_failed");
@@ -291,6 +292,35 @@ fn a_command_runs_under_a_lease() {
     }
     kill_process(Pid::from_child(&long), Signal::TERM).unwrap();
     assert_eq!(long.wait().unwrap().code(), Some(5));
+}
+
+#[test]
+fn a_command_under_a_lease_does_not_get_the_token() {
+    let daemon = Daemon::with_cluster();
+    let secret = std::fs::read_to_string(daemon.path("ci.token")).unwrap();
+    let mut command = daemon.command("ci.token", "lease run --gpu 1 -- printenv LEASEHOLD_NODE LEASEHOLD_TOKEN");
+    command.env("LEASEHOLD_TOKEN", secret.trim()).env_remove("LEASEHOLD_TOKEN_FILE");
+    let ended = said(command);
+    // `printenv` exits with 1 if a variable is not set.
+    assert_eq!((ended.out.as_str(), ended.code), ("gpu-1\n", 1), "{ended:?}");
+}
+
+#[test]
+fn a_user_signal_does_not_stop_the_daemon() {
+    let daemon = Daemon::start();
+    for signal in [Signal::USR1, Signal::USR2] {
+        kill_process(Pid::from_child(&daemon.process), signal).unwrap();
+        assert_eq!(daemon.json("token whoami")["token"]["role"], "operator");
+    }
+}
+
+#[test]
+fn an_address_that_others_can_reach_without_tls_is_warned_about() {
+    let warned = |logged: &[String]| logged.iter().any(|line| line.contains("without TLS"));
+    let (_open, logged) = Daemon::listening_on("0.0.0.0:0");
+    assert!(warned(&logged), "{logged:?}");
+    let (_local, logged) = Daemon::listening_on("127.0.0.1:0");
+    assert!(!warned(&logged), "{logged:?}");
 }
 
 #[test]

@@ -212,9 +212,12 @@ impl BooksService {
     }
 }
 
-/// The instant up to which the journal has been evaluated.
+/// How far the journal has been evaluated.
 pub(crate) struct Known {
+    /// The instant up to which the figures are computed.
     pub(crate) as_of: Instant,
+    /// The number of records that the books have processed.
+    pub(crate) size: u64,
 }
 
 pub(crate) fn problem(error: &BooksError) -> Problem {
@@ -243,7 +246,7 @@ pub(crate) async fn ask<T: Send + 'static>(
             let keeper = keeper.as_mut().ok_or_else(|| problem(&BooksError::Damaged))?;
             keeper.books.known_until(wall)
         };
-        app.books.read(|books| question(books, Known { as_of }))
+        app.books.read(|books| question(books, Known { as_of, size: books.size() }))
     })
     .await
 }
