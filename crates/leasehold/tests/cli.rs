@@ -268,7 +268,7 @@ fn each_kind_of_damage_has_its_own_code() {
     check(
         &damaged(|data| {
             change(segment(data), |b| {
-                b[8] = 2;
+                b[8] = 3;
                 let crc = crc32fast::hash(&b[..92]);
                 b[92..96].copy_from_slice(&crc.to_le_bytes());
             });
@@ -278,7 +278,7 @@ fn each_kind_of_damage_has_its_own_code() {
     );
     let newer = damaged(|data| {
         use sha2::Digest;
-        let text = "leasehold-anchor v2\nanything\n";
+        let text = "leasehold-anchor v3\nanything\n";
         let end: String = sha2::Sha256::digest(text).iter().map(|b| format!("{b:02x}")).collect();
         let mut bytes = format!("{text}end {end}\n").into_bytes();
         bytes.resize(8192, 0);
