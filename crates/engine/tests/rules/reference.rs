@@ -54,7 +54,8 @@ fn codes_of_the_journal_and_the_cell_are_on_the_page() {
         let codes =
             arms.filter_map(|(arm, rest)| arm.starts_with("Self::").then(|| rest.strip_suffix("\",")).flatten());
         let mut found = 0;
-        for code in codes {
+        // Sentences are not codes.
+        for code in codes.filter(|code| !code.contains(' ')) {
             found += 1;
             assert!(listed().contains(&code), "docs/reference/codes.md does not list {code}");
         }
